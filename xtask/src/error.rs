@@ -1,29 +1,29 @@
-//! Every way in which a chore can fail other than by finding what it looks for.
+//! Errors of the tasks. A finding is not an error.
 
 use crate::fuzz::Target;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a chore could not be done.
+/// An error of a task.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum XtaskError {
     /// A file or folder could not be read or written.
     #[error("{}: {doing} failed: {source}", path.display())]
     File {
-        /// What was tried, as "reading".
+        /// The action, as "reading".
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A target has nothing to start from.
+    /// A target has no corpus.
     #[error("{}: no corpus for {target}; run `cargo xtask fuzz-corpus` or add a file", path.display())]
     NoCorpus {
         /// The target.
         target: Target,
-        /// Where its corpus should be.
+        /// The folder of the corpus.
         path: PathBuf,
     },
     /// A line of a dictionary that is not `"token"`.
@@ -31,7 +31,7 @@ pub enum XtaskError {
     Dictionary {
         /// The dictionary.
         path: PathBuf,
-        /// From 1.
+        /// The line number, from 1.
         line: usize,
         /// The line.
         text: String,
@@ -39,15 +39,15 @@ pub enum XtaskError {
     /// Replaying names an input of one target.
     #[error("--iteration and --input replay one input; say of which target with --target")]
     OneTarget,
-    /// The operating system refused something.
+    /// A system call failed.
     #[error("{doing} failed: {source}")]
     System {
-        /// What was tried.
+        /// The action.
         doing: &'static str,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A generated file is not what would be generated now.
+    /// A generated file is out of date.
     #[error("{}:{line} is out of date; run `cargo xtask schema` and commit it", path.display())]
     Stale {
         /// The file.
@@ -58,7 +58,7 @@ pub enum XtaskError {
 }
 
 impl XtaskError {
-    /// To be used in `map_err`.
+    /// Returns a function for `map_err`.
     pub(crate) fn file(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::File { doing, path, source }

@@ -1,13 +1,13 @@
-//! Chores of this repository that want to be programs rather than scripts.
+//! Development tasks of this repository.
 //!
-//! `cargo xtask --help` lists them. They are a library so that the long fuzzing
-//! of `fuzz/` runs the very same targets as the smoke test.
+//! `cargo xtask --help` lists them. They are a library, so that the fuzzers in `fuzz/` and the
+//! smoke test share their targets.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`fuzz`] | what is fuzzed, and a small fuzzer that needs no nightly compiler |
+//! | [`fuzz`] | fuzz targets, and a small fuzzer that needs no nightly compiler |
 //! | [`schema`] | `docs/layout.schema.json` |
-//! | [`error`] | every way in which a chore can fail |
+//! | [`error`] | errors of the tasks |
 
 #![forbid(unsafe_code)]
 
@@ -17,7 +17,7 @@ pub mod schema;
 
 use std::path::PathBuf;
 
-/// The root of the repository that this was built from.
+/// Returns the root of the repository that this was built from.
 #[must_use]
 pub fn root() -> PathBuf {
     let mut root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));

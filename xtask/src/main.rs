@@ -13,16 +13,16 @@ use xtask::fuzz::smoke::{self, Plan};
 use xtask::fuzz::{Target, corpus};
 use xtask::schema;
 
-/// A fuzzed target may use so much memory; an allocation beyond is a finding.
+/// Maximum memory of a fuzzed target; a larger allocation is a finding.
 const MAX_MEMORY: u64 = 4 << 30;
 
-/// Chores of this repository.
+/// Development tasks of this repository.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Chore {
-    /// Feed the parsers inputs made from a committed corpus, the same for the same seed.
+    /// Fuzz the parsers with mutations of a committed corpus, reproducibly by seed.
     FuzzSmoke(FuzzArgs),
-    /// Write the generated part of the corpora anew.
+    /// Regenerate the generated part of the corpora.
     FuzzCorpus,
     /// Write docs/layout.schema.json.
     Schema,
@@ -32,19 +32,19 @@ enum Chore {
 
 #[derive(Debug, Args)]
 struct FuzzArgs {
-    /// How long to feed each target.
+    /// Time per target, in seconds.
     #[arg(long, default_value_t = 20)]
     seconds: u64,
-    /// Same seed, same inputs.
+    /// Random seed; equal seeds produce equal inputs.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// What to feed; may be repeated [default: all].
+    /// Target to fuzz; may be repeated [default: all].
     #[arg(long)]
     target: Vec<Target>,
-    /// Go on after a panic, and tell of each place once.
+    /// Continue after a panic, and report each location once.
     #[arg(long)]
     keep_going: bool,
-    /// Run only this input of the seed again.
+    /// Run only this iteration of the seed.
     #[arg(long, conflicts_with = "input")]
     iteration: Option<u64>,
     /// Run only the input in this file.
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     match run(Chore::parse(), &mut io::stdout().lock()) {
         Ok(code) => code,
         Err(error) => {
-            // With stderr gone there is nobody left to tell.
+            // Without stderr, the error cannot be reported.
             drop(writeln!(io::stderr(), "error: {error}"));
             ExitCode::from(2)
         }

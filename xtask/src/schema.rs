@@ -1,26 +1,26 @@
-//! `docs/layout.schema.json`, for editors that complete and check layout files.
-//! It is generated from the types that read them and kept in the repository, so
-//! that it has an address.
+//! `docs/layout.schema.json`, with which editors complete and check layout files. It is generated
+//! from the types that parse layouts, and kept in the repository so that it has an address.
 
 use crate::error::XtaskError;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the schema is kept, below `root`.
+/// Returns the path of the schema below `root`.
 #[must_use]
 pub fn path(root: &Path) -> PathBuf {
     root.join("docs").join("layout.schema.json")
 }
 
-/// The schema as it is written.
+/// Returns the text of the schema.
 #[must_use]
 pub fn text() -> String {
     format!("{:#}\n", weir_layout::file::schema())
 }
 
-/// Writes the schema; returns where.
+/// Writes the schema, and returns its path.
 ///
 /// # Errors
+///
 /// [`XtaskError::File`] if it cannot be written.
 pub fn write(root: &Path) -> Result<PathBuf, XtaskError> {
     let path = path(root);
@@ -28,9 +28,10 @@ pub fn write(root: &Path) -> Result<PathBuf, XtaskError> {
     Ok(path)
 }
 
-/// Compares what is kept with what [`write`](fn@write) would write.
+/// Compares the schema in the repository with that of [`write`](fn@write).
 ///
 /// # Errors
+///
 /// [`XtaskError::Stale`] if they differ, [`XtaskError::File`] if there is none.
 pub fn check(root: &Path) -> Result<PathBuf, XtaskError> {
     let path = path(root);

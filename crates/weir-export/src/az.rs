@@ -1,4 +1,4 @@
-//! Disks and machines, or a managed instance, by Azure's command line.
+//! Disks and machines, or a managed instance, with the Azure CLI.
 
 use crate::azure::{self, AzureDisk, CACHE, DiskChange, Machine, Sql};
 use crate::change::{Change, Fate};
@@ -19,7 +19,8 @@ pub(crate) fn write(
     azure::write(script, change, options, of_machine, of_instance)
 }
 
-/// A name that the layout does not know: as it was given, or from the environment.
+/// Writes a variable for a name that the layout does not contain: the given value, or one from the
+/// environment.
 fn variable(script: &mut Script, name: &str, given: Option<&String>, what: &str) {
     match given {
         Some(value) => script.line(&format!("{name}={}", shell(value))),
@@ -27,7 +28,7 @@ fn variable(script: &mut Script, name: &str, given: Option<&String>, what: &str)
     }
 }
 
-/// Whether something may be made, which has to be somewhere.
+/// Returns whether the script may create a resource, which needs a location.
 fn makes(change: &Change, machine: &Machine<'_>) -> bool {
     !change.is_known() || azure::made(machine).next().is_some()
 }
@@ -85,7 +86,7 @@ fn of_machine(
         script.lines(&FUNCTIONS.replace(" @ZONE@", zone));
     }
     functions(script, machine);
-    // A machine that is not there yet has no disks to ask for.
+    // A machine that does not exist yet has no disks to query.
     if change.is_known() {
         free(script, change, machine);
     }
@@ -109,7 +110,7 @@ fn of_machine(
     Ok(())
 }
 
-/// Whether the numbers of new disks are free, before anything is done.
+/// Writes the check that LUNs of new disks are free, before anything changes.
 fn free(script: &mut Script, change: &Change, machine: &Machine<'_>) {
     if azure::made(machine).next().is_none() {
         return;
@@ -140,7 +141,7 @@ free() { # NAME LUN
 }
 "#;
 
-/// What is done to disks that are there.
+/// Returns the changes of disks in use.
 fn steps<'a>(machine: &Machine<'a>) -> impl Iterator<Item = (&'a Disk, DiskChange)> {
     machine.disks.iter().filter_map(|fate| match *fate {
         Fate::Changed(old, new) => Some((new, DiskChange::steps(old, new))),
@@ -148,7 +149,7 @@ fn steps<'a>(machine: &Machine<'a>) -> impl Iterator<Item = (&'a Disk, DiskChang
     })
 }
 
-/// The functions of what is done to disks that are there; of others nobody reads.
+/// Writes the functions for the changes in the script, and no others.
 fn functions(script: &mut Script, machine: &Machine<'_>) {
     let any = |is: fn(&Disk, &DiskChange) -> bool| steps(machine).any(|(new, own)| is(new, &own));
     let stops = any(|new, own| own.grows && azure::may_stop(new));
@@ -380,7 +381,7 @@ fi"#,
     ));
 }
 
-/// Changes the existing machine, and reports what cannot be changed in place.
+/// Writes the changes of an existing machine, and reports those that are impossible in place.
 fn change_vm(script: &mut Script, change: &Change, machine: &Machine<'_>, size: &str) {
     if change.interfaces().is_some() {
         script.blank();
@@ -471,7 +472,7 @@ fn update(script: &mut Script, change: &Change, old: &Disk, disk: &Disk) {
         ));
     }
     if steps.tier {
-        // Its own tier again, where none is chosen any more.
+        // Without a performance tier, the disk gets its own tier again.
         if let Some(tier) = disk.performance_tier.as_ref().or(disk.tier.as_ref()) {
             let tier = shell(tier);
             script.line(&format!("change {name} tier {tier} --set tier={tier}"));
@@ -489,7 +490,7 @@ fn update(script: &mut Script, change: &Change, old: &Disk, disk: &Disk) {
     }
 }
 
-/// The rates of a disk in one line, by the names that older and newer versions have for them.
+/// The limits of a disk in one line, by the names of older and newer versions of the CLI.
 const RATES: &str = "\"join('', [to_string(diskIOPSReadWrite || diskIopsReadWrite), ' IOPS, ', \
                      to_string(diskMBpsReadWrite || diskMbpsReadWrite), ' MB/s'])\"";
 
@@ -629,7 +630,7 @@ fn update_instance(script: &mut Script, sql: &Sql<'_>, old: &Instance) {
     script.lines(UPDATE_INSTANCE);
 }
 
-/// The storage of an instance, by the names that older and newer versions have for it.
+/// The storage of an instance, by the names of older and newer versions of the CLI.
 const STORAGE: &str = "storageSizeInGB || storageSizeInGb";
 
 const DIFFERS: &str = r#"

@@ -1,5 +1,4 @@
-//! What Azure calls what a layout has: disks, caching, machines and instances. Its four languages
-//! say the same with other words, so the words are found here once.
+//! Azure's names and rules for disks, caching, machines and instances, once for its four languages.
 
 use crate::change::{Change, Fate};
 use crate::disk;
@@ -15,7 +14,7 @@ use weir_units::Bytes;
 
 const MB: u64 = 1_000_000;
 
-/// What a script for Azure is written from.
+/// The content of a script for Azure.
 enum Azure<'a> {
     /// A machine and its disks.
     Machine(Machine<'a>),
@@ -25,14 +24,14 @@ enum Azure<'a> {
 
 /// A machine with its disks.
 pub(crate) struct Machine<'a> {
-    /// Its size, as Azure calls it, where the layout has one.
+    /// The size, as Azure names it, if the layout has one.
     pub(crate) size: Option<String>,
-    /// The interface of its remote disks, if the edition states it for the size.
+    /// The interface of the remote disks, if the edition states it for the size.
     pub(crate) interface: Option<Interface>,
     /// Whether the Windows Server licence is owned.
     pub(crate) licence_owned: bool,
     pub(crate) disks: Vec<Fate<'a, Disk>>,
-    /// Whether it needs a zone: disks whose limits are bought are attached in one only.
+    /// Whether a zone is required: disks whose limits are bought can be attached in one zone only.
     pub(crate) needs_zone: bool,
     pub(crate) has_ultra: bool,
 }
@@ -41,7 +40,7 @@ pub(crate) struct Machine<'a> {
 pub(crate) struct Sql<'a> {
     pub(crate) new: &'a Instance,
     pub(crate) old: Option<&'a Instance>,
-    /// Operations a second that are bought, of the next generation.
+    /// IOPS of a next-generation instance.
     pub(crate) iops: Option<u64>,
     old_iops: Option<u64>,
     /// Whether the SQL Server licence is owned.
@@ -51,37 +50,35 @@ pub(crate) struct Sql<'a> {
     changes: bool,
 }
 
-/// What of an instance changes between its layouts. The rest is not looked at: it stays as it is
-/// there, whoever made it so.
+/// The changes of an instance between two layouts. Other properties are left alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SqlChange {
     pub(crate) edition: bool,
     pub(crate) vcores: bool,
     pub(crate) storage: bool,
-    /// Whether the storage becomes larger, so that what is larger already stays.
+    /// Whether the storage grows; if so, a larger present value stays.
     pub(crate) grows: bool,
     pub(crate) next_gen: bool,
-    /// Operations a second, where they are bought.
+    /// IOPS, if they are bought.
     pub(crate) iops: Option<u64>,
     pub(crate) licence: bool,
 }
 
-/// A disk as Azure makes it.
+/// A disk in Azure's units.
 pub(crate) struct AzureDisk<'a> {
     pub(crate) disk: &'a Disk,
     pub(crate) sku: &'static str,
     pub(crate) gib: u64,
-    /// Operations and MB a second, where they are bought.
+    /// IOPS and MB/s, if they are bought.
     pub(crate) bought: Option<(u64, u64)>,
     pub(crate) lun: u32,
     pub(crate) caching: &'static str,
 }
 
-/// What one of the languages writes for a machine or an instance.
+/// Writes a machine or an instance in one of the languages.
 pub(crate) type Writer<T> = fn(&mut Script, &Change, &Options, &T) -> Result<(), ExportError>;
 
-/// Writes what the layout is for Azure. Where nothing is to be done there is no script, but a
-/// module is always whole.
+/// Writes the layout for Azure. Without changes there is no script, but a module is always written.
 pub(crate) fn write<'a>(
     script: &mut Script,
     change: &'a Change,
@@ -113,7 +110,8 @@ pub(crate) fn write<'a>(
     Ok(())
 }
 
-/// The name of a machine has an end; the shorter one of Windows is for its computer name.
+/// Checks the length of a machine's name; that of Windows is shorter because it is also the
+/// computer name.
 fn check_machine(options: &Options) -> Result<(), ExportError> {
     const MOST: usize = 64;
     match options.machine.as_ref().map(|name| (name, name.chars().count())) {
@@ -126,7 +124,7 @@ fn check_machine(options: &Options) -> Result<(), ExportError> {
 }
 
 impl<'a> Azure<'a> {
-    /// What the layout is for Azure.
+    /// Returns the content for a layout.
     fn of(script: &mut Script, change: &'a Change, options: &Options) -> Result<Self, ExportError> {
         check_edition(script, &change.new)?;
         if change
@@ -185,7 +183,7 @@ impl<'a> Machine<'a> {
                 reason: "it has no remote volume and no size of a machine".to_owned(),
             });
         }
-        // Those that go stay in a module, and those that cannot be changed stay as they were.
+        // In a module, disks that go stay, and properties that cannot change keep their old value.
         let is_module = script.kind().is_module();
         let is_written = |fate: &&Fate<'_, Disk>| is_module || fate.wanted().is_some();
         let from = change.old.as_ref().unwrap_or(site);
@@ -199,7 +197,7 @@ impl<'a> Machine<'a> {
                 }
             }
         }
-        // Azure tells no letters' case apart.
+        // Azure ignores the case of names.
         let written = disks.iter().filter(is_written).map(|fate| fate.subject());
         unique(written.map(|disk| (&*disk.own, &*disk.name)), str::to_lowercase)?;
         let family = |name: &str| {
@@ -219,13 +217,13 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// Whether it needs the NVMe disk controller, which Azure must be asked for: the default of a size
-    /// with both controllers is SCSI.
+    /// Returns whether the machine needs an explicit NVMe disk controller. A size with both
+    /// controllers gets SCSI by default.
     pub(crate) fn is_nvme(&self) -> bool {
         self.interface == Some(Interface::Nvme)
     }
 
-    /// Whether nothing is to be done.
+    /// Returns whether nothing changes.
     pub(crate) fn is_same(&self, change: &Change) -> bool {
         change.is_known()
             && self.disks.iter().all(Fate::is_same)
@@ -235,7 +233,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// The disks that are made.
+/// Returns the disks to create.
 pub(crate) fn made<'a>(machine: &Machine<'a>) -> impl Iterator<Item = &'a Disk> {
     machine.disks.iter().filter_map(|fate| match *fate {
         Fate::New(disk) => Some(disk),
@@ -243,7 +241,7 @@ pub(crate) fn made<'a>(machine: &Machine<'a>) -> impl Iterator<Item = &'a Disk> 
     })
 }
 
-/// The catalog has sizes of old pages without the word that Azure puts before them.
+/// Returns the size as Azure names it. Sizes from old pages lack the prefix.
 fn machine_size(name: &str) -> String {
     if name.starts_with("Standard_") { name.to_owned() } else { format!("Standard_{name}") }
 }
@@ -288,7 +286,7 @@ fn sku(disk: &Disk) -> Option<&'static str> {
 }
 
 impl<'a> AzureDisk<'a> {
-    /// A disk, with a note where Azure's whole numbers are not the layout's.
+    /// Returns a disk in Azure's units, with notes about rounding.
     pub(crate) fn of(script: &mut Script, change: &Change, disk: &'a Disk) -> Self {
         let gib = disk::gib(script, disk);
         let bought = disk.bought.map(|(iops, bytes)| {
@@ -311,7 +309,7 @@ impl<'a> AzureDisk<'a> {
         }
     }
 
-    /// Why it is as it is.
+    /// Returns the reason for the disk's properties.
     pub(crate) fn words(&self) -> String {
         let Self { disk, lun, caching, .. } = self;
         let cache = match disk.cache {
@@ -325,7 +323,7 @@ impl<'a> AzureDisk<'a> {
     }
 }
 
-/// The cache mode as Azure calls it.
+/// Returns the cache mode as Azure names it.
 pub(crate) fn caching(disk: &Disk) -> &'static str {
     match disk.cache {
         CacheMode::None => "None",
@@ -334,11 +332,11 @@ pub(crate) fn caching(disk: &Disk) -> &'static str {
     }
 }
 
-/// What of a disk changes, in the steps that Azure has for it.
+/// Changes of a disk, by the steps of Azure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DiskChange {
     pub(crate) grows: bool,
-    /// Whether the machine has to be deallocated for it, if the disk is what the layout says.
+    /// Whether the machine must be deallocated for it.
     pub(crate) stops: bool,
     pub(crate) rates: bool,
     pub(crate) tier: bool,
@@ -347,7 +345,7 @@ pub(crate) struct DiskChange {
 }
 
 impl DiskChange {
-    /// The steps; what Azure cannot do to a disk with data is told.
+    /// Returns the steps, and reports changes that Azure cannot make to a disk in use.
     pub(crate) fn of(script: &mut Script, old: &Disk, new: &Disk) -> Self {
         let mut manual = Vec::new();
         if new.size < old.size {
@@ -373,7 +371,7 @@ impl DiskChange {
         Self::steps(old, new)
     }
 
-    /// The steps alone.
+    /// Returns the steps only.
     pub(crate) fn steps(old: &Disk, new: &Disk) -> Self {
         let stays = new.family == old.family;
         let grows = stays && new.size > old.size;
@@ -388,17 +386,17 @@ impl DiskChange {
     }
 }
 
-/// A disk of at most this does not grow beyond it while its machine runs.
+/// Disks up to this size cannot grow beyond it while the machine runs.
 const ONLINE: Bytes = Bytes::gib(4096);
 
-/// Whether the machine has to be deallocated if the disk that grows to this one is of at most 4
-/// TiB. Disks whose limits are bought grow while it runs, whatever their size.
+/// Returns whether the machine must be deallocated if the disk that grows to this one is at most 4
+/// TiB. Disks whose limits are bought grow online at any size.
 pub(crate) fn may_stop(new: &Disk) -> bool {
     let is_bought = matches!(new.family.as_deref(), Some("premium-ssd-v2" | "ultra"));
     !is_bought && new.size > ONLINE
 }
 
-/// What to know before a disk with data grows; `allows` is what lets the machine stop for it.
+/// Writes a note about growing a disk in use; `allows` is the setting that lets the machine stop.
 pub(crate) fn tell_growth(script: &mut Script, disk: &Disk, steps: DiskChange, allows: &str) {
     script.comment(GROWS);
     if steps.stops {
@@ -412,7 +410,7 @@ pub(crate) fn tell_growth(script: &mut Script, disk: &Disk, steps: DiskChange, a
     }
 }
 
-/// What to know before the machine is resized, likewise.
+/// Writes a note about a resize of the machine; `allows` as above.
 pub(crate) fn tell_resize(script: &mut Script, old: &str, new: &str, allows: &str) {
     let words = resize_words(old, new);
     script.note(&words);
@@ -420,9 +418,9 @@ pub(crate) fn tell_resize(script: &mut Script, old: &str, new: &str, allows: &st
     script.comment(&format!("{words}. {allows} allows it."));
 }
 
-/// What of a disk a module has: what is to be, or what is kept of it, for what cannot be done to a
-/// disk would destroy it and make another. Also whether it grows. `remove` says how one that goes is
-/// taken out.
+/// Returns the state of a disk in a module, and whether it grows. Properties that cannot change
+/// keep their old value, because a change would destroy and recreate the disk. `remove` explains
+/// how to remove a disk that goes.
 pub(crate) fn in_module(script: &mut Script, fate: Fate<'_, Disk>, remove: &str) -> (Disk, bool) {
     match fate {
         Fate::New(disk) | Fate::Same(disk) => (disk.clone(), false),
@@ -441,7 +439,7 @@ pub(crate) fn in_module(script: &mut Script, fate: Fate<'_, Disk>, remove: &str)
     }
 }
 
-/// Returns the operating system of the machine that the script creates. Refuses `--os` for a script
+/// Returns the operating system of the machine that the script creates. Rejects `--os` for a script
 /// that creates none, and a Windows Server licence for Linux.
 pub(crate) fn check_os(
     script: &Script,
@@ -478,7 +476,7 @@ pub(crate) fn check_os(
     Ok(os)
 }
 
-/// Warns of a change of the disk controller, which no script makes.
+/// Warns about a change of the disk controller, which no script makes.
 pub(crate) fn tell_interfaces(script: &mut Script, change: &Change) {
     let Some((old, new)) = change.interfaces() else { return };
     script.warn(&format!("{}.", interface_words(change, old, new)));
@@ -500,7 +498,7 @@ pub(crate) fn interface_words(change: &Change, old: Interface, new: Interface) -
 pub(crate) const NVME_IMAGE: &str = "The limits in the layout require the NVMe disk controller. The image must \
     be of generation 2 and list NVMe among its DiskControllerTypes (az vm image show --urn URN).";
 
-/// Where nothing is made, nobody asks where.
+/// Rejects a location for a script that creates nothing.
 pub(crate) fn check_place(options: &Options, makes: bool) -> Result<(), ExportError> {
     let location = options.location.as_ref().map(|own| format!("--location {own}"));
     let zone = options.zone.as_ref().map(|own| format!("--zone {own}"));
@@ -512,12 +510,12 @@ pub(crate) fn check_place(options: &Options, makes: bool) -> Result<(), ExportEr
     }
 }
 
-/// What to know before a disk with data grows.
+/// Note about growing a disk in use.
 pub(crate) const GROWS: &str = "The machine may run while most disks grow; one that crosses 4 TiB, or a \
     machine that is too old for it, has to be deallocated first. Then grow the partition, if there is one, \
     and the file system: xfs_growfs, resize2fs or Resize-Partition.";
 
-/// What to know before a cache mode is changed.
+/// Note about changing a cache mode.
 pub(crate) const CACHE: &str =
     "Azure detaches the disk and attaches it again: stop what uses it first.";
 
@@ -578,7 +576,7 @@ impl<'a> Sql<'a> {
         edition(self.new)
     }
 
-    /// What changes of an instance that is there.
+    /// Returns the changes of an instance in use.
     pub(crate) fn steps(&self, old: &Instance) -> SqlChange {
         let new = self.new;
         let is_next_gen = |own: &Instance| own.kind == ManagedInstance::NextGenGp;
@@ -593,7 +591,7 @@ impl<'a> Sql<'a> {
         }
     }
 
-    /// The first letters of a SKU.
+    /// Returns the prefix of the SKU.
     pub(crate) fn sku(&self) -> &'static str {
         match self.new.kind {
             ManagedInstance::Bc => "BC",
@@ -609,7 +607,7 @@ impl<'a> Sql<'a> {
         self.new.storage.get() >> 30
     }
 
-    /// What it is, in words.
+    /// Returns a description for comments.
     pub(crate) fn words(&self) -> String {
         let iops = self.iops.map(|iops| format!(", {iops} IOPS in all")).unwrap_or_default();
         format!(
@@ -622,7 +620,7 @@ impl<'a> Sql<'a> {
         )
     }
 
-    /// What a change of a running instance does, if there is one.
+    /// Writes a warning about the effect of a change on a running instance.
     pub(crate) fn warns(&self, script: &mut Script) {
         let Some(old) = self.old.filter(|_| self.changes) else { return };
         if self.new.storage < old.storage {
@@ -645,7 +643,7 @@ fn edition(instance: &Instance) -> &'static str {
     }
 }
 
-/// What a resize of a machine does.
+/// Returns the note about a resize of a machine.
 pub(crate) fn resize_words(old: &str, new: &str) -> String {
     format!(
         "{old} becomes {new}: that restarts the machine; its own disk and its host cache are empty then"

@@ -1,9 +1,9 @@
-//! Backups as the statements and settings of other tools: T-SQL, Ola Hallengren's DatabaseBackup,
+//! Backups as statements and settings of other tools: T-SQL, Ola Hallengren's DatabaseBackup,
 //! dbatools and pgBackRest.
 //!
-//! The stripes, the size of transfers and compression come from the description of a backup, the paths
-//! from where its targets are mounted. No script has a secret: access to URLs is by a credential of the
-//! server or by the environment.
+//! Stripes, transfer size and compression come from the description of a backup, paths from the
+//! mount points of its targets. Scripts contain no secrets: access to URLs needs a credential of
+//! the server or environment variables.
 
 mod dbatools;
 mod ola;
@@ -16,36 +16,36 @@ use crate::options::{Options, refused};
 use crate::script::{Kind, Script};
 use weir_units::Bytes;
 
-/// The most stripes of SQL Server, and on a managed instance.
+/// Maximum number of stripes, also on a managed instance.
 const MOST_STRIPES: usize = 64;
 const MOST_STRIPES_OF_INSTANCE: usize = 32;
-/// Blocks of a block blob.
+/// Maximum number of blocks of a block blob.
 const MOST_BLOCKS: u64 = 50_000;
-/// Characters of a device's name.
+/// Maximum length of a device name.
 const MOST_NAME: usize = 259;
 
-/// A backup as it is described, placed on its layout.
+/// A backup, placed on its layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backup {
     /// The file of the description.
     pub file: String,
     /// The sources, by their names in the layout.
     pub sources: Vec<String>,
-    /// For each stripe the file, volume or stripe of the layout that it is written to.
+    /// The target of each stripe: a file, a volume or a stripe of the layout.
     pub stripes: Vec<String>,
-    /// The largest transfer.
+    /// The maximum transfer size.
     pub max_transfer: Bytes,
     /// The number of buffers, if it is stated.
     pub buffer_count: Option<u32>,
     /// Whether it is compressed.
     pub is_compressed: bool,
-    /// Processors that compress.
+    /// Number of processors that compress.
     pub encoders: u32,
-    /// Bytes that are written at most.
+    /// Maximum size of the backup in bytes.
     pub bytes: Bytes,
 }
 
-/// What a script of a backup is about.
+/// The context of a backup script.
 struct Job<'a> {
     kind: Kind,
     change: &'a Change,
@@ -88,7 +88,7 @@ impl<'a> Job<'a> {
         self.change.new.instance.is_some()
     }
 
-    /// Returns whether the backup is a copy that no differential builds on.
+    /// Returns whether the backup is a copy that is no base for differential backups.
     fn is_copy_only(&self) -> bool {
         self.options.copy_only || self.is_instance()
     }
@@ -122,13 +122,13 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Returns the device that a place of the backup is on: files are on volumes or stripes.
+    /// Returns the volume or stripe of a file or device.
     fn device<'b>(&'b self, place: &'b str) -> &'b str {
         let file = self.change.new.files.iter().find(|file| file.own == place);
         file.and_then(|file| file.on.as_deref()).unwrap_or(place)
     }
 
-    /// Returns the folder of each stripe, in their order: mounts, or URLs in turn.
+    /// Returns the folder of each stripe in order: mount points, or URLs in turn.
     fn folders(&self) -> Result<Vec<String>, ExportError> {
         let urls = &self.options.urls;
         if !urls.is_empty() {
@@ -150,7 +150,7 @@ impl<'a> Job<'a> {
         Ok(folders)
     }
 
-    /// Returns where a place of the backup is mounted.
+    /// Returns the mount point of a source or target.
     fn mount(&self, place: &str) -> Result<String, ExportError> {
         let device = self.device(place);
         let mount = self.options.mount_of(device).ok_or_else(|| {
@@ -164,12 +164,12 @@ impl<'a> Job<'a> {
             )
         })?;
         let trimmed = mount.trim_end_matches(['/', '\\']);
-        // The folder of a drive needs its sign.
+        // The root folder of a drive needs a trailing separator.
         let is_drive = trimmed.ends_with(':');
         Ok(if is_drive { format!("{trimmed}\\") } else { trimmed.to_owned() })
     }
 
-    /// Returns the folders without repetition, in their order.
+    /// Returns the distinct folders in order.
     fn distinct(folders: &[String]) -> Vec<&str> {
         let mut all: Vec<&str> = Vec::new();
         for folder in folders {
@@ -180,7 +180,7 @@ impl<'a> Job<'a> {
         all
     }
 
-    /// Returns the database: that of the sources' files, or the stated one.
+    /// Returns the database: that of the sources' files, or the given one.
     fn database(&self) -> Result<&str, ExportError> {
         let files = self.change.new.files.iter();
         let own = files.filter(|file| self.backup.sources.contains(&file.own));
@@ -210,7 +210,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Says what blobs cannot hold.
+    /// Writes a note about sizes that block blobs cannot hold.
     fn note_blocks(&self, script: &mut Script) {
         let stripes = self.backup.stripes.len() as u64;
         let each = self.backup.bytes.get().div_ceil(stripes.max(1));
@@ -227,7 +227,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Checks that a URL is that of a container, without a secret.
+/// Checks that a URL names a container and contains no secret.
 fn check_url(url: &str) -> Result<(), ExportError> {
     let refuse = |reason: &str| Err(refused(format!("--url {url}"), reason.to_owned()));
     let Some(rest) = url.strip_prefix("https://") else {
@@ -235,7 +235,7 @@ fn check_url(url: &str) -> Result<(), ExportError> {
     };
     if url.contains('?') || url.contains("sig=") {
         let reason = "a script has no secrets; give the container's URL without its SAS token";
-        // The token is not repeated.
+        // A token in the URL is not repeated in the message.
         let shown = url.split('?').next().unwrap_or_default();
         return Err(refused(format!("--url {shown}?.."), reason.to_owned()));
     }
@@ -247,7 +247,7 @@ fn check_url(url: &str) -> Result<(), ExportError> {
     Ok(())
 }
 
-/// Returns what of a name can be in the name of a file.
+/// Returns a name without the characters that file names cannot have.
 fn stem(name: &str) -> String {
     let plain = |c: char| {
         if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' }
@@ -255,7 +255,7 @@ fn stem(name: &str) -> String {
     name.chars().map(plain).collect()
 }
 
-/// Returns the container of a URL, which a credential is called by.
+/// Returns the container of a URL, which is also the name of its credential.
 fn container(url: &str) -> String {
     url.splitn(5, '/').take(4).collect::<Vec<_>>().join("/")
 }

@@ -1,8 +1,8 @@
-//! Disks and a machine, or a managed instance, as a module of Bicep.
+//! Disks and a machine, or a managed instance, as a Bicep module.
 //!
-//! A module says all that is to be, whatever is there: what a diff changes is told in comments.
-//! What the layout has no more stays in it, since the disks of a machine are one list, and what
-//! is missing from that is detached.
+//! A module describes the whole state, so changes appear in comments. Disks that are no longer in
+//! the layout stay in it: the disks of a machine are one list, and a disk missing from it is
+//! detached.
 
 use crate::azure::{self, AzureDisk, Machine, Sql};
 use crate::change::{Change, Fate};
@@ -34,7 +34,7 @@ fn location(script: &mut Script, options: &Options) {
     }
 }
 
-/// A resource group is where a module is deployed to, and no parameter of it.
+/// Rejects a resource group, which is the target of a deployment rather than a parameter.
 fn refuse_group(options: &Options) -> Result<(), ExportError> {
     match &options.resource_group {
         Some(group) => Err(crate::options::refused(
@@ -99,7 +99,7 @@ fn of_machine(
     Ok(())
 }
 
-/// Writes the head of a module that makes a machine, or changes the one in use.
+/// Writes the head of a module that creates a machine, or changes the one in use.
 fn header(script: &mut Script, is_present: bool) {
     const FORMATS: &str =
         "format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN)";
@@ -127,8 +127,8 @@ fn header(script: &mut Script, is_present: bool) {
     }
 }
 
-/// The network interfaces of a machine in use, as the resource has them: `az` prints them flattened.
-/// A deployment replaces the list as a whole.
+/// The network interfaces of a machine in use, in the resource's form, which `az` prints flattened.
+/// A deployment replaces the whole list.
 const PRESENT_NETWORK: &str = "@description('Its network interfaces, all of them, as az vm show --query \
                                \"networkProfile.networkInterfaces[].{id: id, properties: {primary: \
                                primary, deleteOption: deleteOption}}\" prints them.')\n\
@@ -149,7 +149,7 @@ fn zones(script: &mut Script, options: &Options, machine: &Machine<'_>) {
     }
 }
 
-/// What a diff changes, before the module that has all.
+/// Writes the changes as comments before the module.
 fn tell_changes(script: &mut Script, change: &Change, machine: &Machine<'_>) {
     if !change.is_known() || machine.is_same(change) {
         return;
@@ -188,7 +188,7 @@ fn tell_changes(script: &mut Script, change: &Change, machine: &Machine<'_>) {
     }
 }
 
-/// A disk, and its entry in the list of the machine.
+/// Writes a disk, and its entry in the machine's list.
 fn entry(
     script: &mut Script,
     change: &Change,

@@ -1,5 +1,5 @@
-//! The difference between two layouts, worked out once for all kinds. Things are the same if
-//! their layouts call them the same.
+//! The difference between two layouts, computed once for all kinds. Items with the same name in
+//! both layouts are the same.
 
 use crate::error::ExportError;
 use crate::script::Kind;
@@ -8,29 +8,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_catalog::Interface;
 use weir_layout::luns::{MOST, lowest};
 
-/// What is to be, and what is there at present if that is known.
+/// The new layout, and the layout in use if it is known.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) old: Option<Site>,
     pub(crate) new: Site,
-    /// The number of each remote disk at its machine, by its name in the layouts.
+    /// LUNs of remote disks, by their names in the layouts.
     luns: BTreeMap<String, u32>,
 }
 
-/// What becomes of a disk, device or file.
+/// The change of a disk, a device or a file.
 #[derive(Debug)]
 pub(crate) enum Fate<'a, T> {
-    /// It is to be made; without a present layout everything is.
+    /// To be created; without a layout in use, everything is.
     New(&'a T),
-    /// It is there as it is to be.
+    /// In use and unchanged.
     Same(&'a T),
-    /// It is there, and is to be another: what it is, and what it becomes.
+    /// In use and changed: old and new state.
     Changed(&'a T, &'a T),
-    /// The new layout has it no more.
+    /// No longer in the new layout.
     Gone(&'a T),
 }
 
-// Derived, they would ask for the same of what is spoken of.
+// A derived implementation would require `T: Clone`.
 impl<T> Clone for Fate<'_, T> {
     fn clone(&self) -> Self {
         *self
@@ -40,14 +40,14 @@ impl<T> Clone for Fate<'_, T> {
 impl<T> Copy for Fate<'_, T> {}
 
 impl<'a, T> Fate<'a, T> {
-    /// What it is about: as it is to be, or as it was if it goes.
+    /// Returns the new state, or the old one if the item goes.
     pub(crate) fn subject(self) -> &'a T {
         match self {
             Self::New(own) | Self::Same(own) | Self::Changed(_, own) | Self::Gone(own) => own,
         }
     }
 
-    /// What is to be, unless it goes.
+    /// Returns the new state, unless the item goes.
     pub(crate) fn wanted(self) -> Option<&'a T> {
         match self {
             Self::New(own) | Self::Same(own) | Self::Changed(_, own) => Some(own),
@@ -66,10 +66,10 @@ impl Change {
         Ok(Self { old, new, luns })
     }
 
-    /// Disks of one cloud do not become disks of another.
+    /// Checks that both layouts belong to one cloud: disks cannot move between clouds.
     pub(crate) fn check_clouds(&self, kind: Kind) -> Result<(), ExportError> {
         let Some(old) = self.old.as_ref().filter(|_| kind.is_cloud()) else { return Ok(()) };
-        // What has no cloud is refused where its kind is written, with what to do.
+        // Layouts without a cloud are rejected where their script would be written, with a remedy.
         if self.new.cloud().is_none() || self.new.cloud() == old.cloud() {
             return Ok(());
         }
@@ -88,7 +88,7 @@ impl Change {
         })
     }
 
-    /// Refuses another file system on disks in use: making it would erase them.
+    /// Rejects another file system on disks in use, because making it would erase them.
     pub(crate) fn check_file_system(&self, kind: Kind) -> Result<(), ExportError> {
         let Some(old) = &self.old else { return Ok(()) };
         match (old.filesystem, self.new.filesystem) {
@@ -108,14 +108,14 @@ impl Change {
         }
     }
 
-    /// Azure attaches no disk above its last number. AWS has its own names of devices, and Google
-    /// Cloud finds disks by name.
+    /// Checks that LUNs are within Azure's range. AWS has device names of its own, and Google Cloud
+    /// finds disks by name.
     pub(crate) fn check_numbers(&self, kind: Kind) -> Result<(), ExportError> {
         let is_used = kind.is_cloud() || kind.finds_disks();
         if !is_used || self.new.cloud() != Some(Cloud::Azure) {
             return Ok(());
         }
-        // Those that go stay attached until somebody detaches them.
+        // Disks that go stay attached until they are detached by hand.
         let disks = self.disks();
         match disks.iter().map(|fate| fate.subject()).find(|disk| self.lun(disk) >= MOST) {
             None => Ok(()),
@@ -134,12 +134,12 @@ impl Change {
         }
     }
 
-    /// Whether a present layout is known.
+    /// Returns whether the layout in use is known.
     pub(crate) fn is_known(&self) -> bool {
         self.old.is_some()
     }
 
-    /// The remote disks.
+    /// Returns the remote disks.
     pub(crate) fn disks(&self) -> Vec<Fate<'_, Disk>> {
         let remote = |disks: &'_ [Disk]| -> Vec<usize> {
             (0..disks.len()).filter(|at| !disks[*at].is_local).collect()
@@ -157,7 +157,7 @@ impl Change {
         fates(&old, &new, |space| space.own.clone())
     }
 
-    /// The files; those of one name and another database are others.
+    /// Returns the files. Files of different databases are different, whatever their names.
     pub(crate) fn files(&self) -> Vec<Fate<'_, DbFile>> {
         let old = self.old.as_ref().map(|site| &site.files[..]).unwrap_or_default();
         let old: Vec<&DbFile> = old.iter().collect();
@@ -165,13 +165,12 @@ impl Change {
         fates(&old, &new, |file| (file.own.clone(), file.database.clone()))
     }
 
-    /// The number of a remote disk at its machine.
+    /// Returns the LUN of a remote disk.
     pub(crate) fn lun(&self, disk: &Disk) -> u32 {
         self.luns.get(&disk.own).copied().unwrap_or_default()
     }
 
-    /// The size of the machine that was there, and the one that is to be, where both are known
-    /// and differ.
+    /// Returns the old and the new size of the machine, if both are known and differ.
     pub(crate) fn resize(&self) -> Option<(&str, &str)> {
         let old = self.old.as_ref()?.size.as_deref()?;
         let new = self.new.size.as_deref()?;
@@ -192,7 +191,7 @@ impl Change {
     }
 }
 
-/// What becomes of all: first what is to be, in its order, then what goes.
+/// Compares items: first the new ones in order, then those that go.
 fn fates<'a, T: PartialEq, K: PartialEq>(
     old: &[&'a T],
     new: &[&'a T],
@@ -208,8 +207,8 @@ fn fates<'a, T: PartialEq, K: PartialEq>(
     wanted.chain(gone).collect()
 }
 
-/// Disks that are there keep their numbers, and so do those that go: nothing is detached
-/// unasked. New ones have the number that their layout says, or take the lowest that is free.
+/// Assigns LUNs. Disks in use keep theirs, and so do disks that go, because nothing is detached
+/// automatically. New disks have the LUN of their layout, or the lowest free one.
 fn luns(old: Option<&Site>, new: &Site) -> Result<BTreeMap<String, u32>, ExportError> {
     let there = old.iter().flat_map(|site| &site.luns);
     let mut luns: BTreeMap<String, u32> =

@@ -1,10 +1,11 @@
-//! What becomes of disks, whatever cloud they are of.
+//! Changes of disks, for all clouds.
 
 use crate::script::Script;
 use crate::site::{Disk, Site};
 use weir_units::Bytes;
 
-/// What a disk can become in place: as it is to be, but of the kind that it is, and not smaller.
+/// Returns what a disk can become in place: the new state, without a change of family and without
+/// shrinking.
 pub(crate) fn possible(old: &Disk, new: &Disk) -> Disk {
     let mut disk = new.clone();
     disk.performance_plus = old.performance_plus;
@@ -21,7 +22,7 @@ pub(crate) fn possible(old: &Disk, new: &Disk) -> Disk {
     disk
 }
 
-/// Its whole GiB, with a note where the layout's size is none.
+/// Returns the size in GiB, with a note if it was rounded.
 pub(crate) fn gib(script: &mut Script, disk: &Disk) -> u64 {
     let gib = disk.size.get().div_ceil(1 << 30);
     if Bytes::gib(gib) != disk.size {
@@ -34,14 +35,14 @@ pub(crate) fn gib(script: &mut Script, disk: &Disk) -> u64 {
     gib
 }
 
-/// What is to be known of disks that the layout has no more.
+/// Writes a note about a disk that is no longer in the layout.
 pub(crate) fn gone(script: &mut Script, disk: &Disk) {
     script.blank();
     let text = format!("{} is not in the layout any more, and is kept with its data", disk.own);
     script.warn_with_steps(&text, "When it is empty and unmounted, to remove it:");
 }
 
-/// Local disks come with the machine.
+/// Writes a note about local disks, which come with the machine.
 pub(crate) fn local(script: &mut Script, site: &Site) {
     for disk in site.disks.iter().filter(|disk| disk.is_local) {
         script.blank();

@@ -1,20 +1,20 @@
-//! Every way in which a layout cannot be exported. A message says what, and what to do.
+//! Reasons why a layout cannot be exported. Each message names the object and the remedy.
 
-/// Why there is no script.
+/// A reason why a layout cannot be exported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// The kind has nothing to do for the layout.
+    /// The kind does not apply to the layout.
     #[error("{layout}: nothing to export as {kind}: {reason}")]
     Nothing {
         /// The layout.
         layout: String,
         /// The kind of script.
         kind: &'static str,
-        /// What is not there, and what to do.
+        /// The missing item and the remedy.
         reason: String,
     },
-    /// Something of the layout that the kind cannot build.
+    /// The kind cannot build an item of the layout.
     #[error("{layout}: {what} cannot be exported as {kind}: {reason}")]
     Cannot {
         /// The layout.
@@ -23,22 +23,22 @@ pub enum ExportError {
         what: String,
         /// The kind of script.
         kind: &'static str,
-        /// Why, and what to do.
+        /// The reason and the remedy.
         reason: String,
     },
-    /// A name that the target cannot have.
+    /// The target does not allow a name.
     #[error("{what}: {name:?} is no name for it: {rule}; give another with --name {own}=NAME")]
     BadName {
-        /// What has the name.
+        /// The named object.
         what: &'static str,
         /// The name.
         name: String,
-        /// What a name is there.
+        /// The rule for names.
         rule: &'static str,
         /// The name in the layout.
         own: String,
     },
-    /// Two things that the target would have under one name.
+    /// Two items would have the same name in the target.
     #[error(
         "{first:?} and {second:?} would both be called {name:?}; give one another name with --name"
     )]
@@ -50,12 +50,12 @@ pub enum ExportError {
         /// The other.
         second: String,
     },
-    /// An option that says nothing to the kind, or to the layout.
+    /// An option that does not apply to the kind or the layout.
     #[error("{option}: {reason}")]
     Option {
-        /// The option, as it was given.
+        /// The option, as given.
         option: String,
-        /// Why, and what to do.
+        /// The reason and the remedy.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What Linux mounts: a line for each file system, which is found by its label.
+//! Mounts of a Linux machine: a line for each file system, found by its label.
 
 use crate::change::{Change, Fate};
 use crate::error::ExportError;
@@ -72,7 +72,7 @@ fn line(script: &mut Script, options: &Options, space: &Space) -> Result<(), Exp
             "Linux mounts at a path that begins with /".to_owned(),
         ));
     }
-    // XFS looks after itself; the others are checked after the root.
+    // XFS checks itself; other file systems are checked after the root.
     let pass = match filesystem {
         Filesystem::Xfs => 0,
         Filesystem::Ext4 => 2,

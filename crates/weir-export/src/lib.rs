@@ -1,22 +1,22 @@
-//! Layouts as scripts that build them.
+//! Export of layouts as scripts that build them.
 //!
-//! [`export`] takes a layout, and where there is one the layout that is there at present, and
-//! writes a script of one [`Kind`]. It runs nothing and knows no account: what a layout does not
-//! say is an option, or a variable of the script.
+//! [`export`] writes a script of one [`Kind`] for a layout, or for the difference from the layout
+//! in use. It runs nothing and knows no account. Values that a layout does not contain are options,
+//! or variables of the script.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`options`] | what a layout does not say: names, places, where things are mounted |
-//! | [`script`] | the kinds of scripts, and how one is put together |
-//! | [`error`] | every way in which a layout cannot be exported |
-//! | `site` | what of a layout scripts speak of: disks, what they make together, files |
+//! | [`options`] | values that a layout does not contain: names, locations, mount points |
+//! | [`script`] | the kinds of scripts, and their common parts |
+//! | [`error`] | reasons why a layout cannot be exported |
+//! | `site` | the host of a layout as scripts see it: disks, stripes, files |
 //! | `change` | the difference between two layouts, once for all kinds |
-//! | `quote` | how each language quotes |
-//! | `disk` | what becomes of disks, whatever cloud they are of |
+//! | `quote` | quoting in each language |
+//! | `disk` | changes of disks, for all clouds |
 //! | `ebs` | the names under which AWS attaches volumes |
-//! | `space` | what becomes of stripes and single disks, whatever system makes them |
-//! | `azure` | what Azure calls what a layout has, once for its four languages |
-//! | `linux` | what shell scripts for a Linux machine have in common |
+//! | `space` | changes of stripes and single disks, for all systems |
+//! | `azure` | Azure's names and rules, once for its four languages |
+//! | `linux` | common parts of shell scripts for a Linux machine |
 //! | [`backup`] | backups as statements and settings of other tools, a file per kind |
 //! | one per kind | `tsql`, `az`, `bicep`, `terraform`, `powershell`, `mdadm`, `lvm`, `storage_spaces`, `fstab` |
 
@@ -54,21 +54,21 @@ use script::Script;
 use site::Site;
 use weir_layout::Layout;
 
-/// A layout by the name of its file.
+/// A layout with its file name.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// How the script calls it.
+    /// The name, as the script states it.
     pub name: &'a str,
     /// The layout.
     pub layout: &'a Layout,
 }
 
-/// A script of `kind` that builds `layout`; that makes it of `from`, if that is there at present.
+/// Returns a script of `kind` that builds `layout`, or that changes `from` into it.
 ///
 /// # Errors
 ///
-/// [`ExportError`] where the kind has nothing to do for the layout, needs an option, has no use for
-/// one, or cannot have a name.
+/// [`ExportError`] if the kind does not apply to the layout, lacks an option, does not use one, or
+/// does not allow a name.
 pub fn export(
     kind: Kind,
     layout: Source<'_>,
@@ -107,7 +107,7 @@ pub fn export(
     Ok(script.finish())
 }
 
-/// The host of the present layout: the only one, whatever its name is.
+/// Returns the host of the layout in use: the only one, whatever its name.
 fn present_host<'a>(options: &'a Options, from: Source<'_>) -> Option<&'a str> {
     options.host.as_deref().filter(|_| from.layout.hosts.len() > 1)
 }

@@ -1,5 +1,5 @@
-//! What shell scripts for a Linux machine have in common: which device a disk is, that it is
-//! empty, and the file system that knows of the stripe.
+//! Common parts of shell scripts for a Linux machine: the device of a disk, the check that it is
+//! empty, and a file system that knows the stripe.
 
 use crate::change::Change;
 use crate::ebs;
@@ -22,28 +22,28 @@ const AZURE_NVME: &str = "/dev/disk/azure/data/by-lun/{lun}";
 /// its udev rules.
 const GOOGLE: &str = "/dev/disk/by-id/google-{name}";
 
-/// How a script finds the disks whose device no option gives.
+/// The way in which a script finds disks without a device option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Finder {
     /// A path with `{lun}` or `{name}`.
     Pattern(String),
-    /// The device name under which AWS attached the volume, looked up when the script runs.
+    /// The device name assigned by AWS, looked up when the script runs.
     Ebs,
 }
 
 /// The device of a disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
-    /// A path.
+    /// A fixed path.
     Path(String),
-    /// The name under which AWS attached a volume.
+    /// The device name assigned by AWS.
     Ebs(String),
 }
 
 /// A disk of a device.
 pub(crate) struct Column {
     place: Place,
-    /// The number of the disk, which names the variable of a device that is looked up.
+    /// The LUN, which names the variable of a device that is looked up.
     lun: u32,
     /// The size in bytes.
     pub(crate) size: u64,
@@ -58,7 +58,7 @@ impl Column {
         }
     }
 
-    /// Returns the device for people.
+    /// Returns the device for messages.
     pub(crate) fn name(&self) -> &str {
         match &self.place {
             Place::Path(name) | Place::Ebs(name) => name,
@@ -83,7 +83,7 @@ impl Device<'_> {
     }
 }
 
-/// Writes the start of a script: what every one of them needs.
+/// Writes the start of a script, common to all kinds.
 pub(crate) fn start(
     script: &mut Script,
     change: &Change,
@@ -103,7 +103,7 @@ pub(crate) fn start(
     Ok(())
 }
 
-/// Explains how disks are found, and what that depends on.
+/// Writes how disks are found and what that depends on.
 fn tell_finder(script: &mut Script, site: &Site, finder: Option<&Finder>) {
     let words = match finder {
         Some(Finder::Ebs) => {
@@ -154,11 +154,11 @@ fn hint(finder: Option<&Finder>) -> &'static str {
     }
 }
 
-/// Refuses two volumes on one device, which would write over each other.
+/// Rejects two volumes on the same device.
 fn check_devices(script: &Script, change: &Change, options: &Options) -> Result<(), ExportError> {
     let mut seen: BTreeMap<String, &str> = BTreeMap::new();
     for disk in &change.new.disks {
-        // An unknown device is asked for where it is needed.
+        // An unknown device is an error where it is needed.
         let Ok(place) = place(script, change, options, disk) else { continue };
         let (Place::Path(path) | Place::Ebs(path)) = place;
         if let Some(first) = seen.insert(path.clone(), &disk.own) {
@@ -220,7 +220,7 @@ pub(crate) fn device<'a>(
     Ok(Device { space, columns })
 }
 
-/// Returns how to find disks without a device of their own on the command line, if that is known.
+/// Returns how to find disks without a device option, if it is known.
 fn finder(site: &Site, options: &Options) -> Option<Finder> {
     let pattern = |path: &str| Some(Finder::Pattern(path.to_owned()));
     if let Some(path) = &options.device_pattern {
@@ -278,14 +278,14 @@ fn place(
     }
 }
 
-/// Returns the name under which a disk is attached. A `--name` of a volume that carries a file system
-/// renames that file system, and leaves the disk as it is called in the layout.
+/// Returns the device name of an attached disk. `--name` renames the file system of a volume, not
+/// the attached disk.
 fn attached_name<'a>(site: &Site, disk: &'a Disk) -> &'a str {
     let is_space = site.spaces.iter().any(|space| space.own == disk.own);
     if is_space { &disk.own } else { &disk.name }
 }
 
-/// File systems are found by a label, which has to fit.
+/// Checks that the label of a file system is not too long.
 pub(crate) fn check_label(space: &Space, filesystem: Filesystem) -> Result<(), ExportError> {
     let (most, rule) = match filesystem {
         Filesystem::Xfs => {
@@ -311,7 +311,7 @@ pub(crate) fn check_label(space: &Space, filesystem: Filesystem) -> Result<(), E
     })
 }
 
-/// Writes the making of the file system where there is none; `path` is a word of the shell.
+/// Writes the commands that make a file system if there is none; `path` is a word of the shell.
 pub(crate) fn filesystem(
     script: &mut Script,
     space: &Space,
@@ -326,7 +326,7 @@ pub(crate) fn filesystem(
             format!("mkfs.xfs -q -d su={unit}k,sw={columns}")
         }
         (Filesystem::Ext4, None) => "mkfs.ext4 -q".to_owned(),
-        // In blocks of 4 KiB.
+        // The unit is 4 KiB.
         (Filesystem::Ext4, Some((unit, columns))) => format!(
             "mkfs.ext4 -q -b 4096 -E stride={},stripe-width={}",
             unit / 4,

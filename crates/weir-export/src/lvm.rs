@@ -91,7 +91,7 @@ fn make(
         .iter()
         .map(|column| format!("    check {} {}", column.word(), column.size))
         .collect();
-    // A group of that name may be somebody else's.
+    // A volume group of this name may be unrelated.
     let member = |column: &Column| {
         let disk = column.word();
         let words =
@@ -177,7 +177,7 @@ fn check_name(space: &Space) -> Result<(), ExportError> {
     ];
     let name = &space.name;
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '+');
-    // Of the group and the volume together a name is made for the kernel.
+    // The kernel's name combines those of group and volume.
     if name.is_empty()
         || name.len() > 56
         || !name.chars().all(fine)

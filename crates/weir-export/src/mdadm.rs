@@ -118,7 +118,7 @@ fi"#,
     linux::filesystem(script, space, &own, kind)
 }
 
-/// A disk alone has its file system on it as it is, so that it grows with the disk.
+/// Writes a single disk. Its file system is directly on it, so that it grows with the disk.
 fn single(script: &mut Script, device: &Device<'_>) {
     let (path, size) = (device.columns[0].word(), device.columns[0].size);
     script.comment(&format!(
@@ -151,7 +151,7 @@ fn check_name(space: &Space) -> Result<(), ExportError> {
     Ok(())
 }
 
-/// A stripe of mdadm is what it was made.
+/// Writes the change of a stripe, which mdadm cannot reshape.
 fn changed(script: &mut Script, old: &Space, space: &Space) {
     match Difference::of(script, old, space) {
         None => {}

@@ -1,5 +1,5 @@
-//! What a layout does not say. An option that a kind has no use for is refused, so that nobody
-//! believes that it did something.
+//! Values that a layout does not contain. An option that a kind does not use is an error rather
+//! than ignored.
 
 use crate::backup::Backup;
 use crate::error::ExportError;
@@ -18,7 +18,7 @@ pub enum Filesystem {
 }
 
 impl Filesystem {
-    /// As `mkfs` and the table of mounts call it.
+    /// Returns the name that `mkfs` and /etc/fstab use.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ pub enum OperatingSystem {
 }
 
 impl OperatingSystem {
-    /// As `--os` takes it.
+    /// Returns the name that `--os` takes.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -49,22 +49,22 @@ impl OperatingSystem {
     }
 }
 
-/// What a layout does not say.
+/// Values that a layout does not contain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The host, where the layout has several.
+    /// The host, if the layout has several.
     pub host: Option<String>,
-    /// What something of the layout is called in the target, where that is another name.
+    /// Names in the target, for items whose name differs from the layout.
     pub names: Vec<(String, String)>,
-    /// Where volumes and stripes are mounted.
+    /// Mount points of volumes and stripes.
     pub mounts: Vec<(String, String)>,
-    /// The devices of volumes, by name.
+    /// Devices of volumes, by name.
     pub devices: Vec<(String, String)>,
-    /// The devices of the others: a path with `{lun}` or `{name}` in it.
+    /// The devices of all other volumes: a path with `{lun}` or `{name}`.
     pub device_pattern: Option<String>,
-    /// The database of files whose layout says none.
+    /// The database of files whose layout states none.
     pub database: Option<String>,
-    /// The machine or instance, as the cloud calls it.
+    /// The name of the machine or instance in the cloud.
     pub machine: Option<String>,
     /// The resource group.
     pub resource_group: Option<String>,
@@ -72,15 +72,15 @@ pub struct Options {
     pub location: Option<String>,
     /// The zone.
     pub zone: Option<String>,
-    /// The operating system of a machine that the script creates; Linux if left out.
+    /// The operating system of a machine that the script creates; Linux by default.
     pub os: Option<OperatingSystem>,
-    /// The file system; XFS if left out.
+    /// The file system; XFS by default.
     pub filesystem: Option<Filesystem>,
-    /// The backup, for the kinds that are of one.
+    /// The backup, for kinds that write one.
     pub backup: Option<Backup>,
-    /// Containers that the backup goes to instead of its targets.
+    /// Containers to back up to, instead of the targets' mounts.
     pub urls: Vec<String>,
-    /// Whether the backup is a copy that no differential builds on.
+    /// Whether the backup is a copy that is no base for differential backups.
     pub copy_only: bool,
 }
 
@@ -103,7 +103,7 @@ const MOUNTED: &[Kind] = &[
 ];
 
 impl Options {
-    /// Whether the kind has a use for everything that is given.
+    /// Checks that the kind uses every option given.
     pub(crate) fn check(&self, kind: Kind) -> Result<(), ExportError> {
         let pair = |pairs: &[(String, String)]| {
             pairs.first().map(|(name, value)| format!("{name}={value}"))
@@ -156,7 +156,7 @@ impl Options {
         }
     }
 
-    /// Whether the names that are given are of the layouts.
+    /// Checks that the given names are in the layouts.
     pub(crate) fn check_names(
         &self,
         kind: Kind,
@@ -170,12 +170,12 @@ impl Options {
             sites().flat_map(|site| site.disks.iter().map(|own| own.own.as_str())).collect();
         let files: Vec<&str> =
             sites().flat_map(|site| site.files.iter().map(|own| own.own.as_str())).collect();
-        // A name that the kind does not write would be given in vain.
+        // A name that the kind does not write is an error.
         let named = match kind {
             Kind::Tsql => files,
             Kind::Az | Kind::Bicep | Kind::Terraform | Kind::Powershell => disks.clone(),
             Kind::StorageSpaces | Kind::Fstab => spaces.clone(),
-            // Names of stripes have the time in them.
+            // Names of stripes contain the time.
             Kind::TsqlBackup | Kind::Ola | Kind::Dbatools | Kind::Pgbackrest => Vec::new(),
             Kind::Mdadm | Kind::Lvm => [&spaces[..], &disks].concat(),
         };
@@ -233,12 +233,12 @@ impl Options {
         }
     }
 
-    /// Where a volume or stripe is mounted, if that is said.
+    /// Returns the mount point of a volume or stripe, if it is given.
     pub(crate) fn mount_of(&self, own: &str) -> Option<&str> {
         self.mounts.iter().find(|(name, _)| name == own).map(|(_, path)| path.as_str())
     }
 
-    /// What something is called in the target.
+    /// Returns the name of an item in the target.
     pub(crate) fn name_of(&self, own: &str) -> String {
         let given = self.names.iter().find(|(name, _)| name == own);
         given.map_or_else(|| own.to_owned(), |(_, name)| name.clone())
@@ -260,15 +260,14 @@ fn check_pairs(option: &str, pairs: &[(String, String)]) -> Result<(), ExportErr
     Ok(())
 }
 
-/// Folders of Linux itself: what is mounted over them, the system has no more.
+/// Folders of Linux that a mount would hide.
 const SYSTEM: [&str; 11] =
     ["bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "run", "sbin", "sys"];
 
-/// Folders below these are for what is mounted.
+/// Folders below system folders where mounts are usual.
 const OPEN: [(&str, &str); 2] = [("usr", "local"), ("run", "media")];
 
-/// Whether the parts of a path lead to a folder of the system, or into one where nothing is
-/// mounted.
+/// Returns whether a path is a folder of the system, or below one that allows no mounts.
 fn is_system(parts: &[&str]) -> bool {
     match parts {
         [first, second, _, ..] if OPEN.contains(&(first, second)) => false,
@@ -277,7 +276,8 @@ fn is_system(parts: &[&str]) -> bool {
     }
 }
 
-/// A mount is below the root, where it says that it is, and hides nothing of the system.
+/// Checks that a mount point is absolute, is where its path says, and hides no folder of the
+/// system.
 fn check_mounts(kind: Kind, mounts: &[(String, String)]) -> Result<(), ExportError> {
     for (name, path) in mounts {
         let refuse =
@@ -298,7 +298,7 @@ fn check_mounts(kind: Kind, mounts: &[(String, String)]) -> Result<(), ExportErr
                  /mnt/data or /var/opt/mssql/data",
             );
         }
-        // A folder on it can carry a volume, but Storage Spaces gives letters alone.
+        // A folder can carry a volume, but Storage Spaces assigns letters only.
         let is_drive = parts.first().is_some_and(|part| part.eq_ignore_ascii_case("C:"));
         if is_drive && (parts.len() == 1 || kind == Kind::StorageSpaces) {
             return refuse("Windows itself is on the drive C:; give another letter, like F:");
@@ -307,7 +307,8 @@ fn check_mounts(kind: Kind, mounts: &[(String, String)]) -> Result<(), ExportErr
     Ok(())
 }
 
-/// The system's own databases have no files to lay out; those of tempdb have a role.
+/// Rejects system databases, whose files are not laid out. Files of tempdb have a role of their
+/// own.
 fn check_database(name: Option<&str>) -> Result<(), ExportError> {
     const SYSTEM: [&str; 4] = ["master", "model", "msdb", "tempdb"];
     match name.filter(|name| SYSTEM.iter().any(|own| own.eq_ignore_ascii_case(name))) {
@@ -321,8 +322,7 @@ fn check_database(name: Option<&str>) -> Result<(), ExportError> {
     }
 }
 
-/// A zone or a location that some cloud could have. Azure also writes its locations with spaces,
-/// like West Europe.
+/// Checks a zone or a location. Azure also writes locations with spaces, like West Europe.
 fn check_word(option: &str, place: Option<&str>, is_word: bool) -> Result<(), ExportError> {
     const MOST: usize = 64;
     let Some(place) = place else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Disks and machines, or a managed instance, by the Az module of PowerShell.
+//! Disks and machines, or a managed instance, with the Az module of PowerShell.
 
 use crate::azure::{self, AzureDisk, CACHE, DiskChange, Machine, Sql};
 use crate::change::{Change, Fate};
@@ -18,7 +18,7 @@ pub(crate) fn write(
     azure::write(script, change, options, of_machine, of_instance)
 }
 
-/// A parameter: needed, unless it has a value.
+/// Returns a parameter, which is mandatory unless it has a value.
 fn parameter(name: &str, value: Option<&String>) -> String {
     match value {
         Some(value) => format!("    [string] ${name} = {}", powershell(value)),
@@ -67,7 +67,7 @@ fn of_machine(
         lines.push("    [switch] $AllowRestart".to_owned());
     }
     parameters(script, &lines);
-    // First: whatever fails after that starts a machine that was stopped.
+    // This comes first: a later error must start a stopped machine again.
     functions(script, machine, stops);
     script.blank();
     script.line("$machine = Get-AzVM -ResourceGroupName $ResourceGroupName -Name $MachineName");
@@ -99,7 +99,7 @@ fn of_machine(
     Ok(())
 }
 
-/// The functions of what is done to disks that are there.
+/// Writes the functions that change disks in use.
 fn functions(script: &mut Script, machine: &Machine<'_>, stops: bool) {
     if any(machine, |_, own| own.grows || own.rates || own.tier || own.burst) {
         script.blank();
@@ -115,7 +115,7 @@ fn functions(script: &mut Script, machine: &Machine<'_>, stops: bool) {
     }
 }
 
-/// Whether something is done to a disk that is there.
+/// Returns whether any disk in use has such a change.
 fn any(machine: &Machine<'_>, is: fn(&Disk, &DiskChange) -> bool) -> bool {
     machine.disks.iter().any(|fate| match *fate {
         Fate::Changed(old, new) => is(new, &DiskChange::steps(old, new)),
@@ -231,7 +231,7 @@ function Test-LayoutLun([string] $Name, [int] $Lun) {
 
 "#;
 
-/// Compares the machine with the layout, and changes it where both layouts are known.
+/// Writes the comparison of the machine with the layout, and its change if both layouts are known.
 fn size(script: &mut Script, change: &Change, machine: &Machine<'_>) {
     let Some(size) = machine.size.as_deref().map(powershell) else { return };
     script.blank();
@@ -424,7 +424,7 @@ fn of_instance(
     Ok(())
 }
 
-/// What differs is changed at once: each change ends with a failover.
+/// Writes all changes at once, because each change ends with a failover.
 fn update_instance(script: &mut Script, sql: &Sql<'_>, old: &Instance) {
     let steps = sql.steps(old);
     script.blank();

@@ -1,19 +1,19 @@
-//! How each language quotes: whatever is in a name stays in the name.
+//! Quoting in each language, so that any text in a name stays part of the name.
 //!
-//! Control characters are refused before anything gets here ([`crate::site`]), so that no
-//! language needs a way to write them.
+//! Control characters are rejected earlier ([`crate::site`]), so that no language needs to escape
+//! them.
 
-/// An identifier of T-SQL, in brackets.
+/// Quotes an identifier of T-SQL, in brackets.
 pub(crate) fn sql_name(text: &str) -> String {
     format!("[{}]", text.replace(']', "]]"))
 }
 
-/// A string of T-SQL, in Unicode.
+/// Quotes a Unicode string of T-SQL.
 pub(crate) fn sql(text: &str) -> String {
     format!("N'{}'", text.replace('\'', "''"))
 }
 
-/// A word of a shell; plain ones as they are.
+/// Quotes a word of a shell, if necessary.
 pub(crate) fn shell(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':');
     if !text.is_empty() && text.chars().all(plain) {
@@ -22,7 +22,8 @@ pub(crate) fn shell(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// A string of PowerShell, which nothing is put into. It takes five signs for a quote.
+/// Quotes a string of PowerShell without interpolation. PowerShell accepts five characters as a
+/// quote.
 pub(crate) fn powershell(text: &str) -> String {
     let mut quoted = String::from("'");
     for c in text.chars() {
@@ -34,19 +35,19 @@ pub(crate) fn powershell(text: &str) -> String {
     quoted + "'"
 }
 
-/// A string of Bicep, which nothing is put into.
+/// Quotes a string of Bicep without interpolation.
 pub(crate) fn bicep(text: &str) -> String {
     let text = text.replace('\\', r"\\").replace('\'', r"\'").replace("${", r"\${");
     format!("'{text}'")
 }
 
-/// A string of Terraform, which nothing is put into.
+/// Quotes a string of Terraform without interpolation.
 pub(crate) fn terraform(text: &str) -> String {
     let text = text.replace('\\', r"\\").replace('"', "\\\"");
     format!("\"{}\"", text.replace("${", "$${").replace("%{", "%%{"))
 }
 
-/// A field of a table of mounts.
+/// Escapes a field of /etc/fstab.
 pub(crate) fn fstab(text: &str) -> String {
     text.replace('\\', r"\134").replace(' ', r"\040").replace('#', r"\043")
 }

@@ -1,5 +1,5 @@
-//! The kinds of scripts, and how one is put together: comments that are wrapped and cannot be
-//! broken out of, blank lines, and notes for the person.
+//! The kinds of scripts, and their common parts: wrapped comments that text cannot break out of,
+//! blank lines, and notes for the user.
 
 use crate::change::Change;
 use std::fmt;
@@ -9,27 +9,27 @@ use std::fmt;
 pub enum Kind {
     /// Database files, in T-SQL.
     Tsql,
-    /// Disks and machines, or instances, by Azure's command line.
+    /// Disks and machines, or instances, with the Azure CLI.
     Az,
-    /// The same in Bicep.
+    /// The same as a Bicep module.
     Bicep,
-    /// The same in Terraform, and disks of AWS and Google Cloud.
+    /// The same as a Terraform module, also for disks of AWS and Google Cloud.
     Terraform,
-    /// The same by the Az module of PowerShell.
+    /// The same with the Az module of PowerShell.
     Powershell,
-    /// Stripes and file systems on Linux, by mdadm.
+    /// Stripes and file systems on Linux, with mdadm.
     Mdadm,
-    /// The same by LVM.
+    /// The same with LVM.
     Lvm,
     /// Stripes and file systems on Windows.
     StorageSpaces,
-    /// What Linux mounts.
+    /// Mounts of a Linux machine.
     Fstab,
     /// A backup, in T-SQL.
     TsqlBackup,
-    /// The same by Ola Hallengren's DatabaseBackup.
+    /// The same with Ola Hallengren's DatabaseBackup.
     Ola,
-    /// The same by dbatools.
+    /// The same with dbatools.
     Dbatools,
     /// The same as settings of pgBackRest.
     Pgbackrest,
@@ -53,7 +53,7 @@ impl Kind {
         Self::Pgbackrest,
     ];
 
-    /// As `--as` takes it.
+    /// Returns the name that `--as` takes.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -73,23 +73,24 @@ impl Kind {
         }
     }
 
-    /// Whether it makes what a cloud sells.
+    /// Returns whether the kind creates resources of a cloud.
     pub(crate) fn is_cloud(self) -> bool {
         matches!(self, Self::Az | Self::Bicep | Self::Terraform | Self::Powershell)
     }
 
-    /// Returns whether it backs up what a layout has.
+    /// Returns whether the kind writes a backup.
     #[must_use]
     pub fn is_backup(self) -> bool {
         matches!(self, Self::TsqlBackup | Self::Ola | Self::Dbatools | Self::Pgbackrest)
     }
 
-    /// Whether it finds attached disks by their numbers.
+    /// Returns whether the kind finds attached disks by LUN.
     pub(crate) fn finds_disks(self) -> bool {
         matches!(self, Self::Mdadm | Self::Lvm | Self::StorageSpaces)
     }
 
-    /// Whether it says all that is to be, so that what is missing from it is detached or destroyed.
+    /// Returns whether the kind describes the whole state, so that anything missing from it is
+    /// detached or destroyed.
     pub(crate) fn is_module(self) -> bool {
         matches!(self, Self::Bicep | Self::Terraform)
     }
@@ -102,7 +103,7 @@ impl Kind {
         }
     }
 
-    /// The first line of what a shell runs.
+    /// Returns the first line of a shell script.
     fn interpreter(self) -> Option<&'static str> {
         matches!(self, Self::Az | Self::Mdadm | Self::Lvm).then_some("#!/usr/bin/env bash")
     }
@@ -114,30 +115,30 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A script, and what whoever runs it should know before.
+/// A script with notes for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
     /// The script.
     pub text: String,
-    /// What is not done, and why.
+    /// Steps that the script does not take, with reasons.
     pub notes: Vec<String>,
 }
 
-/// The width of comments, their sign included.
+/// The width of comments, including their sign.
 const WIDTH: usize = 98;
 
-/// A script that is being written.
+/// A script in the making.
 #[derive(Debug)]
 pub(crate) struct Script {
     kind: Kind,
     text: String,
     notes: Vec<String>,
-    /// What stands before comments.
+    /// The indentation of comments.
     indent: &'static str,
 }
 
 impl Script {
-    /// A script that says where it is from.
+    /// Returns a script with a header that names the layouts.
     pub(crate) fn new(kind: Kind, change: &Change) -> Self {
         let mut script = Self { kind, text: String::new(), notes: Vec::new(), indent: "" };
         if let Some(line) = kind.interpreter() {
@@ -172,7 +173,7 @@ impl Script {
         self.kind
     }
 
-    /// What it needs, does and does not do.
+    /// Writes the requirements, actions and limits of the script.
     pub(crate) fn header(&mut self, needs: &str, does: &str, does_not: &str) {
         for (head, text) in [("Needs", needs), ("Does", does), ("Does not", does_not)] {
             self.comment("");
@@ -180,25 +181,25 @@ impl Script {
         }
     }
 
-    /// A line as it is.
+    /// Writes a line.
     pub(crate) fn line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
     }
 
-    /// Lines as they are.
+    /// Writes several lines.
     pub(crate) fn lines(&mut self, text: &str) {
         self.line(text.trim_matches('\n'));
     }
 
-    /// An empty line, if the last one is not.
+    /// Writes an empty line, unless the last one is empty.
     pub(crate) fn blank(&mut self) {
         if !self.text.ends_with("\n\n") && !self.text.is_empty() {
             self.text.push('\n');
         }
     }
 
-    /// A comment, wrapped; whatever it holds stays one.
+    /// Writes a wrapped comment. Text cannot end the comment.
     pub(crate) fn comment(&mut self, text: &str) {
         let (sign, indent) = (self.kind.comment(), self.indent);
         let mut line = format!("{indent}{}", sign.trim_end());
@@ -215,36 +216,36 @@ impl Script {
         self.line(&line);
     }
 
-    /// A line of a script that is not to run as it is.
+    /// Writes a line as a comment.
     pub(crate) fn quiet(&mut self, line: &str) {
         let sign = self.kind.comment().trim_end();
         let line = format!("{}{sign}    {}", self.indent, printable(line));
         self.line(&line);
     }
 
-    /// What is not done, as a comment and for the person.
+    /// Writes a step that the script does not take, as a comment and as a note.
     pub(crate) fn warn(&mut self, text: &str) {
         self.comment(&format!("NOT DONE: {text}"));
         self.note(text);
     }
 
-    /// The same, where steps follow that do it.
+    /// Writes a step that the script does not take, followed by the commands for it.
     pub(crate) fn warn_with_steps(&mut self, text: &str, steps: &str) {
         self.comment(&format!("NOT DONE: {text}. {steps}"));
         self.note(&format!("{text}; the steps are in the script"));
     }
 
-    /// From here on comments stand behind so much.
+    /// Sets the indentation of comments.
     pub(crate) fn indent(&mut self, indent: &'static str) {
         self.indent = indent;
     }
 
-    /// Something that the person should know.
+    /// Adds a note for the user.
     pub(crate) fn note(&mut self, text: &str) {
         self.notes.push(printable(text));
     }
 
-    /// Says that a module, which follows all the same, differs in nothing from what is there.
+    /// Notes that nothing changes, for a module, which is written anyway.
     pub(crate) fn same(&mut self, change: &Change) {
         let old = change.old.as_ref().map_or("what is there", |old| old.layout.as_str());
         let text = format!(
@@ -257,7 +258,7 @@ impl Script {
         self.note(&text);
     }
 
-    /// Says that there is nothing to do.
+    /// Notes that there is nothing to do.
     pub(crate) fn nothing(&mut self, change: &Change) {
         let old = change.old.as_ref().map_or("what is there", |old| old.layout.as_str());
         let text =
@@ -272,7 +273,7 @@ impl Script {
     }
 }
 
-/// Text of one line: what breaks a line or moves the cursor becomes a question mark.
+/// Returns text as one line: control characters become question marks.
 pub(crate) fn printable(text: &str) -> String {
     let one =
         |c: char| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { '?' } else { c };

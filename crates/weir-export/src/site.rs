@@ -1,4 +1,4 @@
-//! What of a layout scripts speak of: disks, what they make together, and files.
+//! The host of a layout as scripts see it: disks, stripes and files.
 
 use crate::Source;
 use crate::error::ExportError;
@@ -13,32 +13,32 @@ use weir_units::Bytes;
 /// A host of a layout.
 #[derive(Debug, Clone)]
 pub(crate) struct Site {
-    /// The layout's name.
+    /// The name of the layout.
     pub(crate) layout: String,
     pub(crate) edition: Option<String>,
-    /// The host's name.
+    /// The name of the host.
     pub(crate) host: String,
-    /// The size of a machine, if it has one.
+    /// The size of the machine, if there is one.
     pub(crate) size: Option<String>,
     /// The interface of its remote disks, if the edition states it for the size.
     pub(crate) interface: Option<Interface>,
     /// Whether the licence is owned: SQL Server for an instance, Windows Server for a machine.
     pub(crate) licence_owned: bool,
-    /// The file system of its disks, if the layout says it.
+    /// The file system of the disks, if the layout states it.
     pub(crate) filesystem: Option<FileSystem>,
     pub(crate) instance: Option<Instance>,
-    /// Operations a second of an instance that has one quota for all.
+    /// The IOPS of an instance with one quota for all files.
     pub(crate) quota: Option<u64>,
     /// The volumes of a machine.
     pub(crate) disks: Vec<Disk>,
-    /// The numbers of attached disks at the machine, by name, and whether the layout says them.
+    /// LUNs of attached disks by name, and whether the layout states them.
     pub(crate) luns: BTreeMap<String, (u32, bool)>,
-    /// What is served of a machine: stripes, and volumes that are no columns.
+    /// Devices with file systems: stripes, and volumes that are not part of one.
     pub(crate) spaces: Vec<Space>,
     pub(crate) files: Vec<DbFile>,
 }
 
-/// A cloud whose disks can be made.
+/// A cloud that sells disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cloud {
     Azure,
@@ -49,35 +49,35 @@ pub(crate) enum Cloud {
 /// A volume of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Disk {
-    /// Its name in the layout.
+    /// The name in the layout.
     pub(crate) own: String,
-    /// Its name in the target.
+    /// The name in the target.
     pub(crate) name: String,
     pub(crate) family: Option<String>,
     pub(crate) tier: Option<String>,
     pub(crate) size: Bytes,
-    /// Operations and bytes a second, where they are bought apart from the size.
+    /// Operations and bytes per second, if they are bought separately.
     pub(crate) bought: Option<(u64, u64)>,
     pub(crate) cache: CacheMode,
     pub(crate) is_local: bool,
-    /// It has limits that the layout writes out.
+    /// Whether the layout states limits explicitly.
     pub(crate) has_own_limits: bool,
     pub(crate) on_demand_burst: bool,
     pub(crate) performance_plus: bool,
     pub(crate) performance_tier: Option<String>,
 }
 
-/// A device that carries a file system.
+/// A device with a file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Space {
     pub(crate) own: String,
     pub(crate) name: String,
-    /// The unit of a stripe.
+    /// The stripe unit.
     pub(crate) unit: Option<Bytes>,
-    /// Its disks, by their names in the layout.
+    /// The disks, by their names in the layout.
     pub(crate) columns: Vec<String>,
     pub(crate) size: Bytes,
-    /// Whether all of it is on the machine's own disk.
+    /// Whether the device is on the machine's local disk.
     pub(crate) is_local: bool,
 }
 
@@ -85,21 +85,21 @@ pub(crate) struct Space {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DbFile {
     pub(crate) own: String,
-    /// Its logical name.
+    /// The logical name.
     pub(crate) name: String,
     pub(crate) database: Option<String>,
     pub(crate) role: Role,
     pub(crate) size: Bytes,
     pub(crate) growth: Option<Bytes>,
     pub(crate) max_size: Option<Bytes>,
-    /// What it is on, by its name in the layout; `None` on a managed instance.
+    /// The volume or stripe, by its name in the layout; `None` on a managed instance.
     pub(crate) on: Option<String>,
-    /// The tier of its blob, on a managed instance.
+    /// The tier of the blob, on a managed instance.
     pub(crate) tier: Option<String>,
 }
 
 impl Site {
-    /// The host called `host`, or the only one.
+    /// Returns the host called `host`, or the only one.
     pub(crate) fn of(
         source: Source<'_>,
         options: &Options,
@@ -131,14 +131,14 @@ impl Site {
         site.check_files()?;
         unique(site.spaces.iter().map(|space| (&*space.own, &*space.name)), str::to_owned)?;
         for file in &site.files {
-            // A server tells no letters' case apart.
+            // SQL Server ignores the case of names.
             let beside = site.files.iter().filter(|own| own.database == file.database);
             unique(beside.map(|own| (&*own.own, &*own.name)), str::to_lowercase)?;
         }
         Ok(site)
     }
 
-    /// Names of databases are not checked where layouts are read.
+    /// Checks names of databases, which layouts do not restrict.
     fn check_files(&self) -> Result<(), ExportError> {
         for file in &self.files {
             let name = file.database.as_deref().unwrap_or("database");
@@ -160,26 +160,26 @@ impl Site {
         Ok(())
     }
 
-    /// The cloud of its edition, which the edition's name begins with.
+    /// Returns the cloud of the edition.
     pub(crate) fn cloud(&self) -> Option<Cloud> {
         let name = self.edition.as_deref()?;
         let clouds = [("azure", Cloud::Azure), ("aws", Cloud::Aws), ("gcp", Cloud::Google)];
         clouds.into_iter().find(|(own, _)| name.starts_with(own)).map(|(_, cloud)| cloud)
     }
 
-    /// The disks of a device, in the order of its columns.
+    /// Returns the disks of a device in the order of its columns.
     pub(crate) fn disks_of(&self, space: &Space) -> Vec<&Disk> {
         let disk = |own: &String| self.disks.iter().find(|disk| disk.own == *own);
         space.columns.iter().filter_map(disk).collect()
     }
 
-    /// Disks that are attached, which the machine's own are not.
+    /// Returns the attached disks, without the machine's local disk.
     pub(crate) fn remote(&self) -> impl Iterator<Item = &Disk> {
         self.disks.iter().filter(|disk| !disk.is_local)
     }
 }
 
-/// Two things of one name would be one to a script: the second would be found there.
+/// Checks that names are unique. A script would take the second of two equal names for the first.
 pub(crate) fn unique<'a>(
     all: impl Iterator<Item = (&'a str, &'a str)>,
     fold: fn(&str) -> String,
@@ -243,7 +243,7 @@ impl Disk {
         }
     }
 
-    /// What it is, in words.
+    /// Returns a description for comments.
     pub(crate) fn words(&self) -> String {
         let kind = match (&self.tier, &self.family) {
             (Some(tier), _) => tier.clone(),

@@ -1,23 +1,24 @@
-//! What becomes of stripes and single disks, whatever system makes them.
+//! Changes of stripes and single disks, for all systems.
 
 use crate::change::{Change, Fate};
 use crate::error::ExportError;
 use crate::script::Script;
 use crate::site::{Site, Space};
 
-/// How a device is to differ from what it is, where it does not shrink.
+/// The difference between a device in use and its new state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Difference {
-    /// A disk alone has grown.
+    /// A single disk has grown.
     Disk,
     /// The disks of a stripe have grown.
     Columns,
-    /// It has other columns, or another unit.
+    /// Columns or unit differ.
     Shape,
 }
 
 impl Difference {
-    /// What differs. No tool makes what is there smaller: that is told, and `None`.
+    /// Returns the difference. A smaller size is reported instead, because no tool shrinks a device
+    /// in use.
     pub(crate) fn of(script: &mut Script, old: &Space, space: &Space) -> Option<Self> {
         script.blank();
         let is_same_shape = old.unit == space.unit && old.columns == space.columns;
@@ -37,13 +38,13 @@ impl Difference {
     }
 }
 
-/// What becomes of the devices that are not the machine's own alone.
+/// Returns the changes of all devices except those on the machine's local disk.
 pub(crate) fn remote(change: &Change) -> Vec<Fate<'_, Space>> {
     let is_remote = |fate: &Fate<'_, Space>| !fate.subject().is_local;
     change.spaces().into_iter().filter(is_remote).collect()
 }
 
-/// What keeps a script from making or changing a device.
+/// Returns the error for a device that the script cannot create or change.
 pub(crate) fn cannot(script: &Script, site: &Site, space: &Space, reason: String) -> ExportError {
     ExportError::Cannot {
         layout: site.layout.clone(),
@@ -53,7 +54,7 @@ pub(crate) fn cannot(script: &Script, site: &Site, space: &Space, reason: String
     }
 }
 
-/// What the layout has no more.
+/// Writes a note about a device that is no longer in the layout.
 pub(crate) fn gone(script: &mut Script, space: &Space, steps: &[String]) {
     script.blank();
     let text = format!("{} is not in the layout any more, and is kept with its data", space.own);

@@ -1,4 +1,4 @@
-//! Stripes on Windows by Storage Spaces, and single disks, with their volumes.
+//! Stripes and single disks on Windows, with Storage Spaces.
 
 use crate::change::{Change, Fate};
 use crate::error::ExportError;
@@ -164,7 +164,7 @@ fn members(change: &Change, disks: &[&Disk]) -> String {
     lines
 }
 
-/// The letter of a drive, of a mount like `F:` or `F:\Data`; the next free one if none is said.
+/// Returns the drive letter of a mount like `F:` or `F:\Data`; by default, the next free one.
 fn letter(options: &Options, space: &Space) -> Result<String, ExportError> {
     let Some(mount) = options.mount_of(&space.own) else { return Ok("''".to_owned()) };
     let mut signs = mount.chars();

@@ -1,11 +1,12 @@
-//! Disks and their attachment to a machine, or a managed instance, as a module of Terraform.
+//! Disks and their attachment to a machine, or a managed instance, as a Terraform module.
 //!
-//! A module says all that is to be: what is taken out of it is destroyed at the next apply. So
-//! what the layout has no more stays in, and no disk can be destroyed without a change by hand.
+//! A module describes the whole state, and removed items are destroyed at the next apply. Disks
+//! that are no longer in the layout therefore stay in the module, so that none is destroyed without
+//! a change by hand.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `module` | blocks that all modules have |
+//! | `module` | common blocks of all modules |
 //! | `attached` | disks of AWS and Google Cloud, which have no host cache and no tiers |
 //! | one per cloud | `azure`, `aws`, `google` |
 
@@ -29,7 +30,7 @@ pub(crate) fn write(
     match change.new.cloud() {
         Some(Cloud::Aws) => aws::write(script, change, options),
         Some(Cloud::Google) => google::write(script, change, options),
-        // It also says what no cloud's edition is.
+        // This branch also rejects editions without a cloud.
         Some(Cloud::Azure) | None => azure::write(script, change, options),
     }
 }

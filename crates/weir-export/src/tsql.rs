@@ -1,8 +1,8 @@
-//! Database files, in T-SQL.
+//! Database files, as T-SQL.
 //!
-//! One batch without variables of a client, so that every client runs it. Whatever can be wrong is
-//! checked before the first change; each change looks first whether it is made already. Files
-//! that are there grow before others are added, since pages go to files by their free space.
+//! The script is one batch without client variables, so that every client can run it. Everything is
+//! checked before the first change, and each change is skipped if it is already made. Existing
+//! files grow before new ones are added, because new pages go to files by their free space.
 
 mod checks;
 mod steps;
@@ -16,7 +16,7 @@ use crate::site::DbFile;
 use weir_layout::Role;
 use weir_units::Bytes;
 
-/// The unit in which SQL Server counts files.
+/// The page size, in which SQL Server counts file sizes.
 const PAGE: u64 = 8 << 10;
 
 pub(crate) fn write(
@@ -59,7 +59,7 @@ fn nothing(change: &Change, reason: &str) -> ExportError {
     }
 }
 
-/// What is written about.
+/// The context of a script.
 struct Tsql<'a> {
     change: &'a Change,
     options: &'a Options,
@@ -68,13 +68,13 @@ struct Tsql<'a> {
 
 /// A database and its files.
 struct Database<'a> {
-    /// `None` is the one that the script runs in.
+    /// The name; `None` for the database in which the script runs.
     name: Option<&'a str>,
     files: Vec<Fate<'a, DbFile>>,
 }
 
 impl<'a> Database<'a> {
-    /// The databases, in the order in which their files come.
+    /// Returns the databases, in the order of their files.
     fn all(files: &[Fate<'a, DbFile>], options: &'a Options) -> Result<Vec<Self>, ExportError> {
         let mut all: Vec<Self> = Vec::new();
         let mut is_used = false;
@@ -106,38 +106,38 @@ impl<'a> Database<'a> {
         self.name == Some("tempdb")
     }
 
-    /// Whether anything of it is to be done.
+    /// Returns whether any file changes.
     fn changes(&self) -> bool {
         !self.files.iter().all(Fate::is_same)
     }
 
-    /// Its number in the catalog of the server.
+    /// Returns the expression for the database's id.
     fn id(&self) -> String {
         self.name.map_or_else(|| "DB_ID()".to_owned(), |name| format!("DB_ID({})", sql(name)))
     }
 
-    /// As `ALTER DATABASE` takes it.
+    /// Returns the name as `ALTER DATABASE` takes it.
     fn target(&self) -> String {
         self.name.map_or_else(|| "CURRENT".to_owned(), sql_name)
     }
 
-    /// The start of names of its catalog.
+    /// Returns the prefix for names of the database's catalog.
     fn prefix(&self) -> String {
         self.name.map(|name| format!("{}.", sql_name(name))).unwrap_or_default()
     }
 
-    /// For people.
+    /// Returns the name for messages.
     fn words(&self) -> String {
         self.name.map_or_else(|| "the current database".to_owned(), sql_name)
     }
 
-    /// A file of it, for people.
+    /// Returns the name of a file for messages.
     fn file_words(&self, file: &DbFile) -> String {
         let name = sql_name(&file.name);
         self.name.map_or_else(|| name.clone(), |own| format!("{}.{name}", sql_name(own)))
     }
 
-    /// The row of a file in the catalog of the server.
+    /// Returns the condition that selects a file in the server's catalog.
     fn row(&self, file: &DbFile) -> String {
         format!("{} AND name = {}", self.rows(is_log(file)), sql(&file.name))
     }
@@ -147,7 +147,7 @@ impl<'a> Database<'a> {
         format!("FROM sys.master_files WHERE database_id = {} AND type = {kind}", self.id())
     }
 
-    /// The files that are to be, of one kind.
+    /// Returns the wanted files, either logs or data.
     fn wanted(&self, logs: bool) -> Vec<&'a DbFile> {
         let wanted = self.files.iter().filter_map(|fate| fate.wanted());
         wanted.filter(|file| is_log(file) == logs).collect()
@@ -158,7 +158,7 @@ fn is_log(file: &DbFile) -> bool {
     file.role == Role::Log
 }
 
-/// Backups of a layout take room and limits; a database has no such files.
+/// Writes a note about backup files, which are not part of a database.
 fn backups(script: &mut Script, files: &[Fate<'_, DbFile>]) {
     for file in files.iter().filter_map(|fate| fate.wanted()) {
         if file.role == Role::Backup {
@@ -172,7 +172,7 @@ fn backups(script: &mut Script, files: &[Fate<'_, DbFile>]) {
     }
 }
 
-/// A size as `SIZE` and `FILEGROWTH` take it: a whole number of the largest unit.
+/// Returns a size as `SIZE` and `FILEGROWTH` take it: a whole number of the largest unit.
 fn size(change: &Change, file: &DbFile, bytes: Bytes) -> Result<String, ExportError> {
     let units = [("GB", 30), ("MB", 20), ("KB", 10)];
     let whole = units.into_iter().find(|(_, shift)| bytes.get().is_multiple_of(1 << shift));
@@ -191,13 +191,13 @@ fn size(change: &Change, file: &DbFile, bytes: Bytes) -> Result<String, ExportEr
     }
 }
 
-/// Pages of a size, as SQL Server counts them.
+/// Returns a size in pages.
 fn pages(bytes: Bytes) -> u64 {
     bytes.get().div_ceil(PAGE)
 }
 
 impl Tsql<'_> {
-    /// A mount that carries no file of a database is given in vain.
+    /// Rejects mounts without database files.
     fn check_mounts(&self) -> Result<(), ExportError> {
         for (own, path) in &self.options.mounts {
             let mut files = self.databases.iter().flat_map(|database| &database.files);
@@ -245,7 +245,7 @@ impl Tsql<'_> {
         );
     }
 
-    /// What is there at the end.
+    /// Writes the query that shows the result.
     fn result(&self, script: &mut Script) {
         let row = |database: &Database<'_>, file: &DbFile| {
             format!(

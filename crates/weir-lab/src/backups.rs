@@ -1,9 +1,9 @@
 //! Backups in wall time: the engine of `weir backup run` on volumes that are served for the run.
 //!
-//! A source is as large as the size for wall time, and a few bytes of each MiB are written, so it takes
-//! the reads of a full one and little memory. What SQL Server does before the first transfer
-//! (`setup`) is shortened like the size and added to the time that was measured, so that the rate is
-//! comparable with that of the whole.
+//! A source has the size for wall time, and a few bytes of each MiB are written, so that it is read
+//! completely and takes little memory. SQL Server's time before the first transfer (`setup`) is
+//! shortened like the size, and added to the measured time, so that the rate is comparable with
+//! that of the whole.
 
 use crate::bench::wall_size;
 use crate::error::LabError;
@@ -29,24 +29,24 @@ use weir_units::Instant;
 use weir_workload::backup::{Description, PlaceAbout, Plan};
 
 const MIB: u64 = 1 << 20;
-/// Bytes that are written into each MiB of a source, which is then read as a whole.
+/// Bytes to write into each MiB of a source, so that the whole MiB is read.
 const MARK: [u8; 512] = [1; 512];
-/// Writes of marks in flight.
+/// Number of marks in flight.
 const MARKS: usize = 64;
 /// Room of a stripe beyond its frames.
 const CLOSING: u64 = 4 << 20;
-/// Waits bind if they are this part of the time that transfers took.
+/// Waits bind if they are at least this share of the transfers' time.
 const BINDS: f64 = 0.1;
 
-/// What came of backups in wall time.
+/// Results of backups in wall time.
 pub(crate) struct Measured {
-    /// The backups as they ran.
+    /// The measured backups.
     pub(crate) run: OltpReport,
-    /// The same backups, as small, in virtual time.
+    /// The same backups at the same size in virtual time.
     pub(crate) simulated: Vec<BackupReport>,
 }
 
-/// Runs the backups of a lab's run one after the other, each on a server of its own.
+/// Runs the backups of a lab's run one after the other, each on its own server.
 pub(crate) fn measure(own: &Databases<'_>) -> Result<Measured, LabError> {
     let size = wall_size(own.lab, own.options);
     let about = places(&own.layout);
@@ -226,7 +226,7 @@ fn fill(uri: &Uri, length: u64) -> Result<(), LabError> {
     }
 }
 
-/// Returns the limit at which requests waited longest during a backup, if they waited.
+/// Returns the limit with the longest waits during a backup; `None` without waits.
 fn binding(before: &Status, after: &Status, report: &BackupReport) -> Option<String> {
     let mut waits: BTreeMap<&str, u64> = BTreeMap::new();
     let volumes = |status: &'_ Status| -> Vec<(String, BTreeMap<String, u64>)> {

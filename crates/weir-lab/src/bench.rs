@@ -19,19 +19,19 @@ use weir_units::{Bytes, Span};
 use weir_workload::job::Extent;
 use weir_workload::{Isolated, JobFile, Placed, fio, place};
 
-/// Not measured at the start of a wall run: memory that is touched for the first
-/// time costs the machine, not the limits.
+/// Start of a wall run that is not measured. The first access to memory costs time of the machine
+/// that does not belong to the limits.
 pub(crate) const WALL_RAMP: Span = Span::from_secs(2);
 
-/// The block of a warm-up.
+/// Block size of a warm-up.
 const WARM_UP_BLOCK: u64 = 1 << 20;
 
-/// How long a lab's jobs run in wall time.
+/// Returns the runtime of a lab's jobs in wall time.
 pub(crate) fn wall_runtime(lab: &Lab, options: &Options) -> Span {
     lab.file.wall_runtime.unwrap_or(options.runtime)
 }
 
-/// The largest size of their files there.
+/// Returns the maximum file size in wall time.
 pub(crate) fn wall_size(lab: &Lab, options: &Options) -> Bytes {
     lab.file.wall_size.unwrap_or(options.size)
 }
@@ -47,9 +47,9 @@ pub(crate) struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// The jobs of a wall run: files larger than the size for it have that size. Then
-    /// they are gone over again until the time is up, unless the job says how much I/O
-    /// it does; the article's are larger than what passes in its time.
+    /// Returns the jobs of a wall run. Larger files get the maximum size, and jobs without a stated
+    /// amount of I/O repeat them until the runtime is over: the articles' files are larger than the
+    /// I/O of their runtime.
     fn wall_jobs(&self) -> Result<JobFile, LabError> {
         let runtime = wall_runtime(self.lab, self.options);
         let mut jobs = self.jobs.clone().scale(None, Some(runtime));
@@ -69,7 +69,7 @@ impl Bench<'_> {
                 job.size = Some(Extent::Bytes(size));
                 job.time_based |= job.io_size.is_none();
             }
-            // A run that is watched over time is watched from its start.
+            // A run with a time series is measured from its start.
             if self.keys.every.is_none() {
                 job.ramp_time = WALL_RAMP;
             }
@@ -77,7 +77,7 @@ impl Bench<'_> {
         Ok(jobs)
     }
 
-    /// Whether the options suit it, before anything runs.
+    /// Checks the options against this run.
     pub(crate) fn check(&self) -> Result<(), LabError> {
         match self.options.clocks {
             Clocks::Virtual => Ok(()),
@@ -85,7 +85,7 @@ impl Bench<'_> {
         }
     }
 
-    /// One sequential pass over every file that the jobs have on `export`.
+    /// Returns a job that reads every file on `export` once, sequentially.
     fn warm_up(&self, export: &str, placed: &[Placed]) -> Result<Option<JobFile>, LabError> {
         let devices = devices(&self.layout);
         let mut text = String::new();
@@ -181,7 +181,7 @@ mod tests {
     const LAYOUT: &str = "[[volume]]\nname = \"large\"\nsize = \"1 TiB\"\nunlimited = true\n\
                           [[volume]]\nname = \"small\"\nsize = \"32 MiB\"\nunlimited = true\n";
 
-    /// Its jobs as they would run in wall time with this `--size`.
+    /// Returns the jobs in wall time with this `--size`.
     fn scaled(options: &Options, jobs: &str) -> Result<Vec<weir_workload::JobSpec>, LabError> {
         let jobs = format!("[j]\nrw=randread\nbs=4k\n{}\n", jobs.replace(' ', "\n"));
         let file = format!(
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(job.size, Some(Extent::Bytes(Bytes::mib(64))));
         assert_eq!(job.offset, Extent::Bytes(Bytes::gib(2)));
         assert_eq!(job.io_size, Some(Extent::Bytes(Bytes::gib(3))));
-        // fio goes over the range again until io_size is done; it ends there.
+        // fio repeats the range until io_size is reached, and then ends.
         assert!(!job.time_based);
         assert_eq!((job.runtime, job.ramp_time), (Some(Span::from_secs(6)), WALL_RAMP));
     }

@@ -1,4 +1,4 @@
-//! Why a lab cannot be run.
+//! Errors that prevent a lab from running.
 
 use weir_layout::LayoutError;
 use weir_runner::RunnerError;
@@ -9,72 +9,72 @@ use weir_workload::backup::BackupError;
 use weir_workload::oltp::OltpError;
 use weir_workload::{FioError, PlaceError};
 
-/// Why a lab cannot be run.
+/// An error that prevents a lab from running.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
-    /// No such lab.
+    /// An unknown lab.
     #[error("there is no lab {name:?}{}; there are: {}", did_you_mean(.near), .known.join(", "))]
     Unknown {
         /// The name.
         name: String,
-        /// What may have been meant.
+        /// Similar names.
         near: Vec<String>,
-        /// The names that there are.
+        /// The known names.
         known: Vec<String>,
     },
-    /// Files in which not one block has room.
+    /// The file size for wall time is smaller than one block.
     #[error("--size {size}: lab {lab:?} has blocks of {least}; give at least as much")]
     TooSmall {
         /// The lab.
         lab: String,
-        /// The size that was asked for.
+        /// The requested size.
         size: Bytes,
-        /// The least that does.
+        /// The smallest size that works.
         least: Bytes,
     },
-    /// A lab's own files are wrong.
+    /// Invalid files of a lab.
     #[error("lab {lab}: {reason}")]
     Lab {
         /// The lab.
         lab: String,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
-    /// Its layout.
+    /// The layout of a lab is invalid.
     #[error("{0}")]
     Layout(#[from] LayoutError),
-    /// Its job files.
+    /// The job files of a lab are invalid.
     #[error("{0}")]
     Jobs(#[from] FioError),
-    /// Its databases.
+    /// The databases of a lab are invalid.
     #[error("{0}")]
     Oltp(#[from] OltpError),
-    /// Its backups.
+    /// The backups of a lab are invalid.
     #[error("{0}")]
     Backup(#[from] BackupError),
-    /// Where its jobs go.
+    /// The jobs of a lab do not fit its layout.
     #[error("{0}")]
     Place(#[from] PlaceError),
-    /// What it plans.
+    /// The need of a lab cannot be planned.
     #[error("{0}")]
     Plan(Box<weir_plan::PlanError>),
-    /// The simulation.
+    /// The simulation failed.
     #[error("{0}")]
     Sim(#[from] SimError),
-    /// The server.
+    /// The server failed.
     #[error("{0}")]
     Server(#[from] ServerError),
-    /// The runner.
+    /// The runner failed.
     #[error("{0}")]
     Runner(#[from] RunnerError),
-    /// A backup in wall time.
+    /// A backup in wall time failed.
     #[error("{0}")]
     Archive(Box<weir_backup::BackupError>),
-    /// A connection of a backup.
+    /// A connection of a backup failed.
     #[error("{0}")]
     Client(#[from] weir_client::ClientError),
-    /// A source of a backup cannot be filled.
+    /// A source of a backup could not be filled.
     #[error("cannot write to {export}: {errno}")]
     Fill {
         /// The export.
@@ -82,16 +82,16 @@ pub enum LabError {
         /// The reason.
         errno: String,
     },
-    /// Someone wanted it to end.
+    /// The run was interrupted.
     #[error("interrupted; nothing is left running")]
     Interrupted,
-    /// A temporary folder cannot be made.
+    /// A temporary folder could not be created.
     #[error("cannot make a temporary folder: {0}")]
     Temp(std::io::Error),
 }
 
 impl LabError {
-    /// Whether what was asked for is wrong, and not what happened while it was done.
+    /// Returns whether the request is wrong, rather than its execution.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         matches!(

@@ -4,43 +4,43 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use weir_report::lab::{Basis, Compare, Explained, Tolerance, Value};
 
-/// One published figure, or a column of a published table: one for each run.
+/// A published figure, or a column of a published table with one value per run.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FigureKeys {
-    /// Its name. Those of a column have the run's behind it.
+    /// The name. Figures of a column get the name of their run as a suffix.
     pub id: String,
-    /// The run it is read from; not given for a column.
+    /// The run of the figure; left out for a column.
     pub run: Option<String>,
-    /// A run to divide it by.
+    /// The run to divide by.
     pub per: Option<String>,
-    /// The database it is of, where the run has several: the name of its description.
+    /// The database, if the run has several: the name of its description.
     pub database: Option<String>,
-    /// The backup it is of, where the run has several: the name of its description.
+    /// The backup, if the run has several: the name of its description.
     pub backup: Option<String>,
-    /// What is read; see `metric`.
+    /// The measured metric; see `metric`.
     pub metric: String,
-    /// What was published ...
+    /// The published value ...
     pub published: Option<ByRun<Value>>,
-    /// ... or, where the article says it in words, what they allow.
+    /// ... or the range that the words of the article allow.
     pub expected: Option<ByRun<Value>>,
-    /// Where in the article.
+    /// The place in the article.
     pub place: String,
-    /// What it rests on.
+    /// The basis of the figure.
     pub basis: Basis,
-    /// How it is compared; equal if left out.
+    /// The comparison, equality by default.
     #[serde(default)]
     pub compare: Compare,
-    /// The tolerance, if not the usual one: 2 % virtual, 3 % wall; none of what is
-    /// exact.
+    /// The tolerance, if it is not the default: 2 % in virtual time, 3 % in wall time, none for
+    /// exact figures.
     pub tolerance: Option<Tolerance>,
-    /// Why the tolerance is wider than 5 %.
+    /// The reason for a tolerance above 5 %.
     pub tolerance_reason: Option<String>,
-    /// What it counts, if the metric does not say.
+    /// The unit, if the metric does not determine it.
     pub unit: Option<String>,
     /// Contradictions of the article, or how to read it.
     pub note: Option<String>,
-    /// Why it is known to miss.
+    /// The reason of a known miss.
     pub explained: Option<ByRun<Explained>>,
 }
 
@@ -51,9 +51,9 @@ pub const WIDE: f64 = 0.05;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum ByRun<T> {
-    /// Of the run that the figure names.
+    /// The value of the run that the figure names.
     One(T),
-    /// By the run's name.
+    /// Values by the name of the run.
     Each(BTreeMap<String, T>),
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl FigureKeys {
-    /// The tolerance that holds.
+    /// Returns the tolerance that applies.
     #[must_use]
     pub fn tolerance(&self) -> Tolerance {
         self.tolerance.unwrap_or(match self.basis {
@@ -94,7 +94,7 @@ impl FigureKeys {
         })
     }
 
-    /// Refuses a tolerance that proves nothing of a value, or is wide without a reason.
+    /// Rejects a tolerance that proves nothing, or that is wide without a reason.
     fn check_tolerance(&self, expected: &Value) -> Result<(), String> {
         let Some(expected) = expected.number() else { return Ok(()) };
         let tolerance = self.tolerance();
@@ -112,7 +112,7 @@ impl FigureKeys {
         Ok(())
     }
 
-    /// The figures that it stands for, in the order of `runs`, or what is wrong with it.
+    /// Returns the figures in the order of `runs`, or the error.
     pub(crate) fn wanted<'a>(&'a self, runs: &[&'a str]) -> Result<Vec<Wanted<'a>>, String> {
         let value = match (&self.published, &self.expected) {
             (Some(value), None) | (None, Some(value)) => value,

@@ -8,12 +8,12 @@ use weir_units::{Bytes, Span};
 
 static LABS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../labs");
 
-/// A lab as its file says it.
+/// A lab.
 #[derive(Debug, Clone)]
 pub struct Lab {
     /// The folder's name.
     pub name: String,
-    /// What it holds.
+    /// The contents of `lab.toml`.
     pub file: LabFile,
 }
 
@@ -21,21 +21,21 @@ pub struct Lab {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LabFile {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// The article's number.
+    /// The number of the article.
     pub article: String,
-    /// The layout's file in the folder ...
+    /// The layout, as a file of the folder ...
     pub layout: Option<String>,
-    /// ... or the layout itself.
+    /// ... or as text.
     pub layout_text: Option<String>,
-    /// How long each fio job runs in virtual time, as the article has it.
+    /// Runtime of each fio job in virtual time, as in the article.
     pub runtime: Option<Span>,
-    /// How long it runs in wall time, if not as long as the others.
+    /// Runtime of each fio job in wall time, if it is not the default.
     pub wall_runtime: Option<Span>,
-    /// The size of each job's file in wall time, if not the common one.
+    /// Maximum file size of each job in wall time, if it is not the default.
     pub wall_size: Option<Bytes>,
-    /// Why its databases are not run in wall time, if they are not.
+    /// The reason why the databases do not run in wall time.
     pub not_in_wall_time: Option<String>,
     /// The runs.
     pub run: Vec<RunKeys>,
@@ -43,40 +43,39 @@ pub struct LabFile {
     pub figure: Vec<FigureKeys>,
 }
 
-/// One run of a lab: fio jobs, databases or a backup on a layout, the layout alone, or a need.
+/// A run of a lab: fio jobs, databases or a backup on a layout, a layout alone, or a need.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunKeys {
     /// Its name.
     pub id: String,
-    /// What follows the lab's layout in this run, or all of it where the lab has none:
-    /// a file in the folder ...
+    /// The layout of this run, appended to that of the lab, as a file of the folder ...
     pub layout: Option<String>,
-    /// ... or the text itself.
+    /// ... or as text.
     pub layout_text: Option<String>,
-    /// The job file in the folder ...
+    /// The fio jobs, as a file of the folder ...
     pub jobs: Option<String>,
-    /// ... or the jobs themselves.
+    /// ... or as text.
     pub jobs_text: Option<String>,
-    /// The OLTP description in the folder, or those of several databases ...
+    /// The OLTP descriptions of one or more databases, as files of the folder ...
     pub oltp: Option<OneOrMore>,
-    /// ... or the descriptions themselves.
+    /// ... or as texts.
     pub oltp_text: Option<OneOrMore>,
-    /// The description of a backup in the folder, or those of several ...
+    /// The descriptions of one or more backups, as files of the folder ...
     pub backup: Option<OneOrMore>,
-    /// ... or the descriptions themselves.
+    /// ... or as texts.
     pub backup_text: Option<OneOrMore>,
-    /// A need that the cheapest layout is planned for; then there is no layout.
+    /// A need to plan for; the run then has no layout.
     pub need_text: Option<String>,
-    /// Why it is not run in wall time, if the others are.
+    /// The reason why this run does not run in wall time.
     pub not_in_wall_time: Option<String>,
-    /// An export whose files are read once before, so that the cache holds them.
+    /// An export whose files are read once first, to warm the cache.
     pub warm_up: Option<String>,
-    /// Report over stretches of this length.
+    /// The interval of the time series.
     pub every: Option<Span>,
 }
 
-/// A text, or several.
+/// One text or several.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum OneOrMore {
@@ -95,7 +94,7 @@ impl OneOrMore {
     }
 }
 
-/// A text of a lab, and its place for messages.
+/// A text of a lab, with its name for messages.
 type Named<'a> = (String, &'a str);
 
 impl Lab {
@@ -116,11 +115,11 @@ impl Lab {
         LabError::Lab { lab: self.name.clone(), reason }
     }
 
-    /// Its figures, one by one.
+    /// Returns the figures, one by one.
     ///
     /// # Errors
     ///
-    /// [`LabError::Lab`] for a figure without a value or of a run that is not there.
+    /// [`LabError::Lab`] for a figure without a value, or with an unknown run.
     pub(crate) fn wanted(&self) -> Result<Vec<Wanted<'_>>, LabError> {
         let runs: Vec<&str> = self.file.run.iter().map(|run| run.id.as_str()).collect();
         let mut wanted = Vec::new();
@@ -131,14 +130,14 @@ impl Lab {
         Ok(wanted)
     }
 
-    /// How many figures it has.
+    /// Returns the number of figures.
     #[must_use]
     pub fn figures(&self) -> usize {
-        // They were checked when it was read.
+        // The figures were checked when the lab was read.
         self.wanted().map_or(0, |wanted| wanted.len())
     }
 
-    /// A text of the lab: itself, or a file of its folder.
+    /// Returns a text of the lab, or the file of its folder.
     fn text<'a>(
         &'a self,
         own: Option<&'a String>,
@@ -157,7 +156,7 @@ impl Lab {
         }
     }
 
-    /// The layout of a run: the lab's, and behind it the run's own.
+    /// Returns the layout of a run: that of the lab, followed by that of the run.
     pub(crate) fn layout_of(&self, run: &RunKeys) -> Result<(String, String), LabError> {
         let common = self.text(self.file.layout_text.as_ref(), self.file.layout.as_ref())?;
         let own = self.text(run.layout_text.as_ref(), run.layout.as_ref())?;
@@ -169,7 +168,7 @@ impl Lab {
         Ok((place, texts.map(|(_, text)| text).collect::<Vec<_>>().join("\n")))
     }
 
-    /// The fio jobs of a run, if it has any.
+    /// Returns the fio jobs of a run, if it has any.
     pub(crate) fn jobs_of<'a>(&'a self, run: &'a RunKeys) -> Result<Option<Named<'a>>, LabError> {
         self.text(run.jobs_text.as_ref(), run.jobs.as_ref())
     }
@@ -179,12 +178,12 @@ impl Lab {
         self.texts(run.backup_text.as_ref(), run.backup.as_ref())
     }
 
-    /// Returns the OLTP descriptions of a run; none if it has no database.
+    /// Returns the OLTP descriptions of a run; empty if it has no database.
     pub(crate) fn oltp_of<'a>(&'a self, run: &'a RunKeys) -> Result<Vec<Named<'a>>, LabError> {
         self.texts(run.oltp_text.as_ref(), run.oltp.as_ref())
     }
 
-    /// Returns the texts that stand in the lab, then those in files of its folder.
+    /// Returns the texts in the lab file, then those in files of the folder.
     fn texts<'a>(
         &'a self,
         own: Option<&'a OneOrMore>,
@@ -197,22 +196,22 @@ impl Lab {
     }
 }
 
-/// All labs, by name.
+/// Returns all labs, by name.
 ///
 /// # Errors
 ///
-/// [`LabError::Lab`] for one that cannot be read, which a test rules out.
+/// [`LabError::Lab`] for an invalid lab, which a test rules out.
 pub fn all() -> Result<Vec<Lab>, LabError> {
     let mut labs = LABS.dirs().map(Lab::read).collect::<Result<Vec<_>, _>>()?;
     labs.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(labs)
 }
 
-/// The lab of that name.
+/// Returns the lab with a name.
 ///
 /// # Errors
 ///
-/// [`LabError::Unknown`] with the names near to it, and all that there are.
+/// [`LabError::Unknown`] with similar names and all known ones.
 pub fn find(name: &str) -> Result<Lab, LabError> {
     let labs = all()?;
     if let Some(lab) = labs.iter().find(|lab| lab.name == name) {
@@ -223,7 +222,7 @@ pub fn find(name: &str) -> Result<Lab, LabError> {
     Err(LabError::Unknown { name: name.to_owned(), near, known })
 }
 
-/// Whether `name` is a part of `known`, more than it, or has a typing error.
+/// Returns whether `name` is part of `known`, contains it, or has a typing error.
 fn is_near(name: &str, known: &str) -> bool {
     let name = name.to_lowercase();
     let part = name.len() >= 3 && (known.contains(&name) || name.contains(known));

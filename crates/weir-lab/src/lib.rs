@@ -1,17 +1,17 @@
-//! Published experiments rerun, their figures beside Weir's.
+//! Reproductions of published experiments, compared with their figures.
 //!
-//! A lab is a folder of `labs/`: layouts, job files and the published figures with
-//! their place and tolerance. No figure of a lab stands in code. It is run on the
-//! virtual clock, as printed, and on the wall clock, scaled down, on volumes that
-//! are really served.
+//! A lab is a folder of `labs/`: layouts, job files and the published figures with their source and
+//! tolerance. Code contains no figures. Labs run in virtual time at the published size, and in wall
+//! time at a smaller size, on volumes that are served.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`mod@file`] | the shape of `lab.toml` |
 //! | [`mod@figure`] | its figures, one by one or in columns |
-//! | [`mod@run`] | running labs, and judging what they give |
-//! | `work` | what a run does: `bench` has fio jobs, `oltp` databases, `backups` backups in wall time, `planned` a need |
-//! | `metric` | reading a figure from what came of a run |
+//! | [`mod@run`] | running labs, and comparing their figures |
+//! | `work` | the runs: `bench` has fio jobs, `oltp` databases, `backups` backups in wall time,
+//! `planned` a need |
+//! | `metric` | metrics of a run |
 //! | `error` | [`LabError`] |
 
 #![forbid(unsafe_code)]

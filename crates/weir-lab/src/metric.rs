@@ -1,8 +1,8 @@
-//! Reading a figure from what came of a run.
+//! Metrics of a run.
 //!
-//! A metric is a name, or a name and what it is of: `wait_pct:WRITELOG`. Which there
-//! are depends on what ran: [`jobs`], [`databases`], [`backups`], or nothing but a [`layout`] or what was
-//! [`planned`].
+//! A metric is a name, optionally with an argument: `wait_pct:WRITELOG`. The available metrics
+//! depend on the kind of run: [`jobs`], [`databases`], [`backups`], a [`layout`] alone, or a plan
+//! ([`planned`]).
 
 mod backups;
 mod databases;
@@ -16,19 +16,19 @@ use weir_report::backup::BackupReport;
 use weir_report::lab::Value;
 use weir_report::oltp::{DatabaseReport, OltpReport};
 
-/// The job of a warm-up; it is not measured.
+/// The job of a warm-up, which is not measured.
 pub(crate) const WARM_UP: &str = "warm-up";
 
-/// There is no such metric.
+/// An unknown metric.
 #[derive(Debug, PartialEq, Eq)]
 struct Unknown;
 
-/// A metric's name, and what it is of.
+/// Splits a metric into its name and its argument.
 fn split(metric: &str) -> (&str, &str) {
     metric.split_once(':').unwrap_or((metric, ""))
 }
 
-/// The unit of a metric.
+/// Returns the unit of a metric.
 pub(crate) fn unit(metric: &str) -> &'static str {
     match split(metric).0 {
         "backup_mib_per_s" => "MiB/s",
@@ -45,17 +45,17 @@ pub(crate) fn unit(metric: &str) -> &'static str {
     }
 }
 
-/// Whether only the virtual clock can give it: the wall clock's jobs do not see what
-/// the server does with their requests.
+/// Returns whether a metric exists only in virtual time: jobs in wall time do not see what the
+/// server does with their requests.
 pub(crate) fn virtual_only(metric: &str) -> bool {
     jobs::virtual_only(metric)
 }
 
-/// The metric of `keys` in a run, or `None` if that run does not have it.
+/// Returns a metric of a run; `None` if the run does not have it.
 ///
 /// # Errors
 ///
-/// What is wrong with it, if what ran cannot have it.
+/// A message if no such run can have it.
 pub(crate) fn read(keys: &FigureKeys, outcome: &Outcome<'_>) -> Result<Option<Value>, String> {
     let metric = keys.metric.as_str();
     let (what, value) = match outcome {
@@ -76,7 +76,7 @@ pub(crate) fn read(keys: &FigureKeys, outcome: &Outcome<'_>) -> Result<Option<Va
     value.map_err(|Unknown| format!("{what} no metric {metric:?}"))
 }
 
-/// Returns the value that a figure in wall time is held against, if that is the virtual clock's.
+/// Returns the expected value of a figure in wall time, if that is the value in virtual time.
 pub(crate) fn expected(keys: &FigureKeys, outcome: &Outcome<'_>) -> Option<Value> {
     let (Outcome::Backups(own), true) = (outcome, is_of_both_clocks(&keys.metric)) else {
         return None;
@@ -87,12 +87,12 @@ pub(crate) fn expected(keys: &FigureKeys, outcome: &Outcome<'_>) -> Option<Value
     Some(Value::Number(found.elapsed_s))
 }
 
-/// Returns whether a metric compares the clocks with one another, at the size of wall time.
+/// Returns whether a metric compares the two clocks, at the size of wall time.
 pub(crate) fn is_of_both_clocks(metric: &str) -> bool {
     metric == "backup_scaled_s"
 }
 
-/// Returns the backup that a figure is of.
+/// Returns the backup of a figure.
 fn backup<'a>(keys: &FigureKeys, run: &'a OltpReport) -> Result<&'a BackupReport, String> {
     match (&keys.backup, run.backups.as_slice()) {
         (None, [only]) => Ok(only),
@@ -105,7 +105,7 @@ fn backup<'a>(keys: &FigureKeys, run: &'a OltpReport) -> Result<&'a BackupReport
     }
 }
 
-/// The database that a figure is of.
+/// Returns the database of a figure.
 fn database<'a>(keys: &FigureKeys, run: &'a OltpReport) -> Result<&'a DatabaseReport, String> {
     match (&keys.database, run.databases.as_slice()) {
         (None, [only]) => Ok(only),

@@ -1,4 +1,5 @@
-//! What a lab's report says of how it was run: what was scaled, what was not asked.
+//! Notes of a report about the execution of a lab: scaled sizes and runtimes, and figures that were
+//! not measured.
 
 use crate::bench::{WALL_RAMP, wall_runtime, wall_size};
 use crate::file::{Lab, LabFile};
@@ -6,7 +7,7 @@ use crate::metric;
 use crate::run::{Clocks, Driver, Options};
 use crate::work::Work;
 
-/// The notes of a lab whose runs do `works`.
+/// Returns the notes of a lab with these runs.
 pub(crate) fn of<'a>(
     lab: &Lab,
     options: &Options,

@@ -18,10 +18,10 @@ use weir_units::{Instant, Span};
 use weir_workload::backup;
 use weir_workload::oltp::{Description, seed_of};
 
-/// So much time passes between two looks at whether to stop.
+/// Interval at which a run checks whether to stop.
 const SLICE: Span = Span::from_secs(1);
 
-/// A run of databases.
+/// A run with databases.
 pub(crate) struct Databases<'a> {
     pub(crate) lab: &'a Lab,
     pub(crate) catalog: &'a Catalog,
@@ -52,7 +52,7 @@ impl Databases<'_> {
         Ok(simulation.report())
     }
 
-    /// The databases for real, each on a thread of its own, on one server; `None` if the
+    /// Runs the databases in wall time, each on a thread of its own, on one server; `None` if the
     /// lab has none in wall time.
     pub(crate) fn really(&self) -> Result<Option<OltpReport>, LabError> {
         if self.not_in_wall_time().is_some() {
@@ -101,7 +101,7 @@ impl Databases<'_> {
         LabError::Lab { lab: self.lab.name.clone(), reason: error.to_string() }
     }
 
-    /// The descriptions, no longer than a wall run.
+    /// Returns the descriptions, with the duration limited to that of a wall run.
     fn wall_descriptions(&self) -> impl Iterator<Item = Description> + '_ {
         let runtime = wall_runtime(self.lab, self.options);
         self.descriptions.iter().cloned().map(move |mut description| {
@@ -111,7 +111,7 @@ impl Databases<'_> {
         })
     }
 
-    /// One database on `server`.
+    /// Runs one database on `server`.
     fn drive(
         &self,
         server: &Server,
@@ -145,17 +145,17 @@ impl Databases<'_> {
         Ok(run.report())
     }
 
-    /// Returns why it does not run in wall time, if it does not.
+    /// Returns the reason why the run is not in wall time, if there is one.
     pub(crate) fn not_in_wall_time(&self) -> Option<&String> {
         self.keys.not_in_wall_time.as_ref().or(self.lab.file.not_in_wall_time.as_ref())
     }
 
-    /// Returns whether it is a backup and nothing else.
+    /// Returns whether the run consists of backups only.
     pub(crate) fn is_backup(&self) -> bool {
         self.descriptions.is_empty() && !self.backups.is_empty()
     }
 
-    /// How it is run in wall time.
+    /// Returns the note about the run in wall time.
     pub(crate) fn wall_note(&self) -> String {
         match self.not_in_wall_time() {
             Some(why) if self.keys.not_in_wall_time.is_some() => {
@@ -173,7 +173,7 @@ impl Databases<'_> {
         }
     }
 
-    /// How long it is run and measured in virtual time.
+    /// Returns the note about durations in virtual time.
     pub(crate) fn note(&self) -> String {
         let times = |d: &Description| match d.ramp_time {
             Span::ZERO => format!("{} a run", d.duration),

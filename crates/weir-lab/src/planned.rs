@@ -6,7 +6,7 @@ use weir_catalog::{Catalog, PriceBook};
 use weir_plan::need::NeedFile;
 use weir_plan::{Outcome, Plan, Question, plan};
 
-/// What is planned for a need: the layout, if one meets it.
+/// The outcome of planning for a need.
 pub(crate) struct Planned {
     pub(crate) plan: Option<Plan>,
 }

@@ -1,4 +1,4 @@
-//! Running labs on either clock, and judging what they give.
+//! Running labs in virtual and wall time, and comparing their figures.
 
 use crate::bench::wall_runtime;
 use crate::error::LabError;
@@ -13,18 +13,18 @@ use weir_catalog::Catalog;
 use weir_report::lab::{Asked, Figure, LabReport, LabReports, Value, Verdict};
 use weir_units::{Bytes, Span};
 
-/// Which clocks to run on.
+/// The clocks to run labs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clocks {
-    /// The simulator's.
+    /// The simulator's clock.
     Virtual,
-    /// The real one.
+    /// The real clock.
     Wall,
-    /// Both.
+    /// Both clocks.
     Both,
 }
 
-/// Who drives the wall clock's jobs.
+/// The driver of jobs in wall time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Driver {
     /// Weir's own runner.
@@ -34,29 +34,27 @@ pub enum Driver {
     Fio,
 }
 
-/// How to run labs.
+/// Options of a run.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Which clocks.
+    /// The clocks.
     pub clocks: Clocks,
-    /// Who drives the wall clock's jobs.
+    /// The driver of jobs in wall time.
     pub driver: Driver,
-    /// The largest size of a job's files in wall time; the article's larger ones are
-    /// made as large.
+    /// Maximum size of a job's files in wall time. Larger files of an article get this size.
     pub size: Bytes,
-    /// How long each job runs in wall time, instead of the article's.
+    /// Runtime of each job in wall time, instead of that of the article.
     pub runtime: Span,
-    /// How often a lab is run in wall time at most, until its figures hold there. The
-    /// last time counts, as a whole.
+    /// Maximum number of runs in wall time until the figures hold. The last run counts, as a whole.
     pub tries: u32,
-    /// The seed.
+    /// The random seed.
     pub seed: u64,
-    /// Set by others to end early.
+    /// A flag that ends the run early.
     pub stop: Arc<AtomicBool>,
 }
 
 impl Default for Options {
-    /// Both clocks; wall time scaled so that the DS14 lab ends within two minutes.
+    /// Both clocks, with wall time scaled so that the DS14 lab ends within two minutes.
     fn default() -> Self {
         Self {
             clocks: Clocks::Both,
@@ -70,11 +68,11 @@ impl Default for Options {
     }
 }
 
-/// Runs `labs`, one after the other; says what it is doing through `talk`.
+/// Runs `labs` one after the other, and reports progress through `talk`.
 ///
 /// # Errors
 ///
-/// [`LabError`]: of the options before anything runs. A figure that misses is none.
+/// [`LabError`]; for invalid options before anything runs. A missed figure is not an error.
 pub fn run(
     labs: &[Lab],
     catalog: &Catalog,
@@ -92,13 +90,11 @@ pub fn run(
 
 type Outcomes<'a> = BTreeMap<&'a str, Outcome<'a>>;
 
-/// One lab as it is run.
+/// A lab in execution.
 struct Round<'a> {
     lab: &'a Lab,
     options: &'a Options,
-    /// Its figures.
     wanted: Vec<Wanted<'a>>,
-    /// Its runs.
     works: Vec<(&'a str, Work<'a>)>,
 }
 
@@ -112,9 +108,9 @@ impl<'a> Round<'a> {
         Ok(Self { lab, options, wanted: lab.wanted()?, works })
     }
 
-    /// Whether the options suit the lab, before anything runs.
+    /// Checks the options against the lab, before anything runs.
     fn check(&self) -> Result<(), LabError> {
-        // The run that needs the most is said, not the first.
+        // The largest of the required sizes is reported, not the first.
         let mut too_small: Option<(Bytes, LabError)> = None;
         for (_, work) in &self.works {
             match work.check() {
@@ -182,7 +178,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Where more than one try is allowed.
+    /// Returns the note about tries, if more than one is allowed.
     fn said_tries(&self, tries: u32) -> Option<String> {
         let allowed = self.options.tries;
         (allowed > 1 && tries > 0).then(|| format!("wall: try {tries} of {allowed}"))
@@ -231,14 +227,14 @@ impl<'a> Round<'a> {
         }))
     }
 
-    /// Returns whether wall time has a run.
+    /// Returns whether a run takes place in wall time.
     fn is_in_wall_time(&self, run: &str) -> bool {
         let mut runs = self.lab.file.run.iter().filter(|own| own.id == run);
         let own = runs.next().and_then(|own| own.not_in_wall_time.as_ref());
         own.or(self.lab.file.not_in_wall_time.as_ref()).is_none()
     }
 
-    /// A figure in the runs of one clock.
+    /// Returns the value of a figure in the runs of one clock.
     fn value(
         &self,
         wanted: &Wanted<'_>,

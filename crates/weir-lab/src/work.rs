@@ -1,4 +1,4 @@
-//! What a run of a lab does, and what comes of it.
+//! The runs of a lab, and their outcomes.
 
 use crate::backups::{self, Measured};
 use crate::bench::Bench;
@@ -21,31 +21,31 @@ pub(crate) enum Work<'a> {
     Jobs(Box<Bench<'a>>),
     /// Databases under load.
     Databases(Box<Databases<'a>>),
-    /// Nothing runs: what the layout comes to is the result.
+    /// A layout alone, whose check is the result.
     Layout(Box<Checked<'a>>),
-    /// Nothing runs: the plan for a need is the result.
+    /// A need, whose plan is the result.
     Plan(Box<Planned>),
 }
 
-/// A layout as `weir layout check` sees it.
+/// A layout as `weir layout check` reads it.
 pub(crate) struct Checked<'a> {
-    /// The layout, or why it is refused.
+    /// The layout, or the error.
     pub(crate) layout: Result<Layout, String>,
-    /// Its edition, if it has one.
+    /// The edition, if there is one.
     pub(crate) edition: Option<&'a Edition>,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 pub(crate) enum Outcome<'a> {
-    /// Of fio jobs.
+    /// Results of fio jobs.
     Jobs(Box<RunReport>),
-    /// Of databases, or of backups in virtual time.
+    /// Results of databases, or of backups in virtual time.
     Databases(Box<OltpReport>),
-    /// Of backups in wall time.
+    /// Results of backups in wall time.
     Backups(Box<Measured>),
-    /// Of a layout alone.
+    /// A checked layout.
     Layout(&'a Checked<'a>),
-    /// Of a need.
+    /// A plan.
     Plan(&'a Planned),
 }
 
@@ -92,7 +92,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Whether the options suit it, before anything runs.
+    /// Checks the options against the run, before anything starts.
     pub(crate) fn check(&self) -> Result<(), LabError> {
         match self {
             Self::Jobs(bench) => bench.check(),
@@ -100,7 +100,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// What comes of it in virtual time.
+    /// Runs in virtual time.
     pub(crate) fn virtually(&self) -> Result<Outcome<'_>, LabError> {
         Ok(match self {
             Self::Jobs(bench) => Outcome::Jobs(Box::new(bench.virtually()?)),
@@ -110,7 +110,7 @@ impl<'a> Work<'a> {
         })
     }
 
-    /// Whether wall time passes when it runs there.
+    /// Returns whether the run takes place in wall time.
     pub(crate) fn is_in_wall_time(&self) -> bool {
         match self {
             Self::Jobs(_) => true,
@@ -119,7 +119,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// What comes of it in wall time; `None` if there is no way to run it there.
+    /// Runs in wall time; `None` if that is not possible.
     pub(crate) fn really(&self) -> Result<Option<Outcome<'_>>, LabError> {
         Ok(match self {
             Self::Jobs(bench) => Some(Outcome::Jobs(Box::new(bench.really()?))),

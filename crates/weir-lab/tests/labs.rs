@@ -1,4 +1,4 @@
-//! Labs of a few milliseconds, on both clocks.
+//! Labs of a few milliseconds, in virtual and wall time.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -7,8 +7,7 @@ use weir_lab::{Clocks, Lab, LabError, Options, find, run};
 use weir_report::lab::{LabReport, Verdict};
 use weir_units::{Bytes, Span};
 
-/// A lab of one run of a volume without limits, with these figures. A run that is
-/// watched over time has no ramp.
+/// Returns a lab with one run on a volume without limits. A run with a time series has no ramp.
 fn lab(figures: &str) -> Lab {
     let file = format!(
         "title = \"t\"\narticle = \"0\"\nruntime = \"10ms\"\n\
@@ -19,7 +18,7 @@ fn lab(figures: &str) -> Lab {
     Lab { name: "l".into(), file: toml::from_str(&file).unwrap() }
 }
 
-/// At least, or at most, so much of a metric.
+/// Returns a figure with a minimum or a maximum.
 fn figure(metric: &str, compare: &str, expected: f64) -> String {
     format!(
         "[[figure]]\nid = \"{metric} {compare} {expected}\"\nrun = \"r\"\nmetric = \"{metric}\"\n\
@@ -81,7 +80,7 @@ fn what_should_have_been_measured_is_told_from_what_cannot_be() {
         let (report, _) = report(lab(&figure(metric, "at-least", 0.0)), &options(clocks, 1));
         (report.figures[0].verdict, report.holds(), report.notes.last().unwrap().clone())
     };
-    // Nothing waits in a volume without limits, so there is no share of it.
+    // Requests never wait at a volume without limits, so there are no shares of waits.
     let (unseen, wait) = ("only virtual time can give it", "wait_share:disk_iops");
     let (verdict_there, holds, _) = verdict(wait, Clocks::Virtual);
     assert_eq!((verdict_there, holds), (Verdict::NotMeasured, false));
@@ -108,7 +107,7 @@ fn options_are_checked_before_anything_runs() {
     assert!(!LabError::Interrupted.is_usage());
 }
 
-/// Runs of databases and of a layout alone, beside each other.
+/// Returns a lab with runs of databases and of a layout alone.
 fn databases(figures: &str) -> Lab {
     let oltp = "users = 4\nvcores = 2\nsize = \"1 MiB\"\nbuffer_pool = \"2 MiB\"\nwarm = true\n\
                 duration = \"200ms\"\ndata = [\"data\"]\nlog = \"log\"\n\
@@ -130,7 +129,7 @@ fn databases(figures: &str) -> Lab {
     Lab { name: "l".into(), file: toml::from_str(&file).unwrap() }
 }
 
-/// A figure with these keys.
+/// Returns a figure with these keys.
 fn keyed(metric: &str, keys: &str) -> String {
     let id = metric.split(':').next().unwrap();
     format!("[[figure]]\nid = \"{id}\"\nmetric = \"{metric}\"\nplace = \"p\"\n{keys}\n")
@@ -205,7 +204,7 @@ fn a_metric_that_a_run_cannot_have_is_said() {
 #[test]
 fn the_lab_of_backups_holds_in_virtual_time() {
     let (report, _) = report(find("backup-targets").unwrap(), &options(Clocks::Virtual, 1));
-    // The figures that compare the clocks with one another need both.
+    // Figures that compare the clocks need both.
     let is_of_both = |id: &str| id.starts_with("seconds of 2 GiB");
     let own: Vec<_> = report.figures.iter().filter(|figure| !is_of_both(&figure.id)).collect();
     assert_eq!((own.len(), report.figures.len()), (24, 31));

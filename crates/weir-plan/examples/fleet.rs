@@ -1,6 +1,6 @@
-//! How long a fleet of so many databases takes to plan, and how close to its bound it comes:
-//! `cargo run --release -p weir-plan --example fleet -- [DATABASES] [SEED] [FAMILY]`. Seed 0 is large
-//! databases whose sizes and rates go up in steps, a few on each instance; others are drawn.
+//! Times the fleet planner and prints its optimality gap:
+//! `cargo run --release -p weir-plan --example fleet -- [DATABASES] [SEED] [FAMILY]`. Seed 0 means
+//! large databases whose sizes and rates rise in steps, a few per instance; other seeds draw them.
 
 #![expect(clippy::print_stdout, reason = "an example that prints what it measures")]
 

@@ -1,4 +1,4 @@
-//! What is found.
+//! Answers of the planner.
 
 use crate::cost::Cost;
 use crate::demand::{Flow, Limits};
@@ -11,44 +11,44 @@ use weir_units::Bytes;
 pub struct Plan {
     /// The family: `vm`, `gp`, `next-gen-gp`, `bc`, `rds` or `postgres`.
     pub family: String,
-    /// One line that says what it is.
+    /// One line that describes the layout.
     pub title: String,
     /// The layout file.
     pub layout: String,
-    /// What it costs, by line.
+    /// The bill, by line.
     pub lines: Vec<Line>,
-    /// The sum of what is known, and what is not.
+    /// The price per month, and the number of missing prices.
     pub cost: Cost,
-    /// How much of every cap is used.
+    /// The utilisation of every limit.
     pub caps: Vec<CapUse>,
-    /// Why it is this one, and what is not known of it.
+    /// Reasons for this layout, and open questions about it.
     pub reasons: Vec<String>,
-    /// How many disks are attached to the machine; none to instances and services.
+    /// Number of attached disks; 0 for instances and services.
     pub disks: u64,
-    /// The cheapest layout, if that is another one with more disks.
+    /// The cheapest layout, if it is another one with more disks.
     pub passed_over: Option<PassedOver>,
 }
 
 /// A layout that meets the need, costs less than the plan, and has more disks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassedOver {
-    /// One line that says what it is.
+    /// One line that describes the layout.
     pub title: String,
-    /// What it costs.
+    /// The price per month.
     pub cost: Cost,
-    /// How many disks it has.
+    /// Number of disks.
     pub disks: u64,
 }
 
 impl Plan {
-    /// The cap of which most is used: the one that binds.
+    /// Returns the limit with the highest utilisation, which binds.
     #[must_use]
     pub fn binding(&self) -> Option<&CapUse> {
         let rates = self.caps.iter().filter(|cap| cap.used > 0 && cap.is_rate);
         rates.max_by(|one, other| one.share().cmp(&other.share()))
     }
 
-    /// The part of the need that it carries, in millionths: the whole or more.
+    /// Returns the share of the need that the plan carries, in millionths: the whole or more.
     #[must_use]
     pub fn carries(&self) -> Option<u64> {
         let binding = self.binding()?;
@@ -57,26 +57,26 @@ impl Plan {
     }
 }
 
-/// How much of a cap is used.
+/// The utilisation of a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapUse {
-    /// Whose cap: a stripe, a file, the machine.
+    /// The owner of the limit: a disk, a stripe, a file, the machine.
     pub of: String,
-    /// What is capped.
+    /// The name of the limit.
     pub cap: &'static str,
-    /// Its unit: `IOPS`, `B/s`, `B`, `thousandths`, or nothing for a number.
+    /// The unit: `IOPS`, `B/s`, `B`, `thousandths`, or nothing for a number.
     pub unit: &'static str,
-    /// Whether it is one of rates, and not of sizes.
+    /// Whether the limit is a rate rather than a size or a number.
     pub is_rate: bool,
-    /// What is asked of it.
+    /// The demand.
     pub used: u64,
-    /// What it lets through.
+    /// The limit.
     pub most: u64,
 }
 
 impl CapUse {
-    /// The caps of rates of `count` alike, at the peak that takes most of each: of operations and
-    /// of bytes, under their names.
+    /// Returns the utilisation of the two rates of `count` equal limits, each at its highest peak.
+    /// The names are those of the limits on operations and on bytes.
     pub(crate) fn rates(
         of: &str,
         peaks: &[&Flow],
@@ -101,23 +101,23 @@ impl CapUse {
         all
     }
 
-    /// A cap of a number.
+    /// Returns the utilisation of a limit on a number.
     pub(crate) fn number(of: &str, cap: &'static str, used: u64, most: u64) -> Self {
         Self { of: of.to_owned(), cap, unit: "", is_rate: false, used, most }
     }
 
-    /// What is asked at least and is not there, or not known to be.
+    /// Returns the limit if demand exceeds it.
     pub(crate) fn lacking(self) -> Option<Self> {
         (self.used > self.most).then_some(self)
     }
 
-    /// A cap of a size.
+    /// Returns the utilisation of a limit on a size.
     pub(crate) fn size(of: &str, cap: &'static str, used: Bytes, most: Bytes) -> Self {
         let (used, most) = (used.get(), most.get());
         Self { of: of.to_owned(), cap, unit: "B", is_rate: false, used, most }
     }
 
-    /// The part that is used, in millionths.
+    /// Returns the utilisation in millionths.
     #[must_use]
     pub fn share(&self) -> u64 {
         let parts = u128::from(self.used) * u128::from(WHOLE);
@@ -125,27 +125,27 @@ impl CapUse {
     }
 }
 
-/// A layout that costs less, and why it is not the plan.
+/// A layout that costs less than the plan, and the limits that it exceeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cheaper {
-    /// What it is, beside the plan.
+    /// One line that describes the layout.
     pub what: String,
-    /// What it costs, if all of it is known.
+    /// The price per month.
     pub cost: Cost,
-    /// What it lacks.
+    /// The limits that are exceeded.
     pub fails: Vec<CapUse>,
-    /// The layout file, where it is one that can be made.
+    /// The layout file, if the layout can be built.
     pub layout: Option<String>,
 }
 
-/// Something that would have to give.
+/// A change of the question that makes the need feasible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relaxation {
-    /// What gives, and how far.
+    /// The change.
     pub what: String,
-    /// What the cheapest would cost then.
+    /// The price per month of the cheapest layout after the change.
     pub cost: Cost,
-    /// What it would be.
+    /// One line that describes that layout.
     pub title: String,
 }
 
@@ -154,16 +154,16 @@ pub struct Relaxation {
 pub struct Answer {
     /// The cheapest layout that meets the need.
     pub plan: Plan,
-    /// The cheapest of the other families, each the best of its own.
+    /// The cheapest layout of each other family.
     pub others: Vec<Plan>,
-    /// The next cheaper, and why it fails.
+    /// The next cheaper layout, and the limits that it exceeds.
     pub cheaper: Option<Cheaper>,
-    /// The cheapest that carries more than this one.
+    /// The cheapest layout that carries more than the plan.
     pub better: Option<Plan>,
-    /// What can be said of the search: how much was compared.
+    /// Number of layouts compared.
     pub compared: u64,
-    /// What has no price and could be cheaper, if anything.
+    /// A note about missing prices, if one of them could change the answer.
     pub unranked: Option<String>,
-    /// What was left out, and why.
+    /// Notes about assumptions and omissions.
     pub notes: Vec<String>,
 }

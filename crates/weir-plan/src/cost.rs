@@ -1,20 +1,20 @@
-//! What a layout costs, and how costs compare.
+//! Costs of layouts, and their order.
 //!
-//! A price that is not known is not zero: what has one less comes first, whatever the rest costs.
-//! Among equals the smaller comes first: fewer disks, a smaller machine, less storage.
+//! An unknown price is not zero: fewer missing prices rank first, then the lower known price. Among
+//! equals the smaller layout ranks first: fewer disks, a smaller machine, less storage.
 
 use weir_catalog::{Per, Price, PriceBook};
 pub use weir_layout::bill::gib;
 use weir_units::Money;
 
-/// What something costs a month. Ordered: the cheapest first.
+/// A price per month. The order is that of preference, the cheapest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cost {
-    /// How many prices are missing.
+    /// Number of missing prices.
     pub unpriced: u32,
-    /// The prices that are known.
+    /// The sum of the known prices.
     pub month: Money,
-    /// How large it is, to choose among equals.
+    /// The size of the layout, which decides among equal prices.
     pub size: u64,
 }
 
@@ -31,7 +31,7 @@ impl std::ops::Add for Cost {
 }
 
 impl Cost {
-    /// `units` of something with a price that may not be known.
+    /// Returns the cost of `units` at a price that may be unknown.
     #[must_use]
     pub fn of(price: Option<&Price>, units: u64, size: u64) -> Self {
         match price {
@@ -41,18 +41,18 @@ impl Cost {
     }
 }
 
-/// The prices that there are, if there are any.
+/// The prices of a region and currency, if there are any.
 #[derive(Debug, Clone, Copy)]
 pub struct Prices<'a>(pub Option<&'a PriceBook<'a>>);
 
 impl<'a> Prices<'a> {
-    /// Of a disk of a tier.
+    /// Returns the price of a disk of a tier.
     #[must_use]
     pub fn tier(self, name: &str) -> Option<&'a Price> {
         self.0?.tier(name)
     }
 
-    /// Of a machine.
+    /// Returns the price of a machine.
     #[must_use]
     pub fn host(self, name: &str) -> Option<&'a Price> {
         self.0?.host(name)
@@ -64,7 +64,7 @@ impl<'a> Prices<'a> {
         self.0?.unlicensed_host(name)
     }
 
-    /// Of a unit of a family or series.
+    /// Returns the price of a unit of a family or series.
     #[must_use]
     pub fn unit(self, of: &str, per: Per) -> Option<&'a Price> {
         self.0?.unit(of, per)

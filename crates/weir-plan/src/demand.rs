@@ -1,51 +1,51 @@
-//! What a load asks of the caps on its way.
+//! Load at each limit on the path of a request.
 //!
-//! A request comes to a cap whole, or in the pieces that a stripe cuts it into; each piece counts
-//! `ceil(bytes / I/O unit)` operations. A cap has a rate of operations and one of bytes, and carries
-//! a load that asks for no more than either. Requests pass the two one after the other, and one that
-//! waits for bytes does not keep those behind it from the operations: so large and small ones that
-//! come mixed take no more of a cap than they do alone.
+//! A request reaches a limit whole, or in the pieces into which a stripe splits it. Each piece
+//! counts as `ceil(bytes / I/O unit)` operations. A limit has a rate of operations and one of
+//! bytes, and carries a load that exceeds neither. Requests pass the two rates one after the other,
+//! and a request that waits for bytes does not delay the operations of those behind it. Mixed small
+//! and large requests therefore use a limit as they would separately.
 //!
-//! A need has two peaks, which need not be at one time: that of its operations, and that of its
-//! throughput where this is more than the operations bring; then it comes in the largest requests
-//! that count once.
+//! A need has two peaks, which may be at different times: the peak of operations, and the peak of
+//! throughput if that exceeds the bytes of the operations. The peak of throughput comes in the
+//! largest requests that count as one operation.
 //!
 //! Operations derived from a throughput stay an exact fraction until the pieces of their requests
-//! are counted, and are rounded up once then. The bytes are not computed from them again: a cap of
-//! bytes is compared with the throughput as it was stated.
+//! are counted; then they are rounded up once. A limit on bytes is compared with the throughput as
+//! stated.
 
 use crate::need::{Need, RoleNeed, WHOLE};
 use std::ops::AddAssign;
 use weir_catalog::{CacheMode, CacheOp, HostCache};
 use weir_units::Bytes;
 
-/// The largest requests of a need's throughput where no cap splits them: what other clouds split in,
-/// so that plans for either compare.
+/// The request size assumed for a need's throughput where no limit splits requests. Other clouds
+/// split at this size, so plans stay comparable.
 pub const LARGEST: Bytes = Bytes::kib(256);
 
-/// Where requests begin.
+/// The alignment of requests.
 const SECTOR: u64 = 512;
 
-/// Operations and bytes per second: what a cap lets through.
+/// Rates of a limit, per second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Limits {
-    /// Operations as caps count them.
+    /// I/O operations, as the limit counts them.
     pub operations: u64,
     /// Bytes.
     pub bytes: u64,
 }
 
-/// The peak of a need that is looked at.
+/// One of the two peaks of a need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peak {
-    /// Of its operations.
+    /// The peak of operations.
     Operations,
-    /// Of its throughput.
+    /// The peak of throughput.
     Throughput,
 }
 
 impl Peak {
-    /// Those that a need has.
+    /// Returns the peaks of a need.
     #[must_use]
     pub fn of(need: &Need) -> &'static [Self] {
         match need.roles.iter().any(has_more_throughput) {
@@ -55,23 +55,23 @@ impl Peak {
     }
 }
 
-/// Whether the throughput of a role is more than its operations bring.
+/// Returns whether a role's throughput exceeds the bytes of its operations.
 #[must_use]
 pub fn has_more_throughput(need: &RoleNeed) -> bool {
     need.throughput > need.iops.saturating_mul(need.request)
 }
 
-/// All that comes to a cap in a second.
+/// Load at a limit, per second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// Operations as the cap counts them.
+    /// I/O operations, as the limit counts them.
     pub operations: u64,
     /// Bytes.
     pub bytes: u64,
 }
 
 impl Flow {
-    /// What is asked most of each rate at any of some peaks.
+    /// Returns the highest rate of each kind over several peaks.
     #[must_use]
     pub fn most<'f>(peaks: impl IntoIterator<Item = &'f Self>) -> Self {
         peaks.into_iter().fold(Self::default(), |most, own| Self {
@@ -80,20 +80,20 @@ impl Flow {
         })
     }
 
-    /// Whether there is nothing.
+    /// Returns whether there is no load.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The fewest caps alike that carry it together.
+    /// Returns the smallest number of equal limits that carry the load together.
     #[must_use]
     pub fn fewest(&self, limits: Limits) -> u64 {
         let of = |asked: u64, each: u64| asked.div_ceil(each.max(1));
         of(self.operations, limits.operations).max(of(self.bytes, limits.bytes))
     }
 
-    /// Whether `count` caps alike carry it together.
+    /// Returns whether `count` equal limits carry the load together.
     #[must_use]
     pub fn fits(&self, limits: Limits, count: u64) -> bool {
         self.fewest(limits) <= count
@@ -107,14 +107,14 @@ impl AddAssign<&Self> for Flow {
     }
 }
 
-/// What a load asks of the caps on its way, at one peak.
+/// Load at each limit of a machine, at one peak.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Demand {
-    /// Of its disks.
+    /// At the disks.
     pub disk: Flow,
-    /// Of the machine, for remote disks.
+    /// At the uncached limit of the machine.
     pub uncached: Flow,
-    /// Of the machine, for cache and local disk.
+    /// At the cached limit of the machine.
     pub cached: Flow,
 }
 
@@ -126,8 +126,8 @@ impl AddAssign<&Self> for Demand {
     }
 }
 
-/// What a role asks of disks at a peak. `stripe` is the unit of the stripe that they are in; without
-/// an I/O unit each piece of a request counts once.
+/// Returns a role's load on its disks at a peak. `stripe` is the stripe unit of those disks.
+/// Without an I/O unit, each piece of a request counts as one operation.
 #[must_use]
 pub fn flow(need: &RoleNeed, peak: Peak, io_unit: Option<Bytes>, stripe: Option<Bytes>) -> Flow {
     let counted = io_unit.unwrap_or(LARGEST).get().max(1);
@@ -135,7 +135,7 @@ pub fn flow(need: &RoleNeed, peak: Peak, io_unit: Option<Bytes>, stripe: Option<
         let once = stripe.map_or(counted, |unit| unit.get().min(counted));
         return Flow { operations: need.throughput.div_ceil(once), bytes: need.throughput };
     }
-    // Fractions as (numerator, denominator): requests per second, and pieces of a request.
+    // Exact fractions (numerator, denominator) of requests per second and pieces per request.
     let requests = match need.is_derived {
         true => (need.throughput, need.request.max(1)),
         false => (need.iops, 1),
@@ -144,8 +144,8 @@ pub fn flow(need: &RoleNeed, peak: Peak, io_unit: Option<Bytes>, stripe: Option<
         None => (1, 1),
         Some(unit) if unit.is_multiple_of(need.request) => (1, 1),
         Some(unit) if need.request.is_multiple_of(unit) => (need.request / unit, 1),
-        // Requests of a size that does not fit begin in every sector of a unit equally often. This
-        // is the average number of units that they touch.
+        // A request that is not aligned to the unit starts at every sector equally often. This is
+        // the average number of units that it touches.
         Some(unit) => (unit + need.request.saturating_sub(SECTOR), unit),
     };
     let longest = stripe.map_or(need.request, |unit| unit.get().min(need.request));
@@ -159,8 +159,7 @@ pub fn flow(need: &RoleNeed, peak: Peak, io_unit: Option<Bytes>, stripe: Option<
     }
 }
 
-/// What `asked` comes to where disks are cached so and the cache serves `hits` of the `reads`, in
-/// millionths.
+/// Splits a load by limit, for a cache mode and a hit ratio of the reads in millionths.
 #[must_use]
 pub fn by_cap(
     asked: Flow,
@@ -177,10 +176,10 @@ pub fn by_cap(
         (CacheOp::ReadHit, hits),
         (CacheOp::ReadMiss, reads - hits),
         (CacheOp::Write, WHOLE - reads),
-        // What a read-write cache has taken it writes out later.
+        // A read-write cache writes its dirty blocks back later.
         (CacheOp::Flush, if mode == CacheMode::ReadWrite { WHOLE - reads } else { 0 }),
     ];
-    // Shares that go to one cap are summed before they are rounded.
+    // Shares of one limit are summed before they are rounded.
     let (mut disk, mut uncached, mut cached) = (0, 0, 0);
     for (op, share) in parts {
         if let Some(counts) = cache.counts(mode, op) {
@@ -232,8 +231,8 @@ mod tests {
         check(&need(100, 8 << 10, 0), operations, Some(64), 100);
         check(&need(100, 1 << 20, 0), operations, Some(64), 1_600);
         check(&need(100, 1 << 20, 0), operations, Some(256), 400);
-        // 12 KiB in units of 64 KiB cross a border in 23 of 128 sectors, 96 KiB one always and a
-        // second in 63.
+        // 12 KiB in units of 64 KiB cross a boundary from 23 of 128 sectors; 96 KiB cross one
+        // always and a second one from 63.
         check(&need(100, 12 << 10, 0), operations, None, 100);
         check(&need(128, 12 << 10, 0), operations, Some(64), 128 + 23);
         check(&need(128, 96 << 10, 0), operations, Some(64), 2 * 128 + 63);
@@ -254,7 +253,7 @@ mod tests {
         };
         // 2,929.7 requests of 64 KiB a second are 2,930 operations, and still 192 MB/s.
         check(2_930, 192_000_000, Peak::Operations, 2_930);
-        // One byte more than 2,930 requests bring is a peak of its own.
+        // One byte more than 2,930 requests carry is a peak of its own.
         let more = RoleNeed { throughput: 2_930 * 65_536 + 1, ..need(2_930, 64 << 10, 0) };
         let peak = flow(&more, Peak::Throughput, Some(Bytes::kib(256)), None);
         assert_eq!(peak, Flow { operations: 733, bytes: more.throughput });
@@ -305,7 +304,7 @@ mod tests {
             [demand.disk, demand.uncached, demand.cached].map(|flow| flow.operations)
         };
         assert_eq!(at(CacheMode::None, WHOLE), [1_000, 1_000, 0]);
-        // Writes go to both; that is how a cache can be the lower cap.
+        // Writes count at both limits, so the cached limit can be the lower one.
         assert_eq!(at(CacheMode::ReadOnly, WHOLE), [300, 300, 1_000]);
         assert_eq!(at(CacheMode::ReadOnly, WHOLE / 2), [650, 650, 1_000]);
     }

@@ -1,8 +1,8 @@
-//! The kinds of disks, and how many of each carry a load.
+//! Disk selection: how many disks of each kind carry a load.
 //!
-//! Of a tier the fewest disks that carry a load are the cheapest: each more costs more and gives
-//! nothing that is asked for. Of disks whose limits are bought every number is tried, because what
-//! comes with each for nothing comes again with every further one.
+//! For a tier, the smallest number of disks that carries the load is the cheapest. For disks whose
+//! limits are bought, every number is tried, because what each disk includes free of charge counts
+//! again for each further disk.
 
 use crate::answer::Line;
 use crate::cost::{Cost, Prices, gib};
@@ -16,18 +16,18 @@ use weir_units::{Bytes, BytesPerSec, Iops, Span};
 /// The unit in which the throughput of a bought disk is sold.
 const MB: u64 = 1_000_000;
 
-/// A disk, one of so many alike.
+/// A kind of disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disk<'a> {
-    /// Its limits come with its size.
+    /// A tier, whose limits come with its size.
     Tier(&'a Tier),
-    /// The same with performance plus, which is chosen when a disk is made and costs nothing.
+    /// A tier with performance plus, which is free and can only be chosen when a disk is created.
     Plus(&'a Tier),
-    /// The same while its credits last.
+    /// A tier while its burst credits last.
     Burst(&'a Tier),
-    /// A disk in use, with what is chosen of it and stays.
+    /// A disk in use with settings that a plan keeps.
     Chosen(Chosen<'a>),
-    /// Its limits are bought.
+    /// A disk whose limits are bought.
     Bought {
         /// The family.
         family: &'a Provisioned,
@@ -40,21 +40,21 @@ pub enum Disk<'a> {
     },
 }
 
-/// A tier with what is chosen beside it.
+/// A tier with its settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chosen<'a> {
-    /// Its tier.
+    /// The tier.
     pub tier: &'a Tier,
-    /// The larger tier whose limits and price it has.
+    /// The larger tier whose limits and price apply.
     pub performance_tier: Option<&'a Tier>,
-    /// Whether it bursts on demand, which costs a fee and what is burst.
+    /// Whether the disk bursts on demand, at a fee plus the burst usage.
     pub on_demand_burst: bool,
     /// Whether it has performance plus.
     pub is_plus: bool,
 }
 
 impl<'a> Disk<'a> {
-    /// Its family.
+    /// Returns the family.
     #[must_use]
     pub fn family(&self) -> &'a str {
         match self {
@@ -64,7 +64,7 @@ impl<'a> Disk<'a> {
         }
     }
 
-    /// Its size.
+    /// Returns the size.
     #[must_use]
     pub fn size(&self) -> Bytes {
         match self {
@@ -74,7 +74,7 @@ impl<'a> Disk<'a> {
         }
     }
 
-    /// Returns its tier and what is chosen beside it; `None` where limits are bought.
+    /// Returns the tier and its settings; `None` if limits are bought.
     #[must_use]
     pub fn chosen(&self) -> Option<Chosen<'a>> {
         let (tier, is_plus) = match *self {
@@ -86,7 +86,7 @@ impl<'a> Disk<'a> {
         Some(Chosen { tier, performance_tier: None, on_demand_burst: false, is_plus })
     }
 
-    /// Returns its limits without credits.
+    /// Returns the limits without burst credits.
     #[must_use]
     pub fn sustained(&self) -> catalog::Limits {
         let (iops, throughput) = match self {
@@ -96,14 +96,14 @@ impl<'a> Disk<'a> {
         catalog::Limits { iops, throughput }
     }
 
-    /// What it lets through.
+    /// Returns the limits.
     #[must_use]
     pub fn limits(&self) -> Limits {
         let (iops, throughput) = self.rates();
         Limits { operations: iops.get(), bytes: throughput.get() }
     }
 
-    /// What `count` of them cost.
+    /// Returns the cost of `count` disks.
     #[must_use]
     pub fn cost(&self, count: u64, prices: Prices<'_>) -> Cost {
         match self {
@@ -118,7 +118,7 @@ impl<'a> Disk<'a> {
         }
     }
 
-    /// The lines of the bill for `count` of them called `name`.
+    /// Returns the lines of the bill for `count` disks called `name`.
     #[must_use]
     pub fn lines(&self, name: &str, count: u64, prices: Prices<'_>) -> Vec<Line> {
         match self {
@@ -143,7 +143,7 @@ impl<'a> Disk<'a> {
         }
     }
 
-    /// The keys of a volume that it is, in a layout.
+    /// Returns the keys of a layout's volume for this disk.
     #[must_use]
     pub fn keys(&self) -> String {
         match self {
@@ -188,7 +188,7 @@ impl<'a> Disk<'a> {
 }
 
 impl<'a> Chosen<'a> {
-    /// Returns the tier whose price it has.
+    /// Returns the tier whose price applies.
     fn billed(&self) -> &'a str {
         &self.performance_tier.unwrap_or(self.tier).name
     }
@@ -208,12 +208,12 @@ impl<'a> Chosen<'a> {
     }
 }
 
-/// What the limits of a family cost by the unit.
+/// Prices of a family whose limits are bought.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rates<'p> {
     gib: Option<&'p Price>,
     iops: Option<&'p Price>,
-    /// And the unit in which it is sold; `None` where it comes with the operations.
+    /// The price and its unit; `None` if throughput comes with the operations.
     throughput: Option<(Option<&'p Price>, Per)>,
 }
 
@@ -243,51 +243,51 @@ impl<'p> Rates<'p> {
     }
 }
 
-/// A throughput in the units that it is sold in, begun ones too.
+/// Returns a throughput in the units of its price, rounded up.
 fn units(throughput: BytesPerSec, per: Per) -> u64 {
     throughput.get().div_ceil(if per == Per::Mibps { 1 << 20 } else { MB })
 }
 
-/// Disks alike that carry a load together: a stripe, or one.
+/// Equal disks that carry a load together: a stripe, or a single disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disks<'a> {
-    /// Each of them.
+    /// Each of the disks.
     pub disk: Disk<'a>,
-    /// How many.
+    /// Number of disks.
     pub count: u64,
-    /// What they cost.
+    /// The price of all disks.
     pub cost: Cost,
 }
 
-/// What a kind of disk must be.
+/// Requirements for the disks of a pool.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// What they carry together, at each peak.
+    /// The load on all disks together, at each peak.
     pub peaks: &'a [&'a Flow],
-    /// What they store together.
+    /// The room on all disks together.
     pub size: Bytes,
-    /// How they are cached.
+    /// The host cache mode.
     pub mode: CacheMode,
-    /// Whether there are several; else there is one.
+    /// Whether there are several disks, in a stripe.
     pub is_striped: bool,
-    /// What half of the requests may take at most, each with the bytes of one.
+    /// Maximum median latencies, each with its request size.
     pub latencies: &'a [(Span, u64)],
-    /// The most disks.
+    /// Maximum number of disks.
     pub most: u64,
-    /// Those that are there and stay.
+    /// The disks in use, which the plan keeps.
     pub kept: Option<&'a KeptPool>,
-    /// Whether they must not be detached.
+    /// Whether the disks must not be detached.
     pub stays_up: bool,
-    /// How long peaks last, if credits may carry them.
+    /// The longest peak that burst credits may carry.
     pub peaks_last: Option<Span>,
 }
 
-/// Whether credits carry peaks that last so long.
+/// Returns whether the burst credits of a tier last as long as peaks.
 fn lasts(tier: &Tier, peaks: Option<Span>) -> bool {
     peaks.zip(credits(tier)).is_some_and(|(peaks, own)| own >= peaks)
 }
 
-/// How long full credits of a tier last, if it has credits.
+/// Returns the time until full burst credits are spent, if the tier has credits.
 #[must_use]
 pub fn credits(tier: &Tier) -> Option<Span> {
     match tier.burst?.kind {
@@ -296,24 +296,25 @@ pub fn credits(tier: &Tier) -> Option<Span> {
     }
 }
 
-/// The families to choose from.
+/// The disks of an edition that a plan may use.
 #[derive(Debug, Clone, Copy)]
 pub struct Market<'a, 'f> {
-    /// What there is.
+    /// The edition.
     pub edition: &'a Edition,
-    /// What it costs.
+    /// The prices.
     pub prices: Prices<'a>,
-    /// The families that may be used.
+    /// The families to use.
     pub families: &'f [&'a str],
 }
 
 impl<'a> Market<'a, '_> {
-    /// What carries the load, for each kind of disk: a frontier of more disks that cost less.
+    /// Returns the disks of each kind that carry the load, as a frontier: more disks only if they
+    /// cost less.
     #[must_use]
     pub fn options(&self, asked: &Asked<'_>) -> Vec<Disks<'a>> {
         let mut found = Vec::new();
         let bursts = self.tiers().filter(|tier| lasts(tier, asked.peaks_last)).map(Disk::Burst);
-        // Of equal cost the first is taken: performance plus only where it is of use.
+        // The first of equal cost is taken, so performance plus is used only where it helps.
         let tiers = self.of_tiers(asked.kept).into_iter();
         for disk in tiers.chain(bursts) {
             if self.is_fit(&disk, asked) {
@@ -342,8 +343,8 @@ impl<'a> Market<'a, '_> {
             }
         }
         found.sort_by_key(|disks| (disks.count, disks.cost));
-        // Disks of which more cost no less are never of use, within each way to pay: machines have
-        // other limits for disks whose limits are bought.
+        // A larger number of disks is useful only if it costs less. Tiers and bought disks are
+        // compared separately, because machines may have different limits for bought disks.
         let mut least: [Option<Cost>; 2] = [None; 2];
         found.retain(|disks| {
             let own = &mut least[usize::from(matches!(disks.disk, Disk::Bought { .. }))];
@@ -356,7 +357,7 @@ impl<'a> Market<'a, '_> {
         found
     }
 
-    /// The tiers of the families, of the newest set of each.
+    /// Returns the tiers of the families, from the newest set of each.
     pub fn tiers(&self) -> impl Iterator<Item = &'a Tier> + use<'a, '_> {
         let families = self.families;
         let edition = self.edition;
@@ -364,8 +365,8 @@ impl<'a> Market<'a, '_> {
         sets.flat_map(|set| &set.tiers)
     }
 
-    /// Returns the disks of the tiers, with performance plus and without. Disks in use keep what is
-    /// chosen of them.
+    /// Returns the tiers as disks, with and without performance plus. Disks in use keep their
+    /// settings.
     pub(crate) fn of_tiers(&self, kept: Option<&KeptPool>) -> Vec<Disk<'a>> {
         match kept.filter(|kept| kept.has_choices()) {
             Some(kept) => self.tiers().filter_map(|tier| self.keeping(tier, kept)).collect(),
@@ -373,8 +374,8 @@ impl<'a> Market<'a, '_> {
         }
     }
 
-    /// Returns disks in use as disks of a tier, with what is chosen of them. A performance tier goes
-    /// where their own tier is as large.
+    /// Returns a tier with the settings of disks in use. A performance tier disappears once the
+    /// disk's own tier is as large.
     fn keeping(&self, tier: &'a Tier, kept: &KeptPool) -> Option<Disk<'a>> {
         let named = kept.performance_tier.as_ref().and_then(|name| self.edition.tier(name).ok());
         let performance_tier = named.filter(|own| own.set == tier.set && own.holds > tier.holds);
@@ -390,7 +391,7 @@ impl<'a> Market<'a, '_> {
         })
     }
 
-    /// The tiers that can be had with performance plus, with it.
+    /// Returns the tiers with performance plus.
     fn with_plus(&self) -> impl Iterator<Item = Disk<'a>> + use<'a, '_> {
         self.tiers().filter(|tier| tier.plus.is_some()).map(Disk::Plus)
     }
@@ -403,7 +404,7 @@ impl<'a> Market<'a, '_> {
             typical(self.edition, disk.family(), *request).is_some_and(|own| own <= *most)
         });
         let is_kept = asked.kept.is_none_or(|kept| kept.becomes(disk));
-        // A disk that grows past what can be cached is detached for it.
+        // A disk that grows past the size limit of the cache must be detached.
         let bound = self.edition.host_cache().and_then(|cache| cache.max_disk_exclusive);
         let crosses = asked.stays_up
             && asked
@@ -414,7 +415,7 @@ impl<'a> Market<'a, '_> {
     }
 }
 
-/// What half of the requests of a family take at most, reads and writes.
+/// Returns the typical median latency of a family, the longer of reads and writes.
 #[must_use]
 pub fn typical(edition: &Edition, family: &str, request: u64) -> Option<Span> {
     let latency = edition.latency(family)?;
@@ -426,7 +427,7 @@ pub fn typical(edition: &Edition, family: &str, request: u64) -> Option<Span> {
     Some(Span::from_nanos(median.saturating_add(transfer)))
 }
 
-/// The fewest disks that carry what is asked; two at least for a stripe.
+/// Returns the smallest number of disks that carries the load, at least two for a stripe.
 fn fewest(disk: &Disk<'_>, asked: &Asked<'_>) -> u64 {
     let limits = disk.limits();
     let by_rates = asked.peaks.iter().map(|flow| flow.fewest(limits)).max().unwrap_or(0);
@@ -435,7 +436,7 @@ fn fewest(disk: &Disk<'_>, asked: &Asked<'_>) -> u64 {
     by_rates.max(by_size).max(least)
 }
 
-/// What is bought of a family.
+/// Size and limits of a bought disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bought {
     pub(crate) size: Bytes,
@@ -449,24 +450,24 @@ impl Bought {
     }
 }
 
-/// Returns what disks in use have bought, which they keep.
+/// Returns the limits that disks in use have bought, which they keep.
 fn kept_limits(asked: &Asked<'_>) -> Option<catalog::Limits> {
     asked.kept.and_then(|kept| kept.limits)
 }
 
-/// The least of `count` disks alike that carry what is asked, if such can be bought.
+/// Returns the least `count` equal disks that carry the load, if they can be bought.
 pub(crate) fn bought(family: &Provisioned, asked: &Asked<'_>, count: u64) -> Option<Bought> {
     if family.throughput_follows {
         return following(family, asked, count);
     }
     let least = fewest_iops(family, asked, count)?;
-    // What the bytes ask for, and the least that there is a way to have with the operations.
+    // The throughput, and the least that can be bought with the operations.
     let bytes = Flow::most(asked.peaks.iter().copied()).bytes.div_ceil(count);
     let kept = kept_limits(asked).map_or(0, |kept| kept.throughput.get());
     let bytes = bytes.max(family.min_throughput(least).get()).max(kept);
     let bytes = bytes.next_multiple_of(step(family));
     let throughput = BytesPerSec::new(bytes)?.max(family.minimum.throughput);
-    // So many operations allow the throughput.
+    // The operations that the throughput requires.
     let of_throughput = match (family.throughput_per_iops, throughput > family.minimum.throughput) {
         (Some(each), true) => throughput.get().div_ceil(each.get()),
         _ => 0,
@@ -475,7 +476,7 @@ pub(crate) fn bought(family: &Provisioned, asked: &Asked<'_>, count: u64) -> Opt
     of_size(family, asked, count, iops, Some(throughput))
 }
 
-/// A disk like this one with a tenth less of what is bought of a rate, each way that `rules` allow.
+/// Returns this disk with a tenth less of one bought limit, for each limit where `rules` allow it.
 pub(crate) fn slower<'a>(disk: &Disk<'a>, rules: &Provisioned) -> Vec<Disk<'a>> {
     let Disk::Bought { family, size, iops, throughput } = *disk else { return Vec::new() };
     let fewer = Iops::new(tenth_less(iops.get(), 1)).map(|own| own.max(rules.min_iops(size)));
@@ -488,14 +489,15 @@ pub(crate) fn slower<'a>(disk: &Disk<'a>, rules: &Provisioned) -> Vec<Disk<'a>> 
     ways.into_iter().flatten().map(|own| own.disk(family)).collect()
 }
 
-/// A disk like this one that is a tenth smaller, if its limits are bought and `rules` allow it.
+/// Returns this disk with a tenth less size, if its limits are bought and `rules` allow it.
 pub(crate) fn smaller<'a>(disk: &Disk<'a>, rules: &Provisioned) -> Option<Disk<'a>> {
     let Disk::Bought { family, size, iops, throughput } = *disk else { return None };
     let size = tenth_less(size.get(), rules.size_step.map_or(1 << 30, Bytes::get));
     allowed(rules, Bytes::new(size), iops, throughput).map(|own| own.disk(family))
 }
 
-/// A disk like this one, one fewer of which than `count` hold as much, if `rules` allow it.
+/// Returns this disk with the size at which one disk fewer than `count` has the same room, if
+/// `rules` allow it.
 pub(crate) fn larger<'a>(disk: &Disk<'a>, rules: &Provisioned, count: u64) -> Option<Disk<'a>> {
     let Disk::Bought { family, size, iops, throughput } = *disk else { return None };
     let size = (size.get().checked_mul(count)?).div_ceil(count.checked_sub(1).filter(|n| *n > 0)?);
@@ -518,19 +520,19 @@ fn allowed(
     Some(Bought { size, limits })
 }
 
-/// The unit in which throughput is bought.
+/// Returns the unit in which throughput is bought.
 fn step(family: &Provisioned) -> u64 {
     family.throughput_step.map_or(MB, BytesPerSec::get)
 }
 
-/// The fewest operations of each disk that do not fall short of those that come.
+/// Returns the smallest number of operations per disk that carries the load.
 fn fewest_iops(family: &Provisioned, asked: &Asked<'_>, count: u64) -> Option<Iops> {
     let operations = Flow::most(asked.peaks.iter().copied()).operations;
     let least = Iops::new(operations.div_ceil(count).max(1))?.max(family.minimum.iops);
     Some(kept_limits(asked).map_or(least, |kept| least.max(kept.iops)))
 }
 
-/// A disk whose throughput comes with its operations: the fewest of these that do.
+/// Returns the smallest disk whose throughput, which comes with its operations, carries the load.
 fn following(family: &Provisioned, asked: &Asked<'_>, count: u64) -> Option<Bought> {
     let bytes = Flow::most(asked.peaks.iter().copied()).bytes.div_ceil(count);
     let brings = |iops: u64| Iops::new(iops).map_or(0, |own| family.max_throughput(own).get());
@@ -538,7 +540,7 @@ fn following(family: &Provisioned, asked: &Asked<'_>, count: u64) -> Option<Boug
     if low > high || brings(high) < bytes {
         return None;
     }
-    // More operations bring no less.
+    // Throughput never falls as operations grow.
     while low < high {
         let middle = low + (high - low) / 2;
         if brings(middle) < bytes { low = middle + 1 } else { high = middle }
@@ -546,7 +548,7 @@ fn following(family: &Provisioned, asked: &Asked<'_>, count: u64) -> Option<Boug
     of_size(family, asked, count, Iops::new(low)?, None)
 }
 
-/// A disk with so many operations and the least size that allows them and has the room.
+/// Returns a disk with these operations, and the smallest size that allows them and has the room.
 fn of_size(
     family: &Provisioned,
     asked: &Asked<'_>,

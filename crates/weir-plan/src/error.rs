@@ -1,30 +1,30 @@
-//! What is wrong with a need, or with what it is to be met from.
+//! Errors of the planner.
 
 use weir_catalog::CatalogError;
 use weir_layout::LayoutError;
 use weir_sim::OltpSimError;
 use weir_workload::backup::BackupError;
 
-/// The one error of this crate. That a need cannot be met is no error but an answer.
+/// The error type of this crate. An infeasible need is an answer, not an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// A need file that is not TOML, or has a key or a value that is not known.
+    /// A need file that is not TOML, or has an unknown key or value.
     #[error("{file}{}: {message}", .at.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default())]
     Syntax {
         /// The file.
         file: String,
         /// Line and column, both from 1.
         at: Option<(usize, usize)>,
-        /// What is wrong there.
+        /// The error.
         message: String,
     },
-    /// A need that contradicts itself or says too little.
+    /// A contradictory or incomplete need.
     #[error("{what}: {reason}")]
     Need {
         /// The role or key.
         what: String,
-        /// What is wrong with it, and what to do.
+        /// The error and its remedy.
         reason: String,
     },
     /// A name or price that is not in the catalog.
@@ -39,12 +39,12 @@ pub enum PlanError {
     /// A database beside the backup that does not fit its layout.
     #[error("{0}")]
     Simulation(Box<OltpSimError>),
-    /// The edition has nothing of what may be used.
+    /// The edition lacks what the question asks for.
     #[error("{edition} has {what}")]
     Nothing {
         /// The edition.
         edition: String,
-        /// What it lacks, and what it has.
+        /// The missing item, and the items that it has.
         what: String,
     },
 }

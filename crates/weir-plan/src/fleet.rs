@@ -1,10 +1,9 @@
-//! Many databases onto the cheapest managed instances, or the fewest.
+//! Fleets: many databases on the cheapest managed instances, or the fewest.
 //!
-//! An instance has as many limits as there are measures below, and the databases on it share them;
-//! all of them are taken to have their peaks at one time. Files of General Purpose have limits of
-//! their own, so each database keeps the arrangement of files that takes least storage wherever it
-//! goes. What remains is to pack vectors into bins of several kinds ([`weir_pack`]): no rule of
-//! thumb, but an integer program with a bound that says how much cheaper any other answer could be.
+//! The databases of an instance share all its limits, and their peaks are assumed to coincide.
+//! General Purpose files have limits of their own, so each database keeps the files that take the
+//! least storage, on any instance. The rest is a bin packing problem with vectors and several kinds
+//! of bins ([`weir_pack`]), which is solved as an integer program with a lower bound.
 
 use crate::answer::{CapUse, Line, Plan};
 use crate::cost::{Cost, Prices, gib};
@@ -19,38 +18,38 @@ pub use weir_pack::{Effort, Phase, Progress};
 use weir_pack::{Fit, Item, Kind, PackError, Problem};
 use weir_units::{Bytes, Money};
 
-/// What a fleet is planned with.
+/// A question to the fleet planner.
 #[derive(Debug, Clone, Copy)]
 pub struct FleetQuestion<'a> {
     /// All editions.
     pub catalog: &'a Catalog,
-    /// The one to plan with.
+    /// The edition to plan with.
     pub edition: &'a Edition,
-    /// What it costs, if that is known.
+    /// The prices, if they are known.
     pub prices: Option<&'a PriceBook<'a>>,
     /// The databases.
     pub members: &'a [Member],
-    /// What may be used.
+    /// The constraints.
     pub wishes: &'a Wishes,
-    /// Whether the fewest instances are looked for, whatever they cost.
+    /// Whether to find the fewest instances, whatever they cost.
     pub is_fewest: bool,
-    /// How hard to look.
+    /// The effort of the search.
     pub effort: Effort,
 }
 
-/// What the instances of a fleet are compared by.
+/// The objective of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
-    /// What they cost a month.
+    /// The price per month.
     Price,
-    /// Their vCores, where prices are missing.
+    /// The vCores, if prices are missing.
     Vcores,
-    /// How many there are, then their vCores.
+    /// The number of instances, then their vCores.
     Instances,
 }
 
 impl Goal {
-    /// The goal in words.
+    /// Returns the objective in words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -64,39 +63,39 @@ impl Goal {
 /// A fleet on its instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FleetPlan {
-    /// The instances, the dearest first.
+    /// The instances, the most expensive first.
     pub instances: Vec<FleetInstance>,
-    /// What all of them cost.
+    /// The price of all instances.
     pub cost: Cost,
-    /// What they were compared by.
+    /// The objective.
     pub goal: Goal,
-    /// What no other packing costs less than a month, where prices are compared.
+    /// The lower bound of the price per month, if prices are the objective.
     pub bound: Option<Money>,
-    /// What the answer is above the bound at most, in millionths of itself.
+    /// The optimality gap, in millionths of the price.
     pub gap: u64,
-    /// What a reader should know.
+    /// Notes about assumptions.
     pub notes: Vec<String>,
 }
 
 /// An instance of a fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FleetInstance {
-    /// Its databases, by place among the members.
+    /// Its databases, as indices of the members.
     pub members: Vec<usize>,
-    /// What it is.
+    /// The instance and its layout.
     pub plan: Plan,
 }
 
-/// What came of a fleet.
+/// The outcome of a fleet plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FleetOutcome {
-    /// All databases have an instance.
+    /// Every database fits an instance.
     Met(Box<FleetPlan>),
-    /// These have none, each with what the instance lacks that comes nearest.
+    /// These databases fit no instance, each with the limits that it exceeds on the nearest one.
     NotMet(Vec<(String, Vec<CapUse>)>),
 }
 
-/// What an instance has one of for all databases.
+/// A limit that all databases of an instance share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shared {
     Vcores,
@@ -141,16 +140,16 @@ impl Shared {
     }
 }
 
-/// A size of instance that bins are made of.
+/// A size of instance, which is a kind of bin.
 struct Size<'a> {
     of: usize,
     host: &'a HostSize,
     offer: Offer,
-    /// The most storage, in GiB.
+    /// Maximum storage in GiB.
     storage: u64,
 }
 
-/// A database on a kind of instance, of whatever size.
+/// The files and load of a database on a kind of instance.
 struct Seat<'a> {
     files: Vec<Files<'a>>,
     gib: u64,
@@ -161,12 +160,12 @@ struct Seat<'a> {
 ///
 /// # Errors
 ///
-/// [`PlanError`] for families that are not there and needs that no instance has.
+/// [`PlanError`] for unknown families, and for needs that no instance can have.
 pub fn plan_fleet(question: &FleetQuestion<'_>) -> Result<FleetOutcome, PlanError> {
     plan_fleet_watched(question, &|_| {})
 }
 
-/// As [`plan_fleet`], and says how far it has come; the answer is the same.
+/// Plans a fleet like [`plan_fleet`], and reports its progress.
 ///
 /// # Errors
 ///
@@ -189,7 +188,7 @@ pub fn plan_fleet_watched(
     Fleet::new(question, kinds, goal).plan(notes, watch)
 }
 
-/// The kinds of instances to choose from, what they are compared by, and what is to be said of it.
+/// Returns the kinds of instances to use, the objective, and notes about both.
 fn kinds<'a>(
     question: &FleetQuestion<'a>,
 ) -> Result<(Vec<Instances<'a>>, Goal, Vec<String>), PlanError> {
@@ -257,7 +256,7 @@ struct Fleet<'q, 'a> {
     kinds: Vec<Instances<'a>>,
     goal: Goal,
     sizes: Vec<Size<'a>>,
-    /// By kind, then by member; `None` where a member cannot be.
+    /// By kind, then by member; `None` if the member does not fit.
     seats: Vec<Vec<Option<Seat<'a>>>>,
 }
 
@@ -286,7 +285,8 @@ impl<'q, 'a> Fleet<'q, 'a> {
         Self { question, kinds, goal, sizes, seats }
     }
 
-    /// What a database takes of an instance.
+    /// Returns the demand of a database for each shared limit; `None` if it exceeds a limit of its
+    /// own.
     fn takes(&self, size: &Size<'_>, member: usize) -> Option<Vec<u64>> {
         let seat = self.seats[size.of][member].as_ref()?;
         let own = &self.question.members[member];
@@ -317,7 +317,7 @@ impl<'q, 'a> Fleet<'q, 'a> {
         Some(Shared::ALL.iter().map(takes).collect())
     }
 
-    /// What an instance has for all its databases.
+    /// Returns the shared limits of an instance.
     fn room(size: &Size<'_>) -> Vec<u64> {
         let bound = |measure: Measure| {
             let own = size.offer.bounds.iter().filter(move |bound| bound.measure == measure);
@@ -340,7 +340,7 @@ impl<'q, 'a> Fleet<'q, 'a> {
         Shared::ALL.iter().map(of).collect()
     }
 
-    /// An instance of a size with some databases.
+    /// Returns an instance with some databases.
     fn found(&self, size: &Size<'a>, members: &[usize]) -> Found<'a> {
         let kind = &self.kinds[size.of];
         let seats = members.iter().filter_map(|member| self.seats[size.of][*member].as_ref());
@@ -350,13 +350,14 @@ impl<'q, 'a> Fleet<'q, 'a> {
             let mut peaks = [Flow::default(), Flow::default()];
             for seat in seats {
                 for (at, all) in peaks.iter_mut().enumerate() {
-                    // Who has one peak has it at both times.
+                    // A database with a single peak has it at both times.
                     let own = seat.peaks.get(at).or_else(|| seat.peaks.first());
                     own.into_iter().for_each(|own| *all += own);
                 }
             }
-            // More storage brings operations, and may cost less than to buy them: what all cost is
-            // convex in the storage, so it is least at the first or where none are bought.
+            // More storage includes more IOPS and may be cheaper than buying them. The cost is
+            // convex in the storage, so its minimum is at the first size or where no IOPS are
+            // bought.
             let needed = kind.iops(size.host, first, &peaks).unwrap_or(0);
             let enough = kind.storage_for(needed).clamp(first, size.storage.max(first));
             let with = |storage: u64| {
@@ -373,7 +374,7 @@ impl<'q, 'a> Fleet<'q, 'a> {
         found(kind, size.host, Vec::new(), first, None)
     }
 
-    /// What an instance counts in the goal with some databases.
+    /// Returns the value of an instance in the objective.
     fn bill(&self, size: &Size<'a>, members: &[usize]) -> u64 {
         let vcores = size.host.vcpus.map_or(0, u64::from);
         match self.goal {
@@ -393,8 +394,8 @@ impl<'q, 'a> Fleet<'q, 'a> {
         seats.map(|seat| seat.gib).sum()
     }
 
-    /// What an instance costs without storage, less the storage that comes with it; and what a GiB
-    /// costs beyond that.
+    /// Returns the price of an instance without storage, less the value of the included storage,
+    /// and the price of each GiB.
     fn linear(&self, size: &Size<'a>) -> (u64, u64) {
         match self.goal {
             Goal::Price => {
@@ -404,8 +405,8 @@ impl<'q, 'a> Fleet<'q, 'a> {
                 let each = storage.and_then(|line| line.each).map_or(0, Money::micros);
                 let free = storage.map_or(0, |line| line.free);
                 let month: Money = lines.iter().filter_map(Line::month).sum();
-                // A bound must not be above the bill: without what comes for nothing, if that is
-                // worth more than the instance.
+                // The lower bound must not exceed the bill. If the included storage is worth more
+                // than the instance, it is not subtracted.
                 match month.micros().checked_sub(each.saturating_mul(free)) {
                     Some(cost) => (cost, each),
                     None => (month.micros(), 0),
@@ -518,12 +519,12 @@ impl<'q, 'a> Fleet<'q, 'a> {
         FleetInstance { members: members.to_vec(), plan }
     }
 
-    /// What a database lacks on the instance that it comes nearest to fitting.
+    /// Returns the limits that a database exceeds on the nearest instance.
     fn lacks(&self, member: usize) -> Vec<CapUse> {
         let lacking = self.sizes.iter().filter_map(|size| {
             let name = &size.host.name;
             let Some(takes) = self.takes(size, member) else {
-                // Limits of its own: of its files, however many there are.
+                // Limits of single files or databases.
                 let files = &self.seats[size.of][member].as_ref()?.files;
                 let bounds = size.offer.bounds.iter().filter_map(|bound| {
                     let used = instance::measured(bound.measure, files);
@@ -548,13 +549,14 @@ impl<'q, 'a> Fleet<'q, 'a> {
     }
 }
 
-/// So many databases are planned at once.
+/// Maximum number of databases of a fleet.
 pub const MOST_MEMBERS: usize = 2_000;
 
-/// No limit that sums of databases come near.
+/// A limit above all sums of demands.
 const MOST: u64 = 1 << 60;
 
-/// The files of a need that take least storage on a kind of instance, the fewest of them.
+/// Returns the files of a need that take the least storage on a kind of instance, the fewest among
+/// equals.
 fn seat<'a>(kind: &Instances<'a>, need: &Need) -> Option<Seat<'a>> {
     if kind.is_slow(need) {
         return None;

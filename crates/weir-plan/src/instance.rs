@@ -1,10 +1,10 @@
-//! Managed instances: how many vCores, how much storage, how many files of which size.
+//! The families of managed instances: vCores, storage, and number and size of files.
 //!
-//! A file of General Purpose has the limits of the tier that its size snaps to, so the smallest
-//! size of a tier (one GiB past the tier below) buys as much as the largest. Of each tier every
-//! number of equal data files is tried; the log is one file. The next generation has one quota for
-//! all files, by the storage that is reserved or bought beyond it; Business Critical has what its
-//! vCores bring.
+//! A General Purpose file has the limits of the tier of its size, so the smallest size of a tier
+//! (one GiB above the tier below) has the same limits as the largest. For each tier, every number
+//! of equal data files is tried; the log is a single file. The next generation has one quota for
+//! all files, by reserved storage or bought on top of it. The limits of Business Critical come with
+//! its vCores.
 
 use crate::answer::{CapUse, Cheaper, Line, Plan};
 use crate::cost::{Cost, Prices, gib};
@@ -25,27 +25,27 @@ use weir_units::{Bytes, Iops};
 /// The line of the bill for storage.
 pub(crate) const STORAGE: &str = "GiB of storage";
 
-/// What to plan instances of one kind with.
+/// The search among instances of one kind.
 #[derive(Debug)]
 pub struct Instances<'a> {
     /// The kind.
     pub kind: ManagedInstance,
-    /// All editions, in which the layout is looked up.
+    /// All editions, which resolve the layouts.
     pub catalog: &'a Catalog,
-    /// What there is.
+    /// The edition.
     pub edition: &'a Edition,
-    /// What it costs.
+    /// The prices.
     pub prices: Prices<'a>,
-    /// What else may be used.
+    /// The constraints.
     pub wishes: &'a Wishes,
 }
 
-/// Files alike.
+/// Equal files of a role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Files<'a> {
     pub(crate) role: Role,
     pub(crate) count: u64,
-    /// Each, in GiB.
+    /// The size of each in GiB.
     pub(crate) gib: u64,
     pub(crate) tier: Option<&'a Tier>,
 }
@@ -55,14 +55,14 @@ pub(crate) struct Files<'a> {
 pub(crate) struct Found<'a> {
     pub(crate) host: &'a HostSize,
     pub(crate) files: Vec<Files<'a>>,
-    /// Reserved, in GiB.
+    /// Reserved storage in GiB.
     pub(crate) storage: u64,
-    /// Bought in all, where operations can be.
+    /// IOPS including those bought, for kinds that sell IOPS.
     pub(crate) iops: Option<u64>,
     pub(crate) cost: Cost,
 }
 
-/// What an instance lets through, and what its files may come to.
+/// Limits of an instance and of its files.
 #[derive(Debug, Clone)]
 pub(crate) struct Offer {
     pub(crate) all: Limits,
@@ -98,7 +98,7 @@ impl<'a> Instances<'a> {
         Ok(searched)
     }
 
-    /// The sizes of the kind.
+    /// Returns the sizes of this kind.
     pub(crate) fn series(&self) -> impl Iterator<Item = &'a HostSize> {
         let name = self.kind.name();
         let series = self.edition.series().iter().filter(move |series| series.name == name);
@@ -115,7 +115,7 @@ impl<'a> Instances<'a> {
         self.series().filter(is_named).filter(stays).filter(is_large).collect()
     }
 
-    /// Whether it has the vCores that are there, if those must stay.
+    /// Returns whether the vCores may change, or are those in use.
     fn stays(&self, host: &HostSize) -> bool {
         match &self.wishes.keep {
             Some(kept) if kept.is_up => {
@@ -125,17 +125,17 @@ impl<'a> Instances<'a> {
         }
     }
 
-    /// Returns the operations that the instance in use has bought in all.
+    /// Returns the total IOPS that the instance in use has bought.
     fn kept_iops(&self) -> u64 {
         self.wishes.keep.as_ref().and_then(|kept| kept.iops).unwrap_or(0)
     }
 
-    /// Returns whether so many vCores let through what the instance in use has bought.
+    /// Returns whether these vCores allow the IOPS that the instance in use has bought.
     fn has_kept_iops(&self, host: &HostSize) -> bool {
         host.uncached.is_none_or(|most| most.iops.get() >= self.kept_iops())
     }
 
-    /// The storage that is there, in GiB.
+    /// Returns the storage in use, in GiB.
     fn reserved(&self) -> u64 {
         let kept = self.wishes.keep.as_ref().and_then(|kept| kept.instance);
         kept.map_or(0, |(.., storage)| gib(storage))
@@ -145,7 +145,7 @@ impl<'a> Instances<'a> {
         self.edition.default_set().filter(|_| self.kind == ManagedInstance::Gp)
     }
 
-    /// Every way to have the files of a need on an instance of so many vCores.
+    /// Lists the candidates with these vCores.
     fn founds(&self, need: &Need, host: &'a HostSize) -> Vec<Found<'a>> {
         let of = |role: Role| match need.role(role) {
             Some(own) => self.files(own),
@@ -173,7 +173,8 @@ impl<'a> Instances<'a> {
         all
     }
 
-    /// The sizes of storage that may be reserved for so much: one, but where more of it brings more.
+    /// Lists the sizes of storage to reserve: the smallest, or all of them where more storage
+    /// includes more IOPS.
     fn storages(&self, least: u64, host: &HostSize) -> Vec<u64> {
         let step = self.step();
         let first = least.max(self.reserved()).max(1).next_multiple_of(step);
@@ -193,7 +194,7 @@ impl<'a> Instances<'a> {
         }
     }
 
-    /// The ways in which the files of a role can be had.
+    /// Lists the possible files of a role.
     pub(crate) fn files(&self, need: &RoleNeed) -> Vec<Option<Files<'a>>> {
         let role = need.role;
         let kept = self.wishes.keep.as_ref().and_then(|kept| kept.files(role));
@@ -216,7 +217,8 @@ impl<'a> Instances<'a> {
                 if size <= tier.holds.get() >> 30 {
                     all.push(Some(Files { role, count, gib: size, tier: Some(tier) }));
                 }
-                // More files would each be as large as the tier wants them and no smaller.
+                // More files would each have the smallest size of the tier and only take more
+                // storage.
                 if size == below + 1 && count > least {
                     break;
                 }
@@ -246,18 +248,18 @@ impl<'a> Instances<'a> {
         found
     }
 
-    /// The operations that an instance of the next generation has with so much storage, bought or
-    /// not; the most there are, if they do not carry it either.
+    /// Returns the IOPS of a next-generation instance: those included with its storage, or more if
+    /// the load needs them. If no number carries the load, the maximum is returned.
     pub(crate) fn iops(&self, host: &HostSize, storage: u64, peaks: &[Flow]) -> Option<u64> {
         if self.kind != ManagedInstance::NextGenGp {
             return None;
         }
-        // The storage of a large instance may bring more than its vCores let through.
+        // The storage of a large instance may include more IOPS than its vCores allow.
         let most = host.uncached.map_or(u64::MAX, |most| most.iops.get());
         let included = self.included(storage).min(most).max(self.kept_iops());
         let fits = |iops: u64| peaks.iter().all(|flow| flow.fits(self.quota(host, iops), 1));
         if fits(included) || !fits(most) {
-            // What nothing carries is told by its caps.
+            // For a load that no number carries, the limits of the plan say so.
             return Some(if fits(included) { included } else { most });
         }
         let (mut low, mut high) = (included, most);
@@ -268,7 +270,7 @@ impl<'a> Instances<'a> {
         Some(high)
     }
 
-    /// The quota that so many operations bring.
+    /// Returns the quota for a number of IOPS.
     fn quota(&self, host: &HostSize, iops: u64) -> Limits {
         let per_mb = self.number("quota-iops-per-throughput").unwrap_or(1).max(1);
         let bytes = u64::try_from(u128::from(iops) * 1_000_000 / u128::from(per_mb));
@@ -281,7 +283,7 @@ impl<'a> Instances<'a> {
         Some(self.edition.rule(rule)?.value?.number())
     }
 
-    /// What a role asks of its files, at each of its peaks.
+    /// Returns the load on a role's files, at each of its peaks.
     fn peaks_of(&self, need: &RoleNeed) -> Vec<Flow> {
         let of = |peak| demand::flow(need, peak, self.edition.io_unit(), None);
         match demand::has_more_throughput(need) {
@@ -290,9 +292,9 @@ impl<'a> Instances<'a> {
         }
     }
 
-    /// What all files ask of the instance, at each peak of the need.
+    /// Returns the load on the instance, at each peak of the need.
     pub(crate) fn peaks(&self, need: &Need) -> Vec<Flow> {
-        // tempdb is on local SSD, and so is everything else of Business Critical.
+        // tempdb is on local SSD, as are all files of Business Critical.
         let is_counted = |role| role != Role::Tempdb || self.kind == ManagedInstance::Bc;
         let of = |peak: &Peak| {
             let mut all = Flow::default();
@@ -306,7 +308,8 @@ impl<'a> Instances<'a> {
 
     pub(crate) fn cost(&self, found: &Found<'_>) -> Cost {
         let lines = self.lines(found);
-        // Whether any are bought or not: who buys none would come first, whatever the storage.
+        // IOPS without a price count even if none are bought. Otherwise a candidate without bought
+        // IOPS would rank first, whatever its storage.
         let unpriced = lines.iter().filter(|line| line.each.is_none()).count();
         let files: u64 = found.files.iter().map(|files| files.count).sum();
         let vcores = found.host.vcpus.map_or(0, u64::from);
@@ -338,7 +341,7 @@ impl<'a> Instances<'a> {
         lines
     }
 
-    /// The storage with which so many operations come, in GiB.
+    /// Returns the storage that includes this many IOPS, in GiB.
     pub(crate) fn storage_for(&self, iops: u64) -> u64 {
         let per_gib = self.number("quota-iops-per-gb").unwrap_or(0).max(1);
         iops.div_ceil(per_gib).next_multiple_of(self.step())
@@ -349,7 +352,7 @@ impl<'a> Instances<'a> {
         by_storage.max(self.number("quota-iops-min").unwrap_or(0))
     }
 
-    /// What the instance lets through; `None` if there is none such.
+    /// Returns the limits of a candidate; `None` if it cannot be built.
     pub(crate) fn offer(&self, found: &Found<'_>) -> Option<Offer> {
         let keys = HostKeys {
             vcores: found.host.vcpus,
@@ -413,7 +416,7 @@ impl<'a> Instances<'a> {
         caps
     }
 
-    /// What does not carry the need.
+    /// Returns the limits that the need exceeds.
     fn fails(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
         let mut fails = self.caps(need, found);
         fails.retain(|cap| cap.used > cap.most);
@@ -423,7 +426,7 @@ impl<'a> Instances<'a> {
         fails
     }
 
-    /// Whether the medium takes longer than a role may, whatever is bought.
+    /// Returns whether the medium is slower than a role's maximum latency, whatever is bought.
     pub(crate) fn is_slow(&self, need: &Need) -> bool {
         let family = match self.set() {
             Some(set) => set.family.clone(),
@@ -475,7 +478,7 @@ impl<'a> Instances<'a> {
         text
     }
 
-    /// The beginning of a layout file: edition and instance.
+    /// Returns the head of a layout file: edition and instance.
     pub(crate) fn host_table(&self, found: &Found<'_>) -> String {
         let mut text = format!(
             "edition = {:?}\n\n[host]\nmanaged_instance = {:?}\nvcores = {}\nstorage = \"{}\"\n",
@@ -541,7 +544,7 @@ impl<'a> Instances<'a> {
         all
     }
 
-    /// Which files that are there to grow first: what brings most for what it takes, the log before
+    /// Returns the order in which to grow files in use: by IOPS gained per GiB, the log first among
     /// equals.
     fn growth(&self, found: &Found<'_>) -> Vec<String> {
         let Some(kept) = &self.wishes.keep else { return Vec::new() };
@@ -583,7 +586,7 @@ impl<'a> Instances<'a> {
         steps.into_iter().enumerate().map(nth).collect()
     }
 
-    /// The dearest instance that costs less than the best, one step away from it.
+    /// Returns the most expensive candidate that is one step cheaper than the best and fails.
     fn cheaper(&self, need: &Need, best: &Found<'a>) -> Option<Cheaper> {
         let mut all: Vec<Found<'a>> = Vec::new();
         for (at, files) in best.files.iter().enumerate() {
@@ -615,7 +618,7 @@ impl<'a> Instances<'a> {
             found.cost = self.cost(&found);
             all.push(found);
         }
-        // What is there stays as many, and no smaller.
+        // Files in use stay, and do not shrink.
         let is_kept = |found: &Found<'_>| {
             let kept = |files: &Files<'_>| self.wishes.keep.as_ref()?.files(files.role);
             found.files.iter().all(|own| {
@@ -623,7 +626,7 @@ impl<'a> Instances<'a> {
             })
         };
         let is_less = |found: &Found<'_>| {
-            // Where nothing has a price, less of everything is cheaper.
+            // Without prices, the smaller layout counts as cheaper.
             let saves = found.cost.month < best.cost.month || best.cost.unpriced > 0;
             found.cost.unpriced == best.cost.unpriced
                 && saves
@@ -642,7 +645,7 @@ impl<'a> Instances<'a> {
     }
 }
 
-/// Writes files alike, of a database where there are several.
+/// Writes equal files, with their database if there are several.
 pub(crate) fn write_files(text: &mut String, files: &Files<'_>, database: Option<&str>) {
     let role = files.role.name();
     for n in 1..=files.count {
@@ -662,8 +665,7 @@ pub(crate) fn write_files(text: &mut String, files: &Files<'_>, database: Option
     }
 }
 
-/// Writes files that are there under their names, and those that come to them under names like the
-/// first one's.
+/// Writes files in use under their names, and new files under names derived from the first one.
 fn write_kept(text: &mut String, files: &Files<'_>, kept: &KeptFiles) {
     let role = files.role.name();
     let size = Bytes::gib(files.gib).exact();
@@ -685,7 +687,7 @@ fn write_kept(text: &mut String, files: &Files<'_>, kept: &KeptFiles) {
     }
 }
 
-/// Whether a need is one that an instance can have.
+/// Checks that an instance can have the roles of a need.
 pub(crate) fn check(need: &Need) -> Result<(), PlanError> {
     if need.role(Role::Backup).is_some() {
         let reason = "a managed instance backs itself up to storage of its own; leave it out";
@@ -698,7 +700,7 @@ pub(crate) fn check(need: &Need) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// What files come to in a measure of bounds.
+/// Returns the measured value of files.
 pub(crate) fn measured(measure: Measure, files: &[Files<'_>]) -> u64 {
     let of = |role: Role| files.iter().filter(move |files| files.role == role);
     let largest = |role: Role| of(role).map(|files| files.gib << 30).max().unwrap_or(0);
@@ -715,7 +717,7 @@ pub(crate) fn measured(measure: Measure, files: &[Files<'_>]) -> u64 {
             let own = files.iter().filter(|files| files.role != Role::Tempdb);
             own.map(|files| files.count).sum()
         }
-        // One database is planned.
+        // A plan has one database.
         _ => 1,
     }
 }

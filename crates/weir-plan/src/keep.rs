@@ -1,9 +1,9 @@
-//! What is there already and stays: a plan may add to it and grow it, and takes nothing away.
+//! The layout in use that a plan extends. A plan may add to it and grow it, but removes nothing.
 //!
-//! Disks and files grow in place. A column more for a stripe, another cache mode (the disk is
-//! detached for it), lower limits of a disk and a smaller file are not planned. A machine of another size restarts, an
-//! instance with other vCores fails over, and a stripe with another unit is rebuilt and its data
-//! copied: all three stay as they are where there must be no downtime.
+//! Disks and files grow in place. A plan adds no column to a stripe, changes no cache mode (the
+//! disk would be detached), and lowers no limit or size. Three changes need downtime and are left
+//! out if that must be avoided: a machine of another size restarts, an instance with other vCores
+//! fails over, and a stripe with another unit is rebuilt and its data copied.
 
 use crate::disks::Disk;
 use crate::error::PlanError;
@@ -15,65 +15,66 @@ use weir_core::{CacheMode as EngineMode, VolumeSpec};
 use weir_layout::{Export, Host, Layout, ManagedInstance, Role};
 use weir_units::{Bytes, BytesPerSec, Iops};
 
-/// What is there.
+/// A layout in use that a plan extends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// The machine's size, with its series.
+    /// The qualified name of the machine's size.
     pub host: Option<String>,
-    /// Whether the licence that could be rented with it is owned.
+    /// Whether its licence is owned instead of rented.
     pub has_licence: bool,
-    /// The file system of its disks, if the layout says it.
+    /// The file system of its disks, if the layout states it.
     pub filesystem: FileSystem,
-    /// Of a managed instance, its kind, vCores and billed storage.
+    /// Kind, vCores and billed storage of a managed instance.
     pub instance: Option<(ManagedInstance, u32, Bytes)>,
-    /// The operations per second that a next-generation instance has bought in all.
+    /// Total IOPS that a next-generation instance has bought.
     pub iops: Option<u64>,
-    /// The billed storage and the step it was rounded to, where the layout does not state it.
+    /// The billed storage and the step it was rounded to, if the layout does not state the storage.
     pub assumed_storage: Option<(Bytes, Bytes)>,
-    /// Disks, by what is on them.
+    /// Disks or stripes, by the roles on them.
     pub pools: Vec<KeptPool>,
     /// Files of an instance, by role.
     pub files: Vec<KeptFiles>,
-    /// Whether it must not be down.
+    /// Whether downtime must be avoided.
     pub is_up: bool,
     /// Whether stripes keep their units even where downtime is allowed.
     pub keeps_units: bool,
 }
 
-/// Disks that are there, alike.
+/// Equal disks in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptPool {
-    /// Its name.
+    /// The name of the disk or stripe.
     pub name: String,
-    /// The names of its disks.
+    /// The names of the disks.
     pub volumes: Vec<String>,
-    /// The numbers of its disks at their machine: none of the machine's own.
+    /// The LUNs of the disks; empty for the machine's local disk.
     pub luns: Vec<u32>,
-    /// Names and roles of the files on it.
+    /// Names and roles of the files on the disks.
     pub files: Vec<(String, Role)>,
-    /// The roles of the files on them.
+    /// The roles of the files on the disks.
     pub roles: Vec<Role>,
-    /// The host cache.
+    /// The host cache mode.
     pub mode: CacheMode,
-    /// The unit of the stripe, if there is one.
+    /// The stripe unit, if there is one.
     pub unit: Option<Bytes>,
-    /// Whether it is the machine's own disk.
+    /// Whether this is the machine's local disk.
     pub is_local: bool,
-    /// The family.
+    /// The disk family.
     pub family: String,
-    /// The tier, if it has one.
+    /// The tier, unless limits are bought.
     pub tier: Option<String>,
-    /// How many.
+    /// The number of disks.
     pub count: u64,
-    /// The size of each.
+    /// The size of each disk.
     pub size: Bytes,
-    /// Whether each has performance plus, which is chosen when a disk is made and stays.
+    /// Whether each disk has performance plus. It is chosen when a disk is created and cannot
+    /// change.
     pub is_plus: bool,
-    /// The tier whose limits each has, if that is another than its own.
+    /// The tier whose limits each disk has, if it is not the disk's own.
     pub performance_tier: Option<String>,
-    /// Whether each bursts on demand.
+    /// Whether each disk bursts on demand.
     pub on_demand_burst: bool,
-    /// The limits of each, without bursts.
+    /// The limits of each disk, without bursts.
     pub limits: Option<Limits>,
 }
 
@@ -105,29 +106,29 @@ impl KeptPool {
     }
 }
 
-/// Files of a role.
+/// The files of a role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptFiles {
     /// The role.
     pub role: Role,
-    /// How many.
+    /// The number of files.
     pub count: u64,
-    /// The size of the largest, in GiB: equal files are all as large.
+    /// The size of the largest file in GiB. Equal files all take this size.
     pub gib: u64,
-    /// The size of all, in GiB.
+    /// The size of all files in GiB.
     pub total: u64,
-    /// Their names and sizes in GiB.
+    /// Names and sizes in GiB.
     pub each: Vec<(String, u64)>,
-    /// Their database, if it has a name.
+    /// The database of the files, if it is named.
     pub database: Option<String>,
 }
 
 impl Kept {
-    /// What a layout has.
+    /// Reads a layout in use.
     ///
     /// # Errors
     ///
-    /// [`PlanError::Need`] for what no plan can keep.
+    /// [`PlanError::Need`] for a layout that no plan can extend.
     pub fn of(layout: &Layout, is_up: bool) -> Result<Self, PlanError> {
         let [host] = layout.hosts.as_slice() else {
             let reason = "has several machines; a plan keeps one, so give a layout with that alone";
@@ -170,13 +171,13 @@ impl Kept {
         })
     }
 
-    /// Whether a stripe may be rebuilt with another unit, for which its data is copied.
+    /// Returns whether a stripe may be rebuilt with another unit, for which its data is copied.
     #[must_use]
     pub fn may_rebuild(&self) -> bool {
         !self.is_up && !self.keeps_units
     }
 
-    /// Returns what was assumed of the layout to keep.
+    /// Returns the assumption about storage that the layout does not state.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let (storage, step) = self.assumed_storage?;
@@ -187,11 +188,11 @@ impl Kept {
         ))
     }
 
-    /// Whether a need has all that is there: what it left out would be gone.
+    /// Checks that a need covers all roles in use, so that none is dropped.
     ///
     /// # Errors
     ///
-    /// [`PlanError::Need`] with the role that it does not name.
+    /// [`PlanError::Need`] with the role that the need does not cover.
     pub fn check(&self, need: &Need) -> Result<(), PlanError> {
         let of_pools = self.pools.iter().flat_map(|pool| pool.roles.iter().copied());
         let mut there = of_pools.chain(self.files.iter().map(|files| files.role));
@@ -206,19 +207,19 @@ impl Kept {
         }
     }
 
-    /// The files of a role that are there.
+    /// Returns the files of a role that are in use.
     #[must_use]
     pub fn files(&self, role: Role) -> Option<&KeptFiles> {
         self.files.iter().find(|own| own.role == role)
     }
 
-    /// The numbers at the machine of all disks that are there.
+    /// Returns the LUNs in use.
     #[must_use]
     pub fn luns(&self) -> BTreeSet<u32> {
         self.pools.iter().flat_map(|pool| pool.luns.iter().copied()).collect()
     }
 
-    /// The disks that a role is on.
+    /// Returns the disks of a role.
     #[must_use]
     pub fn pool(&self, role: Role) -> Option<&KeptPool> {
         self.pools.iter().find(|own| own.roles.contains(&role))

@@ -1,14 +1,14 @@
-//! Machines with disks: which machine, which disks, how many, who shares them, what is cached.
+//! The family of machines with disks: the machine, its disks, which roles share them, and caching.
 //!
 //! ```text
-//! arrangement   which roles share disks, which disks are cached, which are striped
-//! demand        by arrangement and by what the machine's cache holds: what its caps must carry
-//! frontier      by arrangement and what the cache holds: disks that carry it, more that cost less
-//! machine       caps carry the demand -> the cheapest of the frontier that it has room for
+//! arrangement   roles by disk, with cache mode and stripe
+//! demand        load at each limit, by arrangement and by size of the host cache
+//! frontier      disks that carry the demand: more disks only if they cost less
+//! machine       its limits carry the demand -> the cheapest disks of the frontier that fit
 //! ```
 //!
-//! Frontiers do not depend on the machine but for its cache and the families it takes, so they are
-//! worked out once.
+//! A frontier depends on the machine only through its cache and the disk families that it takes, so
+//! each is computed once. `Market::options` (`disks.rs`) picks the disks of each pool.
 
 mod cheaper;
 mod unpublished;
@@ -30,37 +30,37 @@ use weir_units::{Bytes, Span};
 use words::names;
 pub(crate) use words::{backup_apart, pool_name};
 
-/// The names of caps: of operations and of bytes.
+/// The names of limits, on operations and on bytes.
 const OF_DISKS: [&str; 2] = ["disk operations", "disk bytes"];
 const UNCACHED: [&str; 2] = ["uncached operations", "uncached bytes"];
 const CACHED: [&str; 2] = ["cached operations", "cached bytes"];
 
-/// The most disks that are tried where nothing else says how many.
+/// Maximum number of disks, if nothing else limits it.
 const MOST_DISKS: u64 = 1024;
 
-/// The most disks where nothing is published of any machine of an edition, and nothing is wished
-/// for. It is ours: what every machine that one would plan with takes.
+/// Maximum number of disks for editions that publish no limit. The figure is Weir's own; every
+/// machine of a useful size takes as many.
 pub const UNPUBLISHED_DISKS: u64 = 16;
 
-/// What to plan machines with.
+/// The search among machines with disks.
 #[derive(Debug)]
 pub struct Machines<'a> {
-    /// What there is.
+    /// The edition.
     pub edition: &'a Edition,
-    /// What it costs.
+    /// The prices.
     pub prices: Prices<'a>,
-    /// The units that stripes may have.
+    /// The stripe units to try.
     pub units: Vec<Bytes>,
-    /// The families of disks that may be used.
+    /// The disk families to use.
     pub families: Vec<&'a str>,
-    /// What else may be used.
+    /// The constraints.
     pub wishes: &'a Wishes,
 }
 
-/// Where the files of some roles are.
+/// Disks of some roles, with cache mode and stripe.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Pool {
-    /// The roles, by place in the need.
+    /// Indices of the roles in the need.
     roles: Vec<usize>,
     mode: CacheMode,
     place: Place,
@@ -70,9 +70,9 @@ struct Pool {
 enum Place {
     /// One disk.
     Single,
-    /// Several, with stripes of this unit.
+    /// A stripe with this unit.
     Striped(Bytes),
-    /// The machine's own.
+    /// The machine's local disk.
     Local,
 }
 
@@ -87,7 +87,7 @@ struct Choice<'a> {
     is_bought: bool,
 }
 
-/// The cheapest machine with disks, as it was found.
+/// A machine with disks.
 #[derive(Debug, Clone)]
 struct Found<'a> {
     host: &'a HostSize,
@@ -98,22 +98,22 @@ struct Found<'a> {
     cost: Cost,
 }
 
-/// What a search came to.
+/// The result of a search in one family.
 #[derive(Debug, Default)]
 pub struct Searched {
-    /// The layout that is taken, if there is one.
+    /// The chosen layout, if the need is feasible.
     pub plan: Option<Plan>,
-    /// The cheapest of those with disks, if there is one.
+    /// The cheapest layout with disks, if there is one.
     pub(crate) cheapest: Option<PassedOver>,
-    /// The next cheaper one, and why it fails.
+    /// The next cheaper layout, and the limits that it exceeds.
     pub cheaper: Option<Cheaper>,
-    /// How many arrangements of machines were compared.
+    /// Number of candidates compared.
     pub compared: u64,
 }
 
 impl Searched {
-    /// Merges two searches among machines: the cheaper plan is taken, or the one with fewer disks
-    /// where both are close to the cheapest.
+    /// Merges two searches among machines. The cheaper plan is taken, or the one with fewer disks
+    /// if both are close to the cheapest price.
     pub(crate) fn merged(self, other: Self, aim: Aim) -> Self {
         let compared = self.compared + other.compared;
         let cheapest = self.cheapest.iter().chain(&other.cheapest).min_by_key(|own| own.cost);
@@ -139,11 +139,11 @@ impl Searched {
     }
 }
 
-/// Returns whether a machine's licence of Windows Server is owned.
+/// Returns whether a machine's Windows Server licence is owned.
 ///
 /// # Errors
 ///
-/// Why a licence that is said to be owned says nothing to machines.
+/// A message if an owned licence does not apply to the machines of the edition.
 pub(crate) fn licence_of_machine(edition: &Edition, wishes: &Wishes) -> Result<bool, String> {
     let is_linux = wishes.os.as_ref().is_some_and(|os| os.eq_ignore_ascii_case("linux"));
     let is_kept = wishes.keep.as_ref().is_some_and(|kept| kept.has_licence);
@@ -168,7 +168,7 @@ pub(crate) fn licence_of_machine(edition: &Edition, wishes: &Wishes) -> Result<b
 }
 
 impl<'a> Machines<'a> {
-    /// Looks for the cheapest layout, or the one with the fewest disks that costs about as much.
+    /// Finds the cheapest layout, or the layout with the fewest disks at about the same price.
     /// `rival` is the cost of the cheapest layout found elsewhere.
     #[must_use]
     pub fn search(&self, need: &Need, aim: Aim, rival: Option<Cost>) -> Searched {
@@ -184,7 +184,8 @@ impl<'a> Machines<'a> {
         let cheapest = search.best(&hosts, Order::Price);
         let compared = search.compared;
         let least = cheapest.iter().map(|found| found.cost).chain(rival).min();
-        // Of machines without a price none is close to another: it stays the machine of the cheapest.
+        // Prices can only be close to each other where they are known. Otherwise the machine stays
+        // that of the cheapest layout.
         let hosts = match &cheapest {
             Some(cheapest) if cheapest.cost.unpriced > 0 => vec![cheapest.host],
             _ => hosts,
@@ -204,7 +205,7 @@ impl<'a> Machines<'a> {
         Searched { plan, cheapest: passed, cheaper, compared }
     }
 
-    /// The machines that may be used, those that cost least first.
+    /// Returns the machines to consider, the cheapest first.
     pub(crate) fn hosts(&self, need: &Need) -> Vec<&'a HostSize> {
         let mut hosts: Vec<&HostSize> =
             self.edition.hosts().filter(|host| self.is_fit(need, host)).collect();
@@ -213,13 +214,13 @@ impl<'a> Machines<'a> {
     }
 
     fn is_fit(&self, need: &Need, host: &HostSize) -> bool {
-        // A machine whose disks cannot be counted cannot be filled.
+        // Disks can only be attached to machines with a known number of them.
         let is_counted = self.wishes.host.is_some() || self.is_counted(host);
         is_counted && self.is_large_enough(need, host)
     }
 
-    /// Whether a machine may be used and has the processors and the memory, whatever is published
-    /// of its limits.
+    /// Returns whether a machine may be used and has the processors and the memory, whatever limits
+    /// are published.
     fn is_large_enough(&self, need: &Need, host: &HostSize) -> bool {
         let is_wished = match &self.wishes.host {
             Some(name) => self.edition.host(name).is_ok_and(|own| own == host),
@@ -231,14 +232,14 @@ impl<'a> Machines<'a> {
         is_wished && self.stays(host) && self.is_own(host) && self.has_kept(host) && vcpus && memory
     }
 
-    /// Whether it takes the disks that are there.
+    /// Returns whether the machine takes the disks in use.
     fn has_kept(&self, host: &HostSize) -> bool {
         let takes = self.edition.takes(host);
         let mut kept = self.wishes.keep.iter().flat_map(|kept| &kept.pools);
         takes.is_empty() || kept.all(|pool| pool.is_local || takes.contains(&pool.family))
     }
 
-    /// Whether it is the machine that is there, if that must stay.
+    /// Returns whether the machine may change, or is the one in use.
     fn stays(&self, host: &HostSize) -> bool {
         self.wishes.keep.as_ref().filter(|kept| kept.is_up).is_none_or(|kept| {
             kept.host
@@ -247,12 +248,12 @@ impl<'a> Machines<'a> {
         })
     }
 
-    /// Whether one has it to oneself, and no service does.
+    /// Returns whether the machine is rented as such, and not as part of a service.
     fn is_own(&self, host: &HostSize) -> bool {
         self.edition.series_of(host).is_none_or(|series| series.service.is_none())
     }
 
-    /// Whether it is known, or known of no machine, how many disks a machine takes.
+    /// Returns whether the machine's number of disks is published, or that of no machine is.
     fn is_counted(&self, host: &HostSize) -> bool {
         host.max_data_disks.is_some() || !self.publishes_disks()
     }
@@ -261,7 +262,7 @@ impl<'a> Machines<'a> {
         self.edition.hosts().any(|host| host.max_data_disks.is_some())
     }
 
-    /// The most disks of any machine.
+    /// Returns the maximum number of disks of any machine.
     fn most_disks(&self) -> u64 {
         let wished = self.wishes.max_disks;
         let most = if self.publishes_disks() { MOST_DISKS } else { UNPUBLISHED_DISKS };
@@ -273,7 +274,8 @@ impl<'a> Machines<'a> {
         Cost::of(self.host_price(host), 1, size << 8)
     }
 
-    /// Returns the price of a machine, without the licence of its operating system if that is owned.
+    /// Returns the price of a machine, without the licence of its operating system if that is
+    /// owned.
     pub(crate) fn host_price(&self, host: &HostSize) -> Option<&'a Price> {
         match self.has_licence() {
             true => self.prices.unlicensed_host(&host.name),
@@ -286,7 +288,7 @@ impl<'a> Machines<'a> {
         licence_of_machine(self.edition, self.wishes).unwrap_or(false)
     }
 
-    /// Every way to share disks, to cache and to stripe them.
+    /// Lists all ways to share, cache and stripe disks.
     fn arrangements(&self, need: &Need) -> Vec<Arrangement> {
         let mut all = Vec::new();
         for partition in partitions(need.roles.len()) {
@@ -314,8 +316,8 @@ impl<'a> Machines<'a> {
         all
     }
 
-    /// Whether roles may be on the same disks. A backup beside data or log would be lost with
-    /// them, and its writes would compete with theirs (article 004).
+    /// Returns whether roles may share disks. A backup beside data or log would be lost with them,
+    /// and its writes would compete with theirs (article 004).
     fn may_share(&self, need: &Need, roles: &[usize]) -> bool {
         let has = |role: Role| roles.iter().any(|own| need.roles[*own].role == role);
         let is_exposed = has(Role::Backup) && (has(Role::Data) || has(Role::Log));
@@ -327,7 +329,7 @@ impl<'a> Machines<'a> {
         }
     }
 
-    /// Whether roles that share disks now share them still, and no others with them.
+    /// Returns whether exactly the roles that share disks in use still share them.
     fn is_kept(&self, need: &Need, partition: &[Vec<usize>]) -> bool {
         let pool = |role: &usize| self.wishes.keep.as_ref()?.pool(need.roles[*role].role);
         let needed = |pool: &KeptPool| {
@@ -341,12 +343,12 @@ impl<'a> Machines<'a> {
         })
     }
 
-    /// The disks that some roles are on and stay on.
+    /// Returns the disks in use of some roles.
     fn kept(&self, need: &Need, roles: &[usize]) -> Option<&'a KeptPool> {
         self.wishes.keep.as_ref()?.pool(need.roles[*roles.first()?].role)
     }
 
-    /// The ways in which disks of some roles can be had.
+    /// Lists the possible disks of some roles.
     fn ways(&self, need: &Need, roles: &[usize]) -> Vec<Pool> {
         let of = |mode, place| Pool { roles: roles.to_vec(), mode, place };
         let own = || roles.iter().map(|role| &need.roles[*role]);
@@ -357,8 +359,8 @@ impl<'a> Machines<'a> {
                 None => Place::Single,
             };
             let mut ways = vec![of(kept.mode, place)];
-            // Another unit costs a copy of the data and nothing a month: of equal prices, the stripe
-            // as it is comes first.
+            // Another unit costs a copy of the data but no money, so the present stripe comes first
+            // among equal prices.
             let rebuilt = Place::Striped(self.unit(own()));
             if matches!(place, Place::Striped(_)) && rebuilt != place && self.may_rebuild() {
                 ways.push(of(kept.mode, rebuilt));
@@ -380,7 +382,7 @@ impl<'a> Machines<'a> {
         ways
     }
 
-    /// Whether a stripe that is kept may be rebuilt with another unit.
+    /// Returns whether a stripe in use may be rebuilt with another unit.
     fn may_rebuild(&self) -> bool {
         self.wishes.keep.as_ref().is_some_and(Kept::may_rebuild)
     }
@@ -391,11 +393,11 @@ impl<'a> Machines<'a> {
         self.wishes.file_system().room_for(Bytes::new(sizes.fold(0, u64::saturating_add)))
     }
 
-    /// The unit in which the requests of some roles are fewest; the smaller of two that are equal.
+    /// Returns the stripe unit with the fewest operations, the smaller one of two equals.
     fn unit<'n>(&self, roles: impl Iterator<Item = &'n RoleNeed> + Clone) -> Bytes {
         let io_unit = self.edition.io_unit();
         if io_unit.is_none() {
-            // What is not split for its size is best not cut at all.
+            // Without an I/O unit, requests are best not split at all.
             return self.units.iter().copied().max().unwrap_or(Bytes::kib(64));
         }
         let counted = |unit: &Bytes| -> u64 {
@@ -410,23 +412,24 @@ impl<'a> Machines<'a> {
         units.min_by_key(|unit| (counted(unit), *unit)).unwrap_or(Bytes::kib(64))
     }
 
-    /// The part of reads that the cache of a machine serves, in millionths, if all of it is warm.
+    /// Returns the hit ratio of the machine's warm cache, in millionths; `None` if it cannot be
+    /// predicted.
     fn hits(&self, need: &Need, arrangement: &Arrangement, host: &HostSize) -> Option<u64> {
         let cached = arrangement.iter().filter(|pool| pool.mode != CacheMode::None);
         let roles: Vec<usize> = cached.flat_map(|pool| pool.roles.iter().copied()).collect();
-        // Disks that are there and cached are so whether or not it is known what comes again; where
-        // none are, there is nothing to serve.
+        // Cached disks in use stay cached even without a known working set. Without cached disks
+        // there are no hits.
         if roles.iter().any(|role| need.roles[*role].working_set.is_none()) || roles.is_empty() {
             return Some(0);
         }
-        // What is not published cannot be counted on.
+        // Limits that are not published cannot be counted on.
         if host.premium_caching != Some(true) || host.cached.is_none() {
             return None;
         }
         let cache = host.cache?;
         let set = |role: &usize| need.roles[*role].working_set.unwrap_or(need.roles[*role].size);
         let sets: u128 = roles.iter().map(|role| u128::from(set(role).get())).sum();
-        // How roles would divide a cache that does not hold all of them, nobody knows before.
+        // The split of a cache that is too small for all roles cannot be predicted.
         if roles.len() > 1 && u128::from(cache.get()) < sets {
             return None;
         }
@@ -434,7 +437,7 @@ impl<'a> Machines<'a> {
         u64::try_from(part.min(u128::from(WHOLE))).ok()
     }
 
-    /// What a pool asks of disks and machine, at each peak of the need.
+    /// Returns the load of a pool on disks and machine, at each peak of the need.
     fn demands(&self, need: &Need, pool: &Pool, hits: u64) -> Vec<Demand> {
         let stripe = match pool.place {
             Place::Striped(unit) => Some(unit),
@@ -481,7 +484,7 @@ impl<'a> Machines<'a> {
         }
     }
 
-    /// The families that a machine takes, of those that may be used.
+    /// Returns the disk families to use that a machine takes.
     fn taken(&self, host: &HostSize) -> Vec<&'a str> {
         let takes = self.edition.takes(host);
         let is_taken = |family: &&&str| takes.is_empty() || takes.iter().any(|own| own == *family);
@@ -489,15 +492,17 @@ impl<'a> Machines<'a> {
     }
 }
 
-/// What was worked out of an arrangement, for all machines whose cache holds as much.
+/// The demand of an arrangement and the disks that carry it, for all machines with the same hit
+/// ratio.
 #[derive(Debug)]
 struct Frontier<'a> {
     demands: Vec<Demand>,
-    /// More disks that cost less: those with tiers among them, and those without.
+    /// Disks in order of their number, more disks only if they cost less: once with tiers, once
+    /// without.
     choices: Vec<Choice<'a>>,
 }
 
-/// What a pool asks, and the disks that carry it.
+/// The demand of a pool, and the disks that carry it.
 type Options<'a> = Rc<(Vec<Demand>, Vec<Disks<'a>>)>;
 
 struct Search<'a, 'm> {
@@ -510,7 +515,7 @@ struct Search<'a, 'm> {
 }
 
 impl<'a> Search<'a, '_> {
-    /// Returns the first of all layouts on some machines.
+    /// Returns the first layout in order, on any of the machines.
     fn best(&mut self, hosts: &[&'a HostSize], order: Order) -> Option<Found<'a>> {
         let mut best = None;
         for host in hosts {
@@ -519,10 +524,10 @@ impl<'a> Search<'a, '_> {
         best
     }
 
-    /// Compares all arrangements on a machine with the best so far.
+    /// Compares all arrangements on a machine with the best candidate so far.
     fn host(&mut self, host: &'a HostSize, order: Order, best: &mut Option<Found<'a>>) {
         let host_cost = self.of.host_cost(host);
-        // Disks cost something: a machine that costs as much without them is not cheaper with them.
+        // Disks cost money, so a machine that alone costs as much as the best candidate cannot win.
         if order.ends(host_cost, best.as_ref().map(|best| best.cost)) {
             return;
         }
@@ -565,7 +570,7 @@ impl<'a> Search<'a, '_> {
         }
     }
 
-    /// What a pool asks, and the disks that carry it; none where it needs none.
+    /// Returns the demand of a pool, and the disks that carry it (none for the local disk).
     fn options(&mut self, pool: &Pool, hits: u64, taken: &[&'a str]) -> Options<'a> {
         let hits = if pool.mode == CacheMode::None { 0 } else { hits };
         let key = (pool.clone(), hits, taken.to_vec());
@@ -626,8 +631,8 @@ impl<'a> Search<'a, '_> {
     }
 }
 
-/// Leaves the choices of which no other has as few disks and costs as little, in each of the two
-/// kinds that machines tell apart.
+/// Keeps the choices that no other beats in both number of disks and price, separately for bought
+/// disks and for others, because machines may have different limits for the two.
 fn only_useful(choices: &mut Vec<Choice<'_>>) {
     choices.sort_by_key(|choice| (choice.count, choice.cost));
     let mut least: [Option<Cost>; 2] = [None; 2];
@@ -641,7 +646,7 @@ fn only_useful(choices: &mut Vec<Choice<'_>>) {
     });
 }
 
-/// Whether what is to be on the machine's own disk has room there, in size and in rates.
+/// Returns whether the machine's local disk carries the pools on it, in size and in rates.
 fn has_room(
     need: &Need,
     arrangement: &Arrangement,
@@ -662,9 +667,10 @@ fn has_room(
     for own in local() {
         flow += &demand::flow(own, Peak::Operations, io_unit, None);
     }
-    // What is not published cannot be counted on.
+    // Limits that are not published cannot be counted on.
     let (Some(disk), Some(_)) = (host.temp, host.cached) else { return false };
-    // Reads and writes share the disk's limits; where they have their own, the lower holds here.
+    // Reads and writes share the disk's limits. If they have limits of their own, the lower one is
+    // used.
     let bytes = [disk.read, disk.write].into_iter().flatten().map(|own| own.get()).min();
     let limits = Limits {
         operations: disk.iops.map_or(u64::MAX, |own| own.get()),
@@ -675,7 +681,7 @@ fn has_room(
     rates && disk.size.is_some_and(|own| own >= size)
 }
 
-/// What a machine lets through, as far as it is published.
+/// The published limits of a machine.
 #[derive(Debug, Clone, Copy)]
 struct Caps {
     uncached: Option<Limits>,
@@ -683,8 +689,8 @@ struct Caps {
 }
 
 impl Caps {
-    /// Whether it carries all of `demands`. A limit that is not published carries nothing, except
-    /// on a machine that the user names.
+    /// Returns whether the limits carry all of `demands`. An unpublished limit carries nothing,
+    /// except on a machine that the user names.
     fn carry(&self, demands: &[Demand], is_named: bool) -> bool {
         let carries = |most: Option<Limits>, asked: &Flow| match most {
             Some(most) => asked.fits(most, 1),
@@ -709,7 +715,7 @@ fn caps(host: &HostSize, choice: &Choice<'_>) -> Caps {
 }
 
 impl Caps {
-    /// Whether all limits are published that some demands come to.
+    /// Returns whether all limits that the demands reach are published.
     fn is_known(&self, demands: &[Demand]) -> bool {
         let is_known = |most: Option<Limits>, asked: &Flow| most.is_some() || asked.is_empty();
         demands
@@ -718,7 +724,7 @@ impl Caps {
     }
 }
 
-/// Every way to put `n` things into groups.
+/// Lists all partitions of `n` items into groups.
 fn partitions(n: usize) -> Vec<Vec<Vec<usize>>> {
     let mut all: Vec<Vec<Vec<usize>>> = vec![Vec::new()];
     for thing in 0..n {
@@ -739,7 +745,7 @@ fn partitions(n: usize) -> Vec<Vec<Vec<usize>>> {
     all
 }
 
-// What was found beside its caps, and what is next to it.
+// Limits of a candidate, and those that it exceeds.
 impl<'a> Machines<'a> {
     fn caps(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
         let mut all = Vec::new();
@@ -785,7 +791,7 @@ impl<'a> Machines<'a> {
         is_named && self.stays(host)
     }
 
-    /// The caps that do not carry the need.
+    /// Returns the limits that the need exceeds.
     fn fails(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
         let mut all = self.caps(need, found);
         let of = &found.host.name;

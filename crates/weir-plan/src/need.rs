@@ -1,9 +1,9 @@
-//! What is needed, and what may be used for it.
+//! Needs: rates, sizes and latencies by role, and constraints on the layout.
 //!
-//! Of rate, size of a request and throughput, two give the third. Where all three are said, the
-//! throughput is a need of its own beside the operations (the peak of another hour). Numbers are
-//! whole: shares are millionths, everything else operations and bytes. Operations and requests that
-//! are derived are rounded up; a stated throughput stays as it is.
+//! Two of rate, request size and throughput determine the third. If all three are stated, the
+//! throughput is a peak of its own, at another time than that of the operations. Numbers are
+//! integers: shares are millionths, everything else operations and bytes. Derived operations and
+//! request sizes are rounded up; a stated throughput stays as it is.
 
 use crate::error::PlanError;
 use crate::filesystem::FileSystem;
@@ -13,18 +13,17 @@ use std::path::PathBuf;
 use weir_layout::Role;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
-/// The whole of a share.
+/// The whole, in millionths.
 pub const WHOLE: u64 = 1_000_000;
 
-/// The most operations, bytes a second, bytes of a request and bytes that are planned for: far beyond
-/// what is sold, and so that sums of all roles have room in 64 bits.
+/// Upper limits of IOPS, bytes per second, request size and size. They are far above any offer, and
+/// sums of all roles fit in 64 bits.
 const MOST_IOPS: u64 = 1_000_000_000;
 const MOST_RATE: u64 = 1_000_000_000_000_000;
 const MOST_REQUEST: u64 = 1 << 30;
 const MOST_SIZE: u64 = 1 << 56;
 
-/// What a request has where neither a throughput nor its size is said, by role: pages of a
-/// database, the blocks of its log, and what backups are written in.
+/// Returns the default request size of a role: database pages, log blocks, and backup transfers.
 #[must_use]
 pub fn usual_request(role: Role) -> Bytes {
     match role {
@@ -34,44 +33,44 @@ pub fn usual_request(role: Role) -> Bytes {
     }
 }
 
-/// What is needed.
+/// The load and the size of a system, by role.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Need {
-    /// The roles, one of each at most.
+    /// The roles, each at most once.
     pub roles: Vec<RoleNeed>,
-    /// The fewest virtual processors.
+    /// Minimum number of virtual processors.
     pub vcpus: u32,
-    /// The least memory.
+    /// Minimum memory.
     pub memory: Bytes,
 }
 
-/// What a role needs.
+/// Load and size of a role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleNeed {
-    /// What is stored.
+    /// The role.
     pub role: Role,
-    /// How much of it.
+    /// The stored size.
     pub size: Bytes,
     /// Operations per second.
     pub iops: u64,
-    /// Whether `iops` is the throughput in requests, rounded up. Limits then count the exact
+    /// Whether `iops` was derived from the throughput and rounded up. Limits then count the exact
     /// quotient.
     pub is_derived: bool,
-    /// Bytes of an operation.
+    /// The request size in bytes.
     pub request: u64,
-    /// Bytes per second: those of the operations, or more. Less only where operations or requests
-    /// were derived from it and rounded up.
+    /// Bytes per second: those of the operations, or more. It is less only if operations or request
+    /// size were derived from it and rounded up.
     pub throughput: u64,
-    /// Reads among the operations, in millionths.
+    /// The share of reads in millionths.
     pub reads: u64,
-    /// What half of the requests may take at most.
+    /// Maximum median latency.
     pub latency: Option<Span>,
-    /// What is read again and again, if a cache is to be counted on.
+    /// The working set, if host caches may be counted on.
     pub working_set: Option<Bytes>,
 }
 
 impl RoleNeed {
-    /// The operations of `part` of the whole load, in millionths, rounded up.
+    /// Returns the role with its rates scaled to `part` millionths, rounded up.
     #[must_use]
     pub fn scaled(&self, part: u64) -> Self {
         let of = |n: u64| {
@@ -88,13 +87,13 @@ impl RoleNeed {
 }
 
 impl Need {
-    /// The same with `part` of all rates, in millionths.
+    /// Returns the need with all rates scaled to `part` millionths.
     #[must_use]
     pub fn scaled(&self, part: u64) -> Self {
         Self { roles: self.roles.iter().map(|role| role.scaled(part)).collect(), ..self.clone() }
     }
 
-    /// The same with `part` of all sizes, in millionths, in whole GiB.
+    /// Returns the need with all sizes scaled to `part` millionths, in whole GiB.
     #[must_use]
     pub fn resized(&self, part: u64) -> Self {
         let of = |size: Bytes| {
@@ -105,7 +104,7 @@ impl Need {
         Self { roles: self.roles.iter().map(role).collect(), ..self.clone() }
     }
 
-    /// What a role needs, if it is there.
+    /// Returns the needs of a role.
     #[must_use]
     pub fn role(&self, role: Role) -> Option<&RoleNeed> {
         self.roles.iter().find(|need| need.role == role)
@@ -115,51 +114,51 @@ impl Need {
 /// A database of a fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Its name.
+    /// The name of the database.
     pub name: String,
-    /// What it needs.
+    /// The needs of the database.
     pub need: Need,
-    /// The virtual processors that it uses, in thousandths.
+    /// CPU use, in thousandths of a virtual processor.
     pub millicores: u64,
 }
 
-/// The most data files where nobody says how many may be. Many small files may cost a little less
-/// than a few large ones and are throttled sooner, one by one (article 000, practice 6); eight is
-/// what SQL Server's own advice for tempdb stops at.
+/// Default maximum number of data files. Many small files may cost a little less than a few large
+/// ones, but each of them is throttled sooner (article 000, practice 6). SQL Server's advice for
+/// tempdb also stops at eight files.
 pub const MOST_FILES: u64 = 8;
 
-/// What may be used.
+/// Constraints on the layout.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Wishes {
-    /// Families: `vm`, `gp`, `next-gen-gp`, `bc`, `rds`, `postgres`; all that the edition has if empty.
+    /// The families: `vm`, `gp`, `next-gen-gp`, `bc`, `rds` or `postgres`; all of the edition if
+    /// empty.
     pub families: Vec<String>,
-    /// Families of disks; if empty those that are no slower than what the edition gives who says
-    /// nothing.
+    /// The disk families; if empty, those that are no slower than the edition's default family.
     pub disks: Vec<String>,
-    /// A machine that is there already.
+    /// The only machine or instance size to use.
     pub host: Option<String>,
-    /// The most disks.
+    /// Maximum number of disks.
     pub max_disks: Option<u64>,
-    /// The most data files of an instance; [`MOST_FILES`] if nothing is said.
+    /// Maximum number of data files of an instance; [`MOST_FILES`] by default.
     pub max_files: Option<u64>,
-    /// Each role has disks of its own.
+    /// Whether each role has disks of its own.
     pub is_apart: bool,
-    /// Whether a backup may be on the disks of data and log, whose loss would then take it along.
+    /// Whether a backup may share disks with data and log. It would be lost together with them.
     pub shares_backup: bool,
-    /// The file system whose usable room has to hold the sizes.
+    /// The file system whose usable room must hold the sizes.
     pub filesystem: FileSystem,
-    /// What the instance has to offer in storage, and no more.
+    /// Maximum storage of an instance or a service.
     pub storage: Option<Bytes>,
-    /// The licence that could be rented is owned: of the database for an instance or a service, of
-    /// Windows Server for a machine.
+    /// Whether the licence is owned: of the database for an instance or a service, of Windows
+    /// Server for a machine.
     pub has_licence: bool,
-    /// The database engine of a service that has several.
+    /// The database engine, for a service that has several.
     pub engine: Option<String>,
-    /// What is there already and stays.
+    /// The layout in use, which the plan extends.
     pub keep: Option<Kept>,
-    /// Peaks that last no longer than this may be carried by credits.
+    /// The longest peak that burst credits may carry.
     pub peaks: Option<Span>,
-    /// The operating system whose licence is in prices of machines.
+    /// The operating system whose licence prices of machines include.
     pub os: Option<String>,
 }
 
@@ -178,24 +177,24 @@ impl Wishes {
     }
 }
 
-/// Virtual processors, in thousandths: a database may use less than one.
+/// A number of virtual processors in thousandths. A database may use less than one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vcpus(u64);
 
 impl Vcpus {
-    /// Whole ones.
+    /// Returns `n` whole processors.
     #[must_use]
     pub fn whole(n: u32) -> Self {
         Self(u64::from(n) * 1_000)
     }
 
-    /// In thousandths.
+    /// Returns the number in thousandths.
     #[must_use]
     pub fn millicores(self) -> u64 {
         self.0
     }
 
-    /// As many as a machine must have.
+    /// Returns the number rounded up to whole processors.
     #[must_use]
     pub fn rounded_up(self) -> u32 {
         u32::try_from(self.0.div_ceil(1_000)).unwrap_or(u32::MAX)
@@ -220,7 +219,7 @@ impl<'de> Deserialize<'de> for Vcpus {
             }
 
             fn visit_f64<E: serde::de::Error>(self, n: f64) -> Result<Vcpus, E> {
-                // What was written, as far as it matters here, comes back when it is printed.
+                // Printing returns the decimals that were written, as far as they matter here.
                 let text = n.to_string();
                 let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
                 let digits = format!("{whole}{decimals:0<3}");
@@ -236,7 +235,7 @@ impl<'de> Deserialize<'de> for Vcpus {
     }
 }
 
-/// A need as it is written in a file.
+/// A need file.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NeedFile {
@@ -248,11 +247,11 @@ pub struct NeedFile {
     pub currency: Option<String>,
     /// The operating system of machines.
     pub os: Option<String>,
-    /// How much more than is said is to be carried, like `"20 %"`.
+    /// Extra capacity on top of the stated rates, for example `"20 %"`.
     pub headroom: Option<String>,
-    /// The fewest virtual processors; of a database of a fleet, what it uses.
+    /// Minimum number of virtual processors; for a database of a fleet, its CPU use.
     pub vcpus: Option<Vcpus>,
-    /// The least memory.
+    /// Minimum memory.
     pub memory: Option<Bytes>,
     /// As [`Wishes::families`].
     #[serde(default, deserialize_with = "not_empty")]
@@ -266,8 +265,8 @@ pub struct NeedFile {
     pub max_disks: Option<u64>,
     /// As [`Wishes::max_files`].
     pub max_files: Option<u64>,
-    /// Whether each role has disks of its own; if `false`, all may share them. Left out, only a
-    /// backup is kept apart, from data and log.
+    /// Whether each role has disks of its own; if `false`, all roles may share disks. By default
+    /// only a backup is kept apart, from data and log.
     pub apart: Option<bool>,
     /// As [`Wishes::filesystem`].
     pub filesystem: Option<FileSystem>,
@@ -275,9 +274,9 @@ pub struct NeedFile {
     pub storage: Option<Bytes>,
     /// As [`Wishes::peaks`].
     pub bursting: Option<Span>,
-    /// The layout of what is there and stays, a file.
+    /// The file of the layout in use, which the plan extends.
     pub keep: Option<PathBuf>,
-    /// Whether what is there must not be down.
+    /// Whether downtime must be avoided.
     #[serde(default)]
     pub no_downtime: bool,
     /// As [`Wishes::has_licence`].
@@ -295,7 +294,7 @@ pub struct NeedFile {
     pub backup: Option<RoleKeys>,
 }
 
-/// A list with something in it: an empty one would be taken for none.
+/// Deserializes a list, and rejects an empty one, which would mean the same as none.
 fn not_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let all = Vec::deserialize(deserializer)?;
     match all.is_empty() {
@@ -304,23 +303,23 @@ fn not_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<St
     }
 }
 
-/// What a role needs, as it is written.
+/// Keys of a role in a need file.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoleKeys {
-    /// How much is stored.
+    /// The stored size.
     pub size: Option<Bytes>,
     /// Operations per second.
     pub iops: Option<Iops>,
     /// Bytes per second.
     pub throughput: Option<BytesPerSec>,
-    /// Bytes of an operation.
+    /// The request size.
     pub request: Option<Bytes>,
-    /// The share of reads, like `"70 %"`.
+    /// The share of reads, for example `"70 %"`.
     pub reads: Option<String>,
-    /// What half of the requests may take at most.
+    /// Maximum median latency.
     pub latency: Option<Span>,
-    /// What is read again and again.
+    /// The working set.
     pub working_set: Option<Bytes>,
 }
 
@@ -338,11 +337,11 @@ impl NeedFile {
         })
     }
 
-    /// What is needed, with the headroom, and notes of what was assumed.
+    /// Returns the need with its headroom, and notes about assumptions.
     ///
     /// # Errors
     ///
-    /// [`PlanError::Need`] for what contradicts itself or says too little.
+    /// [`PlanError::Need`] for contradictory or incomplete keys.
     pub fn need(&self) -> Result<(Need, Vec<String>), PlanError> {
         let nothing = [
             ("vcpus", self.vcpus.is_some_and(|vcpus| vcpus.millicores() == 0)),
@@ -391,11 +390,12 @@ impl NeedFile {
         Ok((Need { roles, vcpus: self.vcpus.map_or(0, Vcpus::rounded_up), memory }, notes))
     }
 
-    /// As the need of a database of a fleet, of which only its roles, vcpus and headroom are its own.
+    /// Returns the need of a database of a fleet. Only roles, vcpus and headroom may differ between
+    /// databases.
     ///
     /// # Errors
     ///
-    /// As [`need`](Self::need); and for keys that are the fleet's.
+    /// As [`need`](Self::need), and for keys that belong to the whole fleet.
     pub fn member(&self, name: &str) -> Result<(Member, Vec<String>), PlanError> {
         let stray = [
             ("edition", self.edition.is_some()),
@@ -431,7 +431,7 @@ impl NeedFile {
         if self.vcpus.is_some_and(|vcpus| vcpus.millicores() == 0) {
             return Err(PlanError::need(format!("{name}: vcpus"), ZERO));
         }
-        // What is written of it has names that begin with its own.
+        // Names of files and layouts begin with the name of the database.
         let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         if name.len() > MOST_NAME || name.starts_with('.') || !name.chars().all(fine) {
             let reason = format!(
@@ -450,7 +450,7 @@ impl NeedFile {
         Ok((Member { name: name.to_owned(), need, millicores }, notes))
     }
 
-    /// What may be used.
+    /// Returns the constraints of the file.
     #[must_use]
     pub fn wishes(&self) -> Wishes {
         Wishes {
@@ -472,33 +472,33 @@ impl NeedFile {
     }
 }
 
-/// What is said of a number that says nothing.
+/// The reason for which a number of 0 is rejected.
 const ZERO: &str = "is 0; say more than that, or leave it out";
 
-/// How long the name of a database of a fleet may be.
+/// Maximum length of a database name.
 const MOST_NAME: usize = 80;
 
-/// A share of millionths in per cent.
+/// Formats millionths as per cent.
 #[must_use]
 pub fn in_percent(share: u64) -> String {
     let (whole, tenths) = (share / 10_000, share % 10_000 / 1_000);
     if tenths == 0 { whole.to_string() } else { format!("{whole}.{tenths}") }
 }
 
-/// Line and column of what comes after `before`.
+/// Returns line and column of the end of `before`.
 fn place(before: &str) -> (usize, usize) {
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
     (before.matches('\n').count() + 1, column + 1)
 }
 
-/// The most that a share may be, in per cent: what is to be a hundred times as much was not meant.
+/// Maximum of a share in per cent. More than a hundredfold is taken for a mistake.
 const MOST_PERCENT: u64 = 10_000;
 
-/// A share in per cent, in millionths: `70 %` or `70`.
+/// Parses a share in per cent, `70 %` or `70`, into millionths.
 ///
 /// # Errors
 ///
-/// What is wrong with it: no number of per cent, or one that may be a fraction of the whole.
+/// A message for text that is not a percentage, or that may be a fraction of the whole.
 pub fn share(text: &str) -> Result<u64, String> {
     let own = text.trim();
     let number = own.strip_suffix('%').unwrap_or(own).trim();
@@ -592,7 +592,7 @@ impl RoleKeys {
         })
     }
 
-    /// Returns the bytes of a request: as stated, from both rates, or as usual for the role.
+    /// Returns the request size: as stated, from both rates, or the default of the role.
     fn request(
         &self,
         role: Role,
@@ -623,7 +623,7 @@ impl RoleKeys {
         }
     }
 
-    /// The share of reads, in millionths.
+    /// Returns the share of reads in millionths.
     fn reads(&self, role: Role, iops: u64, notes: &mut Vec<String>) -> Result<u64, PlanError> {
         let name = role.name();
         let default_reads = match role {
@@ -650,10 +650,10 @@ impl RoleKeys {
     }
 }
 
-/// A rate that may be nothing.
+/// Formats a rate, which may be zero.
 pub(crate) fn rate_words(rate: u64) -> String {
     match BytesPerSec::new(rate).map(|rate| rate.to_string()) {
-        // What is no whole number of anything is rounded to a tenth.
+        // Rates that are not whole numbers of a larger unit are rounded to a tenth.
         Some(words) if words.ends_with(" B/s") || words.ends_with(" KiB/s") => {
             let tenths = (u128::from(rate) * 10 + (1 << 19)) >> 20;
             format!("{}.{} MiB/s", tenths / 10, tenths % 10)

@@ -1,4 +1,4 @@
-//! The families beside each other, and what comes next to the plan.
+//! The planner: searches all families, and explains the result.
 
 mod rebuild;
 mod relax;
@@ -21,42 +21,41 @@ use weir_catalog::{Catalog, Edition, HostSize, PriceBook, Series};
 use weir_layout::{ManagedInstance, Role};
 use weir_units::Money;
 
-/// The request that families are compared with.
+/// The request size at which the latency of families is compared.
 const PAGE: u64 = 8 << 10;
 
-/// So many times the need is looked at for the fastest layout, and no more.
+/// The largest multiple of the need that is tried for the fastest layout.
 const MOST_TIMES: u64 = 100_000;
 
-/// To look for the plan and what is next to it.
+/// Finds the plan and explains it.
 const EXPLAINED: Aim = Aim { explains: true, budget: None };
-/// To look for the plan alone.
+/// Finds the plan only.
 const ALONE: Aim = Aim { explains: false, budget: None };
 
-/// A question to plan for.
+/// A question to the planner.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
     /// All editions.
     pub catalog: &'a Catalog,
-    /// The one to plan with.
+    /// The edition to plan with.
     pub edition: &'a Edition,
-    /// What it costs, if that is known.
+    /// The prices, if they are known.
     pub prices: Option<&'a PriceBook<'a>>,
-    /// What is needed.
+    /// The need.
     pub need: &'a Need,
-    /// What may be used.
+    /// The constraints.
     pub wishes: &'a Wishes,
 }
 
-/// What came of a question.
+/// The outcome of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It can be met.
+    /// The need is feasible.
     Met(Box<Answer>),
-    /// It cannot; each of these alone would do.
+    /// The need is infeasible; each of these changes alone makes it feasible.
     NotMet(Vec<Relaxation>),
 }
 
-/// A family of offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Family {
     Machine,
@@ -64,7 +63,6 @@ enum Family {
     Service(Service),
 }
 
-/// The family whose files have limits of their own.
 const GP: Family = Family::Instance(ManagedInstance::Gp);
 
 impl Family {
@@ -89,7 +87,7 @@ impl Family {
         edition.series().iter().any(|series| self.has(series))
     }
 
-    /// Whether the machines of a series are of this family.
+    /// Returns whether a series belongs to this family.
     fn has(self, series: &Series) -> bool {
         let is_instance = Self::ALL
             .into_iter()
@@ -107,11 +105,11 @@ impl Family {
     }
 }
 
-/// The cheapest layout that meets the need.
+/// Finds the cheapest layout that meets a need.
 ///
 /// # Errors
 ///
-/// [`PlanError`] for names that are not known, and for roles that a family does not have.
+/// [`PlanError`] for unknown names, and for roles that a family does not have.
 pub fn plan(question: &Question<'_>) -> Result<Outcome, PlanError> {
     let families = families(question)?;
     let searched = search(question, &families, EXPLAINED)?;
@@ -121,12 +119,12 @@ pub fn plan(question: &Question<'_>) -> Result<Outcome, PlanError> {
     }
 }
 
-/// The fastest layout, of the shape of the need, that costs no more than `budget` a month and has
-/// no more storage than the wishes allow.
+/// Finds the fastest layout within `budget` per month and the constraints. All rates of the need
+/// are scaled alike.
 ///
 /// # Errors
 ///
-/// As [`plan`]; and if there is a budget and prices are missing.
+/// As [`plan`], and for a budget with missing prices.
 pub fn within(question: &Question<'_>, budget: Option<Money>) -> Result<Outcome, PlanError> {
     let families = families(question)?;
     let aim = Aim { explains: false, budget };
@@ -139,7 +137,7 @@ pub fn within(question: &Question<'_>, budget: Option<Money>) -> Result<Outcome,
         });
         Ok(is_fine.then_some(searched))
     };
-    // The largest part that does, to a ten-thousandth of itself.
+    // Bisects the largest feasible scale, to one ten-thousandth of itself.
     let (mut low, mut high) = (0, WHOLE);
     while high <= WHOLE * MOST_TIMES && best_of(high)?.is_some() {
         low = high;
@@ -174,7 +172,7 @@ pub fn within(question: &Question<'_>, budget: Option<Money>) -> Result<Outcome,
     })
 }
 
-/// What the least would cost that a budget does not pay for.
+/// Returns the smallest budget that pays for the sizes of the need.
 fn too_little(
     question: &Question<'_>,
     families: &[Family],
@@ -194,7 +192,7 @@ fn too_little(
     Ok(Outcome::NotMet(vec![Relaxation { what, cost: plan.cost, title: plan.title.clone() }]))
 }
 
-/// The families that may be used and that the edition has; what is wished for is for one of them.
+/// Returns the families to search, and checks that each constraint applies to one of them.
 fn families(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
     if let Some(kept) = &question.wishes.keep {
         kept.check(question.need)?;
@@ -224,7 +222,8 @@ fn families(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
     Ok(families)
 }
 
-/// Checks that the machine's operating system has the file system, and that disks in use keep theirs.
+/// Checks that the machine's operating system has the file system, and that disks in use keep
+/// theirs.
 fn check_file_system(edition: &Edition, wishes: &Wishes) -> Result<(), String> {
     let (own, kept) = (wishes.file_system(), wishes.keep.as_ref().map(|kept| kept.filesystem));
     if let Some(kept) = kept.filter(|kept| *kept != FileSystem::None && *kept != own) {
@@ -257,10 +256,10 @@ fn check_file_system(edition: &Edition, wishes: &Wishes) -> Result<(), String> {
     }
 }
 
-/// Whether a wish says something to a family.
+/// Tells whether a constraint applies to a family.
 type IsUsed = fn(&Question<'_>, Family) -> bool;
 
-/// What is wished for, and the families that it says something to.
+/// Lists the constraints of a question and the families that they apply to.
 fn said(wishes: &Wishes) -> impl Iterator<Item = (&'static str, IsUsed)> {
     let machine: IsUsed = |_, family| family == Family::Machine;
     let service: IsUsed = |_, family| matches!(family, Family::Service(_));
@@ -283,8 +282,7 @@ fn said(wishes: &Wishes) -> impl Iterator<Item = (&'static str, IsUsed)> {
     all.into_iter().filter(|(_, is_said, _)| *is_said).map(|(key, _, is_used)| (key, is_used))
 }
 
-/// What a service keeps everything on cannot be attached to anything else, and services are planned
-/// anew.
+/// Rejects services in use: their storage cannot be attached to anything else.
 fn keeps_no_service(edition: &Edition, kept: &Kept) -> Result<(), PlanError> {
     let host = kept.host.as_ref().and_then(|name| edition.host(name).ok());
     let service = host.and_then(|host| edition.series_of(host)?.service.clone());
@@ -301,7 +299,7 @@ fn keeps_no_service(edition: &Edition, kept: &Kept) -> Result<(), PlanError> {
     }
 }
 
-/// Disks whose limits are shared are planned anew: by the size of all of them, whatever is there.
+/// Rejects disks in use that share their limits: their limits depend on the size of all of them.
 fn keeps_no_shared(question: &Question<'_>) -> Result<(), PlanError> {
     let pools = || question.wishes.keep.iter().flat_map(|kept| &kept.pools);
     let shared = question.edition.pooled_families();
@@ -319,7 +317,7 @@ fn keeps_no_shared(question: &Question<'_>) -> Result<(), PlanError> {
     }
 }
 
-/// Whether the credits of any disks last as long as peaks do.
+/// Checks that some burst credits last as long as peaks.
 fn last(question: &Question<'_>) -> Result<(), PlanError> {
     let Some(peaks) = question.wishes.peaks else { return Ok(()) };
     let (edition, kept) = (question.edition, question.wishes.keep.as_ref());
@@ -387,7 +385,7 @@ fn families_of(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
             }
         }
     }
-    // A machine that is named is of one family.
+    // A named machine belongs to one family.
     if let Some(host) = &question.wishes.host {
         let size = question.edition.host(host)?;
         let series = question.edition.series_of(size);
@@ -402,7 +400,7 @@ fn families_of(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
     if !wanted.is_empty() {
         return Ok(wanted);
     }
-    // A service that does not have what is asked for stands back where there is another family.
+    // A service without the requested features is skipped if there is another family.
     let is_fit = |family: &&Family| {
         !matches!(family, Family::Service(_)) || has_what_is_asked(question, **family)
     };
@@ -410,7 +408,7 @@ fn families_of(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
     Ok(if fit.is_empty() { own } else { fit })
 }
 
-/// Whether a family has the roles that are asked for, and what else is.
+/// Returns whether a family has the roles and features of the question.
 fn has_what_is_asked(question: &Question<'_>, family: Family) -> bool {
     match family {
         Family::Machine => true,
@@ -426,13 +424,13 @@ fn services<'a>(question: &Question<'a>, service: Service, families: Vec<&'a str
     Services { service, edition, prices, families, wishes: question.wishes }
 }
 
-/// The families of disks that may be used.
+/// Returns the disk families to use.
 fn disk_families<'a>(question: &Question<'a>) -> Result<Vec<&'a str>, PlanError> {
     usable_families(question.edition, &question.wishes.disks)
 }
 
-/// Returns the families of disks of an edition that are wished for; if none is, those that are no
-/// slower than the edition's own choice.
+/// Returns the requested disk families of an edition; by default, those that are no slower than the
+/// edition's default family.
 ///
 /// # Errors
 ///
@@ -448,7 +446,7 @@ pub(crate) fn usable_families<'a>(
         }
     }
     if wished.is_empty() {
-        // What is slower than the edition's own choice is for who asks for it.
+        // Slower families are used only on request.
         let usual = edition.default_set().and_then(|set| typical(edition, &set.family, PAGE));
         all.retain(|family| {
             usual.is_none_or(|usual| typical(edition, family, PAGE).is_some_and(|own| own <= usual))
@@ -504,7 +502,7 @@ fn machines<'a>(question: &Question<'a>) -> Result<Machines<'a>, PlanError> {
     })
 }
 
-/// Returns which machines are left out because their limits are not published, in words.
+/// Returns a note about machines that were left out because their limits are not published.
 ///
 /// # Errors
 ///
@@ -520,7 +518,8 @@ fn cheapest(searched: &[Searched]) -> Option<&Plan> {
     searched.iter().filter_map(|own| own.plan.as_ref()).min_by_key(|plan| rank(plan))
 }
 
-/// Across families a size says nothing: those without prices stay in their order.
+/// Returns the key that orders plans of different families. Sizes of different families cannot be
+/// compared, so plans without prices keep their order.
 fn rank(plan: &Plan) -> (u32, Money) {
     (plan.cost.unpriced, plan.cost.month)
 }
@@ -551,7 +550,7 @@ fn answer(
     Ok(Some(Answer { plan, others, cheaper, better, compared, unranked, notes }))
 }
 
-/// What is to be known of the prices that were used, and what of the need says nothing to the plan.
+/// Returns notes about prices, and about parts of the need that do not affect the plan.
 fn notes<'a>(question: &Question<'a>, plan: &Plan) -> Vec<String> {
     let mut notes = Vec::new();
     let lists = |book: &'a PriceBook<'a>| book.lists().iter().chain(book.unlicensed_lists());
@@ -602,7 +601,7 @@ fn notes<'a>(question: &Question<'a>, plan: &Plan) -> Vec<String> {
     notes
 }
 
-/// What has no price, so that it could be cheaper and is not known to be.
+/// Returns a note about missing prices, if one of them could change the answer.
 fn unranked(question: &Question<'_>, plan: &Plan) -> Option<String> {
     let Some(book) = question.prices else {
         return Some(format!(
@@ -618,7 +617,7 @@ fn unranked(question: &Question<'_>, plan: &Plan) -> Option<String> {
         );
     }
     let family = Family::ALL.into_iter().find(|family| family.name() == plan.family);
-    // What has no price of its own is paid by the vCore.
+    // Machines without a price of their own are paid by the vCore.
     let family = family.filter(|family| !matches!(family, Family::Instance(_)));
     let hosts = || family.into_iter().flat_map(|family| family.hosts(question.edition));
     let has_licence = plan.family == Family::Machine.name()
@@ -638,7 +637,7 @@ fn unranked(question: &Question<'_>, plan: &Plan) -> Option<String> {
     })
 }
 
-/// The cheapest that carries more than the plan does.
+/// Returns the cheapest layout that carries more than the plan.
 fn better(
     question: &Question<'_>,
     families: &[Family],

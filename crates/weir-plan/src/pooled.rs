@@ -1,5 +1,5 @@
-//! Machines whose disks share their limits by type: what they let through is bought by the size of
-//! all of them together, so that neither their number nor stripes bring anything.
+//! Machines whose disks share their limits by type. Limits are bought by the total size, so neither
+//! the number of disks nor stripes raise them.
 
 use crate::answer::{CapUse, Cheaper, Line, PassedOver, Plan};
 use crate::cost::{Cost, gib};
@@ -13,17 +13,16 @@ use weir_catalog::{HostSize, Per, Pooled};
 use weir_layout::Role;
 use weir_units::Bytes;
 
-/// The largest disk that is tried where none is published, in GiB: what a volume of a layout can
-/// have.
+/// Maximum size of a disk in GiB, if none is published. Volumes of a layout have the same maximum.
 const MOST_GIB: u64 = 1 << 20;
 
-/// Looks for the cheapest machine with disks that share their limits. All of them have as many
-/// disks.
+/// Finds the cheapest machine with disks that share their limits. All candidates have the same
+/// number of disks.
 #[must_use]
 pub fn search(machines: &Machines<'_>, need: &Need, aim: Aim) -> Searched {
     let of = Pools { of: machines, need };
     let mut searched = Searched::default();
-    // What is there is on other disks: those of a machine are of one kind, and these are planned anew.
+    // Disks in use are of another kind, and a machine has disks of one kind only.
     if machines.wishes.keep.is_some() {
         return searched;
     }
@@ -64,13 +63,13 @@ struct Pools<'m, 'a> {
 struct Found<'a> {
     host: &'a HostSize,
     family: &'a Pooled,
-    /// All of them.
+    /// The total size.
     gib: u64,
     cost: Cost,
 }
 
 impl<'a> Pools<'_, 'a> {
-    /// The families that may be used, that are fast enough, and that a machine has a limit of.
+    /// Returns the usable families that are fast enough and for which the machine has a limit.
     fn families(&self, host: &HostSize) -> impl Iterator<Item = &'a Pooled> {
         let edition = self.of.edition;
         let is_fast = |family: &str| {
@@ -86,8 +85,7 @@ impl<'a> Pools<'_, 'a> {
         })
     }
 
-    /// The disks of a family, in GiB: one for all roles, or one for each, none below the smallest
-    /// that is offered.
+    /// Returns the disks of a family with their sizes in GiB, each at least the minimum.
     fn disks(&self, family: &Pooled) -> Vec<(String, Vec<usize>, u64)> {
         let smallest = smallest(family);
         let names = |roles: &[usize]| {
@@ -149,7 +147,7 @@ impl<'a> Pools<'_, 'a> {
         Peak::of(self.need).iter().map(of).collect()
     }
 
-    /// The least size in all that stores and carries the need.
+    /// Returns the smallest total size that stores and carries the need.
     fn fewest(&self, host: &HostSize, family: &Pooled) -> Option<u64> {
         let peaks = self.peaks();
         let fits = |gib: u64| {
@@ -161,7 +159,7 @@ impl<'a> Pools<'_, 'a> {
         if disks.iter().any(|(.., gib)| *gib > largest) {
             return None;
         }
-        // What is beyond the need is on the first disk.
+        // Extra size goes to the first disk.
         let low = self.least(family);
         let (mut low, mut high) = (low, low + largest - disks.first().map_or(0, |(.., gib)| *gib));
         let is_counted = self.of.wishes.max_disks.is_none_or(|most| self.count() <= most);
@@ -180,7 +178,7 @@ impl<'a> Pools<'_, 'a> {
 
     fn found(&self, host: &'a HostSize, family: &'a Pooled, gib: u64) -> Found<'a> {
         let price = self.of.prices.unit(&family.family, Per::Gib);
-        // Machines come first where prices are missing; then the smaller storage.
+        // The machine decides first where prices are missing, then the size.
         let cost = self.of.host_cost(host) + Cost::of(price, gib, self.count());
         Found { host, family, gib, cost }
     }
@@ -225,7 +223,7 @@ impl<'a> Pools<'_, 'a> {
         }
     }
 
-    /// Returns what was assumed of the file system and of a backup.
+    /// Returns the assumptions about the file system and a backup.
     fn of_wishes(&self) -> Vec<String> {
         let mut all = Vec::new();
         let wishes = self.of.wishes;
@@ -253,13 +251,13 @@ impl<'a> Pools<'_, 'a> {
         format!("{}: {}", found.host.name, disks.collect::<Vec<_>>().join(", "))
     }
 
-    /// What the need stores.
+    /// Returns the stored size.
     fn stored(&self) -> Bytes {
         Bytes::new(self.need.roles.iter().map(|own| own.size.get()).fold(0, u64::saturating_add))
     }
 
-    /// Returns the disks, with what is beyond the need on the first of them. What is less is taken
-    /// from the first that have it, down to the smallest size that is offered.
+    /// Returns the disks with their final sizes. Extra size goes to the first disk. A shortfall is
+    /// taken from the first disks, down to the minimum size.
     fn sized(&self, found: &Found<'_>) -> Vec<(String, Vec<usize>, u64)> {
         let mut disks = self.disks(found.family);
         let least = self.least(found.family);
@@ -329,9 +327,9 @@ impl<'a> Pools<'_, 'a> {
         text
     }
 
-    /// The dearest layout that costs less than the best, one step away from it: a smaller machine,
-    /// a type that brings less, a tenth less of the size; less than is stored, where there is nothing
-    /// else.
+    /// Returns the most expensive layout that is one step cheaper than the best and fails. A step
+    /// is a smaller machine, a slower type, or a tenth less size; if there is none, less size than
+    /// is stored.
     fn cheaper(&self, best: &Found<'a>) -> Option<Cheaper> {
         let edition = self.of.edition;
         let hosts = edition.hosts().filter(|host| self.of.is_named(host));
@@ -341,7 +339,7 @@ impl<'a> Pools<'_, 'a> {
         let tenth_less = best.gib - best.gib / 10;
         let least = self.least(best.family);
         let slower = self.found(best.host, best.family, tenth_less.max(least));
-        // A disk below the smallest is not offered.
+        // Disks below the minimum size are not sold.
         let smallest = smallest(best.family) * self.count();
         let smaller = self.found(best.host, best.family, tenth_less.max(smallest));
         let is_less = |found: &Found<'_>| {
@@ -356,7 +354,7 @@ impl<'a> Pools<'_, 'a> {
             what: self.title(&next),
             cost: next.cost,
             fails: self.fails(&next),
-            // Disks for less than is stored hold none of it.
+            // Disks smaller than the data cannot be built.
             layout: (next.gib >= self.least(next.family)).then(|| self.layout(&next)),
         })
     }

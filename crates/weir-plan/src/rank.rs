@@ -1,27 +1,27 @@
-//! The order of layouts: the cheapest first, except that fewer disks win within 1 % of the cheapest.
+//! The order of layouts: the cheapest first, except that fewer disks win within 1 % of the cheapest
+//! price.
 //!
-//! A stripe of many small disks may save a cent over one disk. It has more that can fail, more to
-//! attach and more to grow, so prices this close are taken for equal. The rule compares layouts of
-//! machines, whose disks somebody has to look after; the disks of a service are its own.
+//! A stripe of many small disks may save a cent over a single disk. It also has more parts to fail,
+//! to attach and to grow, so prices this close count as equal. The rule applies to machines, whose
+//! disks need an administrator; a service looks after its own disks.
 
 use crate::cost::Cost;
 use weir_units::Money;
 
-/// Prices within this many per cent of the cheapest are taken for equal. The figure is ours.
+/// Prices within this many per cent of the cheapest count as equal. The figure is Weir's own.
 pub const CLOSE_PERCENT: u64 = 1;
 
-/// What a search looks for.
+/// The goal of a search.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Aim {
-    /// Whether the next cheaper layout is looked for, too.
+    /// Whether to find the next cheaper layout as well.
     pub explains: bool,
-    /// The most that a month may cost for the sake of fewer disks.
+    /// The most that fewer disks may cost per month.
     pub budget: Option<Money>,
 }
 
 impl Aim {
-    /// Returns the costs that are taken for equal to the cheapest; `None` where nothing has a
-    /// price.
+    /// Returns the costs that count as equal to the cheapest; `None` without prices.
     #[must_use]
     pub fn close_to(self, cheapest: Cost) -> Option<Close> {
         let micros = cheapest.month.micros();
@@ -33,35 +33,34 @@ impl Aim {
     }
 }
 
-/// Costs that are taken for equal: as many prices are missing, and the rest is no higher than this.
+/// Costs that count as equal: the same number of missing prices, and a known price up to a maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Close {
-    /// How many prices are missing.
+    /// Number of missing prices.
     pub unpriced: u32,
-    /// The highest sum of the prices that are known.
+    /// The maximum of the known prices.
     pub most: Money,
 }
 
 impl Close {
-    /// Whether a cost is one of them.
+    /// Returns whether a cost counts as equal.
     #[must_use]
     pub fn holds(self, cost: Cost) -> bool {
         cost.unpriced == self.unpriced && cost.month <= self.most
     }
 }
 
-/// How the layouts of a search are ordered.
+/// The order of the layouts in a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// By their price.
+    /// By price.
     Price,
-    /// By the number of their disks, then by their price, which is one of these.
+    /// By number of disks, then by price, among prices that count as equal.
     Disks(Close),
 }
 
 impl Order {
-    /// Whether a layout is a candidate that comes before the best so far, both as the number of
-    /// their disks and their cost.
+    /// Returns whether a layout (disks, cost) ranks before the best so far.
     pub(crate) fn prefers(self, own: (u64, Cost), best: Option<(u64, Cost)>) -> bool {
         match self {
             Self::Price => best.is_none_or(|best| own.1 < best.1),
@@ -69,7 +68,7 @@ impl Order {
         }
     }
 
-    /// Whether nothing that costs as much or more can come before the best so far.
+    /// Returns whether no layout at this cost or above can rank before the best so far.
     pub(crate) fn ends(self, cost: Cost, best: Option<Cost>) -> bool {
         match self {
             Self::Price => best.is_some_and(|best| best < cost),
@@ -92,13 +91,13 @@ mod tests {
         assert!(order.prefers((1, cost(419_634_800)), many));
         assert!(!order.prefers((1, cost(419_634_801)), many));
         assert!(!order.prefers((1, Cost { unpriced: 1, ..cost(1) }), many));
-        // Of as many disks the cheaper come first.
+        // Among equal numbers of disks, the cheaper layout ranks first.
         assert!(!order.prefers((61, cost(415_480_001)), many));
-        // A budget is kept, and the cheapest is always close to itself.
+        // The budget is respected, and the cheapest is always close to itself.
         let aim = |micros| Aim { explains: false, budget: Some(Money::from_micros(micros)) };
         assert_eq!(most(aim(416_000_000), cost(415_480_000)), Some(416_000_000));
         assert_eq!(most(aim(0), cost(415_480_000)), Some(415_480_000));
-        // Where nothing has a price nothing is close.
+        // Without prices, nothing is close.
         assert_eq!(Aim::default().close_to(Cost { unpriced: 2, ..cost(0) }), None);
     }
 }

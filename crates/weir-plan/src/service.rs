@@ -1,9 +1,9 @@
-//! Managed services that keep all files of a database on one store: RDS, and Azure Database for
+//! The families of managed services with one store for all files: RDS, and Azure Database for
 //! PostgreSQL.
 //!
-//! A store is a disk with tiers, or one or several disks whose limits are bought, which the
-//! service stripes itself; data and log share it. So a layout is a machine and a store. Stores do
-//! not depend on the machine but for its caps: the cheapest of each kind is worked out once.
+//! A store is a disk with tiers, or one or more disks with bought limits that the service stripes
+//! itself. Data and log share it. A layout is therefore a machine and a store. Stores depend on the
+//! machine only through its limits, so the cheapest store of each kind is computed once.
 
 use crate::answer::{CapUse, Cheaper, Line, Plan};
 use crate::cost::{Cost, Prices, gib};
@@ -19,10 +19,10 @@ use weir_catalog::{
 use weir_layout::Role;
 use weir_units::{Bytes, BytesPerSec, Iops};
 
-/// The rule that says below which size storage has a host cache.
+/// The rule with the size below which storage has a host cache.
 const CACHED_BELOW: &str = "host-cache-below";
 
-/// A service.
+/// A managed service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Service {
     /// Amazon RDS.
@@ -32,7 +32,7 @@ pub enum Service {
 }
 
 impl Service {
-    /// As plans and the catalog write it.
+    /// Returns the name in plans and in the catalog.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -42,39 +42,39 @@ impl Service {
     }
 }
 
-/// The engine where none is wished for.
+/// The default engine.
 const ENGINE: &str = "postgresql";
 /// The engine with a tempdb.
 const WITH_TEMPDB: &str = "sqlserver";
 
-/// What to plan a service with.
+/// The search among servers of one service.
 #[derive(Debug)]
 pub struct Services<'a> {
     /// The service.
     pub service: Service,
-    /// What there is.
+    /// The edition.
     pub edition: &'a Edition,
-    /// What it costs.
+    /// The prices.
     pub prices: Prices<'a>,
-    /// The families of disks that may be used.
+    /// The disk families to use.
     pub families: Vec<&'a str>,
-    /// What else may be used.
+    /// The constraints.
     pub wishes: &'a Wishes,
 }
 
-/// Where everything is.
+/// The store of all files.
 #[derive(Debug, Clone, Copy)]
 struct Storage<'a> {
     disk: Disk<'a>,
-    /// In so many disks alike.
+    /// Number of equal disks.
     count: u64,
-    /// Of each.
+    /// The size of each disk.
     size: Bytes,
-    /// Where it is bought, by which rules.
+    /// The store's rules, if limits are bought.
     of: Option<(&'a Store, &'a StoreStep)>,
 }
 
-/// A machine and its storage.
+/// A server and its store.
 #[derive(Debug, Clone, Copy)]
 struct Found<'a> {
     host: &'a HostSize,
@@ -109,11 +109,11 @@ impl<'a> Services<'a> {
         Ok(searched)
     }
 
-    /// Whether the service has what is asked for.
+    /// Checks that the service has the requested features.
     ///
     /// # Errors
     ///
-    /// [`PlanError::Need`] with what it does not have.
+    /// [`PlanError::Need`] with a missing feature.
     pub fn check(&self, need: &Need) -> Result<(), PlanError> {
         let engine = self.engine();
         let engines = self.engines();
@@ -159,7 +159,7 @@ impl<'a> Services<'a> {
         self.wishes.engine.as_deref().unwrap_or(ENGINE)
     }
 
-    /// The engines that stores are for.
+    /// Returns the engines that the stores support.
     fn engines(&self) -> Vec<&'a str> {
         let mut all: Vec<&str> = Vec::new();
         let steps = self.stores().flat_map(|store| &store.steps);
@@ -187,7 +187,7 @@ impl<'a> Services<'a> {
             Some(name) => self.edition.host(name).is_ok_and(|own| own == *host),
             None => true,
         };
-        // A limit that is not published is not one that carries a load.
+        // An unpublished limit cannot be counted on.
         let has_rates = need.roles.iter().any(|own| own.iops > 0 || own.throughput > 0);
         let is_known =
             |host: &&HostSize| host.uncached.is_some() || self.wishes.host.is_some() || !has_rates;
@@ -198,7 +198,7 @@ impl<'a> Services<'a> {
         self.all_hosts().filter(is_named).filter(is_known).filter(is_large).collect()
     }
 
-    /// Of each kind of storage what carries the need and costs least.
+    /// Returns the cheapest store of each kind that carries the need.
     fn storages(&self, need: &Need) -> Vec<Storage<'a>> {
         let fast = |family: &str| {
             let limited = need.roles.iter().filter_map(|own| Some((own.latency?, own.request)));
@@ -218,13 +218,13 @@ impl<'a> Services<'a> {
         all
     }
 
-    /// The tiers that the service itself offers: of an edition of its own all.
+    /// Returns the tiers that the service offers: all tiers of its own edition.
     fn tiers(&self) -> impl Iterator<Item = &'a Tier> {
         self.edition.tiers().filter(|_| self.service == Service::Postgres)
     }
 
-    /// A disk of a tier; one GiB below the size from which on there is no host cache, if that
-    /// does.
+    /// Returns a disk of a tier. If a size one GiB below the limit of the host cache is enough,
+    /// that size is used.
     fn of_tier(&self, tier: &'a Tier, needed: Bytes) -> Storage<'a> {
         let below = match self.edition.rule(CACHED_BELOW).and_then(|rule| rule.value) {
             Some(RuleValue::Size(below)) => Bytes::new(below.get().saturating_sub(1 << 30)),
@@ -235,13 +235,13 @@ impl<'a> Services<'a> {
         Storage { disk: Disk::Tier(tier), count: 1, size, of: None }
     }
 
-    /// Whether a size is of this tier and not of the one below it.
+    /// Returns whether a size belongs to this tier rather than to the one below.
     fn holds_more(&self, tier: &Tier, size: Bytes) -> bool {
         self.edition.snap(&tier.set, size).is_ok_and(|own| own == tier)
     }
 
-    /// What is bought of a step of a store: its disks have the rules of their family within the
-    /// bounds of the step, each its part.
+    /// Returns the store of a step with the limits to buy. Each disk follows the rules of its
+    /// family and has its share of the step's bounds.
     fn of_step(&self, need: &Need, store: &'a Store, step: &'a StoreStep) -> Option<Storage<'a>> {
         let family = self.edition.provisioned(&store.family).ok()?;
         let needed = size_of(need).max(step.min_size);
@@ -265,8 +265,8 @@ impl<'a> Services<'a> {
         Some(Storage { disk, count: step.volumes, size, of: Some((store, step)) })
     }
 
-    /// The unit of the stripe. None is published: with the unit in which limits count, requests
-    /// count on several disks as they would on one.
+    /// Returns the stripe unit. None is published; with the I/O unit, requests count on several
+    /// disks as on one.
     fn unit(&self, volumes: u64, family: &Provisioned) -> Option<Bytes> {
         let unit = family.io_unit.or(self.edition.io_unit()).unwrap_or(demand::LARGEST);
         (volumes > 1).then_some(unit)
@@ -279,7 +279,7 @@ impl<'a> Services<'a> {
         }
     }
 
-    /// What all files ask of the storage, and so of the machine, at each peak of the need.
+    /// Returns the load on the store, and so on the server, at each peak of the need.
     fn peaks(&self, need: &Need, stripe: Option<Bytes>, io_unit: Option<Bytes>) -> Vec<Flow> {
         let of = |peak: &Peak| {
             let mut all = Flow::default();
@@ -308,7 +308,8 @@ impl<'a> Services<'a> {
             cost.month += licence.month().unwrap_or_default();
             cost.unpriced += u32::from(licence.each.is_none());
         }
-        // Where prices are missing the smaller machine comes first, then the smaller storage.
+        // Missing prices leave the order to the size: first that of the server, then that of the
+        // store.
         cost.size = vcpus.min(1 << 10) << 52
             | host.memory.map_or(0, gib).min((1 << 13) - 1) << 38
             | gib(room(&storage)).min((1 << 18) - 1) << 20
@@ -316,7 +317,7 @@ impl<'a> Services<'a> {
         Found { host, storage, cost }
     }
 
-    /// The licence of the database, where it is part of what one pays.
+    /// Returns the licence of the database, if it is paid for.
     fn licence(&self, host: &HostSize, storage: &Storage<'_>) -> Option<Line> {
         let (_, step) = storage.of?;
         let vcpus = host.vcpus.map_or(0, u64::from);
@@ -335,7 +336,7 @@ impl<'a> Services<'a> {
         }
     }
 
-    /// The bill of the storage: its size, and what is bought beyond what comes with it.
+    /// Returns the bill of the store: its size, and the limits bought beyond those included.
     fn lines_of(&self, storage: &Storage<'_>) -> Vec<Line> {
         let Some((store, step)) = storage.of else {
             let price = self.prices.unit(storage.disk.family(), Per::Gib);
@@ -383,7 +384,7 @@ impl<'a> Services<'a> {
         caps
     }
 
-    /// What does not carry the need.
+    /// Returns the limits that the need exceeds.
     fn fails(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
         let mut fails = self.caps(need, found);
         fails.retain(|cap| cap.used > cap.most);
@@ -457,7 +458,7 @@ impl<'a> Services<'a> {
         all
     }
 
-    /// On which side of the size from which on there is no host cache a tier is.
+    /// Returns on which side of the host cache's size limit the store is.
     fn cache_words(&self, disk: Disk<'_>, size: Bytes) -> Option<String> {
         let Some(RuleValue::Size(below)) = self.edition.rule(CACHED_BELOW)?.value else {
             return None;
@@ -505,7 +506,7 @@ impl<'a> Services<'a> {
         text
     }
 
-    /// The dearest of those that cost less than the best and fail.
+    /// Returns the most expensive candidate that costs less than the best and fails.
     fn dearest(
         &self,
         need: &Need,
@@ -519,8 +520,8 @@ impl<'a> Services<'a> {
         .max_by_key(|found| found.cost)
     }
 
-    /// The dearest layout that costs less than the best, one step away from it: a smaller machine,
-    /// a smaller tier or less of a limit that is bought; of the size, where there is nothing else.
+    /// Returns the most expensive layout that is one step cheaper than the best and fails. A step
+    /// is a smaller server, a smaller tier or less of a bought limit; if there is none, less size.
     fn cheaper(&self, need: &Need, best: &Found<'a>) -> Option<Cheaper> {
         let hosts = self.all_hosts().map(|host| self.found(host, best.storage));
         let tiers = self.tiers().filter(|tier| self.families.contains(&tier.family.as_str()));
@@ -528,7 +529,7 @@ impl<'a> Services<'a> {
         let own = best.storage;
         let with =
             |disk: Disk<'a>| self.found(best.host, Storage { disk, size: disk.size(), ..own });
-        // What the store sells, and not all that its disks could be.
+        // The store may sell less than its disks could have.
         let rules = own.of.and_then(|(store, step)| {
             let family = self.edition.provisioned(&store.family).ok()?;
             within(family, step, room(&own))
@@ -555,8 +556,8 @@ fn room(storage: &Storage<'_>) -> Bytes {
     Bytes::new(storage.size.get().saturating_mul(storage.count))
 }
 
-/// The rules of a family within the bounds of a step of a store, for each of its disks; `None` if
-/// the step does not hold so much.
+/// Returns the rules of a family within the bounds of a store's step, for each disk; `None` if the
+/// step is too small.
 fn within(family: &Provisioned, step: &StoreStep, needed: Bytes) -> Option<Provisioned> {
     let count = step.volumes;
     if needed > step.max_size {
@@ -570,7 +571,8 @@ fn within(family: &Provisioned, step: &StoreStep, needed: Bytes) -> Option<Provi
     };
     let mut minimum = of(step.minimum, family.minimum.throughput)?;
     let maximum = step.maximum.map_or(Some(minimum), |most| of(most, family.maximum.throughput))?;
-    // What the size asks for. A disk that is larger for its operations has more than these.
+    // The operations that the size requires. A disk that is larger because of its operations has
+    // more.
     if let Some(per) = step.gib_per_iops {
         let least = Iops::new(gib(needed).div_ceil(per).div_ceil(count))?;
         minimum.iops = minimum.iops.max(least);

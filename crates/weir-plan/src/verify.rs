@@ -1,13 +1,13 @@
-//! A need simulated on a layout: whether it lets through what is asked of it.
+//! Simulation of a need on a layout.
 //!
-//! Requests arrive as the need says, whether or not those before are done, evenly spread over each
-//! role's files, and caches are warm. Bursts are left out: a plan holds when credits are used up.
-//! Where the throughput is more than the operations bring, it is simulated for itself, in the
-//! largest requests that count once.
+//! Requests arrive at the rates of the need, whether or not earlier ones are complete. They are
+//! spread evenly over each role's files, and caches are warm. Bursts are left out: a plan must hold
+//! when credits are spent. If the throughput exceeds the bytes of the operations, it is simulated
+//! on its own, in the largest requests that count as one operation.
 //!
-//! A latency of a need is a median, so it is the median that is held against it: of reads and of
-//! writes, whichever takes longer, as media are chosen. The mean is told beside it; media with long
-//! tails have one that is half as much again.
+//! Latency targets are medians, so they are compared with the median of reads or of writes,
+//! whichever is longer. The mean is reported beside it; it can be half as much again on media with
+//! long tails.
 
 use crate::demand::LARGEST;
 use crate::need::{Need, RoleNeed, WHOLE};
@@ -19,64 +19,64 @@ use weir_sim::{Options, SimError, devices, simulate};
 use weir_units::{Bytes, Span};
 use weir_workload::{FioError, Isolated, PlaceError, fio, place};
 
-/// What is missing of a rate may be so much, in millionths, and the rate is met; a latency may be so
-/// much longer, for percentiles of a run are within 1 %.
+/// A rate is met if it falls short by at most this share, in millionths. A latency may exceed its
+/// target by the same share, because percentiles of a run are exact to 1 %.
 pub const TOLERANCE: u64 = 20_000;
 
-/// So many requests are simulated of the whole need, as far as that is between two and ten seconds.
+/// Number of requests to simulate, as far as a run of 2 to 10 seconds allows.
 const REQUESTS: u64 = 400_000;
 
-/// What is met or missed by so little, in millionths, is looked at for longer; how much longer.
+/// Results this close to a target, in millionths, are simulated for longer; then by what factor.
 const NEAR: u64 = 10_000;
 const LONGER: u64 = 6;
 
-/// A median that is longer by more than such a part in a longer run grows with the queue.
+/// If the median of a longer run is longer by more than this part (one fourth), the queue grows.
 const GROWS: u64 = 4;
 
-/// Fewer requests per second than this come in whole numbers: in a run of seconds a part of one would
-/// pass for a rate that is missed.
+/// Below this rate, requests per second are whole numbers: in a run of seconds, a fraction of a
+/// request would look like a missed rate.
 const FEW: u64 = 20;
 
-/// How long a run takes to come to what it does all the time, in seconds.
+/// Seconds until a run reaches its steady state.
 const RAMP: u64 = 1;
 
-/// What a role got of what it asked for.
+/// Simulated result of a role.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Got {
     /// The role.
     pub role: Role,
-    /// The bytes of a request.
+    /// The request size in bytes.
     pub request: u64,
-    /// What was asked, in requests per second, to the nearest one.
+    /// Target rate in requests per second, rounded to the nearest integer.
     pub asked: u64,
-    /// The bytes per second that were asked, where they are no whole number of requests.
+    /// Target throughput in bytes per second, if it is not a whole number of requests.
     pub bytes: Option<u64>,
-    /// What was got, in requests per second.
+    /// Achieved rate in requests per second.
     pub got: f64,
-    /// The mean latency of all, in nanoseconds.
+    /// The mean latency in nanoseconds.
     pub latency: f64,
-    /// What half of the reads or of the writes take at most, whichever is longer, in nanoseconds.
+    /// The median latency of reads or of writes, whichever is longer, in nanoseconds.
     pub median: u64,
-    /// What that may be, if it was said.
+    /// The target of the median latency, if the need states one.
     pub asked_latency: Option<Span>,
-    /// Whether it was longer in a longer run: requests queue, and the queue grows.
+    /// Whether the median was longer in a longer run, which means that the queue grows.
     pub grows: bool,
 }
 
 impl Got {
-    /// Whether that is what was asked for.
+    /// Returns whether rate and latency meet their targets.
     #[must_use]
     pub fn is_met(&self) -> bool {
         self.has_rate() && self.is_fast()
     }
 
-    /// Whether the rate is what was asked for.
+    /// Returns whether the rate meets its target.
     #[must_use]
     pub fn has_rate(&self) -> bool {
         self.part() >= 1.0 - part_of(TOLERANCE)
     }
 
-    /// Whether requests take no longer than they may.
+    /// Returns whether the median latency meets its target.
     #[must_use]
     pub fn is_fast(&self) -> bool {
         self.asked_latency.is_none_or(|most| {
@@ -85,7 +85,7 @@ impl Got {
         })
     }
 
-    /// The part that was got.
+    /// Returns the achieved share of the target rate.
     #[must_use]
     pub fn part(&self) -> f64 {
         let asked = self
@@ -104,23 +104,23 @@ fn float(n: u64) -> f64 {
     n as f64
 }
 
-/// Why a need could not be simulated.
+/// A need that could not be simulated.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
-    /// The layout is not one.
+    /// The layout is invalid.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// The jobs do not fit it.
+    /// The jobs are invalid.
     #[error("simulating the need: {0}")]
     Jobs(#[from] FioError),
-    /// The jobs do not fit it.
+    /// The jobs do not fit the layout.
     #[error("simulating the need: {0}")]
     Place(#[from] PlaceError),
     /// The run is not possible.
     #[error("simulating the need: {0}")]
     Run(#[from] SimError),
-    /// A role has no place there.
+    /// The layout has no file of a role.
     #[error("{role} of the need has no file in the layout")]
     NoPlace {
         /// The role.
@@ -128,30 +128,30 @@ pub enum VerifyError {
     },
 }
 
-/// What is asked of a layout by one of its databases, or by all that is on it.
+/// The load of one database, or of all.
 #[derive(Debug, Clone, Copy)]
 pub struct Load<'a> {
-    /// The database, where there are several.
+    /// The database, if there are several.
     pub database: Option<&'a str>,
-    /// What it asks.
+    /// The load.
     pub need: &'a Need,
 }
 
-/// How to simulate.
+/// Settings of the simulation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct How {
-    /// The seed.
+    /// The random seed.
     pub seed: u64,
     /// Whether volumes burst, from full credits.
     pub bursts: bool,
 }
 
-/// Simulates `need` on the layout in `text`; `name` is its name in messages. What each role gets,
-/// a second time for those whose throughput is more than their operations bring.
+/// Simulates `need` on the layout in `text`, which messages call `name`. Returns one result per
+/// role, and a second one for each role whose throughput exceeds the bytes of its operations.
 ///
 /// # Errors
 ///
-/// [`VerifyError`] if the layout cannot carry it at all.
+/// [`VerifyError`] if the need cannot run on the layout.
 pub fn verify(
     name: &str,
     text: &str,
@@ -163,7 +163,7 @@ pub fn verify(
     Ok(verify_all(name, text, &loads, catalog, how)?.into_iter().map(|(_, got)| got).collect())
 }
 
-/// As [`verify`], for several databases at once, each with its place in `loads`.
+/// Simulates several databases at once, like [`verify`]. Each result has the index of its load.
 ///
 /// # Errors
 ///
@@ -197,19 +197,19 @@ pub fn verify_all(
     Ok(all)
 }
 
-/// The requests of a role as they are simulated.
+/// Open-loop arrivals of a role.
 #[derive(Debug, Clone, Copy)]
 struct Arrivals {
-    /// Requests per second, to the nearest one.
+    /// Requests per second, rounded to the nearest integer.
     rate: u64,
-    /// The bytes of each.
+    /// The request size in bytes.
     request: u64,
-    /// Bytes per second, where they are no whole number of requests.
+    /// Bytes per second, if they are not a whole number of requests.
     bytes: Option<u64>,
 }
 
 impl Arrivals {
-    /// Returns the requests at the peak of operations.
+    /// Returns the arrivals at the peak of operations.
     fn at_operations(own: &RoleNeed) -> Self {
         match own.throughput < own.iops.saturating_mul(own.request) {
             true => Self::at_throughput(own.throughput, own.request),
@@ -217,7 +217,7 @@ impl Arrivals {
         }
     }
 
-    /// Returns so many bytes per second in requests of `request` bytes.
+    /// Returns arrivals of `bytes` per second in requests of `request` bytes.
     fn at_throughput(bytes: u64, request: u64) -> Self {
         let rate = bytes.div_ceil(request);
         match rate < FEW {
@@ -229,7 +229,7 @@ impl Arrivals {
         }
     }
 
-    /// Returns the part of one of `files`; the first ones take the remainder.
+    /// Returns the share of one of `files`; the first files take the remainder.
     fn of_file(self, at: u64, files: u64) -> Self {
         let part = |all: u64| all / files + u64::from(at < all % files);
         match self.bytes {
@@ -239,14 +239,14 @@ impl Arrivals {
     }
 }
 
-/// The largest request of a role that counts as one operation.
+/// Returns the largest request of a role that counts as one operation.
 fn largest(layout: &Layout, role: Role, edition: Option<&Edition>) -> u64 {
     let unit = edition.and_then(Edition::io_unit).unwrap_or(LARGEST).get();
     let stripes = places(layout, role, None).into_iter().filter_map(|(_, export, _)| export.unit);
     stripes.map(Bytes::get).fold(unit, u64::min)
 }
 
-/// A plan holds when credits are spent; those of machines are never counted on.
+/// Removes bursts from the limits: those of machines, and those of volumes unless `of_hosts_alone`.
 pub(crate) fn without_bursts(layout: &mut Layout, of_hosts_alone: bool) {
     let base = |limit: Option<Limit>| limit.map(|limit| Limit { burst: None, ..limit });
     let without = |gate: &mut GateLimits| {
@@ -261,8 +261,8 @@ pub(crate) fn without_bursts(layout: &mut Layout, of_hosts_alone: bool) {
     }
 }
 
-/// The exports that the files of a role are on, and where those begin; of one database, if it is
-/// said which. All databases share tempdb.
+/// Returns the exports and offsets of a role's files, for one database or for all. Databases share
+/// tempdb.
 fn places<'l>(
     layout: &'l Layout,
     role: Role,
@@ -282,7 +282,7 @@ fn places<'l>(
     found
 }
 
-/// A job of a role on one of its files.
+/// The job of a role on one of its files.
 struct Job<'j> {
     name: String,
     role: &'j RoleNeed,
@@ -291,7 +291,7 @@ struct Job<'j> {
 }
 
 impl Job<'_> {
-    /// Writes the job, and says whether its file is cached.
+    /// Writes the job, and returns whether its file is cached.
     fn write(&self, text: &mut String, host: &Host, export: &Export, start: u64) -> bool {
         let (Arrivals { rate, request, bytes }, own) = (self.arrivals, self.role);
         let (option, pace) = bytes.map_or(("rate_iops", rate), |bytes| ("rate", bytes));
@@ -307,7 +307,7 @@ impl Job<'_> {
         let set = own.working_set.unwrap_or(own.size).get() / self.files;
         let size = if is_cached { set } else { own.size.get() / self.files };
         if rate > 0 {
-            // Whole requests from a border on, for that is how databases place them.
+            // Requests are aligned to their size, as databases align them.
             let start = start.next_multiple_of(request);
             let size = (size / request).max(1) * request;
             let job = write!(
@@ -323,8 +323,8 @@ impl Job<'_> {
     }
 }
 
-/// Of many columns some get more requests than others for a while; what just misses a rate, or just
-/// meets it, is given the time for that to even out.
+/// Simulates the loads. A result close to its target is simulated for longer, so that columns of a
+/// stripe even out.
 fn run(
     layout: &Layout,
     loads: &[Load<'_>],
@@ -335,8 +335,8 @@ fn run(
     let seconds = (REQUESTS / all.max(1)).clamp(2, 10);
     let got = run_for(seconds, layout, loads, seed, &of)?;
     let is_near = |got: &Got| (got.part() - (1.0 - part_of(TOLERANCE))).abs() < part_of(NEAR);
-    // At a limit that is used up a queue grows for as long as one looks: what is fast in a short run
-    // must be so in a longer one.
+    // At a saturated limit the queue grows during the whole run, so a latency that is met in a
+    // short run must also be met in a longer one.
     let is_fast = |got: &Got| got.asked_latency.is_some() && got.is_fast();
     if !got.iter().any(|(_, got)| is_near(got) || is_fast(got)) {
         return Ok(got);
@@ -348,7 +348,7 @@ fn run(
     Ok(longer)
 }
 
-/// Each role with its load, by place, and its database.
+/// Lists all roles with the index and database of their load.
 fn roles<'l>(
     loads: &'l [Load<'l>],
 ) -> impl Iterator<Item = (usize, Option<&'l str>, &'l RoleNeed)> {
@@ -399,7 +399,7 @@ fn run_for(
             }
         }
         let latency = if got > 0.0 { time / got } else { 0.0 };
-        // Larger requests than the need's are longer under way.
+        // Larger requests than those of the need take longer.
         let asked_latency = own.latency.filter(|_| request == own.request);
         let role = own.role;
         let grows = false;
@@ -409,7 +409,7 @@ fn run_for(
     Ok(got.collect())
 }
 
-/// What the names of the jobs of a role begin with, and no others.
+/// Returns the prefix of the names of a role's jobs.
 fn prefix(load: usize, role: Role) -> String {
     format!("{load}-{}-", role.name())
 }

@@ -79,7 +79,7 @@ fn met(outcome: FleetOutcome) -> FleetPlan {
     }
 }
 
-/// Each database is on one instance, and the layouts are such that hold them all.
+/// Checks that each database is on one instance and that the layouts hold them all.
 fn check(plan: &FleetPlan, members: &[Member]) {
     let catalog = Catalog::builtin();
     let mut seen = BTreeSet::new();
@@ -110,7 +110,7 @@ fn databases_go_onto_instances_that_carry_them() {
         let plan = met(fleet(&members, "azure-mi-now", &[family], false));
         check(&plan, &members);
         println!("{family}: {} instances, gap {} millionths", plan.instances.len(), plan.gap);
-        // What is simulated is what was promised.
+        // The simulation must confirm the plan.
         let catalog = Catalog::builtin();
         for own in &plan.instances {
             let load = |at: &usize| Load {
@@ -208,7 +208,8 @@ fn a_member_says_what_is_its_own_and_no_more() {
     check("", "db: the need");
 }
 
-/// Where operations cost more than the storage that they come with, a fleet of one is the plan of it.
+/// Checks that a fleet of one equals the plan of its database, for prices at which IOPS cost more
+/// than the storage that includes them.
 #[test]
 fn a_fleet_of_one_costs_what_its_plan_costs() {
     let catalog = Catalog::builtin();

@@ -9,12 +9,12 @@ use std::path::Path;
 /// The targets whose inputs are generated.
 const GENERATED: [Target; 3] = [Target::NbdServer, Target::NbdClient, Target::Backup];
 
-/// What a target's inputs are made from.
+/// Inputs and tokens of a target.
 #[derive(Debug, Clone)]
 pub struct Corpus {
-    /// Inputs, in the order of their files' names.
+    /// Inputs, sorted by file name.
     pub inputs: Vec<Vec<u8>>,
-    /// Words that mean something to the target.
+    /// Tokens that the target recognises.
     pub tokens: Vec<Vec<u8>>,
     /// Whether inputs are lines of text.
     pub is_text: bool,
@@ -39,7 +39,7 @@ impl Corpus {
     }
 }
 
-/// The files of a folder, by name.
+/// Returns the files of a folder, by name.
 fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, XtaskError> {
     let listing = fs::read_dir(folder).map_err(XtaskError::file("listing", folder))?;
     let mut files = Vec::new();
@@ -52,9 +52,10 @@ fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, XtaskError> {
     Ok(files)
 }
 
-/// Writes the inputs that are generated; returns how many.
+/// Writes the generated inputs, and returns their number.
 ///
 /// # Errors
+///
 /// [`XtaskError::File`] if one cannot be written.
 pub fn generate() -> Result<usize, XtaskError> {
     let mut count = 0;
@@ -70,8 +71,8 @@ pub fn generate() -> Result<usize, XtaskError> {
     Ok(count)
 }
 
-/// The tokens of a libFuzzer dictionary: a line each, in quotes, perhaps with a
-/// name before; `#` starts a comment.
+/// Parses a libFuzzer dictionary: one quoted token per line, optionally after a name; `#` starts a
+/// comment.
 fn tokens(path: &Path, text: &str) -> Result<Vec<Vec<u8>>, XtaskError> {
     let mut tokens = Vec::new();
     for (line, number) in text.lines().zip(1..) {
@@ -145,7 +146,7 @@ mod tests {
         }
     }
 
-    /// The inputs that are not findings of old.
+    /// Returns the inputs that are not former findings.
     fn chosen(target: Target) -> Vec<(String, Vec<u8>)> {
         let all = files(&target.corpus()).unwrap();
         all.into_iter().filter(|(name, _)| !name.starts_with("found-")).collect()
@@ -164,7 +165,8 @@ mod tests {
         }
     }
 
-    /// A corpus that the reader refuses at its first line tests nothing behind it.
+    /// Checks that readers accept the first line of each corpus file; the rest would otherwise not
+    /// be tested.
     #[test]
     fn the_committed_files_are_sound() {
         let catalog = Catalog::builtin();

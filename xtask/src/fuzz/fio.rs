@@ -1,5 +1,5 @@
-//! What must hold for a job file, whatever is in it: it is read, or refused with
-//! words; and the I/O made of it stays in its region and comes to an end or goes on.
+//! Invariants of a job file: it is read, or rejected with a message, and its I/O stays in its
+//! region and ends or continues.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,11 +8,11 @@ use weir_workload::fio::{self, Source};
 use weir_workload::job::Target;
 use weir_workload::{Issue, JobFile, JobSpec, Op, Placed, Region, Workload};
 
-/// Jobs of a file, clones of a job, and files of a clone that are run.
+/// Maximum number of jobs of a file, of clones of a job, and of files of a clone.
 const MAX_JOBS: usize = 6;
 const MAX_CLONES: u32 = 2;
 const MAX_FILES: usize = 8;
-/// I/Os that one run is followed for, and times that it may be idle.
+/// Maximum number of I/Os and of idle polls in a run.
 const MAX_ISSUES: usize = 400;
 const MAX_STEPS: usize = 1_000;
 
@@ -25,7 +25,7 @@ pub(super) fn run(data: &[u8]) {
                 assert!(!ignored.why.is_empty(), "{} is ignored without a reason", ignored.option);
             }
             let small = Region { device: 0, base: Bytes::ZERO, len: Bytes::mib(1) };
-            // As long as a volume can be, and somewhere far out.
+            // The maximum length of a volume, at a high offset.
             let huge = Region { device: 1, base: Bytes::new(1 << 62), len: Bytes::new(1 << 60) };
             for region in [small, huge] {
                 match Workload::new(place(&file, region), 1) {
@@ -37,7 +37,7 @@ pub(super) fn run(data: &[u8]) {
     }
 }
 
-/// One environment variable, and some files to include.
+/// An environment variable and include files.
 pub(super) struct Surroundings;
 
 impl Source for Surroundings {
@@ -58,7 +58,7 @@ fn said(error: &weir_workload::FioError) {
     assert!(!error.to_string().trim().is_empty(), "{error:?} says nothing");
 }
 
-/// The first jobs, of each the first and the last clones.
+/// Returns the first jobs, with the first and last clone of each.
 fn place(file: &JobFile, region: Region) -> Vec<Placed> {
     let clones = |spec: &JobSpec| {
         let last = spec.clones.saturating_sub(1);
@@ -75,7 +75,7 @@ fn place(file: &JobFile, region: Region) -> Vec<Placed> {
     jobs.flat_map(|spec| clones(spec).map(move |clone| place(spec, clone))).collect()
 }
 
-/// Answers each I/O a millisecond after it came, in order.
+/// Completes each I/O a millisecond after it is issued, in order.
 fn drive(mut workload: Workload, region: Region) {
     let mut now = Instant::ZERO;
     let mut in_flight: VecDeque<(Instant, u32)> = VecDeque::new();

@@ -1,6 +1,6 @@
-//! What must hold for a layout file, whatever is in it: it is read, or refused
-//! with words; what is read makes an engine; and the engine accounts for every
-//! nanosecond of a few requests at the ends of its exports.
+//! Invariants of a layout file: it is read, or rejected with a message; a layout compiles to an
+//! engine; and the engine accounts for every nanosecond of a few requests at the ends of its
+//! exports.
 
 use std::sync::LazyLock;
 use weir_catalog::Catalog;
@@ -11,18 +11,17 @@ use weir_layout::{Export, Host, Layout};
 use weir_units::{Bytes, Instant};
 
 const FILE: &str = "fuzz.toml";
-/// Exports of a host that get requests.
+/// Maximum number of exports that get requests.
 const MAX_EXPORTS: usize = 6;
-/// Deadlines that one host is followed for.
+/// Maximum number of deadlines to follow per host.
 const MAX_STEPS: usize = 2_000;
-/// The most that a stripe is asked for at once: it is cut at each of its units,
-/// which may be 512 bytes.
+/// Maximum size of a request to a stripe, which splits it at each unit, possibly of 512 bytes.
 const MAX_STRIPED: u64 = 64 << 10;
-/// The most that is written to a ReadWrite cache, or discarded: the engine then
-/// goes through the range in blocks of 4 KiB.
+/// Maximum size of a write to a read-write cache or of a discard, which the engine processes in
+/// blocks of 4 KiB.
 const MAX_BLOCKWISE: u64 = 1 << 20;
 
-/// In the last decades before the end of the clock nothing can be told apart.
+/// Near the end of the clock, instants saturate.
 const LAST: Instant = Instant::from_nanos(u64::MAX / 8 * 7);
 
 static CATALOG: LazyLock<Catalog> = LazyLock::new(Catalog::builtin);
@@ -48,7 +47,7 @@ pub(super) fn run(data: &[u8]) {
     }
 }
 
-/// Sizes and cache modes that a client of the control socket may ask for.
+/// Applies sizes and cache modes that a client of the control socket may request.
 fn change(host: &Host, layout: &Layout) {
     let edition = layout.edition.as_deref().and_then(|name| CATALOG.edition(name).ok());
     let said = |result: Result<_, weir_layout::error::Kind>| {
@@ -104,7 +103,7 @@ fn drive(host: &Host) {
     assert_eq!((taken, engine.outstanding()), (0, 0), "requests wait for nothing");
 }
 
-/// A few requests at the first and the last bytes.
+/// Returns a few requests at the first and the last bytes.
 fn requests(host: &Host, export: &Export) -> Vec<Request> {
     let size = export.size.get();
     assert!(export.unit.is_some() || size > 0, "{export:?} is empty");
@@ -119,14 +118,14 @@ fn requests(host: &Host, export: &Export) -> Vec<Request> {
     ops.flat_map(|op| {
         let len = size.min(if op == Op::Discard { most.min(MAX_BLOCKWISE) } else { most });
         let at = |offset| Request { device: export.device, op, offset, len, tag: 0 };
-        // A stripe of columns smaller than its unit holds nothing.
+        // A stripe whose columns are smaller than its unit is empty.
         let some = if len == 0 { 0 } else { 2 };
         [at(0), at(size - len)].into_iter().take(some)
     })
     .collect()
 }
 
-/// Every nanosecond of a request is charged to a cap or to the medium.
+/// Checks that every nanosecond of a request is charged to a limit or to the medium.
 fn check_times(completion: &Completion, now: Instant) {
     let Completion { arrived, at, waits, medium, .. } = completion;
     assert!(arrived <= at && *at <= now, "{completion:?} at {now:?}");

@@ -1,19 +1,18 @@
-//! What is fuzzed, and a small fuzzer that needs no nightly compiler.
+//! Fuzz targets, and a small fuzzer that needs no nightly compiler.
 //!
-//! A [`Target`] takes any bytes and panics if a promise is broken. Two things feed
-//! it: `cargo fuzz`, which learns from coverage and runs for hours, and
-//! [`smoke`], which knows nothing but mutates a committed corpus fast, the same
-//! way for the same seed, in every run of the tests' machine.
+//! A [`Target`] takes any bytes and panics if an invariant is broken. Two programs feed it: `cargo
+//! fuzz`, which is guided by coverage and runs for hours, and [`smoke`], which mutates a committed
+//! corpus, reproducibly by seed, in every test run.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`target`] | the targets by name |
-//! | `layout`, `fio`, `oltp`, `observation`, `import` | what must hold for files of these kinds |
+//! | `layout`, `fio`, `oltp`, `observation`, `import` | invariants of these files |
 //! | [`corpus`] | the committed inputs, and the dictionaries |
-//! | `seeds` | NBD conversations and small backups, to generate inputs from |
-//! | [`mutate`] | one input made from others |
-//! | [`smoke`] | the loop, its watchdog, and what it says of a finding |
-//! | `trap` | panics caught with their place |
+//! | `seeds` | NBD conversations and small backups as seeds |
+//! | [`mutate`] | mutations of inputs |
+//! | [`smoke`] | the loop, its watchdog, and its reports |
+//! | `trap` | caught panics with their location |
 
 pub mod corpus;
 mod fio;

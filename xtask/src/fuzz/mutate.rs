@@ -1,14 +1,13 @@
-//! One input made from others: bits, bytes, numbers at their limits, tokens, lines
-//! and halves of other inputs.
+//! Mutations of inputs: bits, bytes, numbers at their limits, tokens, lines, and halves of other
+//! inputs.
 
 use super::corpus::Corpus;
 use super::rng::Rng;
 
-/// No input grows beyond this many bytes.
+/// Maximum size of an input in bytes.
 pub const MAX_INPUT: usize = 8 << 10;
 
-/// Numbers at which something usually ends: of widths, of signs, of sizes that the
-/// protocol and the files allow.
+/// Boundary numbers: of integer widths and signs, and of sizes in the protocol and the files.
 const LIMITS: [u64; 24] = [
     0,
     1,
@@ -36,7 +35,7 @@ const LIMITS: [u64; 24] = [
     u64::MAX,
 ];
 
-/// The input of one iteration. The first iterations are the corpus as it is.
+/// Returns the input of an iteration. The first iterations are the corpus itself.
 #[must_use]
 pub fn input(corpus: &Corpus, seed: u64, iteration: u64) -> Vec<u8> {
     let as_it_is = usize::try_from(iteration).ok().and_then(|n| corpus.inputs.get(n));
@@ -45,7 +44,7 @@ pub fn input(corpus: &Corpus, seed: u64, iteration: u64) -> Vec<u8> {
     }
     let mut rng = Rng::new(seed, iteration);
     let mut input = rng.pick(&corpus.inputs).cloned().unwrap_or_default();
-    // Mostly few changes, so that much of the input still makes sense.
+    // Few changes at a time leave most of an input valid.
     let changes = 1 + rng.below(8) * rng.below(2);
     for _ in 0..changes {
         if corpus.is_text && rng.below(3) > 0 {
@@ -109,7 +108,7 @@ fn change_text(input: &mut Vec<u8>, corpus: &Corpus, rng: &mut Rng) {
     }
 }
 
-/// Takes a line away, doubles it, moves it, or brings one from another input.
+/// Deletes, repeats or moves a line, or copies one from another input.
 fn change_lines(input: &mut Vec<u8>, corpus: &Corpus, rng: &mut Rng) {
     let mut lines: Vec<&[u8]> = input.split_inclusive(|b| *b == b'\n').collect();
     let at = rng.below(lines.len());
@@ -131,7 +130,7 @@ fn change_lines(input: &mut Vec<u8>, corpus: &Corpus, rng: &mut Rng) {
     *input = lines.concat();
 }
 
-/// A number at a limit, sometimes one beside it.
+/// Returns a boundary number, sometimes off by one.
 fn limit(rng: &mut Rng) -> u64 {
     let number = rng.pick(&LIMITS).copied().unwrap_or(0);
     match rng.below(4) {
@@ -141,7 +140,7 @@ fn limit(rng: &mut Rng) -> u64 {
     }
 }
 
-/// Where stretches of bytes are that `is` likes: start and end.
+/// Returns the ranges of bytes for which `is` holds.
 fn runs(input: &[u8], is: impl Fn(&u8) -> bool) -> Vec<(usize, usize)> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for (at, _) in input.iter().enumerate().filter(|(_, byte)| is(byte)) {

@@ -1,9 +1,9 @@
-//! What must hold for the file of an observation, whatever is in it: it is read as far as
-//! it is whole, or refused with words.
+//! Invariants of an observation file: it is read as far as it is complete, or rejected with a
+//! message.
 
 use weir_observe::{Ending, Reader};
 
-/// Chunks that one file is followed for.
+/// Maximum number of chunks to follow.
 const MAX_CHUNKS: usize = 100;
 
 pub(super) fn run(data: &[u8]) {

@@ -1,15 +1,15 @@
-//! What must hold for an OLTP description, whatever is in it: it is read, or refused with
-//! words; and the I/O of the database made of it stays in its files.
+//! Invariants of an OLTP description: it is read, or rejected with a message, and the database's
+//! I/O stays in its files.
 
 use std::collections::VecDeque;
 use weir_units::{Bytes, Instant, Span};
 use weir_workload::oltp::model::Growth;
 use weir_workload::oltp::{Database, Description, FileAbout, Model, OltpError};
 
-/// A database that is run has no more users and pages than this, as any takes memory.
+/// Maximum number of users and pages of a database that runs, because they take memory.
 const MAX_USERS: u32 = 1_000;
 const MAX_PAGES: u64 = 1 << 15;
-/// I/Os that one run is followed for, and times that it is asked.
+/// Maximum number of I/Os and of polls in a run.
 const MAX_IOS: usize = 400;
 const MAX_STEPS: usize = 2_000;
 
@@ -28,7 +28,7 @@ pub(super) fn run(data: &[u8]) {
         Ok(description) => description,
     };
     let mut files = FILES.map(|(name, size)| FileAbout::new(name, size));
-    // The small one grows.
+    // The small file grows.
     files[3].growth = Some(Growth { by: Bytes::kib(64), most: Bytes::mib(1) });
     assert_eq!(description.check_roles(&files), Ok(()), "nothing is said of the files");
     match description.model(&files, 1) {
@@ -54,7 +54,7 @@ fn is_small(model: &Model) -> bool {
         && model.mix.iter().all(|kind| kind.hot_writes.max(kind.tempdb_pages) <= 1_000)
 }
 
-/// Answers each I/O a millisecond after it came, in order.
+/// Completes each I/O a millisecond after it is issued, in order.
 fn drive(mut database: Database) {
     let mut now = Instant::ZERO;
     let mut in_flight: VecDeque<(Instant, u32)> = VecDeque::new();

@@ -1,5 +1,5 @@
-//! Numbers that look random and depend on the seed and the iteration only, so that
-//! any input can be made again without those before it.
+//! Pseudo-random numbers that depend only on the seed and the iteration, so that any input can be
+//! reproduced on its own.
 
 /// splitmix64.
 #[derive(Debug)]
@@ -19,13 +19,13 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// Below `n`; 0 if `n` is 0. The bias is of no matter here.
+    /// Returns a number below `n`, or 0 if `n` is 0. The bias does not matter here.
     pub(super) fn below(&mut self, n: usize) -> usize {
         let n = u64::try_from(n).unwrap_or(u64::MAX).max(1);
         usize::try_from(self.next() % n).unwrap_or(0)
     }
 
-    /// One of `all`; `None` if there is none.
+    /// Returns one of `all`, if there is any.
     pub(super) fn pick<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
         all.get(self.below(all.len()))
     }

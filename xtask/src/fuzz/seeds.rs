@@ -1,8 +1,7 @@
-//! NBD conversations and small backups, to generate inputs from.
+//! Seeds for the generated corpus: NBD conversations and small backups.
 //!
-//! Most are what this project's own client and server say to each other, so that
-//! they stay right when those change. What our client never says (INFO, ABORT, the
-//! old EXPORT_NAME) is put together by hand.
+//! Most come from this project's client and server, so they stay valid when those change. Options
+//! that the client never sends (INFO, ABORT, the old EXPORT_NAME) are written by hand.
 
 use super::target::Target;
 use weir_proto::client::{self, Wanted};
@@ -16,7 +15,7 @@ use weir_units::Bytes;
 /// An input and the name of its file.
 type Seed = (&'static str, Vec<u8>);
 
-/// The generated inputs of a target; none for the targets that read text.
+/// Returns the generated inputs of a target; empty for targets that read text.
 pub(super) fn of(target: Target) -> Vec<Seed> {
     match target {
         Target::NbdServer => to_server(),
@@ -31,7 +30,7 @@ pub(super) fn of(target: Target) -> Vec<Seed> {
     }
 }
 
-/// The exports that `weir_proto::fuzz` serves.
+/// Returns the exports that `weir_proto::fuzz` serves.
 fn exports() -> Vec<Export> {
     let export = |name: &str, minimum| Export {
         name: name.to_owned(),
@@ -51,7 +50,7 @@ fn wanted(export: &str, structured: bool) -> Wanted {
     Wanted { export: export.to_owned(), structured, block_status: structured }
 }
 
-/// What each side of a handshake says until it is over.
+/// Runs a handshake, and returns the bytes of both sides.
 fn handshake(mut client: client::Handshake) -> (Vec<u8>, Vec<u8>) {
     let (mut to_server, mut to_client) = (Vec::new(), Vec::new());
     let mut server = server::Handshake::start(&mut to_client);
@@ -104,7 +103,7 @@ fn to_client() -> Vec<Seed> {
     ]
 }
 
-/// One request of every kind, in blocks of `block` bytes, then goodbye.
+/// Returns one request of every kind, in blocks of `block` bytes, and a disconnect.
 fn requests(block: u32) -> Vec<u8> {
     let mut out = Vec::new();
     let at = u64::from(block) * 8;
@@ -127,8 +126,8 @@ fn requests(block: u32) -> Vec<u8> {
     out
 }
 
-/// Requests that are answered with an error: beyond the end, too long, not whole
-/// blocks, with a flag that is not theirs.
+/// Returns requests that fail: out of range, too long, not aligned to blocks, or with a flag of
+/// another command.
 fn refused_requests() -> Vec<u8> {
     let size = Bytes::mib(1).get();
     let mut out = Vec::new();
@@ -148,7 +147,7 @@ fn refused_requests() -> Vec<u8> {
     out
 }
 
-/// A client's flags and these options.
+/// Returns a client's flags followed by these options.
 fn options(options: &[(u32, Vec<u8>)]) -> Vec<u8> {
     let mut out = 3_u32.to_be_bytes().to_vec();
     for (option, data) in options {
@@ -191,8 +190,8 @@ fn every_option() -> Vec<u8> {
     ])
 }
 
-/// Answers of every kind. The fuzzed client takes an odd cookie for a read of as
-/// many bytes as its lowest six bits say.
+/// Returns replies of every kind. The fuzzed client sends an odd cookie with a read whose length is
+/// the lowest six bits of the cookie.
 fn replies(structured: bool) -> Vec<u8> {
     const READ: u64 = 33;
     let mut out = Vec::new();

@@ -1,9 +1,8 @@
-//! The loop, its watchdog, and what it says of a finding.
+//! The fuzzing loop, its watchdog, and its reports.
 //!
-//! The target runs in a thread of its own while this one watches that iterations
-//! go by: an input that never comes back is a finding like a panic. For the ends
-//! that no program survives to tell of (stack overflow, allocation failure) the
-//! file `running` beside the artifacts holds the iteration under way.
+//! The target runs on a thread of its own, and the main thread checks that iterations proceed: a
+//! hang is a finding like a panic. If the process itself dies (stack overflow, allocation failure),
+//! the file `running` beside the artifacts holds the current iteration.
 
 use super::corpus::Corpus;
 use super::mutate;
@@ -21,44 +20,44 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// An input that takes longer hangs.
+/// An input that takes longer counts as a hang.
 const HANG: Duration = Duration::from_secs(10);
-/// Runs of the target that making a finding smaller may take.
+/// Maximum number of runs to shrink a finding.
 const MAX_SHRINKS: usize = 3_000;
 
-/// What to do.
+/// Options of a smoke run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// What to feed.
+    /// The targets to fuzz.
     pub targets: Vec<Target>,
-    /// How long, each; the corpus is always gone through.
+    /// Time per target. The corpus is always processed completely.
     pub time: Duration,
-    /// Same seed, same inputs.
+    /// The random seed; equal seeds produce equal inputs.
     pub seed: u64,
-    /// Go on after a panic, to find others; each place of a panic is told once.
+    /// Whether to continue after a panic. Each location of a panic is reported once.
     pub keep_going: bool,
 }
 
-/// What one target came to.
+/// The result of a target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Inputs that it was given.
+    /// Number of inputs.
     pub iterations: u64,
-    /// Different ways in which it broke.
+    /// Number of distinct findings.
     pub findings: usize,
 }
 
-/// What the worker has to say.
+/// A message of the worker.
 enum Report {
     Panicked { iteration: u64, panic: Panic },
     Ended,
 }
 
-/// Feeds every target of `plan` and tells `out` what came of it; returns the
-/// number of findings.
+/// Fuzzes every target of `plan`, writes results to `out`, and returns the number of findings.
 ///
 /// # Errors
-/// [`XtaskError`] if a corpus cannot be read or an artifact not be written.
+///
+/// [`XtaskError`] if a corpus cannot be read or an artifact cannot be written.
 pub fn run(plan: &Plan, out: &mut dyn Write) -> Result<usize, XtaskError> {
     let mut findings = 0;
     for target in &plan.targets {
@@ -117,7 +116,7 @@ fn run_target(plan: &Plan, target: Target, out: &mut dyn Write) -> Result<Outcom
                     let what = format!("took more than {} s", HANG.as_secs());
                     tell(out, target, &what, &replay(target, plan.seed, at), &[("", input)])?;
                     drop(fs::remove_file(place));
-                    // The thread cannot be ended; it goes with the process.
+                    // The thread cannot be stopped; it ends with the process.
                     return Ok(outcome);
                 }
             }
@@ -125,7 +124,7 @@ fn run_target(plan: &Plan, target: Target, out: &mut dyn Write) -> Result<Outcom
     }
     drop(thread.join());
     outcome.iterations = iteration.load(Ordering::Relaxed);
-    // It is there so that somebody can look at it after an abort; nobody must.
+    // The note matters only after an abort, so a failure to delete it is harmless.
     drop(fs::remove_file(place));
     summarize(out, target, &outcome, started.elapsed())?;
     Ok(outcome)
@@ -152,7 +151,7 @@ impl Worker {
             if let Err(panic) = trap::catch(|| self.target.run(&input))
                 && told.insert(panic.place.clone())
             {
-                // Nobody listens only after a hang, which ends everything.
+                // The receiver is gone only after a hang, which ends the process.
                 drop(report.send(Report::Panicked { iteration, panic }));
                 if !self.keep_going {
                     break;
@@ -164,16 +163,15 @@ impl Worker {
     }
 }
 
-/// The note of what is under way.
+/// The note about the current iteration.
 struct Running {
     path: PathBuf,
     file: File,
-    /// Where in the file the iteration stands.
     offset: u64,
 }
 
 impl Running {
-    /// Begins a note; tells of one that an earlier run has left.
+    /// Opens the note, and reports one left by an earlier run.
     fn open(target: Target, seed: u64, out: &mut dyn Write) -> Result<Self, XtaskError> {
         let folder = target.artifacts();
         fs::create_dir_all(&folder).map_err(XtaskError::file("making", &folder))?;
@@ -192,31 +190,35 @@ impl Running {
         Ok(Self { offset: text.len() as u64, path, file })
     }
 
-    /// Notes the iteration; if that fails there is no note, and nothing else is lost.
+    /// Writes the iteration. If that fails there is no note, and nothing else is lost.
     fn at(&self, iteration: u64) {
         drop(self.file.write_all_at(format!("{iteration:<20}\n").as_bytes(), self.offset));
     }
 }
 
-/// Runs one input of the mutator again, with its panic as it comes.
+/// Repeats one iteration of the mutator, and lets its panic through.
 ///
 /// # Errors
+///
 /// [`XtaskError`] if the corpus cannot be read.
 ///
 /// # Panics
-/// If the target does.
+///
+/// If the target panics.
 pub fn replay_iteration(target: Target, seed: u64, iteration: u64) -> Result<(), XtaskError> {
     target.run(&mutate::input(&Corpus::load(target)?, seed, iteration));
     Ok(())
 }
 
-/// Runs the input in a file, with its panic as it comes.
+/// Runs the input of a file, and lets its panic through.
 ///
 /// # Errors
-/// [`XtaskError::File`] if it cannot be read.
+///
+/// [`XtaskError::File`] if the file cannot be read.
 ///
 /// # Panics
-/// If the target does.
+///
+/// If the target panics.
 pub fn replay_file(target: Target, path: &std::path::Path) -> Result<(), XtaskError> {
     target.run(&fs::read(path).map_err(XtaskError::file("reading", path))?);
     Ok(())
@@ -230,7 +232,7 @@ fn length(corpus: &Corpus) -> u64 {
     corpus.inputs.len() as u64
 }
 
-/// The smallest part of `input` found that panics at the same place.
+/// Returns the smallest part of `input` found that panics at the same location.
 fn shrink(input: &[u8], panic: &Panic, run: impl Fn(&[u8]) -> Result<(), Panic>) -> Vec<u8> {
     let mut small = input.to_vec();
     let mut left = MAX_SHRINKS;
@@ -252,7 +254,7 @@ fn shrink(input: &[u8], panic: &Panic, run: impl Fn(&[u8]) -> Result<(), Panic>)
     small
 }
 
-/// Writes the inputs of a finding to files and tells of it.
+/// Writes the inputs of a finding to files, and reports it.
 fn tell(
     out: &mut dyn Write,
     target: Target,
@@ -272,7 +274,7 @@ fn tell(
     say(out, &text)
 }
 
-/// FNV-1a: the same finding gets the same name in every run.
+/// Returns the FNV-1a hash, so that a finding has the same name in every run.
 fn fingerprint(text: &str) -> u64 {
     let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
@@ -307,7 +309,7 @@ fn say(out: &mut dyn Write, text: &str) -> Result<(), XtaskError> {
 mod tests {
     use super::*;
 
-    /// Panics at one of two places.
+    /// Panics at one of two locations.
     fn fragile(data: &[u8]) {
         assert!(!data.windows(2).any(|w| w == b"ab"), "ab");
         assert!(!data.contains(&b'z'), "z");
@@ -330,7 +332,7 @@ mod tests {
         assert_eq!(shrink(&input, &panic, run), b"ab");
     }
 
-    /// A summing up that overflows panics in the standard library.
+    /// Sums numbers; on overflow, the panic is in the standard library.
     fn sums(all: &[u8]) -> u8 {
         all.iter().sum()
     }

@@ -1,27 +1,27 @@
-//! The targets by name.
+//! The fuzz targets, by name.
 
 use super::{fio, import, layout, observation, oltp};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Something that takes bytes from strangers.
+/// A component that parses untrusted bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Target {
-    /// What an NBD server reads: a handshake with requests, or requests alone.
+    /// The input of an NBD server: a handshake with requests, or requests only.
     NbdServer,
-    /// What an NBD client reads: a handshake with replies, or replies alone.
+    /// The input of an NBD client: a handshake with replies, or replies only.
     NbdClient,
-    /// A layout file, and the engine made of it.
+    /// A layout file and its engine.
     Layout,
-    /// A fio job file, and the I/O made of it.
+    /// A fio job file and its I/O.
     Fio,
-    /// An OLTP description, and the I/O of the database made of it.
+    /// An OLTP description and the I/O of its database.
     Oltp,
-    /// The file of an observation.
+    /// An observation file.
     Observation,
-    /// A request to the service of page blobs.
+    /// A request to the page blob service.
     BlobRequest,
-    /// What another system says, of whatever kind.
+    /// The output of another tool, of any kind.
     Import,
     /// The stripes of a backup.
     Backup,
@@ -41,7 +41,7 @@ impl Target {
         Self::Backup,
     ];
 
-    /// Its name: of its folders, and on the command line.
+    /// Returns the name, which is that of its folders and on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -57,34 +57,35 @@ impl Target {
         }
     }
 
-    /// Whether its inputs are lines of text.
+    /// Returns whether inputs are lines of text.
     #[must_use]
     pub const fn is_text(self) -> bool {
         matches!(self, Self::Layout | Self::Fio | Self::Oltp | Self::BlobRequest | Self::Import)
     }
 
-    /// Its committed inputs.
+    /// Returns the folder of committed inputs.
     #[must_use]
     pub fn corpus(self) -> PathBuf {
         crate::root().join("fuzz/corpus").join(self.name())
     }
 
-    /// Its tokens, in the format that libFuzzer reads.
+    /// Returns the dictionary, in libFuzzer's format.
     #[must_use]
     pub fn dictionary(self) -> PathBuf {
         crate::root().join("fuzz/dict").join(self.name()).with_extension("dict")
     }
 
-    /// Where inputs that break something are put.
+    /// Returns the folder for inputs that cause findings.
     #[must_use]
     pub fn artifacts(self) -> PathBuf {
         crate::root().join("fuzz/artifacts").join(self.name())
     }
 
-    /// Hands it `data`.
+    /// Runs the target on `data`.
     ///
     /// # Panics
-    /// If something that must hold for any input does not.
+    ///
+    /// If an invariant is broken.
     pub fn run(self, data: &[u8]) {
         match self {
             Self::NbdServer => weir_proto::fuzz::server_bytes(data),

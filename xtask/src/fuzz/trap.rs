@@ -1,4 +1,4 @@
-//! Panics caught with their place, and without the noise on stderr.
+//! Caught panics with their location, without output on stderr.
 
 use std::backtrace::Backtrace;
 use std::cell::RefCell;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Once;
 
 thread_local! {
-    /// `Some` while this thread's panics are caught.
+    /// `Some` while this thread catches panics.
     static CAUGHT: RefCell<Option<Panic>> = const { RefCell::new(None) };
 }
 
@@ -27,17 +27,17 @@ impl fmt::Display for Panic {
     }
 }
 
-/// Calls `action`; gives its panic, if it does.
+/// Runs `action` and returns its panic, if there is one.
 pub(super) fn catch(action: impl FnOnce()) -> Result<(), Panic> {
     install();
     CAUGHT.set(Some(Panic::default()));
-    // What a panic leaves half done is dropped with the closure.
+    // The closure owns everything that a panic leaves inconsistent.
     let result = panic::catch_unwind(AssertUnwindSafe(action));
     let caught = CAUGHT.take().unwrap_or_default();
     result.map_err(|_| caught)
 }
 
-/// Puts a hook before the present one that keeps what [`catch`] catches.
+/// Installs a hook before the present one, for panics that [`catch`] catches.
 fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -59,8 +59,7 @@ fn install() {
 
 fn describe(info: &PanicHookInfo<'_>) -> Panic {
     let place = info.location().map(ToString::to_string).unwrap_or_default();
-    // Of a sum that overflows, say, the standard library is the place; who called
-    // it tells one finding from another.
+    // A panic in the standard library, for example of an overflowing sum, is located at its caller.
     let place = if Path::new(&place).is_relative() { place } else { caller().unwrap_or(place) };
     let payload = info.payload();
     let text = payload.downcast_ref::<&str>().copied();
@@ -69,9 +68,8 @@ fn describe(info: &PanicHookInfo<'_>) -> Panic {
     Panic { place, message }
 }
 
-/// The first place on the stack that is in this repository and not in this file,
-/// from lines like `at ./crates/weir-core/src/engine.rs:387:45`, which are relative
-/// to the working directory where they can be.
+/// Returns the first location on the stack in this repository, apart from this file. Lines have the
+/// form `at ./crates/weir-core/src/engine.rs:387:45`, relative to the working directory.
 fn caller() -> Option<String> {
     let stack = Backtrace::force_capture().to_string();
     let here = env::current_dir().unwrap_or_default();
@@ -82,7 +80,7 @@ fn caller() -> Option<String> {
     ours.find(|place| !is_this_file(place)).map(|place| place.display().to_string())
 }
 
-/// Whether a place, which ends with line and column, is in this file.
+/// Returns whether a location, which ends with line and column, is in this file.
 fn is_this_file(place: &Path) -> bool {
     place.to_string_lossy().starts_with(concat!(file!(), ":"))
 }

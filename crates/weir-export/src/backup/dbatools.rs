@@ -5,7 +5,7 @@ use crate::error::ExportError;
 use crate::quote::powershell;
 use crate::script::Script;
 
-/// The size of blocks to URL, as it is recommended.
+/// The recommended block size for URLs.
 const BLOCK: u32 = 65_536;
 
 pub(super) fn write(script: &mut Script, job: &Job<'_>) -> Result<(), ExportError> {

@@ -5,7 +5,7 @@ use crate::error::ExportError;
 use crate::quote::sql;
 use crate::script::Script;
 
-/// The size of blocks to URL, as it is recommended.
+/// The recommended block size for URLs.
 const BLOCK: u32 = 65_536;
 
 pub(super) fn write(script: &mut Script, job: &Job<'_>) -> Result<(), ExportError> {
@@ -33,7 +33,7 @@ pub(super) fn write(script: &mut Script, job: &Job<'_>) -> Result<(), ExportErro
     }
     let is_url = !job.options.urls.is_empty();
     header(script, job, is_url);
-    // The name in brackets is one name, whatever is in it.
+    // A name in brackets is one name, even with commas.
     let name = format!("[{}]", database.replace(']', "]]"));
     let list = distinct.iter().map(|folder| trimmed(folder)).collect::<Vec<_>>().join(",");
     let place = if is_url { "URL" } else { "Directory" };
@@ -63,7 +63,7 @@ pub(super) fn write(script: &mut Script, job: &Job<'_>) -> Result<(), ExportErro
     Ok(())
 }
 
-/// The procedure takes directories without a sign at their end, but drives.
+/// Removes the trailing separator, except from drives: the procedure expects that.
 fn trimmed(folder: &str) -> &str {
     if folder.ends_with(":\\") { folder } else { folder.trim_end_matches(['/', '\\']) }
 }

@@ -1,7 +1,8 @@
 //! Settings of pgBackRest.
 //!
-//! It has no stripes: each of its processes copies a file at a time into one repository. So the targets
-//! are one path, and as many processes as the backup has stripes keep it as busy.
+//! pgBackRest has no stripes: each of its processes copies one file at a time into a single
+//! repository. The targets must therefore be one path, and the number of processes equals that of
+//! stripes.
 
 use super::{Job, container};
 use crate::error::ExportError;
@@ -9,9 +10,9 @@ use crate::options::refused;
 use crate::script::Script;
 use weir_units::Bytes;
 
-/// The most processes.
+/// Maximum number of processes.
 const MOST_PROCESSES: usize = 999;
-/// The most that its buffer can be.
+/// Maximum buffer size.
 const MOST_BUFFER: Bytes = Bytes::mib(16);
 
 pub(super) fn write(script: &mut Script, job: &Job<'_>) -> Result<(), ExportError> {
@@ -44,7 +45,7 @@ pub(super) fn write(script: &mut Script, job: &Job<'_>) -> Result<(), ExportErro
     script.line("repo1-retention-full=2");
     script.line(&format!("process-max={processes}"));
     let buffer = job.backup.max_transfer.min(MOST_BUFFER);
-    // It takes powers of two.
+    // The buffer size must be a power of two.
     let buffer = buffer.get().checked_ilog2().map_or(1 << 20, |bits| 1_u64 << bits);
     script.line(&format!("buffer-size={}KiB", buffer >> 10));
     match job.backup.is_compressed {
@@ -68,7 +69,7 @@ pub(super) fn write(script: &mut Script, job: &Job<'_>) -> Result<(), ExportErro
     Ok(())
 }
 
-/// Returns the stanza: the name under which it knows the cluster.
+/// Returns the stanza, the name of the cluster in pgBackRest.
 fn stanza<'j>(job: &'j Job<'_>) -> Result<&'j str, ExportError> {
     let name = job.database()?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -83,7 +84,7 @@ fn stanza<'j>(job: &'j Job<'_>) -> Result<&'j str, ExportError> {
 /// Returns the folder of the cluster.
 fn cluster(job: &Job<'_>) -> Result<String, ExportError> {
     if !job.options.urls.is_empty() {
-        // A mount would be refused beside a URL.
+        // A mount point cannot be combined with a URL.
         return Ok("/var/lib/postgresql/CHANGE-ME/main".to_owned());
     }
     let mounted = job.backup.sources.iter().find_map(|place| {

@@ -5,9 +5,9 @@ use crate::error::ExportError;
 use crate::quote::{sql, sql_name};
 use crate::script::Script;
 
-/// The size of blocks to URL, as it is recommended.
+/// The recommended block size for URLs.
 const BLOCK: u32 = 65_536;
-/// The characters of the time in the name of a file.
+/// The time in file names, with as many characters.
 const WHEN: &str = "YYYYMMDD_HHMMSS";
 
 pub(super) fn write(script: &mut Script, job: &Job<'_>) -> Result<(), ExportError> {
@@ -48,7 +48,7 @@ pub(super) fn write(script: &mut Script, job: &Job<'_>) -> Result<(), ExportErro
     Ok(())
 }
 
-/// Returns the path of each stripe, in two parts with the time between them.
+/// Returns the path of each stripe, as the parts before and after the time.
 fn files(
     job: &Job<'_>,
     database: &str,
@@ -99,7 +99,8 @@ fn header(script: &mut Script, job: &Job<'_>, folders: &[String]) {
     }
 }
 
-/// Stops where a credential for a container is missing, and says how to make it.
+/// Writes a check that stops if the credential of a container is missing, with the statement that
+/// creates it.
 fn credentials(script: &mut Script, folders: &[&str]) {
     let mut names: Vec<String> = folders.iter().map(|url| container(url)).collect();
     names.dedup();
@@ -119,8 +120,7 @@ fn credentials(script: &mut Script, folders: &[&str]) {
     }
 }
 
-/// Returns the option that a restore needs of a backup with another size of blocks than the usual
-/// (error 3284).
+/// Returns the option that a restore needs if the block size is not the default (error 3284).
 fn block_size(is_url: bool) -> String {
     if is_url { format!("BLOCKSIZE = {BLOCK}, ") } else { String::new() }
 }

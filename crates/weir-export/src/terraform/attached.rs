@@ -9,44 +9,44 @@ use crate::script::Script;
 use crate::site::{Disk, Site, unique};
 use weir_core::CacheMode;
 
-/// What a cloud has, as its provider of Terraform calls it.
+/// The rules of a cloud, with the names of its Terraform provider.
 pub(super) struct Market {
     /// The cloud.
     pub(super) cloud: &'static str,
     pub(super) types: &'static [DiskType],
-    /// Whether a disk with data becomes one of another type.
+    /// Whether the type of a disk in use can change.
     pub(super) changes_type: bool,
-    /// What has a name.
+    /// The named object.
     pub(super) what: &'static str,
-    /// What a name is there.
+    /// The rule for names.
     pub(super) rule: &'static str,
     pub(super) is_name: fn(&str) -> bool,
 }
 
 /// A type of disks.
 pub(super) struct DiskType {
-    /// Its name, which is the family's.
+    /// The name, which equals the family.
     pub(super) name: &'static str,
-    /// Whether its operations and its throughput are bought.
+    /// Whether IOPS and throughput are bought.
     pub(super) iops: bool,
     pub(super) throughput: bool,
 }
 
-/// A disk as a cloud makes it.
+/// A disk in the units of the cloud.
 pub(super) struct Attached<'a> {
     pub(super) family: &'a str,
     pub(super) gib: u64,
-    /// Operations and MiB a second, where they are bought.
+    /// IOPS and MiB/s, if they are bought.
     pub(super) iops: Option<u64>,
     pub(super) mib: Option<u64>,
 }
 
-/// What to know before a disk with data grows.
+/// Note about growing a disk in use.
 const GROWS: &str = "The machine may run while it grows. Then grow the partition, if there is one, and \
     the file system: xfs_growfs, resize2fs or Resize-Partition.";
 
 impl Market {
-    /// What becomes of the disks, all of which can be had.
+    /// Returns the changes of the disks, or an error for a disk that the cloud does not sell.
     pub(super) fn disks<'a>(
         &self,
         script: &Script,
@@ -63,13 +63,13 @@ impl Market {
                 ),
             });
         }
-        // Those that go stay in the module, too.
+        // Disks that go stay in the module.
         let (site, from) = (&change.new, change.old.as_ref().unwrap_or(&change.new));
         for fate in &disks {
             match *fate {
                 Fate::New(disk) | Fate::Same(disk) => self.check(script, site, disk)?,
                 Fate::Gone(disk) => self.check(script, from, disk)?,
-                // What cannot be changed stays as it was.
+                // Properties that cannot change keep their old value.
                 Fate::Changed(old, disk) => {
                     self.check(script, site, disk)?;
                     self.check(script, from, old)?;
@@ -124,7 +124,8 @@ impl Market {
         }
     }
 
-    /// What a row of the table has: what is to be, or what is kept of it.
+    /// Returns the row of a disk in the module's table: its new state, or the old one if it cannot
+    /// change.
     pub(super) fn row(&self, script: &mut Script, fate: Fate<'_, Disk>) -> Disk {
         match fate {
             Fate::New(own) | Fate::Same(own) => own.clone(),
@@ -137,8 +138,8 @@ impl Market {
         }
     }
 
-    /// What a disk with data becomes in place; what it cannot become is told. In a module it would
-    /// be destroyed and made anew.
+    /// Returns the state that a disk in use can have, and reports other differences. Terraform
+    /// would destroy and recreate the disk for those.
     fn changed(&self, script: &mut Script, old: &Disk, new: &Disk) -> Disk {
         let mut manual = Vec::new();
         if new.size < old.size {
@@ -167,7 +168,7 @@ impl Market {
         kept
     }
 
-    /// A disk, with a note where the cloud's whole numbers are not the layout's.
+    /// Returns a disk in the units of the cloud, with notes about rounding.
     pub(super) fn attached<'a>(&self, script: &mut Script, disk: &'a Disk) -> Attached<'a> {
         let gib = disk::gib(script, disk);
         let own = self.type_of(disk);
@@ -191,24 +192,24 @@ impl Market {
     }
 }
 
-/// What a cloud's module has beside its disks.
+/// The parts of a cloud's module besides its disks.
 pub(super) struct Module {
-    /// What it needs, does and does not do.
+    /// The requirements, actions and limits.
     pub(super) header: [&'static str; 3],
-    /// Its provider, and the version that it needs.
+    /// The provider and its version.
     pub(super) provider: (&'static str, &'static str),
-    /// What it asks for, and where it finds the machine.
+    /// Writes the variables and the look-up of the machine.
     pub(super) inputs: fn(&mut Script, &Options),
-    /// A row of the table of disks.
+    /// Writes a row of the table of disks.
     pub(super) row: fn(&mut Script, &Change, Fate<'_, Disk>),
-    /// What is made of the rows.
+    /// The resources, one per row.
     pub(super) resources: &'static str,
-    /// What it says of the machine.
+    /// Writes the comment about the size of the machine.
     pub(super) machine_size: fn(&mut Script, Option<&String>),
 }
 
 impl Module {
-    /// Writes it.
+    /// Writes the module.
     pub(super) fn write(
         &self,
         script: &mut Script,
@@ -231,14 +232,14 @@ impl Module {
     }
 }
 
-/// Says it where nothing is to be done.
+/// Notes that nothing changes.
 fn same(script: &mut Script, change: &Change, disks: &[Fate<'_, Disk>]) {
     if change.is_known() && disks.iter().all(Fate::is_same) && change.resize().is_none() {
         script.same(change);
     }
 }
 
-/// What a resize of a machine does.
+/// Writes a note about a resize of the machine.
 fn resize(script: &mut Script, change: &Change) {
     if let Some((old, new)) = change.resize() {
         module::resize(
@@ -248,7 +249,7 @@ fn resize(script: &mut Script, change: &Change) {
     }
 }
 
-/// Options that say what a module of this cloud does not ask for.
+/// Rejects options that a module of this cloud does not use.
 pub(super) fn refuse(options: &[(&str, Option<&String>, &str)]) -> Result<(), ExportError> {
     for (option, value, reason) in options {
         if let Some(value) = value {
@@ -258,7 +259,7 @@ pub(super) fn refuse(options: &[(&str, Option<&String>, &str)]) -> Result<(), Ex
     Ok(())
 }
 
-/// A resource group is Azure's, and the place is the provider's.
+/// Rejects resource group and location: the former is Azure's, and the provider sets the latter.
 pub(super) fn refuse_place(options: &Options, region: &str) -> Result<(), ExportError> {
     refuse(&[
         (

@@ -26,7 +26,7 @@ const MARKET: Market = Market {
     is_name,
 };
 
-/// What a tag may hold.
+/// Returns whether AWS allows a tag.
 fn is_name(name: &str) -> bool {
     let fine = |c: char| {
         c.is_alphanumeric() || matches!(c, ' ' | '+' | '-' | '=' | '.' | '_' | ':' | '/' | '@')
@@ -96,7 +96,7 @@ const MODULE: Module = Module {
     machine_size: module::machine_size,
 };
 
-/// The id of the instance, and what is known by that.
+/// Writes the variable with the id of the instance, and the look-ups by it.
 fn inputs(script: &mut Script, options: &Options) {
     let machine = "The id of the instance, like i-0123456789abcdef0.";
     module::variable(script, "machine", machine, options.machine.as_ref());
@@ -144,7 +144,7 @@ output "devices" {
 }
 "#;
 
-/// A row of the table of disks.
+/// Writes a row of the table of disks.
 fn row(script: &mut Script, change: &Change, fate: Fate<'_, Disk>) {
     let disk = MARKET.row(script, fate);
     let own = MARKET.attached(script, &disk);

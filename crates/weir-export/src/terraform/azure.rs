@@ -126,7 +126,7 @@ resource "azurerm_virtual_machine_data_disk_attachment" "disk" {
 }
 "#;
 
-/// A row of the table of disks.
+/// Writes a row of the table of disks.
 fn row(script: &mut Script, change: &Change, fate: Fate<'_, Disk>) {
     let (kept, grows) = azure::in_module(script, fate, module::REMOVE);
     let disk = &kept;
@@ -153,7 +153,7 @@ fn row(script: &mut Script, change: &Change, fate: Fate<'_, Disk>) {
     ));
 }
 
-/// What is not chosen is left to the provider.
+/// Returns the value of a setting; the provider's default if it is not chosen.
 fn flag(is_chosen: bool) -> &'static str {
     if is_chosen { "true" } else { "null" }
 }

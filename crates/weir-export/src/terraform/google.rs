@@ -9,8 +9,8 @@ use crate::quote::terraform;
 use crate::script::Script;
 use crate::site::Disk;
 
-/// Without `pd-extreme`: other operations of one would destroy it and make another, since the
-/// provider changes those of Hyperdisk alone.
+/// The market, without `pd-extreme`: the provider changes IOPS in place only for Hyperdisk, and
+/// would destroy and recreate other disks.
 const MARKET: Market = Market {
     cloud: "Google Cloud",
     types: &[
@@ -71,7 +71,7 @@ const MODULE: Module = Module {
     machine_size,
 };
 
-/// The name of the instance, and its zone.
+/// Writes the variables with the name of the instance and its zone.
 fn inputs(script: &mut Script, options: &Options) {
     module::variable(script, "machine", "The name of the instance.", options.machine.as_ref());
     let zone = "The zone of the instance and its disks.";
@@ -81,8 +81,8 @@ fn inputs(script: &mut Script, options: &Options) {
     );
 }
 
-/// What the machine is to be. The catalog calls one by its vCPUs where the document does, which is no
-/// type of a machine that anything could be made of.
+/// Writes the comment about the size of the machine. The catalog names some machines by their
+/// vCPUs, as the documentation does; those names are no machine types.
 fn machine_size(script: &mut Script, size: Option<&String>) {
     let by_vcpus = |size: &String| {
         let (series, count) = size.strip_suffix("vcpu")?.rsplit_once('-')?;
@@ -123,7 +123,7 @@ resource "google_compute_attached_disk" "disk" {
 }
 "#;
 
-/// A row of the table of disks.
+/// Writes a row of the table of disks.
 fn row(script: &mut Script, _: &Change, fate: Fate<'_, Disk>) {
     let disk = MARKET.row(script, fate);
     let own = MARKET.attached(script, &disk);

@@ -1,11 +1,11 @@
-//! Blocks that all modules have.
+//! Common blocks of all modules.
 
 use crate::change::{Change, Fate};
 use crate::quote::terraform;
 use crate::script::Script;
 use crate::site::Disk;
 
-/// A variable: needed, unless it has a value.
+/// Writes a variable, which is mandatory unless it has a value.
 pub(super) fn variable(script: &mut Script, name: &str, what: &str, value: Option<&String>) {
     let default =
         value.map(|value| format!("\n  default     = {}", terraform(value))).unwrap_or_default();
@@ -16,7 +16,7 @@ pub(super) fn variable(script: &mut Script, name: &str, what: &str, value: Optio
     script.blank();
 }
 
-/// A provider, the version that it needs, and others beside it.
+/// Writes the provider with its version, and further ones.
 pub(super) fn providers(script: &mut Script, name: &str, version: &str, more: &str) {
     script.blank();
     script.lines(&format!(
@@ -26,7 +26,7 @@ pub(super) fn providers(script: &mut Script, name: &str, version: &str, more: &s
     script.blank();
 }
 
-/// The table of disks, by their names.
+/// Writes the table of disks, by name.
 pub(super) fn disks(
     script: &mut Script,
     change: &Change,
@@ -43,7 +43,7 @@ pub(super) fn disks(
     script.blank();
 }
 
-/// What the machine is to be, for who describes it.
+/// Writes a comment about the size of the machine, which the module does not manage.
 pub(super) fn machine_size(script: &mut Script, size: Option<&String>) {
     if let Some(size) = size {
         script.blank();
@@ -54,17 +54,17 @@ pub(super) fn machine_size(script: &mut Script, size: Option<&String>) {
     }
 }
 
-/// What another size of the machine does.
+/// Writes a note about a resize of the machine.
 pub(super) fn resize(script: &mut Script, words: &str) {
     script.comment("");
     script.comment(&format!("{words}. It is changed where the machine is described."));
     script.note(words);
 }
 
-/// A number, or what is left to the provider.
+/// Returns a number, or `null` for the provider's default.
 pub(super) fn number(n: Option<u64>) -> String {
     n.map_or_else(|| "null".to_owned(), |n| n.to_string())
 }
 
-/// What to do with a row whose disk the layout has no more.
+/// Instruction for a row whose disk is no longer in the layout.
 pub(super) const REMOVE: &str = "take this row out, and prevent_destroy for that apply.";

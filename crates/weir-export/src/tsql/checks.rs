@@ -1,4 +1,4 @@
-//! What must be so before the first file is touched.
+//! Checks before the first change.
 
 use super::{Database, Tsql, pages};
 use crate::change::Fate;
@@ -24,7 +24,7 @@ impl Tsql<'_> {
         if self.is_managed() { self.room_of_instance(script) } else { self.room_of_volumes(script) }
     }
 
-    /// The storage that is reserved for an instance must hold what comes.
+    /// Writes the check that the reserved storage of an instance is large enough.
     fn room_of_instance(&self, script: &mut Script) -> Result<(), ExportError> {
         script.blank();
         script.comment(
@@ -45,7 +45,7 @@ impl Tsql<'_> {
         Ok(())
     }
 
-    /// And each volume what comes to it.
+    /// Writes the check that each volume has enough free space.
     fn room_of_volumes(&self, script: &mut Script) -> Result<(), ExportError> {
         for space in &self.change.new.spaces {
             let mut growing = Vec::new();
@@ -75,7 +75,7 @@ impl Tsql<'_> {
 }
 
 impl<'a> Database<'a> {
-    /// The files that this may make larger, or add.
+    /// Returns the files that may grow or be added.
     fn growing(&self) -> impl Iterator<Item = &'a DbFile> {
         self.files.iter().filter_map(|fate| match *fate {
             Fate::New(file) => Some(file),
@@ -99,8 +99,8 @@ fn is_there(script: &mut Script, database: &Database<'_>) {
     stop_if(script, &condition, &sql(&problem));
 }
 
-/// A script that finds none of the names that it knows would add files beside those that are
-/// meant.
+/// Writes the check that at least one known file exists. Otherwise the script would add files
+/// beside the intended ones.
 fn has_names(script: &mut Script, database: &Database<'_>, logs: bool, is_known: bool) {
     let is_there = |fate: &&Fate<'_, DbFile>| !is_known || !matches!(fate, Fate::New(_));
     let fates = database.files.iter().filter(is_there).filter_map(|fate| fate.wanted());

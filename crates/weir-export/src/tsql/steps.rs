@@ -1,4 +1,4 @@
-//! What is changed, in the order in which it is safe.
+//! Changes of files, in a safe order.
 
 use super::{Database, Tsql, is_log, pages, size};
 use crate::change::Fate;
@@ -31,7 +31,7 @@ impl Tsql<'_> {
             for fate in files() {
                 self.modify(script, database, *fate)?;
             }
-            // One that has to be there, or the script stops, is not added.
+            // A file whose absence stops the script is not added.
             let is_sure = !self.change.is_known() && database.wanted(logs).len() == 1;
             for fate in files().filter(|_| !is_sure) {
                 if let Fate::New(file) = *fate {
@@ -50,7 +50,7 @@ impl Tsql<'_> {
         Ok(())
     }
 
-    /// What is particular to the files of this database.
+    /// Writes comments about the files of a database.
     fn about(&self, script: &mut Script, database: &Database<'_>) {
         let data = database.wanted(false);
         if data.iter().any(|file| file.size != data[0].size) {
@@ -76,7 +76,7 @@ impl Tsql<'_> {
         }
     }
 
-    /// Brings a file that is there to what the layout has, where that is more.
+    /// Writes the changes of an existing file to larger values.
     fn modify(
         &self,
         script: &mut Script,
@@ -100,7 +100,7 @@ impl Tsql<'_> {
             return Ok(());
         }
         script.comment(&format!("{}{}", file.name, self.why(file)));
-        // A file that may not be so large has to be allowed it first.
+        // The maximum size must be raised before the size.
         if let Some(most) = file.max_size.filter(|_| says(|a, b| a.max_size != b.max_size)) {
             let text = size(self.change, file, most)?;
             let pages = pages(most);
@@ -143,7 +143,7 @@ impl Tsql<'_> {
         Ok(())
     }
 
-    /// A file that is not where the layout has it.
+    /// Writes a comment about a file at another place.
     fn moved(
         &self,
         script: &mut Script,
@@ -237,11 +237,11 @@ impl Tsql<'_> {
     fn may_add_data(&self, database: &Database<'_>) -> bool {
         let is_new = |fate: &&Fate<'_, DbFile>| matches!(fate, Fate::New(file) if !is_log(file));
         let new = database.files.iter().filter(is_new).count();
-        // One of those that may be new is there, or the names are wrong.
+        // At least one possibly new file exists, or the names are wrong.
         new > usize::from(!self.change.is_known())
     }
 
-    /// Why it has this size: its limits come from it.
+    /// Returns the reason for a size that buys limits.
     fn why(&self, file: &DbFile) -> String {
         let tier = file.tier.as_ref().filter(|_| self.is_managed());
         let on = file.on.as_ref().map(|on| format!(", on {on}")).unwrap_or_default();
@@ -253,7 +253,7 @@ impl Tsql<'_> {
         }
     }
 
-    /// Where the files of a volume are, with the sign that ends a folder.
+    /// Returns the folder of a volume's files, with a trailing separator.
     pub(super) fn place(&self, on: &str) -> Result<String, ExportError> {
         let Some(mount) = self.options.mount_of(on) else {
             return Err(ExportError::Option {
@@ -275,7 +275,7 @@ impl Tsql<'_> {
     }
 }
 
-/// `MODIFY FILE`, where it is not so already; one property at a time, as is documented.
+/// Writes `MODIFY FILE` unless the change is already made; one property at a time, as documented.
 fn alter(script: &mut Script, database: &Database<'_>, file: &DbFile, condition: &str, key: &str) {
     let words = format!("{}: {key}", database.file_words(file));
     script.lines(&format!(
@@ -320,7 +320,7 @@ fn go_there(script: &mut Script, database: &Database<'_>) {
     }
 }
 
-/// The pages of a database whose files have become more.
+/// Writes a note about the distribution of pages after files were added.
 fn movement(script: &mut Script, database: &Database<'_>) {
     let prefix = database.prefix();
     script.blank();

@@ -1,4 +1,4 @@
-//! Backups as the statements and settings of other tools.
+//! Backups as statements and settings of other tools.
 
 use crate::common::{INSTANCE, MACHINE, pairs, script};
 use crate::parsers::{HOSTILE, Wrong, check, each, sqlfluff, wrong_powershell, wrong_tsql};
@@ -29,7 +29,7 @@ fn mounts(path: &str) -> Vec<(String, String)> {
     pairs(&[("backup-1", path), ("backup-2", "G:\\")])
 }
 
-/// Options of a backup of [`machine`] to two drives.
+/// Returns options for a backup of [`machine`] to two drives.
 fn drives() -> Options {
     Options { backup: Some(backup(4)), mounts: mounts("F:\\Backup"), ..Options::default() }
 }
@@ -39,7 +39,7 @@ fn urls() -> Options {
     Options { backup: Some(backup(4)), urls, ..Options::default() }
 }
 
-/// One target, which pgBackRest needs.
+/// Returns options with a single target, as pgBackRest needs.
 fn repository(mount: &str) -> Options {
     let stripes = vec!["backup-1".to_owned(); 4];
     Options {
@@ -49,7 +49,7 @@ fn repository(mount: &str) -> Options {
     }
 }
 
-/// Options in which a name does its worst.
+/// Returns options with a hostile name.
 pub(crate) fn options(kind: Kind, name: &str) -> Options {
     match kind {
         Kind::Pgbackrest => repository(&format!("/{name}")),
@@ -57,7 +57,7 @@ pub(crate) fn options(kind: Kind, name: &str) -> Options {
     }
 }
 
-/// The scripts of a kind of backups; nothing for other kinds.
+/// Returns the scripts of a backup kind; `None` for other kinds.
 pub(crate) fn scripts(kind: Kind) -> Option<Vec<String>> {
     if !matches!(kind, Kind::TsqlBackup | Kind::Ola | Kind::Dbatools | Kind::Pgbackrest) {
         return None;
@@ -86,8 +86,8 @@ pub(crate) fn scripts(kind: Kind) -> Option<Vec<String>> {
     Some(all)
 }
 
-/// sqlfluff knows no BACKUP and RESTORE. What is written of them is read here, to the semicolon, and
-/// sqlfluff gets another statement in their place.
+/// sqlfluff does not know BACKUP and RESTORE. These statements are parsed here up to the semicolon,
+/// and replaced for sqlfluff.
 fn without_backups(text: &str) -> Result<String, String> {
     let mut rest = text;
     let mut out = String::new();
@@ -105,7 +105,7 @@ fn without_backups(text: &str) -> Result<String, String> {
     Ok(out + rest)
 }
 
-/// Reads a statement: its name, its devices, each on a line, and its options.
+/// Parses a statement: its name, its devices (one per line) and its options.
 fn read_statement(text: &str, is_backup: bool) -> Result<(), String> {
     let lines: Vec<&str> = text.lines().collect();
     let with = lines.iter().position(|line| line.starts_with("WITH")).ok_or("no WITH")?;
@@ -181,7 +181,7 @@ fn powershell_is_read_by_its_grammar() {
     check(Kind::Dbatools, 12, |all| each(all, wrong_powershell), &broken);
 }
 
-/// The settings that are written, of pgBackRest 2.
+/// The settings of pgBackRest 2 that scripts may contain.
 const SETTINGS: [&str; 13] = [
     "repo1-type",
     "repo1-path",

@@ -1,4 +1,4 @@
-//! Only what changes, and never what would lose data.
+//! Scripts of changes, which never lose data.
 
 use crate::common::{INSTANCE, MACHINE, changes, mounts, script};
 use weir_export::{Export, Kind, Options};
@@ -9,7 +9,7 @@ fn made(kind: Kind, old: &str, new: &str) -> Export {
     changes(kind, old, new, &options).expect("a script")
 }
 
-/// What a script does: its lines without comments and what only looks.
+/// Returns the lines of a script that change something.
 fn acts(export: &Export, sign: &str) -> Vec<String> {
     let words = [
         "ALTER DATABASE",
@@ -63,7 +63,7 @@ fn is_module(kind: Kind) -> bool {
     matches!(kind, Kind::Bicep | Kind::Terraform)
 }
 
-/// Returns a module of a new machine as that of a machine in use, whose network is a parameter.
+/// Returns the module of a new machine with the network of a machine in use, which is a parameter.
 fn with_network_in_use(text: &str) -> String {
     let Some((before, rest)) = text.split_once("resource nsg ") else { return text.to_owned() };
     let (_, rest) = rest.split_once("resource machine ").expect("a machine");
@@ -79,7 +79,7 @@ fn with_network_in_use(text: &str) -> String {
     format!("{before}resource machine {rest}")
 }
 
-/// What is missing from a module is destroyed, so that it has all also where nothing differs.
+/// Checks that a module without changes is still complete: missing items would be destroyed.
 #[test]
 fn a_module_is_whole_where_nothing_differs() {
     let aws = "edition = \"aws\"\n[[volume]]\nname = \"d\"\nfamily = \"gp3\"\nsize = \"100 GiB\"\n";
@@ -112,7 +112,7 @@ fn a_module_is_whole_where_nothing_differs() {
     }
 }
 
-/// Disks with data of one cloud are not those of another.
+/// Checks that a layout of another cloud is rejected.
 #[test]
 fn a_layout_of_another_cloud_is_not_what_is_there() {
     let of = |edition: &str, family: &str| {
@@ -144,7 +144,7 @@ fn a_layout_of_another_cloud_is_not_what_is_there() {
     check(Kind::Terraform, &aws, &google, ("gcp", "aws"));
 }
 
-/// A module keeps a disk as it was, which it must be able to say.
+/// Checks that a module can describe a disk that stays as it is.
 #[test]
 fn what_stays_in_a_module_can_be_said() {
     let own = MACHINE.replace("tier = \"P20\"", "size = \"512 GiB\"\nlimits = { iops = 5 }");
@@ -264,7 +264,7 @@ fn a_file_that_moves_is_moved_by_hand_and_tempdb_at_a_restart() {
     let moved =
         MACHINE.replace("size = \"100 GiB\"\non = \"log\"", "size = \"100 GiB\"\non = \"pool\"");
     let export = changes(Kind::Tsql, MACHINE, &moved, &mounts());
-    // Nothing is on the log disk any more, so that its mount says nothing.
+    // The log disk is unused, so its mount is an error.
     assert!(export.expect_err("no script").to_string().contains("--mount log=L:"));
     let mut options = mounts();
     options.mounts.retain(|(name, _)| name != "log");
@@ -306,7 +306,7 @@ fn disks_grow_get_another_cache_and_stay_when_they_go() {
     check(Kind::Az, MACHINE, &family, &[], &["log would go from premium-ssd to standard-ssd"]);
 }
 
-/// A new disk before others takes a number that is free, and theirs stay.
+/// Checks that a new disk takes a free LUN even if it comes first in the layout.
 #[test]
 fn disks_keep_their_numbers() {
     let first = MACHINE.replacen(
@@ -323,7 +323,8 @@ fn disks_keep_their_numbers() {
     );
 }
 
-/// What a layout before the last one dropped may still be attached.
+/// Checks that LUNs are queried before anything is created: disks of an earlier layout may still be
+/// attached.
 #[test]
 fn a_number_is_asked_for_before_anything_is_made() {
     let more = MACHINE.replace("count = 4", "count = 5");
@@ -348,7 +349,7 @@ fn a_number_is_asked_for_before_anything_is_made() {
     assert!(text.replace("\n// ", " ").contains(words), "{text}");
 }
 
-/// [`MACHINE`] with numbers of its disks.
+/// Returns [`MACHINE`] with LUNs.
 fn numbered(log: u32, pool: &str) -> String {
     MACHINE
         .replace("tier = \"P20\"", &format!("tier = \"P20\"\nlun = {log}"))
@@ -369,14 +370,14 @@ fn disks_have_the_numbers_that_the_layout_says() {
     has(Kind::Powershell, "-Name 'pool-2' -SizeGB 1024 -Lun 63");
     has(Kind::Mdadm, "check /dev/disk/azure/scsi1/lun63 1099511627776");
     has(Kind::StorageSpaces, "-Lun 63 -Size 1099511627776 # pool-2");
-    // What is said first stays free for it.
+    // Stated LUNs are reserved.
     let one = MACHINE.replace("count = 4", "count = 4, luns = [0, 1, 2, 3]");
     let text = script(Kind::Az, &one, &options).expect("a script").text;
     assert!(text.contains("attach log 4 None"), "{text}");
-    // That numbers are written down that are so already changes nothing.
+    // Stating the present LUNs changes nothing.
     let same = made(Kind::Az, MACHINE, &numbered(0, "[1, 2, 3, 4]"));
     assert_eq!(same.notes, ["nothing to do: layout.toml and old.toml are the same to az"]);
-    // Of disks that are there, those of --from hold, and a new one takes one that it says.
+    // LUNs of --from apply to disks in use, and a new disk takes a free one.
     let more = "[[volume]]\nname = \"more\"\ntier = \"P10\"\n";
     let more = MACHINE.replacen("[[volume]]", &format!("{more}lun = 7\n[[volume]]"), 1);
     check(Kind::Az, &own, &more, &["disk more 128 --sku Premium_LRS", "attach more 7 None"], &[]);
@@ -421,7 +422,7 @@ fn a_machine_is_resized_when_that_is_allowed() {
     assert!(text.contains("[switch] $AllowRestart"), "{text}");
 }
 
-/// Only what differs between the layouts, and that only where it is not so yet.
+/// Checks that only differences are applied, and only if they are still pending.
 #[test]
 fn an_instance_is_updated() {
     let differ = |old: &str, new: &str, az: &[&str], powershell: &[&str]| {
@@ -566,7 +567,7 @@ fn a_mount_that_goes_is_told_and_a_new_one_is_a_line() {
     );
 }
 
-/// A module has all that is to be, and keeps what would be destroyed.
+/// Checks that a module is complete and keeps disks that would be destroyed.
 #[test]
 fn a_module_keeps_what_goes_and_what_would_shrink() {
     let less = MACHINE.replace("count = 4", "count = 3").replace("P20", "P15");
@@ -575,7 +576,7 @@ fn a_module_keeps_what_goes_and_what_would_shrink() {
         assert!(export.text.contains(words), "{}", export.text);
     }
     assert_eq!(export.notes.len(), 2, "{:#?}", export.notes);
-    // What else changes of a disk that would shrink is done.
+    // Other changes of a disk that would shrink are made.
     let cached = less.replace("tier = \"P15\"", "tier = \"P15\"\ncache = \"read-only\"");
     let text = made(Kind::Terraform, MACHINE, &cached).text;
     let row = "gib      = 512\n      lun      = 0\n      caching  = \"ReadOnly\"";
@@ -586,7 +587,7 @@ fn a_module_keeps_what_goes_and_what_would_shrink() {
     }
 }
 
-/// A deployment would replace the network of a machine in use with what a module says of it.
+/// Checks that a deployment does not replace the network of a machine in use.
 #[test]
 fn a_module_of_a_machine_in_use_leaves_its_network_alone() {
     let more = MACHINE.replace("count = 4", "count = 5");
@@ -616,7 +617,8 @@ fn another_file_system_on_disks_in_use_is_refused() {
     }
 }
 
-/// Of AWS and Google Cloud, too. AWS changes the type of a volume in place, and Google does not.
+/// Checks the same for AWS and Google Cloud. AWS changes the type of a volume in place, Google
+/// Cloud does not.
 #[test]
 fn modules_of_other_clouds_keep_what_goes_and_what_would_shrink() {
     let layout = |edition: &str, log: &str, count: u32, size: &str, type_: &str| {

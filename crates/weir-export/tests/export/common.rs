@@ -62,13 +62,13 @@ pub(crate) fn layout(text: &str) -> Layout {
     Layout::parse("layout.toml", text, &Catalog::builtin()).expect("a layout")
 }
 
-/// A script of a layout.
+/// Returns a script of a layout.
 pub(crate) fn script(kind: Kind, text: &str, options: &Options) -> Result<Export, ExportError> {
     let layout = layout(text);
     export(kind, Source { name: "layout.toml", layout: &layout }, None, options)
 }
 
-/// A script of what changes.
+/// Returns a script of changes.
 pub(crate) fn changes(
     kind: Kind,
     old: &str,
@@ -84,13 +84,13 @@ pub(crate) fn pairs(all: &[(&str, &str)]) -> Vec<(String, String)> {
     all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// Where the volumes of [`MACHINE`] are on Windows.
+/// Returns mount points of [`MACHINE`] on Windows.
 pub(crate) fn mounts() -> Options {
     let mounts = pairs(&[("pool", r"F:\Data"), ("log", "L:"), ("scratch", r"D:\")]);
     Options { mounts, ..Options::default() }
 }
 
-/// What `kind` needs to know for a layout with these places.
+/// Returns the options that `kind` needs for a layout with these mounts.
 pub(crate) fn options_for(kind: Kind, layout: &Layout) -> Options {
     let host = &layout.hosts[0];
     let is_used = |name: &&str| {

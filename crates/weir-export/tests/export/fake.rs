@@ -24,7 +24,7 @@ const LINUX: [&str; 14] = [
     "ebsnvme-id",
 ];
 
-/// A folder with the commands, and with what they remember.
+/// A folder with fake commands and their state.
 pub(crate) struct Fake(pub(crate) tempfile::TempDir);
 
 impl Fake {
@@ -46,7 +46,7 @@ impl Fake {
         fs::write(self.0.path().join(name), text).expect("a file");
     }
 
-    /// The disks of the machine: one of 512 GiB, and four of 1 TiB.
+    /// Adds the disks of the machine: one of 512 GiB, and four of 1 TiB.
     pub(crate) fn with_disks(self) -> Self {
         for lun in 0..5_u64 {
             let size: u64 = if lun == 0 { 512 << 30 } else { 1 << 40 };
@@ -55,7 +55,7 @@ impl Fake {
         self
     }
 
-    /// Runs a script; what it changed, what it said, and whether it ended well.
+    /// Runs a script; returns the changes, the output, and whether it succeeded.
     pub(crate) fn run(
         &self,
         script: &str,
@@ -101,7 +101,8 @@ pub(crate) const VARIABLES: [(&str, &str); 10] = [
     ("ADMIN_ID", "c5e964e2-6bb2-2222-1111-3b16ec0e1234"),
 ];
 
-/// Panics if an argument is a password or announces one: every user can read the arguments of a process.
+/// Panics if an argument is a password or announces one: all users can read the arguments of a
+/// process.
 #[track_caller]
 fn check_argument(argument: &str) {
     assert!(!argument.contains(PASSWORD), "a password is an argument: {argument}");
@@ -109,7 +110,7 @@ fn check_argument(argument: &str) {
     assert!(!is_option && !["-p", "-P"].contains(&argument), "a password would follow {argument}");
 }
 
-/// The first run makes these changes, and the second none.
+/// Checks that the first run makes these changes, and the second none.
 #[track_caller]
 pub(crate) fn check(fake: &Fake, script: &str, variables: &[(&str, &str)], expect: &[&str]) {
     let (changed, said, fine) = fake.run(script, variables);
@@ -120,7 +121,7 @@ pub(crate) fn check(fake: &Fake, script: &str, variables: &[(&str, &str)], expec
     assert_eq!(again, Vec::<String>::new(), "{said}");
 }
 
-/// A script of a layout.
+/// Returns a script of a layout.
 pub(crate) fn text(kind: Kind, layout: &str) -> String {
     script(kind, layout, &Options::default()).expect("a script").text
 }

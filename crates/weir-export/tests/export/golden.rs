@@ -1,4 +1,4 @@
-//! Whole scripts, for readers. They are written anew with `WEIR_GOLDEN=write`.
+//! Complete scripts for review. `WEIR_GOLDEN=write` writes them again.
 
 use crate::common::{INSTANCE, MACHINE, changes, mounts, script};
 use std::path::Path;

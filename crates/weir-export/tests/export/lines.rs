@@ -1,9 +1,9 @@
-//! What each kind writes for what a layout says.
+//! Single lines of each kind.
 
 use crate::common::{INSTANCE, MACHINE, mounts, pairs, script};
 use weir_export::{Filesystem, Kind, Options};
 
-/// A script of `text` has this line, whatever stands before it.
+/// Checks that a script of `text` contains a line, at any indentation.
 #[track_caller]
 fn check(kind: Kind, text: &str, options: &Options, expect: &str) {
     let script = script(kind, text, options).expect("a script").text;
@@ -11,7 +11,7 @@ fn check(kind: Kind, text: &str, options: &Options, expect: &str) {
     assert!(found, "{kind} has no line\n{expect}\nin\n{script}");
 }
 
-/// A script with nothing that is said beside the layout.
+/// Checks a line without options.
 #[track_caller]
 fn plain(kind: Kind, text: &str, expect: &str) {
     check(kind, text, &Options::default(), expect);
@@ -64,7 +64,7 @@ fn tsql_says_sizes_names_and_places() {
     );
 }
 
-/// Files that are there grow before others come, and the log is last.
+/// Checks that existing files grow before others are added, and that the log is last.
 #[test]
 fn tsql_grows_before_it_adds() {
     let text = script(Kind::Tsql, MACHINE, &mounts()).expect("a script").text;
@@ -223,7 +223,7 @@ fn mounts_are_lines_of_six_fields() {
     );
 }
 
-/// What Azure cannot sell exactly is told.
+/// Checks that rounding to Azure's units is reported.
 #[test]
 fn what_is_rounded_is_told() {
     let text = V2.replace("600 MB/s", "600 MiB/s");
@@ -235,7 +235,7 @@ fn what_is_rounded_is_told() {
     );
 }
 
-/// A disk of AWS or Google Cloud.
+/// Returns a disk of AWS or Google Cloud.
 fn disk_of(edition: &str, keys: &str) -> String {
     format!("edition = {edition:?}\n[[volume]]\nname = \"d\"\n{keys}\n")
 }
@@ -279,7 +279,7 @@ fn modules_of_other_clouds_say_types_sizes_and_rates() {
     assert_eq!(has("gcp", extreme, &rows), none);
 }
 
-/// What the module must not be mixed with, and the providers whose attributes it has.
+/// Checks the notes about mixing modules, and the providers' versions.
 #[test]
 fn modules_of_other_clouds_say_what_they_need() {
     let has = |edition: &str, keys: &str, words: &[&str]| {
@@ -304,7 +304,8 @@ fn modules_of_other_clouds_say_what_they_need() {
     has("gcp", "family = \"pd-ssd\"\nsize = \"100 GiB\"", &google);
 }
 
-/// The provider makes it anew for other operations; an edition of one's own may have it.
+/// Checks that a disk is rejected if the provider would recreate it for other IOPS; a custom
+/// edition may have it.
 #[test]
 fn a_disk_that_the_provider_would_make_anew_is_refused() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalog/gcp.toml");
@@ -326,7 +327,7 @@ fn a_disk_that_the_provider_would_make_anew_is_refused() {
     );
 }
 
-/// An edition of one's own may sell what AWS does not.
+/// Checks that sizes of a custom edition that AWS does not sell are reported.
 #[test]
 fn what_aws_has_no_parts_of_is_told() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalog/aws.toml");
@@ -349,8 +350,7 @@ fn what_aws_has_no_parts_of_is_told() {
     );
 }
 
-/// The catalog calls machines of Google Cloud by their vCPUs where its documents do; nothing is made
-/// of such a name.
+/// Checks that a machine name of the documentation, which is no machine type, is not written.
 #[test]
 fn what_is_no_type_of_a_machine_is_no_output() {
     let of = |size: &str| {

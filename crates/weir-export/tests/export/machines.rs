@@ -7,7 +7,7 @@ use crate::tools::has;
 use std::fs;
 use weir_export::{Export, Filesystem, Kind, OperatingSystem, Options};
 
-/// A machine of a size with a stripe of four disks.
+/// Returns a machine of a size with a stripe of four disks.
 fn sized(size: &str) -> String {
     format!(
         "edition = \"azure-now\"\nhost = {{ size = {size:?} }}\n[[stripe]]\nname = \"pool\"\nunit = \"64 \
@@ -85,7 +85,8 @@ fn a_machine_is_made_with_the_disk_controller_of_its_limits() {
     controller("L8s_v3", "SCSI");
 }
 
-/// Its size has the right name, but the limits are not those of the layout.
+/// Checks that an existing machine with another disk controller is reported: its size is right, but
+/// its limits differ.
 #[test]
 fn an_existing_machine_with_another_disk_controller_is_reported() {
     if !has("bash") {
@@ -112,7 +113,8 @@ fn an_existing_machine_with_another_disk_controller_is_reported() {
     );
 }
 
-/// Both controllers have sizes of the same name, with different limits.
+/// Checks the steps for a conversion of the disk controller: sizes with both controllers have
+/// different limits.
 #[test]
 fn a_machine_that_goes_to_another_disk_controller_is_converted_by_hand() {
     let scsi = sized("ebdsv5-scsi/E96bds_v5");
@@ -140,7 +142,7 @@ fn a_machine_that_goes_to_another_disk_controller_is_converted_by_hand() {
     let words =
         "db1: NOT DONE: is Standard_E96bds_v5 SCSI, and the layout has Standard_E96bds_v5 NVMe";
     assert!(said.contains(words), "{said}");
-    // After the conversion the script does the rest.
+    // After the conversion, the script makes the other changes.
     fake.file("machines/db1", "Standard_E96bds_v5\tNVMe\tNone\n");
     check(&fake, &script, &VARIABLES, &["az disk create pool-4", "az vm disk attach pool-4"]);
 }
@@ -164,14 +166,15 @@ fn disks_are_found_where_the_disk_controller_puts_them() {
     let nvme = made(Kind::Lvm, &sized("E64bds_v6")).text;
     has_words(&nvme, "Disks are found by the links of the package azure-vm-utils");
     has_words(&nvme, "$1: is not there; is it attached, and is azure-vm-utils installed?");
-    // --device comes first.
+    // --device has priority.
     let pattern = Some("/dev/disk/azure/scsi1/lun{lun}".to_owned());
     let options = Options { device_pattern: pattern, ..Options::default() };
     let export = script(Kind::Mdadm, &sized("E64bds_v6"), &options).expect("a script");
     assert!(export.text.contains("check /dev/disk/azure/scsi1/lun3 "), "{}", export.text);
 }
 
-/// A file system has another name than its disk, which is attached under the layout's name.
+/// Checks that the name of a file system does not rename the disk, which is attached under the
+/// layout's name.
 #[test]
 fn a_name_of_a_file_system_renames_no_disk() {
     let google = "edition = \"gcp\"\nhost = { size = \"n2-standard-8\" }\n[[volume]]\nname = \"data\"\nfamily = \
@@ -239,7 +242,7 @@ fn an_unknown_disk_controller_is_reported() {
     told(&none, "the layout has no machine size");
 }
 
-/// An EBS volume is found by the device name under which Terraform attaches it.
+/// Checks that an EBS volume is found by the device name under which Terraform attaches it.
 #[test]
 fn volumes_of_aws_are_found_by_their_device_names() {
     let aws = "edition = \"aws\"\nhost = { size = \"m5.4xlarge\" }\n[[stripe]]\nname = \"pool\"\nunit = \"64 \
@@ -295,7 +298,7 @@ fn storage_spaces_finds_disks_of_an_nvme_controller() {
     assert!(!nvme.contains("PhysicalLocation"), "{nvme}");
 }
 
-/// [`INSTANCE`] whose licence is owned.
+/// Returns [`INSTANCE`] with an owned licence.
 fn owned() -> String {
     INSTANCE.replace("storage = \"8 TiB\"", "storage = \"8 TiB\", licence_owned = true")
 }
@@ -372,7 +375,7 @@ fn an_owned_windows_server_licence_reaches_every_script() {
     assert!(said.contains(words), "{said}");
 }
 
-/// One message names all missing variables.
+/// Checks that one message names all missing variables.
 #[test]
 fn a_missing_variable_stops_the_script_before_any_change() {
     if !has("bash") {
@@ -393,7 +396,7 @@ fn a_missing_variable_stops_the_script_before_any_change() {
     without(MACHINE, &["LOCATION"], "LOCATION: set LOCATION to a location");
     let words = format!("these variables are not set: SUBNET ADMIN_ID. {rest}");
     without(INSTANCE, &["SUBNET", "ADMIN_ID"], &words);
-    // With a name az would create a network of its own.
+    // With a name, az would create a network.
     let named: Vec<_> = VARIABLES
         .into_iter()
         .map(|(name, value)| (name, if name == "SUBNET" { "default" } else { value }))
@@ -409,8 +412,8 @@ fn a_missing_variable_stops_the_script_before_any_change() {
     check(&fake, &text(Kind::Az, &sized("D16s_v3")), &VARIABLES[..3], &[]);
 }
 
-/// The fake `az` rejects machines and instances that no script may create, so the tests that run
-/// scripts can fail for them.
+/// Checks that the fake `az` rejects forbidden machines and instances, so that the other tests can
+/// fail.
 #[test]
 fn the_fake_azure_cli_rejects_what_no_script_may_create() {
     if !has("bash") {
@@ -437,7 +440,7 @@ fn the_fake_azure_cli_rejects_what_no_script_may_create() {
     }
 }
 
-/// The check of arguments can fail: for an option that takes a password, and for the password itself.
+/// Checks that passwords among the arguments are found: by option and by value.
 #[test]
 fn a_password_among_the_arguments_is_noticed() {
     if !has("bash") {
@@ -458,7 +461,8 @@ fn a_password_among_the_arguments_is_noticed() {
     noticed(value, "a password is an argument: it's $ecret");
 }
 
-/// Only Windows machines have a password: a secure parameter of Bicep, or a prompt of az.
+/// Checks that only Windows machines have a password: a secure parameter of Bicep, or a prompt of
+/// az.
 #[test]
 fn no_script_takes_a_password() {
     let next = INSTANCE.replace("2018", "now").replace("\"gp\"", "\"next-gen-gp\"");
@@ -528,7 +532,7 @@ fn an_operating_system_is_for_scripts_that_create_a_machine() {
     assert!(changes(Kind::Bicep, MACHINE, &larger, &windows()).is_ok());
 }
 
-/// The name of a size comes from an edition, which may be anybody's.
+/// Checks that the name of a size is quoted: a custom edition may contain anything.
 #[test]
 fn the_name_of_a_size_is_quoted() {
     if !has("bash") {

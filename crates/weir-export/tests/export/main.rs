@@ -1,5 +1,5 @@
-//! Scripts, read by parsers that are not Weir's, run against commands that only pretend, and
-//! compared with what somebody who knows the tools would write.
+//! Scripts, read by parsers of other projects, run against fake commands, and compared with
+//! reviewed ones.
 
 mod backups;
 mod changes;

@@ -1,5 +1,4 @@
-//! Every script is read by a parser of its language that is not Weir's, and so is one that is
-//! broken: a parser that takes everything would prove nothing.
+//! Parsers of each language read all scripts, and reject broken ones.
 
 use crate::common::{INSTANCE, MACHINE, changes, layout, mounts, options_for, pairs, script};
 use crate::tools::{feed, has, is_there};
@@ -7,10 +6,10 @@ use hcl_edit::structure::{Block, Body, Structure};
 use tree_sitter::{Language, Node, Parser};
 use weir_export::{Kind, Options};
 
-/// What is wrong with each text, if anything is.
+/// The error of each text, if any.
 pub(crate) type Wrong = Vec<Option<String>>;
 
-/// Names that mean something to one language or the other.
+/// Names with special characters of the languages.
 pub(crate) const HOSTILE: [&str; 7] = [
     "it's ] -- x",
     "a]]b\"c",
@@ -21,7 +20,7 @@ pub(crate) const HOSTILE: [&str; 7] = [
     "{{ jinja }} 日本 */ /*",
 ];
 
-/// Scripts of one kind, from layouts of all forms and options of all sorts.
+/// Returns scripts of one kind, for layouts and options of all forms.
 fn scripts(kind: Kind) -> Vec<String> {
     let bought = MACHINE.replace(
         "tier = \"P20\"",
@@ -94,7 +93,7 @@ fn scripts(kind: Kind) -> Vec<String> {
     all
 }
 
-/// What is done to disks that are there: each alone, and all at once.
+/// Returns changes of disks in use: each alone, and all together.
 fn updates() -> Vec<(String, String)> {
     let log = |keys: &str| MACHINE.replace("tier = \"P20\"", keys);
     let bought = |iops: u32| {
@@ -114,7 +113,7 @@ fn updates() -> Vec<(String, String)> {
     ]
 }
 
-/// Options in which a name does its worst.
+/// Returns options with a hostile name.
 fn hostile(kind: Kind, name: &str) -> Vec<Options> {
     let own = |value: &str| Some(value.to_owned());
     let none = Options::default;
@@ -129,7 +128,7 @@ fn hostile(kind: Kind, name: &str) -> Vec<Options> {
             },
         ],
         Kind::Az | Kind::Bicep | Kind::Terraform | Kind::Powershell => vec![
-            // A zone has no spaces.
+            // A zone cannot contain spaces.
             Options {
                 machine: own(name),
                 location: own(name),
@@ -149,7 +148,7 @@ fn hostile(kind: Kind, name: &str) -> Vec<Options> {
     }
 }
 
-/// All scripts of a kind are right, and the broken ones are wrong.
+/// Checks that all scripts of a kind are valid, and the broken ones are not.
 pub(crate) fn check(
     kind: Kind,
     least: usize,
@@ -188,14 +187,14 @@ pub(crate) fn each(texts: &[String], wrong: fn(&str) -> Option<String>) -> Wrong
     texts.iter().map(|text| wrong(text)).collect()
 }
 
-/// sqlfluff's dialect of T-SQL, by the Python of `WEIR_TEST_PYTHON` or the usual one.
+/// Returns the Python with sqlfluff: `WEIR_TEST_PYTHON` or the default one.
 pub(crate) fn sqlfluff() -> Option<String> {
     let python = std::env::var("WEIR_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let (_, found) = feed(&python, &["-c", "import sqlfluff"], "");
     is_there(found, "sqlfluff for Python").then_some(python)
 }
 
-/// All in one run: it takes longer to start than to read.
+/// All texts in one run, because starting takes longer than parsing.
 const SQLFLUFF: &str = r#"
 import sys
 from sqlfluff.core import FluffConfig, Linter
@@ -210,7 +209,7 @@ for text in sys.stdin.read().split("\0"):
 
 pub(crate) fn wrong_tsql(texts: &[String]) -> Wrong {
     let python = sqlfluff().expect("it is there");
-    // It knows no ADD LOG FILE, whose keys are those of ADD FILE, nor that ]] in brackets is a ].
+    // The dialect lacks ADD LOG FILE, whose keys are those of ADD FILE, and ]] in brackets.
     let known = |text: &String| text.replace(" ADD LOG FILE (", " ADD FILE (").replace("]]", "");
     let texts: Vec<String> = texts.iter().map(known).collect();
     let (said, fine) = feed(&python, &["-c", SQLFLUFF], &texts.join("\0"));
@@ -240,14 +239,13 @@ fn tsql_is_read_by_sqlfluff() {
     );
 }
 
-/// bash reads it, and shellcheck has nothing to say.
+/// Returns the errors of bash and shellcheck.
 fn wrong_shell(text: &str) -> Option<String> {
     let (said, fine) = feed("bash", &["-n"], text);
     if !fine {
         return Some(said);
     }
-    // That a name has a dollar sign, a backslash or a typographer's quote in single quotes is what
-    // is wanted.
+    // Dollar signs, backslashes and typographic quotes in single quotes are intended.
     let args = ["--shell=bash", "--severity=style", "--exclude=SC2016,SC1003,SC1112", "-"];
     let (said, fine) = feed("shellcheck", &args, text);
     (!fine).then_some(said)
@@ -281,7 +279,7 @@ fn shell_is_read_by_shellcheck() {
     check(Kind::Lvm, 12, |all| each(all, wrong_shell), &words);
 }
 
-/// The first place that a grammar cannot read.
+/// Returns the first node that the grammar cannot parse.
 fn first_error<'a>(node: Node<'a>) -> Option<Node<'a>> {
     if node.is_error() || node.is_missing() {
         return Some(node);
@@ -322,7 +320,7 @@ fn bicep_is_read_by_its_grammar() {
 }
 
 pub(crate) fn wrong_powershell(text: &str) -> Option<String> {
-    // Its grammar wants a statement; `changes` holds that there is nothing but comments.
+    // The grammar requires a statement; `changes` checks that there are only comments.
     if text.lines().all(|line| line.is_empty() || line.starts_with('#')) {
         return None;
     }
@@ -351,9 +349,9 @@ fn powershell_is_read_by_its_grammar() {
     );
 }
 
-/// The attributes of the resources that a module has: of azurerm 4 as `@cdktf/provider-azurerm`
-/// 14.23.1 lists them, of azapi 2, of aws 5.99 as `@cdktf/provider-aws` 19.65.0 does, and of google
-/// 6.36 as `@cdktf/provider-google` 14.35.0 does.
+/// The attributes of resources in azurerm 4 (as `@cdktf/provider-azurerm` 14.23.1 lists them),
+/// azapi 2, aws 5.99 (`@cdktf/provider-aws` 19.65.0) and google 6.36 (`@cdktf/provider-google`
+/// 14.35.0).
 const ATTRIBUTES: [(&str, &str); 11] = [
     (
         "aws_ebs_volume",
@@ -443,7 +441,7 @@ fn wrong_block(block: &Block) -> Option<String> {
     })
 }
 
-/// What the resources take of a row, each row has.
+/// Returns an error if a row lacks an attribute that the resources use.
 fn wrong_rows(text: &str) -> Option<String> {
     let end = |c: char| !c.is_ascii_alphanumeric() && c != '_';
     let taken = text.split("each.value.").skip(1).filter_map(|rest| rest.split(end).next());
@@ -459,7 +457,7 @@ fn wrong_rows(text: &str) -> Option<String> {
     })
 }
 
-/// Disks of every form that AWS or Google Cloud has, and what becomes of them.
+/// Disks of all forms of AWS and Google Cloud, and their changes.
 const AWS: &str = r#"
 edition = "aws"
 [host]
@@ -499,7 +497,7 @@ const PERSISTENT: &str = "edition = \"gcp\"\n[host]\nsize = \"n2-standard-8\"\n[
                           = \"pd-ssd\"\nsize = \"200 GiB\"\n[[volume]]\nname = \"log\"\nfamily = \"pd-ssd\"\nsize = \
                           \"100 GiB\"\n";
 
-/// Modules of these layouts, with and without options, and of what changes between them.
+/// Returns modules of these layouts and of their changes, with and without options.
 fn modules(texts: &[&str], machine: &str) -> Vec<String> {
     let own = |options: &Options| {
         let all = texts.iter().map(|text| script(Kind::Terraform, text, options));
@@ -585,7 +583,7 @@ fn terraform_is_read_by_a_parser_of_its_language() {
     );
 }
 
-/// The sources are on no machine that tests; whether the lines are lines can be said.
+/// Checks the form of the lines; the devices do not exist on the test machine.
 fn wrong_fstab(text: &str) -> Option<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("fstab");
@@ -616,7 +614,7 @@ fn mounts_are_read_by_findmnt() {
     );
 }
 
-/// What each language reads in a quoted name is the name.
+/// Checks that each language reads a quoted name as the name.
 #[test]
 fn a_shell_reads_the_name_that_was_given() {
     if !has("bash") {

@@ -1,4 +1,4 @@
-//! Whatever is planned can be exported.
+//! Export of plans.
 
 use crate::common::{layout, options_for};
 use weir_catalog::{Catalog, PriceBook};
@@ -6,7 +6,7 @@ use weir_export::{ExportError, Kind, Source, export};
 use weir_plan::need::NeedFile;
 use weir_plan::{Outcome, Question, plan};
 
-/// The layout of a plan.
+/// Returns the layout of a plan.
 fn planned(need: &str) -> String {
     let catalog = Catalog::builtin();
     let file = NeedFile::read("need.toml", need).expect("a need file");
@@ -28,7 +28,7 @@ fn planned(need: &str) -> String {
     }
 }
 
-/// A plan is exported to these kinds, and refused with a reason by the others.
+/// Checks that these kinds export a plan, and that the others reject it with a reason.
 fn check(need: &str, has: &str, kinds: &[Kind]) {
     let text = planned(need);
     assert!(text.contains(has), "{text}");
@@ -49,7 +49,7 @@ fn check(need: &str, has: &str, kinds: &[Kind]) {
     }
 }
 
-/// It can be set only when a disk is created, so no script may leave it out.
+/// Checks that performance plus is set where disks are created, because it cannot be set later.
 #[test]
 fn performance_plus_of_a_plan_is_set_where_disks_are_created() {
     let text = planned(

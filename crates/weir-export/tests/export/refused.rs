@@ -1,4 +1,4 @@
-//! What cannot be exported, and what is said then.
+//! Layouts and options that cannot be exported, and their messages.
 
 use crate::common::{INSTANCE, MACHINE, layout, mounts, pairs, script};
 use weir_export::{Kind, Options, Source, export};
@@ -222,7 +222,7 @@ fn a_place_that_holds_something_else_is_refused() {
             &Options { devices: twice, ..none() },
             "--device pool-1=/dev/sdc: it is the device of pool-0 already; each volume has one of its own",
         );
-        // The device that another has by its number is no other's, either.
+        // A device found by LUN cannot be given to another volume.
         let taken = pairs(&[("pool-0", "/dev/disk/azure/scsi1/lun0")]);
         check(
             kind,
@@ -233,7 +233,7 @@ fn a_place_that_holds_something_else_is_refused() {
     }
 }
 
-/// Azure has numbers from 0 to 63, and a layout may have more disks.
+/// Checks that disks beyond Azure's LUNs 0 to 63 are rejected.
 #[test]
 fn a_disk_without_a_number_that_azure_has_is_refused() {
     let many = |count: u32| {
@@ -288,7 +288,8 @@ fn a_name_of_a_machine_that_is_too_long_is_refused() {
     }
 }
 
-/// What no cloud has is no zone and no location; Azure writes a location in words, too.
+/// Checks that impossible zones and locations are rejected; Azure also writes locations with
+/// spaces.
 #[test]
 fn a_place_that_no_cloud_has_is_refused() {
     let zone = |zone: &str| Options { zone: Some(zone.to_owned()), ..Options::default() };
@@ -317,7 +318,7 @@ fn a_place_that_no_cloud_has_is_refused() {
     }
 }
 
-/// A layout of AWS, or of Google Cloud.
+/// Returns a layout of AWS or of Google Cloud.
 fn disk_of(edition: &str, keys: &str) -> String {
     format!("edition = {edition:?}\n[[volume]]\nname = \"d\"\n{keys}\n")
 }

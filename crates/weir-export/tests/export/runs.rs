@@ -1,5 +1,5 @@
-//! Scripts of the shell, run for real against commands that only remember: the first run builds,
-//! and the second finds everything there and does nothing.
+//! Shell scripts, run against fake commands with a memory: the first run builds everything, the
+//! second does nothing.
 
 use crate::common::{INSTANCE, MACHINE, changes};
 use crate::fake::{Fake, VARIABLES, check, text};
@@ -35,7 +35,7 @@ fn the_azure_cli_makes_what_is_missing_and_nothing_twice() {
     );
     let all = all.replace("cache = \"read-only\"", "on_demand_burst = true");
     check(&Fake::new(), &text(Kind::Az, &all), &VARIABLES, &expect);
-    // A script that a variable lacks for stops before it has changed anything.
+    // A script that lacks a variable stops before any change.
     let (changed, said, fine) = Fake::new().run(&text(Kind::Az, MACHINE), &VARIABLES[..2]);
     assert!(
         changed.is_empty() && !fine && said.contains("set MACHINE to the name of the machine"),
@@ -53,7 +53,7 @@ fn the_azure_cli_changes_what_differs() {
     assert!(fine, "{said}");
     let larger = MACHINE.replace("P20", "P30").replace("cache = \"read-only\"", "cache = \"none\"");
     let larger = larger.replace("D16s_v3", "D32s_v3").replace("count = 4", "count = 5");
-    // Without the present layout a difference is told, and left.
+    // Without the layout in use, a difference is reported and left alone.
     let (changed, said, fine) = fake.run(&text(Kind::Az, &larger), &VARIABLES);
     assert!(fine, "{said}");
     assert_eq!(changed, ["az disk create pool-4", "az vm disk attach pool-4"], "{said}");
@@ -81,7 +81,7 @@ fn the_azure_cli_changes_what_differs() {
     assert_eq!(caching, "1=None\n2=None\n3=None\n4=None\n");
 }
 
-/// A disk that is as it is to be already, or larger, stays; the second run does nothing.
+/// Checks that an up-to-date or larger disk stays, and that the second run does nothing.
 #[test]
 fn the_azure_cli_looks_before_it_changes_a_disk() {
     if !has("bash") {
@@ -126,7 +126,7 @@ fn the_azure_cli_looks_before_it_changes_a_disk() {
     check(&make(), &made(&bought(8000), &bought(9000)), &VARIABLES, &["az disk update log"]);
 }
 
-/// An instance is changed once, in what differs, and not at all where it is as it is to be.
+/// Checks that an instance is changed once, in its differences only.
 #[test]
 fn the_azure_cli_looks_before_it_changes_an_instance() {
     if !has("bash") {
@@ -160,7 +160,7 @@ fn the_azure_cli_looks_before_it_changes_an_instance() {
     once(&next, &next.replace("6000", "7000"), "iops=7000");
     once(&next, &gp, "gpv2=false");
     once(&gp, &gp.replace("\"gp\"", "\"bc\""), "edition=BusinessCritical");
-    // What is so already is not said again, and storage that is larger stays.
+    // Up-to-date settings are not sent again, and larger storage stays.
     let fake = make(&gp);
     fake.file("set/sales.capacity", "16\n");
     check(&fake, &made(&gp, &larger), &VARIABLES, &["az sql mi update sales"]);
@@ -171,12 +171,12 @@ fn the_azure_cli_looks_before_it_changes_an_instance() {
     assert!(fine && changed.is_empty(), "{said}");
     let words = "sales: has 4096 GB already, and the layout 2048; its storage stays";
     assert!(said.contains(words), "{said}");
-    // An instance that is not there is no reason to change one.
+    // A missing instance is not changed.
     let (changed, said, fine) = Fake::new().run(&made(&gp, &larger), &VARIABLES);
     assert!(!fine && changed.is_empty(), "{said}");
 }
 
-/// A disk that two layouts ago was dropped is still attached; its number is not another's.
+/// Checks that the LUN of an unknown attached disk is not reused.
 #[test]
 fn the_azure_cli_takes_no_number_of_a_disk_that_it_does_not_know() {
     if !has("bash") {
@@ -206,19 +206,20 @@ fn the_azure_cli_takes_no_number_of_a_disk_that_it_does_not_know() {
     let words = "more: NOT DONE: pool-3 is attached as LUN 4; detach it when nothing uses it, or";
     let (_, said, _) = fake.run(&made(&more), &allowed);
     assert!(said.contains(words), "{said}");
-    // One that is attached needs no number, and stays where it is.
+    // An attached disk needs no LUN and stays.
     let swapped = MACHINE.replace("count = 4", "count = 4, luns = [2, 1, 3, 4]");
     let (changed, said, fine) = fake.run(&text(Kind::Az, &swapped), &VARIABLES);
     assert!(fine && changed.is_empty(), "{said}");
     assert!(said.contains("pool-0: has LUN 1, and the layout 2; nothing is changed"), "{said}");
-    // What is detached has none any more.
+    // A detached disk has no LUN.
     fs::remove_file(fake.0.path().join("attached/pool-3")).expect("a disk");
     let expect =
         ["az vm resize db1", "az disk update log", "az disk create more", "az vm disk attach more"];
     check(&fake, &made(&more), &allowed, &expect);
 }
 
-/// A disk that crosses 4 TiB waits until the machine may be stopped, and the others do not wait.
+/// Checks that a disk that crosses 4 TiB waits until the machine may stop, and that the others do
+/// not wait.
 #[test]
 fn the_azure_cli_stops_the_machine_only_where_it_may() {
     if !has("bash") {
@@ -242,7 +243,7 @@ fn the_azure_cli_stops_the_machine_only_where_it_may() {
     let allowed = [&VARIABLES[..], &[("RESTART", "yes")]].concat();
     let expect = ["az vm deallocate db1", "az disk update log", "az vm start db1"];
     check(&fake, &script, &allowed, &expect);
-    // Many of them stop it once; disks of that size are not cached.
+    // Several of them stop it once; disks of that size are not cached.
     let plain = |size: &str, tier: &str| of(size, tier).replace(", cache = \"read-only\"", "");
     let fake = Fake::new();
     let (_, said, fine) = fake.run(&text(Kind::Az, &plain("4 TiB", "P50")), &VARIABLES);
@@ -279,7 +280,7 @@ fn mdadm_makes_stripes_once() {
     );
     let conf = fs::read_to_string(fake.0.path().join("mdadm.conf")).expect("the stripes");
     assert_eq!(conf, "ARRAY /dev/md/pool UUID=1\n");
-    // What is there and is another is left.
+    // An existing device of another form is left alone.
     for (from, to, words) in [
         ("count = 4", "count = 5", "has not 5 columns; they cannot be changed in place"),
         ("64 KiB", "128 KiB", "has not a unit of 128 KiB; it cannot be changed in place"),
@@ -313,7 +314,7 @@ fn lvm_makes_volumes_once() {
             "mkfs.xfs -q -d su=64k,sw=4 -L pool /dev/vg_pool/lv_pool",
         ],
     );
-    // What is there and is another is left.
+    // An existing device of another form is left alone.
     for (from, to, words) in [
         ("count = 4", "count = 3", "it has 4 stripes of 64 KiB, and the layout 3 of 64 KiB"),
         ("count = 4", "count = 5", "it has 4 stripes of 64 KiB, and the layout 5 of 64 KiB"),
@@ -330,7 +331,7 @@ fn lvm_makes_volumes_once() {
     assert!(!fine && changed.is_empty() && said.contains(words), "{said}");
 }
 
-/// A disk that holds something, or is another, is not touched, and nothing is made of the others.
+/// Checks that a disk with data is never touched, and that the script then creates nothing.
 #[test]
 fn a_disk_that_is_not_empty_stops_the_script() {
     if !has("bash") {

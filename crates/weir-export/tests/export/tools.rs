@@ -1,10 +1,10 @@
-//! Programs that are not Weir's.
+//! Programs of other projects.
 
 use std::ffi::OsStr;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Whether something that is needed is there. Where everything must run, it must.
+/// Returns whether a requirement is met; where everything must run, it must be.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so aloud")]
 pub(crate) fn is_there(found: bool, what: &str) -> bool {
     let must = std::env::var_os("CI").as_deref() == Some(OsStr::new("true"));
@@ -15,14 +15,14 @@ pub(crate) fn is_there(found: bool, what: &str) -> bool {
     found
 }
 
-/// Whether a program is there.
+/// Returns whether a program is installed.
 pub(crate) fn has(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
     is_there(found, program)
 }
 
-/// What a program says to a text, and how it ends.
+/// Runs a program with a text as input; returns its output and whether it succeeded.
 pub(crate) fn feed(program: &str, args: &[&str], text: &str) -> (String, bool) {
     let mut command = Command::new(program);
     command.args(args).env("PYTHONDONTWRITEBYTECODE", "1");

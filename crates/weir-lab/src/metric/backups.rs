@@ -16,7 +16,7 @@ use weir_report::number::float;
 
 const MIB: f64 = 1_048_576.0;
 
-/// Returns whether a metric is one of a backup.
+/// Returns whether a metric belongs to backups.
 pub(super) fn is_one(metric: &str) -> bool {
     metric.starts_with("backup_")
 }

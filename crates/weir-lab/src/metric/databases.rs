@@ -1,17 +1,18 @@
-//! What a database under load gives.
+//! Metrics of databases under load.
 //!
 //! | metric | is |
 //! |---|---|
-//! | `batches_per_s`, `transactions_per_min` | what users got done |
-//! | `cpu_pct` | of the schedulers' time |
-//! | `wait_pct:PREFIX` | of all waiting, what waited for a wait whose name begins so |
-//! | `top_wait` | the class that was waited for most, like `PAGEIOLATCH` |
+//! | `batches_per_s`, `transactions_per_min` | throughput of the users |
+//! | `cpu_pct` | busy share of the schedulers |
+//! | `wait_pct:PREFIX` | share of waits whose name has this prefix |
+//! | `top_wait` | the wait class with the longest total, like `PAGEIOLATCH` |
 //! | `read_ms:FILES`, `write_ms:FILES`, `io_ms:FILES` | mean latency of reads, writes, both |
-//! | `medium_ms:FILES` | what of it the medium took, on average over reads and writes |
-//! | `file_iops:FILES`, `file_mib_per_s:FILES`, `file_write_mib_per_s:FILES` | all of them together |
-//! | `evenness:FILES` | bytes written to the file that got least, as a share of the most |
+//! | `medium_ms:FILES` | the medium's part of it, on average over reads and writes |
+//! | `file_iops:FILES`, `file_mib_per_s:FILES`, `file_write_mib_per_s:FILES` | totals of the files
+//! |
+//! | `evenness:FILES` | bytes written to the file with the fewest, as a share of the most |
 //!
-//! FILES is the name of a file, a role, or the beginning of names and an asterisk.
+//! FILES is the name of a file, a role, or a prefix of names with an asterisk.
 
 use super::{Unknown, split};
 use std::collections::BTreeMap;
@@ -57,7 +58,7 @@ fn is_of(file: &FileReport, of: &str) -> bool {
     begins || file.role == of || file.file == of
 }
 
-/// The class of a wait: `PAGEIOLATCH_SH` and `PAGEIOLATCH_EX` are of one.
+/// Returns the class of a wait: `PAGEIOLATCH_SH` and `PAGEIOLATCH_EX` belong to one.
 fn class(wait: &str) -> &str {
     wait.find("LATCH_").map_or(wait, |at| &wait[..at + "LATCH".len()])
 }
@@ -70,13 +71,13 @@ fn top_wait(run: &DatabaseReport) -> Option<String> {
     classes.into_iter().max_by_key(|(_, time)| *time).map(|(class, _)| class.to_owned())
 }
 
-/// Nothing if nobody waited.
+/// Returns the share of waits with this prefix; `None` without any waits.
 fn wait_share(run: &DatabaseReport, prefix: &str) -> Option<f64> {
     let own = run.waits.iter().filter(|wait| wait.wait.starts_with(prefix));
     (!run.waits.is_empty()).then(|| own.map(|wait| wait.share).sum())
 }
 
-/// Some files of a run.
+/// A selection of a run's files.
 struct Files<'a> {
     run: &'a DatabaseReport,
     files: Vec<&'a FileReport>,
@@ -92,7 +93,7 @@ impl Files<'_> {
         (!self.files.is_empty() && seconds > 0.0).then(|| self.sum(of) / seconds)
     }
 
-    /// The mean of means, each of so many.
+    /// Returns the mean of the files' means, weighted by count.
     fn mean_ms(&self, of: impl Fn(&FileReport) -> (f64, u64)) -> Option<f64> {
         let count = self.sum(|file| float(of(file).1));
         let time = self.sum(|file| of(file).0 * float(of(file).1));

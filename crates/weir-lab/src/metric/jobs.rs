@@ -1,11 +1,14 @@
-//! What fio jobs give.
+//! Metrics of fio jobs.
 //!
 //! | metric | is |
 //! |---|---|
-//! | `iops`, `mib_per_s` | of all jobs but the warm-up |
-//! | `wait_share:CAP` | the cap's share of all waiting; virtual time only |
-//! | `volume_depth_max:STRIPE` | requests under way at the stripe's busiest column; virtual only |
-//! | `series_first:X`, `series_last:X` | the first stretch, and the mean of the last tenth of the run; X is `read_mib_per_s`, `write_mib_per_s`, or `disk_read_mib_per_s`, the reads that the cache did not serve (virtual only) |
+//! | `iops`, `mib_per_s` | totals of all jobs, without the warm-up |
+//! | `wait_share:CAP` | the limit's share of all wait time; virtual time only |
+//! | `volume_depth_max:STRIPE` | requests in flight at the stripe's busiest column; virtual time
+//! only |
+//! | `series_first:X`, `series_last:X` | the first interval, and the mean of the last tenth of the
+//! run; X is `read_mib_per_s`, `write_mib_per_s`, or `disk_read_mib_per_s`, the reads that missed
+//! the cache (virtual time only) |
 
 use super::{Unknown, WARM_UP};
 use weir_report::number::float;
@@ -13,15 +16,14 @@ use weir_report::run::{JobReport, RunReport, SeriesPoint};
 
 const MIB: f64 = 1_048_576.0;
 
-/// Whether only the virtual clock can give it: the wall clock's jobs do not see what
-/// the server does with their requests.
+/// Returns whether a metric exists only in virtual time: jobs in wall time do not see what the
+/// server does with their requests.
 pub(super) fn virtual_only(metric: &str) -> bool {
     let (name, of) = metric.split_once(':').unwrap_or((metric, ""));
     matches!(name, "wait_share" | "volume_depth_max") || of == "disk_read_mib_per_s"
 }
 
-/// The metric in a run, or `None` if that run does not have it; [`Unknown`] if none
-/// has.
+/// Returns the metric of a run; `None` if the run does not have it, [`Unknown`] if no run has.
 pub(super) fn read(metric: &str, run: &RunReport) -> Result<Option<f64>, Unknown> {
     let measured = || run.jobs.iter().filter(|job| job.name != WARM_UP);
     let (name, of) = metric.split_once(':').unwrap_or((metric, ""));
@@ -35,7 +37,7 @@ pub(super) fn read(metric: &str, run: &RunReport) -> Result<Option<f64>, Unknown
         }
         "series_first" | "series_last" => {
             let tenth = (run.series.len() / 10).max(1);
-            // The last stretch may not be whole.
+            // The last interval may be incomplete.
             let whole = &run.series[..run.series.len().saturating_sub(1)];
             let part = match name {
                 "series_first" => &whole[..whole.len().min(1)],
@@ -56,19 +58,19 @@ fn wait_share<'a>(jobs: impl Iterator<Item = &'a JobReport>, cap: &str) -> Optio
     (all > 0).then(|| float(own) / float(all))
 }
 
-/// The mean of a series' column; the outer `None` is an unknown column.
+/// Returns the mean of a series' column; the outer `None` means an unknown column.
 fn mean(points: &[SeriesPoint], column: &str) -> Option<Option<f64>> {
     let value = |p: &SeriesPoint| match column {
         "read_mib_per_s" => Some(p.read_bytes_per_s / MIB),
         "write_mib_per_s" => Some(p.write_bytes_per_s / MIB),
-        // All requests of a series' run are of one size.
+        // All requests of a run with a series have the same size.
         "disk_read_mib_per_s" => {
             Some(p.read_bytes_per_s * (1.0 - p.hit_share.unwrap_or(0.0)) / MIB)
         }
         _ => None,
     };
     if column == "disk_read_mib_per_s" && points.iter().all(|p| p.hit_share.is_none()) {
-        // This clock does not know what the cache served.
+        // Wall time does not know the cache's hits.
         return Some(None);
     }
     let values: Vec<f64> = points.iter().map(value).collect::<Option<_>>()?;

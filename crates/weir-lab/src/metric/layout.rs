@@ -1,12 +1,12 @@
-//! What a layout comes to, as `weir layout check` says it.
+//! Metrics of a layout, as `weir layout check` prints them.
 //!
 //! | metric | is |
 //! |---|---|
 //! | `files_gib`, `blobs_gib` | the size of all files, and of their blobs |
 //! | `tier:FILE` | the tier of a file |
-//! | `step_up_gib:FILE` | the next size that gets more |
-//! | `limit_iops:FILES`, `limit_mib_per_s:FILES` | the limits of all of them together |
-//! | `refusal` | why the layout is refused |
+//! | `step_up_gib:FILE` | the next size with higher limits |
+//! | `limit_iops:FILES`, `limit_mib_per_s:FILES` | the sum of their limits |
+//! | `refusal` | the error of an invalid layout |
 //!
 //! FILES is the name of a file or a role.
 

@@ -1,10 +1,10 @@
-//! What is planned for a need.
+//! Metrics of a plan.
 //!
 //! | metric | is |
 //! |---|---|
 //! | `plan_title` | the layout in a line |
-//! | `plan_month` | what it costs a month, in the currency of its prices |
-//! | `plan_line:WHAT` | of that, all lines that begin with WHAT |
+//! | `plan_month` | the price per month, in the currency of its prices |
+//! | `plan_line:WHAT` | the part of it in lines that begin with WHAT |
 
 use super::{Unknown, split};
 use crate::planned::Planned;

@@ -1,11 +1,11 @@
-//! What is found for a backup.
+//! Answers of the backup planner.
 
 use super::trial::Settings;
 use crate::answer::Line;
 use crate::cost::Cost;
 use weir_units::{Bytes, Span};
 
-/// The limit that holds a backup.
+/// The binding limit of a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Binding {
     /// A limit of the machine, which reads and writes share.
@@ -13,14 +13,14 @@ pub enum Binding {
         /// The name of the limit.
         limit: String,
     },
-    /// A limit of a disk that is read.
+    /// A limit of a source disk.
     Source {
         /// The source.
         place: String,
         /// The name of the limit.
         limit: String,
     },
-    /// A limit of a disk that is written.
+    /// A limit of a target disk.
     Target {
         /// The target.
         place: String,
@@ -29,37 +29,37 @@ pub enum Binding {
     },
     /// The processors that compress.
     Compression,
-    /// No limit: each transfer takes its time, and too few are in flight.
+    /// No limit: latency binds, with too few transfers in flight.
     Latency,
 }
 
 /// The slowdown of databases beside a backup.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Slowdown {
-    /// The part of the transactions that is lost.
+    /// The share of transactions per second that is lost.
     pub throughput: f64,
-    /// The part that a transaction takes longer.
+    /// The share by which response times are longer.
     pub response: f64,
 }
 
 impl Slowdown {
-    /// Returns the larger one.
+    /// Returns the larger of the two.
     #[must_use]
     pub fn worst(&self) -> f64 {
         self.throughput.max(self.response)
     }
 }
 
-/// Disks with stripes on them, and what a simulation says.
+/// Target disks with stripes, and their simulated duration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     /// The disks in words, like `2 x P30`.
     pub disks: String,
     /// The family of the disks.
     pub family: String,
-    /// Their tier, if they have one.
+    /// The tier, unless limits are bought.
     pub tier: Option<String>,
-    /// How many.
+    /// Number of disks.
     pub count: u64,
     /// Stripes on each disk, and the size of transfers.
     pub settings: Settings,
@@ -71,11 +71,11 @@ pub struct Choice {
     pub lines: Vec<Line>,
     /// The simulated duration.
     pub duration: Span,
-    /// Whether a part was simulated, and the whole follows from it.
+    /// Whether a part was simulated and the duration was extrapolated from it.
     pub is_extrapolated: bool,
-    /// The limit that holds it.
+    /// The binding limit.
     pub binding: Binding,
-    /// What it costs databases beside it.
+    /// The slowdown of databases beside it.
     pub slowdown: Option<Slowdown>,
     /// The layout with the disks.
     pub layout: String,
@@ -91,55 +91,55 @@ impl Choice {
     }
 }
 
-/// The answer where the window can be met.
+/// The answer if the window can be met.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// The cheapest choice that meets the window.
     pub plan: Choice,
-    /// The fastest of those that cost less.
+    /// The fastest of the cheaper choices, which misses the window.
     pub cheaper: Option<Choice>,
-    /// The cheapest that is at least 5 % faster.
+    /// The cheapest choice that is at least 5 % faster.
     pub better: Option<Choice>,
-    /// Choices of disks, stripes and transfers that were simulated.
+    /// Number of simulated choices of disks, stripes and transfers.
     pub simulated: u64,
-    /// Those that their lower bound excluded.
+    /// Number of choices that their lower bound excluded.
     pub excluded: u64,
-    /// What was assumed and left out.
+    /// Notes about assumptions and omissions.
     pub notes: Vec<String>,
 }
 
-/// Something that would have to give.
+/// A change of the question with which a backup meets its window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Relaxation {
-    /// The option that gives, and how far.
+    /// The option to change, with its new value.
     pub what: String,
-    /// What meets the window then.
+    /// The choice that meets the window after the change.
     pub then: Option<Choice>,
 }
 
-/// The answer where nothing meets the window.
+/// The answer if no choice meets the window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shortest {
-    /// The cheapest of the fastest.
+    /// The cheapest of the fastest choices.
     pub fastest: Choice,
-    /// What could give, the smallest change first.
+    /// Possible changes, the smallest first.
     pub relaxations: Vec<Relaxation>,
-    /// Choices of disks, stripes and transfers that were simulated.
+    /// Number of simulated choices of disks, stripes and transfers.
     pub simulated: u64,
-    /// What was assumed and left out.
+    /// Notes about assumptions and omissions.
     pub notes: Vec<String>,
 }
 
-/// What comes of a question.
+/// The outcome of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// The window can be met.
     Met(Box<Answer>),
-    /// Nothing meets it.
+    /// No choice meets the window.
     NotMet(Box<Shortest>),
 }
 
-/// Returns the rate of a backup: bytes per second of its whole duration.
+/// Returns the rate of a backup in bytes per second of its whole duration.
 #[must_use]
 pub fn rate(size: Bytes, duration: Span) -> u64 {
     let per_s = u128::from(size.get()) * 1_000_000_000 / u128::from(duration.nanos().max(1));

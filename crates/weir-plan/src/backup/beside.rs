@@ -1,4 +1,4 @@
-//! A backup beside databases: what it costs them, and how long it takes then.
+//! Backups beside databases: the slowdown of the databases and the duration of the backup.
 //!
 //! The databases run for their own duration, once alone and once for each choice. The backup is rarely
 //! complete by then; its duration follows from its rate in the second half.
@@ -11,13 +11,13 @@ use weir_report::oltp::OltpReport;
 use weir_sim::{OltpOptions, OltpSimulation};
 use weir_units::{Instant, Span};
 
-/// Steps of a run, after each of which it is seen whether the backup is complete.
+/// Number of steps of a run; after each one, the backup may be complete.
 const STEPS: u64 = 40;
 
 /// Databases without a backup.
 #[derive(Debug, Clone)]
 pub(super) struct Alone {
-    /// When they end.
+    /// The end of the run.
     end: Instant,
     /// Transactions per minute and the mean response time of each.
     each: Vec<(f64, f64)>,
@@ -31,7 +31,7 @@ fn figures(report: &OltpReport) -> Vec<(f64, f64)> {
 }
 
 impl Alone {
-    /// Returns what a backup takes from the databases.
+    /// Returns the slowdown of the databases by a backup.
     fn slowdown(&self, report: &OltpReport) -> Slowdown {
         let part = |own: f64| if own.is_finite() { own.max(0.0) } else { 0.0 };
         let mut worst = Slowdown::default();
@@ -60,7 +60,7 @@ impl Bench<'_, '_> {
         Ok(Alone { end: simulation.now(), each })
     }
 
-    /// Simulates a choice beside the databases; nothing if there is no room.
+    /// Simulates a choice beside the databases; `None` if the targets have no room.
     pub(super) fn measure_beside(
         &mut self,
         built: &Built,

@@ -1,17 +1,16 @@
-//! The lower bound of a backup's duration: the time that each limit takes for what passes it, were it
-//! the only one.
+//! The lower bound of a backup's duration: the longest time that any limit alone would take.
 //!
-//! | limit | passes |
+//! | limit | traffic |
 //! |---|---|
-//! | disk bytes, disk operations | what is read or written of the disks of a device |
-//! | machine, uncached bytes | all reads and writes of remote disks without cache |
-//! | machine, cached bytes | those of its local disks |
-//! | stripe | its writes, of which so many are in flight, each as fast as the medium ever is |
+//! | disk bytes, disk operations | reads and writes of a device's disks |
+//! | machine, uncached bytes | reads and writes of remote disks without cache |
+//! | machine, cached bytes | reads and writes of local disks |
+//! | stripe | its writes: a fixed number in flight, each at the medium's lowest latency |
 //! | buffers | all transfers, each with a read and a write |
 //! | processors | compression |
 //!
-//! A limit lets its first request pass at once, so one transfer is taken off each sum. Disks with a
-//! cache are left out, for hits do not reach them.
+//! A limit admits its first request at once, so one transfer is subtracted from each sum. Disks
+//! with a cache are left out, because hits do not reach them.
 
 use std::collections::BTreeMap;
 use weir_core::{CacheMode, Limit, Place as Where, VolumeSpec};
@@ -23,11 +22,11 @@ use weir_workload::backup::buffers::WRITE_DEPTH;
 
 const SECOND: u128 = 1_000_000_000;
 
-/// Bytes of a device that a backup reads and writes.
+/// Bytes that a backup reads and writes, by host and device.
 type Traffic = BTreeMap<(usize, usize), u64>;
 
-/// Returns the least time that a backup takes on a layout, from its first transfer on. `places` are
-/// those of the layout.
+/// Returns the lower bound of a backup's duration from its first transfer on. `places` are those of
+/// the layout.
 #[must_use]
 pub fn lower_bound(layout: &Layout, places: &[Place], plan: &Plan) -> Span {
     let transfer = plan.buffers.max_transfer.get();
@@ -42,7 +41,7 @@ pub fn lower_bound(layout: &Layout, places: &[Place], plan: &Plan) -> Span {
     }
     let written = compressed(plan.bytes(), plan.compressed_per_mille);
     let stripes = plan.stripes.len().max(1) as u64;
-    // Buffers go to the stripes in turn, so that one has at most a transfer less than another.
+    // Buffers go to the stripes in turn, so stripes differ by one transfer at most.
     let of_stripe = (written / stripes).saturating_sub(transfer);
     for (place, _) in &plan.stripes {
         add(*place, of_stripe);
@@ -60,7 +59,7 @@ fn compressed(bytes: u64, per_mille: u32) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// Returns the time in which `amount` passes at a rate, without the first `free`.
+/// Returns the time for `amount` at a rate, after the first `free`.
 fn takes(amount: u64, free: u64, rate: u64) -> u128 {
     u128::from(amount.saturating_sub(free)) * SECOND / u128::from(rate.max(1))
 }
@@ -93,7 +92,7 @@ fn devices<'l>(
         };
         let by_bytes = sum(|own| own.limits.gate.bytes)
             .map_or(0, |rate| takes(*bytes, transfer.saturating_mul(count), rate));
-        // Each operation has at most the unit in which the disk counts, and the stripe cuts.
+        // An operation is at most one I/O unit of the disk, or one piece of the stripe.
         let unit = volumes(host, export).filter_map(|own| Some(own.limits.io_unit?.get())).max();
         let unit = unit.map(|own| export.unit.map_or(own, |cut| own.min(cut.get())));
         let by_operations = match (unit, sum(|own| own.limits.gate.iops)) {

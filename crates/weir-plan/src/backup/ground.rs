@@ -19,12 +19,12 @@ pub struct Base {
     pub is_assumed: bool,
 }
 
-/// The name of the source that is assumed.
+/// The name of the assumed source.
 pub const ASSUMED: &str = "data";
 
 impl Base {
-    /// Returns a machine with a source that delivers whatever is read: the machine's limits hold,
-    /// those of a source do not.
+    /// Returns a machine with a source that has no limits of its own; the machine's limits still
+    /// apply.
     #[must_use]
     pub fn assumed(edition: &Edition, host: &HostSize, size: Bytes) -> Self {
         let gib = size.get().div_ceil(1 << 30).max(1);
@@ -38,7 +38,7 @@ impl Base {
     }
 }
 
-/// A base that was read.
+/// A parsed base.
 #[derive(Debug)]
 pub struct Ground<'a> {
     catalog: &'a Catalog,
@@ -46,7 +46,7 @@ pub struct Ground<'a> {
     latency: Option<Span>,
     /// The layout without targets and without bursts.
     pub(super) layout: Layout,
-    /// What the names of targets begin with.
+    /// The prefix of target names.
     prefix: String,
     /// The edition of the layout.
     pub(super) edition: &'a Edition,
@@ -57,7 +57,7 @@ impl<'a> Ground<'a> {
     ///
     /// # Errors
     ///
-    /// [`PlanError`] if the layout is not one, or is none that disks can be added to.
+    /// [`PlanError`] for an invalid layout, or one to which no disks can be added.
     pub fn new(
         base: &'a Base,
         edition: &'a Edition,
@@ -98,7 +98,7 @@ impl<'a> Ground<'a> {
         self.edition.host(&self.host().qualified_size()?).ok()
     }
 
-    /// Returns how many disks can still be attached, if the edition says.
+    /// Returns how many more disks can be attached, if the edition says so.
     pub(super) fn free(&self) -> Option<u64> {
         let most = u64::from(self.size()?.max_data_disks?);
         let volumes = self.host().volumes.iter();
@@ -134,15 +134,15 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// Reads a layout and takes its bursts away: a plan holds when credits are used up.
+/// Reads a layout and removes its bursts: a plan must hold when credits are spent.
 fn read(name: &str, text: &str, catalog: &Catalog) -> Result<Layout, PlanError> {
     let mut layout = Layout::parse(name, text, catalog)?;
     without_bursts(&mut layout, false);
     Ok(layout)
 }
 
-/// Returns the sources of a layout that names none: data files and logs, or everything if it has no
-/// such files.
+/// Returns the default sources of a layout: data files and logs, or everything if it has no such
+/// files.
 #[must_use]
 pub fn usual_sources(layout: &Layout) -> Vec<String> {
     let places = layout.places();

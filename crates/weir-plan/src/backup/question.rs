@@ -1,4 +1,4 @@
-//! What is asked of a plan for a backup.
+//! Questions to the backup planner.
 
 use super::ground::Base;
 use weir_catalog::{Catalog, Edition, PriceBook};
@@ -10,9 +10,9 @@ use weir_workload::oltp::Description;
 pub struct Compression {
     /// The compressed size as a share of the original.
     pub ratio: f64,
-    /// Bytes that a processor compresses in a second.
+    /// Bytes that one processor compresses per second.
     pub rate: Bytes,
-    /// Processors that compress at once.
+    /// Number of processors that compress in parallel.
     pub threads: u32,
 }
 
@@ -21,18 +21,18 @@ pub struct Compression {
 pub struct Beside<'a> {
     /// The databases.
     pub databases: &'a [Description],
-    /// The most that the backup may cost them in throughput and in response time, in millionths.
+    /// The maximum slowdown in throughput and in response time, in millionths.
     pub max_slowdown: u64,
 }
 
-/// A backup, and the window that it is to fit.
+/// A backup and its window.
 #[derive(Debug, Clone)]
 pub struct Question<'a> {
-    /// The editions that layouts are resolved against.
+    /// The editions, which resolve layouts.
     pub catalog: &'a Catalog,
-    /// What there is to buy.
+    /// The edition to buy from.
     pub edition: &'a Edition,
-    /// What it costs.
+    /// The prices.
     pub prices: Option<&'a PriceBook<'a>>,
     /// The sources at their machine.
     pub base: Base,
@@ -42,19 +42,19 @@ pub struct Question<'a> {
     pub readers: u32,
     /// Bytes to back up.
     pub size: Bytes,
-    /// The time that the backup may take.
+    /// The window: the maximum duration.
     pub within: Span,
     /// The time from its start to the first transfer.
     pub setup: Span,
     /// Compression, if the backup is compressed.
     pub compression: Option<Compression>,
-    /// Families of disks to choose from; if empty, those that are no slower than the edition's own
-    /// choice.
+    /// Disk families to consider; if empty, those that are no slower than the edition's default
+    /// family.
     pub families: Vec<String>,
-    /// The most target disks.
+    /// Maximum number of target disks.
     pub max_disks: Option<u64>,
     /// Latency of the targets' medium, instead of the edition's.
     pub latency: Option<Span>,
-    /// Databases beside it.
+    /// Databases that run beside the backup.
     pub beside: Option<Beside<'a>>,
 }

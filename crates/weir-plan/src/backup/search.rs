@@ -13,28 +13,28 @@ use crate::need::WHOLE;
 use crate::planner::usable_families;
 use weir_units::Span;
 
-/// A duration that follows from a part may be off by this, in millionths.
+/// Error margin of an extrapolated duration, in millionths.
 const MARGIN: u64 = 10_000;
-/// A duration this close to the shortest is as good, in millionths; fewer stripes decide then.
+/// Durations this close to the shortest count as equal, in millionths; then fewer stripes win.
 const CLOSE: u64 = 10_000;
-/// The next better choice is faster by this, in millionths.
+/// Minimum gain of the next better choice, in millionths.
 const BETTER: u64 = 50_000;
-/// The most simulations of a search.
+/// Maximum number of simulations of a search.
 const MOST_SIMULATED: u64 = 6_000;
-/// The same beside databases, which take longer.
+/// The maximum beside databases, whose simulations take longer.
 const MOST_BESIDE: u64 = 240;
-/// The most disks where the edition does not say how many the machine takes.
+/// Maximum number of disks, if the edition does not state that of the machine.
 const MOST_DISKS: u64 = 64;
-/// The cheaper choices that are simulated to find the fastest.
+/// Number of cheaper choices that are simulated to find the fastest.
 const CHEAPER: usize = 4;
-/// The ideal targets: so many without limits.
+/// Number of ideal targets, which have no limits.
 const IDEAL: u64 = 8;
 
-/// Finds the cheapest disks that a backup fits its window with.
+/// Finds the cheapest disks with which a backup meets its window.
 ///
 /// # Errors
 ///
-/// [`PlanError`] if the question contradicts itself, or names something that is not there.
+/// [`PlanError`] for a contradictory question or an unknown name.
 pub fn plan(question: &Question<'_>) -> Result<Outcome, PlanError> {
     let ground = Ground::new(&question.base, question.edition, question.catalog, question.latency)?;
     let families = usable_families(question.edition, &question.families)?;
@@ -62,16 +62,16 @@ struct Search<'s, 'q, 'a> {
     bench: Bench<'q, 'a>,
     market: &'s Market<'a, 's>,
     alone: Option<Alone>,
-    /// Whether databases may be slowed down without bound.
+    /// Whether databases may be slowed down without limit.
     is_patient: bool,
     has_given_up: bool,
 }
 
-/// A choice of stripes and transfers, and what came of it.
+/// Stripes and transfers with their simulation.
 type Tried = (Settings, Measured, Option<Slowdown>);
 
 impl<'a> Search<'_, '_, 'a> {
-    /// Checks what no choice of disks changes.
+    /// Checks everything that does not depend on the disks.
     fn check(&self) -> Result<(), PlanError> {
         let question = self.bench.question;
         if question.within <= question.setup {
@@ -89,7 +89,7 @@ impl<'a> Search<'_, '_, 'a> {
             };
             return Err(PlanError::need(format!("host {}", host.name), reason));
         }
-        // Sources that are not there, or hold less, are wrong with whatever targets.
+        // Missing or too small sources are an error with any targets.
         let built = self.bench.build(self.ideal())?;
         self.bench.bound(&built, Settings { stripes: 1, transfer: TRANSFERS[0] })?;
         Ok(())
@@ -107,11 +107,11 @@ impl<'a> Search<'_, '_, 'a> {
         Targets { keys, count: IDEAL.min(self.most()) }
     }
 
-    /// Returns what targets have to do at least to meet a window.
+    /// Returns the minimum requirements of targets for a window.
     fn least(&self, within: Span) -> Least {
         let question = self.bench.question;
         let ratio = question.compression.map_or(1.0, |own| own.ratio);
-        // A stripe has at most a transfer less than its share.
+        // A stripe is at most one transfer smaller than its share.
         let less = TRANSFERS[TRANSFERS.len() - 1].get() * MOST_STRIPES;
         let written = part_of(question.size.get(), ratio).saturating_sub(less);
         let time = within.saturating_sub(question.setup).nanos().max(1);
@@ -138,7 +138,7 @@ impl<'a> Search<'_, '_, 'a> {
         Ok(None)
     }
 
-    /// Returns the fewest disks that meet a window too and cost within 1 % of the cheapest, as for
+    /// Returns the fewest disks that also meet the window within 1 % of the cheapest price, as for
     /// other plans.
     fn with_fewer_disks(&mut self, cheapest: Choice, within: Span) -> Result<Choice, PlanError> {
         let most = self.bench.simulated + self.most_simulated();
@@ -159,12 +159,12 @@ impl<'a> Search<'_, '_, 'a> {
         Ok(best)
     }
 
-    /// Returns the most simulations of a search.
+    /// Returns the maximum number of simulations of a search.
     fn most_simulated(&self) -> u64 {
         if self.alone.is_some() { MOST_BESIDE } else { MOST_SIMULATED }
     }
 
-    /// Returns whether targets without limits would do; if not, no disks will.
+    /// Returns whether targets without limits would meet the window; otherwise no disks can.
     fn could_be(&mut self, within: Span) -> Result<bool, PlanError> {
         let targets = self.ideal();
         let stripes = MOST_STRIPES / targets.count;
@@ -174,7 +174,7 @@ impl<'a> Search<'_, '_, 'a> {
         Ok(ideal.is_none_or(|own| own.duration <= longer(within, 2 * MARGIN)))
     }
 
-    /// Returns the best stripes and transfers on disks, if there are any that meet the window.
+    /// Returns the best stripes and transfers on some disks that meet the window.
     fn fits(
         &mut self,
         candidate: &Candidate<'a>,
@@ -203,8 +203,8 @@ impl<'a> Search<'_, '_, 'a> {
         self.bench.build(Targets { keys: candidate.disk.keys(), count: candidate.count })
     }
 
-    /// Simulates all stripes and transfers whose lower bound is within a window. Beside databases,
-    /// those that slow them down too much are left out.
+    /// Simulates all stripes and transfers whose lower bound meets a window. Beside databases,
+    /// choices that slow them down too much are left out.
     fn tried(&mut self, built: &Built, within: Span) -> Result<Vec<Tried>, PlanError> {
         let mut all = Vec::new();
         for own in Settings::all(built.targets.count) {
@@ -258,15 +258,15 @@ impl<'a> Search<'_, '_, 'a> {
         Ok(Outcome::Met(Box::new(Answer { plan, cheaper, better, simulated, excluded, notes })))
     }
 
-    /// Finds the fastest of what costs less.
+    /// Finds the fastest of the cheaper choices.
     fn cheaper(&mut self, plan: &Choice) -> Result<Option<Choice>, PlanError> {
         let least = self.least(Span::from_nanos(u64::MAX));
         let candidates = below(self.market, least, plan.cost);
         self.fastest_of(candidates, CHEAPER)
     }
 
-    /// Returns the fastest of some candidates. `most` of those with the shortest lower bounds are
-    /// simulated, and more only while a bound is below what was found.
+    /// Returns the fastest of some candidates. The `most` candidates with the lowest bounds are
+    /// simulated, and further ones only while their bound is below the best duration.
     fn fastest_of(
         &mut self,
         candidates: Vec<Candidate<'a>>,
@@ -314,7 +314,7 @@ impl<'a> Search<'_, '_, 'a> {
             );
             return Err(PlanError::need("the plan", reason));
         };
-        // The same duration may cost less.
+        // The same duration may be cheaper with other disks.
         let within = longer(fastest.duration, CLOSE / 2);
         let fastest = self.cheapest(within)?.unwrap_or(fastest);
         let mut relaxations = vec![Relaxation {
@@ -331,7 +331,7 @@ impl<'a> Search<'_, '_, 'a> {
         Ok(self.shortest(fastest, relaxations))
     }
 
-    /// Says what gives where the backup alone would meet the window.
+    /// Returns the possible changes if the backup meets the window only without the databases.
     fn too_slow_beside(&mut self) -> Result<Option<Outcome>, PlanError> {
         self.is_patient = true;
         let fast = self.cheapest(self.bench.question.within)?;
@@ -389,20 +389,20 @@ impl<'a> Search<'_, '_, 'a> {
     }
 }
 
-/// A window that nothing misses: a hundred days.
+/// An unlimited window: a hundred days.
 const FAR_SECONDS: u64 = 8_640_000;
 
-/// Sorts what was tried: of those close to the shortest duration, few stripes and large transfers
-/// first, then the others by their duration.
+/// Sorts simulated choices: those close to the shortest duration by preference (few stripes, large
+/// transfers), then the others by duration.
 fn best_first(mut tried: Vec<Tried>) -> Vec<Tried> {
     let Some(least) = tried.iter().map(|(_, own, _)| own.duration).min() else { return tried };
     let close = longer(least, CLOSE);
-    // The order of settings is that of preference, and the sort keeps it.
+    // Settings come in order of preference, and the sort is stable.
     tried.sort_by_key(|(_, own, _)| if own.duration <= close { Span::ZERO } else { own.duration });
     tried
 }
 
-/// Returns disks in words.
+/// Returns the disks in words.
 fn words(disk: &Disk<'_>, count: u64) -> String {
     let each = match disk {
         Disk::Bought { family, size, iops, throughput } => format!(
@@ -433,7 +433,7 @@ fn shorter(span: Span, millionths: u64) -> Span {
     scaled(span, WHOLE - millionths)
 }
 
-/// Returns a duration in whole minutes, or seconds if it is short, rounded up.
+/// Formats a duration in whole minutes, or in seconds if it is short, rounded up.
 fn minutes(span: Span) -> String {
     let seconds = span.nanos().div_ceil(1_000_000_000);
     if seconds < 600 { format!("{seconds}s") } else { format!("{}min", seconds.div_ceil(60)) }
@@ -445,7 +445,7 @@ fn minutes(span: Span) -> String {
     reason = "a share of a size, rounded down to stay a bound"
 )]
 fn part_of(bytes: u64, ratio: f64) -> u64 {
-    // A description rounds the share to thousandths.
+    // A description rounds the ratio to thousandths.
     let per_mille = ((ratio.clamp(0.0, 1.0) * 1000.0).round() as u64).min(1000);
     bytes / 1000 * per_mille
 }

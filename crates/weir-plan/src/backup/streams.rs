@@ -1,5 +1,5 @@
-//! Disks in the order of their price. Each kind of disk is a stream that becomes dearer as it goes on:
-//! more disks of a tier, or disks with more throughput where that is bought.
+//! Disks in order of their price. Each kind of disk is a stream that grows more expensive: more
+//! disks of a tier, or disks with more bought throughput.
 
 use crate::cost::Cost;
 use crate::demand::Flow;
@@ -9,10 +9,10 @@ use std::collections::BinaryHeap;
 use weir_catalog::{CacheMode, Provisioned};
 use weir_units::Bytes;
 
-/// The unit in which throughput is bought where the family says none.
+/// The default unit in which throughput is bought.
 const MB: u64 = 1_000_000;
 
-/// Disks alike.
+/// Equal target disks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate<'a> {
     pub(super) disk: Disk<'a>,
@@ -20,23 +20,23 @@ pub(super) struct Candidate<'a> {
     pub(super) cost: Cost,
 }
 
-/// What targets have to carry at least.
+/// Minimum requirements of targets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Least {
-    /// Bytes that they store together.
+    /// Room of all disks, in bytes.
     pub(super) room: Bytes,
-    /// Bytes per second that they take together.
+    /// Throughput of all disks, in bytes per second.
     pub(super) rate: u64,
-    /// The most disks.
+    /// Maximum number of disks.
     pub(super) most: u64,
 }
 
 /// The next candidate of a stream.
 #[derive(Debug, Clone, Copy)]
 enum Next<'a> {
-    /// So many disks of a tier.
+    /// More disks of a tier.
     Tier(Disk<'a>),
-    /// Disks with so much throughput each.
+    /// Disks with this throughput each.
     Bought(&'a Provisioned, u64),
 }
 
@@ -47,7 +47,7 @@ struct Head<'a> {
 }
 
 impl Head<'_> {
-    /// Among equal prices fewer disks come first, then those with more throughput.
+    /// Orders by price, then by fewer disks, then by more throughput.
     fn order(&self, other: &Self) -> Ordering {
         let (own, beside) = (&self.candidate, &other.candidate);
         let rate = |own: &Candidate<'_>| own.disk.limits().bytes;
@@ -70,7 +70,7 @@ impl PartialOrd for Head<'_> {
 }
 
 impl Ord for Head<'_> {
-    /// The cheapest is the greatest, which a heap gives first.
+    /// Makes the cheapest the greatest, which a heap returns first.
     fn cmp(&self, other: &Self) -> Ordering {
         other.order(self)
     }
@@ -116,7 +116,7 @@ impl<'a, 'm> Streams<'a, 'm> {
         }
     }
 
-    /// Puts the next one of the stream that a candidate was of in its place.
+    /// Pushes the next candidate of the stream.
     fn follow(&mut self, head: &Head<'a>) {
         let count = head.candidate.count;
         match head.next {
@@ -136,7 +136,7 @@ impl<'a> Iterator for Streams<'a, '_> {
     }
 }
 
-/// The unit in which a family's throughput is bought.
+/// Returns the unit in which a family's throughput is bought.
 fn step(family: &Provisioned) -> u64 {
     family.throughput_step.map_or(MB, |step| step.get())
 }
@@ -146,7 +146,7 @@ fn first_rate(family: &Provisioned, rate: u64, count: u64) -> u64 {
     rate.div_ceil(count.max(1)).max(1).next_multiple_of(step)
 }
 
-/// Returns `count` of the least disks with so much throughput each that have room for everything.
+/// Returns the `count` smallest disks with this throughput each and room for everything.
 pub(super) fn bought_disks<'a>(
     market: &Market<'a, '_>,
     family: &'a Provisioned,
@@ -172,7 +172,8 @@ pub(super) fn bought_disks<'a>(
     Some(Candidate { disk, count, cost })
 }
 
-/// Returns the fastest disks of each kind: as many as there may be, and of a bought limit the most.
+/// Returns the fastest disks of each kind: the maximum number, with the maximum of each bought
+/// limit.
 pub(super) fn fastest<'a>(market: &Market<'a, '_>, least: Least) -> Vec<Candidate<'a>> {
     let mut all: Vec<Candidate<'a>> = Vec::new();
     for disk in market.of_tiers(None) {
@@ -191,8 +192,7 @@ pub(super) fn fastest<'a>(market: &Market<'a, '_>, least: Least) -> Vec<Candidat
     all
 }
 
-/// Returns the disks of each kind that cost less than `cost`, with the most of them: those that are
-/// fastest of their kind.
+/// Returns the fastest disks of each kind that cost less than `cost`, in their largest number.
 pub(super) fn below<'a>(market: &Market<'a, '_>, least: Least, cost: Cost) -> Vec<Candidate<'a>> {
     let mut all = Vec::new();
     for disk in market.of_tiers(None) {

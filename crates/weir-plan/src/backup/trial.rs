@@ -1,8 +1,8 @@
-//! A choice of disks, stripes and transfers, simulated.
+//! Simulation of a choice of disks, stripes and transfers.
 //!
-//! A backup is as fast in its second hour as in its first, for a plan counts on no bursts. So a large one
-//! is simulated twice in part, with every source in proportion: the difference is the time of a part,
-//! from which that of the whole follows. A plan is simulated as a whole before it is the answer.
+//! The rate of a backup is constant, because plans count on no bursts. A large backup is therefore
+//! simulated twice in part, with all sources in proportion; the difference is the time of one part,
+//! from which the whole duration follows. The final plan is simulated as a whole.
 
 use super::answer::Binding;
 use super::bound::{lower_bound, processors_take};
@@ -17,18 +17,18 @@ use weir_sim::{OltpOptions, OltpSimError, OltpSimulation};
 use weir_units::{Bytes, Instant, Span};
 use weir_workload::backup::{BackupError, BackupFault, Description, PlaceAbout, Plan};
 
-/// Stripes on each disk that are tried. Article 004 found four to be enough.
+/// Numbers of stripes on each disk to try. Article 004 found four to be enough.
 pub const STRIPES: [u64; 4] = [1, 2, 4, 8];
-/// Sizes of transfers that are tried: SQL Server's default, and up to its largest.
+/// Transfer sizes to try: SQL Server's default, and up to its maximum.
 pub const TRANSFERS: [Bytes; 3] = [Bytes::mib(1), Bytes::mib(2), Bytes::mib(4)];
-/// The most stripes of a backup.
+/// Maximum number of stripes of a backup.
 pub const MOST_STRIPES: u64 = 64;
 
-/// A part that is simulated of a large backup; twice that for the difference.
+/// The simulated part of a large backup. Twice as much is simulated for the difference.
 const PART: Bytes = Bytes::gib(8);
-/// Up to this size, in parts, all of it is simulated.
+/// Backups up to this many parts are simulated as a whole.
 const WHOLE_UP_TO: u64 = 3;
-/// Pages, in which sources are read.
+/// The size of a page, the unit in which sources are read.
 const PAGE: u64 = 8192;
 
 /// The stripes on each disk, and the size of transfers.
@@ -41,7 +41,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns all that `count` disks can have: few stripes first, and of those large transfers.
+    /// Lists the settings for `count` disks in order of preference: few stripes, then large
+    /// transfers.
     pub fn all(count: u64) -> impl Iterator<Item = Self> {
         let stripes = STRIPES.into_iter().filter(move |own| own * count <= MOST_STRIPES);
         stripes.flat_map(|stripes| {
@@ -51,14 +52,14 @@ impl Settings {
     }
 }
 
-/// Disks alike, as the keys of their volumes.
+/// Equal target disks, as the keys of their volumes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Targets {
     pub(super) keys: String,
     pub(super) count: u64,
 }
 
-/// What a simulation said.
+/// The result of a simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Measured {
     pub(super) duration: Span,
@@ -67,7 +68,7 @@ pub(super) struct Measured {
     pub(super) buffer_count: u32,
 }
 
-/// A layout with targets on it.
+/// A layout with target disks.
 #[derive(Debug)]
 pub(super) struct Built {
     pub(super) targets: Targets,
@@ -75,13 +76,13 @@ pub(super) struct Built {
     places: Vec<Place>,
 }
 
-/// Simulates choices, each once.
+/// Simulates choices and remembers the results.
 #[derive(Debug)]
 pub(super) struct Bench<'q, 'a> {
     pub(super) question: &'q Question<'a>,
     pub(super) ground: &'q Ground<'q>,
     measured: HashMap<(Targets, Settings, bool), Option<Measured>>,
-    /// Choices that were simulated, and those that their lower bound excluded.
+    /// Numbers of simulated choices, and of choices that their lower bound excluded.
     pub(super) simulated: u64,
     pub(super) excluded: u64,
 }
@@ -129,7 +130,7 @@ impl<'q, 'a> Bench<'q, 'a> {
         text
     }
 
-    /// Returns the description of a backup of `size`, and its plan on the layout; nothing if a target
+    /// Returns the description of a backup of `size` and its plan on the layout; `None` if a target
     /// has no room for its stripes.
     pub(super) fn describe(
         &self,
@@ -153,7 +154,7 @@ impl<'q, 'a> Bench<'q, 'a> {
         }
     }
 
-    /// Returns the lower bound of a choice's duration; nothing if there is no room.
+    /// Returns the lower bound of a choice's duration; `None` if there is no room.
     pub(super) fn bound(&self, built: &Built, own: Settings) -> Result<Option<Span>, PlanError> {
         let described = self.describe(built, own, self.question.size)?;
         Ok(described.map(|(_, plan)| {
@@ -161,8 +162,7 @@ impl<'q, 'a> Bench<'q, 'a> {
         }))
     }
 
-    /// Simulates a choice: a part of it if that is enough, or all of it. Returns nothing if there is no
-    /// room.
+    /// Simulates a choice, in part if that is enough. Returns `None` if there is no room.
     pub(super) fn measure(
         &mut self,
         built: &Built,
@@ -244,10 +244,10 @@ fn is_room(error: &BackupError) -> bool {
     matches!(*error.fault, BackupFault::Room { .. })
 }
 
-/// Processors bind a backup if compression takes this part of it, in hundredths.
+/// Processors bind a backup if compression takes this share of its duration, in per cent.
 const BUSY: u128 = 95;
 
-/// Returns what held a backup that took `elapsed` from its first transfer on.
+/// Returns the binding limit of a backup that took `elapsed` from its first transfer on.
 pub(super) fn binding(report: &BackupReport, plan: &Plan, elapsed: Span) -> Binding {
     if processors_take(plan) * 100 >= u128::from(elapsed.nanos()) * BUSY {
         return Binding::Compression;

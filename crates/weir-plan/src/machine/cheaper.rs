@@ -1,4 +1,4 @@
-//! The next cheaper: what costs less by one step, and fails.
+//! The next cheaper layout: one step below the plan, with the limits that it exceeds.
 
 use super::{Found, MOST_DISKS, Machines, Place, caps};
 use crate::answer::Cheaper;
@@ -8,9 +8,9 @@ use crate::keep::KeptPool;
 use crate::need::Need;
 
 impl<'a> Machines<'a> {
-    /// The dearest layout that costs less than the best, one step away from it: fewer or smaller
-    /// disks, less of a limit that is bought, or a smaller machine; of a size that is bought, where
-    /// there is nothing else.
+    /// Returns the most expensive layout that is one step cheaper than the best and fails. A step
+    /// is fewer or smaller disks, less of a bought limit, or a smaller machine; if there is none,
+    /// less of a bought size.
     pub(super) fn cheaper(&self, need: &Need, best: &Found<'a>) -> Option<Cheaper> {
         let with_disks = (0..best.arrangement.len()).flat_map(|at| {
             let kept = self.kept(need, &best.arrangement[at].roles);
@@ -20,7 +20,7 @@ impl<'a> Machines<'a> {
         let with_hosts = hosts.filter_map(|host| {
             let cost = self.host_cost(host) + best.choice.cost;
             let is_priced = cost.unpriced == best.cost.unpriced && cost.month < best.cost.month;
-            // Against limits that are not published nothing can be held.
+            // Demand cannot be compared with limits that are not published.
             let own = caps(host, &best.choice);
             let is_known = own.is_known(&best.demands) || self.is_chosen(host);
             (is_priced && is_known).then(|| Found { host, cost, ..best.clone() })
@@ -38,13 +38,13 @@ impl<'a> Machines<'a> {
         Some(Cheaper { what: self.title(need, &next), cost: next.cost, fails, layout })
     }
 
-    /// The dearest of those that fail; what cannot be told to fail by a figure says nothing.
+    /// Returns the most expensive candidate that exceeds a limit.
     fn dearest(&self, need: &Need, all: impl Iterator<Item = Found<'a>>) -> Option<Found<'a>> {
         all.filter(|other| !self.fails(need, other).is_empty())
             .max_by_key(|other| (other.cost.month, std::cmp::Reverse(other.choice.count)))
     }
 
-    /// The best with other disks for one of its pools that cost less.
+    /// Returns the best candidate with cheaper disks for one of its pools.
     fn with_less(
         &self,
         need: &Need,
@@ -63,13 +63,13 @@ impl<'a> Machines<'a> {
         let is_less = |disks: &Disks<'_>| {
             disks.cost.unpriced == own.cost.unpriced && disks.cost.month < own.cost.month
         };
-        // Disks in use stay as many, and lose nothing.
+        // Disks in use keep their number and limits.
         let stays = |disks: &Disks<'_>| {
             kept.is_none_or(|kept| disks.count == kept.count && kept.becomes(&disks.disk))
         };
         let with = |disks: Disks<'a>| {
             let mut other = best.clone();
-            // One disk has no stripe.
+            // A single disk has no stripe.
             other.arrangement[at].place = match (pool.place, disks.count) {
                 (Place::Striped(_), 1) => Place::Single,
                 (Place::Single, 2..) => {
@@ -92,7 +92,7 @@ impl<'a> Machines<'a> {
         ways.filter(|own| is_less(own) && stays(own)).map(with).collect()
     }
 
-    /// Less of the disks of a pool, each with its number, which is `fewest` at least.
+    /// Lists smaller choices of a pool's disks with their number, which is at least `fewest`.
     fn less(
         &self,
         best: &Found<'a>,
@@ -112,7 +112,7 @@ impl<'a> Machines<'a> {
         }
     }
 
-    /// Disks of the tiers of a family that cost less, however many.
+    /// Lists the disks of a family's tiers that cost less, in any number.
     fn of_tiers(
         &self,
         best: &Found<'a>,
@@ -123,11 +123,11 @@ impl<'a> Machines<'a> {
         let market = Market { edition: self.edition, prices: self.prices, families: &families };
         let most = best.host.max_data_disks.map_or(MOST_DISKS, u64::from).min(self.most_disks());
         let of = |disk: Disk<'a>| {
-            // Each more costs more.
+            // The price grows with the number.
             let is_less = |count: &u64| disk.cost(*count, self.prices).month < own.cost.month;
             (1..=most).take_while(is_less).map(|count| (disk, count)).collect::<Vec<_>>()
         };
-        // Of equal cost the last is taken: with performance plus more is there.
+        // The last of equal cost is taken, so performance plus counts.
         market.of_tiers(kept).into_iter().flat_map(of).collect()
     }
 }

@@ -1,22 +1,21 @@
-//! Machines whose limits are not published. What is not known carries nothing, so they are left out
-//! unless the user names them.
+//! Machines with unpublished limits. They are left out unless the user names them.
 
 use super::Machines;
 use crate::need::Need;
 use weir_catalog::HostSize;
 
-/// How many machines are named before the rest is counted.
+/// Number of machines that the message names before it counts the rest.
 const NAMED: usize = 3;
 
 impl<'a> Machines<'a> {
-    /// Whether the user chose this machine: it is named, or it is there already.
+    /// Returns whether the user named this machine or has it in use.
     pub(super) fn is_chosen(&self, host: &HostSize) -> bool {
         let kept = self.wishes.keep.as_ref().and_then(|kept| kept.host.as_ref());
         let mut names = self.wishes.host.iter().chain(kept);
         names.any(|name| self.edition.host(name).is_ok_and(|own| own == host))
     }
 
-    /// Returns the machines that would do but for limits that are not published, in words.
+    /// Returns a note about machines that would fit but have unpublished limits.
     pub(crate) fn left_out(&self, need: &Need) -> Option<String> {
         let has_rates = need.roles.iter().any(|own| own.iops > 0 || own.throughput > 0);
         let hosts = self.edition.hosts().filter(|host| !self.is_chosen(host));
@@ -50,7 +49,7 @@ impl<'a> Machines<'a> {
         })
     }
 
-    /// The families of disks for which a machine has no published limit, of those that may be used.
+    /// Returns the disk families for which a machine has no published limit.
     fn unknown_families(&self, host: &HostSize) -> Vec<&'a str> {
         let is_unknown = |family: &&str| {
             let is_bought = self.edition.provisioned(family).is_ok();

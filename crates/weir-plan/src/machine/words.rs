@@ -1,4 +1,4 @@
-//! Machines with disks in words: the plan, its title, its bill, its reasons, its layout file.
+//! Plans of machines with disks: title, bill, reasons and layout file.
 
 use super::{Found, Machines, Place, Pool, caps};
 use crate::answer::{Line, Plan};
@@ -132,7 +132,7 @@ impl<'a> Machines<'a> {
         all
     }
 
-    /// Returns whether a backup is apart from data and log, and why.
+    /// Returns the reason why a backup has disks of its own, or a warning that it has not.
     fn of_backup(&self, need: &Need, found: &Found<'_>) -> Option<String> {
         let is = |at: &usize, roles: &[Role]| roles.contains(&need.roles[*at].role);
         let exposed = [Role::Data, Role::Log];
@@ -175,7 +175,7 @@ impl<'a> Machines<'a> {
             self.luns(self.kept(need, &pool.roles), count, &mut taken)
         };
         let mut luns: Vec<Vec<u32>> = pools().map(numbers).collect();
-        // More disks than there are numbers have none in a layout.
+        // A layout has no LUNs beyond the maximum.
         if luns.iter().flatten().any(|lun| *lun >= luns::MOST) {
             luns.iter_mut().for_each(Vec::clear);
         }
@@ -185,8 +185,8 @@ impl<'a> Machines<'a> {
         text
     }
 
-    /// The numbers of a pool's disks, where machines of the cloud number them: those that are
-    /// there keep theirs, and new ones take the lowest that are free.
+    /// Assigns LUNs to a pool's disks. Disks in use keep theirs, and new ones take the lowest free
+    /// numbers.
     fn luns(&self, kept: Option<&KeptPool>, count: u64, taken: &mut BTreeSet<u32>) -> Vec<u32> {
         const NUMBERED: [&str; 2] = ["azure", "aws"];
         if !NUMBERED.iter().any(|cloud| self.edition.name().starts_with(cloud)) {
@@ -204,8 +204,8 @@ pub(crate) fn backup_apart() -> String {
         .to_owned()
 }
 
-/// Returns the overhead that was assumed for the file system; without one, a warning where ext4 would
-/// not leave the data enough room.
+/// Returns the assumed overhead of the file system. Without a file system, returns a warning if
+/// ext4 would not leave enough room.
 fn of_file_system(filesystem: FileSystem, name: &str, size: u64, room: u64) -> Option<String> {
     if filesystem != FileSystem::None {
         return Some(format!(
@@ -227,7 +227,7 @@ fn of_file_system(filesystem: FileSystem, name: &str, size: u64, room: u64) -> O
     })
 }
 
-/// Returns what it takes to give a stripe another unit.
+/// Returns the note about rebuilding a stripe with another unit.
 fn rebuilt(name: &str, kept: &KeptPool, place: Place) -> Option<String> {
     let (Some(old), Place::Striped(unit)) = (kept.unit, place) else { return None };
     (old != unit).then(|| {
@@ -239,7 +239,7 @@ fn rebuilt(name: &str, kept: &KeptPool, place: Place) -> Option<String> {
     })
 }
 
-/// What becomes of disks that are there.
+/// Returns the note about disks in use: kept, or grown.
 fn stays(name: &str, kept: &KeptPool, disk: &Disk<'_>, place: Place) -> String {
     let (count, size) = (kept.count, disk.size());
     let old = kept.tier.clone().unwrap_or_else(|| format!("{} of {}", kept.family, kept.size));
@@ -247,7 +247,7 @@ fn stays(name: &str, kept: &KeptPool, disk: &Disk<'_>, place: Place) -> String {
     match (size > kept.size, kept.unit) {
         (true, None) => format!("{grow}, without copying"),
         (true, Some(unit)) if place != Place::Striped(unit) => grow,
-        // What docs/EXPORT.md says by tool.
+        // docs/EXPORT.md has the steps by tool.
         (true, Some(_)) => format!(
             "{grow}; that raises their limits without copying, but only a stripe of LVM takes up their room in \
              place: one of mdadm or Storage Spaces has to be copied for it"
@@ -256,7 +256,7 @@ fn stays(name: &str, kept: &KeptPool, disk: &Disk<'_>, place: Place) -> String {
     }
 }
 
-/// Returns what becomes of the limits of disks in use that were chosen beside their size.
+/// Returns the note about settings of disks in use.
 fn chosen(name: &str, kept: &KeptPool, disk: &Disk<'_>) -> Option<String> {
     let mut words = Vec::new();
     if let Disk::Bought { iops, throughput, .. } = disk {
@@ -282,7 +282,7 @@ fn chosen(name: &str, kept: &KeptPool, disk: &Disk<'_>) -> Option<String> {
     (!words.is_empty()).then(|| format!("{name}: {}", words.join(", ")))
 }
 
-/// The longest label of a file system that XFS takes.
+/// Maximum length of an XFS label.
 const MOST_LABEL: usize = 12;
 
 pub(super) fn names(need: &Need, pool: &Pool, between: &str) -> String {
@@ -290,7 +290,8 @@ pub(super) fn names(need: &Need, pool: &Pool, between: &str) -> String {
     names.join(between)
 }
 
-/// The name of disks in a layout: that of their roles, if a file system takes it for its label.
+/// Returns the name of disks in a layout: their roles, if that is short enough for a file system
+/// label.
 pub(crate) fn pool_name(roles: &str) -> String {
     let name = if roles.len() <= MOST_LABEL { roles } else { "pool" };
     name.to_owned()
@@ -328,7 +329,7 @@ fn on(pool: &Pool, disks: Option<&Disks<'_>>) -> String {
     }
 }
 
-/// Writes the disks of a pool, with their numbers if they have any, and the files on them.
+/// Writes the disks of a pool with their LUNs, and the files on them.
 fn write_pool(
     text: &mut String,
     need: &Need,
@@ -348,7 +349,7 @@ fn write_pool(
     let lun = |at: usize| luns.get(at).map(|lun| format!(", lun = {lun}")).unwrap_or_default();
     let all = if luns.is_empty() { String::new() } else { format!(", luns = {luns:?}") };
     let is_named = |kept: &&KeptPool| {
-        // Columns that are not called after their stripe are named one by one.
+        // Columns with names of their own are written one by one.
         let mut named = kept.volumes.iter().enumerate();
         kept.unit.is_some() && !named.all(|(at, own)| *own == format!("{name}-{at}"))
     };

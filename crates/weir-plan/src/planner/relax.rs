@@ -21,14 +21,14 @@ enum Give {
     Backup,
     Storage,
     Families,
-    /// Of the role at a place.
+    /// Maximum latency of the role at this index.
     Latency(usize),
-    /// Its processors and memory.
+    /// Number of processors and memory.
     Machine,
 }
 
 impl Give {
-    /// Lists all that were asked for and can be dropped.
+    /// Lists all constraints and requirements that can be dropped.
     fn all(question: &Question<'_>, families: &[Family]) -> Vec<Self> {
         let (need, wishes) = (question.need, question.wishes);
         let is_up = wishes.keep.as_ref().is_some_and(|kept| kept.is_up);
@@ -60,7 +60,7 @@ impl Give {
             Self::MaxDisks => wishes.max_disks = None,
             Self::MaxFiles => wishes.max_files = Some(u64::MAX),
             Self::Disks => wishes.disks = Vec::new(),
-            // A backup would be kept apart from data and log still.
+            // A backup would otherwise still be kept apart from data and log.
             Self::Apart => (wishes.is_apart, wishes.shares_backup) = (false, true),
             Self::Backup => wishes.shares_backup = true,
             Self::Storage => wishes.storage = None,
@@ -176,7 +176,7 @@ fn without(
     gives.iter().for_each(|give| give.up(&mut need, &mut wishes));
     let words: Vec<String> = gives.iter().map(|give| give.words(question.need)).collect();
     let own = Question { need: &need, wishes: &wishes, ..*question };
-    // A machine that is named is of one family, and stays in it.
+    // A named machine belongs to one family and stays in it.
     let families = match gives.contains(&Give::Families) {
         true => families_of(&own)?,
         false => families.to_vec(),
@@ -217,7 +217,7 @@ fn fewest_beyond(
     Ok(None)
 }
 
-/// Finds the largest part of the need that can be met, in millionths, as `of` takes parts of it.
+/// Finds the largest feasible part of the need in millionths; `of` scales the need.
 fn largest_part(
     question: &Question<'_>,
     families: &[Family],

@@ -11,7 +11,7 @@ use weir_sim::{OltpOptions, OltpSimulation};
 use weir_units::{Bytes, Instant, Money, Span};
 use weir_workload::backup::Description;
 
-/// How many layouts.
+/// Number of layouts.
 const LAYOUTS: u64 = 500;
 /// The most target disks.
 const MOST: u64 = 4;
@@ -86,7 +86,7 @@ fn case(rng: &mut Rng) -> Case {
         rate: Bytes::mib(rng.within(50, 800)),
         threads: 2,
     });
-    // What a machine of 300 MB/s would need, more or less.
+    // About the duration on a machine of 300 MB/s.
     let within = Span::from_micros(size.get() / 150 * rng.within(20, 250) / 100);
     Case { base, sources, readers: *rng.one(&[1, 2, 3]), size, compression, within }
 }
@@ -107,7 +107,7 @@ fn names(all: &[String]) -> String {
     all.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether any stripes and transfers on `count` disks of a tier meet the window.
+/// Returns whether any stripes and transfers on `count` disks of a tier meet the window.
 fn meets(case: &Case, catalog: &Catalog, tier: &str, count: u64) -> bool {
     let mut layout = case.base.clone();
     let mut targets = Vec::new();

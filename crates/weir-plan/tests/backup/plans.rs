@@ -73,7 +73,7 @@ fn a_window_that_nothing_meets_says_what_gives() {
     let what: Vec<&str> = answer.relaxations.iter().map(|own| own.what.as_str()).collect();
     let [time, gib] = what[..] else { panic!("{what:?}") };
     assert!(time.starts_with("--within 80") && gib == "--size 15GiB", "{what:?}");
-    // What is said to give does.
+    // The proposed change must be enough.
     let within = time.trim_start_matches("--within ").parse().expect("a time");
     let longer = question(&catalog, ARTICLE, (size, within));
     let Outcome::Met(met) = plan(&longer).expect("a plan") else { panic!("{time} is not met") };
@@ -106,7 +106,7 @@ fn a_large_backup_is_simulated_as_a_whole_before_it_is_the_answer() {
     let own = &answer.plan;
     assert!(!own.is_extrapolated && own.duration <= asked.1);
     assert_eq!(simulated(&catalog, &own.layout, &own.backup), own.duration);
-    // What is only shown beside it follows from a part, within 1 %.
+    // Other choices are extrapolated from a part, exact to 1 %.
     for own in answer.cheaper.iter().filter(|own| own.is_extrapolated) {
         let whole = simulated(&catalog, &own.layout, &own.backup).nanos();
         let off = whole.abs_diff(own.duration.nanos());

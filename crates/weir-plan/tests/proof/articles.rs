@@ -47,7 +47,7 @@ fn article_003_16_000_iops_cost_half_on_premium_disks() {
     let named = met(PREMIUM, &format!("host = \"D14\"\n{standard}"));
     assert_eq!(named.plan.title, "D14: data on 32 x S30");
     assert_eq!(named.plan.cost.month.to_string(), "3,208.98");
-    // Of the machines that carry as much none has a price.
+    // No other machine that carries this has a price.
     let other = met(PREMIUM, standard);
     assert_eq!(
         (other.plan.title.as_str(), other.plan.cost.unpriced),

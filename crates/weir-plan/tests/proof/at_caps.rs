@@ -7,7 +7,7 @@ use weir_catalog::{Catalog, Edition, HostSize, PriceBook};
 use weir_plan::{Outcome, Plan};
 use weir_units::Money;
 
-/// How many needs of each of the four markets.
+/// Number of needs for each of the four markets.
 const NEEDS: u64 = 500;
 
 const UNIT: u64 = 256 << 10;
@@ -46,7 +46,7 @@ struct Machine {
     month: Option<Money>,
 }
 
-/// What there is to choose from.
+/// The disks and machines to choose from.
 #[derive(Debug)]
 struct Market {
     disks: Vec<Sold>,
@@ -233,7 +233,7 @@ fn at_cap(rng: &mut Rng, market: &Market) -> AtCap {
     }
 }
 
-/// What came of so many needs.
+/// Statistics of the comparison.
 #[derive(Debug, Clone, Copy, Default)]
 struct Count {
     met: u32,
@@ -289,7 +289,7 @@ fn check(plan: &Plan, meeting: &[(u64, Money, u64)], least: (u64, Money), text: 
     let other = plan.passed_over.as_ref().map(|own| own.cost.month);
     assert_eq!(other, Some(cheapest).filter(|own| *own < plan.cost.month), "{said}");
     if missing > 0 {
-        // Of machines without a price that of the cheapest stays; which one is not told here.
+        // Without prices, the cheapest machine stays, and this test does not predict it.
         let own = (missing, plan.cost.month, plan.disks);
         assert!(meeting.contains(&own), "{said}");
         return;

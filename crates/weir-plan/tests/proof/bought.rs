@@ -9,10 +9,10 @@ use weir_plan::Outcome;
 use weir_plan::need::Need;
 use weir_units::Money;
 
-/// How many needs of each of the four: machines, two services, disks that share their limits.
+/// Number of needs for each of the four: machines, two services, disks with shared limits.
 const NEEDS: u64 = 150;
 
-/// Of each machine: its vCPUs, operations and MB/s.
+/// The machines: vCPUs, operations and MB/s.
 const MACHINES: [(&str, u64, u64); 3] = [("a", 1_500, 60), ("b", 4_000, 130), ("c", 9_000, 300)];
 
 /// Prices, in thousandths.
@@ -22,7 +22,7 @@ struct Prices {
     gib: u64,
     iops: u64,
     mib: u64,
-    /// Of each operation above 500 of a disk whose throughput follows.
+    /// The price of each operation above 500, for disks whose throughput follows.
     iops_above: u64,
     tier: u64,
     pools: [u64; 2],
@@ -151,13 +151,13 @@ fn price_rows(prices: &Prices) -> String {
     .concat()
 }
 
-/// What comes to the disks at both peaks.
+/// Returns the load on the disks at both peaks.
 fn peaks(need: &Need, unit: Option<u64>) -> [Vec<Pieces>; 2] {
     [false, true]
         .map(|of_bytes| need.roles.iter().flat_map(|own| pieces(own, unit, of_bytes)).collect())
 }
 
-/// Whether `count` caps of so many operations and bytes carry all pieces.
+/// Returns whether `count` limits of these operations and bytes carry all pieces.
 fn holds(peaks: &[Vec<Pieces>; 2], iops: f64, bytes: f64, count: u64) -> bool {
     peaks.iter().all(|pieces| {
         let most = count as f64 * (1.0 + 1e-12);
@@ -290,7 +290,7 @@ fn nothing_cheaper_can_be_bought_for_a_machine() {
 fn nothing_cheaper_can_be_bought_of_a_striped_store() {
     compare(810_001, "families = [\"rds\"]\n", &["data", "log"], |need, prices| {
         let small = (gib_of(need) <= 99).then(|| {
-            // What cannot be raised is had whole or not at all.
+            // A limit that cannot be raised is included in full.
             cheapest_flex(need, prices, 1, None, (200, 200), (20, 20), (10, 99))
         });
         let large =
@@ -320,7 +320,8 @@ fn nothing_cheaper_is_shared_by_disks_of_a_machine() {
     let head = "families = [\"vm\"]\ndisks = [\"wide\", \"fast\"]\n";
     compare(830_001, head, &["data", "log"], |need, prices| {
         let peaks = peaks(need, None);
-        // Of each pool the base, what 100 GiB bring, and the machines' cap: operations and bytes.
+        // For each pool: the base, the increase per 100 GiB, and the machine's limit, each as
+        // operations and bytes.
         let pools: [[[u64; 2]; 3]; 2] = [
             [[300, 10 << 20], [150, 7 << 20], [3_000, 90 << 20]],
             [[0, 0], [700, 9 << 20], [5_000, 120 << 20]],

@@ -10,7 +10,7 @@ use weir_plan::Outcome;
 use weir_plan::need::{Need, RoleNeed};
 use weir_units::Money;
 
-/// How many needs.
+/// Number of needs.
 const NEEDS: u64 = 2_000;
 
 /// The most disks that a machine of the small cloud takes.
@@ -71,13 +71,13 @@ fn edition(rng: &mut Rng) -> Edition {
     Edition::from_toml("small.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Where some roles of a layout are.
+/// Disks of some roles in a layout.
 #[derive(Debug, Clone)]
 struct Pool {
     roles: Vec<Role>,
     tier: Option<&'static str>,
     count: u64,
-    /// Of the stripe, in KiB.
+    /// The stripe unit in KiB.
     unit: u64,
     mode: CacheMode,
 }
@@ -103,7 +103,7 @@ fn layouts(roles: &[Role], catalog: &Catalog) -> Vec<(&'static str, Vec<Pool>, L
         pools.retain(|pools| pools.iter().map(|pool| pool.count).sum::<u64>() <= MOST);
         for machine in MACHINES {
             for pools in &pools {
-                // What the machine does not have is not a layout.
+                // Layouts beyond the machine's limits are skipped.
                 if let Ok(layout) = Layout::parse("small", &text(machine, pools), catalog) {
                     found.push((machine, pools.clone(), layout));
                 }
@@ -167,7 +167,7 @@ fn text(machine: &str, pools: &[Pool]) -> String {
     text
 }
 
-/// What comes to a cap: so many a second, of so many operations and bytes.
+/// Load on a limit: requests per second, each with its operations and bytes.
 pub(crate) type Pieces = (f64, f64, f64);
 
 /// A role's requests as they come to a disk; they are powers of two, so that the borders of units
@@ -188,7 +188,7 @@ pub(crate) fn pieces(need: &RoleNeed, unit: Option<u64>, is_peak_of_bytes: bool)
     found
 }
 
-/// Whether a compiled layout lets a need through.
+/// Returns whether a compiled layout meets a need.
 fn meets(need: &Need, pools: &[Pool], layout: &Layout) -> bool {
     let host = &layout.hosts[0];
     let cached = pools.iter().filter(|pool| pool.mode != CacheMode::None);
@@ -207,7 +207,7 @@ fn meets(need: &Need, pools: &[Pool], layout: &Layout) -> bool {
         let (mut uncached, mut local) = (Vec::new(), Vec::new());
         for (at, pool) in pools.iter().enumerate() {
             let own = || pool.roles.iter().map(|role| need.role(*role).expect("a role"));
-            // Who has no working set has no use for a cache.
+            // A role without a working set cannot use a cache.
             if pool.mode != CacheMode::None && own().any(|own| own.working_set.is_none()) {
                 return false;
             }
@@ -238,7 +238,7 @@ fn meets(need: &Need, pools: &[Pool], layout: &Layout) -> bool {
     })
 }
 
-/// So many gates alike let no more operations through than their rate, and no more bytes.
+/// Returns whether `count` equal gates carry the pieces.
 fn holds(gate: &GateLimits, pieces: &[Pieces], count: f64) -> bool {
     let is_within = |limit: Option<weir_core::Limit>, asked: f64| {
         limit.is_none_or(|limit| asked <= count * limit.rate.get() as f64 * (1.0 + 1e-12))

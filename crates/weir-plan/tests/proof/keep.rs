@@ -1,5 +1,5 @@
-//! What is there: its price, its storage where the layout does not state it, stripes that are rebuilt
-//! with another unit; and roles and file systems that take room of their own.
+//! Layouts in use: their price, storage that the layout does not state, stripes that are rebuilt
+//! with another unit, and roles and file systems that need room of their own.
 
 use crate::rng::Rng;
 use crate::world::{need_text, planned};

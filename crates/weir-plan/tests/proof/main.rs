@@ -1,5 +1,5 @@
-//! What a plan promises: that nothing cheaper meets the need, that it holds when it is simulated,
-//! and that the next cheaper does not.
+//! The promises of a plan: no cheaper layout meets the need, the plan holds in simulation, and the
+//! next cheaper layout does not.
 
 mod articles;
 mod at_caps;

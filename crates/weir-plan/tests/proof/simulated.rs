@@ -1,4 +1,4 @@
-//! Plans simulated: each holds, and the next cheaper does not.
+//! Simulated plans: each holds, and the next cheaper layout does not.
 
 use crate::rng::Rng;
 use crate::world::{need_text, planned};
@@ -7,17 +7,17 @@ use weir_plan::need::WHOLE;
 use weir_plan::verify::{Got, How, TOLERANCE, verify};
 use weir_plan::{CapUse, Outcome};
 
-/// How many needs.
+/// Number of needs.
 const NEEDS: u64 = 500;
 
-/// How many needs of the other clouds and services.
+/// Number of needs for the other clouds and services.
 const OTHER_NEEDS: u64 = 300;
 
-/// What is planned with.
+/// A market to plan in.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     edition: &'static str,
-    /// What comes before the roles of the need.
+    /// The keys before the roles of the need.
     head: &'static str,
     most_roles: usize,
 }
@@ -90,7 +90,7 @@ fn requests_that_fit_no_unit_of_a_stripe_hold() {
     }
 }
 
-/// What came of so many needs.
+/// Statistics of the simulations.
 #[derive(Debug, Default)]
 struct Count {
     /// Plans that hold.
