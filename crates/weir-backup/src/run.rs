@@ -16,6 +16,7 @@
 //! | `slots` | its buffers |
 //! | `workers`, `queue` | its threads |
 //! | [`ranges`] | the ranges of the sources that are read |
+//! | `read_done` | the parts of frozen sources that were read |
 //! | `finish` | the end: manifest, footers, names |
 
 mod engine;
@@ -23,10 +24,12 @@ mod finish;
 mod links;
 mod queue;
 pub mod ranges;
+mod read_done;
 mod slots;
 mod workers;
 
 pub use ranges::{ChangedRanges, Changes, Extent};
+pub use read_done::ReadDone;
 
 use crate::error::BackupError;
 use crate::format::{FrameEncoder, Identity, Manifest, ManifestSource, StripeDigest};
@@ -50,6 +53,8 @@ pub struct Source {
     pub about: ManifestSource,
     /// The ranges that changed, for a differential.
     pub changes: Option<Box<dyn Changes>>,
+    /// Takes in which parts of the frozen view were read.
+    read_done: Option<Box<dyn ReadDone>>,
     /// Its pieces, if they were counted and are few.
     known: Option<VecDeque<Piece>>,
 }
@@ -64,7 +69,13 @@ impl Source {
     /// Takes an export, its facts for the manifest, and, for a differential, what changed.
     #[must_use]
     pub const fn new(uri: Uri, about: ManifestSource, changes: Option<Box<dyn Changes>>) -> Self {
-        Self { uri, about, changes, known: None }
+        Self { uri, about, changes, read_done: None, known: None }
+    }
+
+    /// Has the server of a frozen view told which parts of it were read.
+    #[must_use]
+    pub fn with_read_done(self, read_done: Option<Box<dyn ReadDone>>) -> Self {
+        Self { read_done, ..self }
     }
 
     /// Counts the ranges that a backup reads in whole blocks of `block` bytes and transfers of up to
@@ -168,8 +179,12 @@ fn make(job: Job, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<Finished, 
     let encoder = || FrameEncoder::new(&job.identity, job.compression, job.key.as_ref());
     let encoders: Vec<_> = (0..job.encoders.max(1)).map(|_| encoder()).collect::<Result<_, _>>()?;
     let Job { identity, key, sources, stripes, targets, manifest, .. } = job;
-    let (uris, feeds): (Vec<_>, Vec<_>) =
-        sources.into_iter().map(|own| ((own.uri, own.about), (own.changes, own.known))).unzip();
+    let (mut uris, mut feeds, mut read_done) = (Vec::new(), Vec::new(), Vec::new());
+    for own in sources {
+        uris.push((own.uri, own.about));
+        feeds.push((own.changes, own.known));
+        read_done.push(own.read_done);
+    }
     let setup = engine::Setup {
         sources: &uris,
         stripes: &stripes,
@@ -180,7 +195,7 @@ fn make(job: Job, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<Finished, 
         limit: job.limit,
         name: identity.name.clone(),
     };
-    let mut engine = Engine::new(&setup, feeds, encoders)?;
+    let mut engine = Engine::new(&setup, (feeds, read_done), encoders)?;
     let digests: Vec<StripeDigest> = engine.drive(watch)?;
     let report = engine.report();
     drop(engine);

@@ -3,6 +3,7 @@
 use super::Progress;
 use super::links::{Bundle, Links};
 use super::ranges::{Changes, Feed, Piece};
+use super::read_done::{ReadDone, Telling};
 use super::slots::Slots;
 use super::workers::{Done, Outcome, Workers};
 use crate::error::BackupError;
@@ -52,6 +53,7 @@ pub(super) struct Engine {
     sources: Vec<Bundle>,
     volumes: Vec<Option<(Bundle, Region)>>,
     feeds: Vec<Feed>,
+    telling: Telling,
     workers: Workers,
     digests: Vec<StripeDigest>,
     bytes: u64,
@@ -62,7 +64,7 @@ pub(super) struct Engine {
 impl Engine {
     pub(super) fn new(
         setup: &Setup<'_>,
-        pieces: Vec<Pieces>,
+        (pieces, read_done): (Vec<Pieces>, Vec<Option<Box<dyn ReadDone>>>),
         encoders: Vec<FrameEncoder>,
     ) -> Result<Self, BackupError> {
         let mut workers = Workers::new()?;
@@ -109,6 +111,7 @@ impl Engine {
             sources,
             volumes,
             feeds,
+            telling: Telling::start(read_done)?,
             workers,
             digests: vec![StripeDigest::default(); setup.stripes.len()],
             bytes: setup.bytes,
@@ -131,12 +134,16 @@ impl Engine {
             self.links.send(&self.slots)?;
             if now >= next_tick || self.pipeline.is_done() {
                 next_tick = now + TICK;
+                let (feeds, pipeline) = (&self.feeds, &self.pipeline);
+                let is_ended = |at: usize| feeds[at].is_ended() && pipeline.pieces(at) == 0;
+                self.telling.tell(is_ended)?;
                 if !watch(&self.progress(now)) {
                     return Err(BackupError::Interrupted);
                 }
             }
             if self.pipeline.is_done() {
                 self.tally.finish(now);
+                self.telling.finish()?;
                 return Ok(self.digests.clone());
             }
             if !self.slots.finished.is_empty() {
@@ -199,6 +206,9 @@ impl Engine {
     fn read(&mut self, read: Transfer, now: Instant) -> Result<(), BackupError> {
         let slot = self.slots.slot(read.buffer);
         (slot.read, slot.transfer, slot.issued) = (Some(read), Some(read), now);
+        if let Some(mark) = self.telling.mark(read.lane) {
+            mark.start(&read);
+        }
         if read.is_zeros {
             self.slots.finished.push((read.buffer, Ok(())));
             return Ok(());
@@ -277,8 +287,13 @@ impl Engine {
 
     fn complete(&mut self, buffer: u32, now: Instant) {
         let slot = self.slots.slot(buffer);
-        if let Some(transfer) = slot.transfer.take().filter(|transfer| !transfer.is_zeros) {
-            self.tally.record(&transfer, now.since(slot.issued), &Held::default());
+        if let Some(transfer) = slot.transfer.take() {
+            if !transfer.is_zeros {
+                self.tally.record(&transfer, now.since(slot.issued), &Held::default());
+            }
+            if let Some(mark) = self.telling.mark(transfer.lane).filter(|_| !transfer.is_write) {
+                mark.complete(&transfer);
+            }
         }
         self.pipeline.handle_completion(now, buffer);
     }

@@ -3,11 +3,12 @@
 use crate::commands::{edition_of, read_layout, say_notes};
 use crate::error::CliError;
 use crate::output;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 use weir_backup::BackupError;
-use weir_backup::run::{ChangedRanges, Changes};
+use weir_backup::run::{ChangedRanges, Changes, ReadDone};
 use weir_catalog::Catalog;
 use weir_layout::Layout;
 use weir_proto::Uri;
@@ -146,6 +147,15 @@ impl Freeze {
         })
     }
 
+    /// Returns what takes in which parts of the view of an export were read.
+    pub(super) fn read_done(&self, export: &str) -> Box<dyn ReadDone> {
+        Box::new(ServedReadDone {
+            conversation: Arc::clone(&self.conversation),
+            freeze: self.answer.freeze,
+            export: export.to_owned(),
+        })
+    }
+
     pub(super) fn release(mut self, completed: bool) -> Result<ReleaseAnswer, CliError> {
         self.is_released = true;
         let request = Request::Release { freeze: self.answer.freeze, completed };
@@ -179,5 +189,23 @@ impl Changes for ServedChanges {
         let answer: Result<ChangedAnswer, _> = conversation.ask_for(&request);
         let answer = answer.map_err(|error| BackupError::Failed(error.to_string()))?;
         Ok((answer.ranges, answer.next))
+    }
+}
+
+#[derive(Debug)]
+struct ServedReadDone {
+    conversation: Shared,
+    freeze: u64,
+    export: String,
+}
+
+impl ReadDone for ServedReadDone {
+    fn read_done(&mut self, range: Range<u64>) -> Result<(), BackupError> {
+        let (offset, len) = (range.start, range.end.saturating_sub(range.start));
+        let export = self.export.clone();
+        let request = Request::ReadDone { freeze: self.freeze, export, offset, len };
+        let mut conversation = self.conversation.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = conversation.ask(&request);
+        answer.map(|_| ()).map_err(|error| BackupError::Failed(error.to_string()))
     }
 }

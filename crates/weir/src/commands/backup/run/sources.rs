@@ -225,7 +225,9 @@ impl Sources {
             }
             let changes = freeze.filter(|_| args.differential && own.is_served);
             let changes = changes.map(|freeze| freeze.changes(&own.about.name));
-            Source::new(uri, about, changes)
+            let read_done = freeze.filter(|_| own.is_served);
+            let read_done = read_done.map(|freeze| freeze.read_done(&own.about.name));
+            Source::new(uri, about, changes).with_read_done(read_done)
         };
         self.all.iter().map(open).collect()
     }
