@@ -2,7 +2,8 @@
 
 use crate::cells;
 use crate::number::grouped;
-use crate::table::{Cell, Format, Report, Table};
+use crate::screen::Screen;
+use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 
 /// Buffers and threads of a backup, and the log that SQL Server writes of them.
@@ -54,19 +55,16 @@ impl Report for BackupInternalsReport {
         vec![table]
     }
 
-    fn render(&self, format: Format) -> String {
-        let (log, notes) = (self.log.join("\n"), self.notes.iter());
-        match format {
-            Format::Json => crate::table::json(self),
-            Format::Csv => crate::table::csv(&self.tables()),
-            Format::Text => {
-                let notes: String = notes.map(|note| format!("{note}\n")).collect();
-                if notes.is_empty() { format!("{log}\n") } else { format!("{log}\n\n{notes}") }
-            }
-            Format::Markdown => {
-                let notes: String = notes.map(|note| format!("\n{note}\n")).collect();
-                format!("```text\n{log}\n```\n{notes}")
-            }
-        }
+    fn text(&self, screen: &Screen) -> String {
+        // The log is shown as SQL Server writes it, line by line.
+        let log = self.log.join("\n");
+        let notes: String =
+            self.notes.iter().map(|note| format!("{}\n", screen.prose(note, 2))).collect();
+        if notes.is_empty() { format!("{log}\n") } else { format!("{log}\n\n{notes}") }
+    }
+
+    fn markdown(&self) -> String {
+        let notes: String = self.notes.iter().map(|note| format!("\n{note}\n")).collect();
+        format!("```text\n{}\n```\n{notes}", self.log.join("\n"))
     }
 }

@@ -3,7 +3,8 @@
 use crate::cells;
 use crate::number::{Amount, float, percent, rate};
 use crate::plan::PlanLine;
-use crate::table::{Cell, Format, Report, Table};
+use crate::screen::Screen;
+use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 use std::fmt::Write as _;
 use weir_units::Money;
@@ -280,43 +281,36 @@ impl Report for BackupPlanReport {
         tables
     }
 
-    fn render(&self, format: Format) -> String {
-        let mut out = String::new();
-        match format {
-            Format::Json => return crate::table::json(self),
-            Format::Csv => return crate::table::csv(&self.tables()),
-            Format::Text => {
-                let is = if self.plan.is_some() { "plan: " } else { "" };
-                let _ = writeln!(out, "{is}{}", self.headline());
-                self.details().iter().for_each(|line| {
-                    let _ = writeln!(out, "  {line}");
-                });
-                let table = self.choices_table().text(comfy_table::presets::NOTHING);
-                let _ = writeln!(out, "\n{table}");
-                for (head, text) in self.files() {
-                    let _ = writeln!(out, "\n{head}\n{}", text.trim_end());
-                }
-                if !self.notes.is_empty() {
-                    let _ = writeln!(out);
-                }
-            }
-            Format::Markdown => {
-                let _ = writeln!(out, "**{}**", self.headline());
-                self.details().iter().for_each(|line| {
-                    let _ = writeln!(out, "\n{line}");
-                });
-                let table = self.choices_table().text(comfy_table::presets::ASCII_MARKDOWN);
-                let _ = writeln!(out, "\n{table}");
-                for (head, text) in self.files() {
-                    let _ = writeln!(out, "\n**{head}**\n\n```toml\n{}\n```", text.trim_end());
-                }
-            }
+    fn text(&self, screen: &Screen) -> String {
+        let is = if self.plan.is_some() { "plan: " } else { "" };
+        let mut out = screen.prose(&format!("{is}{}", self.headline()), 2) + "\n";
+        for line in self.details() {
+            let _ = writeln!(out, "{}", screen.prose(&format!("  {line}"), 2));
+        }
+        let _ = writeln!(out, "\n{}", self.choices_table().text(screen));
+        for (head, text) in self.files() {
+            let _ = writeln!(out, "\n{head}\n{}", text.trim_end());
+        }
+        if !self.notes.is_empty() {
+            out.push('\n');
         }
         for note in &self.notes {
-            let _ = match format {
-                Format::Markdown => writeln!(out, "\n{note}"),
-                _ => writeln!(out, "{note}"),
-            };
+            let _ = writeln!(out, "{}", screen.prose(note, 2));
+        }
+        out
+    }
+
+    fn markdown(&self) -> String {
+        let mut out = format!("**{}**\n", self.headline());
+        for line in self.details() {
+            let _ = writeln!(out, "\n{line}");
+        }
+        let _ = writeln!(out, "\n{}", self.choices_table().markdown());
+        for (head, text) in self.files() {
+            let _ = writeln!(out, "\n**{head}**\n\n```toml\n{}\n```", text.trim_end());
+        }
+        for note in &self.notes {
+            let _ = writeln!(out, "\n{note}");
         }
         out
     }

@@ -1,72 +1,72 @@
-//! What was done between two times, in the columns of qpi: DBAs have scripts on them.
+//! The difference of two snapshots, in the columns of qpi, which DBAs have scripts for.
 //!
-//! `file_stats` are those of `qpi.file_stats`, `wait_stats` those of `qpi.wait_stats`, spelt
-//! and counted as there (MB and KB are of 1,024), but not rounded. What is not known is empty.
+//! `file_stats` has the columns of `qpi.file_stats` and `wait_stats` those of `qpi.wait_stats`, with
+//! the same units (MB and KB are powers of 1,024), but not rounded. Unknown values are empty.
 
 use crate::cells;
 use crate::number::rate;
 use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 
-/// What was done between two times.
+/// The difference of two snapshots.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct BetweenReport {
-    /// The beginning.
+    /// Start.
     pub from: MomentReport,
-    /// The end.
+    /// End.
     pub to: MomentReport,
-    /// How long that was, if it is known.
+    /// Length of the interval, if known.
     pub interval_s: Option<f64>,
     /// Files of databases.
     pub file_stats: Vec<FileStats>,
-    /// Whoever else has I/O: volumes, databases, jobs.
+    /// Other entities with I/O: volumes, databases, jobs.
     pub io_stats: Vec<IoStats>,
-    /// What was waited for, most time first.
+    /// Wait classes, by time.
     pub wait_stats: Vec<WaitStats>,
-    /// What a reader should know: restarts, who is in one only, what is left out.
+    /// Notes on restarts, on entities in one snapshot only, and on what was left out.
     pub notes: Vec<String>,
 }
 
-/// One of the two times.
+/// One of the two snapshots.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct MomentReport {
-    /// The snapshot, or the file with the time.
+    /// The snapshot or file.
     pub name: String,
-    /// When it was taken, if that is known.
+    /// Time at which it was taken, if known.
     pub taken: Option<String>,
 }
 
-/// A file.
+/// I/O of a file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct FileStats {
-    /// Its database.
+    /// Database.
     pub db_name: Option<String>,
-    /// Its name.
+    /// Name.
     pub file_name: String,
-    /// What it did.
+    /// I/O figures.
     #[serde(flatten)]
     pub figures: IoFigures,
-    /// What it is for: `ROWS`, `LOG`.
+    /// Type: `ROWS` or `LOG`.
     pub r#type: Option<String>,
 }
 
-/// A volume or another.
+/// I/O of a volume or another entity.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct IoStats {
-    /// What it is.
+    /// Description.
     pub kind: String,
-    /// What it belongs to.
+    /// Parent entity.
     pub parent: Option<String>,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it did.
+    /// I/O figures.
     #[serde(flatten)]
     pub figures: IoFigures,
 }
 
 macro_rules! figures {
     ($($(#[$doc:meta])* $name:ident: $show:expr,)*) => {
-        /// What somebody did, in the order and the units of qpi.
+        /// I/O figures in the order and units of qpi.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
         pub struct IoFigures {
             $($(#[$doc])* pub $name: Option<f64>,)*
@@ -82,45 +82,45 @@ macro_rules! figures {
     };
 }
 
-/// How people see a figure.
+/// The text format of a figure.
 #[derive(Debug, Clone, Copy)]
 enum Show {
     Decimals(usize),
     Rate,
-    /// It is for machines alone: it follows from others.
+    /// Not in text, since it follows from others.
     No,
 }
 
 figures! {
-    /// Its size in GiB.
+    /// Size in GiB.
     size_gb: Show::Decimals(2),
-    /// MiB a second.
+    /// MiB/s.
     throughput_mbps: Show::Decimals(2),
-    /// MiB read a second.
+    /// MiB/s of reads.
     read_mbps: Show::Decimals(2),
-    /// MiB written a second.
+    /// MiB/s of writes.
     write_mbps: Show::Decimals(2),
-    /// Operations a second.
+    /// Operations per second.
     iops: Show::Rate,
-    /// Reads a second.
+    /// Reads per second.
     read_iops: Show::Rate,
-    /// Writes a second.
+    /// Writes per second.
     write_iops: Show::Rate,
-    /// The mean latency.
+    /// Mean latency.
     latency_ms: Show::Decimals(1),
-    /// That of reads.
+    /// Mean latency of reads.
     read_latency_ms: Show::Decimals(1),
-    /// That of writes.
+    /// Mean latency of writes.
     write_latency_ms: Show::Decimals(1),
-    /// That of reads without what they waited in queues of the governor.
+    /// Mean latency of reads without queue time in the governor.
     read_io_latency_ms: Show::Decimals(2),
-    /// That of writes.
+    /// Mean latency of writes.
     write_io_latency_ms: Show::Decimals(2),
-    /// KiB of a read.
+    /// KiB per read.
     kb_per_read: Show::Decimals(1),
-    /// KiB of a write.
+    /// KiB per write.
     kb_per_write: Show::Decimals(1),
-    /// KiB of either.
+    /// KiB per operation.
     kb_per_io: Show::No,
     /// MiB read.
     read_mb: Show::No,
@@ -130,32 +130,32 @@ figures! {
     num_of_reads: Show::No,
     /// Writes.
     num_of_writes: Show::No,
-    /// Minutes of which it is known.
+    /// Length of the interval in minutes.
     interval_mi: Show::No,
 }
 
-/// A wait.
+/// A wait type.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct WaitStats {
-    /// Its category, as Query Store has it.
+    /// Category of Query Store.
     pub category: Option<String>,
-    /// Its name.
+    /// Name.
     pub wait_type: String,
-    /// How many waited.
+    /// Number of waits.
     pub waiting_tasks_count: Option<f64>,
-    /// For how long, all together.
+    /// Total wait time.
     pub wait_time_s: Option<f64>,
-    /// The mean.
+    /// Mean wait time.
     pub wait_per_task_ms: Option<f64>,
-    /// The longest, if it was in this time.
+    /// Longest wait, if it was in this interval.
     pub max_wait_time_ms: Option<f64>,
-    /// What they waited for a processor.
+    /// Time waiting for a processor.
     pub signal_wait_time_s: Option<f64>,
     /// The number of the category.
     pub category_id: Option<u64>,
-    /// Where it is explained.
+    /// Address of an explanation.
     pub info: String,
-    /// Who waited: a server, or a database.
+    /// The server or database.
     pub parent: Option<String>,
 }
 
@@ -189,8 +189,8 @@ impl IoFigures {
 }
 
 impl BetweenReport {
-    /// A table for people alone, of what is to be said.
-    fn said(notes: Vec<String>) -> Table {
+    /// Returns a table of notes for text and Markdown.
+    fn notes_table(notes: Vec<String>) -> Table {
         Table { notes, ..Table::default() }
     }
 
@@ -201,7 +201,7 @@ impl BetweenReport {
         };
         let length = match self.interval_s {
             Some(seconds) => format!("{} s", rate(seconds)),
-            None => "nobody knows how long that was".to_owned(),
+            None => "length unknown".to_owned(),
         };
         format!("from {} to {}: {length}", moment(&self.from), moment(&self.to))
     }
@@ -276,12 +276,12 @@ impl BetweenReport {
 impl Report for BetweenReport {
     fn tables(&self) -> Vec<Table> {
         vec![
-            Self::said(vec![self.head()]),
+            Self::notes_table(vec![self.head()]),
             self.moments(),
             self.files(),
             self.others(),
             self.waits(),
-            Self::said(self.notes.clone()),
+            Self::notes_table(self.notes.clone()),
         ]
     }
 }
@@ -311,9 +311,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_empty() {
+    fn unknown_values_are_empty() {
         let text = report().render(Format::Text);
-        let first = "from before to after: nobody knows how long that was\n";
+        let first = "from before to after: length unknown\n";
         assert!(text.starts_with(first) && text.ends_with("\nsomething\n"), "{text}");
         let csv = report().render(Format::Csv);
         let row = "file_stats,,,,,,tpcc,data,,,,,489,,,,,,3,,,,,,,,,,ROWS,";

@@ -1,7 +1,7 @@
-//! Pictures over time: lines or stacked areas, with the limits that they must not pass.
+//! Charts over time: lines or stacked areas, with limits.
 //!
-//! A picture is rows of charts, drawn as one SVG that needs no fonts and no files beside
-//! it; a page is that SVG in HTML with a heading and what there is to say.
+//! Rows of charts are drawn as one SVG without external fonts or files, or as an HTML page with that
+//! SVG.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -10,32 +10,31 @@ use std::fmt::Debug;
 /// A chart over time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chart {
-    /// What it shows, with the unit.
+    /// Title with the unit.
     pub title: String,
-    /// What is drawn, by name, in this order.
+    /// Lines in drawing order.
     pub lines: Vec<Line>,
-    /// Whether the lines are areas, each on top of the one before.
+    /// Set for stacked areas.
     pub is_stacked: bool,
-    /// A limit, drawn where it is not far beyond what is drawn.
+    /// A limit. It is not drawn if it is far above the data.
     pub limit: Option<f64>,
 }
 
-/// Something over time.
+/// A line over time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Line {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Seconds and value; no value where there is a gap.
+    /// Seconds and value; `None` is a gap.
     pub points: Vec<(f64, Option<f64>)>,
 }
 
-/// Why nothing was drawn.
+/// A failure of the plotting library.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("drawing failed: {0}")]
 pub struct DrawError(String);
 
-/// Distinct and readable on white, also for those who do not see all colours (Okabe and
-/// Ito 2008).
+/// Colours that are distinct on white, also with colour blindness (Okabe and Ito 2008).
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
@@ -49,17 +48,17 @@ const LIMIT: RGBColor = RGBColor(200, 30, 30);
 /// Size of a row and of text, in pixels.
 const ROW: (u32, u32) = (1200, 230);
 const TEXT: i32 = 13;
-/// Room above a chart for its title and names, and at its left for the values.
+/// Space above a chart for title and legend, and at its left for the scale.
 const ABOVE: i32 = 40;
 const LEFT: i32 = 58;
-/// A limit that is further beyond than this would leave nothing to see below it.
+/// Limits above this multiple of the data are not drawn.
 const FAR: f64 = 10.0;
 
-/// Rows of charts as one SVG.
+/// Returns rows of charts as one SVG.
 ///
 /// # Errors
 ///
-/// [`DrawError`] if the library that draws gives up.
+/// [`DrawError`] if a chart cannot be drawn.
 pub fn svg(rows: &[Vec<Chart>]) -> Result<String, DrawError> {
     let mut svg = String::new();
     let height = ROW.1 * u32::try_from(rows.len().max(1)).unwrap_or(1);
@@ -76,11 +75,11 @@ pub fn svg(rows: &[Vec<Chart>]) -> Result<String, DrawError> {
     Ok(svg)
 }
 
-/// Rows of charts as one HTML page that needs nothing else.
+/// Returns rows of charts as a self-contained HTML page.
 ///
 /// # Errors
 ///
-/// [`DrawError`] if the library that draws gives up.
+/// [`DrawError`] if a chart cannot be drawn.
 pub fn html(title: &str, notes: &[String], rows: &[Vec<Chart>]) -> Result<String, DrawError> {
     let title = escaped(title);
     let mut page = format!(
@@ -156,8 +155,7 @@ impl Chart {
         Ok(())
     }
 
-    /// The title, and below it the name of each line in its colour, where there are
-    /// several.
+    /// Draws the title, and a legend if there are several lines.
     fn head(&self, area: &Area<'_>, shown: Option<f64>) -> Result<(), DrawError> {
         let title = match (self.limit, shown) {
             (Some(beyond), None) => format!("{} (limit {}, not shown)", self.title, short(beyond)),
@@ -174,13 +172,13 @@ impl Chart {
             let square = Rectangle::new([(left, 27), (left + 10, 37)], colour.filled());
             area.draw(&square).map_err(failed)?;
             write(&line.name, (left + 14, 26), TEXT - 2)?;
-            // There is no font to measure with; letters are about so wide.
+            // The width of letters is estimated, since no font is available.
             left += 24 + i32::try_from(line.name.chars().count()).unwrap_or(0) * 7;
         }
         Ok(())
     }
 
-    /// The lines, each on top of those before it if they are stacked.
+    /// Returns the lines, stacked if the chart is.
     fn stacks(&self) -> Vec<Line> {
         let mut lines = self.lines.clone();
         if self.is_stacked {
@@ -199,13 +197,13 @@ impl Chart {
     }
 }
 
-/// A line without its gaps, in units of so many seconds.
+/// Splits a line at its gaps. Times are in units of `per` seconds.
 fn parts(points: &[(f64, Option<f64>)], per: f64) -> Vec<Vec<(f64, f64)>> {
     let parts = points.split(|(_, y)| y.is_none()).filter(|part| !part.is_empty());
     parts.map(|part| part.iter().filter_map(|(x, y)| Some((*x / per, (*y)?))).collect()).collect()
 }
 
-/// A number in four characters or so.
+/// Returns a number in about four characters.
 fn short(n: f64) -> String {
     match n {
         n if n >= 9_999_500.0 => format!("{:.0}M", n / 1e6),
@@ -222,7 +220,7 @@ fn trimmed(text: String) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The unit of an axis that ends at so many seconds, and its seconds.
+/// Returns the unit of a time axis and its length in seconds.
 fn unit_of(end: f64) -> (&'static str, f64) {
     match end {
         end if end > 2.0 * 3_600.0 => ("h", 3_600.0),

@@ -1,65 +1,65 @@
-//! What an application asks of its storage, in percentiles.
+//! The storage requirements of an application, in percentiles.
 
 use crate::cells;
 use crate::number::{mib, percent, rate, time};
 use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 
-/// What was observed of somebody, as a list of requirements.
+/// The observed load as a list of requirements.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ChecklistReport {
-    /// Who was observed: files, or volumes, alone and together, and hosts.
+    /// Lists of files or volumes, of all of them, and of hosts.
     pub lists: Vec<Checklist>,
-    /// What a reader should know.
+    /// Notes.
     pub notes: Vec<String>,
 }
 
-/// What one of them asked for.
+/// The requirements of one entity.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Checklist {
-    /// Who.
+    /// Name.
     pub name: String,
-    /// What.
+    /// Its requirements.
     pub requirements: Vec<Requirement>,
 }
 
-/// A requirement over the samples. Percentiles are within 1 %.
+/// A requirement over the samples. Percentiles are accurate to 1 %.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Requirement {
-    /// What is required.
+    /// The quantity.
     pub name: &'static str,
-    /// The unit of its figures.
+    /// Unit of the figures.
     pub unit: Measured,
-    /// Half of the samples are lower.
+    /// Median of the samples.
     pub p50: f64,
-    /// 90 % are lower.
+    /// 90th percentile.
     pub p90: f64,
-    /// 99 % are lower.
+    /// 99th percentile.
     pub p99: f64,
-    /// The mean: of latencies and sizes that of the operations, else that over the time.
+    /// Mean: over operations for latencies and sizes, otherwise over time.
     pub mean: f64,
-    /// The highest.
+    /// Maximum.
     pub max: f64,
-    /// How many samples say it.
+    /// Number of samples.
     pub samples: u64,
 }
 
-/// What figures are numbers of.
+/// The unit of figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measured {
-    /// So many a second, or at a time.
+    /// A count, or a count per second.
     Count,
-    /// Bytes, or bytes a second.
+    /// Bytes, or bytes per second.
     Bytes,
     /// Nanoseconds.
     Nanoseconds,
-    /// A part of one.
+    /// A share of one.
     Share,
 }
 
 impl Measured {
-    /// Its name, as in JSON.
+    /// Returns the name in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,27 +1,28 @@
-//! What holds a system back, with evidence, or that nothing does.
+//! The result of a diagnosis: the verdict, findings with evidence, and the use of each limit.
 
+mod page;
 mod shown;
 
 use crate::number::{Amount, Delta};
 use serde::Serialize;
 
-/// What a diagnosis comes to.
+/// The verdict of a diagnosis.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VerdictName {
-    /// A cap holds requests back.
+    /// A limit throttles requests.
     Throttled,
-    /// No cap does, and something else does.
+    /// The cause is outside the storage.
     NotTheStorage,
-    /// Nothing does.
+    /// No limit throttles requests, and no other cause was found.
     #[default]
     Healthy,
-    /// It cannot be told.
+    /// The observation does not show whether requests are throttled.
     NotEnoughEvidence,
 }
 
 impl VerdictName {
-    /// In words.
+    /// Returns the name for text output.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -33,24 +34,24 @@ impl VerdictName {
     }
 }
 
-/// The kind of a finding.
+/// The group of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Group {
-    /// A cap holds requests back.
+    /// A limit throttles requests.
     Throttling,
-    /// Something else than storage does.
+    /// The cause is outside the storage.
     NotTheStorage,
-    /// A cap is near.
+    /// A limit is nearly reached.
     Headroom,
-    /// The layout could be better.
+    /// The layout can be improved.
     Layout,
-    /// What cannot be told, and what is missing for it.
+    /// Data is missing.
     Evidence,
 }
 
 impl Group {
-    /// In words.
+    /// Returns the name for text output.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -63,20 +64,20 @@ impl Group {
     }
 }
 
-/// How sure a finding is.
+/// The confidence in a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
-    /// It may be.
+    /// Suspected.
     Low,
-    /// It follows from what is usual.
+    /// Inferred from bursts or from utilisation.
     Medium,
-    /// It was counted, or nothing else is possible.
+    /// Measured: wait times or queues were counted, or the limit was reached.
     High,
 }
 
 impl Confidence {
-    /// In words.
+    /// Returns the name for text output.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -87,201 +88,207 @@ impl Confidence {
     }
 }
 
-/// A stretch of time to look at.
+/// A time span that shows a finding.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MomentReport {
-    /// Its beginning, in seconds from that of the observation.
+    /// Start, in seconds from the start of the observation.
     pub from_s: f64,
-    /// Its end.
+    /// End, in seconds from the start of the observation.
     pub to_s: f64,
-    /// What there is to see.
-    pub what: String,
+    /// Load, utilisation and latency in this span.
+    pub description: String,
 }
 
-/// Where a rule comes from.
+/// The source of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SourceReport {
-    /// Who says it.
+    /// Title of the publication.
     pub title: &'static str,
-    /// Where it is explained.
+    /// The section of the documentation.
     pub url: &'static str,
 }
 
-/// What a change would bring, by simulation of the load that was observed.
+/// The simulated effect of a change on the observed load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EffectReport {
-    /// What is changed.
+    /// The change.
     pub change: String,
-    /// Operations a second, as it is.
+    /// IOPS of the present layout.
     pub iops_before: f64,
-    /// With the change.
+    /// IOPS with the change.
     pub iops_after: f64,
-    /// The mean latency as it is, in nanoseconds.
+    /// Mean latency of the present layout, in nanoseconds.
     pub latency_before_ns: f64,
-    /// With the change.
+    /// Mean latency with the change, in nanoseconds.
     pub latency_after_ns: f64,
-    /// How the simulation of what is compares with what was observed.
+    /// The simulation of the present layout beside the observation.
     pub basis: String,
-    /// The price of both layouts, if there are prices.
+    /// Prices of both layouts, if the edition has any.
     pub price: Option<EffectPrice>,
-    /// What was assumed of the price, or why there is none.
+    /// An assumption about the price, or the reason why there is none.
     pub price_note: Option<String>,
 }
 
-/// What a change costs.
+/// Monthly prices before and after a change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EffectPrice {
-    /// The region of the prices.
+    /// Region of the price list.
     pub region: String,
-    /// Their currency.
+    /// Currency of the price list.
     pub currency: String,
-    /// The price of a month as it is, as far as it is known.
+    /// Monthly price of the present layout; items without a price are left out.
     pub before: Amount,
-    /// The price of a month with the change, as far as it is known.
+    /// Monthly price with the change; items without a price are left out.
     pub after: Amount,
-    /// The difference; `None` where prices are missing that the two do not share.
+    /// The difference; `None` if an item without a price is in one of the layouts only.
     pub difference: Option<Delta>,
-    /// The items without a price.
+    /// Items without a price.
     pub unknown: Vec<String>,
 }
 
 /// A verdict with its evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// The number of its rule, which stays.
+    /// Number of the rule. It never changes.
     pub check_id: u16,
-    /// The name of its rule.
+    /// Name of the rule.
     pub rule: &'static str,
-    /// The smaller the more urgent, from 1 to 255.
+    /// Priority from 1 (most urgent) to 255.
     pub priority: u8,
-    /// Its kind.
+    /// Group of the rule.
     pub group: Group,
-    /// What is so, in a sentence.
+    /// The finding in a sentence.
     pub finding: String,
-    /// Whose: a file, disk, stripe, host, database.
+    /// The file, disk, stripe, host or database with the longest wait time.
     pub subject: String,
-    /// The cap, by its name in metrics, if it is one.
+    /// All subjects with the same finding, that with the longest wait time first.
+    pub subjects: Vec<String>,
+    /// The limit as metrics name it, for example `disk_iops`.
     pub cap: Option<String>,
-    /// How sure it is.
+    /// The limit of each subject, in operations or bytes per second.
+    pub limit: Option<f64>,
+    /// Wait time of all requests of all subjects, in nanoseconds; zero if the finding has none.
+    pub wait_ns: f64,
+    /// Confidence in the finding.
     pub confidence: Confidence,
-    /// What it follows from.
+    /// Evidence, line by line.
     pub evidence: Vec<String>,
-    /// When.
+    /// Time spans that show it.
     pub moments: Vec<MomentReport>,
-    /// The caps and causes that it is not, and why.
+    /// Other limits and causes, with the reason why each was ruled out.
     pub ruled_out: Vec<String>,
-    /// What to do.
+    /// The fix.
     pub action: String,
-    /// What that brings.
+    /// The simulated effect of the fix.
     pub effect: Option<EffectReport>,
-    /// Who says so.
+    /// Source of the rule.
     pub source: SourceReport,
 }
 
-/// How much of a cap was used.
+/// The utilisation of a limit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CapReport {
-    /// Its name in metrics.
+    /// Name in metrics.
     pub cap: String,
-    /// Whose it is.
+    /// The disk or host that it belongs to.
     pub owner: String,
-    /// How much it is: operations or bytes a second.
+    /// Operations or bytes per second.
     pub limit: f64,
-    /// Whether that is bytes.
+    /// Set for throughput limits.
     pub is_bytes: bool,
-    /// How much was used on average.
+    /// Mean rate.
     pub mean: f64,
-    /// 99 % of the samples used less.
+    /// 99th percentile of the rate.
     pub p99: f64,
-    /// The most.
+    /// Highest rate.
     pub max: f64,
-    /// Samples of 90 % and more.
+    /// Samples at 90 % of the limit or more.
     pub near_limit_count: u64,
-    /// Samples.
+    /// All samples.
     pub samples: u64,
-    /// The part of the time of 90 % and more.
+    /// The share of time at 90 % of the limit or more.
     pub near_limit_share: f64,
-    /// What was waited there, in nanoseconds.
-    pub waited_ns: f64,
-    /// Whether what was used is known as an upper bound alone.
+    /// Wait time of all requests at this limit, in nanoseconds.
+    pub wait_ns: f64,
+    /// The rate is only an upper bound, because the number of cache hits is unknown.
     pub is_upper_bound: bool,
 }
 
-/// Somebody whose I/O was observed.
+/// A file, disk or stripe with observed I/O.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SubjectReport {
-    /// Who.
+    /// Name.
     pub name: String,
-    /// File, disk or stripe.
+    /// `file`, `disk` or `stripe`.
     pub kind: &'static str,
-    /// Its tier.
+    /// Tier of its disk.
     pub tier: Option<String>,
-    /// Operations a second on average, where they are known.
+    /// Mean IOPS.
     pub iops: Option<f64>,
-    /// Bytes a second, where they are known.
+    /// Mean throughput.
     pub bytes_per_s: Option<f64>,
-    /// The mean latency in nanoseconds.
+    /// Mean latency, in nanoseconds.
     pub latency_ns: Option<f64>,
-    /// What of it is the medium's.
-    pub medium_ns: Option<f64>,
-    /// The part of the latency that was waited at caps, or in a governor's queue; nothing where no
-    /// limit is known that could tell.
-    pub waited_share: Option<f64>,
-    /// The cap where most of it was.
+    /// Latency of a request that does not wait, in nanoseconds.
+    pub unloaded_latency_ns: Option<f64>,
+    /// The share of the latency that is wait time at limits or in a governor's queue; `None` if no
+    /// limit is known.
+    pub wait_share: Option<f64>,
+    /// The limit with the longest wait time, if it throttles.
     pub cap: Option<String>,
-    /// How it is known.
+    /// Source of the wait times.
     pub basis: &'static str,
 }
 
-/// Somebody's rates over time beside the limits, for plots.
+/// Rates of a subject over time, and its limits, for plots.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PlotReport {
-    /// Who.
+    /// Name.
     pub name: String,
-    /// Seconds from the beginning, and operations a second.
+    /// Seconds from the start, and IOPS.
     pub iops: Vec<(f64, Option<f64>)>,
-    /// The same of bytes.
+    /// Seconds from the start, and throughput.
     pub bytes_per_s: Vec<(f64, Option<f64>)>,
-    /// The same of the latency, in milliseconds.
+    /// Seconds from the start, and mean latency in milliseconds.
     pub latency_ms: Vec<(f64, Option<f64>)>,
-    /// Its limit in operations.
+    /// IOPS limit.
     pub iops_limit: Option<f64>,
-    /// Its limit in bytes.
+    /// Throughput limit.
     pub bytes_per_s_limit: Option<f64>,
 }
 
 /// A diagnosis.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct DiagnosisReport {
-    /// What it comes to.
+    /// The verdict.
     pub verdict: VerdictName,
-    /// In a sentence.
+    /// The verdict in a sentence.
     pub summary: String,
-    /// What was observed: names of files.
-    pub observed: Vec<String>,
-    /// From when to when, in seconds.
+    /// Names of the inputs.
+    pub inputs: Vec<String>,
+    /// Start and end, in seconds.
     pub span_s: (f64, f64),
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// The usual time between two.
+    /// Median sampling interval, in seconds.
     pub interval_s: f64,
-    /// Where limits come from.
-    pub limits_from: String,
-    /// The findings, the most urgent first.
+    /// Source of the limits.
+    pub limits_source: String,
+    /// The findings, by priority and then by wait time.
     pub findings: Vec<Finding>,
-    /// The caps, those where most was waited first.
+    /// The limits, by wait time.
     pub caps: Vec<CapReport>,
-    /// Those whose I/O was observed, those that waited most first.
+    /// Files, disks and stripes, by wait time.
     pub subjects: Vec<SubjectReport>,
-    /// What a reader should know.
+    /// Notes on the input and on what was left out.
     pub notes: Vec<String>,
-    /// Pictures of those who waited most; not in JSON.
+    /// Plots of the subjects with the longest wait times; not in JSON.
     #[serde(skip)]
     pub plots: Vec<PlotReport>,
 }
 
 impl DiagnosisReport {
-    /// Whether something is throttled.
+    /// Returns whether a limit throttles the system.
     #[must_use]
     pub fn is_throttled(&self) -> bool {
         self.verdict == VerdictName::Throttled

@@ -1,54 +1,55 @@
-//! A fleet: which databases go onto which instances, what that costs, and what could be cheaper.
+//! The packing of a fleet of databases onto instances, with its price and optimality gap.
 
 use crate::cells;
 use crate::number::{Amount, percent};
 use crate::plan::{PlanCap, PlanChoice, pair};
-use crate::table::{Cell, Format, Report, Table};
+use crate::screen::Screen;
+use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// What came of a fleet.
+/// The packing of a fleet.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct FleetReport {
-    /// Whether every database has an instance.
+    /// Set if every database has an instance.
     pub is_met: bool,
-    /// The edition that it was planned with.
+    /// The edition.
     pub edition: String,
-    /// The region of the prices, if there are any.
+    /// Region of the prices, if there are any.
     pub region: Option<String>,
-    /// Their currency.
+    /// Currency of the prices.
     pub currency: Option<String>,
-    /// How many databases there are.
+    /// Number of databases.
     pub databases: usize,
-    /// What the instances were compared by.
+    /// The objective.
     pub goal: Option<String>,
-    /// The price of a month, as far as it is known.
+    /// Monthly price; items without a price are left out.
     pub month: Option<Amount>,
-    /// How many prices are missing.
+    /// Number of missing prices.
     pub unpriced: u32,
-    /// What no other packing costs less than a month.
+    /// Lower bound of the monthly price.
     pub bound: Option<Amount>,
-    /// The part of the whole, from 0 to 1, by which another answer could be better at most.
+    /// Optimality gap, from 0 to 1.
     pub gap: Option<f64>,
-    /// The instances, the dearest first.
+    /// Instances, by price.
     pub instances: Vec<FleetHost>,
     /// Databases that fit no instance.
     pub lacks: Vec<FleetLack>,
-    /// What a reader should know.
+    /// Notes.
     pub notes: Vec<String>,
 }
 
 /// An instance and its databases.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FleetHost {
-    /// Its name, and its layout's.
+    /// Name of the instance and of its layout.
     pub name: String,
     /// The databases on it.
     pub databases: Vec<String>,
-    /// What it is.
+    /// Description.
     #[serde(flatten)]
     pub plan: PlanChoice,
-    /// The least part of what a role asked for that it got in simulation, from 0 to 1.
+    /// Lowest share of a role's demand that was met in simulation, from 0 to 1.
     pub verified: Option<f64>,
 }
 
@@ -57,7 +58,7 @@ pub struct FleetHost {
 pub struct FleetLack {
     /// The database.
     pub database: String,
-    /// What the instance lacks that comes nearest.
+    /// Limits that the nearest instance fails.
     pub caps: Vec<PlanCap>,
 }
 
@@ -66,7 +67,7 @@ impl FleetReport {
         let month = format!(">{} a month", self.currency.as_deref().unwrap_or("price"));
         let heads = [
             "instance",
-            "what",
+            "machine",
             &month,
             ">databases|count",
             "binding limit",
@@ -94,8 +95,10 @@ impl FleetReport {
     }
 
     fn lacks_table(&self) -> Table {
-        let mut table =
-            Table::new("Fit nowhere", &["database", "cap", ">needed", ">at most", "|unit"]);
+        let mut table = Table::new(
+            "Databases that fit no instance",
+            &["database", "limit", ">needed", ">maximum", "|unit"],
+        );
         for own in &self.lacks {
             for cap in &own.caps {
                 let [needed, limit] = pair(cap, self.lacks.iter().flat_map(|own| &own.caps));
@@ -108,7 +111,7 @@ impl FleetReport {
                 ]);
             }
             if own.caps.is_empty() {
-                table.row(cells![own.database.as_str(), "no file or medium does", "-", "-", "-"]);
+                table.row(cells![own.database.as_str(), "no file or disk fits", "-", "-", "-"]);
             }
         }
         table
@@ -136,34 +139,11 @@ impl FleetReport {
         let gap = format!("{:.2} %", ((self.gap? * 1e6).round() / 100.0).ceil() / 100.0);
         let goal = self.goal.as_deref()?;
         Some(match (&self.bound, self.gap? > 0.0) {
-            (Some(bound), true) => format!(
-                "no other packing costs less than {bound}: this one is at most {gap} above the \
-                 cheapest"
-            ),
-            (None, true) => format!("compared by {goal}: at most {gap} above the best"),
-            (Some(_), false) => "no other packing costs less".to_owned(),
-            (None, false) => format!("compared by {goal}: no other packing is better"),
+            (Some(bound), true) => format!("lower bound {bound}: optimality gap {gap}"),
+            (None, true) => format!("compared by {goal}: optimality gap {gap}"),
+            (Some(_), false) => "optimal: no other packing costs less".to_owned(),
+            (None, false) => format!("compared by {goal}: optimal"),
         })
-    }
-}
-
-impl FleetReport {
-    fn text(&self) -> String {
-        let mut out = format!("plan: {}\n", self.headline());
-        if let Some(proof) = self.proof() {
-            let _ = writeln!(out, "  {proof}");
-        }
-        for table in self.tables().into_iter().filter(|table| !table.rows.is_empty()) {
-            let text = table.text(comfy_table::presets::NOTHING);
-            let _ = write!(out, "\n{}\n{text}\n", table.title);
-        }
-        if !self.notes.is_empty() {
-            out.push('\n');
-        }
-        for note in &self.notes {
-            let _ = writeln!(out, "{note}");
-        }
-        out
     }
 }
 
@@ -172,27 +152,36 @@ impl Report for FleetReport {
         vec![self.table().named("instance"), self.lacks_table().named("lack")]
     }
 
-    fn render(&self, format: Format) -> String {
-        match format {
-            Format::Text => self.text(),
-            Format::Json => crate::table::json(self),
-            Format::Csv => crate::table::csv(&self.tables()),
-            Format::Markdown => {
-                let mut out = format!("**{}**\n", self.headline());
-                for words in self.proof().iter().chain(&self.notes) {
-                    let _ = write!(out, "\n{words}\n");
-                }
-                for table in self.tables().into_iter().filter(|table| !table.rows.is_empty()) {
-                    let text = table.text(comfy_table::presets::ASCII_MARKDOWN);
-                    let _ = write!(out, "\n**{}**\n{text}\n", table.title);
-                }
-                out
-            }
+    fn text(&self, screen: &Screen) -> String {
+        let mut out = screen.prose(&format!("plan: {}", self.headline()), 2) + "\n";
+        if let Some(proof) = self.proof() {
+            let _ = writeln!(out, "{}", screen.prose(&format!("  {proof}"), 2));
         }
+        for table in self.tables().into_iter().filter(|table| !table.rows.is_empty()) {
+            let _ = write!(out, "\n{}", table.block(screen));
+        }
+        if !self.notes.is_empty() {
+            out.push('\n');
+        }
+        for note in &self.notes {
+            let _ = writeln!(out, "{}", screen.prose(note, 2));
+        }
+        out
+    }
+
+    fn markdown(&self) -> String {
+        let mut out = format!("**{}**\n", self.headline());
+        for words in self.proof().iter().chain(&self.notes) {
+            let _ = write!(out, "\n{words}\n");
+        }
+        for table in self.tables().into_iter().filter(|table| !table.rows.is_empty()) {
+            let _ = write!(out, "\n**{}**\n{}\n", table.title, table.markdown());
+        }
+        out
     }
 }
 
-/// `1 database`, `2 databases`.
+/// Returns a count with its noun, for example `2 databases`.
 fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
@@ -200,6 +189,7 @@ fn counted(count: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Format;
 
     fn report(databases: usize) -> FleetReport {
         let plan = PlanChoice { title: "gp with 4 vCores".to_owned(), ..PlanChoice::default() };

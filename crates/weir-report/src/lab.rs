@@ -1,25 +1,25 @@
-//! Published figures beside Weir's.
+//! Published figures and Weir's figures side by side.
 
 use crate::cells;
 use crate::number::rate;
-use crate::table::{Cell, Format, Listing, Report, Table};
+use crate::screen::Screen;
+use crate::table::{Cell, Report, Table};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a figure rests on.
+/// The basis of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
-    /// It follows from the limits alone.
+    /// Follows from the limits alone.
     Cap,
     /// A stated parameter was fitted to it.
     Calibrated,
-    /// Nothing was fitted to it, though parameters were to other figures of its
-    /// experiment.
+    /// Predicted with parameters that were fitted to other figures of the experiment.
     Prediction,
     /// Only order and rough ratio are claimed.
     Direction,
-    /// It is arithmetic: a sum of sizes, a row of a table.
+    /// Arithmetic, for example a sum of sizes.
     Exact,
 }
 
@@ -37,7 +37,7 @@ impl Basis {
     }
 }
 
-/// How a figure is compared with the published one.
+/// The comparison with the published figure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Compare {
@@ -60,7 +60,7 @@ impl Compare {
     }
 }
 
-/// What a figure is: most are numbers; the wait on top, or a tier, is a name.
+/// The value of a figure: a number, or the name of a wait or tier.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -71,7 +71,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The number, if it is one.
+    /// Returns the number, if it is one.
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         match self {
@@ -94,24 +94,24 @@ impl fmt::Display for Value {
     }
 }
 
-/// What difference is allowed. Names are equal or are not.
+/// The tolerance. Names must be equal.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum Tolerance {
     /// A share of the published value.
     Relative {
-        /// In virtual time.
+        /// Value in virtual time.
         #[serde(rename = "virtual")]
         virtual_time: f64,
-        /// In wall time.
+        /// Value in wall time.
         wall: f64,
     },
-    /// So much more or less, where the figure is a share itself.
+    /// An absolute difference, for figures that are shares.
     Points {
         /// In the figure's unit.
         points: f64,
     },
-    /// So many times as much or as little.
+    /// A factor.
     Factor {
         /// More than one.
         factor: f64,
@@ -131,13 +131,13 @@ impl Tolerance {
         }
     }
 
-    /// Whether a value of zero, or of the other sign, would be within it.
+    /// Returns whether zero or a value of the other sign is within the tolerance.
     #[must_use]
     pub fn reaches_zero(self, value: f64) -> bool {
         !matches!(self, Self::Factor { .. }) && self.share_of(value) >= 1.0
     }
 
-    /// The least and the most that are as good as `x` on a clock.
+    /// Returns the range around `x` on a clock.
     fn around(self, x: f64, clock: Clock) -> (f64, f64) {
         match (self, clock) {
             (Self::Relative { virtual_time: share, .. }, Clock::Virtual)
@@ -149,8 +149,7 @@ impl Tolerance {
         }
     }
 
-    /// By how much `got` is off, in the terms of the tolerance; for machines always as
-    /// a share.
+    /// Returns the difference of `got` in the terms of the tolerance; in CSV always as a share.
     fn difference(self, got: f64, expected: f64) -> Option<Cell> {
         let share = (got - expected) / expected;
         let shown = match self {
@@ -159,7 +158,7 @@ impl Tolerance {
             Self::Relative { .. } => format!("{:+.1} %", share * 100.0),
             Self::Factor { .. } => format!("x {}", rate(got / expected)),
         };
-        // No share of zero is a number.
+        // A share of zero is undefined.
         Some(if share.is_finite() { Cell::number(shown, share) } else { shown.into() })
     }
 }
@@ -180,33 +179,32 @@ impl fmt::Display for Tolerance {
     }
 }
 
-/// How far an explained miss may move.
+/// Tolerance of an explained miss.
 const PINNED: Tolerance = Tolerance::Relative { virtual_time: 0.02, wall: 0.03 };
 
-/// Why a figure is known to miss. It covers what it knows of and no more: a figure that
-/// moves further away misses without an explanation.
+/// The explanation of a known miss. It does not cover a figure that moves further away.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Explained {
-    /// What Weir gives. The miss is explained within 2 % of it, 3 % in wall time.
+    /// Weir's value. The explanation covers 2 % around it, 3 % in wall time.
     pub gives: Value,
     /// The reason.
     pub why: String,
 }
 
-/// Whether a figure holds.
+/// The verdict on a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Every clock that ran is within its tolerance.
+    /// All clocks that ran are within the tolerance.
     Holds,
-    /// The virtual clock is not.
+    /// The virtual clock misses.
     MissesVirtual,
-    /// The wall clock is not.
+    /// The wall clock misses.
     MissesWall,
-    /// Neither is.
+    /// Both clocks miss.
     MissesBoth,
-    /// A clock that ran should have given this figure and did not; none misses.
+    /// A clock that ran did not give this figure; none misses.
     NotMeasured,
     /// No clock ran that can give this figure.
     NotRun,
@@ -218,10 +216,10 @@ enum Clock {
     Wall,
 }
 
-/// Which clocks ran that can give a figure.
+/// The clocks that ran and can give a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked {
-    /// The virtual one.
+    /// The virtual clock.
     pub virtual_time: bool,
     /// The wall clock.
     pub wall: bool,
@@ -230,40 +228,39 @@ pub struct Asked {
 /// A published figure and Weir's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// Its name in the lab.
+    /// Name in the lab.
     pub id: String,
-    /// What it counts.
+    /// Unit.
     pub unit: String,
-    /// What was published; absent where the article says it in words.
+    /// The published value; `None` if the article describes it in words.
     pub published: Option<Value>,
-    /// What Weir's figure is held against: the published one, or the least or most that
-    /// the article's words allow.
+    /// The value to compare with: the published one, or the bound that the article's words imply.
     pub expected: Value,
-    /// Where, in the article.
+    /// Place in the article.
     pub place: String,
-    /// In virtual time.
+    /// Value in virtual time.
     #[serde(rename = "virtual")]
     pub virtual_time: Option<Value>,
-    /// In wall time.
+    /// Value in wall time.
     pub wall: Option<Value>,
-    /// How the two are compared.
+    /// Comparison.
     pub compare: Compare,
-    /// What difference is allowed.
+    /// Tolerance.
     pub tolerance: Tolerance,
-    /// What it rests on.
+    /// Basis.
     pub basis: Basis,
-    /// Whether it holds.
+    /// Verdict.
     pub verdict: Verdict,
-    /// Why it is known to miss.
+    /// Explanation of a known miss.
     pub explained: Option<Explained>,
-    /// Whether it misses, and no further than is explained.
+    /// Set if it misses within the explanation.
     pub explained_miss: bool,
-    /// Where the article contradicts itself, or how to read it.
+    /// Note, for example on contradictions in the article.
     pub note: Option<String>,
 }
 
 impl Figure {
-    /// Judges what the clocks gave. What is no number was not measured.
+    /// Judges the values of the clocks. A value that is not a number was not measured.
     #[must_use]
     pub fn judge(mut self, asked: Asked) -> Self {
         for measured in [&mut self.virtual_time, &mut self.wall] {
@@ -305,7 +302,7 @@ impl Figure {
         }
     }
 
-    /// Whether a miss is where it is explained to be: an explanation pins the value.
+    /// Returns whether a miss is covered by the explanation.
     fn covers(&self, got: &Value, clock: Clock) -> bool {
         let Some(Explained { gives, .. }) = &self.explained else { return false };
         let (Value::Number(got), Value::Number(gives)) = (got, gives) else {
@@ -315,7 +312,7 @@ impl Figure {
         (least..=most).contains(got)
     }
 
-    /// Whether nothing speaks against it.
+    /// Returns whether it holds, or misses as explained.
     #[must_use]
     pub fn passes(&self) -> bool {
         self.explained_miss || matches!(self.verdict, Verdict::Holds | Verdict::NotRun)
@@ -334,7 +331,7 @@ impl Figure {
         format!("{words}{explained}")
     }
 
-    /// What is to be said below the table.
+    /// Returns the notes below the table.
     fn notes(&self) -> impl Iterator<Item = String> {
         let explained = self.explained.as_ref().map(|Explained { gives, why }| {
             match (self.verdict, self.explained_miss) {
@@ -353,7 +350,7 @@ impl Figure {
     fn row(&self, lab: &LabReport) -> Vec<Cell> {
         let shown = |value: &Option<Value>| value.as_ref().map_or_else(Cell::none, Value::cell);
         let got = |value: &Option<Value>| match value {
-            // What is long is said once.
+            // A long text is printed once.
             Some(text @ Value::Text(long)) if long.len() > LONG && *text == self.expected => {
                 "the same".into()
             }
@@ -397,7 +394,7 @@ impl Figure {
     }
 }
 
-/// A text that is longer is a sentence.
+/// Longest text of a cell.
 const LONG: usize = 40;
 
 /// The columns of [`Figure::row`].
@@ -422,23 +419,22 @@ const HEADS: [&str; 15] = [
 /// A lab that was run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LabReport {
-    /// Its name.
+    /// Name.
     pub lab: String,
-    /// What it shows.
+    /// Title.
     pub title: String,
     /// The article.
     pub article: String,
     /// Its figures.
     pub figures: Vec<Figure>,
-    /// How often it was run in wall time until its figures held there, or were given
-    /// up; 0 if it was not. The figures are of the last time.
+    /// Number of runs in wall time; the figures are of the last one. 0 if there was none.
     pub tries: u32,
-    /// How it was run: what was scaled, what was fitted.
+    /// Notes, for example on scaling and fitting.
     pub notes: Vec<String>,
 }
 
 impl LabReport {
-    /// Whether every figure that was run holds, or misses as is explained.
+    /// Returns whether all figures hold, or miss as explained.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.figures.iter().all(Figure::passes)
@@ -457,13 +453,13 @@ impl LabReport {
     }
 }
 
-/// Several labs; serialized as a list.
+/// Several labs, serialized as a list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct LabReports(pub Vec<LabReport>);
 
 impl LabReports {
-    /// Whether every figure that was run holds, or misses as is explained.
+    /// Returns whether all figures hold, or miss as explained.
     #[must_use]
     pub fn hold(&self) -> bool {
         self.0.iter().all(LabReport::holds)
@@ -475,15 +471,19 @@ impl Report for LabReports {
         ByLab(&self.0).tables()
     }
 
-    /// People read a table for each lab. In CSV it is one, which says the lab in each
-    /// row, however many there are.
-    fn render(&self, format: Format) -> String {
-        if format != Format::Csv {
-            return ByLab(&self.0).render(format);
-        }
+    fn text(&self, screen: &Screen) -> String {
+        ByLab(&self.0).text(screen)
+    }
+
+    fn markdown(&self) -> String {
+        ByLab(&self.0).markdown()
+    }
+
+    /// Returns one table for all labs, with the lab in each row.
+    fn csv(&self) -> String {
         let mut one = Table::new("", &HEADS);
         one.rows = self.tables().into_iter().flat_map(|table| table.rows).collect();
-        Listing(vec![one]).render(format)
+        crate::table::csv(&[one])
     }
 }
 

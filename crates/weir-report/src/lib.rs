@@ -27,10 +27,12 @@
 //! | [`chart`] | pictures over time, as SVG and HTML |
 //! | [`diagnosis`] | what holds a system back, with evidence |
 //! | [`lab`] | published figures beside Weir's |
+//! | `answer` | reports that begin with their answer |
 //! | `finite` | for tests: floats of a report that are NaN or infinite |
 
 #![forbid(unsafe_code)]
 
+mod answer;
 pub mod backup;
 pub mod backup_internals;
 pub mod backup_plan;
@@ -39,6 +41,7 @@ pub mod backups;
 pub mod between;
 pub mod chart;
 pub mod checklist;
+mod columns;
 pub mod diagnosis;
 #[cfg(feature = "finite")]
 pub mod finite;
@@ -52,7 +55,9 @@ pub mod plan;
 pub mod recovery;
 pub mod run;
 mod scale;
+pub mod screen;
 pub mod status;
 pub mod table;
 
+pub use screen::Screen;
 pub use table::{Format, Report, Table};

@@ -1,11 +1,11 @@
-//! Numbers for people. Floats are allowed here: nothing is computed from them.
+//! Formatting of numbers. Floats are allowed here, since nothing is computed from them.
 
 use crate::table::Cell;
 use serde::{Serialize, Serializer};
 use std::fmt;
 use weir_units::Money;
 
-/// An integer with commas between thousands.
+/// Returns an integer with thousands separators.
 #[must_use]
 pub fn grouped(n: u64) -> Cell {
     Cell::number(group(n), float(n))
@@ -23,7 +23,7 @@ pub(crate) fn group(n: u64) -> String {
     out
 }
 
-/// A rate or count: grouped above 100, one decimal below, two below 10.
+/// Returns a rate or count: no decimals above 100, one below, two below 10.
 #[must_use]
 pub fn rate(x: f64) -> Cell {
     let shown = match x {
@@ -35,19 +35,19 @@ pub fn rate(x: f64) -> Cell {
     Cell::number(shown, x)
 }
 
-/// Bytes, or bytes per second, in MiB for people and in bytes for machines.
+/// Returns bytes, or bytes per second: MiB in text, bytes in JSON and CSV.
 #[must_use]
 pub fn mib(bytes: f64) -> Cell {
     Cell::number(rate(bytes / f64::from(1 << 20)).to_string(), bytes)
 }
 
-/// Bytes in GiB for people and in bytes for machines.
+/// Returns bytes: GiB in text, bytes in JSON and CSV.
 #[must_use]
 pub fn gib(bytes: u64) -> Cell {
     Cell::number(rate(float(bytes) / f64::from(1 << 30)).to_string(), float(bytes))
 }
 
-/// A time given in nanoseconds, with the unit that suits it.
+/// Returns a time in nanoseconds with a suitable unit.
 #[must_use]
 pub fn time(nanos: f64) -> Cell {
     let shown = match nanos {
@@ -62,12 +62,12 @@ pub fn time(nanos: f64) -> Cell {
     Cell::number(shown, nanos)
 }
 
-/// Money for people to the cent, and as a number for machines.
+/// Money, rounded to cents in text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Amount(pub Money);
 
 impl Amount {
-    /// With all its decimals, for a price of one of many.
+    /// Returns the amount with all decimals.
     #[must_use]
     pub fn exact(self) -> Cell {
         Cell::number(self.0.exact().to_string(), self.number())
@@ -104,7 +104,7 @@ pub struct Delta {
 }
 
 impl Delta {
-    /// Returns what has to be added to `before` for `after`.
+    /// Returns `after` minus `before`.
     #[must_use]
     pub fn between(before: Money, after: Money) -> Self {
         match after < before {
@@ -152,16 +152,16 @@ impl Serialize for Delta {
     }
 }
 
-/// A share of one, in percent.
+/// Returns a share of one in percent.
 #[must_use]
 pub fn percent(share: f64) -> Cell {
-    // A sum of nothing is -0, and a little less than nothing rounds to it.
+    // An empty sum is -0, and small negative numbers round to it.
     let percent = format!("{:.1}", share * 100.0);
     let shown = if percent == "-0.0" { "0.0" } else { &percent };
     Cell::number(format!("{shown} %"), share)
 }
 
-/// The nearest whole number; what is too large saturates.
+/// Returns the nearest integer, saturating.
 #[must_use]
 #[expect(
     clippy::cast_possible_truncation,
@@ -172,7 +172,7 @@ pub fn whole(x: f64) -> u64 {
     x.round() as u64
 }
 
-/// An integer as a float, for ratios.
+/// Converts an integer to a float, for ratios.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "for display and ratios, 53 bits are enough")]
 pub fn float(n: u64) -> f64 {

@@ -1,4 +1,4 @@
-//! What is in an observation: who was observed, and what each came to.
+//! The contents of an observation, with figures of each entity.
 
 mod backups;
 mod tables;
@@ -11,27 +11,27 @@ use std::collections::BTreeMap;
 /// An observation in figures.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ObservationReport {
-    /// What was observed: `virtual-run`, `wall-run`, ...
+    /// The source: `virtual-run`, `wall-run`, ...
     pub source: String,
     /// The program that wrote it.
     pub by: String,
-    /// More about the source: a seed, a version, a name.
+    /// More about the source, for example seed and version.
     pub about: BTreeMap<String, String>,
-    /// The layout's name, if it is known.
+    /// Name of the layout, if known.
     pub layout: Option<String>,
-    /// The moment that its times count from, in nanoseconds since 1970 UTC, if known.
+    /// Time zero, in nanoseconds since 1970 UTC, if known.
     pub start_unix_ns: Option<i64>,
-    /// The time from sample to sample, as intended.
+    /// The intended sampling interval.
     pub interval_s: Option<f64>,
     /// Samples.
     pub samples: u64,
-    /// The first sample, in seconds from the start.
+    /// First sample, in seconds from the start.
     pub from_s: f64,
-    /// The last one.
+    /// Last sample, in seconds from the start.
     pub to_s: f64,
-    /// Whether what was observed came to its end.
+    /// Set if the observation is complete.
     pub is_complete: bool,
-    /// How it ended.
+    /// The end of the observation in words.
     pub ending: String,
     /// Databases and their waits.
     pub databases: Vec<ObservedDatabase>,
@@ -39,97 +39,97 @@ pub struct ObservationReport {
     pub files: Vec<ObservedIo>,
     /// Volumes.
     pub volumes: Vec<ObservedIo>,
-    /// Machines of which all I/O is told together.
+    /// Machines with total I/O.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<ObservedIo>,
     /// Backups and restores.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub backups: Vec<ObservedBackup>,
-    /// Everybody, with what is known of them.
+    /// All entities with their attributes.
     pub entities: Vec<ObservedEntity>,
-    /// What a reader should know: restarts, gaps, what is not whole.
+    /// Notes on restarts, gaps and truncated input.
     pub notes: Vec<String>,
 }
 
-/// A rate over the samples. Percentiles are within 1 %.
+/// A rate over the samples. Percentiles are accurate to 1 %.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct RateReport {
-    /// The mean over time.
+    /// Mean over time.
     pub mean: f64,
-    /// Half of the samples are lower.
+    /// Median of the samples.
     pub p50: f64,
-    /// 99 % are lower.
+    /// 99th percentile.
     pub p99: f64,
-    /// The highest.
+    /// Maximum.
     pub max: f64,
 }
 
-/// A database that was observed.
+/// An observed database.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ObservedDatabase {
-    /// Its name.
+    /// Name.
     pub database: String,
-    /// Batch requests per second, where they are counted.
+    /// Batch requests per second, if counted.
     pub batches_per_s: Option<RateReport>,
-    /// Share of the schedulers' time, where both are known.
+    /// Utilisation of the schedulers, if known.
     pub cpu_share: Option<RateReport>,
-    /// What was waited for, most time first.
+    /// Wait classes, by time.
     pub waits: Vec<ObservedWait>,
 }
 
-/// A class of waits.
+/// A wait class.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ObservedWait {
-    /// Its name.
+    /// Name.
     pub wait: String,
-    /// How many waited, where it is counted.
+    /// Number of waits, if counted.
     pub count: Option<u64>,
-    /// For how long, all together.
+    /// Total wait time.
     pub time_ms: f64,
-    /// Share of the time of all waits.
+    /// Share of all wait time.
     pub share: f64,
 }
 
-/// A file or volume that was observed.
+/// An observed file or volume.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ObservedIo {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// The database of a file, the host or stripe of a volume.
     pub parent: Option<String>,
-    /// Its role, of a file.
+    /// Role of a file.
     pub role: Option<String>,
-    /// Its tier.
+    /// Tier.
     pub tier: Option<String>,
-    /// Operations per second; `None` where no rate is known, as of one snapshot of counters.
+    /// Operations per second; `None` if there is only one snapshot of counters.
     pub iops: Option<RateReport>,
-    /// The limit, if it has one to itself.
+    /// Limit of its own, if any.
     pub iops_limit: Option<u64>,
-    /// Share of the time at 90 % of that or more.
+    /// Share of time at 90 % of the limit or more.
     pub near_iops_limit_share: Option<f64>,
-    /// Bytes per second, where they are known.
+    /// Bytes per second, if known.
     pub bytes_per_s: Option<RateReport>,
-    /// The limit, if it has one to itself.
+    /// Limit of its own, if any.
     pub bytes_per_s_limit: Option<u64>,
-    /// Share of the time at 90 % of that or more.
+    /// Share of time at 90 % of the limit or more.
     pub near_bytes_limit_share: Option<f64>,
-    /// The mean latency of an operation, where it is known.
+    /// Mean latency of an operation, if known.
     pub latency_mean_ns: Option<f64>,
-    /// Time waited per cap, where it is known.
+    /// Wait time at each limit, if known.
     pub waits_ns: BTreeMap<String, u64>,
-    /// Time that the medium took, where it is known.
+    /// Service time of the medium, if known.
     pub medium_ns: Option<u64>,
 }
 
-/// Somebody that was observed.
+/// An observed entity.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ObservedEntity {
-    /// What it is.
+    /// Description.
     pub kind: String,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it belongs to.
+    /// Parent entity.
     pub parent: Option<String>,
-    /// What is known of it.
+    /// Attributes.
     pub attributes: BTreeMap<String, String>,
 }

@@ -1,8 +1,7 @@
 //! A database under load that ran, in virtual or wall time.
 //!
-//! What a file went through has the columns of SQL Server's
-//! `sys.dm_io_virtual_file_stats`, what the transactions waited for the names of its
-//! `sys.dm_os_wait_stats`, so that a run reads like a server.
+//! File figures have the columns of SQL Server's `sys.dm_io_virtual_file_stats`, and waits the names
+//! of `sys.dm_os_wait_stats`, so that a run can be compared with a server.
 
 mod tables;
 
@@ -12,50 +11,50 @@ use crate::run::ClockName;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What databases under load came to.
+/// The result of databases under load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OltpReport {
-    /// Which clock.
+    /// The clock.
     pub clock: ClockName,
-    /// The seed: the same one gives the same virtual run.
+    /// The seed. It determines a virtual run.
     pub seed: u64,
-    /// Fingerprint of every admission, in hexadecimal; of virtual runs.
+    /// Hash of all admissions, in hexadecimal; virtual runs only.
     pub trace_hash: Option<String>,
-    /// The databases; none where backups run alone.
+    /// The databases; none if backups run alone.
     pub databases: Vec<DatabaseReport>,
-    /// The backups that ran, if any did.
+    /// The backups.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub backups: Vec<BackupReport>,
-    /// What a reader should know of all of them.
+    /// Notes on all databases.
     pub notes: Vec<String>,
 }
 
-/// What a database under load came to.
+/// The result of a database under load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DatabaseReport {
-    /// Its name.
+    /// Name.
     pub database: String,
-    /// The ready-made mix, if it was one.
+    /// Name of a built-in mix.
     pub mix: Option<String>,
     /// Users.
     pub users: u32,
-    /// What ran before anything was counted.
+    /// Ramp-up time before the measurement.
     pub ramp_s: f64,
-    /// What was measured, after that.
+    /// Measured time after the ramp-up.
     pub elapsed_s: f64,
-    /// How much was done.
+    /// The load.
     pub load: LoadReport,
-    /// What transactions waited for, most time first.
+    /// Waits of transactions, by time.
     pub waits: Vec<WaitReport>,
     /// The data files, and the log last.
     pub files: Vec<FileReport>,
-    /// How it went over time, from the start of the run.
+    /// The run over time, from its start.
     pub series: Vec<LoadPoint>,
-    /// What a reader should know.
+    /// Notes.
     pub notes: Vec<String>,
 }
 
-/// How much a database did.
+/// The load of a database.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct LoadReport {
     /// Batch requests.
@@ -66,71 +65,70 @@ pub struct LoadReport {
     pub transactions: u64,
     /// Transactions per minute.
     pub transactions_per_min: f64,
-    /// From the beginning of a transaction to its commit, on average.
+    /// Mean time from the start of a transaction to its commit.
     pub response_mean_ns: f64,
-    /// Share of the schedulers' time that transactions computed.
+    /// Utilisation of the schedulers.
     pub cpu_share: f64,
-    /// Pages that transactions went through.
+    /// Page lookups.
     pub pages_wanted: u64,
-    /// Share of them that was in memory.
+    /// Buffer hit rate.
     pub buffer_hit_share: f64,
     /// Bytes of pages in memory at the end.
     pub buffer_bytes: u64,
-    /// Bytes of pages at the end that their files have not.
+    /// Bytes of dirty pages at the end.
     pub dirty_bytes: u64,
-    /// How long a page stays in memory, at the rate at which pages go from it. Nothing
-    /// if none does.
+    /// Page life expectancy at the present eviction rate; `None` if no page is evicted.
     pub page_life_s: Option<f64>,
     /// Checkpoints completed.
     pub checkpoints: u64,
-    /// Transactions that were given up, because the data files were full.
+    /// Transactions that failed because the data files were full.
     pub failed: u64,
-    /// How often a data file grew.
+    /// Number of file growths.
     pub growths: u64,
 }
 
-/// What transactions waited for.
+/// A wait type of transactions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct WaitReport {
-    /// The name that SQL Server gives it.
+    /// Name in SQL Server.
     pub wait: String,
-    /// How many waited.
+    /// Number of waits.
     pub count: u64,
-    /// For how long, all together.
+    /// Total wait time.
     pub time_ns: u64,
-    /// Share of the time of all waits.
+    /// Share of all wait time.
     pub share: f64,
-    /// For how long on average.
+    /// Mean wait time.
     pub mean_ns: f64,
 }
 
-/// What a file of the database went through. The fields up to `size_on_disk_bytes` are
-/// the columns of `sys.dm_io_virtual_file_stats`, times in whole milliseconds.
+/// The I/O of a database file. The fields up to `size_on_disk_bytes` are the columns of
+/// `sys.dm_io_virtual_file_stats`, with times in whole milliseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct FileReport {
-    /// Its name.
+    /// Name.
     pub file: String,
     /// `data` or `log`.
     pub role: String,
-    /// The time over which this was counted.
+    /// Counting time.
     pub sample_ms: u64,
     /// Reads.
     pub num_of_reads: u64,
-    /// Their bytes.
+    /// Bytes of these operations.
     pub num_of_bytes_read: u64,
-    /// Their latency, all together.
+    /// Total latency.
     pub io_stall_read_ms: u64,
-    /// What of it they waited at caps.
+    /// Wait time at limits, part of the latency.
     pub io_stall_queued_read_ms: u64,
     /// Writes.
     pub num_of_writes: u64,
-    /// Their bytes.
+    /// Bytes of these operations.
     pub num_of_bytes_written: u64,
-    /// Their latency, all together.
+    /// Total latency.
     pub io_stall_write_ms: u64,
-    /// What of it they waited at caps.
+    /// Wait time at limits, part of the latency.
     pub io_stall_queued_write_ms: u64,
-    /// The latency of reads and writes, all together.
+    /// Total latency of reads and writes.
     pub io_stall: u64,
     /// Size of the file.
     pub size_on_disk_bytes: u64,
@@ -138,49 +136,49 @@ pub struct FileReport {
     pub read_mean_ns: f64,
     /// Mean latency of a write.
     pub write_mean_ns: f64,
-    /// Time waited per cap.
+    /// Wait time at each limit.
     pub waits_ns: BTreeMap<String, u64>,
-    /// Time that the medium took.
+    /// Service time of the medium.
     pub medium_ns: u64,
-    /// In wall time, what the latency was beyond these: the machine's time. Nothing where
-    /// it is not known, and in virtual time, which has no machine.
+    /// Latency beyond wait time and medium, caused by the machine; `None` if unknown and in virtual
+    /// time.
     pub machine_ns: Option<u64>,
 }
 
-/// A stretch of the run.
+/// A time span of the run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct LoadPoint {
-    /// Its start, in seconds from the run's.
+    /// Start, in seconds from the start of the run.
     pub start_s: f64,
-    /// Its length in seconds.
+    /// Length in seconds.
     pub length_s: f64,
     /// Batch requests per second.
     pub batches_per_s: f64,
     /// Transactions per minute.
     pub transactions_per_min: f64,
-    /// Share of the schedulers' time that transactions computed.
+    /// Utilisation of the schedulers.
     pub cpu_share: f64,
-    /// Share of wanted pages that was in memory; nothing if none was wanted.
+    /// Buffer hit rate; `None` without lookups.
     pub buffer_hit_share: Option<f64>,
-    /// What was waited for most, by the name that SQL Server gives it.
+    /// Wait type with the longest time.
     pub top_wait: Option<String>,
 }
 
 impl DatabaseReport {
-    /// The waits of that name, if anybody waited so.
+    /// Returns the waits of a name, if any.
     #[must_use]
     pub fn wait(&self, name: &str) -> Option<&WaitReport> {
         self.waits.iter().find(|wait| wait.wait == name)
     }
 
-    /// Share of all waiting for pages on their way to or from their files.
+    /// Returns the share of page I/O in all wait time.
     #[must_use]
     pub fn page_io_share(&self) -> f64 {
         let pages = self.waits.iter().filter(|wait| wait.wait.starts_with("PAGEIOLATCH"));
         pages.map(|wait| wait.share).sum()
     }
 
-    /// The mean latency of the writes to all files of a role, in nanoseconds.
+    /// Returns the mean latency of writes to all files of a role, in nanoseconds.
     #[must_use]
     pub fn write_mean_ns(&self, role: &str) -> f64 {
         let files = || self.files.iter().filter(|file| file.role == role);

@@ -1,4 +1,4 @@
-//! Percentiles over time: a row for each stretch of time, of each that was observed.
+//! Percentiles over time: one row per entity and time span.
 
 use crate::cells;
 use crate::checklist::Requirement;
@@ -9,22 +9,22 @@ use serde::Serialize;
 /// Percentiles over time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PercentilesReport {
-    /// Each stretch of each.
+    /// One row per entity and time span.
     pub rows: Vec<PercentilesRow>,
-    /// What a reader should know.
+    /// Notes.
     pub notes: Vec<String>,
 }
 
-/// What somebody did in a stretch of time.
+/// The percentiles of an entity in a time span.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PercentilesRow {
-    /// The beginning of the stretch: a date if it is known, else the time since the beginning.
+    /// Start of the span: a date if known, otherwise the time since the start.
     pub from: String,
-    /// The same in seconds from the beginning of the observation.
+    /// Start in seconds from the start of the observation.
     pub from_s: f64,
-    /// Who.
+    /// Name.
     pub name: String,
-    /// Of what, and the percentiles.
+    /// The quantity and its percentiles.
     #[serde(flatten)]
     pub of: Requirement,
 }

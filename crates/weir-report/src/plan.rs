@@ -1,45 +1,46 @@
-//! A plan: the layout that meets a need, what it costs, what it has left, and what comes next.
+//! A plan: the layout that meets a need, with its price, its limits and its alternatives.
 
 use crate::cells;
 use crate::number::{Amount, Delta, percent};
 use crate::scale::Scale;
-use crate::table::{Cell, Format, Report, Table};
+use crate::screen::Screen;
+use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 use std::fmt::Write as _;
 use weir_units::Money;
 
-/// What came of a need.
+/// The result of planning.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PlanReport {
-    /// Whether the need can be met.
+    /// Set if the need can be met.
     pub is_met: bool,
-    /// The edition that it was planned with.
+    /// The edition.
     pub edition: String,
-    /// The region and currency of the prices, if there are any.
+    /// Region of the prices, if there are any.
     pub region: Option<String>,
-    /// The currency.
+    /// Currency of the prices.
     pub currency: Option<String>,
     /// The plan, if there is one.
     pub plan: Option<PlanChoice>,
-    /// The layout in use, if one is to be kept or compared with.
+    /// The layout in use, if one is extended or compared.
     pub present: Option<PlanPresent>,
-    /// The best of the other families, the cheapest first.
+    /// The best plans of other families, by price.
     pub others: Vec<PlanBeside>,
-    /// The cheapest layout, if that is another one with more disks.
+    /// The cheapest layout, if it has more disks than the plan.
     pub passed_over: Option<PlanPassedOver>,
     /// The next cheaper layout that fails.
     pub cheaper: Option<PlanCheaper>,
-    /// The cheapest that carries more.
+    /// The cheapest layout with higher limits.
     pub better: Option<PlanBeside>,
-    /// What would have to give, where the need cannot be met.
+    /// Relaxed constraints under which the need can be met.
     pub relaxations: Vec<PlanRelaxation>,
-    /// What simulations of the need came to.
+    /// Results of simulation.
     pub verified: Vec<PlanVerified>,
-    /// How many arrangements were compared.
+    /// Number of candidates.
     pub compared: u64,
-    /// What has no price, so that it could be cheaper than the plan and is not known to be.
+    /// Candidates without a price, which may be cheaper.
     pub unranked: Option<String>,
-    /// What a reader should know.
+    /// Notes.
     pub notes: Vec<String>,
 }
 
@@ -48,89 +49,90 @@ pub struct PlanReport {
 pub struct PlanChoice {
     /// The family.
     pub family: String,
-    /// One line that says what it is.
+    /// Description in one line.
     pub title: String,
     /// The layout file.
     pub layout: String,
-    /// The price of a month, as far as it is known.
+    /// Monthly price; items without a price are left out.
     pub month: Amount,
-    /// How many prices are missing.
+    /// Number of missing prices.
     pub unpriced: u32,
-    /// How many disks are attached to the machine; none to instances and services.
+    /// Number of disks; zero for instances and services.
     pub disks: u64,
-    /// The price by line.
+    /// Price lines.
     pub lines: Vec<PlanLine>,
-    /// The caps.
+    /// Limits.
     pub caps: Vec<PlanCap>,
-    /// The cap that binds.
+    /// Binding limit.
     pub binding: Option<String>,
-    /// Why it is this one.
+    /// Reasons for the choice.
     pub reasons: Vec<String>,
 }
 
 /// The layout in use and its price.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PlanPresent {
-    /// Its file.
+    /// File name.
     pub name: String,
-    /// The price of a month, as far as it is known.
+    /// Monthly price; items without a price are left out.
     pub month: Amount,
-    /// The number of missing prices.
+    /// Number of missing prices.
     pub unpriced: u32,
-    /// The items without a price.
+    /// Items without a price.
     pub unknown: Vec<String>,
-    /// The price by line.
+    /// Price lines.
     pub lines: Vec<PlanLine>,
-    /// What the plan costs beyond it; `None` where prices are missing that the two do not share.
+    /// Price of the plan minus the present price; `None` if an item without a price is in one of
+    /// them only.
     pub difference: Option<Delta>,
 }
 
-/// A line of the price.
+/// A price line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanLine {
-    /// What is paid for.
+    /// The item.
     pub what: String,
-    /// How many.
+    /// Quantity.
     pub units: u64,
-    /// Of which so many cost nothing.
+    /// Quantity free of charge.
     pub free: u64,
-    /// The price of one, a month.
+    /// Monthly price of one.
     pub each: Option<Amount>,
-    /// The price of all.
+    /// Monthly price of all.
     pub month: Option<Amount>,
-    /// Where it comes from.
+    /// Source of the price.
     pub source: Option<String>,
-    /// Of when it is.
+    /// Date of the price.
     pub as_of: Option<String>,
 }
 
-/// A cap and what is used of it.
+/// A limit and its utilisation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanCap {
-    /// Whose.
+    /// Owner.
     pub of: String,
-    /// What is capped.
+    /// The limit.
     pub cap: String,
-    /// What the need takes.
+    /// Demand.
     pub used: f64,
-    /// What it lets through.
+    /// Value of the limit.
     pub most: f64,
-    /// The unit of both.
+    /// Unit of both.
     pub unit: Unit,
-    /// The part that is used, from 0 to 1.
+    /// Utilisation, from 0 to 1.
     pub share: f64,
 }
 
-/// The unit of a cap.
+/// The unit of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Unit {
-    /// Operations a second.
+    /// Operations per second.
     #[serde(rename = "IOPS")]
     Iops,
-    /// Bytes a second.
+    /// Bytes per second.
     #[serde(rename = "B/s")]
     Rate,
-    /// Bytes.
+    /// Bytes per second.
     #[serde(rename = "B")]
     Size,
     /// Virtual processors, disks, files.
@@ -139,7 +141,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// As machines read it.
+    /// Returns the name for JSON and CSV.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -164,7 +166,7 @@ impl Unit {
     }
 }
 
-/// Needed and limit of a cap of a table, in one unit for all caps of their kind.
+/// Returns demand and limit in the unit of all limits of this kind in the table.
 pub(crate) fn pair<'a>(own: &PlanCap, table: impl Iterator<Item = &'a PlanCap>) -> [Cell; 2] {
     let alike = table.filter(|cap| cap.unit == own.unit);
     let beside: Vec<f64> = alike.flat_map(|cap| [cap.used, cap.most]).collect();
@@ -172,13 +174,13 @@ pub(crate) fn pair<'a>(own: &PlanCap, table: impl Iterator<Item = &'a PlanCap>) 
 }
 
 impl PlanCap {
-    /// What is needed, for people with its unit.
+    /// Returns the demand with its unit.
     #[must_use]
     pub fn needed(&self) -> Cell {
         self.unit.cell(self.used, &[self.used, self.most])
     }
 
-    /// What there is, for people with its unit.
+    /// Returns the limit with its unit.
     #[must_use]
     pub fn limit(&self) -> Cell {
         self.unit.cell(self.most, &[self.used, self.most])
@@ -188,89 +190,89 @@ impl PlanCap {
 /// A layout beside the plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanBeside {
-    /// What it is.
+    /// Description.
     pub title: String,
-    /// What it costs a month, as far as it is known.
+    /// Monthly price; items without a price are left out.
     pub month: Amount,
-    /// How many prices are missing.
+    /// Number of missing prices.
     pub unpriced: u32,
 }
 
 /// The cheapest layout, which has more disks than the plan and saves less than 1 %.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanPassedOver {
-    /// What it is.
+    /// Description.
     #[serde(flatten)]
     pub what: PlanBeside,
-    /// How many disks it has.
+    /// Number of disks.
     pub disks: u64,
-    /// What it costs less a month.
+    /// Monthly savings.
     pub saves: Amount,
 }
 
-/// A layout that costs less, and why it fails.
+/// A cheaper layout and the limits that it fails.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanCheaper {
-    /// What it is.
+    /// Description.
     #[serde(flatten)]
     pub what: PlanBeside,
-    /// What it lacks.
+    /// Limits that it fails.
     pub fails: Vec<PlanCap>,
 }
 
-/// Something that would have to give.
+/// A relaxed constraint.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanRelaxation {
-    /// What gives, and how far.
+    /// The constraint and its relaxed value.
     pub what: String,
-    /// What would meet the need then.
+    /// The plan under this constraint.
     #[serde(flatten)]
     pub then: PlanBeside,
 }
 
-/// What a role got in a simulation.
+/// The simulated service of a role.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanVerified {
-    /// Of which layout.
+    /// The layout.
     pub layout: String,
     /// The role.
     pub role: String,
-    /// Bytes of a request.
+    /// Request size in bytes.
     pub request: u64,
-    /// Requests a second that were asked.
+    /// Requested rate per second.
     pub asked: u64,
-    /// And got.
+    /// Achieved rate per second.
     pub got: f64,
-    /// The mean latency in nanoseconds.
+    /// Mean latency in nanoseconds.
     pub latency_ns: f64,
-    /// What half of the reads or of the writes take at most, whichever is longer, in nanoseconds.
+    /// Median latency of reads or of writes, whichever is longer, in nanoseconds.
     pub median_ns: u64,
-    /// What that may be, if the need says it.
+    /// Required median latency, if any.
     pub asked_latency_ns: Option<u64>,
-    /// Whether that meets the need.
+    /// Set if this meets the need.
     pub is_met: bool,
 }
 
 impl PlanPassedOver {
-    /// Says why the plan is another one, with so many disks.
+    /// Returns the reason why a plan with `disks` disks is preferred.
     fn words(&self, disks: u64) -> String {
         let (own, saves) = (self.disks, self.saves);
         format!(
-            "{own} disks instead of {disks} save {saves}, and within 1 % of the cheapest price fewer \
-             disks come first"
+            "{own} disks instead of {disks} save {saves}, which is less than 1 %: fewer disks are \
+             preferred"
         )
     }
 }
 
 impl PlanReport {
-    /// The plan and what stands beside it, each with its price.
+    /// Returns the plan and its alternatives with their prices.
     fn layouts_table(&self) -> Table {
         let currency = self.currency.as_deref().unwrap_or("price");
         let month = format!(">{currency} a month");
-        let heads = ["which", "what", &month, ">prices missing", "why"];
+        let heads = ["choice", "layout", &month, ">missing prices", "reason"];
         let mut table = Table::new("Layouts", &heads);
         let mut row = |which: &str, title: &str, month: Amount, unpriced: u32, what: &str| {
-            // Of what has no price at all nothing is known.
+            // Alternatives without any price are left out.
             let is_known = unpriced == 0 || month != Amount(Money::ZERO);
             let month = if is_known { Cell::from(month) } else { Cell::none() };
             let missing = crate::number::grouped(u64::from(unpriced));
@@ -284,7 +286,7 @@ impl PlanReport {
         }
         for own in &self.relaxations {
             let PlanBeside { title, month, unpriced, .. } = &own.then;
-            row("could be met", title, *month, *unpriced, &own.what);
+            row("feasible with", title, *month, *unpriced, &own.what);
         }
         if let (Some(own), Some(plan)) = (&self.passed_over, &self.plan) {
             let PlanBeside { title, month, unpriced, .. } = &own.what;
@@ -398,8 +400,8 @@ impl PlanReport {
         match (unpriced, month) {
             (0, month) => format!("{month} {currency} a month"),
             (_, Amount(Money::ZERO)) => "price unknown".to_owned(),
-            (1, month) => format!("{month} {currency} a month and a price that is not known"),
-            (n, month) => format!("{month} {currency} a month and {n} prices that are not known"),
+            (1, month) => format!("{month} {currency} a month and an unknown price"),
+            (n, month) => format!("{month} {currency} a month and {n} unknown prices"),
         }
     }
 
@@ -415,12 +417,12 @@ impl PlanReport {
         let difference = match (&self.plan, own.difference) {
             (None, _) => String::new(),
             (Some(_), Some(delta)) => format!("; the plan costs {}", delta.words(currency)),
-            (Some(_), None) => "; the difference is not known, for prices are missing".to_owned(),
+            (Some(_), None) => "; the difference is unknown, since prices are missing".to_owned(),
         };
         Some(format!("at present: {}: {price}{unknown}{difference}", own.name))
     }
 
-    /// What the plan is and costs, and what is not known of that.
+    /// Returns the plan with its price, and a note on candidates without a price.
     fn headline(&self) -> (String, Option<&str>) {
         match &self.plan {
             Some(plan) => {
@@ -431,14 +433,11 @@ impl PlanReport {
         }
     }
 
-    fn text(&self) -> String {
-        let mut out = String::new();
+    fn lines(&self, screen: &Screen) -> Vec<String> {
+        let mut out = Vec::new();
         let beside =
             |own: &PlanBeside| format!("{}: {}", own.title, self.price(own.month, own.unpriced));
-        let mut line = |text: &str| {
-            out.push_str(text);
-            out.push('\n');
-        };
+        let mut line = |text: &str| out.push(screen.prose(text, 2));
         let (headline, unranked) = self.headline();
         match &self.plan {
             Some(plan) => {
@@ -453,7 +452,7 @@ impl PlanReport {
         }
         self.present_words().iter().for_each(|words| line(words));
         for own in &self.relaxations {
-            line(&format!("  it could be met with {}: {}", own.what, beside(&own.then)));
+            line(&format!("  feasible with {}: {}", own.what, beside(&own.then)));
         }
         if let (Some(own), Some(plan)) = (&self.passed_over, &self.plan) {
             line(&format!("passed over: {}; {}", beside(&own.what), own.words(plan.disks)));
@@ -462,7 +461,7 @@ impl PlanReport {
             line(&format!("next cheaper: {}", beside(&cheaper.what)));
             for cap in &cheaper.fails {
                 line(&format!(
-                    "  fails: {} of {}: {} needed, {} there",
+                    "  fails: {} of {}: {} needed, limit {}",
                     cap.cap,
                     cap.of,
                     cap.needed(),
@@ -474,21 +473,6 @@ impl PlanReport {
             line(&format!("next better: {}", beside(better)));
         }
         self.others.iter().for_each(|other| line(&format!("of another family: {}", beside(other))));
-        for table in
-            [self.price_table(), self.present_table(), self.caps_table(), self.verified_table()]
-        {
-            if !table.rows.is_empty() {
-                let text = table.text(comfy_table::presets::NOTHING);
-                line(&format!("\n{}\n{text}", table.title));
-            }
-        }
-        if let Some(plan) = &self.plan {
-            line(&format!("\nLayout\n{}", plan.layout.trim_end()));
-        }
-        if !self.notes.is_empty() {
-            line("");
-        }
-        self.notes.iter().for_each(|note| line(note));
         out
     }
 }
@@ -508,31 +492,42 @@ impl Report for PlanReport {
         ]
     }
 
-    fn render(&self, format: Format) -> String {
-        match format {
-            Format::Text => self.text(),
-            Format::Json => crate::table::json(self),
-            Format::Csv => crate::table::csv(&self.tables()),
-            Format::Markdown => {
-                let (headline, unranked) = self.headline();
-                let mut out = format!("**{headline}**\n");
-                let plan = self.plan.iter();
-                let reasons = plan.clone().flat_map(|plan| &plan.reasons).cloned();
-                let binding = plan.flat_map(|plan| &plan.binding);
-                let binding = binding.map(|binding| format!("binding limit: {binding}"));
-                let unranked = unranked.map(str::to_owned).into_iter();
-                let unranked = unranked.chain(self.present_words());
-                for words in unranked.chain(reasons).chain(binding).chain(self.notes.clone()) {
-                    let _ = write!(out, "\n{words}\n");
-                }
-                for table in self.tables() {
-                    if !table.rows.is_empty() {
-                        let text = table.text(comfy_table::presets::ASCII_MARKDOWN);
-                        let _ = write!(out, "\n**{}**\n{text}\n", table.title);
-                    }
-                }
-                out
+    fn text(&self, screen: &Screen) -> String {
+        let mut out = self.lines(screen).join("\n") + "\n";
+        for table in
+            [self.price_table(), self.present_table(), self.caps_table(), self.verified_table()]
+        {
+            if !table.rows.is_empty() {
+                let _ = write!(out, "\n{}", table.block(screen));
             }
         }
+        if let Some(plan) = &self.plan {
+            let _ = writeln!(out, "\nLayout\n{}", plan.layout.trim_end());
+        }
+        if !self.notes.is_empty() {
+            out.push('\n');
+        }
+        for note in &self.notes {
+            let _ = writeln!(out, "{}", screen.prose(note, 2));
+        }
+        out
+    }
+
+    fn markdown(&self) -> String {
+        let (headline, unranked) = self.headline();
+        let mut out = format!("**{headline}**\n");
+        let plan = self.plan.iter();
+        let reasons = plan.clone().flat_map(|plan| &plan.reasons).cloned();
+        let binding = plan.flat_map(|plan| &plan.binding);
+        let binding = binding.map(|binding| format!("binding limit: {binding}"));
+        let unranked = unranked.map(str::to_owned).into_iter();
+        let unranked = unranked.chain(self.present_words());
+        for words in unranked.chain(reasons).chain(binding).chain(self.notes.clone()) {
+            let _ = write!(out, "\n{words}\n");
+        }
+        for table in self.tables().into_iter().filter(|table| !table.rows.is_empty()) {
+            let _ = write!(out, "\n**{}**\n{}\n", table.title, table.markdown());
+        }
+        out
     }
 }

@@ -1,34 +1,34 @@
-//! What the recovery of a database found and did.
+//! The result of the recovery of a database.
 
 use crate::cells;
 use crate::number::{float, grouped, mib, time};
 use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 
-/// A recovery that succeeded: nothing that is known to be acknowledged is missing.
+/// A successful recovery: no acknowledged transaction is missing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct RecoveryReport {
-    /// The database had never run.
+    /// Set if the database is new.
     pub is_new: bool,
-    /// Bytes of log that were read again.
+    /// Bytes of replayed log.
     pub log_bytes: u64,
-    /// Transactions in them.
+    /// Replayed transactions.
     pub transactions: u64,
     /// The last transaction.
     pub commit: u64,
-    /// How often pages were changed up to it, which the versions of all pages add up to.
+    /// Page changes up to it, the sum of all page versions.
     pub changes: u64,
-    /// The last transaction that is known to have been acknowledged, if that was noted.
+    /// The last acknowledged transaction, if recorded.
     pub acknowledged: Option<u64>,
-    /// Pages that were read and checked.
+    /// Checked pages.
     pub pages_read: u64,
-    /// Pages of which the log had a newer version, or that were torn, and were written.
+    /// Pages rebuilt from the log because they were old or torn.
     pub pages_rebuilt: u64,
-    /// Those of them that were torn.
+    /// Torn pages among them.
     pub torn_pages: u64,
-    /// How long it took.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// What a reader should know.
+    /// Notes.
     pub notes: Vec<String>,
 }
 
@@ -58,9 +58,11 @@ impl Report for RecoveryReport {
             time(self.seconds * 1e9),
         ]);
         table.notes.push(match self {
-            Self { is_new: true, .. } => "the database had never run".to_owned(),
-            Self { acknowledged: None, .. } => "all pages are as the log says".to_owned(),
-            _ => "all that was acknowledged is there, and all pages are as the log says".to_owned(),
+            Self { is_new: true, .. } => "the database is new".to_owned(),
+            Self { acknowledged: None, .. } => "all pages match the log".to_owned(),
+            _ => {
+                "all acknowledged transactions are present, and all pages match the log".to_owned()
+            }
         });
         table.notes.extend(self.notes.iter().cloned());
         vec![table]
@@ -73,7 +75,7 @@ mod tests {
     use crate::table::Format;
 
     #[test]
-    fn what_is_not_proved_is_not_claimed() {
+    fn an_unproved_result_is_not_claimed() {
         let said = |acknowledged: Option<u64>, notes: &[&str]| {
             let notes = notes.iter().map(|note| (*note).to_owned()).collect();
             let report =
@@ -81,10 +83,10 @@ mod tests {
             (report.render(Format::Text), report.render(Format::Json))
         };
         let (text, json) = said(Some(5), &[]);
-        let all = "all that was acknowledged is there, and all pages are as the log says\n";
+        let all = "all acknowledged transactions are present, and all pages match the log\n";
         assert!(text.ends_with(all) && json.contains("\"acknowledged\": 5"), "{text}{json}");
         let (text, json) = said(None, &["no number"]);
-        assert!(text.ends_with("\nall pages are as the log says\nno number\n"), "{text}");
+        assert!(text.ends_with("\nall pages match the log\nno number\n"), "{text}");
         assert!(json.contains("\"acknowledged\": null"), "{json}");
     }
 }

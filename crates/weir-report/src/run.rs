@@ -2,12 +2,12 @@
 
 mod tables;
 
-pub(crate) use tables::{held_by, wait_heads, waits};
+pub(crate) use tables::{latency_shares, wait_heads, waits};
 
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The caps by the names that reports give them, in the order of a request's path.
+/// The names of limits in reports, in the order of a request's path.
 pub const CAPS: [&str; 14] = [
     "log_rate",
     "disk_iops",
@@ -25,47 +25,47 @@ pub const CAPS: [&str; 14] = [
     "cache_writeback",
 ];
 
-/// Which clock drove a run.
+/// The clock of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClockName {
-    /// The simulator's.
+    /// The clock of the simulator.
     Virtual,
-    /// The real one.
+    /// The real clock.
     Wall,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunReport {
-    /// Which clock.
+    /// The clock.
     pub clock: ClockName,
-    /// The seed: the same one gives the same virtual run.
+    /// The seed. It determines a virtual run.
     pub seed: u64,
-    /// From the first request to the last completion.
+    /// Time from the first request to the last completion.
     pub elapsed_s: f64,
-    /// Fingerprint of every admission, in hexadecimal; of virtual runs.
+    /// Hash of all admissions, in hexadecimal; virtual runs only.
     pub trace_hash: Option<String>,
-    /// The jobs; those of one reporting group are one entry.
+    /// The jobs. A reporting group is one entry.
     pub jobs: Vec<JobReport>,
     /// The volumes.
     pub volumes: Vec<VolumeReport>,
     /// The hosts.
     pub hosts: Vec<HostReport>,
-    /// How it went over time.
+    /// The run over time.
     pub series: Vec<SeriesPoint>,
-    /// What a reader should know, such as options that had no meaning.
+    /// Notes, for example on options without effect.
     pub notes: Vec<String>,
 }
 
 /// A job, or a reporting group of jobs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JobReport {
-    /// Its name; of a group the names of its jobs.
+    /// Name, or the names of the jobs of a group.
     pub name: String,
-    /// Processes in it.
+    /// Number of processes.
     pub processes: usize,
-    /// Seconds that were measured, of the process that ran longest.
+    /// Measured time of the longest process, in seconds.
     pub measured_s: f64,
     /// Reads.
     pub read: OpReport,
@@ -73,56 +73,56 @@ pub struct JobReport {
     pub write: OpReport,
     /// Trims.
     pub trim: OpReport,
-    /// Requests under way on average.
+    /// Mean queue depth.
     pub queue_depth: f64,
-    /// Share of reads that the host cache served; of virtual runs.
+    /// Host cache hit rate of reads; virtual runs only.
     pub hit_share: Option<f64>,
-    /// Time waited per cap, of all requests together; of virtual runs.
+    /// Wait time of all requests at each limit; virtual runs only.
     pub waits_ns: BTreeMap<String, u64>,
-    /// Time that the media took, of all requests together; of virtual runs.
+    /// Service time of the media for all requests; virtual runs only.
     pub medium_ns: u64,
 }
 
-/// One kind of operation.
+/// The operations of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct OpReport {
-    /// Operations completed while measured.
+    /// Operations completed in the measured time.
     pub ios: u64,
-    /// Their bytes.
+    /// Bytes of these operations.
     pub bytes: u64,
-    /// Per second.
+    /// Operations per second.
     pub iops: f64,
     /// Bytes per second.
     pub bytes_per_s: f64,
-    /// Their latency.
+    /// Latency of these operations.
     pub latency: LatencyReport,
 }
 
-/// A latency, in nanoseconds.
+/// A latency distribution, in nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct LatencyReport {
-    /// The mean, exact.
+    /// Mean (exact).
     #[serde(rename = "mean_ns")]
     pub mean: f64,
-    /// The shortest.
+    /// Minimum.
     #[serde(rename = "min_ns")]
     pub min: u64,
-    /// Half are shorter. This and the other percentiles are within 1 %.
+    /// Median. This and the other percentiles are accurate to 1 %.
     #[serde(rename = "p50_ns")]
     pub p50: u64,
-    /// 90 % are shorter.
+    /// 90th percentile.
     #[serde(rename = "p90_ns")]
     pub p90: u64,
-    /// 95 % are shorter.
+    /// 95th percentile.
     #[serde(rename = "p95_ns")]
     pub p95: u64,
-    /// 99 % are shorter.
+    /// 99th percentile.
     #[serde(rename = "p99_ns")]
     pub p99: u64,
-    /// 99.9 % are shorter.
+    /// 99.9th percentile.
     #[serde(rename = "p99_9_ns")]
     pub p99_9: u64,
-    /// The longest.
+    /// Maximum.
     #[serde(rename = "max_ns")]
     pub max: u64,
 }
@@ -130,94 +130,94 @@ pub struct LatencyReport {
 /// A volume over the whole run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct VolumeReport {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its host.
+    /// Host.
     pub host: String,
-    /// Its tier.
+    /// Tier.
     pub tier: Option<String>,
-    /// Reads and writes that reached it, per second.
+    /// Reads and writes per second.
     pub iops: f64,
-    /// Their bytes per second.
+    /// Throughput in bytes per second.
     pub bytes_per_s: f64,
-    /// Operations per second as the disk counted them.
+    /// Operations per second that counted against the limit.
     pub counted_iops: f64,
-    /// Share of reads that the host cache served.
+    /// Host cache hit rate of reads.
     pub hit_share: f64,
-    /// Requests under way on average.
+    /// Mean queue depth.
     pub queue_depth: f64,
-    /// Time waited per cap.
+    /// Wait time at each limit.
     pub waits_ns: BTreeMap<String, u64>,
-    /// Time that the medium took.
+    /// Service time of the medium.
     pub medium_ns: u64,
-    /// Write-backs of its ReadWrite cache that reached the disk, per second. They are
-    /// in `counted_iops` and not in `iops`.
+    /// Write-backs of the read-write cache per second. They are part of `counted_iops`, but not of
+    /// `iops`.
     pub writeback_iops: f64,
-    /// Their bytes per second.
+    /// Throughput in bytes per second.
     pub writeback_bytes_per_s: f64,
-    /// Time that they waited per cap: what is behind `cache_writeback`.
+    /// Wait time of write-backs at each limit: the cause of `cache_writeback`.
     pub writeback_waits_ns: BTreeMap<String, u64>,
-    /// Time that the medium took of them.
+    /// Service time of the medium for write-backs.
     pub writeback_medium_ns: u64,
-    /// Transactions above the target that on-demand bursting is billed for.
+    /// Billed transactions of on-demand bursting.
     pub burst_transactions: u64,
 }
 
 /// A host over the whole run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct HostReport {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its size in the edition.
+    /// Machine size in the edition.
     pub size: Option<String>,
-    /// Reads and writes of all its volumes, per second.
+    /// Reads and writes of all volumes per second.
     pub iops: f64,
-    /// Their bytes per second.
+    /// Throughput in bytes per second.
     pub bytes_per_s: f64,
-    /// Requests under way on average.
+    /// Mean queue depth.
     pub queue_depth: f64,
     /// Bytes in the host cache at the end.
     pub cache_resident_bytes: u64,
-    /// Time waited per cap.
+    /// Wait time at each limit.
     pub waits_ns: BTreeMap<String, u64>,
-    /// Time that the media took.
+    /// Service time of the media.
     pub medium_ns: u64,
 }
 
-/// A simulated run: what the jobs saw, and what host caches did behind them.
+/// A simulated run, with the write-backs of host caches.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SimReport {
     /// The run.
     #[serde(flatten)]
     pub run: RunReport,
-    /// The volumes that a host cache wrote back to.
+    /// Volumes with write-backs of a host cache.
     pub writebacks: Vec<WritebackReport>,
 }
 
-/// What a host cache wrote back to a volume, over the whole run. Jobs wait for it as
-/// `cache_writeback`; what the write-backs waited for is here.
+/// The write-backs of a host cache to a volume, over the whole run. Jobs wait for them as
+/// `cache_writeback`; the waits of the write-backs themselves are here.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct WritebackReport {
     /// The volume.
     pub volume: String,
-    /// Its host.
+    /// Host.
     pub host: String,
     /// Write-backs per second, of up to 256 KiB.
     pub iops: f64,
-    /// Their bytes per second.
+    /// Throughput in bytes per second.
     pub bytes_per_s: f64,
-    /// Time that they waited, per cap.
+    /// Wait time at each limit.
     pub waits_ns: BTreeMap<String, u64>,
-    /// Time that the medium took of them.
+    /// Service time of the medium for write-backs.
     pub medium_ns: u64,
 }
 
-/// A stretch of the run.
+/// A time span of the run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct SeriesPoint {
-    /// Its start, in seconds from the run's.
+    /// Start, in seconds from the start of the run.
     pub start_s: f64,
-    /// Its length in seconds.
+    /// Length in seconds.
     pub length_s: f64,
     /// Bytes read per second.
     pub read_bytes_per_s: f64,
@@ -227,18 +227,18 @@ pub struct SeriesPoint {
     pub read_iops: f64,
     /// Writes per second.
     pub write_iops: f64,
-    /// Share of reads that the host cache served; of virtual runs.
+    /// Host cache hit rate of reads; virtual runs only.
     pub hit_share: Option<f64>,
 }
 
 impl JobReport {
-    /// The operations of all kinds, per second.
+    /// Returns operations of all kinds per second.
     #[must_use]
     pub fn iops(&self) -> f64 {
         self.read.iops + self.write.iops + self.trim.iops
     }
 
-    /// The bytes of all kinds, per second.
+    /// Returns bytes of all kinds per second.
     #[must_use]
     pub fn bytes_per_s(&self) -> f64 {
         self.read.bytes_per_s + self.write.bytes_per_s + self.trim.bytes_per_s
@@ -246,7 +246,7 @@ impl JobReport {
 }
 
 impl RunReport {
-    /// Operations per second of all jobs.
+    /// Returns the operations per second of all jobs.
     #[must_use]
     pub fn iops(&self) -> f64 {
         self.jobs.iter().map(JobReport::iops).sum()

@@ -1,8 +1,7 @@
 //! One unit for all quantities of a column, so that rows compare at a glance.
 //!
-//! Of the units in which all values are exact to three decimals, a column uses the one with the
-//! shortest numbers. If there is none, it uses the unit in which most values are exact, and rounds the
-//! others to a tenth.
+//! A column uses the unit with the shortest numbers in which all values are exact to three decimals.
+//! If there is none, it uses the unit in which most values are exact, and rounds the others to a tenth.
 
 use crate::number::{group, whole};
 use crate::table::Cell;
@@ -55,7 +54,7 @@ impl Scale {
             exact.sum::<Option<usize>>()
         };
         let best = units.iter().filter_map(|unit| Some((length(unit)?, unit)));
-        // Of equals the first, which is the largest.
+        // The first is the largest unit.
         match best.min_by_key(|(length, _)| *length) {
             Some((_, (name, unit))) => Self { name, unit: *unit, decimals: None },
             None => {

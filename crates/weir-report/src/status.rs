@@ -1,4 +1,4 @@
-//! What a running server says of itself.
+//! The status of a running server.
 
 use crate::cells;
 use crate::number::{float, gib, grouped, mib, percent, rate, time};
@@ -11,24 +11,24 @@ use std::collections::BTreeMap;
 pub struct Status {
     /// Nanoseconds since the server started.
     pub uptime_ns: u64,
-    /// The process.
+    /// Process id.
     pub pid: u32,
     /// The edition, if the layout has one.
     pub edition: Option<String>,
     /// The hosts.
     pub hosts: Vec<HostStatus>,
-    /// Volumes that cannot be served, and why.
+    /// Volumes that are not served, with the reason.
     pub refused: Vec<Refused>,
 }
 
 /// A volume that is not served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Why, and what to do.
+    /// Reason and fix.
     pub reason: String,
-    /// The layout asks for what cannot be; else something failed.
+    /// Set if the layout is invalid; otherwise an operation failed.
     #[serde(default)]
     pub input: bool,
 }
@@ -36,118 +36,118 @@ pub struct Refused {
 /// A host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostStatus {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its size in the edition.
+    /// Machine size in the edition.
     pub size: Option<String>,
     /// Bytes in the host cache.
     pub cache_resident_bytes: u64,
-    /// Its exports.
+    /// Exports.
     pub exports: Vec<ExportStatus>,
-    /// Its volumes.
+    /// Volumes.
     pub volumes: Vec<VolumeStatus>,
 }
 
 /// An export.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExportStatus {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Where clients find it.
+    /// Addresses for clients.
     pub uris: Vec<String>,
-    /// Its size.
+    /// Size in bytes.
     pub size_bytes: u64,
-    /// Requests answered, those with an error included.
+    /// Completed requests, including failed ones.
     pub requests: u64,
-    /// Requests answered with an error.
+    /// Failed requests.
     pub errors: u64,
-    /// Requests to a page blob that were not taken, since they would have waited for too long:
-    /// their clients were told to ask again.
+    /// Requests to a page blob that were rejected because they would have waited too long. Clients
+    /// retry them.
     #[serde(default)]
-    pub turned_away: u64,
-    /// Sum of the time that limits and media took.
-    pub governed_ns: u64,
-    /// Sum of the time that Weir itself took on top.
+    pub rejected: u64,
+    /// Service time of all requests: waits at limits and the medium.
+    pub service_ns: u64,
+    /// Server overhead of all requests: time beyond the service time.
     pub overhead_ns: u64,
 }
 
 /// A volume.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct VolumeStatus {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its tier.
+    /// Tier.
     pub tier: Option<String>,
-    /// Its size.
+    /// Size in bytes.
     pub size_bytes: u64,
-    /// Space that it takes.
+    /// Allocated bytes.
     pub allocated_bytes: u64,
-    /// What a read-write cache has written back as far as the limits go and the
-    /// store has not taken: its disk is full, say. Flushes fail until it has.
+    /// Write-backs that passed the limits but are not stored, for example because the disk is full.
+    /// Flushes fail until they are.
     #[serde(default)]
-    pub owed_bytes: u64,
-    /// none, read-only or read-write.
+    pub pending_writeback_bytes: u64,
+    /// Host cache: `none`, `read-only` or `read-write`.
     pub cache: String,
-    /// Operations per second that last; absent for none.
+    /// Sustained IOPS limit, if any.
     pub limit_iops: Option<u64>,
-    /// Bytes per second that last; absent for none.
+    /// Sustained throughput limit, if any.
     pub limit_bytes_per_s: Option<u64>,
-    /// Operations per second while it bursts, for volumes that burst.
+    /// Burst IOPS limit, if any.
     #[serde(default)]
     pub burst_iops: Option<u64>,
-    /// Bytes per second while it bursts, for volumes that burst.
+    /// Burst throughput limit, if any.
     #[serde(default)]
     pub burst_bytes_per_s: Option<u64>,
-    /// Burst credits left, in operations, for volumes that burst.
+    /// Remaining IOPS burst credits.
     pub credits_operations: Option<u64>,
-    /// Burst credits left, in bytes, for volumes that burst.
+    /// Remaining throughput burst credits.
     pub credits_bytes: Option<u64>,
     /// Reads completed.
     pub reads: u64,
     /// Writes completed.
     pub writes: u64,
-    /// Discards completed: trims, and zeros that may become a hole.
+    /// Discards completed: trims, and zeroes that may become a hole.
     #[serde(default)]
     pub discards: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Reads that the host cache served.
+    /// Host cache hits.
     pub hits: u64,
-    /// Operations as the disk counted them.
+    /// Operations that counted against the limit.
     pub counted: u64,
-    /// Transactions above the target, which on-demand bursting is billed for.
+    /// Billed transactions of on-demand bursting.
     #[serde(default)]
     pub burst_transactions: u64,
-    /// Time that the medium took.
+    /// Service time of the medium.
     pub medium_ns: u64,
-    /// Time that at least one request was under way.
+    /// Busy time: at least one request in flight.
     #[serde(default)]
     pub busy_ns: u64,
-    /// Time waited, by cap.
+    /// Wait time at each limit.
     pub waits_ns: BTreeMap<String, u64>,
-    /// Write-backs of the host cache that have reached the disk.
+    /// Write-backs of the host cache.
     #[serde(default)]
     pub writebacks: u64,
-    /// Their bytes.
+    /// Bytes of these operations.
     #[serde(default)]
     pub written_back_bytes: u64,
-    /// Time that the medium took of them.
+    /// Service time of the medium for write-backs.
     #[serde(default)]
     pub writeback_medium_ns: u64,
-    /// Time that they waited, by cap: what is behind `cache_writeback`.
+    /// Wait time of write-backs at each limit: the cause of `cache_writeback`.
     #[serde(default)]
     pub writeback_waits_ns: BTreeMap<String, u64>,
 }
 
 impl VolumeStatus {
-    /// Operations completed.
+    /// Returns the operations completed.
     fn operations(&self) -> u64 {
         self.reads + self.writes + self.discards
     }
 
-    /// Bytes read and written.
+    /// Returns the bytes read and written.
     fn bytes(&self) -> u64 {
         self.read_bytes + self.write_bytes
     }
@@ -159,32 +159,32 @@ pub struct StatusReport {
     /// The later reading.
     #[serde(flatten)]
     pub now: Status,
-    /// Seconds between the two.
+    /// Seconds between the two readings.
     pub interval_s: f64,
-    /// Rates in between, by volume.
+    /// Rates between them, by volume.
     pub rates: BTreeMap<String, Rates>,
 }
 
-/// What a volume did per second.
+/// Rates of a volume.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Rates {
-    /// Reads, writes and discards.
+    /// Reads, writes and discards per second.
     pub iops: f64,
-    /// Bytes.
+    /// Bytes per second.
     pub bytes_per_s: f64,
-    /// The cap that held its requests most, or `medium` where the medium took more of
-    /// their time than all caps together; of none if nothing was done.
-    pub held_by: Option<String>,
-    /// Its share of that time.
-    pub held_share: Option<f64>,
-    /// The same of its write-backs: what is behind `cache_writeback`.
-    pub writebacks_held_by: Option<String>,
-    /// Its share of their time.
-    pub writebacks_held_share: Option<f64>,
+    /// The limit with the longest wait time, or `medium` if the service time of the medium exceeds
+    /// all wait times; `None` without requests.
+    pub binding_limit: Option<String>,
+    /// Its share of the latency.
+    pub binding_share: Option<f64>,
+    /// The same for write-backs: the cause of `cache_writeback`.
+    pub writeback_binding_limit: Option<String>,
+    /// Its share of the latency of write-backs.
+    pub writeback_binding_share: Option<f64>,
 }
 
 impl StatusReport {
-    /// The rates from `earlier` to `now`.
+    /// Computes the rates between `earlier` and `now`.
     #[must_use]
     pub fn between(earlier: &Status, now: Status) -> Self {
         let interval_s = float(now.uptime_ns.saturating_sub(earlier.uptime_ns)) / 1e9;
@@ -197,21 +197,21 @@ impl StatusReport {
                     true => float(new.saturating_sub(old)) / interval_s,
                     false => 0.0,
                 };
-                let held = holder(
+                let held = binding_limit(
                     (&volume.waits_ns, &old.waits_ns),
                     volume.medium_ns.saturating_sub(old.medium_ns),
                 );
-                let behind = holder(
+                let behind = binding_limit(
                     (&volume.writeback_waits_ns, &old.writeback_waits_ns),
                     volume.writeback_medium_ns.saturating_sub(old.writeback_medium_ns),
                 );
                 let rates = Rates {
                     iops: per_s(volume.operations(), old.operations()),
                     bytes_per_s: per_s(volume.bytes(), old.bytes()),
-                    held_share: held.as_ref().map(|(_, share)| *share),
-                    held_by: held.map(|(name, _)| name),
-                    writebacks_held_share: behind.as_ref().map(|(_, share)| *share),
-                    writebacks_held_by: behind.map(|(name, _)| name),
+                    binding_share: held.as_ref().map(|(_, share)| *share),
+                    binding_limit: held.map(|(name, _)| name),
+                    writeback_binding_share: behind.as_ref().map(|(_, share)| *share),
+                    writeback_binding_limit: behind.map(|(name, _)| name),
                 };
                 (name.to_owned(), rates)
             })
@@ -220,10 +220,10 @@ impl StatusReport {
     }
 }
 
-/// What held requests most since an earlier reading of the waits, while the medium took
-/// `medium_ns` of their time, and its share of all: the medium if it took more than all
-/// caps together, else the cap that held longest. Nothing if no time was counted.
-fn holder(
+/// Returns the limit with the longest wait time since an earlier reading, or `medium` if its
+/// service time exceeds all wait times, with its share of the latency. `None` if no time was
+/// counted.
+fn binding_limit(
     (now, old): (&BTreeMap<String, u64>, &BTreeMap<String, u64>),
     medium_ns: u64,
 ) -> Option<(String, f64)> {
@@ -235,15 +235,15 @@ fn holder(
 }
 
 impl Rates {
-    /// As `weir sim` says where the time went, of the largest part alone.
-    fn held(&self) -> String {
+    /// Returns the binding limit and its share, as `weir sim` prints it.
+    fn binding_words(&self) -> String {
         let one = |name: &Option<String>, share: Option<f64>| {
             let (name, share) = (name.as_ref()?, percent(share?));
             Some(format!("{name} {share}"))
         };
-        let held = one(&self.held_by, self.held_share).unwrap_or_else(none);
-        let behind = one(&self.writebacks_held_by, self.writebacks_held_share);
-        match behind.filter(|_| self.held_by.as_deref() == Some("cache_writeback")) {
+        let held = one(&self.binding_limit, self.binding_share).unwrap_or_else(none);
+        let behind = one(&self.writeback_binding_limit, self.writeback_binding_share);
+        match behind.filter(|_| self.binding_limit.as_deref() == Some("cache_writeback")) {
             Some(behind) => format!("{held}; write-backs: {behind}"),
             None => held,
         }
@@ -254,12 +254,12 @@ fn volumes(status: &Status) -> impl Iterator<Item = (&str, &VolumeStatus)> {
     status.hosts.iter().flat_map(|host| &host.volumes).map(|v| (v.name.as_str(), v))
 }
 
-/// A limit, or nothing for none.
+/// Returns a cell with an optional limit.
 fn limit(limit: Option<u64>) -> Cell {
     limit.map_or_else(Cell::none, grouped)
 }
 
-/// An amount of bytes in MiB, or nothing for none.
+/// Returns a cell with an optional amount of bytes in MiB.
 fn some_mib(bytes: Option<u64>) -> Cell {
     bytes.map_or_else(Cell::none, |bytes| mib(float(bytes)))
 }
@@ -269,7 +269,7 @@ fn none() -> String {
 }
 
 impl Status {
-    /// The volumes as they are set up, whatever they do.
+    /// Returns the configuration of the volumes.
     #[must_use]
     pub fn volume_list(&self) -> Table {
         let heads = [
@@ -320,11 +320,11 @@ impl StatusReport {
             ">limit MiB/s|limit_bytes_per_s",
             ">IOPS|iops",
             ">MiB/s|bytes_per_s",
-            "held by|",
-            "|held_by",
-            "|held_share",
-            "|writebacks_held_by",
-            "|writebacks_held_share",
+            "binding limit|",
+            "|binding_limit",
+            "|binding_share",
+            "|writeback_binding_limit",
+            "|writeback_binding_share",
         ];
         let mut table = Table::new("", &heads).named("volumes");
         for host in &self.now.hosts {
@@ -344,11 +344,11 @@ impl StatusReport {
                     some_mib(v.limit_bytes_per_s),
                     rate(rates.iops),
                     mib(rates.bytes_per_s),
-                    rates.held(),
-                    name(&rates.held_by),
-                    share(rates.held_share),
-                    name(&rates.writebacks_held_by),
-                    share(rates.writebacks_held_share),
+                    rates.binding_words(),
+                    name(&rates.binding_limit),
+                    share(rates.binding_share),
+                    name(&rates.writeback_binding_limit),
+                    share(rates.writeback_binding_share),
                 ]);
             }
         }
@@ -357,7 +357,7 @@ impl StatusReport {
         table
     }
 
-    /// The volumes that burst, with the credits that they have left.
+    /// Returns the volumes with burst credits.
     fn bursts_table(&self) -> Table {
         let heads = [
             "volume",
@@ -377,11 +377,11 @@ impl StatusReport {
         table
     }
 
-    fn owed_table(&self) -> Table {
-        let heads = ["volume", ">not stored MiB|owed_bytes"];
-        let mut table = Table::new("", &heads).named("owed");
-        for (name, v) in volumes(&self.now).filter(|(_, v)| v.owed_bytes > 0) {
-            table.row(cells![name, mib(float(v.owed_bytes))]);
+    fn pending_table(&self) -> Table {
+        let heads = ["volume", ">pending MiB|pending_writeback_bytes"];
+        let mut table = Table::new("", &heads).named("pending_writebacks");
+        for (name, v) in volumes(&self.now).filter(|(_, v)| v.pending_writeback_bytes > 0) {
+            table.row(cells![name, mib(float(v.pending_writeback_bytes))]);
         }
         table
     }
@@ -391,9 +391,9 @@ impl StatusReport {
             "export",
             ">requests",
             ">errors",
-            ">turned away",
-            ">limits and media|mean_governed_ns",
-            ">Weir itself|mean_overhead_ns",
+            ">rejected",
+            ">service time|mean_service_ns",
+            ">server overhead|mean_overhead_ns",
             "uri",
         ];
         let mut table = Table::new("", &heads).named("exports");
@@ -406,8 +406,8 @@ impl StatusReport {
                 e.name.clone(),
                 grouped(e.requests),
                 grouped(e.errors),
-                grouped(e.turned_away),
-                mean(e.governed_ns),
+                grouped(e.rejected),
+                mean(e.service_ns),
                 mean(e.overhead_ns),
                 e.uris.join(" "),
             ]);
@@ -418,7 +418,7 @@ impl StatusReport {
 
 impl Report for StatusReport {
     fn tables(&self) -> Vec<Table> {
-        vec![self.volumes_table(), self.bursts_table(), self.owed_table(), self.exports_table()]
+        vec![self.volumes_table(), self.bursts_table(), self.pending_table(), self.exports_table()]
     }
 }
 
@@ -453,14 +453,14 @@ mod tests {
     }
 
     #[test]
-    fn what_bursts_shows_its_credits() {
+    fn volumes_with_bursting_show_their_credits() {
         let report = StatusReport::between(&reading(0, 0), reading(1_000_000_000, 100));
         let text = report.render(Format::Text);
         let expect = " volume  burst IOPS  burst MiB/s  credits IOs  credits MiB\n \
                       log         30,000          954    5,400,000         80.0\n";
         assert!(text.contains(expect), "{text}");
         let csv = report.render(Format::Csv);
-        assert!(csv.starts_with("table,volume,host,tier,size_bytes,allocated_bytes,cache,limit_iops,limit_bytes_per_s,iops,bytes_per_s,held_by,held_share,writebacks_held_by,writebacks_held_share,burst_iops,burst_bytes_per_s,credits_operations,credits_bytes,owed_bytes,export,"), "{csv}");
+        assert!(csv.starts_with("table,volume,host,tier,size_bytes,allocated_bytes,cache,limit_iops,limit_bytes_per_s,iops,bytes_per_s,binding_limit,binding_share,writeback_binding_limit,writeback_binding_share,burst_iops,burst_bytes_per_s,credits_operations,credits_bytes,pending_writeback_bytes,export,"), "{csv}");
         let row = "\nvolumes,data,host,P30,1099511627776,0,none,5000,200000000,100,409600,,,,,,,";
         assert!(csv.contains(row), "{csv}");
         assert!(
@@ -483,10 +483,9 @@ mod tests {
         assert!((report.rates["data"].bytes_per_s - 409_600.0).abs() < 1e-9, "{:?}", report.rates);
     }
 
-    /// Between two readings a volume has waited and its medium has taken so long: what
-    /// people read of it, and its columns in CSV.
+    /// Checks the text and the CSV columns of a volume with these wait and service times.
     #[track_caller]
-    fn check_held(waits: &[(&str, u64)], medium_ns: u64, text: &str, csv: &str) {
+    fn check_binding(waits: &[(&str, u64)], medium_ns: u64, text: &str, csv: &str) {
         let at = |uptime_ns, waited: &[(&str, u64)], medium_ns| {
             let mut reading = reading(uptime_ns, 0);
             let volume = &mut reading.hosts[0].volumes[0];
@@ -510,26 +509,26 @@ mod tests {
         assert!(line.contains(&format!(",0,0,{csv},,")), "{shown}");
     }
 
-    /// A cap that took a hundredth of the time holds nothing.
+    /// A limit with a hundredth of the latency does not bind.
     #[test]
-    fn what_held_a_volume_is_said_with_its_share() {
-        check_held(&[("disk_bytes", 20)], 980, "  medium 98.0 %", "medium,0.98");
-        check_held(
+    fn the_binding_limit_has_its_share() {
+        check_binding(&[("disk_bytes", 20)], 980, "  medium 98.0 %", "medium,0.98");
+        check_binding(
             &[("disk_iops", 700), ("disk_bytes", 50)],
             250,
             "  disk_iops 70.0 %",
             "disk_iops,0.7",
         );
-        check_held(&[("disk_iops", 300), ("disk_bytes", 300)], 400, " %", "disk_iops,0.3");
-        check_held(&[], 0, "  -", ",");
+        check_binding(&[("disk_iops", 300), ("disk_bytes", 300)], 400, " %", "disk_iops,0.3");
+        check_binding(&[], 0, "  -", ",");
         let report = StatusReport::between(&reading(0, 0), reading(1, 0));
         let json: serde_json::Value =
             serde_json::from_str(&report.render(Format::Json)).expect("JSON");
-        assert_eq!(json["rates"]["data"]["held_share"], serde_json::Value::Null);
+        assert_eq!(json["rates"]["data"]["binding_share"], serde_json::Value::Null);
     }
 
     #[test]
-    fn behind_write_backs_is_what_holds_them() {
+    fn the_binding_limit_of_write_backs_is_shown_behind_them() {
         let mut now = reading(1_000_000_000, 0);
         let waits = |cap: &str, ns| BTreeMap::from([(cap.to_owned(), ns)]);
         let volume = &mut now.hosts[0].volumes[0];

@@ -1,27 +1,29 @@
 //! Tables and the four formats.
 
+use crate::columns::{Column, lay_out};
+use crate::screen::Screen;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// How to print a report.
+/// An output format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Format {
-    /// Aligned columns for people.
+    /// Aligned columns.
     #[default]
     Text,
     /// One JSON document.
     Json,
-    /// Comma-separated values with one header line. Where a report has several tables,
-    /// the first column says which a row is of, and the columns are those of all.
+    /// Comma-separated values with one header line. If a report has several tables, the first
+    /// column names the table, and the columns are those of all tables.
     Csv,
     /// Markdown tables.
     Markdown,
 }
 
 impl Format {
-    /// The names, as given to `--output`.
+    /// The values of `--output`.
     pub const NAMES: [&'static str; 4] = ["text", "json", "csv", "markdown"];
 }
 
@@ -39,30 +41,30 @@ impl FromStr for Format {
     }
 }
 
-/// A cell: how it reads, and what it is for machines.
+/// A cell with its text and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// As people read it: grouped, rounded, with a unit.
+    /// Text: rounded, with separators and unit.
     shown: String,
-    /// The number behind it, for CSV and JSON; `None` for text.
+    /// The number for CSV and JSON; `None` if the cell is text.
     raw: Option<f64>,
 }
 
 impl Cell {
-    /// A number that reads as `shown`.
+    /// Returns a number with its text.
     #[must_use]
     pub fn number(shown: String, raw: f64) -> Self {
-        // Zero has no sign, for machines either.
+        // Adding zero turns -0 into 0.
         Self { shown, raw: Some(raw + 0.0) }
     }
 
-    /// Nothing: `-` for people, empty for machines.
+    /// Returns a cell without a value: `-` in text, empty in CSV, `null` in JSON.
     #[must_use]
     pub fn none() -> Self {
         Self { shown: "-".to_owned(), raw: None }
     }
 
-    /// Without rounding, grouping and units.
+    /// Returns the value for CSV.
     fn plain(&self) -> String {
         match self.raw {
             Some(raw) => raw.to_string(),
@@ -102,25 +104,24 @@ impl fmt::Display for Cell {
     }
 }
 
-/// A row of cells from text and numbers.
+/// Builds a row of cells from text and numbers.
 #[macro_export]
 macro_rules! cells {
     ($($cell:expr),* $(,)?) => { vec![$($crate::table::Cell::from($cell)),*] };
 }
 
-/// A table: a title, column heads, rows of cells.
+/// A table with title, headings and rows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
-    /// What it shows; printed above it in text and Markdown.
+    /// Title, printed above the table in text and Markdown.
     pub title: String,
-    /// What it is called where machines read several: the `table` column of CSV, the
-    /// key of JSON. Tables of one name are one table to them. The title if empty.
+    /// Name in CSV (column `table`) and JSON (key); the title if empty. Tables of the same name are
+    /// one table there.
     pub name: String,
-    /// Column heads. A head that starts with `>` is of a column of numbers, which
-    /// is aligned to the right. Behind a `|` stands the name for machines, with the
-    /// unit of the plain number, where it is another: `>mean|mean_ns`. A column with
-    /// nothing before the `|` is for machines alone, one with nothing behind it for
-    /// people alone.
+    /// Headings. `>` at the start aligns a column of numbers to the right. A name behind `|` is
+    /// used in CSV and JSON, with the unit of the plain number: `>mean|mean_ns`. A column with
+    /// nothing before `|` is in CSV and JSON only, one with nothing behind it in text and Markdown
+    /// only.
     pub heads: Vec<String>,
     /// Rows, each as long as `heads`.
     pub rows: Vec<Vec<Cell>>,
@@ -129,14 +130,14 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table with these heads.
+    /// Returns an empty table with these headings.
     #[must_use]
     pub fn new(title: impl Into<String>, heads: &[&str]) -> Self {
         let heads = heads.iter().map(|head| (*head).to_owned()).collect();
         Self { title: title.into(), heads, ..Self::default() }
     }
 
-    /// The same table, called `name` where machines read several.
+    /// Returns the table with a name for CSV and JSON.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
@@ -147,7 +148,7 @@ impl Table {
     ///
     /// # Panics
     ///
-    /// If it is not as long as the heads.
+    /// If the row and the headings differ in length.
     pub fn row(&mut self, cells: Vec<Cell>) {
         assert_eq!(cells.len(), self.heads.len(), "a row of {:?} has another length", self.title);
         self.rows.push(cells);
@@ -157,7 +158,7 @@ impl Table {
         if self.name.is_empty() { &self.title } else { &self.name }
     }
 
-    /// The columns for people: their heads and places.
+    /// Returns the headings and indexes of columns for text.
     fn shown(&self) -> Vec<(&str, usize)> {
         let shown = |head: &'_ str| head.find('|').unwrap_or(head.len());
         let heads = self.heads.iter().enumerate();
@@ -165,7 +166,7 @@ impl Table {
         heads.filter(|(head, _)| !head.is_empty()).collect()
     }
 
-    /// The columns for machines: their heads and places.
+    /// Returns the headings and indexes of columns for CSV and JSON.
     fn plain(&self) -> Vec<(&str, usize)> {
         let plain = |head: &'_ str| head.rfind('|').map_or(0, |bar| bar + 1);
         let heads = self.heads.iter().enumerate();
@@ -173,15 +174,30 @@ impl Table {
         heads.filter(|(head, _)| !head.is_empty()).collect()
     }
 
-    /// Whether there is something in it for people.
-    fn speaks(&self) -> bool {
+    /// Returns whether text has anything to print.
+    pub(crate) fn speaks(&self) -> bool {
         !self.notes.is_empty() || (!self.rows.is_empty() && !self.shown().is_empty())
     }
 
-    pub(crate) fn text(&self, preset: &str) -> String {
+    /// Returns the table as aligned columns that fit the screen.
+    pub(crate) fn text(&self, screen: &Screen) -> String {
+        let columns: Vec<Column<'_>> = self
+            .shown()
+            .into_iter()
+            .map(|(head, at)| Column {
+                head,
+                is_number: self.heads[at].starts_with('>'),
+                cells: self.rows.iter().map(|row| row[at].to_string()).collect(),
+            })
+            .collect();
+        lay_out(&columns, screen.width())
+    }
+
+    /// Returns the table in Markdown.
+    pub(crate) fn markdown(&self) -> String {
         let shown = self.shown();
         let mut table = comfy_table::Table::new();
-        table.load_preset(preset);
+        table.load_preset(comfy_table::presets::ASCII_MARKDOWN);
         table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
         table.set_header(shown.iter().map(|(head, _)| *head));
         table
@@ -195,7 +211,38 @@ impl Table {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Its rows, each a map from head to cell.
+    /// Returns the title, the table and its notes as text.
+    pub(crate) fn block(&self, screen: &Screen) -> String {
+        let mut lines = Vec::new();
+        if !self.title.is_empty() {
+            lines.push(screen.prose(&self.title, 2));
+        }
+        if self.has_body() {
+            lines.push(self.text(screen));
+        }
+        lines.extend(self.notes.iter().map(|note| screen.prose(note, 2)));
+        lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+
+    /// Returns the title, the table and its notes in Markdown.
+    fn markdown_block(&self) -> String {
+        let mut lines = Vec::new();
+        if !self.title.is_empty() {
+            lines.push(format!("**{}**\n", self.title));
+        }
+        if self.has_body() {
+            lines.push(self.markdown());
+        }
+        lines.extend(self.notes.iter().map(|note| format!("\n{note}")));
+        lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+
+    /// Returns whether the table itself is printed: an empty one is not, if a note says why.
+    fn has_body(&self) -> bool {
+        !self.rows.is_empty() || self.notes.is_empty()
+    }
+
+    /// Returns the rows as maps from heading to cell.
     fn json(&self) -> Vec<serde_json::Value> {
         let heads = self.plain();
         let row = |cells: &Vec<Cell>| {
@@ -206,16 +253,16 @@ impl Table {
     }
 }
 
-/// A report in JSON.
+/// Returns a report in JSON.
 pub(crate) fn json<T: Serialize + ?Sized>(report: &T) -> String {
-    // The report types hold strings, numbers, lists and maps with string keys: nothing that JSON
-    // cannot say.
+    // Report types consist of strings, numbers, lists and maps with string keys, so that this does
+    // not fail.
     let json = serde_json::to_string_pretty(report);
     json.map_or_else(|error| format!("{{\"error\":\"{error}\"}}\n"), |text| text + "\n")
 }
 
-/// Tables as one: of several, each row says first which it is of, and has cells for
-/// the columns of all. Tables for people alone are left out.
+/// Returns all tables as one. If there are several, the first column names the table, and rows have
+/// cells for the columns of all. Tables without columns for CSV are left out.
 pub(crate) fn csv(tables: &[Table]) -> String {
     let tables: Vec<&Table> = tables.iter().filter(|table| !table.plain().is_empty()).collect();
     let mut heads: Vec<&str> = Vec::new();
@@ -248,59 +295,46 @@ pub(crate) fn csv(tables: &[Table]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Something that can be printed in every format.
+/// A result that can be printed in every format.
 pub trait Report: Serialize {
-    /// Its tables.
+    /// Returns its tables.
     fn tables(&self) -> Vec<Table>;
 
-    /// The whole report in `format`, ending in a newline.
+    /// Returns the report as text for a screen, ending in a newline.
+    fn text(&self, screen: &Screen) -> String {
+        let blocks = printed(&self.tables()).map(|table| table.block(screen)).collect::<Vec<_>>();
+        blocks.join("\n")
+    }
+
+    /// Returns the report in Markdown, ending in a newline.
+    fn markdown(&self) -> String {
+        printed(&self.tables()).map(Table::markdown_block).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns the report as comma-separated values.
+    fn csv(&self) -> String {
+        csv(&self.tables())
+    }
+
+    /// Returns the report in `format`, with text of unlimited width.
     fn render(&self, format: Format) -> String {
-        let tables = self.tables();
-        let spoken = || tables.iter().filter(|table| tables.len() == 1 || table.speaks());
-        // What has no rows and something to say of it says only that.
-        let body = |table: &Table, preset| match table.rows.is_empty() && !table.notes.is_empty() {
-            true => String::new(),
-            false => table.text(preset),
-        };
+        self.render_on(format, &Screen::unlimited())
+    }
+
+    /// Returns the report in `format`, with text for `screen`.
+    fn render_on(&self, format: Format, screen: &Screen) -> String {
         match format {
+            Format::Text => self.text(screen),
             Format::Json => json(self),
-            Format::Csv => csv(&tables),
-            Format::Text => {
-                let preset = comfy_table::presets::NOTHING;
-                let one = |table: &Table| layout(&table.title, &body(table, preset), &table.notes);
-                spoken().map(one).collect::<Vec<_>>().join("\n")
-            }
-            Format::Markdown => {
-                let preset = comfy_table::presets::ASCII_MARKDOWN;
-                let one = |table: &Table| {
-                    let title = match table.title.is_empty() {
-                        true => String::new(),
-                        false => format!("**{}**\n", table.title),
-                    };
-                    let notes: Vec<String> =
-                        table.notes.iter().map(|note| format!("\n{note}")).collect();
-                    layout(&title, &body(table, preset), &notes)
-                };
-                spoken().map(one).collect::<Vec<_>>().join("\n")
-            }
+            Format::Csv => self.csv(),
+            Format::Markdown => self.markdown(),
         }
     }
 }
 
-fn layout(title: &str, body: &str, notes: &[String]) -> String {
-    let mut out = String::new();
-    let mut line = |text: &str| {
-        out.push_str(text);
-        out.push('\n');
-    };
-    if !title.is_empty() {
-        line(title);
-    }
-    if !body.is_empty() {
-        line(body);
-    }
-    notes.iter().for_each(|note| line(note));
-    out
+/// Returns the tables that people read: a single one, or those with content.
+fn printed(tables: &[Table]) -> impl Iterator<Item = &Table> {
+    tables.iter().filter(|table| tables.len() == 1 || table.speaks())
 }
 
 impl fmt::Display for Format {
@@ -314,13 +348,12 @@ impl fmt::Display for Format {
     }
 }
 
-/// Tables that stand for themselves, such as a listing.
+/// Tables without a report type, such as a listing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listing(pub Vec<Table>);
 
 impl Serialize for Listing {
-    /// A list of rows, each a map from head to cell; of several tables a map from
-    /// their names to such lists.
+    /// Serializes one table as a list of rows, several as a map from names to lists.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if let [one] = self.0.as_slice() {
             return one.json().serialize(serializer);

@@ -636,8 +636,8 @@ fn export_status(
         size_bytes: running.size(export.device).get(),
         requests: served.requests,
         errors: served.errors,
-        turned_away: served.turned_away,
-        governed_ns: served.governed.nanos(),
+        rejected: served.turned_away,
+        service_ns: served.governed.nanos(),
         overhead_ns: served.overhead.nanos(),
     }
 }
@@ -664,7 +664,7 @@ fn volume_status(
         tier: volume.tier.clone(),
         size_bytes: volume.spec.size.get(),
         allocated_bytes: used.unwrap_or_else(|| running.allocated(id).unwrap_or(Bytes::ZERO).get()),
-        owed_bytes: running.owed(id).get(),
+        pending_writeback_bytes: running.owed(id).get(),
         cache: cache_name(volume.spec.cache).to_owned(),
         limit_iops: gate.iops.map(|limit| limit.rate.get()),
         limit_bytes_per_s: gate.bytes.map(|limit| limit.rate.get()),

@@ -2,6 +2,8 @@
 
 mod backup;
 mod baselines;
+#[cfg(test)]
+mod documented;
 mod export;
 mod lab;
 mod observe;
@@ -406,6 +408,10 @@ pub(crate) struct DiagnoseArgs {
     /// Write an HTML report with a plot of each file against its limits.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Also print time spans, causes that were ruled out, sources, all limits and files, and
+    /// findings without effect on the observed load.
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) import: ImportArgs,
     #[command(flatten)]

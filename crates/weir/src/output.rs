@@ -1,12 +1,34 @@
 //! The two output streams. A closed stdout is not an error: the reader has seen enough.
 
 use crate::error::CliError;
-use std::io::{self, ErrorKind, Write};
+use std::env;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use weir_report::screen::{PIPE_WIDTH, Screen};
 use weir_report::{Format, Report};
 
 /// Prints a report to stdout.
 pub(crate) fn print(report: &impl Report, format: Format) -> Result<(), CliError> {
-    print_text(&report.render(format))
+    print_text(&report.render_on(format, &screen()))
+}
+
+/// Prints a report to stdout, with or without the details that text leaves out by default.
+pub(crate) fn print_detailed(
+    report: &impl Report,
+    format: Format,
+    is_verbose: bool,
+) -> Result<(), CliError> {
+    print_text(&report.render_on(format, &screen().with_details(is_verbose)))
+}
+
+/// Returns the width and colours of stdout: `COLUMNS`, else the terminal's width, else 80.
+fn screen() -> Screen {
+    let stdout = io::stdout();
+    let stated = env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
+    let measured = || terminal_size::terminal_size_of(&stdout).map(|(width, _)| width.0.into());
+    let width = stated.filter(|width| *width > 0).or_else(measured).unwrap_or(PIPE_WIDTH);
+    let is_plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+        || env::var_os("TERM").is_some_and(|term| term == "dumb");
+    Screen::of_width(width).with_colours(stdout.is_terminal() && !is_plain)
 }
 
 /// Prints text to stdout.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Format;
 
 const BOTH: Asked = Asked { virtual_time: true, wall: true };
 const VIRTUAL: Asked = Asked { virtual_time: true, wall: false };

@@ -1,4 +1,4 @@
-//! Backups of an observation.
+//! The backups of an observation.
 
 use crate::cells;
 use crate::number::{float, grouped, mib, percent, time};
@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Backups of a database that are alike. Unknown figures are absent, and not zero.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ObservedBackup {
-    /// Its name.
+    /// Name.
     pub backup: String,
     /// The number of backups.
     pub count: u64,

@@ -1,10 +1,9 @@
-//! An observation as tables, as `run` has them: one set for people, and every figure of
-//! the JSON as a column for machines.
+//! Lays out an observation as tables, for text and for CSV as in `run`.
 
 use super::{ObservationReport, ObservedDatabase, ObservedIo, RateReport};
 use crate::cells;
 use crate::number::{float, grouped, mib, percent, rate, time};
-use crate::run::{held_by, wait_heads, waits};
+use crate::run::{latency_shares, wait_heads, waits};
 use crate::table::{Cell, Report, Table};
 
 fn text(text: Option<&String>) -> Cell {
@@ -29,12 +28,12 @@ fn heads(name: &str) -> [String; 4] {
     ["mean", "p50", "p99", "max"].map(|which| format!("|{name}_{which}"))
 }
 
-/// For people.
+/// Tables for text and Markdown.
 impl ObservationReport {
     fn databases_table(&self) -> Table {
         let heads = ["database|", ">batch requests/s|", ">p50|", ">p99|", ">max|", ">CPU|"];
         let mut table = Table::new("", &heads);
-        // Of many only waits are known, which have a table of their own.
+        // Databases with waits only are in the table of waits.
         let has_any = |of: &&ObservedDatabase| of.batches_per_s.or(of.cpu_share).is_some();
         for database in self.databases.iter().filter(has_any) {
             let mut row = cells![database.database.as_str()];
@@ -46,12 +45,12 @@ impl ObservationReport {
         table
     }
 
-    /// Where it comes from, and what there is to know.
+    /// Returns the source, the samples and the notes.
     fn said(&self) -> Vec<String> {
         let about: Vec<String> =
             self.about.iter().map(|(what, value)| format!(", {what} {value}")).collect();
         let layout = self.layout.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
-        let every = self.interval_s.map(|s| format!(", one each {} s", rate(s)));
+        let every = self.interval_s.map(|s| format!(", interval {} s", rate(s)));
         let mut said = vec![
             format!("{}{layout}, by {}{}", self.source, self.by, about.concat()),
             format!(
@@ -82,7 +81,7 @@ impl ObservationReport {
             ">limit|",
             ">near|",
             ">latency|",
-            "where the time went|",
+            "latency by limit|",
         ];
         let mut table = Table::new("", &heads);
         for io in all {
@@ -94,16 +93,16 @@ impl ObservationReport {
                 some(io.bytes_per_s_limit, |limit| mib(float(limit))),
                 share(io.near_bytes_limit_share),
                 some(io.latency_mean_ns, time),
-                held_by(&io.waits_ns, io.medium_ns.unwrap_or(0)),
+                latency_shares(&io.waits_ns, io.medium_ns.unwrap_or(0)),
             ]);
             table.row(row);
         }
         table
     }
 
-    /// Those that are neither files, volumes nor waits, with what is known of them.
+    /// Returns the other entities with their attributes.
     fn others_table(&self) -> Table {
-        let mut table = Table::new("", &["kind|", "name|", "what is known|"]);
+        let mut table = Table::new("", &["kind|", "name|", "attributes|"]);
         for entity in &self.entities {
             if ["file", "volume", "wait", "backup", "backup-target"].contains(&entity.kind.as_str())
             {
@@ -117,7 +116,7 @@ impl ObservationReport {
     }
 }
 
-/// For machines.
+/// Tables for CSV.
 impl ObservationReport {
     fn figures(&self) -> Table {
         let heads = [
@@ -196,7 +195,7 @@ impl ObservationReport {
         table.named(name)
     }
 
-    /// One row per attribute.
+    /// Returns one row per attribute.
     fn entity_figures(&self) -> Table {
         let heads = ["|kind", "|name", "|parent", "|attribute", "|value"];
         let mut table = Table::new("", &heads).named("entities");
@@ -211,11 +210,10 @@ impl ObservationReport {
     }
 }
 
-/// For both.
+/// Tables for all formats.
 impl ObservationReport {
     fn waits_table(&self) -> Table {
-        let heads =
-            ["wait", "database", ">count", ">time waited|", "|time_ms", ">share of waits|share"];
+        let heads = ["wait", "database", ">count", ">wait time|", "|time_ms", ">share|share"];
         let mut table = Table::new("", &heads).named("waits");
         for database in &self.databases {
             for wait in &database.waits {

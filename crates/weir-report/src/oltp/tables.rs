@@ -1,17 +1,16 @@
-//! A database under load as tables, as `run` has them: one set for people, and every
-//! figure of the JSON as a column for machines.
+//! Lays out a database under load as tables, for text and for CSV as in `run`.
 
 use super::{DatabaseReport, FileReport, LoadPoint, OltpReport, WaitReport};
 use crate::cells;
 use crate::number::{float, grouped, mib, percent, rate, time};
-use crate::run::{held_by, wait_heads, waits};
+use crate::run::{latency_shares, wait_heads, waits};
 use crate::table::{Cell, Report, Table};
 
 fn text(text: Option<&String>) -> Cell {
     text.map_or_else(Cell::none, |text| Cell::from(text.as_str()))
 }
 
-/// Who reads a column.
+/// The formats that have a column.
 #[derive(Clone, Copy)]
 enum For {
     People,
@@ -20,8 +19,8 @@ enum For {
 }
 
 impl OltpReport {
-    /// A table with rows for each database, whose name comes first where somebody needs
-    /// it: people do if there are several.
+    /// Returns a table with the rows of each database. Its name is the first column, in text only
+    /// if there are several databases.
     fn table(
         &self,
         name: &str,
@@ -48,7 +47,7 @@ impl OltpReport {
     }
 }
 
-/// For people.
+/// Tables for text and Markdown.
 impl OltpReport {
     fn summary(&self) -> Table {
         let heads = [
@@ -103,11 +102,11 @@ impl OltpReport {
             ">MiB written|",
             ">per write|",
             ">queued|",
-            "where the time went|",
+            "latency by limit|",
         ];
         let row = |f: &FileReport| {
-            let mut held = f.waits_ns.clone();
-            held.extend(f.machine_ns.map(|ns| ("machine".to_owned(), ns)));
+            let mut waits_ns = f.waits_ns.clone();
+            waits_ns.extend(f.machine_ns.map(|ns| ("machine".to_owned(), ns)));
             let queued = f.io_stall_queued_read_ms + f.io_stall_queued_write_ms;
             let share = if f.io_stall > 0 { float(queued) / float(f.io_stall) } else { 0.0 };
             cells![
@@ -120,7 +119,7 @@ impl OltpReport {
                 mib(float(f.num_of_bytes_written)),
                 time(f.write_mean_ns),
                 percent(share),
-                held_by(&held, f.medium_ns),
+                latency_shares(&waits_ns, f.medium_ns),
             ]
         };
         self.table("files", For::People, &heads, |database| {
@@ -129,7 +128,7 @@ impl OltpReport {
     }
 }
 
-/// For machines.
+/// Tables for CSV.
 impl OltpReport {
     fn run_figures(&self) -> Table {
         let heads = ["|clock", "|seed", "|mix", "|users", "|ramp_s", "|elapsed_s", "|trace_hash"];
@@ -233,11 +232,10 @@ impl OltpReport {
     }
 }
 
-/// For both.
+/// Tables for all formats.
 impl OltpReport {
     fn waits_table(&self) -> Table {
-        let heads =
-            ["wait", ">count", ">time waited|time_ns", ">share of waits|share", ">mean|mean_ns"];
+        let heads = ["wait", ">count", ">wait time|time_ns", ">share|share", ">mean|mean_ns"];
         let row = |w: &WaitReport| {
             cells![
                 w.wait.as_str(),

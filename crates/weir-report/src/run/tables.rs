@@ -1,6 +1,7 @@
-//! A run as tables. People and machines get tables of their own: what people read in a
-//! sentence (where the time went) is a column per cap for machines, and every figure of
-//! the JSON is a column of the CSV.
+//! Lays out a run as tables.
+//!
+//! Text and CSV have different tables: the shares of the latency are one cell in text, and one column
+//! per limit in CSV. Every figure of the JSON is a column of the CSV.
 
 use super::{CAPS, ClockName, JobReport, OpReport, RunReport, SimReport, VolumeReport};
 use crate::cells;
@@ -8,8 +9,8 @@ use crate::number::{float, grouped, mib, percent, rate, time};
 use crate::table::{Cell, Report, Table};
 use std::collections::BTreeMap;
 
-/// The caps that held most, with their share of all waiting and service time.
-pub(crate) fn held_by(waits: &BTreeMap<String, u64>, medium_ns: u64) -> String {
+/// Returns the limits and the medium by their share of the latency.
+pub(crate) fn latency_shares(waits: &BTreeMap<String, u64>, medium_ns: u64) -> String {
     let total: u64 = waits.values().sum::<u64>() + medium_ns;
     let mut parts: Vec<(&str, u64)> = waits.iter().map(|(c, ns)| (c.as_str(), *ns)).collect();
     parts.push(("medium", medium_ns));
@@ -21,27 +22,26 @@ pub(crate) fn held_by(waits: &BTreeMap<String, u64>, medium_ns: u64) -> String {
 }
 
 impl VolumeReport {
-    /// The caps that held its requests, and behind `cache_writeback` those that held
-    /// the write-backs.
-    fn held_by(&self) -> String {
-        let own = held_by(&self.waits_ns, self.medium_ns);
+    /// Returns the shares of its latency, and behind `cache_writeback` those of the write-backs.
+    fn latency_shares(&self) -> String {
+        let own = latency_shares(&self.waits_ns, self.medium_ns);
         if !self.waits_ns.contains_key("cache_writeback") {
             return own;
         }
-        let behind = held_by(&self.writeback_waits_ns, self.writeback_medium_ns);
+        let behind = latency_shares(&self.writeback_waits_ns, self.writeback_medium_ns);
         format!("{own}; write-backs: {behind}")
     }
 }
 
 impl JobReport {
-    /// The kinds of operations that it did, by name.
+    /// Returns the kinds of operations with any, by name.
     fn operations(&self) -> impl Iterator<Item = (&'static str, &OpReport)> {
         let all = [("read", &self.read), ("write", &self.write), ("trim", &self.trim)];
         all.into_iter().filter(|(_, op)| op.ios > 0)
     }
 }
 
-/// For people.
+/// Tables for text and Markdown.
 impl RunReport {
     fn jobs_table(&self) -> Table {
         let heads = [
@@ -89,7 +89,7 @@ impl RunReport {
             ">MiB/s|",
             ">hits|",
             ">queue depth|",
-            "where the time went|",
+            "latency by limit|",
         ];
         let billed = self.volumes.iter().any(|volume| volume.burst_transactions > 0);
         let before_last = heads.len() - 1;
@@ -105,7 +105,7 @@ impl RunReport {
                 mib(v.bytes_per_s),
                 percent(v.hit_share),
                 rate(v.queue_depth),
-                v.held_by(),
+                v.latency_shares(),
             ];
             if billed {
                 row.insert(before_last, grouped(v.burst_transactions));
@@ -120,7 +120,7 @@ impl RunReport {
                 mib(h.bytes_per_s),
                 Cell::none(),
                 rate(h.queue_depth),
-                held_by(&h.waits_ns, h.medium_ns),
+                latency_shares(&h.waits_ns, h.medium_ns),
             ];
             if billed {
                 row.insert(before_last, Cell::none());
@@ -130,9 +130,9 @@ impl RunReport {
         table
     }
 
-    /// Time waited per cap and job: one row per pair that is not zero.
+    /// Returns the wait time of each job at each limit.
     fn waits_table(&self) -> Table {
-        let heads = ["job|", "cap|", ">time waited|", ">per request|", ">share|"];
+        let heads = ["job|", "limit|", ">wait time|", ">per request|", ">share|"];
         let mut table = Table::new("", &heads);
         // A wall clock knows no caps.
         let any = self.jobs.iter().any(|job| !job.waits_ns.is_empty());
@@ -166,33 +166,33 @@ impl ClockName {
     }
 }
 
-/// `own` columns and those of [`waits`].
+/// Returns a table with the columns `own` and those of [`waits`].
 pub(crate) fn table(name: &str, own: &[&str]) -> Table {
     let mut heads: Vec<String> = own.iter().map(|head| format!("|{head}")).collect();
     heads.extend(wait_heads());
     Table { heads, ..Table::default() }.named(name)
 }
 
-/// The heads of what [`waits`] gives.
+/// Returns the headings for [`waits`].
 pub(crate) fn wait_heads() -> Vec<String> {
     let caps = CAPS.iter().map(|cap| format!("|wait_{cap}_ns"));
     caps.chain(["|medium_ns".to_owned()]).collect()
 }
 
-/// Time waited at each cap, and what the medium took.
+/// Returns the wait time at each limit and the service time of the medium.
 pub(crate) fn waits(waits: &BTreeMap<String, u64>, medium_ns: u64) -> Vec<Cell> {
     let waited = |cap: &str| waits.get(cap).copied().unwrap_or(0);
     CAPS.into_iter().map(waited).chain([medium_ns]).map(grouped).collect()
 }
 
-/// A name where there is one.
+/// Returns a cell with an optional name.
 fn named(name: Option<&String>) -> Cell {
     name.map_or_else(Cell::none, |name| Cell::from(name.as_str()))
 }
 
-/// For machines.
+/// Tables for CSV.
 impl RunReport {
-    /// What is true of the run as a whole.
+    /// Returns the figures of the whole run.
     fn run_figures(&self) -> Table {
         let heads = ["|clock", "|seed", "|elapsed_s", "|trace_hash"];
         let mut table = Table::new("", &heads).named("run");
@@ -233,7 +233,7 @@ impl RunReport {
         table
     }
 
-    /// What is true of a job whatever it did.
+    /// Returns the figures of jobs that do not depend on the kind of operation.
     fn job_waits(&self) -> Table {
         let heads = ["job", "processes", "measured_s", "queue_depth", "hit_share"];
         let mut table = table("waits", &heads);
@@ -287,7 +287,7 @@ impl RunReport {
     }
 }
 
-/// For both.
+/// Tables for all formats.
 impl RunReport {
     fn series_table(&self) -> Table {
         let heads = [
@@ -331,10 +331,10 @@ impl Report for RunReport {
     }
 }
 
-/// What host caches wrote back, for people and for machines.
+/// Write-backs of host caches.
 impl SimReport {
     fn writebacks_table(&self) -> Table {
-        let heads = ["written back to|", "host|", ">IOPS|", ">MiB/s|", "where the time went|"];
+        let heads = ["written back to|", "host|", ">IOPS|", ">MiB/s|", "latency by limit|"];
         let mut table = Table::new("", &heads);
         for w in &self.writebacks {
             table.row(cells![
@@ -342,7 +342,7 @@ impl SimReport {
                 w.host.clone(),
                 rate(w.iops),
                 mib(w.bytes_per_s),
-                held_by(&w.waits_ns, w.medium_ns),
+                latency_shares(&w.waits_ns, w.medium_ns),
             ]);
         }
         table

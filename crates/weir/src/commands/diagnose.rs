@@ -1,4 +1,4 @@
-//! `weir diagnose`: which cap holds a system back, or what else.
+//! `weir diagnose`: the limit that throttles a system, or another cause.
 
 use crate::cli::DiagnoseArgs;
 use crate::commands::{observe, read_layout_text};
@@ -19,8 +19,8 @@ use weir_report::diagnosis::DiagnosisReport;
 pub(crate) fn run(args: &DiagnoseArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let inputs = args.files.iter().map(|path| Input::open(path, args));
     let inputs = inputs.collect::<Result<Vec<_>, CliError>>()?;
-    let inputs = put_together(inputs, args)?;
-    let limits = Limits::of(args, &inputs, catalog)?;
+    let inputs = merged(inputs, args)?;
+    let limits = Limits::resolve(args, &inputs, catalog)?;
     let mapping = mapping(&args.map)?;
     let question = Question {
         layout: limits.layout.as_ref(),
@@ -28,22 +28,22 @@ pub(crate) fn run(args: &DiagnoseArgs, catalog: &Catalog) -> Result<u8, CliError
         catalog,
         mapping: &mapping,
     };
-    let observed: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
+    let inputs_names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
     let notes: Vec<String> = inputs.iter().flat_map(|input| input.notes.clone()).collect();
     let (mut report, unmatched) = diagnose(&question, inputs, &limits)?;
-    report.observed = observed;
-    limits.words.clone_into(&mut report.limits_from);
+    report.inputs = inputs_names;
+    limits.words.clone_into(&mut report.limits_source);
     report.notes.extend(notes);
-    report.notes.extend(words_of(&unmatched));
+    report.notes.extend(unmatched_note(&unmatched));
     if let Some(path) = &args.html {
         let page = report.html()?;
         fs::write(path, page).map_err(|source| CliError::write(path, source))?;
     }
-    output::print(&report, args.output.format())?;
+    output::print_detailed(&report, args.output.format(), args.verbose)?;
     Ok(if report.is_throttled() { NO } else { 0 })
 }
 
-/// An observation, as it is or as it was imported.
+/// An observation, or an imported input.
 struct Input {
     path: PathBuf,
     is_observation: bool,
@@ -63,7 +63,7 @@ impl Input {
         Self::read(path, path.display().to_string(), file, Vec::new(), true)
     }
 
-    /// Files of other systems, as one observation.
+    /// Imports files of other systems as one observation.
     fn import(paths: &[PathBuf], args: &DiagnoseArgs) -> Result<Self, CliError> {
         let (file, notes) = observe::imported(paths, &args.import)?;
         let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
@@ -86,7 +86,7 @@ impl Input {
         if ending != Ending::Complete {
             notes.push(format!("{name}: {ending}"));
         }
-        // What an import has said is in its observation, too.
+        // The notes of an import are in its observation as well.
         let said = said.into_iter().filter(|_| is_observation);
         notes.extend(said.map(|note| format!("{name}: {}", note.text)));
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
@@ -94,9 +94,9 @@ impl Input {
     }
 }
 
-/// Files that say the same of the same at other times, like two copies of counters, are one
-/// observation: read together, what lies between them is known.
-fn put_together(inputs: Vec<Input>, args: &DiagnoseArgs) -> Result<Vec<Input>, CliError> {
+/// Imports files with the same series as one observation. Two copies of counters, for example, give
+/// the rates of the time between them.
+fn merged(inputs: Vec<Input>, args: &DiagnoseArgs) -> Result<Vec<Input>, CliError> {
     let (raw, mut rest): (Vec<Input>, Vec<Input>) =
         inputs.into_iter().partition(|input| !input.is_observation);
     let mut known = BTreeSet::new();
@@ -107,7 +107,7 @@ fn put_together(inputs: Vec<Input>, args: &DiagnoseArgs) -> Result<Vec<Input>, C
         is_twice
     });
     if !is_twice {
-        // As they were given.
+        // In the order of the arguments.
         let mut all: Vec<Input> = raw.into_iter().chain(rest).collect();
         all.sort_by_key(|input| args.files.iter().position(|path| *path == input.path));
         return Ok(all);
@@ -117,18 +117,19 @@ fn put_together(inputs: Vec<Input>, args: &DiagnoseArgs) -> Result<Vec<Input>, C
     Ok(rest)
 }
 
-/// Where limits come from.
+/// The limits and their source.
 struct Limits {
     layout: Option<Layout>,
-    /// The layout as it is written, to try changes of it.
+    /// The text of the layout, to simulate changes.
     text: Option<String>,
     edition: Option<String>,
     words: String,
 }
 
 impl Limits {
-    /// The layout that is given, else that of the run that was observed; or an edition alone.
-    fn of(args: &DiagnoseArgs, inputs: &[Input], catalog: &Catalog) -> Result<Self, CliError> {
+    /// Takes the limits from the given layout, the given edition, or the layout of the observed run,
+    /// in this order.
+    fn resolve(args: &DiagnoseArgs, inputs: &[Input], catalog: &Catalog) -> Result<Self, CliError> {
         if let Some(path) = &args.layout {
             let (text, layout) = read_layout_text(path, catalog)?;
             let edition = layout.edition.clone();
@@ -136,7 +137,7 @@ impl Limits {
             return Ok(Self { layout: Some(layout), text: Some(text), edition, words });
         }
         if let Some(name) = &args.edition {
-            let words = format!("the edition {name}, and what the observation says");
+            let words = format!("the edition {name} and the observation");
             return Ok(Self { layout: None, text: None, edition: Some(name.clone()), words });
         }
         let kept = inputs.iter().find_map(|input| input.header.layout.as_ref());
@@ -153,8 +154,8 @@ impl Limits {
                 text: None,
                 edition: None,
                 words: format!(
-                    "what the observation says; the layout of the run, {}, is not one any more \
-                     ({error}; --catalog or --layout may have what it lacks)",
+                    "the observation; the layout of the run, {}, is invalid now ({error}; try --catalog \
+                     or --layout)",
                     kept.name
                 ),
             },
@@ -162,7 +163,7 @@ impl Limits {
                 layout: None,
                 text: None,
                 edition: None,
-                words: "what the observation says".to_owned(),
+                words: "the observation".to_owned(),
             },
         })
     }
@@ -175,7 +176,7 @@ impl Limits {
     }
 }
 
-/// Pairs of names, as `OBSERVED=LAYOUT`.
+/// Parses pairs of names, `OBSERVED=LAYOUT`.
 fn mapping(all: &[String]) -> Result<Mapping, CliError> {
     all.iter()
         .map(|pair| match pair.rsplit_once('=') {
@@ -183,7 +184,7 @@ fn mapping(all: &[String]) -> Result<Mapping, CliError> {
                 Ok((observed.to_owned(), layout.to_owned()))
             }
             _ => Err(CliError::Refused(format!(
-                "--map {pair}: it is not of the form OBSERVED=LAYOUT, like sdc=data"
+                "--map {pair}: expected OBSERVED=LAYOUT, for example sdc=data"
             ))),
         })
         .collect()
@@ -206,7 +207,7 @@ fn diagnose(
         parts.push((input.header, ahead(reader)));
     }
     let mut joined = Joined::new(parts);
-    // What gauges say of sizes and limits is known from the first samples on.
+    // The first samples contain the gauges of sizes and limits.
     let (mut first, mut block) = (Block::new(joined.contents().series.len()), Block::default());
     let next = |joined: &mut Joined, most, block: &mut Block| {
         joined.next_block(most, block).map_err(|(index, source)| failed(index, source))
@@ -239,11 +240,11 @@ fn diagnose(
     Ok((report, unmatched))
 }
 
-/// So many samples are looked at for gauges of sizes and limits.
+/// Samples that are read for gauges of sizes and limits.
 const FIRST: usize = 8;
 
-/// Whom the layout does not have.
-fn words_of(unmatched: &[Unmatched]) -> Option<String> {
+/// Returns a note on entities that are not in the layout.
+fn unmatched_note(unmatched: &[Unmatched]) -> Option<String> {
     if unmatched.is_empty() {
         return None;
     }
@@ -255,7 +256,7 @@ fn words_of(unmatched: &[Unmatched]) -> Option<String> {
         })
         .collect();
     Some(format!(
-        "not in the layout, and left out: {}; --map OBSERVED=LAYOUT says who is who",
+        "not in the layout and left out: {}; map names with --map OBSERVED=LAYOUT",
         names.join(", ")
     ))
 }

@@ -38,6 +38,8 @@ impl Place {
     pub(crate) fn weir(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
         command.args(args).current_dir(self.dir()).env("WEIR_CONTROL", "control.sock");
+        // Tests look for whole sentences.
+        command.env("COLUMNS", "1000");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -1,4 +1,4 @@
-//! `weir diagnose`: from runs, from what others say, and from what is no observation.
+//! `weir diagnose`: runs, reports of other tools, and invalid input.
 
 use crate::common::{Place, run};
 use serde_json::Value;
@@ -49,7 +49,7 @@ fn iostat(device: &str, reads: u32, await_ms: f64) -> String {
 }
 
 #[test]
-fn a_run_that_is_held_is_called_so_and_the_exit_code_says_it() {
+fn a_throttled_run_is_recognised_with_its_exit_code() {
     let place = place();
     observed(&place, "held.fio");
     let (stdout, stderr, code) = run(place.weir(&["diagnose", "run.weirobs", "-o", "json"]));
@@ -67,22 +67,22 @@ fn a_run_that_is_held_is_called_so_and_the_exit_code_says_it() {
 }
 
 #[test]
-fn a_run_that_is_not_is_healthy() {
+fn a_run_below_its_limits_is_healthy() {
     let place = place();
     observed(&place, "calm.fio");
     let (stdout, stderr, code) = run(place.weir(&["diagnose", "run.weirobs"]));
     assert_eq!((stderr.as_str(), code), ("", Some(0)));
-    assert!(stdout.starts_with("healthy: nothing holds requests back"), "{stdout}");
+    assert!(stdout.starts_with("healthy: no limit throttles requests"), "{stdout}");
 }
 
 #[test]
-fn what_others_say_is_diagnosed_with_a_layout() {
+fn reports_of_other_tools_are_diagnosed_with_a_layout() {
     let place = place();
     place.file("iostat.txt", &iostat("sdc", 498, 63.0));
     let args = ["diagnose", "iostat.txt", "--layout", "layout.toml", "--map", "sdc=data"];
     let (stdout, _, code) = run(place.weir(&args));
     assert_eq!(code, Some(1), "{stdout}");
-    assert!(stdout.starts_with("throttled: data is held at its limit in operations"), "{stdout}");
+    assert!(stdout.starts_with("throttled: data is throttled by its IOPS limit"), "{stdout}");
     // The same, far from the limit.
     place.file("iostat.txt", &iostat("sdc", 60, 2.0));
     let (stdout, _, code) = run(place.weir(&args));
@@ -117,7 +117,7 @@ fn refused(place: &Place, args: &[&str], says: &[&str]) {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_one_line() {
+fn an_error_is_one_line() {
     let place = place();
     observed(&place, "held.fio");
     place.file("nothing.txt", "nothing that anybody knows\n");
@@ -155,7 +155,7 @@ fn diskstats(device: &str, begin: u64, reads: u64, await_ms: u64) -> String {
 const TEN: u64 = 1_795_341_600;
 
 #[test]
-fn who_names_no_host_is_on_the_only_one_whatever_the_order() {
+fn an_entity_without_a_host_is_on_the_only_one_in_any_order() {
     let place = place();
     place.file("iostat.txt", &iostat("sdc", 100, 9.0));
     place.file("diskstats.txt", &diskstats("sdc", TEN - 86_400, 498, 63));
@@ -237,17 +237,14 @@ fn limits_are_named_with_the_database_where_names_are_not_unique() {
         }
     }
     place.file("files.csv", &text);
-    let args = ["diagnose", "files.csv", "--edition", "azure-mi-2018"];
+    let args = ["diagnose", "files.csv", "--edition", "azure-mi-2018", "--verbose"];
     let (stdout, _, _) = run(place.weir(&args));
     let limits = stdout.split("\nLimits").nth(1).and_then(|rest| rest.split("\n\n").next());
     let limits = limits.unwrap_or_else(|| panic!("{stdout}"));
     assert!(limits.contains(" b.data_0 ") && limits.contains(" c.data_0 "), "{limits}");
     assert!(!limits.contains(" data_0 "), "{limits}");
     // Nobody used those of the first.
-    assert!(
-        limits.starts_with(" (not shown: 2 of which") && !limits.contains("a.data_0"),
-        "{limits}"
-    );
+    assert!(limits.starts_with(" (2 unused limits") && !limits.contains("a.data_0"), "{limits}");
     let json = run(place.weir(&[&args[..], &["-o", "json"]].concat())).0;
     assert!(json.contains("\"owner\": \"a.data_0\""), "{json}");
 }
@@ -321,7 +318,7 @@ fn waits_of_postgres_are_a_cause() {
     let (stdout, stderr, code) = run(place.weir(&["diagnose", "pg.csv"]));
     assert_eq!(code, Some(0), "{stdout}{stderr}");
     assert!(stdout.starts_with("not the storage: sessions wait for locks"), "{stdout}");
-    assert!(stdout.contains("90.0 % of all waiting, 9.00 at a time"), "{stdout}");
+    assert!(stdout.contains("90.0 % of all wait time, 9.00 waiting sessions"), "{stdout}");
 }
 
 #[test]
@@ -333,13 +330,12 @@ fn a_disk_keeps_its_load_beside_a_file_of_its_name() {
     let args = ["diagnose", "held.txt", "--layout", "same.toml", "--map", "sdc=data"];
     let (stdout, _, code) = run(place.weir(&args));
     assert_eq!(code, Some(1), "{stdout}");
-    assert!(stdout.starts_with("throttled: data is held at its limit in operations"), "{stdout}");
+    assert!(stdout.starts_with("throttled: data is throttled by its IOPS limit"), "{stdout}");
 }
 
-/// Of two volumes of a host one takes most of its bytes and waits for them, and the other takes most of
-/// its operations: who waits for bytes is held, whoever takes more of something else.
+/// One volume of a host is throttled by bytes, and another takes most of the host's operations.
 #[test]
-fn who_takes_most_bytes_is_held_by_them_beside_one_that_takes_the_operations() {
+fn limits_on_bytes_and_on_operations_bind_different_volumes() {
     let place = place();
     let volume = |name: &str| {
         format!(
@@ -374,24 +370,21 @@ fn who_takes_most_bytes_is_held_by_them_beside_one_that_takes_the_operations() {
     place.file("two.txt", &text);
     let (stdout, _, code) = run(place.weir(&["diagnose", "two.txt", "--layout", "two.toml"]));
     assert_eq!(code, Some(1), "{stdout}");
-    for words in ["limit in operations, 10,000 IOPS", "limit in bytes, 100 MiB/s"] {
-        assert!(stdout.contains(&format!("host is held at its uncached {words}")), "{stdout}");
+    for words in ["IOPS limit, 10,000 IOPS", "throughput limit, 100 MiB/s"] {
+        assert!(stdout.contains(&format!("host is throttled by its uncached {words}")), "{stdout}");
     }
-    assert!(!stdout.contains("large is slow and not throttled"), "{stdout}");
+    assert!(!stdout.contains("large is slow but not throttled"), "{stdout}");
 }
 
 #[test]
-fn nobody_is_said_to_be_somebody_who_is_there() {
+fn a_name_in_use_cannot_be_mapped_to() {
     let place = place();
     place.file("one.txt", &iostat("data", 60, 2.0));
     place.file("two.txt", &iostat("log", 60, 2.0));
     let args = ["diagnose", "one.txt", "two.txt", "--layout", "layout.toml", "--map", "log=data"];
     let (_, stderr, code) = run(place.weir(&args));
     assert_eq!(code, Some(2), "{stderr}");
-    assert!(
-        stderr.contains("--map log=data: the observation has a \"data\" of its own"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("--map log=data: the observation also has \"data\""), "{stderr}");
 }
 
 #[test]
@@ -438,14 +431,14 @@ fn a_result_of_a_benchmark_is_diagnosed_with_a_layout() {
     let first = &report["findings"][0];
     assert_eq!((&first["check_id"], &first["cap"]), (&101.into(), &"disk_iops".into()), "{stdout}");
     let finding = first["finding"].as_str().unwrap_or_default();
-    assert!(finding.starts_with("t is held at its limit in operations, 5,000 IOPS"), "{finding}");
+    assert!(finding.starts_with("t is throttled by its IOPS limit, 5,000 IOPS"), "{finding}");
     // A fast disk with as many in flight is none.
     place.file("result.json", &fio(2_000.0, 2.0));
     let (stdout, _, code) = run(place.weir(&args));
     assert_eq!(code, Some(0), "{stdout}");
     // Who does not say where the job was is asked.
     let bare = ["diagnose", "result.json", "--layout", "p30.toml"];
-    refused(&place, &bare, &["observed are t", "--map OBSERVED=LAYOUT"]);
+    refused(&place, &bare, &["the observation has t", "--map OBSERVED=LAYOUT"]);
     refused(&place, &[&bare[..], &["--map", "t=dat"]].concat(), &["\"dat\"", "\"data\""]);
     // Without a layout one run cannot tell a limit from a slow device.
     place.file("result.json", &fio(400.0, 160.0));
@@ -453,4 +446,43 @@ fn a_result_of_a_benchmark_is_diagnosed_with_a_layout() {
     assert_eq!(code, Some(0), "{stdout}");
     assert!(stdout.starts_with("not enough evidence: t is saturated"), "{stdout}");
     assert!(stdout.contains("t is saturated: 64.0 requests are always in flight"), "{stdout}");
+}
+
+/// Runs a command as in a pipe, without `COLUMNS`, and checks the width of its text.
+#[track_caller]
+fn fits(place: &Place, args: &[&str], width: usize) {
+    let mut command = place.weir(args);
+    command.env_remove("COLUMNS");
+    if width != 80 {
+        command.env("COLUMNS", width.to_string());
+    }
+    let (stdout, stderr, code) = run(command);
+    assert!(matches!(code, Some(0 | 1)) && !stdout.is_empty(), "{args:?}: {stderr}");
+    for line in stdout.lines() {
+        // A path, an address or a command is never broken, so that it can be copied.
+        let is_one_word = line.split_whitespace().count() <= 2;
+        assert!(line.chars().count() <= width || is_one_word, "{args:?}: {line}");
+    }
+    assert!(!stdout.contains('\u{1b}'), "{args:?}: a pipe has no colours");
+}
+
+#[test]
+fn text_fits_80_columns() {
+    let place = place();
+    observed(&place, "held.fio");
+    let commands: [&[&str]; 9] = [
+        &["diagnose", "run.weirobs"],
+        &["diagnose", "run.weirobs", "--verbose"],
+        &["observe", "info", "run.weirobs"],
+        &["observe", "checklist", "run.weirobs"],
+        &["sim", "layout.toml", "held.fio"],
+        &["layout", "check", "layout.toml"],
+        &["catalog", "editions"],
+        &["catalog", "tiers", "--edition", "azure-now"],
+        &["plan", "--iops", "16000", "--size", "4TiB"],
+    ];
+    for args in commands {
+        fits(&place, args, 80);
+        fits(&place, args, 120);
+    }
 }

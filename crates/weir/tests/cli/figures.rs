@@ -287,7 +287,7 @@ fn a_simulation_in_numbers() {
     assert!(json["volumes"][0]["burst_transactions"].as_u64() > Some(3_000), "{json}");
     assert!(!csv.contains('%') && !csv.contains(' '), "{csv}");
     let (text, _, _) = run(place.weir(&sim));
-    assert!(text.contains("  queue depth  billed bursts  where the time went\n"), "{text}");
+    assert!(text.contains("  queue depth  billed bursts  latency by limit\n"), "{text}");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn a_layout_may_have_it_refused() {
     }
     let (stdout, _, _) = run(rig.place.weir(&["status", "-o", "json"]));
     let status: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
-    assert_eq!(status["hosts"][0]["exports"][0]["turned_away"], busy.len());
+    assert_eq!(status["hosts"][0]["exports"][0]["rejected"], busy.len());
 }
 
 #[test]

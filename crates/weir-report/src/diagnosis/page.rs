@@ -1,0 +1,121 @@
+//! A diagnosis as an HTML page with plots.
+
+use super::shown::moment_lines;
+use super::{DiagnosisReport, PlotReport};
+use crate::chart::{self, Chart, DrawError, Line};
+use crate::table::{Report, Table};
+use std::fmt::Write as _;
+
+impl DiagnosisReport {
+    /// Returns a self-contained HTML page, with plots of each file against its limits.
+    ///
+    /// # Errors
+    ///
+    /// [`DrawError`] if a plot cannot be drawn.
+    pub fn html(&self) -> Result<String, DrawError> {
+        let mut body = String::new();
+        let word = escaped(self.verdict.words());
+        let _ = write!(
+            body,
+            "<h1>{word}</h1>\n<p class=\"summary\">{}</p>\n<p>{}</p>\n",
+            escaped(&self.summary),
+            escaped(&self.input_line())
+        );
+        for own in &self.findings {
+            let _ = write!(
+                body,
+                "<section class=\"{}\"><h2>{} {}</h2>\n<p><b>{}</b></p>\n<p class=\"small\">{}, \
+                 priority {}, confidence {}; {}</p>\n<dl>\n",
+                escaped(&own.group.words().replace(' ', "-").to_ascii_lowercase()),
+                own.check_id,
+                escaped(own.rule),
+                escaped(&own.finding),
+                escaped(own.group.words()),
+                own.priority,
+                own.confidence.words(),
+                escaped(own.source.title)
+            );
+            let mut item = |head: &str, text: &str| {
+                let _ = writeln!(body, "<dt>{head}</dt><dd>{}</dd>", escaped(text));
+            };
+            own.evidence.iter().for_each(|text| item("evidence", text));
+            moment_lines(own).iter().for_each(|text| item("when", text));
+            own.ruled_out.iter().for_each(|text| item("ruled out", text));
+            if !own.action.is_empty() {
+                item("fix", &own.action);
+            }
+            own.effect.iter().for_each(|effect| item("expected", &effect.words()));
+            body.push_str("</dl></section>\n");
+        }
+        for table in self.tables() {
+            body.push_str(&html_table(&table));
+        }
+        let rows: Vec<Vec<Chart>> = self.plots.iter().map(charts).collect();
+        if !rows.is_empty() {
+            body.push_str("<h2>Rates over time and their limits</h2>\n");
+            body.push_str(&chart::svg(&rows)?);
+        }
+        self.notes.iter().for_each(|note| {
+            let _ = writeln!(body, "<p>{}</p>", escaped(note));
+        });
+        Ok(format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>{word}</title>\n\
+             <style>{STYLE}</style></head>\n<body>\n{body}</body>\n</html>\n"
+        ))
+    }
+}
+
+const STYLE: &str = "body{font-family:sans-serif;margin:2em auto;max-width:1200px;line-height:1.4}\
+    section{border-left:4px solid #999;padding:0 1em;margin:1.5em 0}\
+    section.throttling{border-color:#c81e1e}section.not-the-storage{border-color:#0072b2}\
+    section.headroom{border-color:#e69f00}.small{color:#555;font-size:90%}\
+    dl{display:grid;grid-template-columns:6em 1fr;gap:.2em 1em}dt{color:#555}dd{margin:0}\
+    table{border-collapse:collapse;margin:1em 0}td,th{padding:.2em .7em;text-align:right;\
+    border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}\
+    svg{max-width:100%;height:auto}";
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+fn html_table(table: &Table) -> String {
+    if table.rows.is_empty() {
+        return String::new();
+    }
+    let mut out = format!("<h2>{}</h2>\n<table><tr>", escaped(&table.title));
+    for head in &table.heads {
+        let _ = write!(out, "<th>{}</th>", escaped(head.trim_start_matches('>')));
+    }
+    out.push_str("</tr>\n");
+    for row in &table.rows {
+        out.push_str("<tr>");
+        for cell in row {
+            let _ = write!(out, "<td>{}</td>", escaped(&cell.to_string()));
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</table>\n");
+    out
+}
+
+/// Returns the plots of a subject: IOPS, throughput and latency.
+fn charts(plot: &PlotReport) -> Vec<Chart> {
+    let line = |title: &str, points: &[(f64, Option<f64>)], scale: f64, limit: Option<f64>| {
+        let points = points.iter().map(|(at, value)| (*at, value.map(|value| value * scale)));
+        Chart {
+            title: format!("{}: {title}", plot.name),
+            lines: vec![Line { name: String::new(), points: points.collect() }],
+            is_stacked: false,
+            limit: limit.map(|limit| limit * scale),
+        }
+    };
+    let mib = 1.0 / f64::from(1 << 20);
+    let mut row = vec![
+        line("IOPS", &plot.iops, 1.0, plot.iops_limit),
+        line("MiB/s", &plot.bytes_per_s, mib, plot.bytes_per_s_limit),
+    ];
+    if plot.latency_ms.iter().any(|(_, value)| value.is_some()) {
+        row.push(line("latency in ms", &plot.latency_ms, 1.0, None));
+    }
+    row
+}
