@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use weir_observe::import::{Sheet, measure as m};
+use weir_import::Sheet;
+use weir_observe::metric as m;
 use weir_observe::{Attribute, EntityKind, Header, Source, SourceKind, Writer};
 use weir_units::{Instant, Span};
 
@@ -68,7 +69,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for second in 0..=SECONDS {
         row.clear();
         for (file, counts) in counts.iter_mut().enumerate() {
-            // One file of ten is at 500 operations a second for an hour, and waits.
+            // One file of ten is throttled at 500 IOPS for an hour.
             let is_held = file % 10 == 0 && (36_000..39_600).contains(&second);
             let busy = if is_held { 300 } else { next(&mut seed) % 120 };
             let (reads, writes) = (busy, busy * 2 / 3);

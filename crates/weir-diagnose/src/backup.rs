@@ -7,9 +7,9 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `places` | which disks a backup reads and writes |
-//! | `during` | what disks and caps did while it ran |
-//! | `limit` | the limit that follows |
+//! | `places` | the disks that a backup reads and writes |
+//! | `during` | the use of disks and limits while it ran |
+//! | `limit` | the limit of a backup |
 //! | `trial` | the same backup simulated with other options |
 
 mod during;
@@ -17,14 +17,14 @@ mod limit;
 mod places;
 mod trial;
 
-pub(crate) use limit::{Attributed, Limit, Side, attribute};
+pub(crate) use limit::{Attributed, Limit, Refuted, Side, attribute};
 pub(crate) use places::of_mapping;
 pub(crate) use trial::Trial;
 
 use crate::case::Case;
 use crate::follow::BackupFacts;
 use crate::system::{On, What};
-use weir_observe::{Entity, EntityKind, metric};
+use weir_observe::{Entity, EntityKind, attribute};
 use weir_report::number::float;
 use weir_units::Bytes;
 use weir_workload::backup::Buffers;
@@ -38,20 +38,23 @@ const SMALL: f64 = 256.0 * 1_048_576.0;
 pub(crate) struct Backup<'a> {
     pub(crate) facts: &'a BackupFacts,
     pub(crate) entity: &'a Entity,
-    /// What it reads; empty if that is not known.
+    /// Sources; empty if unknown.
     pub(crate) sources: Vec<On>,
-    /// What it writes to; empty if that is not known.
+    /// Targets; empty if unknown.
     pub(crate) targets: Vec<On>,
+    /// The targets that it names and that are nowhere in the system.
+    pub(crate) unknown_targets: Vec<String>,
 }
 
 /// Returns the backups that were observed; restores are none.
 pub(crate) fn all<'a>(case: &Case<'a>) -> Vec<Backup<'a>> {
     let of = |facts: &'a BackupFacts| {
         let entity = case.contents.entity(facts.entity)?;
-        let is_restore = entity.text(metric::OPERATION) == Some("restore");
+        let is_restore = entity.text(attribute::OPERATION) == Some("restore");
         (!is_restore).then(|| Backup {
             sources: places::sources(case, entity),
             targets: places::targets(case, entity),
+            unknown_targets: places::unknown_targets(case, entity),
             facts,
             entity,
         })
@@ -59,7 +62,7 @@ pub(crate) fn all<'a>(case: &Case<'a>) -> Vec<Backup<'a>> {
     case.facts.backups.iter().filter_map(of).collect()
 }
 
-/// Tells whether a system has backups of which anything can be told.
+/// Returns whether a system has backups that can be diagnosed.
 pub(crate) fn has_any(contents: &weir_observe::Contents) -> bool {
     contents.entities.iter().any(|entity| entity.kind == EntityKind::Backup)
 }
@@ -78,26 +81,26 @@ impl<'a> Backup<'a> {
 
     /// Returns the files, blobs or devices that it is striped over.
     pub(crate) fn stripes(&self) -> Option<u64> {
-        self.entity.number(metric::STRIPES).filter(|count| *count > 0)
+        self.entity.number(attribute::STRIPES).filter(|count| *count > 0)
     }
 
     /// Returns its largest transfer: what was stated, or the default of SQL Server to disks.
     pub(crate) fn max_transfer(&self) -> u64 {
-        let own = self.entity.number(metric::MAX_TRANSFER_BYTES).filter(|bytes| *bytes > 0);
+        let own = self.entity.number(attribute::MAX_TRANSFER_BYTES).filter(|bytes| *bytes > 0);
         own.unwrap_or(weir_workload::backup::buffers::MAX_TRANSFER.get())
     }
 
     /// Returns its buffers, as they were printed or set, or as SQL Server computes them.
     pub(crate) fn buffers(&self) -> Option<u64> {
-        let own = self.entity.number(metric::BUFFER_COUNT);
-        let set = self.entity.number(metric::BUFFER_COUNT_SET);
+        let own = self.entity.number(attribute::BUFFER_COUNT);
+        let set = self.entity.number(attribute::BUFFER_COUNT_SET);
         own.or(set).or_else(|| self.computed_buffers())
     }
 
     /// Returns the buffers that SQL Server computes for its stripes and readers.
     pub(crate) fn computed_buffers(&self) -> Option<u64> {
         let devices = u32::try_from(self.stripes()?).ok()?;
-        let readers = self.entity.number(metric::READERS).map(u32::try_from);
+        let readers = self.entity.number(attribute::READERS).map(u32::try_from);
         let sources = u32::try_from(self.sources.len()).unwrap_or(1).max(1);
         let readers = readers.and_then(Result::ok).unwrap_or(sources);
         let own = Buffers::new((readers, devices), false, Bytes::mib(1), None);
@@ -106,7 +109,7 @@ impl<'a> Backup<'a> {
 
     /// Tells whether it was compressed: as was stated, or as fewer bytes were written than read.
     pub(crate) fn is_compressed(&self) -> bool {
-        self.entity.text(metric::COMPRESSION).is_some()
+        self.entity.text(attribute::COMPRESSION).is_some()
             || self.ratio().is_some_and(|own| own < 0.98)
     }
 
@@ -114,7 +117,7 @@ impl<'a> Backup<'a> {
     pub(crate) fn ratio(&self) -> Option<f64> {
         match (self.facts.bytes, self.facts.written) {
             (Some(bytes), Some(written)) if bytes > 0.0 => Some(written / bytes),
-            _ => self.entity.text(metric::COMPRESSION).is_none().then_some(1.0),
+            _ => self.entity.text(attribute::COMPRESSION).is_none().then_some(1.0),
         }
     }
 

@@ -6,21 +6,21 @@
 
 use crate::case::Case;
 use crate::question::{Question, follow};
-use crate::rules::Found;
+use crate::rules::Candidate;
 use crate::system::Mapping;
 use std::collections::BTreeMap;
 use weir_catalog::Catalog;
+use weir_import::{Input, Options, Sheet, import};
 use weir_layout::Layout;
-use weir_observe::import::measure::{self as m, Measure};
-use weir_observe::import::{Input, Options, Sheet, import};
+use weir_observe::metric::{self as m, Metric};
 use weir_observe::{
     Attribute, Column, Ending, EntityId, EntityKind, Header, Observation, Source, SourceKind,
-    metric,
+    attribute,
 };
 use weir_report::diagnosis::Finding;
 use weir_units::{Instant, Span};
 
-/// What somebody does each second.
+/// The load of an entity in each second.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Does {
     reads: f64,
@@ -34,12 +34,12 @@ pub(crate) struct Does {
 }
 
 impl Does {
-    /// So many reads of 8 KiB, each in 2 ms.
+    /// Returns a load of `n` reads of 8 KiB per second, in 2 ms each.
     pub(crate) fn reads(reads: f64) -> Self {
         Self { reads, bytes: 8192.0, read_ms: 2.0, write_ms: 2.0, ..Self::default() }
     }
 
-    /// So many writes of 8 KiB, each in 2 ms.
+    /// Returns a load of `n` writes of 8 KiB per second, in 2 ms each.
     pub(crate) fn writes(writes: f64) -> Self {
         Self { writes, ..Self::reads(0.0) }
     }
@@ -50,7 +50,7 @@ impl Does {
         self
     }
 
-    /// Of so many KiB each.
+    /// Sets the request size.
     pub(crate) fn kib(mut self, kib: f64) -> Self {
         self.bytes = kib * 1024.0;
         self
@@ -62,19 +62,19 @@ impl Does {
         self
     }
 
-    /// Nobody says how long they take.
+    /// Leaves latencies out.
     pub(crate) fn untimed(mut self) -> Self {
         self.is_untimed = true;
         self
     }
 
-    /// Of which so many in queues of the governor.
+    /// Sets the part of the latency that is queue time of the governor.
     pub(crate) fn queued_ms(mut self, ms: f64) -> Self {
         self.queued = Some(ms);
         self
     }
 
-    /// Something is under way for so many milliseconds of each second.
+    /// Sets the busy time of each second.
     pub(crate) fn busy_ms(mut self, ms: f64) -> Self {
         self.busy = Some(ms);
         self
@@ -91,10 +91,10 @@ pub(crate) struct Bed {
     sheet: Sheet,
     host: EntityId,
     counted: Vec<(EntityId, bool, Over)>,
-    gauges: Vec<(EntityId, Measure, Gauge)>,
-    counters: Vec<(EntityId, Measure, f64)>,
+    gauges: Vec<(EntityId, Metric, Gauge)>,
+    counters: Vec<(EntityId, Metric, f64)>,
     attributes: Vec<(EntityId, &'static str, Attribute)>,
-    /// Metrics that nobody counts.
+    /// Metrics that are left out.
     without: Vec<&'static str>,
     seconds: u64,
     every: u64,
@@ -106,12 +106,12 @@ impl Bed {
         Self { layout: Some(text.to_owned()), ..Self::bare() }
     }
 
-    /// Whose limits go by sizes in an edition.
+    /// Returns a bed with the limits of an edition by file size.
     pub(crate) fn edition(name: &'static str) -> Self {
         Self { edition: Some(name), ..Self::bare() }
     }
 
-    /// Of which nobody says any limits.
+    /// Returns a bed without limits.
     pub(crate) fn bare() -> Self {
         let mut sheet = Sheet::default();
         let host = sheet.entity(EntityKind::Host, "host", None);
@@ -136,7 +136,7 @@ impl Bed {
         self
     }
 
-    /// Nobody counts this.
+    /// Leaves a metric out.
     pub(crate) fn without(mut self, metric: &'static str) -> Self {
         self.without.push(metric);
         self
@@ -198,7 +198,7 @@ impl Bed {
     ) -> Self {
         let job = self.sheet.entity(EntityKind::Job, name, Some(self.host));
         if target > 0 {
-            self.attributes.push((job, metric::TARGET_QUEUE_DEPTH, target.into()));
+            self.attributes.push((job, attribute::TARGET_QUEUE_DEPTH, target.into()));
         }
         self.gauges.push((job, m::READS_PER_S, Box::new(move |second| does(second).0)));
         self.gauges.push((job, m::WRITES_PER_S, Box::new(|_| 0.0)));
@@ -210,7 +210,7 @@ impl Bed {
     }
 
     /// The file that was added last has this role and size in GiB.
-    pub(crate) fn of(mut self, role: &str, gib: u64) -> Self {
+    pub(crate) fn with_role(mut self, role: &str, gib: u64) -> Self {
         let (file, ..) = self.counted.last().expect("a file");
         let file = *file;
         self.attributes.push((file, "role", role.into()));
@@ -224,7 +224,7 @@ impl Bed {
         self.wait_at(host, name, ms)
     }
 
-    /// The same of a database.
+    /// Adds a gauge of a database.
     pub(crate) fn wait_of(mut self, database: &str, name: &str, ms: f64) -> Self {
         let database = self.sheet.entity(EntityKind::Database, database, Some(self.host));
         self.wait_at(database, name, ms)
@@ -243,20 +243,20 @@ impl Bed {
     }
 
     /// A gauge of the host.
-    pub(crate) fn host_gauge(mut self, measure: Measure, value: f64) -> Self {
+    pub(crate) fn host_gauge(mut self, measure: Metric, value: f64) -> Self {
         self.gauges.push((self.host, measure, Box::new(move |_| value)));
         self
     }
 
     /// A gauge of a disk, which is there from now on.
-    pub(crate) fn disk_gauge(self, name: &str, measure: Measure, value: f64) -> Self {
+    pub(crate) fn disk_gauge(self, name: &str, measure: Metric, value: f64) -> Self {
         self.disk_gauge_over(name, measure, move |_| value)
     }
 
     /// A disk stands for all data disks of its machine.
     pub(crate) fn all_disks(mut self, name: &str) -> Self {
         let disk = self.sheet.entity(EntityKind::Volume, name, Some(self.host));
-        self.attributes.push((disk, metric::ALL_DISKS, 1.into()));
+        self.attributes.push((disk, attribute::ALL_DISKS, 1.into()));
         self
     }
 
@@ -264,7 +264,7 @@ impl Bed {
     pub(crate) fn disk_gauge_over(
         mut self,
         name: &str,
-        measure: Measure,
+        measure: Metric,
         value: impl Fn(u64) -> f64 + 'static,
     ) -> Self {
         let disk = self.sheet.entity(EntityKind::Volume, name, Some(self.host));
@@ -273,15 +273,15 @@ impl Bed {
     }
 
     /// Everything that is found.
-    pub(crate) fn findings(self) -> Vec<Found> {
+    pub(crate) fn findings(self) -> Vec<Candidate> {
         with_case(self, |_, found| found)
     }
 
-    /// What it does, as an observation.
+    /// Returns the observation.
     fn observation(mut self) -> Observation {
         let mut columns: BTreeMap<u32, Column> = BTreeMap::new();
         for second in self.times() {
-            let mut row: Vec<(Measure, EntityId, f64)> = Vec::new();
+            let mut row: Vec<(Metric, EntityId, f64)> = Vec::new();
             for (entity, is_file, does) in &self.counted {
                 row.extend(counters(*entity, *is_file, second, does));
             }
@@ -291,7 +291,7 @@ impl Bed {
             for (entity, measure, value) in &self.gauges {
                 row.push((*measure, *entity, value(second)));
             }
-            row.retain(|(measure, ..)| !self.without.contains(&measure.metric));
+            row.retain(|(measure, ..)| !self.without.contains(&measure.name));
             for (measure, entity, value) in row {
                 let series = self.sheet.series(entity, &measure);
                 columns.entry(series.0).or_default().push(measure.stored(value));
@@ -317,14 +317,14 @@ impl Bed {
         (0..=self.seconds / every).map(move |sample| sample * every)
     }
 
-    /// What a rule finds, by its name.
+    /// Returns the findings of a rule.
     pub(crate) fn found(self, rule: &str) -> Vec<Finding> {
         assert!(crate::rules::RULES.iter().any(|own| own.name == rule), "there is no rule {rule}");
         let all = self.findings().into_iter().map(|found| found.finding);
         all.filter(|finding| finding.rule == rule).collect()
     }
 
-    /// Whether a rule finds anything.
+    /// Returns whether a rule fires.
     pub(crate) fn finds(self, rule: &str) -> bool {
         !self.found(rule).is_empty()
     }
@@ -334,13 +334,13 @@ fn to_f64(second: u64) -> f64 {
     weir_report::number::float(second)
 }
 
-/// What counters say after so many seconds.
+/// Returns the counters after some seconds.
 fn counters(
     entity: EntityId,
     is_file: bool,
     second: u64,
     does: &Over,
-) -> Vec<(Measure, EntityId, f64)> {
+) -> Vec<(Metric, EntityId, f64)> {
     let (mut reads, mut writes, mut read, mut written) = (0.0, 0.0, 0.0, 0.0);
     let (mut read_ms, mut write_ms, mut queued, mut busy) = (0.0, 0.0, None, None);
     for earlier in 0..second {
@@ -380,7 +380,8 @@ fn counters(
     row
 }
 
-/// What a rule finds in a sample of other people's systems; says so aloud if it is not there.
+/// Returns the findings of a rule in a sample of a real system. Prints a message if the sample is
+/// missing.
 pub(crate) fn found_in_sample(
     path: &str,
     edition: Option<&str>,
@@ -402,7 +403,7 @@ pub(crate) fn found_in_sample(
 }
 
 /// Diagnoses a bed, and asks something of the case and what was found.
-pub(crate) fn with_case<T>(bed: Bed, then: impl FnOnce(&Case<'_>, Vec<Found>) -> T) -> T {
+pub(crate) fn with_case<T>(bed: Bed, then: impl FnOnce(&Case<'_>, Vec<Candidate>) -> T) -> T {
     let (layout, edition) = (bed.layout.clone(), bed.edition);
     answer(layout.as_deref(), edition, &bed.observation(), then)
 }
@@ -411,7 +412,7 @@ fn answer<T>(
     layout: Option<&str>,
     edition: Option<&str>,
     observation: &Observation,
-    then: impl FnOnce(&Case<'_>, Vec<Found>) -> T,
+    then: impl FnOnce(&Case<'_>, Vec<Candidate>) -> T,
 ) -> T {
     let catalog = Catalog::builtin();
     let layout = layout.map(|text| {

@@ -1,9 +1,9 @@
-//! All that a rule may look at.
+//! The input of the rules.
 
 use crate::follow::{CapFacts, Facts, SubjectFacts};
 use crate::rules::Cause;
 use crate::system::{Cap, Owner, Subject, System, What};
-use crate::verdict::{Basis, Held, Waited};
+use crate::verdict::{Basis, CapWait, Waited};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -18,11 +18,11 @@ use weir_units::{Bytes, Instant};
 /// A system that was observed, what was seen of it, and what follows from that.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
-    /// Who there is.
+    /// Entities and their limits.
     pub system: &'a System,
-    /// What was seen.
+    /// Facts from the samples.
     pub facts: &'a Facts,
-    /// What each subject waited, in the order of the system's.
+    /// Wait times of each subject, in the order of the system's subjects.
     pub waited: &'a [Waited],
     /// The entities of the observation.
     pub contents: &'a Contents,
@@ -30,41 +30,42 @@ pub struct Case<'a> {
     pub edition: Option<&'a Edition>,
     /// The layout, if there is one.
     pub layout: Option<&'a Layout>,
-    /// All editions.
+    /// The catalog.
     pub catalog: &'a Catalog,
-    /// What several rules ask for, worked out once.
+    /// Results that several rules need.
     pub known: &'a Known,
 }
 
-/// What several rules ask for: with thousands of files none can work it out for each.
+/// Results that several rules need, computed once. With thousands of files, computing them for each
+/// would be too slow.
 #[derive(Debug, Default)]
 pub struct Known {
-    /// What each rule of throttling found, by its number.
+    /// Findings of the throttling rules, by rule number.
     pub(crate) throttling: RefCell<BTreeMap<u16, Rc<Vec<Finding>>>>,
     /// The causes that are no caps.
     pub(crate) causes: OnceCell<Vec<(Cause, f64)>>,
 }
 
-/// A subject with what was seen of it and what it waited.
+/// A subject with its facts and its wait times.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a> {
-    /// Its index.
+    /// Index in the system.
     pub index: usize,
     /// Itself.
     pub subject: &'a Subject,
-    /// What was seen.
+    /// Facts from the samples.
     pub facts: &'a SubjectFacts,
-    /// What it waited.
+    /// Wait times.
     pub waited: &'a Waited,
 }
 
 impl<'a> Case<'a> {
-    /// Those that findings name.
+    /// Returns the subjects that findings name.
     pub fn named(&self) -> impl Iterator<Item = Seen<'a>> + use<'a> {
         self.all().filter(|seen| seen.subject.is_named)
     }
 
-    /// Everybody.
+    /// Returns all subjects.
     pub fn all(&self) -> impl Iterator<Item = Seen<'a>> + use<'a> {
         let both = self.system.subjects.iter().zip(&self.facts.subjects).zip(self.waited);
         both.enumerate().map(|(index, ((subject, facts), waited))| Seen {
@@ -75,20 +76,20 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Who is so.
+    /// Finds a subject.
     #[must_use]
     pub fn seen(&self, what: What) -> Option<Seen<'a>> {
         self.all().find(|seen| seen.subject.what == what)
     }
 
-    /// What was seen of a file itself.
+    /// Finds the subject of a file.
     #[must_use]
     pub fn of_file(&self, file: usize) -> Option<Seen<'a>> {
         self.seen(What::File(file))
     }
 
-    /// Those that a cap holds back, named ones alone, with what holds them.
-    pub fn throttled(&self) -> impl Iterator<Item = (Seen<'a>, &'a Held)> + use<'a> {
+    /// Returns the named subjects that are throttled, with the limit that throttles each.
+    pub fn throttled(&self) -> impl Iterator<Item = (Seen<'a>, &'a CapWait)> + use<'a> {
         self.named().filter_map(|seen| Some((seen, seen.waited.throttled()?)))
     }
 
@@ -182,7 +183,7 @@ impl<'a> Case<'a> {
         None
     }
 
-    /// Whether the files of a host are page blobs of their own, whose size is what they get.
+    /// Returns whether the files of a host are page blobs, whose limits depend on their size.
     #[must_use]
     pub fn is_instance(&self, what: What) -> bool {
         let host = self.system.host_of(what);
@@ -191,11 +192,11 @@ impl<'a> Case<'a> {
     }
 }
 
-/// A file that is to come into the next tier is made that much larger than the last one holds.
+/// A file in the next tier is at least this much larger than the largest size of the tier below.
 const GIB: u64 = 1 << 30;
 
 impl Seen<'_> {
-    /// Its name.
+    /// Name.
     #[must_use]
     pub fn name(&self, case: &Case<'_>) -> String {
         case.name(self.subject.what)
@@ -222,50 +223,50 @@ pub fn size(bytes: u64) -> String {
 #[must_use]
 pub fn cap_words(kind: Kind) -> &'static str {
     match kind {
-        Kind::DiskIops => "limit in operations",
-        Kind::DiskBytes => "limit in bytes",
-        Kind::DiskBurstIops => "burst limit in operations",
-        Kind::DiskBurstBytes => "burst limit in bytes",
-        Kind::HostUncachedIops => "uncached limit in operations",
-        Kind::HostUncachedBytes => "uncached limit in bytes",
-        Kind::HostUncachedBurstIops => "uncached burst limit in operations",
-        Kind::HostUncachedBurstBytes => "uncached burst limit in bytes",
-        Kind::HostCachedIops => "cached limit in operations",
-        Kind::HostCachedBytes => "cached limit in bytes",
-        Kind::HostCachedBurstIops => "cached burst limit in operations",
-        Kind::HostCachedBurstBytes => "cached burst limit in bytes",
+        Kind::DiskIops => "IOPS limit",
+        Kind::DiskBytes => "throughput limit",
+        Kind::DiskBurstIops => "burst IOPS limit",
+        Kind::DiskBurstBytes => "burst throughput limit",
+        Kind::HostUncachedIops => "uncached IOPS limit",
+        Kind::HostUncachedBytes => "uncached throughput limit",
+        Kind::HostUncachedBurstIops => "uncached burst IOPS limit",
+        Kind::HostUncachedBurstBytes => "uncached burst throughput limit",
+        Kind::HostCachedIops => "cached IOPS limit",
+        Kind::HostCachedBytes => "cached throughput limit",
+        Kind::HostCachedBurstIops => "cached burst IOPS limit",
+        Kind::HostCachedBurstBytes => "cached burst throughput limit",
         Kind::LogRate => "log rate limit",
         _ => "limit",
     }
 }
 
-/// What a request takes that does not wait, in words, if that is known.
+/// Returns the unloaded latency in words, if it is known.
 #[must_use]
 pub fn usual_words(waited: &Waited) -> Option<String> {
-    let own = format!("a request that does not wait takes {} here", time(waited.usual_ns?));
+    let own = format!("unloaded latency {}", time(waited.usual_ns?));
     let times = waited.beside_edition;
     Some(match (times - 1.0).abs() < TELLING {
         true => own,
-        false => format!("{own}: {times:.1} times what the edition says of the medium"),
+        false => format!("{own}: {times:.1} times that of the medium in the edition"),
     })
 }
 
 /// A medium that is further than this from what its edition says of it is worth telling.
 const TELLING: f64 = 0.1;
 
-/// How what was waited is known, in words.
+/// Returns the source of wait times in words.
 #[must_use]
 pub const fn basis_words(basis: Basis) -> &'static str {
     match basis {
-        Basis::Counted => "Weir counted what was waited at each cap",
-        Basis::Queued => "the queues of the governor are counted",
-        Basis::Medium => "latency beyond what the medium takes",
-        Basis::Quiet => "latency beyond that of quiet times",
-        Basis::Use => "how much of the limit was used",
+        Basis::Counted => "wait times counted by Weir at each limit",
+        Basis::Queued => "queue times counted by the governor",
+        Basis::Medium => "latency in excess of the medium's",
+        Basis::Quiet => "latency in excess of quiet samples",
+        Basis::Use => "utilisation of the limit",
     }
 }
 
-/// What is in a moment, in words.
+/// Describes the moments with the longest wait times.
 #[must_use]
 pub fn moments(case: &Case<'_>, seen: &Seen<'_>, most: usize) -> Vec<MomentReport> {
     let words = |moment: &crate::follow::Moment| {
@@ -273,9 +274,9 @@ pub fn moments(case: &Case<'_>, seen: &Seen<'_>, most: usize) -> Vec<MomentRepor
             Some((cap, _)) => {
                 let owner = case.system.owner_name(&case.system.caps[cap]);
                 let kind = case.system.caps[cap].kind.name();
-                format!("{} of {kind} of {owner} used", percent(moment.used))
+                format!("{kind} of {owner} at {}", percent(moment.used))
             }
-            None => "no limit known".to_owned(),
+            None => "no known limit".to_owned(),
         };
         let latency = moment.latency_ns().map(|ns| format!(", {} mean latency", time(ns)));
         let seconds = at_s(moment.to) - at_s(moment.from);
@@ -286,7 +287,7 @@ pub fn moments(case: &Case<'_>, seen: &Seen<'_>, most: usize) -> Vec<MomentRepor
     all.map(|moment| MomentReport {
         from_s: at_s(moment.from),
         to_s: at_s(moment.to),
-        what: words(moment),
+        description: words(moment),
     })
     .collect()
 }

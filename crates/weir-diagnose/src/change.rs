@@ -7,9 +7,9 @@ use toml::{Table, Value};
 pub enum Change {
     /// A file, or a volume, has another size in bytes; a volume goes to the tier of that.
     Size {
-        /// Its name.
+        /// Name.
         name: String,
-        /// Its size.
+        /// Size in bytes.
         bytes: u64,
     },
     /// A volume is of another tier; of a stripe all columns are.
@@ -21,7 +21,7 @@ pub enum Change {
     },
     /// A volume has another cache mode.
     Cache {
-        /// Its name.
+        /// Name.
         name: String,
         /// The mode, as layouts write it.
         mode: &'static str,
@@ -42,9 +42,9 @@ pub enum Change {
     },
     /// A stripe has so many columns.
     Columns {
-        /// Its name.
+        /// Name.
         name: String,
-        /// How many.
+        /// Number of columns.
         columns: u32,
     },
     /// Several changes together.
@@ -62,7 +62,7 @@ impl Change {
         }
     }
 
-    /// Whether a cache is turned on by it.
+    /// Returns whether the change enables a cache.
     #[must_use]
     pub fn turns_cache_on(&self) -> bool {
         match self {
@@ -72,20 +72,20 @@ impl Change {
         }
     }
 
-    /// In words.
+    /// Returns a description.
     #[must_use]
     pub fn words(&self) -> String {
         match self {
             Self::Size { name, bytes } => {
-                format!("{name} has {}", weir_units::Bytes::new(*bytes))
+                format!("{name} at {}", weir_units::Bytes::new(*bytes))
             }
-            Self::Tier { name, tier } => format!("{name} is a {tier}"),
-            Self::Cache { name, mode } => format!("the cache of {name} is {mode}"),
-            Self::HostSize { size, .. } => format!("the machine is a {size}"),
+            Self::Tier { name, tier } => format!("{name} as {tier}"),
+            Self::Cache { name, mode } => format!("{name} with host cache {mode}"),
+            Self::HostSize { size, .. } => format!("machine {size}"),
             Self::Storage { bytes, .. } => {
-                format!("the instance has {} of storage", weir_units::Bytes::new(*bytes))
+                format!("{} of instance storage", weir_units::Bytes::new(*bytes))
             }
-            Self::Columns { name, columns } => format!("{name} has {columns} columns"),
+            Self::Columns { name, columns } => format!("{name} with {columns} columns"),
             Self::All(changes) => changes.iter().map(Self::words).collect::<Vec<_>>().join(", "),
         }
     }
@@ -105,7 +105,7 @@ impl Change {
                 let own = match named(layout, "file", name) {
                     Some(file) => file,
                     None => {
-                        // Its tier goes by the size.
+                        // The tier follows from the size.
                         let volume = named(layout, "volume", name)?;
                         volume.remove("tier");
                         volume

@@ -1,4 +1,4 @@
-//! How much a throttled system would do if nothing throttled it.
+//! The demand of a throttled system: its load without limits.
 //!
 //! The rates of a throttled disk are its limit, not its demand. The estimate takes the requests that
 //! are always in flight while it is throttled, which are issued again as soon as they complete,
@@ -8,14 +8,14 @@
 //!   demand = requests in flight / unloaded latency
 //! ```
 //!
-//! Where no limit is known, every sample may be throttled, and so is the least latency that was seen.
-//! If the medium of the edition is faster, its latency is taken.
+//! If no limit is known, all samples may be throttled, including the one with the lowest latency.
+//! If the edition's medium is faster, its latency is used.
 //!
 //! It is an upper bound: an application may find another limit first, or have nothing more to ask.
 //! Requests that are in flight for a part of the time only, as those of a burst, are not counted.
 
 use crate::case::{Case, Seen};
-use crate::rules::Found;
+use crate::rules::Candidate;
 use crate::system::Medium;
 use crate::verdict::{Basis, THROTTLED};
 use std::collections::BTreeSet;
@@ -35,11 +35,11 @@ const SELDOM: f64 = 0.1;
 /// The demand of a throttled file, disk or stripe.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Demand {
-    /// Its entity in the observation.
+    /// Entity in the observation.
     pub entity: EntityId,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What throttles it, as a finding says it.
+    /// The cause of the throttling, from the finding.
     pub because: String,
     /// The mean rate while it was throttled, in operations per second.
     pub iops: f64,
@@ -56,17 +56,16 @@ pub struct Estimate {
     pub in_flight: f64,
     /// The latency of a request that does not wait, in nanoseconds.
     pub unloaded_ns: f64,
-    /// Whether this is the latency of the edition's medium: no observed one is near it.
+    /// Set if this is the latency of the edition's medium, and no observed latency is near it.
     pub is_assumed: bool,
-    /// Whether it ends at a multiple of the observed rate.
+    /// Set if the estimate was cut at a multiple of the observed rate.
     pub is_capped: bool,
 }
 
-/// Estimates the demand of everything that the findings call throttled. `edition` is the one to plan
-/// with. Its medium stands in where every sample takes more than 1.5 times as long, as all may have
-/// waited.
+/// Estimates the demand of all throttled subjects. `edition` is the one to plan with. Its medium is
+/// used if all samples have more than 1.5 times its latency, since all may have waited.
 #[must_use]
-pub fn estimate(case: &Case<'_>, found: &[Found], edition: Option<&Edition>) -> Vec<Demand> {
+pub fn estimate(case: &Case<'_>, found: &[Candidate], edition: Option<&Edition>) -> Vec<Demand> {
     let medium = edition.and_then(medium);
     let throttling = || found.iter().filter(|own| own.finding.group == Group::Throttling);
     let named: BTreeSet<&str> = throttling().map(|own| own.finding.subject.as_str()).collect();
@@ -98,8 +97,8 @@ fn medium(edition: &Edition) -> Option<Medium> {
     Some(Medium::from_latency(latency))
 }
 
-/// Returns the latency of a request that does not wait, and whether it is that of `medium`. Without
-/// limits no sample is known to be quiet, and the fastest may have waited.
+/// Returns the unloaded latency, and whether it is that of `medium`. Without limits, no sample is
+/// known to be quiet.
 fn unloaded(seen: &Seen<'_>, medium: Option<Medium>) -> Option<(f64, bool)> {
     let usual_ns = seen.waited.usual_ns.filter(|ns| *ns > 0.0);
     let is_blind = seen.subject.medium.is_none()
@@ -124,7 +123,7 @@ impl Medium {
     }
 }
 
-/// Whether a governor's queues hold a third of the latency and more.
+/// Returns whether queue time of a governor is a third of the latency or more.
 fn is_queued(seen: &Seen<'_>) -> bool {
     let total = &seen.facts.total;
     let queued = total.queued_read_ns.unwrap_or(0.0) + total.queued_write_ns.unwrap_or(0.0);

@@ -1,9 +1,8 @@
-//! What a change would bring: the load that was observed, simulated on the layout as it is and
-//! as it would be.
+//! The effect of a change: the observed load, simulated on the present and on the changed layout.
 
 use crate::case::{Case, Seen};
 use crate::change::Change;
-use crate::rules::{Found, Room, storage_for};
+use crate::rules::{Candidate, Room, storage_for};
 use crate::system::{On, What};
 use std::fmt::Write as _;
 use weir_catalog::PriceBook;
@@ -14,50 +13,47 @@ use weir_report::run::RunReport;
 use weir_sim::{Options, devices, simulate};
 use weir_workload::{Isolated, fio, place};
 
-/// How long is simulated, in seconds, behind a ramp.
+/// Simulated time after the ramp, in seconds.
 const SECONDS: u64 = 10;
 
-/// More findings than these are not simulated: who has hundreds acts on the first.
+/// Number of changes that are simulated.
 const MOST: usize = 12;
 
 /// A simulation that is further than this from what was observed is one of something else.
 const ALIKE: f64 = 0.25;
 
-/// More requests under way than this are not simulated.
+/// Largest queue depth that is simulated.
 const DEEPEST: f64 = 1024.0;
 
-/// Simulates the changes that findings propose, and says in them what they bring. `text` is the
-/// layout. Returns what could not be told, and why.
+/// Simulates the proposed changes and adds their effects to the findings. `text` is the layout.
+/// Returns notes on effects that could not be simulated.
 #[must_use]
-pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Found]) -> Vec<String> {
-    let mut changes: Vec<&mut Found> =
+pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Candidate]) -> Vec<String> {
+    let mut changes: Vec<&mut Candidate> =
         found.iter_mut().filter(|found| found.change.is_some()).collect();
     if changes.is_empty() {
         return Vec::new();
     }
     let Some(jobs) = Jobs::of(case) else {
-        let why = "what a change would bring is not simulated: who is observed is not all in the \
-                   layout, or does nothing";
+        let why = "effects of changes are not simulated: not all observed subjects are in the layout and under \
+                   load";
         return vec![why.to_owned()];
     };
     let Some(before) = jobs.run(case, text, None) else {
-        let why = "what a change would bring is not simulated: the load that was observed does not \
-                   fit the layout";
+        let why = "effects of changes are not simulated: the observed load does not fit the layout";
         return vec![why.to_owned()];
     };
     let mut notes = Vec::new();
     if changes.len() > MOST {
         let all = changes.len();
-        notes.push(format!(
-            "of {all} changes that findings propose, the first {MOST} are simulated"
-        ));
+        notes.push(format!("the first {MOST} of {all} proposed changes are simulated"));
     }
     for found in changes.iter_mut().take(MOST) {
         let Some(change) = &found.change else { continue };
         if change.turns_cache_on() {
             notes.push(format!(
-                "what it brings that {} is not simulated: which reads come again was not observed, \
-                 and only those are served by a cache",
+                "the effect of {} is not simulated: a cache serves repeated reads, and the observation does \
+                 not show which reads repeat",
                 change.words()
             ));
             continue;
@@ -67,19 +63,19 @@ pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Found]) -> Vec<String>
         let mut runs = fitting.map(|change| (change, jobs.run(case, text, Some(change))));
         let Some((change, after)) = runs.find_map(|(change, run)| Some((change, run?))) else {
             notes.push(format!(
-                "that {} is not simulated: the layout does not take it as it is written",
+                "the effect of {} is not simulated: the changed layout is invalid",
                 change.words()
             ));
             continue;
         };
-        // Of whom the finding is, if that is one of those who do something; else of all.
+        // The figures are of the subject of the finding if it has load, otherwise of all.
         let own = jobs.of_whom(case, &found.finding.subject);
         let (before, after) = (outcome(&before, own), outcome(&after, own));
         let observed = own.map_or(jobs.observed_iops, |job| jobs.each[job].1);
         if (before.iops / observed.max(1e-9) - 1.0).abs() > ALIKE {
             notes.push(format!(
-                "what it brings to {} of {} is not told: as it is, the simulation does {} IOPS, and \
-                 {} were observed",
+                "no effect of {} on {} is stated: the simulation of the present layout does {} IOPS, and {} \
+                 were observed",
                 change.words(),
                 found.finding.subject,
                 rate(before.iops),
@@ -98,9 +94,8 @@ pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Found]) -> Vec<String>
             latency_before_ns: before.latency_ns,
             latency_after_ns: after.latency_ns,
             basis: format!(
-                "simulated for {SECONDS} s; as it is, the simulation does {} of the {} IOPS that \
-                 were observed at the time; who is held back keeps as many requests under way as \
-                 then",
+                "simulated for {SECONDS} s; the simulation of the present layout does {} of the {} observed \
+                 IOPS; throttled subjects keep their queue depth",
                 percent(before.iops / observed.max(1e-9)),
                 rate(observed)
             ),
@@ -111,8 +106,8 @@ pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Found]) -> Vec<String>
     notes
 }
 
-/// Returns the price of the layout as it is and with a change, and what was assumed for it; or why
-/// there is none.
+/// Returns the prices before and after a change with their assumptions, or the reason why there are
+/// none.
 fn price(
     case: &Case<'_>,
     text: &str,
@@ -120,9 +115,9 @@ fn price(
 ) -> Result<(EffectPrice, Option<String>), String> {
     let parsed = |text: &str| Layout::parse("layout.toml", text, case.catalog).ok();
     let layouts = parsed(text).zip(change.apply(text).as_deref().and_then(parsed));
-    let (before, after) = layouts.ok_or("the layout does not take the change")?;
+    let (before, after) = layouts.ok_or("the changed layout is invalid")?;
     let edition = before.edition.as_deref().and_then(|name| case.catalog.edition(name).ok());
-    let edition = edition.ok_or("the layout names no edition")?;
+    let edition = edition.ok_or("the layout has no edition")?;
     let book = PriceBook::of(edition.prices(), None, None, None).ok().flatten();
     let book = book.ok_or_else(|| format!("{} has no prices", edition.name()))?;
     let [bill, changed] = [&before, &after].map(|own| own.bill(Some(edition), Some(&book)));
@@ -143,7 +138,7 @@ fn price(
     };
     let instances = before.hosts.iter().filter_map(|host| host.instance.as_ref());
     let is_assumed = instances.clone().any(|own| !own.is_storage_stated);
-    let note = "the layout does not state the storage: the size of the files is assumed";
+    let note = "the layout does not state the storage, so the size of the files is assumed";
     Ok((price, is_assumed.then(|| note.to_owned())))
 }
 
@@ -178,14 +173,14 @@ struct Outcome {
 /// The load that was observed, as jobs.
 struct Jobs {
     text: String,
-    /// Of each job its export, and the operations a second that were observed.
+    /// Export and observed IOPS of each job.
     each: Vec<(String, f64)>,
     observed_iops: f64,
 }
 
 impl Jobs {
-    /// A job for each whose load is metered: who is held back goes as deep as was observed,
-    /// who is not does what was observed.
+    /// Builds a job for each metered subject. A throttled one keeps the observed queue depth;
+    /// others repeat the observed rate.
     fn of(case: &Case<'_>) -> Option<Self> {
         let mut text = format!(
             "[global]\nioengine=libaio\ndirect=1\ntime_based\nruntime={SECONDS}\nramp_time=2\n"
@@ -232,7 +227,7 @@ impl Jobs {
     }
 }
 
-/// What a run came to, of one job or all.
+/// Returns the result of a run, of one job or all.
 fn outcome(report: &RunReport, of: Option<usize>) -> Outcome {
     let (mut iops, mut ns) = (0.0, 0.0);
     let own = report.jobs.iter().enumerate().filter(|(index, _)| of.is_none_or(|of| of == *index));
@@ -261,7 +256,7 @@ fn export(case: &Case<'_>, what: What) -> Option<String> {
     })
 }
 
-/// Operations a second at the time when it waited most, else on average.
+/// Returns the IOPS at the time of the longest waits, otherwise the mean.
 fn busy_iops(seen: &Seen<'_>) -> f64 {
     let moments = &seen.facts.moments;
     let seconds = |moment: &crate::follow::Moment| {
@@ -277,13 +272,13 @@ fn busy_iops(seen: &Seen<'_>) -> f64 {
     }
 }
 
-/// What all on an export do together.
+/// Returns the total of all subjects on an export.
 struct Load {
     bytes: f64,
     read_percent: f64,
     depth: f64,
     is_sequential: bool,
-    is_held: bool,
+    is_throttled: bool,
 }
 
 impl Load {
@@ -292,7 +287,7 @@ impl Load {
         let operations = sum(|seen| seen.facts.total.operations.unwrap_or(0.0)).max(1e-9);
         let bytes = sum(|seen| seen.facts.total.bytes.unwrap_or(0.0));
         let reads = sum(|seen| seen.facts.total.reads.unwrap_or(0.0));
-        let is_held = all.iter().any(|seen| seen.waited.throttled().is_some());
+        let is_throttled = all.iter().any(|seen| seen.waited.throttled().is_some());
         // A column has a part of each request: the stripe has them whole.
         let pieces = all.iter().filter(|seen| matches!(seen.subject.what, What::Disk(_))).count();
         let is_stripe = pieces > 1;
@@ -301,7 +296,7 @@ impl Load {
             all.iter().any(|seen| case.roles(seen.subject.what).contains(&weir_layout::Role::Log));
         let depth = if is_stripe { depth.max(1.0) } else { depth };
         let read_percent = 100.0 * reads / operations;
-        Self { bytes: bytes / operations, read_percent, depth, is_sequential: is_log, is_held }
+        Self { bytes: bytes / operations, read_percent, depth, is_sequential: is_log, is_throttled }
     }
 
     fn write(&self, text: &mut String, number: usize, export: &str, iops: f64) {
@@ -319,12 +314,12 @@ impl Load {
         if rw == mixed {
             let _ = writeln!(text, "rwmixread={percent}");
         }
-        if self.is_held {
+        if self.is_throttled {
             let depth = whole(self.depth.clamp(1.0, DEEPEST));
             let _ = writeln!(text, "iodepth={depth}");
             return;
         }
-        // Of a mix each side has its own rate.
+        // Reads and writes have separate rates.
         let part = |percent: u64| whole(iops * weir_report::number::float(percent) / 100.0).max(1);
         let rate = match rw {
             rw if rw == mixed => format!("{},{}", part(percent), part(100 - percent)),
@@ -334,7 +329,7 @@ impl Load {
     }
 }
 
-/// Requests under way while it waited most, by Little's law.
+/// Returns the queue depth at the time of the longest waits, by Little's law.
 fn depth_when_busy(seen: &Seen<'_>) -> f64 {
     let moments = &seen.facts.moments;
     let (ns, seconds) = moments.iter().fold((0.0, 0.0), |sum, moment| {
@@ -361,11 +356,7 @@ mod tests {
         });
         assert_eq!(notes, [""; 0]);
         let effect = effect.expect("an effect");
-        assert!(
-            effect.change.ends_with("the instance has 129 GiB of storage"),
-            "{}",
-            effect.change
-        );
+        assert!(effect.change.ends_with("129 GiB of instance storage"), "{}", effect.change);
         assert!(effect.iops_after > 1.9 * effect.iops_before, "{effect:?}");
     }
 
@@ -387,7 +378,7 @@ mod tests {
                     = \"96 GiB\" }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"32 GiB\"\n";
         let bed = Bed::layout(text).file("db", "data", Does::reads(498.0).ms(40.0));
         let effect = effect_on(text, bed);
-        assert!(effect.change.ends_with("160 GiB of storage"), "{}", effect.change);
+        assert!(effect.change.ends_with("160 GiB of instance storage"), "{}", effect.change);
         let price = effect.price.clone().expect("a price");
         assert_eq!(price.before.to_string(), "1,570.41");
         assert_eq!(price.after.to_string(), "1,579.18");
@@ -410,13 +401,13 @@ mod tests {
         assert_eq!(price.difference.map(|own| own.to_string()).as_deref(), Some("+53.51"));
         assert_eq!(price.unknown, ["machine DS4"]);
         let words = effect.words();
-        assert!(words.contains("the rest of the price is not known: machine"), "{words}");
+        assert!(words.contains("without machine DS4, whose price is unknown"), "{words}");
         // An edition without prices.
         let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8, storage \
                     = \"1 TiB\" }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"32 GiB\"\n";
         let bed = Bed::layout(text).file("db", "data", Does::reads(498.0).ms(40.0));
         let effect = effect_on(text, bed);
         assert_eq!(effect.price, None);
-        assert!(effect.words().contains("price not known, azure-mi-2018 has no prices"));
+        assert!(effect.words().contains("price unknown, azure-mi-2018 has no prices"));
     }
 }

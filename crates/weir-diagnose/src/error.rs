@@ -1,20 +1,20 @@
-//! Why there is no diagnosis.
+//! A reason why there is no diagnosis.
 
 use crate::system::Unmatched;
 
-/// Why there is no diagnosis.
+/// A reason why there is no diagnosis.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DiagnoseError {
     /// A layout of another system.
     #[error(
-        "no name of the observation is in the layout: observed are {}; the layout has {}; say which is which with --map OBSERVED=LAYOUT",
+        "no name in the observation is in the layout: the observation has {}; the layout has {}; map names with --map OBSERVED=LAYOUT",
         Observed(.unmatched), .known.join(", ")
     )]
     NoneMatches {
-        /// Who is observed.
+        /// Names in the observation.
         unmatched: Vec<Unmatched>,
-        /// Who is in the layout.
+        /// Names in the layout.
         known: Vec<String>,
     },
     /// A mapping of a name that is nowhere.
@@ -29,31 +29,31 @@ pub enum DiagnoseError {
     },
     /// A mapping of a name that several have.
     #[error(
-        "--map: several are called {name:?} in the observation: {}; say which with its host or database, as here",
+        "--map: {name:?} is ambiguous in the observation: {}; add the host or database as shown",
         .candidates.join(", ")
     )]
     Ambiguous {
         /// The name.
         name: String,
-        /// Those that have it, with whom they are in.
+        /// Qualified names of the candidates.
         candidates: Vec<String>,
     },
-    /// A mapping to a name that somebody else in the observation has.
+    /// A mapping to a name that another entity of the observation has.
     #[error(
-        "--map {observed}={name}: the observation has a {name:?} of its own; leave the map out, or say with another --map who that is"
+        "--map {observed}={name}: the observation also has {name:?}; remove this --map, or map {name:?} to another name"
     )]
     Taken {
-        /// Who is said to be it.
+        /// Name in the observation.
         observed: String,
         /// The name.
         name: String,
     },
-    /// Nobody's I/O is in it.
+    /// The observation has no I/O.
     #[error(
-        "nobody's reads and writes are in the observation, so there is nothing to diagnose: it has {has}; observe files or volumes (operations and bytes, and latency if it can be had)"
+        "the observation has no reads and writes, so there is nothing to diagnose: it has {has}; observe files or volumes (operations, bytes and, if possible, latency)"
     )]
     NoLoad {
-        /// What there is instead.
+        /// Contents of the observation.
         has: String,
     },
 }

@@ -1,9 +1,8 @@
-//! One pass over the samples: how much of each cap was used, and what requests took meanwhile.
+//! One pass over the samples, which sums up the use of each limit and the latency meanwhile.
 //!
-//! Memory does not grow with the number of samples: what a subject did is summed up by the caps
-//! that held it (`holding`), each with its part, and by how much of a cap was used ([`Bin`]), so
-//! that what it waited can be told at the end, when it is known what its requests take where
-//! nothing waits.
+//! Memory does not grow with the number of samples. The load of a subject is summed up by the limit
+//! that is charged with it (`holding`) and by the utilisation of that limit ([`Bin`]). Wait times
+//! follow at the end, when the unloaded latency is known.
 
 mod arrivals;
 mod backups;
@@ -40,10 +39,10 @@ pub const NEAR: f64 = 0.9;
 /// Bins of use: 20 up to the limit, and what is beyond it.
 const BINS: usize = 21;
 
-/// Of use below this, nothing waits for long: what requests take then is the medium.
+/// Below this utilisation, latency is that of the medium.
 const IDLE: f64 = 0.3;
 
-/// Requests that waited for others for less than this part of their latency came alone.
+/// Requests that waited for others for less than this share of their latency count as isolated.
 const ALONE: f64 = 0.25;
 
 /// A sample in which this many times as much is taken as where nothing waits is slow.
@@ -55,32 +54,31 @@ const AGAIN: u64 = 64;
 /// The part of what a subject did that falls to one of its caps, while so much was used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Bin {
-    /// For how long, in seconds.
+    /// Duration in seconds.
     pub seconds: f64,
     /// Operations whose latency is known.
     pub operations: f64,
     /// Their latency, all together, in nanoseconds.
     pub ns: f64,
-    /// Reads whose latency is told apart from that of writes.
+    /// Reads with a latency of their own.
     pub reads: f64,
     /// The latency of reads.
     pub read_ns: f64,
-    /// Reads that a host cache served, as far as that is said.
+    /// Host cache hits, if known.
     pub hits: f64,
     /// Writes.
     pub writes: f64,
     /// The latency of writes.
     pub write_ns: f64,
-    /// Reads and writes whose latency is told together.
+    /// Reads and writes with a common latency.
     pub mixed: (f64, f64),
-    /// Bytes read and written; where they are not told apart, all as written.
+    /// Bytes read and written. If only the total is known, it counts as written.
     pub bytes: (f64, f64),
-    /// What was waited in queues of a governor, where that is said.
+    /// Queue time in a governor, if known.
     pub queued_ns: f64,
-    /// What the cap can have made them wait, all together, as far as how long something was under
-    /// way shows.
+    /// Upper bound of the wait time at the limit, from the busy time.
     pub possible_ns: f64,
-    /// The same if all came at once.
+    /// Upper bound if all requests arrived at once.
     pub most_ns: f64,
 }
 
@@ -130,7 +128,7 @@ impl Bin {
     }
 }
 
-/// What a subject waited in queues of a governor.
+/// Queue time of a subject in a governor.
 fn queued(load: &Load) -> Option<f64> {
     match (load.queued_read_ns, load.queued_write_ns) {
         (None, None) => None,
@@ -138,16 +136,16 @@ fn queued(load: &Load) -> Option<f64> {
     }
 }
 
-/// What a subject did in some of the samples.
+/// The load of a subject in some of the samples.
 #[derive(Debug)]
 pub struct Stretch {
-    /// Its bins, for each cap of its path in order, and last without any.
+    /// Bins for each limit of its path in order; the last ones are without a limit.
     pub bins: Vec<[Bin; BINS]>,
-    /// How long that was, in seconds.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// How many samples.
+    /// Number of samples.
     pub samples: u64,
-    /// For how long it is known how many requests came at once, in seconds.
+    /// Time with a known burst size, in seconds.
     pub bounded_s: f64,
 }
 
@@ -163,7 +161,7 @@ impl Stretch {
         self.bounded_s += if is_bounded { load.seconds() } else { 0.0 };
     }
 
-    /// All bins as one.
+    /// Returns the sum of all bins.
     #[must_use]
     pub fn all(&self) -> Bin {
         let mut all = Bin::default();
@@ -172,43 +170,42 @@ impl Stretch {
     }
 }
 
-/// What a subject did, and while what was used.
+/// The load of a subject, by utilisation of its limits.
 #[derive(Debug)]
 pub struct SubjectFacts {
-    /// All of it.
+    /// All samples.
     pub whole: Stretch,
     /// The samples in which requests took longer than they do where nothing waits.
     pub slow: Stretch,
-    /// Operations while the peak of a burst held at the cap, and those of all, for each cap.
+    /// Operations at the burst limit, and all operations, for each limit.
     pub peaks: Vec<(f64, f64)>,
-    /// All of it.
+    /// All samples.
     pub total: Load,
     /// Operations a second.
     pub iops: Spread,
     /// Bytes a second.
     pub bytes: Spread,
-    /// Operations under way, by the seconds.
+    /// Queue depth over time.
     pub depth: Spread,
     /// Mean latencies of samples in which no cap was used much, in nanoseconds.
     pub idle_latency: Histogram<u64>,
-    /// Latencies of samples in which requests came alone, without what was queued, beside what the
-    /// edition says of the medium, in thousandths. Where nobody says for how long it was busy,
-    /// those of samples in which no cap was used much.
+    /// Latencies of isolated requests without queue time, in thousandths of the edition's medium.
+    /// If the busy time is unknown, those of quiet samples.
     pub alone: Histogram<u64>,
-    /// The same of samples in which they came in bursts, between which nothing was under way for
-    /// long enough to tell the wait in these: without it.
+    /// Latencies of bursts without their wait time, which is known if there was enough idle time
+    /// between them.
     pub apart: Histogram<u64>,
     /// Mean latencies of all samples.
     pub latency: Histogram<u64>,
-    /// When it waited most.
+    /// Moments with the longest wait times.
     pub moments: Vec<Moment>,
-    /// Whether what it waits in queues is said.
+    /// Set if queue times are known.
     pub says_queued: bool,
-    /// Whether a queued time of zero was left out, as it proves nothing by itself.
+    /// Set if a queue time of zero was ignored, which proves nothing by itself.
     pub says_zero_queued: bool,
-    /// What Weir itself has counted that it waited, by cap, in nanoseconds.
+    /// Wait time at each limit as counted by Weir, in nanoseconds.
     pub waited: Vec<(String, f64)>,
-    /// Its rates over time, and its latency.
+    /// Rates and latency over time.
     pub over_time: OverTime,
 }
 
@@ -224,7 +221,7 @@ pub struct OverTime {
 }
 
 impl OverTime {
-    /// All have the same stretches, whether or not there is something in them.
+    /// All curves have the same time spans, even if they are empty.
     fn reach(&mut self, to: Instant) {
         self.iops.reach(to);
         self.bytes.reach(to);
@@ -232,14 +229,14 @@ impl OverTime {
     }
 }
 
-/// What was seen of a system.
+/// The facts of a system.
 #[derive(Debug)]
 pub struct Facts {
-    /// Of each cap, in the order of the system's.
+    /// Facts of each limit, in the order of the system's.
     pub caps: Vec<CapFacts>,
-    /// Of each subject.
+    /// Facts of each subject.
     pub subjects: Vec<SubjectFacts>,
-    /// What else there is: waits, processors, what a cloud says of its limits.
+    /// Other facts: waits, processors, metrics of a cloud on its limits.
     pub others: Others,
     /// Backups.
     pub backups: Vec<BackupFacts>,
@@ -249,7 +246,7 @@ pub struct Facts {
     pub samples: u64,
     /// The first, and the last.
     pub span: Option<(Instant, Instant)>,
-    /// How often counters went back.
+    /// Number of counter resets.
     pub restarts: u64,
     /// The middle of the times between samples.
     pub interval_s: f64,
@@ -260,9 +257,9 @@ pub struct Facts {
 pub struct Follow<'a> {
     system: &'a System,
     components: Vec<Component<'a>>,
-    /// Who is no subject may have counters that went back, too.
+    /// Counters of other entities may be reset as well.
     rest: Loads,
-    /// What was waited at caps, as Weir counts it, by subject.
+    /// Wait times that Weir counted, by subject.
     waited: Vec<Vec<(String, f64)>>,
     waits: Tracker,
     /// The subject, and the place there, of each wait.
@@ -272,7 +269,7 @@ pub struct Follow<'a> {
     samples: u64,
     span: Option<(Instant, Instant)>,
     intervals: Spread,
-    /// Caps that nobody passes.
+    /// Limits without load.
     unused: Vec<(usize, CapFacts)>,
     /// The outermost entity that each subject belongs to: its server.
     servers: Vec<EntityId>,
@@ -284,8 +281,8 @@ struct Following {
     moments: Moments,
     arrivals: Arrivals,
     parts: Vec<(usize, f64)>,
-    /// What requests take where nothing waits, as it was when so many samples were known: in
-    /// nanoseconds or, where there is a medium, in thousandths of that.
+    /// The unloaded latency after a number of samples: in nanoseconds, or in thousandths of the
+    /// medium's.
     usual: Option<f64>,
     looked: u64,
 }
@@ -348,7 +345,7 @@ impl<'a> Follow<'a> {
         self.components = components;
     }
 
-    /// What does not belong to a subject.
+    /// Series that do not belong to a subject.
     fn rest_of_samples(&mut self, block: &Block) {
         for (at, row) in block.iter() {
             if let Some((_, before)) = self.span {
@@ -369,7 +366,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// What was seen.
+    /// Facts from the samples.
     #[must_use]
     pub fn finish(self) -> Facts {
         let restarts = self.components.iter().map(Component::restarts).sum::<u64>();
@@ -486,7 +483,7 @@ impl Following {
         let Holding { subject, load, path, medium, caps, .. } = *holding;
         let in_loops = load.depth.filter(|_| self.arrivals.are_in_loops());
         let by_chance = match in_loops {
-            // One of those that are always under way waits for no more than the others of these.
+            // In a closed loop, a request waits for the other requests in flight at most.
             Some(depth) => 1.0 - 1.0 / depth.max(1.0),
             None if self.arrivals.are_even() => 0.0,
             None => 1.0,
@@ -499,7 +496,7 @@ impl Following {
         for counts in path {
             let likely = caps[counts.cap].longest(subject, by_chance).likely_ns;
             is_bounded &= likely.is_some();
-            // In a row of caps all together is waited what is waited before the slowest.
+            // Limits in a row account for the wait at the slowest.
             likely_ns = likely_ns.max(likely.unwrap_or(0.0));
         }
         for (place, part) in &self.parts {
@@ -539,7 +536,7 @@ impl Following {
             let milliseconds = latency / 1e6;
             facts.over_time.latency_ms.add(&reading(milliseconds * load.seconds()));
             let alone = load.ns.unwrap_or(0.0) - queued(load).unwrap_or(0.0);
-            // Of the pieces of one request the first waits least, and the same disk may always have it.
+            // The first piece of a request waits least, and may always be on the same disk.
             let is_cut = holding.is_cut;
             let is_quiet = used < IDLE || (in_loops.is_some() && is_bounded);
             let is_alone = is_quiet && !is_cut && likely_ns < ALONE * latency;
@@ -562,7 +559,7 @@ impl Following {
         self.moments.take(load, medium, queued(load), used, cap);
     }
 
-    /// Whether requests took longer than they do where nothing waits, as far as is known by now.
+    /// Returns whether latency exceeds the unloaded latency known so far.
     fn is_slow(&mut self, load: &Load, medium: Option<Medium>, used: f64) -> bool {
         let ns = load.ns.unwrap_or(0.0);
         if let Some(queued) = queued(load) {
@@ -592,7 +589,7 @@ fn record(histogram: &mut Histogram<u64>, value: f64, times: u64) {
     debug_assert!(recorded.is_ok(), "{value}");
 }
 
-/// Sums up; what a sample does not say stays as it is.
+/// Adds a sample. Missing values change nothing.
 fn add(total: &mut Load, load: &Load) {
     let add = |sum: &mut Option<f64>, value: Option<f64>| {
         if let Some(value) = value {
@@ -638,7 +635,7 @@ fn seconds(span: Span) -> f64 {
 }
 
 impl SubjectFacts {
-    /// For how long it is known what it did, in seconds.
+    /// Returns the observed time in seconds.
     #[must_use]
     pub const fn seconds(&self) -> f64 {
         self.whole.seconds
@@ -679,7 +676,8 @@ pub fn loads(contents: &Contents) -> BTreeSet<EntityId> {
     Loads::new(contents).entities().collect()
 }
 
-/// Whether an observation says anything else that a diagnosis can use: waits, processors, shares.
+/// Returns whether an observation has other data for a diagnosis: waits, processors, shares of
+/// limits.
 #[must_use]
 pub fn says_something(contents: &Contents) -> bool {
     others::Following::new(contents).follows_any()

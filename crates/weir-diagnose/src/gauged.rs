@@ -1,14 +1,14 @@
-//! Which limits the platform's own metrics cover.
+//! The limits that metrics of the cloud cover.
 //!
 //! A share of 3 % says that a limit is free, and nothing of the other limits that requests pass. So
 //! it is evidence of health only together with the shares of these.
 
 use crate::case::{Case, Seen};
 use crate::system::Cache;
-use weir_observe::import::measure::{self as m, Measure};
-use weir_observe::{EntityId, EntityKind, metric};
+use weir_observe::metric::{self as m, Metric};
+use weir_observe::{EntityId, EntityKind, attribute};
 
-/// From this share of a limit on, the platform's own metrics alone do not show that it is free.
+/// Above this utilisation, metrics of the cloud alone do not prove that a limit has headroom.
 const NEAR: f64 = 0.9;
 
 /// The platform's own shares of its limits, beside the limits that the load passes.
@@ -47,20 +47,20 @@ fn has_load(seen: &Seen<'_>) -> bool {
 }
 
 /// Limits of a service: of its data and of its log.
-const SERVICE: [(Measure, &str); 2] =
-    [(m::DATA_IO_SHARE, "limit of data I/O"), (m::LOG_WRITE_SHARE, "limit of log")];
+const SERVICE: [(Metric, &str); 2] =
+    [(m::DATA_IO_SHARE, "data I/O limit"), (m::LOG_WRITE_SHARE, "log rate limit")];
 
-const DISK: [(Measure, &str); 2] =
-    [(m::IOPS_SHARE, "limit in operations"), (m::BYTES_SHARE, "limit in bytes")];
+const DISK: [(Metric, &str); 2] =
+    [(m::IOPS_SHARE, "IOPS limit"), (m::BYTES_SHARE, "throughput limit")];
 
-const UNCACHED: [(Measure, &str); 2] = [
-    (m::UNCACHED_IOPS_SHARE, "uncached limit in operations"),
-    (m::UNCACHED_BYTES_SHARE, "uncached limit in bytes"),
+const UNCACHED: [(Metric, &str); 2] = [
+    (m::UNCACHED_IOPS_SHARE, "uncached IOPS limit"),
+    (m::UNCACHED_BYTES_SHARE, "uncached throughput limit"),
 ];
 
-const CACHED: [(Measure, &str); 2] = [
-    (m::CACHED_IOPS_SHARE, "cached limit in operations"),
-    (m::CACHED_BYTES_SHARE, "cached limit in bytes"),
+const CACHED: [(Metric, &str); 2] = [
+    (m::CACHED_IOPS_SHARE, "cached IOPS limit"),
+    (m::CACHED_BYTES_SHARE, "cached throughput limit"),
 ];
 
 /// Returns the missing gauges of the limits that the requests of a subject pass.
@@ -102,7 +102,7 @@ fn of_subject(case: &Case<'_>, seen: &Seen<'_>) -> Vec<String> {
 fn unloaded(case: &Case<'_>) -> Vec<String> {
     let gauged = case.facts.others.gauged.iter().map(|own| own.entity);
     let all: Vec<EntityId> = gauged.collect();
-    let is_complete = |set: &[(Measure, &'static str)]| {
+    let is_complete = |set: &[(Metric, &'static str)]| {
         all.iter().any(|entity| lacks(case, &[*entity], set).is_empty())
     };
     let is_machine = is_complete(&DISK) && (is_complete(&UNCACHED) || has_host_share(case));
@@ -123,7 +123,7 @@ fn unloaded(case: &Case<'_>) -> Vec<String> {
 fn has_host_share(case: &Case<'_>) -> bool {
     case.facts.others.gauged.iter().any(|own| {
         let kind = case.contents.entity(own.entity).map(|entity| &entity.kind);
-        own.metric == m::IOPS_SHARE.metric && kind != Some(&EntityKind::Volume)
+        own.metric == m::IOPS_SHARE.name && kind != Some(&EntityKind::Volume)
     })
 }
 
@@ -135,11 +135,11 @@ fn around(case: &Case<'_>, entity: EntityId) -> Vec<EntityId> {
 
 /// Returns those of a set that no entity of `on` has a gauge of. An average over all disks of a machine
 /// is not the gauge of each: one may be at its limit while the others are idle.
-fn lacks(case: &Case<'_>, on: &[EntityId], set: &[(Measure, &'static str)]) -> Vec<&'static str> {
+fn lacks(case: &Case<'_>, on: &[EntityId], set: &[(Metric, &'static str)]) -> Vec<&'static str> {
     let is_of_one = |entity| !is_average(case, entity);
-    let has = |measure: &Measure| {
+    let has = |measure: &Metric| {
         let mut all = case.facts.others.gauged.iter().filter(|own| is_of_one(own.entity));
-        all.any(|own| own.metric == measure.metric && own.seconds > 0.0 && on.contains(&own.entity))
+        all.any(|own| own.metric == measure.name && own.seconds > 0.0 && on.contains(&own.entity))
     };
     set.iter().filter(|(measure, _)| !has(measure)).map(|(_, words)| *words).collect()
 }
@@ -147,7 +147,7 @@ fn lacks(case: &Case<'_>, on: &[EntityId], set: &[(Measure, &'static str)]) -> V
 /// Tells whether the gauges of an entity are averages over several disks, as far as is known. A layout
 /// whose only disk the entity is says that there is one.
 fn is_average(case: &Case<'_>, entity: EntityId) -> bool {
-    let is_all = case.contents.entity(entity).and_then(|own| own.number(metric::ALL_DISKS));
+    let is_all = case.contents.entity(entity).and_then(|own| own.number(attribute::ALL_DISKS));
     let is_only = case.layout.is_some() && case.system.disks.len() == 1;
     is_all.is_some() && !is_only
 }

@@ -1,9 +1,9 @@
-//! Which cap holds a system back, with evidence, or that none does.
+//! Finds the limit that throttles a system, with evidence, or shows that none does.
 //!
-//! An observation says what files and disks did and how long it took; a layout, an edition or
-//! the observation itself says what limits them. One pass over the samples ([`follow`]) sums up
-//! how much of each cap was used and what requests took meanwhile; [`verdict`] tells from that
-//! who waited, and at which cap; [`rules`] say it, with what to do, one rule a file.
+//! An observation contains the load and latency of files and disks. Limits come from a layout, an
+//! edition or the observation itself. One pass over the samples ([`follow`]) sums up the use of
+//! each limit and the latency meanwhile. [`verdict`] computes wait times at each limit from that.
+//! [`rules`] turn them into findings with a fix, one rule per file.
 //!
 //! ```text
 //!   layout, edition --> System --+
@@ -13,18 +13,18 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`system`] | who there is, what holds it, and where it was observed |
+//! | [`system`] | the observed system: entities, limits and paths of requests |
 //! | [`follow`] | one pass over the samples |
-//! | [`verdict`] | who waited, how much, and at which cap |
-//! | [`case`] | all that a rule may look at |
+//! | [`verdict`] | wait times of each subject at each limit |
+//! | [`case`] | the input of the rules |
 //! | `backup` | backups, and the limit of each |
-//! | [`rules`] | what is said of it, one rule a file |
+//! | [`rules`] | the rules, one per file |
 //! | [`change`] | a change of a layout that a rule proposes |
-//! | [`effect`] | what that would bring, by simulation |
-//! | [`demand`] | how much a throttled system would do if nothing throttled it |
-//! | [`question`] | from an observation to findings |
-//! | [`report`] | a case as a report |
-//! | [`error`] | why there is no diagnosis |
+//! | [`effect`] | the simulated effect of a change |
+//! | [`demand`] | the demand of a throttled system |
+//! | [`question`] | an observed system with its limits, and its diagnosis |
+//! | [`report`] | the report of a case, with grouped findings |
+//! | [`error`] | reasons why there is no diagnosis |
 
 #![forbid(unsafe_code)]
 

@@ -4,32 +4,32 @@ use crate::backup;
 use crate::case::{Case, Known};
 use crate::error::DiagnoseError;
 use crate::follow::{self, Facts, Follow};
-use crate::rules::{self, Found};
+use crate::rules::{self, Candidate};
 use crate::system::{Mapping, System, Unmatched};
 use crate::verdict;
 use std::collections::BTreeMap;
 use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
-use weir_observe::{Attribute, Block, Contents, EntityKind, metric};
+use weir_observe::{Attribute, Block, Contents, EntityKind, attribute, metric};
 
-/// What limits the system that was observed.
+/// An observed system and its limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
     /// The layout, if there is one.
     pub layout: Option<&'a Layout>,
     /// The edition, of the layout or by itself.
     pub edition: Option<&'a Edition>,
-    /// All editions.
+    /// The catalog.
     pub catalog: &'a Catalog,
-    /// Which entity of the observation is what in the layout, where their names differ.
+    /// Names of the observation and of the layout, where they differ.
     pub mapping: &'a Mapping,
 }
 
 /// Gauges that say what attributes do.
 const KNOWN: [&str; 8] = [
-    metric::SIZE_ON_DISK_BYTES,
-    metric::IOPS_LIMIT,
-    metric::BYTES_PER_S_LIMIT,
+    metric::name::SIZE_ON_DISK_BYTES,
+    attribute::IOPS_LIMIT,
+    attribute::BYTES_PER_S_LIMIT,
     "uncached_iops_limit",
     "uncached_bytes_per_s_limit",
     "cached_iops_limit",
@@ -68,7 +68,7 @@ impl Question<'_> {
     ///
     /// # Errors
     ///
-    /// [`DiagnoseError`] if nobody's I/O is observed, or the layout is that of another system.
+    /// [`DiagnoseError`] if the observation has no I/O, or the layout is of another system.
     pub fn system(&self, contents: &Contents) -> Result<(System, Vec<Unmatched>), DiagnoseError> {
         let loads = follow::loads(contents);
         let of_storage = loads
@@ -91,14 +91,14 @@ impl Question<'_> {
         Ok((system, unmatched))
     }
 
-    /// What follows from what was seen.
+    /// Runs the rules on the facts, and passes their findings to `then`.
     #[must_use]
     pub fn answer<T>(
         &self,
         contents: &Contents,
         system: &System,
         facts: &Facts,
-        then: impl FnOnce(&Case<'_>, Vec<Found>) -> T,
+        then: impl FnOnce(&Case<'_>, Vec<Candidate>) -> T,
     ) -> T {
         let waited = verdict::judge(system, facts);
         let known = Known::default();
@@ -117,12 +117,12 @@ impl Question<'_> {
     }
 }
 
-/// Whether the I/O of an entity is that of storage: a job of a benchmark says what its files did.
+/// Returns whether an entity has I/O of storage. Jobs of a benchmark have that of their files.
 pub(crate) const fn is_storage(kind: &EntityKind) -> bool {
     matches!(kind, EntityKind::File | EntityKind::Volume | EntityKind::Stripe | EntityKind::Job)
 }
 
-/// How many entities there are of each kind.
+/// Returns the number of entities of each kind in words.
 fn what_there_is(contents: &Contents) -> String {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for entity in &contents.entities {

@@ -1,8 +1,10 @@
-//! A case as a report.
+//! Builds the report of a case.
+
+mod groups;
 
 use crate::case::{Case, at_s, basis_words};
 use crate::gauged::Gauges;
-use crate::rules::Found;
+use crate::rules::Candidate;
 use crate::system::{Owner, What};
 use std::collections::BTreeMap;
 use weir_report::diagnosis::{
@@ -10,23 +12,23 @@ use weir_report::diagnosis::{
 };
 use weir_report::number::{percent, time};
 
-/// How many pictures there are at most.
+/// Maximum number of plots.
 const PLOTS: usize = 24;
 
 /// The report of a case and what was found.
 #[must_use]
-pub fn report(case: &Case<'_>, found: Vec<Found>) -> DiagnosisReport {
-    let findings: Vec<Finding> = found.into_iter().map(|found| found.finding).collect();
+pub fn report(case: &Case<'_>, found: Vec<Candidate>) -> DiagnosisReport {
+    let findings = groups::grouped(found);
     let verdict = verdict(case, &findings);
     let span = case.facts.span.unwrap_or_default();
     DiagnosisReport {
         verdict,
         summary: summary(case, verdict, &findings),
-        observed: Vec::new(),
+        inputs: Vec::new(),
         span_s: (at_s(span.0), at_s(span.1)),
         samples: case.facts.samples,
         interval_s: case.facts.interval_s,
-        limits_from: String::new(),
+        limits_source: String::new(),
         caps: caps(case),
         subjects: subjects(case),
         notes: notes(case),
@@ -67,10 +69,10 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
     let gauges = Gauges::find(case);
     let episode = findings.iter().find(|own| own.rule == "short-episode");
     if let Some(episode) = episode.filter(|_| verdict == VerdictName::Healthy) {
-        return format!("healthy as a whole, but {}", episode.finding);
+        return format!("no limit throttles requests on the whole, but {}", episode.finding);
     }
     match verdict {
-        // The first of them is where most was waited.
+        // The first has the longest wait time.
         VerdictName::Throttled => first(Group::Throttling),
         VerdictName::NotTheStorage => first(Group::NotTheStorage),
         VerdictName::NotEnoughEvidence => {
@@ -80,13 +82,12 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
                 (_, Some(gauges)) => without_gauges(gauges),
                 (Some(own), None) => own.finding.clone(),
                 (None, None) if case.named().next().is_none() => {
-                    "no disk and no file is observed: import an observation of them, such as that \
-                     of iostat -x"
+                    "no disk and no file was observed: import an observation of them, for example of iostat -x"
                         .to_owned()
                 }
                 (None, None) => {
-                    "neither what requests take nor what limits them is observed: give \
-                                 latencies, or --layout or --edition for the limits"
+                    "neither latencies nor limits are known: observe latencies, or state limits with \
+                     --layout or --edition"
                         .to_owned()
                 }
             }
@@ -95,21 +96,18 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
             if !case.system.has_limits() && gauges.as_ref().is_some_and(Gauges::show_room) =>
         {
             let most = percent(gauges.map_or(0.0, |gauges| gauges.most));
-            format!(
-                "no limit holds requests back: the platform's own metrics show {most} of one at most"
-            )
+            format!("no limit throttles requests: metrics of the cloud show at most {most} of one")
         }
         VerdictName::Healthy if !case.system.has_limits() => {
             let slowest = case.named().filter_map(|seen| seen.facts.latency_ns());
             let slowest = slowest.fold(0.0, f64::max);
             format!(
-                "nothing looks held back (the slowest requests take {} on average), but nobody says \
-                 any limit to compare with",
+                "no sign of throttling (the highest mean latency is {}), but no limit is known to compare with",
                 time(slowest)
             )
         }
         VerdictName::Healthy => {
-            // What may be served by a cache is at most so much, and no use.
+            // Upper bounds due to unknown cache hits do not count.
             let known = case.facts.caps.iter().filter(|cap| !cap.is_bound);
             let most = known.map(|cap| cap.used.max().min(1.0));
             let most = percent(most.fold(0.0, f64::max));
@@ -119,20 +117,19 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
             let slower = slower.max_by(|one, other| one.0.total_cmp(&other.0));
             if let Some((times, name)) = slower.filter(|(times, _)| *times >= SLOWER) {
                 return format!(
-                    "no limit holds requests back: of none more than {most} is used; the medium of \
-                     {name} takes {times:.1} times what the edition says of it, to requests that \
-                     come alone, too"
+                    "no limit throttles requests: the highest utilisation is {most}; the unloaded latency of \
+                     {name} is {times:.1} times that of the edition"
                 );
             }
             match strange.max_by(|one, other| one.0.total_cmp(&other.0)) {
                 Some((share, name)) if share >= STRANGE => format!(
-                    "no limit holds requests back: of none more than {most} is used; why requests of \
-                     {name} take longer than its medium does, {} of their latency, no limit explains",
+                    "no limit throttles requests: the highest utilisation is {most}; no limit explains {} of \
+                     the latency of {name}",
                     percent(share)
                 ),
                 _ => format!(
-                    "nothing holds requests back: of no limit more than {most} is used, and requests \
-                     take what they take where nothing waits"
+                    "no limit throttles requests: the highest utilisation is {most}, and latency is that of the \
+                     unloaded storage"
                 ),
             }
         }
@@ -146,8 +143,8 @@ fn without_gauges(gauges: &Gauges) -> String {
     let Gauges { missing, .. } = gauges;
     if missing.is_empty() {
         return format!(
-            "the platform's own metrics show {most} of a limit at most, and nothing shows whether \
-             requests wait there: give latencies, or --layout or --edition for the limits"
+            "metrics of the cloud show at most {most} of a limit, and wait times are unknown: observe \
+             latencies, or state limits with --layout or --edition"
         );
     }
     let first = missing.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
@@ -156,17 +153,16 @@ fn without_gauges(gauges: &Gauges) -> String {
         more => format!(" and {more} more"),
     };
     format!(
-        "the platform's own metrics show {most} of a limit at most, and not how much is used of \
-         {first}{more}, which requests pass: give these metrics, latencies, or --layout or --edition \
-         for the limits"
+        "metrics of the cloud show at most {most} of a limit, and none for {first}{more}: observe these \
+         metrics or latencies, or state limits with --layout or --edition"
     )
 }
 
 fn caps(case: &Case<'_>) -> Vec<CapReport> {
     let mut waited: BTreeMap<usize, f64> = BTreeMap::new();
     for seen in case.named() {
-        for held in &seen.waited.held {
-            *waited.entry(held.cap).or_default() += held.waited_ns;
+        for wait in &seen.waited.waits {
+            *waited.entry(wait.cap).or_default() += wait.waited_ns;
         }
     }
     let all = case.system.caps.iter().zip(&case.facts.caps).enumerate();
@@ -183,11 +179,11 @@ fn caps(case: &Case<'_>) -> Vec<CapReport> {
             near_limit_count: facts.near_samples,
             samples: facts.samples,
             near_limit_share: facts.near_s / facts.seconds.max(1e-9),
-            waited_ns: waited.get(&index).copied().unwrap_or(0.0),
+            wait_ns: waited.get(&index).copied().unwrap_or(0.0),
             is_upper_bound: facts.is_bound,
         })
         .collect();
-    caps.sort_by(|one, other| other.waited_ns.total_cmp(&one.waited_ns));
+    caps.sort_by(|one, other| other.wait_ns.total_cmp(&one.wait_ns));
     caps
 }
 
@@ -207,21 +203,21 @@ fn subjects(case: &Case<'_>) -> Vec<SubjectReport> {
                 iops: seen.facts.iops.mean(),
                 bytes_per_s: seen.facts.bytes.mean(),
                 latency_ns: seen.facts.latency_ns(),
-                medium_ns: seen.waited.usual_ns,
-                waited_share: waited_share(&seen),
-                cap: seen.waited.throttled().map(|held| held.kind.name().to_owned()),
+                unloaded_latency_ns: seen.waited.usual_ns,
+                wait_share: wait_share(&seen),
+                cap: seen.waited.throttled().map(|wait| wait.kind.name().to_owned()),
                 basis: basis_words(seen.waited.basis),
             };
-            (seen.waited.held.iter().map(|held| held.waited_ns).sum(), report)
+            (seen.waited.waits.iter().map(|wait| wait.waited_ns).sum(), report)
         })
         .collect();
     all.sort_by(|one, other| other.0.total_cmp(&one.0));
     all.into_iter().map(|(_, report)| report).collect()
 }
 
-/// What of the latency was waited. A governor that counts its queue says it, whatever limits are
-/// known; who has no limits and does not say is not known to have waited for nothing.
-fn waited_share(seen: &crate::case::Seen<'_>) -> Option<f64> {
+/// Returns the share of wait time in the latency. Queue times of a governor are known without
+/// limits; without either, the share is unknown.
+fn wait_share(seen: &crate::case::Seen<'_>) -> Option<f64> {
     let total = &seen.facts.total;
     let queued = total.queued_read_ns.unwrap_or(0.0) + total.queued_write_ns.unwrap_or(0.0);
     match total.ns.filter(|ns| seen.facts.says_queued && *ns > 0.0) {
@@ -234,8 +230,7 @@ fn notes(case: &Case<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     if case.facts.restarts > 0 {
         notes.push(format!(
-            "counters went back {} times, as they do after a restart; what lies between two such \
-             values is left out",
+            "counters decreased {} times, as after a restart; the time between two such values is left out",
             case.facts.restarts
         ));
     }
@@ -245,7 +240,7 @@ fn notes(case: &Case<'_>) -> Vec<String> {
 fn plots(case: &Case<'_>) -> Vec<PlotReport> {
     let mut named: Vec<_> = case.named().collect();
     let waited = |seen: &crate::case::Seen<'_>| -> f64 {
-        seen.waited.held.iter().map(|held| held.waited_ns).sum()
+        seen.waited.waits.iter().map(|wait| wait.waited_ns).sum()
     };
     named.sort_by(|one, other| {
         waited(other)
@@ -277,7 +272,7 @@ fn plots(case: &Case<'_>) -> Vec<PlotReport> {
 mod tests {
     use super::*;
     use crate::bed::{Bed, Does, with_case};
-    use weir_observe::import::measure as m;
+    use weir_observe::metric as m;
 
     fn diagnosed(bed: Bed) -> DiagnosisReport {
         with_case(bed, report)
@@ -288,7 +283,7 @@ mod tests {
         let idle = Bed::bare().host_gauge(m::DATA_IO_SHARE, 0.03);
         let idle = diagnosed(idle.host_gauge(m::LOG_WRITE_SHARE, 0.01));
         assert_eq!(idle.verdict, VerdictName::Healthy);
-        assert!(idle.summary.contains("show 3.0 % of one at most"), "{}", idle.summary);
+        assert!(idle.summary.contains("show at most 3.0 % of one"), "{}", idle.summary);
         assert_eq!(diagnosed(Bed::bare().cpu(0.1)).verdict, VerdictName::NotEnoughEvidence);
     }
 
@@ -304,7 +299,7 @@ mod tests {
         let disk = || Bed::bare().disk("d", Does::reads(500.0).untimed());
         let cached = diagnosed(disk().host_gauge(m::CACHED_IOPS_SHARE, 0.03));
         assert_eq!(cached.verdict, VerdictName::NotEnoughEvidence, "{}", cached.summary);
-        assert!(cached.summary.contains("the limit in bytes of d"), "{}", cached.summary);
+        assert!(cached.summary.contains("the throughput limit of d"), "{}", cached.summary);
         let own = || {
             let own = disk().disk_gauge("d", m::IOPS_SHARE, 0.1);
             own.disk_gauge("d", m::BYTES_SHARE, 0.1).host_gauge(m::UNCACHED_IOPS_SHARE, 0.1)
@@ -315,15 +310,16 @@ mod tests {
         // A second disk has gauges of its own.
         let other = own().host_gauge(m::UNCACHED_BYTES_SHARE, 0.1);
         let other = diagnosed(other.disk("e", Does::reads(500.0).untimed()));
-        assert!(other.summary.contains("the limit in bytes of e"), "{}", other.summary);
+        assert!(other.summary.contains("the throughput limit of e"), "{}", other.summary);
         // Latencies show by themselves that nothing waits, whatever the gauge is of.
         let timed = Bed::bare().disk("d", Does::reads(500.0).ms(1.0));
         let timed = diagnosed(timed.host_gauge(m::CACHED_IOPS_SHARE, 0.03));
-        assert!(timed.summary.contains("nobody says any limit"), "{}", timed.summary);
+        assert!(timed.summary.contains("no limit is known"), "{}", timed.summary);
     }
 
-    /// Requests of 1 MiB in bursts on a stripe of 64 KiB, of which only the columns are observed. What
-    /// a column does in a loop does not come alone: 16 pieces of a request come at once.
+    /// Bursts of 1 MiB requests on a stripe with a unit of 64 KiB, of which only the columns are
+    /// observed. Operations of a column in a loop are not isolated: 16 pieces of a request arrive
+    /// together.
     #[test]
     fn pieces_of_requests_to_a_stripe_are_no_requests_that_come_alone() {
         let layout = "edition = \"azure-premium-2015\"\nhost = { size = \"DS13\" }\n[[stripe]]\nname \
@@ -337,7 +333,7 @@ mod tests {
         // A medium that takes 119 ms would be the wrong conclusion.
         assert_eq!(report.verdict, VerdictName::NotEnoughEvidence, "{}", report.summary);
         assert!(
-            report.summary.contains("uncached limit in bytes, 256 MiB/s"),
+            report.summary.contains("uncached throughput limit, 256 MiB/s"),
             "{}",
             report.summary
         );

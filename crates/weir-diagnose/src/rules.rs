@@ -1,4 +1,4 @@
-//! The rules: what is said of a case, one rule a file.
+//! The rules, one per file.
 //!
 //! A rule looks at a [`Case`] and makes findings of it. Its number and name stay what they are:
 //! people filter by them. `docs/DIAGNOSIS.md` explains each under its name.
@@ -33,9 +33,9 @@ mod depth_low;
 mod files;
 pub(crate) use files::Room;
 mod full_queue;
-mod held;
 mod hits_unknown;
 mod instance_storage;
+mod throttled;
 pub(crate) use instance_storage::storage_for;
 mod large_io;
 mod locks;
@@ -75,34 +75,34 @@ use weir_report::diagnosis::{Confidence, Finding, Group, SourceReport};
 /// A rule.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// Its number.
+    /// Number of the rule.
     pub id: u16,
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What its findings are of.
+    /// Group of its findings.
     pub group: Group,
-    /// How urgent they are, from 1 to 255.
+    /// Priority of its findings, from 1 (most urgent) to 255.
     pub priority: u8,
-    /// Who says so.
+    /// Source.
     pub source: &'static str,
     /// In a sentence, what it finds.
     pub finds: &'static str,
     /// Looks.
-    pub find: fn(&Case<'_>, &Rule) -> Vec<Found>,
+    pub find: fn(&Case<'_>, &Rule) -> Vec<Candidate>,
 }
 
 /// A finding, and what would change it.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct Candidate {
     /// The finding.
     pub finding: Finding,
-    /// What was waited there, in nanoseconds, if it is a cap.
+    /// Wait time at the limit, in nanoseconds.
     pub waited_ns: f64,
     /// A change of the layout that the action is.
     pub change: Option<Change>,
 }
 
-/// All rules, by their numbers.
+/// All rules.
 pub const RULES: &[Rule] = &[
     at_disk::IN_OPERATIONS,
     at_disk::IN_BYTES,
@@ -165,14 +165,18 @@ impl Rule {
     /// A finding of the rule that has nothing but its sentence yet.
     #[must_use]
     pub fn finding(&self, subject: impl Into<String>, finding: impl Into<String>) -> Finding {
+        let subject = subject.into();
         Finding {
             check_id: self.id,
             rule: self.name,
             priority: self.priority,
             group: self.group,
             finding: finding.into(),
-            subject: subject.into(),
+            subjects: vec![subject.clone()],
+            subject,
             cap: None,
+            limit: None,
+            wait_ns: 0.0,
             confidence: Confidence::Medium,
             evidence: Vec::new(),
             moments: Vec::new(),
@@ -184,7 +188,7 @@ impl Rule {
     }
 }
 
-impl Found {
+impl Candidate {
     /// A finding, and what its action would change.
     #[must_use]
     pub const fn new(finding: Finding, change: Option<Change>) -> Self {
@@ -192,13 +196,13 @@ impl Found {
     }
 }
 
-impl From<Finding> for Found {
+impl From<Finding> for Candidate {
     fn from(finding: Finding) -> Self {
         Self::new(finding, None)
     }
 }
 
-/// Where a rule is explained.
+/// Returns the section of the documentation on a rule.
 fn url(name: &'static str) -> &'static str {
     URLS.iter().find(|(rule, _)| *rule == name).map_or("docs/DIAGNOSIS.md", |(_, url)| url)
 }
@@ -246,19 +250,19 @@ pub mod source {
     pub const PREMIUM: &str = "Azure Premium Storage: Design for High Performance, Microsoft, 2015";
     /// On backups.
     pub const BACKUP: &str = "Efficient SQL Server in Azure VM Backup Strategies using DS-SERIES and Premium Storage, I. Pagliai, 2015";
-    /// What follows from the model of the limits itself.
+    /// The model of the limits.
     pub const MODEL: &str = "the model of the limits (docs/SEMANTICS.md)";
-    /// What clouds say of their own metrics.
+    /// Documentation of clouds on their metrics.
     pub const CLOUD: &str =
         "metrics of the cloud itself (documentation of Azure Monitor and of Amazon CloudWatch)";
-    /// What SQL Server's documentation says of its waits.
+    /// Documentation of SQL Server on waits.
     pub const WAITS: &str = "sys.dm_os_wait_stats, documentation of SQL Server";
 }
 
-/// Runs all rules; the most urgent finding is first, of equals that where most was waited.
+/// Runs all rules. Findings are sorted by priority, then by wait time.
 #[must_use]
-pub fn run(case: &Case<'_>) -> Vec<Found> {
-    let mut found: Vec<Found> = RULES.iter().flat_map(|rule| (rule.find)(case, rule)).collect();
+pub fn run(case: &Case<'_>) -> Vec<Candidate> {
+    let mut found: Vec<Candidate> = RULES.iter().flat_map(|rule| (rule.find)(case, rule)).collect();
     backup_limit::without_repeats(case, &mut found);
     found.sort_by(|one, other| {
         let (one_is, other_is) = (&one.finding, &other.finding);

@@ -1,4 +1,4 @@
-//! Who there is, what holds it, and where it was observed.
+//! The observed system: entities, limits, and the paths of requests.
 //!
 //! A [`System`] is the static side of a diagnosis: hosts, disks, stripes and files with their
 //! limits, from a layout, or from what the observation itself says of its entities, or from a
@@ -20,9 +20,9 @@ use weir_observe::load::Load;
 /// A limit, in operations or bytes a second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
-    /// What lasts.
+    /// Sustained rate.
     pub rate: f64,
-    /// What is reached at most, while credits last.
+    /// Burst rate, if any.
     pub burst: Option<Burst>,
 }
 
@@ -31,7 +31,7 @@ pub struct Limit {
 pub struct Burst {
     /// The rate.
     pub peak: f64,
-    /// How many seconds a full bucket lasts at it; nothing if it needs no credits.
+    /// Seconds that a full bucket lasts; `None` if bursts need no credits.
     pub seconds: Option<f64>,
 }
 
@@ -42,7 +42,7 @@ impl Limit {
         Self { rate, burst: None }
     }
 
-    /// What is reached at most.
+    /// Returns the highest rate.
     #[must_use]
     pub fn peak(&self) -> f64 {
         self.burst.map_or(self.rate, |burst| burst.peak)
@@ -71,7 +71,7 @@ pub enum Cache {
 }
 
 impl Cache {
-    /// Its name in layouts.
+    /// Returns the name in layouts.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -82,31 +82,31 @@ impl Cache {
     }
 }
 
-/// What a managed instance gives.
+/// The limits of a managed instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InstanceLimits {
     /// Storage reserved for its files.
     pub storage: u64,
-    /// Its vCores.
+    /// vCores.
     pub vcores: u64,
 }
 
 /// A machine or instance.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Host {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its entity.
+    /// Entity in the observation.
     pub entity: Option<EntityId>,
-    /// Its size in the edition.
+    /// Machine size in the edition.
     pub size: Option<String>,
     /// The size as an edition finds it, with its series where several have the size.
     pub qualified_size: Option<String>,
-    /// Its limits to remote storage.
+    /// Limits on remote storage.
     pub uncached: Pair,
-    /// Its limits of cache and local SSD.
+    /// Limits of cache and local SSD.
     pub cached: Pair,
-    /// Of logs, in bytes.
+    /// Log rate limit.
     pub log: Option<Limit>,
     /// If it is a managed instance.
     pub instance: Option<InstanceLimits>,
@@ -115,35 +115,35 @@ pub struct Host {
 /// A unit of storage with a tier: disk, page blob, local SSD.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Disk {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its entity, if it was observed.
+    /// Entity, if observed.
     pub entity: Option<EntityId>,
-    /// Its host.
+    /// Host.
     pub host: Option<usize>,
     /// The stripe that it is a column of.
     pub stripe: Option<usize>,
-    /// Its tier.
+    /// Tier.
     pub tier: Option<String>,
-    /// Its family.
+    /// Family.
     pub family: Option<String>,
-    /// Its size.
+    /// Size in bytes.
     pub size: Option<u64>,
-    /// Its limits.
+    /// Limits.
     pub limits: Pair,
     /// An I/O of n bytes counts n over this, rounded up.
     pub io_unit: Option<f64>,
-    /// Its cache mode.
+    /// Host cache mode.
     pub cache: Cache,
-    /// Whether it is on the host.
+    /// Set for the local SSD.
     pub is_local: bool,
-    /// Whether its writes pass the host's limit of logs.
+    /// Set if its writes count against the log rate limit.
     pub is_log: bool,
-    /// What a read and a write take where nothing waits, if the edition says it.
+    /// Unloaded latency, if the edition states it.
     pub medium: Option<Medium>,
 }
 
-/// What requests take where nothing waits, in nanoseconds.
+/// Unloaded latency in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Medium {
     /// A read, on average.
@@ -159,31 +159,35 @@ pub struct Medium {
 }
 
 impl Medium {
-    /// What so many reads and writes with so many bytes take, all together, if a host cache serves
-    /// so many of the reads.
+    /// Returns the total latency of reads and writes, with `hits` reads from the host cache.
     #[must_use]
-    pub fn of(&self, (reads, writes): (f64, f64), (read, written): (f64, f64), hits: f64) -> f64 {
+    pub fn total_ns(
+        &self,
+        (reads, writes): (f64, f64),
+        (read, written): (f64, f64),
+        hits: f64,
+    ) -> f64 {
         self.reads_with_hits(reads, read, hits) + self.writes(writes, written)
     }
 
-    /// What the operations of a load take.
+    /// Returns the total latency of a load.
     #[must_use]
     pub fn of_load(&self, load: &Load) -> f64 {
         let (read, written) = (load.read_bytes, load.write_bytes.or(load.bytes));
         let bytes = (read.unwrap_or(0.0), written.unwrap_or(0.0));
         match load.reads.zip(load.writes) {
-            Some(both) => self.of(both, bytes, load.hits.unwrap_or(0.0)),
+            Some(both) => self.total_ns(both, bytes, load.hits.unwrap_or(0.0)),
             None => self.most(load.operations.unwrap_or(0.0), bytes.1),
         }
     }
 
-    /// What reads take.
+    /// Returns the total latency of reads.
     #[must_use]
     pub fn reads(&self, reads: f64, bytes: f64) -> f64 {
         reads * self.read_ns + bytes * self.read_byte_ns
     }
 
-    /// What reads take of which a host cache serves so many.
+    /// Returns the total latency of reads with cache hits.
     #[must_use]
     pub fn reads_with_hits(&self, reads: f64, bytes: f64, hits: f64) -> f64 {
         let Some((ns, byte_ns)) = self.hit.filter(|_| hits > 0.0) else {
@@ -194,13 +198,13 @@ impl Medium {
         self.reads(reads - hits, bytes - hit_bytes) + hits * ns + hit_bytes * byte_ns
     }
 
-    /// What writes take.
+    /// Returns the total latency of writes.
     #[must_use]
     pub fn writes(&self, writes: f64, bytes: f64) -> f64 {
         writes * self.write_ns + bytes * self.write_byte_ns
     }
 
-    /// What operations take of which nobody says whether they read or write: the more of both.
+    /// Returns the total latency of operations of unknown kind: the longer of reads and writes.
     #[must_use]
     pub fn most(&self, operations: f64, bytes: f64) -> f64 {
         self.reads(operations, bytes).max(self.writes(operations, bytes))
@@ -225,19 +229,19 @@ impl Mul<f64> for Medium {
 /// Disks joined column by column.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stripe {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its entity, if it was observed.
+    /// Entity, if observed.
     pub entity: Option<EntityId>,
-    /// Its host.
+    /// Host.
     pub host: Option<usize>,
-    /// Its columns.
+    /// Columns.
     pub columns: Vec<usize>,
     /// Bytes on one column before the next.
     pub unit: Option<u64>,
 }
 
-/// What a file lies on.
+/// The disk or stripe of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
     /// A disk.
@@ -249,33 +253,33 @@ pub enum On {
 /// A database file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct File {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its database.
+    /// Database.
     pub database: Option<String>,
-    /// Its entity, if it was observed.
+    /// Entity, if observed.
     pub entity: Option<EntityId>,
-    /// What is in it.
+    /// Role.
     pub role: Option<Role>,
-    /// Its size.
+    /// Size in bytes.
     pub size: Option<u64>,
-    /// What it lies on.
+    /// Disk or stripe.
     pub on: Option<On>,
 }
 
 /// A cap: one limit, and whose it is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cap {
-    /// Which; of a limit that bursts the one without `Burst`.
+    /// Kind; the sustained one for a limit with bursts.
     pub kind: Kind,
-    /// Whose.
+    /// The entity.
     pub owner: Owner,
-    /// How much.
+    /// Value.
     pub limit: Limit,
 }
 
 impl Cap {
-    /// Whether it counts bytes, else operations.
+    /// Returns whether this is a throughput limit.
     #[must_use]
     pub const fn counts_bytes(&self) -> bool {
         matches!(
@@ -290,7 +294,7 @@ impl Cap {
         if self.limit.burst.is_some() { self.at_peak() } else { self.kind }
     }
 
-    /// The same cap where its burst's peak holds.
+    /// Returns the kind of its burst limit.
     #[must_use]
     pub const fn at_peak(&self) -> Kind {
         match self.kind {
@@ -305,7 +309,7 @@ impl Cap {
     }
 }
 
-/// Whose a cap is.
+/// The owner of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// A host's.
@@ -314,35 +318,35 @@ pub enum Owner {
     Disk(usize),
 }
 
-/// What of a subject's operations count at a cap.
+/// The part of a subject's operations that counts against a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Counts {
     /// The cap.
     pub cap: usize,
-    /// Which part of what it does, as a column of a stripe has one over their number.
+    /// Share of its load, for example one over the number of columns.
     pub share: f64,
-    /// What an operation is cut into: a stripe's unit.
+    /// Unit of the stripe that splits requests.
     pub piece: Option<f64>,
     /// An operation of n bytes counts n over this.
     pub unit: Option<f64>,
-    /// Whether reads count.
+    /// The reads that count.
     pub reads: Reads,
-    /// Whether writes count.
+    /// Set if writes count.
     pub writes: bool,
 }
 
-/// Whether reads count at a cap.
+/// The reads that count against a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reads {
-    /// All of them.
+    /// All reads.
     All,
     /// None.
     None,
-    /// Those that the host cache does not serve, and nobody says which these are.
+    /// Cache misses, whose number is unknown.
     Misses,
 }
 
-/// What a subject is.
+/// The kind of a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// A disk.
@@ -353,36 +357,36 @@ pub enum What {
     File(usize),
 }
 
-/// Somebody whose I/O is observed.
+/// An entity with observed I/O.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subject {
-    /// Its entity.
+    /// Entity in the observation.
     pub entity: EntityId,
-    /// What it is.
+    /// Kind and index.
     pub what: What,
     /// The caps that its requests pass, and what of them counts there.
     pub path: Vec<Counts>,
-    /// Whether the caps take their load from it: a disk and the files on it may both be
-    /// observed, and count once.
+    /// Set if limits take their load from it. A disk and its files may both be observed, but count
+    /// once.
     pub is_meter: bool,
-    /// Whether it is what a finding names: of a disk and the one file on it one of them is.
+    /// Set if findings name it. Of a disk and its only file, one is named.
     pub is_named: bool,
-    /// What requests take where nothing waits.
+    /// The unloaded latency.
     pub medium: Option<Medium>,
-    /// Whether a queued time of zero means that nothing was queued. A server on a machine counts the
-    /// queues of its own governor, and knows nothing of those of the machine and its disks.
+    /// Set if a queue time of zero is evidence. A server on a machine counts the queues of its own
+    /// governor only, and not those of the machine and its disks.
     pub counts_queues: bool,
 }
 
 impl Subject {
-    /// Whether what it does counts at a cap.
+    /// Returns whether its load counts against a limit.
     #[must_use]
     pub fn passes(&self, cap: usize) -> bool {
         self.path.iter().any(|counts| counts.cap == cap)
     }
 }
 
-/// Who there is.
+/// Entities and their limits.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct System {
     /// The hosts.
@@ -393,11 +397,11 @@ pub struct System {
     pub stripes: Vec<Stripe>,
     /// The files.
     pub files: Vec<File>,
-    /// All caps.
+    /// Limits.
     pub caps: Vec<Cap>,
-    /// All whose I/O is observed.
+    /// Entities with observed I/O.
     pub subjects: Vec<Subject>,
-    /// Where targets of backups are, as somebody said: names of the observation and of the layout.
+    /// Targets of backups from `--map`: names of the observation and of the layout.
     pub backup_places: Mapping,
 }
 
@@ -441,7 +445,7 @@ impl System {
         self.files.iter().enumerate().filter(move |(_, file)| file.on == Some(on))
     }
 
-    /// Whether any limit is known.
+    /// Returns whether any limit is known.
     #[must_use]
     pub fn has_limits(&self) -> bool {
         !self.caps.is_empty()
@@ -455,7 +459,7 @@ impl System {
 }
 
 impl File {
-    /// Its name with its database's in front.
+    /// Returns the name with its database.
     #[must_use]
     pub fn qualified(&self) -> String {
         match &self.database {
@@ -464,7 +468,7 @@ impl File {
         }
     }
 
-    /// Whether it is of that role.
+    /// Returns whether the file has a role.
     #[must_use]
     pub fn is(&self, role: Role) -> bool {
         self.role == Some(role)

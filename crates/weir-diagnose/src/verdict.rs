@@ -1,50 +1,48 @@
-//! Who waited, how much, and at which cap.
+//! Computes wait times of each subject at each limit.
 //!
-//! What requests waited is what they took beyond what they take where nothing waits. The second
-//! is known from the edition, corrected by samples in which requests came alone, or seen in
-//! samples in which no cap was used much; where queues of a governor are counted, the first is
-//! known as it is. The pass over the samples has told to which caps it falls, and how much at most
-//! can have been waited at each, so that latency of another cause is not taken for waiting. Where
-//! neither tells bursts from a slow medium, a cap is suspected and not said to hold.
+//! Wait time is latency in excess of the unloaded latency. The unloaded latency comes from the
+//! edition, corrected by samples with isolated requests, or from quiet samples. Queue times of a
+//! governor are wait times already. The pass over the samples has charged the limits, with an upper
+//! bound of the wait time at each, so that latency with another cause does not count as wait time.
+//! If bursts and a slow medium cannot be distinguished, a limit is only suspected.
 
 use crate::follow::{Bin, Facts, NEAR, Stretch, SubjectFacts, bin_start};
 use crate::system::{Medium, Reads, Subject, System};
 use weir_core::Cap as Kind;
 use weir_report::diagnosis::Confidence;
 
-/// Waits of less than this part of the latency are nothing that holds anybody back.
+/// Minimum share of wait time in the latency of a throttled subject.
 pub const THROTTLED: f64 = 1.0 / 3.0;
 
-/// Nor is a mean wait below this, in nanoseconds: remote storage itself takes milliseconds.
+/// Minimum mean wait time in nanoseconds: remote storage itself takes milliseconds.
 const LEAST_NS: f64 = 1_000_000.0;
 
 /// Queues of fewer operations are chance ...
 const QUEUED_OPERATIONS: f64 = 100.0;
 
-/// ... as are shorter ones.
+/// Minimum mean queue time in nanoseconds.
 const QUEUED_NS: f64 = 2_000_000.0;
 
-/// The part of the time that requests have to lose by waiting: 7 s an hour. A subject that does a few
-/// operations a minute may be at its limit in a burst, and nobody notices.
+/// Minimum share of the observed time that is lost by waiting: 7 s per hour. A few operations a
+/// minute may reach a limit in a burst without any effect.
 pub const LEAST_LOST: f64 = 0.002;
 
-/// Requests of a short episode that wait for this long all together are told, however long the rest of
-/// the observation is, in nanoseconds: 10 s.
+/// Minimum total wait time of a short episode, in nanoseconds, however long the observation is.
 pub const NOTED_NS: f64 = 10e9;
 
 /// An episode takes this many seconds and more.
 pub(crate) const EPISODE_S: f64 = 5.0;
 
-/// Who is held for so long, in seconds, is held, whatever there was before and after ...
+/// Duration in seconds from which on throttling in slow samples counts for the whole observation.
 const HELD_S: f64 = 30.0;
 
-/// ... if that are at least so many samples.
+/// Minimum number of slow samples for that.
 const HELD_SAMPLES: u64 = 2;
 
-/// A cap that is near for this part of the time held meanwhile.
+/// Share of time near a limit from which on it throttled.
 const NEAR_SHARE: f64 = 0.05;
 
-/// So few quiet samples say nothing.
+/// Minimum number of quiet samples.
 const QUIET_SAMPLES: u64 = 5;
 
 /// Latency that stays this steady in quiet samples is the medium's, however long it is.
@@ -53,17 +51,17 @@ const STEADY: f64 = 1.6;
 /// A medium takes up to so many times what its edition says of it ...
 const SLOWEST: f64 = 3.0;
 
-/// ... and no less than this part of it.
+/// Lowest latency of a medium, as a multiple of the edition's.
 const FASTEST: f64 = 0.3;
 
-/// How it is known what was waited.
+/// The source of wait times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// Weir counted the waits at each cap.
     Counted,
     /// The queues of a governor were counted.
     Queued,
-    /// The edition says what the medium takes, and requests that came alone how far it is that.
+    /// Latency of the edition's medium, corrected by isolated requests.
     Medium,
     /// It was seen what requests take when nothing is used much.
     Quiet,
@@ -71,102 +69,99 @@ pub enum Basis {
     Use,
 }
 
-/// What a subject waited at a cap.
+/// The wait time of a subject at a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Held {
+pub struct CapWait {
     /// The cap.
     pub cap: usize,
-    /// As what it held: burst peaks are caps of their own.
+    /// Kind of the limit. Burst limits are kinds of their own.
     pub kind: Kind,
-    /// What was waited there, all together, in nanoseconds.
+    /// Total wait time in nanoseconds.
     pub waited_ns: f64,
     /// The part of the latency that it is.
     pub share: f64,
-    /// For how long the cap was the one used most and used to 90 % and more, in seconds.
+    /// Time in which the limit had the highest utilisation, of 90 % or more, in seconds.
     pub near_s: f64,
 }
 
-/// What a subject waited.
+/// The wait times of a subject.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Waited {
-    /// What it is about, in seconds: the slow samples, if somebody is held in these and not on the
-    /// whole.
+    /// Duration in seconds: that of the slow samples if only these are throttled.
     pub seconds: f64,
-    /// Whether that is all that was seen.
+    /// Set if this is the whole observation.
     pub is_whole: bool,
-    /// The cap that holds it if the medium takes what the edition says, where it cannot be told
-    /// whether it does.
-    pub suspected: Option<Held>,
-    /// The caps, the one where most was waited first.
-    pub held: Vec<Held>,
-    /// Slow samples in which caps held it, where these are too little of the observation to call it
-    /// throttled.
+    /// The suspected limit, which throttles if the medium is as fast as the edition's.
+    pub suspected: Option<CapWait>,
+    /// Limits, by wait time.
+    pub waits: Vec<CapWait>,
+    /// A short episode of throttling, which is too short for a verdict.
     pub episode: Option<Episode>,
     /// Latency beyond the medium's that no cap explains, in nanoseconds.
     pub unexplained_ns: f64,
-    /// All latency, in nanoseconds.
+    /// Total latency in nanoseconds.
     pub latency_ns: f64,
     /// Operations.
     pub operations: f64,
-    /// What an operation takes where nothing waits, in nanoseconds, if it is known.
+    /// Unloaded latency in nanoseconds, if known.
     pub usual_ns: Option<f64>,
-    /// How many times what the edition says of the medium that is.
+    /// Unloaded latency as a multiple of the edition's medium.
     pub beside_edition: f64,
-    /// How it is known.
+    /// Source of the credits or waits.
     pub basis: Basis,
-    /// How sure it is.
+    /// Confidence.
     pub confidence: Confidence,
 }
 
-/// A short time in which a cap held a subject.
+/// A short time in which a limit throttled a subject.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Episode {
-    /// The cap at which most was waited.
-    pub held: Held,
-    /// The time that requests waited at all caps, in nanoseconds.
+    /// The limit with the longest wait time.
+    pub wait: CapWait,
+    /// Wait time at all limits in nanoseconds.
     pub waited_ns: f64,
     /// The part of the latency that this is.
     pub share: f64,
-    /// How long the slow samples were, in seconds.
+    /// Duration of the slow samples in seconds.
     pub seconds: f64,
 }
 
 impl Waited {
-    /// Whether something holds it back, and what.
+    /// Returns the limit that throttles the subject, if any.
     #[must_use]
-    pub fn throttled(&self) -> Option<&Held> {
-        self.held.first().filter(|_| self.is_held())
+    pub fn throttled(&self) -> Option<&CapWait> {
+        self.waits.first().filter(|_| self.is_throttled())
     }
 
-    /// Whether what was waited at caps is enough to hold somebody back.
-    fn is_held(&self) -> bool {
+    /// Returns whether wait times are long enough for throttling.
+    fn is_throttled(&self) -> bool {
         self.is_waiting() && self.waited_ns() >= LEAST_LOST * self.seconds * 1e9
     }
 
-    /// Tells whether requests waited at caps for a third of their latency and a millisecond, whatever
-    /// part of the time that was.
+    /// Returns whether requests waited at limits for a third of their latency and a millisecond,
+    /// whatever the lost time.
     fn is_waiting(&self) -> bool {
         let mean_ns = self.waited_ns() / self.operations.max(1.0);
         if self.basis == Basis::Queued && self.is_little(mean_ns) {
             return false;
         }
-        // What the caps cannot have done has another cause, and that is the larger.
+        // Otherwise another cause is larger.
         let explains = self.all_share() >= self.unexplained_share();
         explains && self.all_share() >= THROTTLED && mean_ns >= LEAST_NS
     }
 
-    /// Whether queues are of so little that they say nothing: SQL Server counts whole milliseconds.
+    /// Returns whether queue times are too short to count: SQL Server counts whole milliseconds.
     fn is_little(&self, mean_ns: f64) -> bool {
         self.operations < QUEUED_OPERATIONS || mean_ns < QUEUED_NS
     }
 
-    /// What was waited at all caps, in nanoseconds.
+    /// Returns the wait time at all limits in nanoseconds.
     #[must_use]
     pub fn waited_ns(&self) -> f64 {
-        self.held.iter().fold(0.0, |sum, held| sum + held.waited_ns)
+        self.waits.iter().fold(0.0, |sum, wait| sum + wait.waited_ns)
     }
 
-    /// The part of the latency that was waited at caps.
+    /// Returns the share of wait time in the latency.
     #[must_use]
     pub fn all_share(&self) -> f64 {
         if self.latency_ns > 0.0 { self.waited_ns() / self.latency_ns } else { 0.0 }
@@ -179,7 +174,7 @@ impl Waited {
     }
 }
 
-/// What each subject waited, in the order of the system's.
+/// Wait times of each subject, in the order of the system's subjects.
 #[must_use]
 pub fn judge(system: &System, facts: &Facts) -> Vec<Waited> {
     let subjects = system.subjects.iter().zip(&facts.subjects);
@@ -193,38 +188,39 @@ fn of_subject(system: &System, subject: &Subject, own: &SubjectFacts) -> Waited 
         false => counted(system, subject, own, &own.whole.all()),
     };
     let is_long = own.slow.seconds >= HELD_S && own.slow.samples >= HELD_SAMPLES;
-    if whole.is_held() {
+    if whole.is_throttled() {
         return whole;
     }
     let slow = Waited { is_whole: false, ..of(&own.slow, false) };
-    // What Weir did not count was not waited.
+    // Waits that Weir did not count did not occur.
     let most = if whole.basis == Basis::Counted { whole.waited_ns() } else { f64::INFINITY };
     let is_possible = 0.5 * slow.waited_ns() <= most;
-    if is_long && slow.is_held() && is_possible {
+    if is_long && slow.is_throttled() && is_possible {
         return slow;
     }
     let is_noted = own.slow.seconds >= EPISODE_S && slow.waited_ns() >= NOTED_NS;
-    let episode = slow.held.first().filter(|_| is_noted && is_possible && slow.is_waiting());
-    let episode = episode.map(|held| Episode {
-        held: *held,
+    let episode = slow.waits.first().filter(|_| is_noted && is_possible && slow.is_waiting());
+    let episode = episode.map(|wait| Episode {
+        wait: *wait,
         waited_ns: slow.waited_ns(),
         share: slow.all_share(),
         seconds: slow.seconds,
     });
-    // Who was seen often to take what alone is not suspected to take anything else.
+    // A medium whose latency was often seen in isolated requests is not suspected.
     let is_often = own.alone.len() >= QUIET_SAMPLES && 2 * own.alone.len() >= own.whole.samples;
     let is_seen = own.whole.bounded_s >= 0.5 * own.seconds() && is_often;
     let is_open = !is_seen && whole.basis == Basis::Medium;
     let trusting = [(&own.whole, true), (&own.slow, is_long)];
     let trusting = trusting.into_iter().filter(|(_, is_enough)| *is_enough && is_open);
     let mut trusting = trusting.map(|(stretch, _)| of(stretch, true));
-    let suspected = trusting.find(Waited::is_held).and_then(|held| held.held.into_iter().next());
+    let suspected =
+        trusting.find(Waited::is_throttled).and_then(|own| own.waits.into_iter().next());
     Waited { suspected, episode, ..whole }
 }
 
-/// What was waited in a stretch. Who `trusts` an edition takes its medium as it is and all that is
-/// beyond that for waiting, as far as bursts of all operations of a sample can explain it. Who does
-/// not takes what can be told: how many came at once, or that a cap was used up.
+/// Computes the wait times in a stretch. With `trusts`, the edition's medium is taken as it is, and
+/// all excess latency as wait time, as far as one burst of all operations of a sample explains it.
+/// Without it, wait time needs evidence: a known burst size, or a limit that was reached.
 fn of_stretch(
     system: &System,
     subject: &Subject,
@@ -243,7 +239,7 @@ fn of_stretch(
         seconds: stretch.seconds,
         is_whole: true,
         suspected: None,
-        held: Vec::new(),
+        waits: Vec::new(),
         episode: None,
         unexplained_ns: 0.0,
         latency_ns: all.ns,
@@ -254,35 +250,35 @@ fn of_stretch(
         confidence: Confidence::Low,
     };
     for (place, counts) in subject.path.iter().enumerate() {
-        let mut held_ns = 0.0;
+        let mut wait_ns = 0.0;
         for bin in &stretch.bins[place] {
             let beyond = usual.beyond(bin, own.says_queued);
             let possible_ns = if trusts { bin.most_ns } else { bin.possible_ns };
-            // No more than the cap can have held: what is left has another cause.
+            // Excess latency above the upper bound has another cause.
             let here = if is_told { beyond.min(possible_ns) } else { 0.0 };
-            held_ns += here;
+            wait_ns += here;
             waited.unexplained_ns += (beyond - here).max(0.0);
         }
         let near_s = near(&stretch.bins[place]);
-        if held_ns > 0.0 || near_s > 0.0 {
+        if wait_ns > 0.0 || near_s > 0.0 {
             let cap = &system.caps[counts.cap];
-            let share = if all.ns > 0.0 { held_ns / all.ns } else { 0.0 };
+            let share = if all.ns > 0.0 { wait_ns / all.ns } else { 0.0 };
             let (at_peak, all_of_it) = own.peaks[place];
             let kind = if at_peak > 0.5 * all_of_it { cap.at_peak() } else { cap.kind };
-            waited.held.push(Held { cap: counts.cap, kind, waited_ns: held_ns, share, near_s });
+            waited.waits.push(CapWait { cap: counts.cap, kind, waited_ns: wait_ns, share, near_s });
         }
     }
     for bin in stretch.bins.last().into_iter().flatten() {
         waited.unexplained_ns += usual.beyond(bin, own.says_queued);
     }
-    waited.held.sort_by(|one, other| {
+    waited.waits.sort_by(|one, other| {
         other.waited_ns.total_cmp(&one.waited_ns).then(other.near_s.total_cmp(&one.near_s))
     });
     waited.confidence = confidence(&waited, is_near);
     waited
 }
 
-/// For how long a cap was used to 90 % and more, in seconds.
+/// Returns the time at 90 % of the limit or more, in seconds.
 fn near(bins: &[Bin]) -> f64 {
     let near = bins.iter().enumerate().filter(|(bin, _)| bin_start(*bin) >= NEAR - 1e-9);
     near.fold(0.0, |sum, (_, bin)| sum + bin.seconds)
@@ -298,9 +294,9 @@ fn confidence(waited: &Waited, is_near: bool) -> Confidence {
     }
 }
 
-/// What Weir counted itself.
+/// Returns the wait times that Weir counted.
 fn counted(system: &System, subject: &Subject, own: &SubjectFacts, all: &Bin) -> Waited {
-    let mut held = Vec::new();
+    let mut waits = Vec::new();
     let mut elsewhere = 0.0;
     for (name, waited_ns) in own.waited.iter().filter(|(_, ns)| *ns > 0.0) {
         let cap = subject.path.iter().map(|counts| counts.cap).find(|cap| {
@@ -318,16 +314,16 @@ fn counted(system: &System, subject: &Subject, own: &SubjectFacts, all: &Bin) ->
         let near_s = place.map_or(0.0, |place| near(&own.whole.bins[place]));
         let waited_ns = *waited_ns;
         let share = if all.ns > 0.0 { waited_ns / all.ns } else { 0.0 };
-        held.push(Held { cap, kind, waited_ns, share, near_s });
+        waits.push(CapWait { cap, kind, waited_ns, share, near_s });
     }
-    held.sort_by(|one, other| other.waited_ns.total_cmp(&one.waited_ns));
-    let waited: f64 = held.iter().map(|held| held.waited_ns).sum();
+    waits.sort_by(|one, other| other.waited_ns.total_cmp(&one.waited_ns));
+    let waited: f64 = waits.iter().map(|wait: &CapWait| wait.waited_ns).sum();
     let usual = (all.ns - waited - elsewhere).max(0.0) / all.operations.max(1.0);
     Waited {
         seconds: own.seconds(),
         is_whole: true,
         suspected: None,
-        held,
+        waits,
         episode: None,
         unexplained_ns: elsewhere,
         latency_ns: all.ns,
@@ -339,38 +335,37 @@ fn counted(system: &System, subject: &Subject, own: &SubjectFacts, all: &Bin) ->
     }
 }
 
-/// How many times what the edition says the medium of a subject takes, as far as was seen: what is
-/// published is not what every disk has on every day.
+/// Returns the unloaded latency as a multiple of the edition's medium, from the samples, since real
+/// disks differ from published figures.
 fn beside_edition(subject: &Subject, own: &SubjectFacts) -> f64 {
     let may_hit = subject.path.iter().any(|counts| counts.reads != Reads::All);
     if own.alone.is_empty() {
-        // Where all come in bursts, a fast medium is known by what these do not explain.
+        // With bursts only, a fast medium shows in the latency that they do not explain.
         let is_known = own.apart.len() >= QUIET_SAMPLES && !may_hit;
         let middle = || weir_report::number::float(own.apart.value_at_quantile(0.5)) / 1000.0;
         return if is_known { middle().clamp(FASTEST, 1.0) } else { 1.0 };
     }
     let at = |share| weir_report::number::float(own.alone.value_at_quantile(share)) / 1000.0;
     let (fast, middle) = (at(0.1), at(0.5));
-    // Where it is not known how many came at once, bursts too short to be seen wait for longer than
-    // that.
+    // If the burst size is unknown, latencies above this may be due to short bursts.
     let is_known = own.whole.bounded_s >= 0.5 * own.seconds();
     match fast {
         fast if fast > SLOWEST && !is_known => SLOWEST,
         fast if fast >= 1.0 => fast,
-        // What a host cache serves is fast, and says nothing of the medium.
+        // Cache hits are fast, whatever the medium.
         _ if may_hit => 1.0,
         _ => middle.clamp(FASTEST, 1.0),
     }
 }
 
-/// What requests take where nothing waits.
+/// The unloaded latency.
 #[derive(Debug, Clone, Copy)]
 enum Usual {
     /// As the edition says, or times that, as was seen.
     Medium(Medium),
     /// As was seen.
     Quiet(f64),
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
@@ -407,7 +402,7 @@ impl Usual {
                 let known = both.0 + both.1 > 0.0;
                 let most = || medium.most(operations, all.bytes.1) / operations;
                 Some(if known {
-                    medium.of(both, all.bytes, all.hits) / (both.0 + both.1)
+                    medium.total_ns(both, all.bytes, all.hits) / (both.0 + both.1)
                 } else {
                     most()
                 })
@@ -417,21 +412,21 @@ impl Usual {
         }
     }
 
-    /// What the operations of a bin took beyond it, all together.
+    /// Returns the total latency of a bin in excess of it.
     fn beyond(self, bin: &Bin, says_queued: bool) -> f64 {
         if says_queued {
             return bin.queued_ns;
         }
         let beyond = match self {
             Self::Medium(medium) if bin.reads + bin.writes > 0.0 => {
-                // Reads that a host cache served took less, and make up for nobody's waiting.
+                // Cache hits are faster, but do not reduce the wait time of others.
                 let usual = medium.reads_with_hits(bin.reads, bin.bytes.0, bin.hits);
                 let reads = bin.read_ns - usual;
                 let writes = bin.write_ns - medium.writes(bin.writes, bin.bytes.1);
                 reads.max(0.0) + writes.max(0.0)
             }
             Self::Medium(medium) if bin.mixed.0 + bin.mixed.1 > 0.0 => {
-                bin.ns - medium.of(bin.mixed, bin.bytes, bin.hits)
+                bin.ns - medium.total_ns(bin.mixed, bin.bytes, bin.hits)
             }
             Self::Medium(medium) => bin.ns - medium.most(bin.operations, bin.bytes.1),
             Self::Quiet(ns) => bin.ns - bin.operations * ns,

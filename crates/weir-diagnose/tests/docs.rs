@@ -1,4 +1,4 @@
-//! What the documentation says of the rules.
+//! The documentation of the rules.
 
 use weir_diagnose::rules::RULES;
 

@@ -9,9 +9,9 @@ use weir_catalog::Catalog;
 use weir_diagnose::question::{Question, follow};
 use weir_diagnose::system::Mapping;
 use weir_diagnose::{effect, report};
+use weir_import::Sheet;
 use weir_layout::Layout;
-use weir_observe::import::Sheet;
-use weir_observe::import::measure::{self as m, Measure};
+use weir_observe::metric::{self as m, Metric};
 use weir_observe::{
     Attribute, Column, Ending, EntityKind, Header, Observation, Source, SourceKind,
 };
@@ -20,7 +20,7 @@ use weir_report::{Format, Report};
 use weir_units::{Instant, Span};
 
 /// Groups of metrics that real systems report together.
-const GROUPS: [&[Measure]; 6] = [
+const GROUPS: [&[Metric]; 6] = [
     &[
         m::READS_PER_S,
         m::WRITES_PER_S,
@@ -70,8 +70,8 @@ const LAYOUTS: [&str; 4] = [
      \"v1\"\nsize = \"8 GiB\"\nlimits = { iops = 1 }\n",
 ];
 
-/// What one entity reports: its group of metrics, its attributes, and a value of each metric at
-/// each sample, as an index into [`VALUES`] or nothing.
+/// The report of an entity: its group of metrics, its attributes, and a value of each metric at
+/// each sample, as an index into [`VALUES`] or `None`.
 #[derive(Debug, Clone)]
 struct Reported {
     is_file: bool,
@@ -98,7 +98,7 @@ fn reported(samples: usize) -> impl Strategy<Value = Reported> {
     )
 }
 
-/// How samples follow each other, in milliseconds.
+/// Sampling intervals in milliseconds.
 const STEPS: [u64; 4] = [1, 1_000, 60_000, 86_400_000];
 
 #[derive(Debug, Clone)]
@@ -198,7 +198,7 @@ fn flaws(case: &Case) -> Vec<String> {
     flaws
 }
 
-/// Whether a line shows a float that is no number.
+/// Returns whether a line contains NaN or an infinity.
 fn has_non_number(line: &str) -> bool {
     let mut words = line.split(|c: char| !c.is_ascii_alphanumeric());
     words.any(|word| word == "NaN" || word == "inf")

@@ -1,4 +1,4 @@
-//! What disks and caps did while a backup ran.
+//! The use of disks and limits while a backup ran.
 
 use super::{Backup, count};
 use crate::case::{Case, Seen};
@@ -61,7 +61,7 @@ pub(super) fn used(case: &Case<'_>, backup: &Backup<'_>, cap: usize) -> Option<f
     }
     let rates: Vec<f64> = at.into_values().collect();
     let rate = median(&rates).filter(|_| has_any)?;
-    // What lasts, or the peak of a burst if more than that was done.
+    // The sustained limit, or the burst limit if the rate exceeded it.
     let limit = &own.limit;
     let most = if rate > 1.03 * limit.rate { limit.peak() } else { limit.rate };
     (most > 0.0).then(|| rate / most)

@@ -3,9 +3,9 @@
 use super::during::{self, Flow};
 use super::{Backup, LOCAL_FILES, count};
 use crate::case::Case;
-use crate::system::{On, Owner};
+use crate::system::{Cache, On, Owner};
 use weir_core::Cap as Kind;
-use weir_observe::metric;
+use weir_observe::attribute;
 use weir_report::diagnosis::Confidence;
 use weir_report::number::float;
 use weir_workload::backup::buffers::{MAX_TRANSFER, WRITE_DEPTH};
@@ -20,14 +20,18 @@ const FULLY: f64 = 0.985;
 /// Requests that take no more than this many times what their medium takes wait for nothing.
 const UNHELD: f64 = 1.15;
 
-/// Where nothing but its rate is known of a backup, the time before the first transfer counts, too.
+/// If only the rate of a backup is known, it includes the time before the first transfer.
 const BINDS_WHOLE: f64 = 0.88;
+
+/// A rate this many times above a cap shows that it did not pass this cap: the backup does not belong
+/// to these disks.
+const BEYOND: f64 = 1.1;
 
 /// A pipeline in which this part of the writes or buffers is in flight is full. A striped write is over
 /// when its last part is, so parts are in flight for less.
 const FULL: f64 = 0.75;
 
-/// The same of writers.
+/// Mean number of writes in flight.
 const FULL_WRITERS: f64 = 0.65;
 
 /// With compression a part of the buffers is always at a processor.
@@ -68,17 +72,33 @@ pub(crate) struct Attributed {
     pub(crate) confidence: Confidence,
     /// The part of each cap that was used, the highest first.
     pub(crate) used: Vec<(Side, usize, f64)>,
+    /// A cap that is below the rate of the backup.
+    pub(crate) refuted: Option<Refuted>,
     /// Reads in flight, of whole transfers.
     pub(crate) reads: Option<f64>,
     /// Writes in flight.
     pub(crate) writes: Option<f64>,
 }
 
+/// A cap that is lower than the rate of a backup, so that the backup did not pass it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Refuted {
+    pub(crate) side: Side,
+    pub(crate) cap: usize,
+    /// Bytes per second that the backup did on this side, if it was not compressed.
+    pub(crate) rate: f64,
+    /// The most that the disks or the machine of this side do.
+    pub(crate) most: f64,
+}
+
 /// Returns the limit of a backup.
 pub(crate) fn attribute(case: &Case<'_>, backup: &Backup<'_>) -> Attributed {
     let observed = observed(case, backup);
     let is_observed = !observed.is_empty();
-    let used = if is_observed { observed } else { from_rate(case, backup) };
+    let (used, refuted) = match is_observed {
+        true => (observed, None),
+        false => from_rate(case, backup),
+    };
     let flow = |places: &[On]| during::flow(case, backup, places).filter(|_| is_observed);
     let transfer = float(backup.max_transfer());
     let whole = |flow: Flow, ratio: f64| flow.in_flight / (transfer * ratio.max(0.001));
@@ -87,7 +107,11 @@ pub(crate) fn attribute(case: &Case<'_>, backup: &Backup<'_>) -> Attributed {
     let seen_ratio = written.zip(backup.facts.rate()).map(|(flow, rate)| flow.bytes_per_s / rate);
     let ratio = backup.ratio().or(seen_ratio).unwrap_or(1.0).min(1.0);
     let writes = written.map(|flow| whole(flow, ratio));
-    let mut own = Attributed { limit: None, confidence: Confidence::High, used, reads, writes };
+    let confidence = if refuted.is_some() { Confidence::Low } else { Confidence::High };
+    let mut own = Attributed { limit: None, confidence, used, refuted, reads, writes };
+    if own.refuted.is_some() {
+        return own;
+    }
     let binds = if is_observed { BINDS } else { BINDS_WHOLE };
     let highest = own.used.first().copied();
     let held = highest.filter(|(side, _, used)| {
@@ -154,14 +178,21 @@ fn caps(case: &Case<'_>, backup: &Backup<'_>) -> Vec<(Side, usize)> {
         .collect()
 }
 
-/// Returns how much of the caps in bytes was used, from the rate of the backup alone: a side as a whole
-/// has the sum of its disks.
-fn from_rate(case: &Case<'_>, backup: &Backup<'_>) -> Vec<(Side, usize, f64)> {
+/// Returns the utilisation of the throughput limits, computed from the rate of the backup, and the
+/// limit that is furthest below that rate. The limit of a side is the sum of its disks.
+fn from_rate(case: &Case<'_>, backup: &Backup<'_>) -> (Vec<(Side, usize, f64)>, Option<Refuted>) {
     let (Some(read), Some(ratio)) = (backup.facts.rate(), backup.ratio()) else {
-        return Vec::new();
+        return (Vec::new(), None);
     };
     let written = read * ratio;
     let mut all = Vec::new();
+    let mut refuted: Option<Refuted> = None;
+    let mut refute = |side: Side, cap: usize, rate: f64, most: f64| {
+        let is_worse = refuted.is_none_or(|own| rate / most > own.rate / own.most);
+        if rate > most * BEYOND && is_worse {
+            refuted = Some(Refuted { side, cap, rate, most });
+        }
+    };
     for (side, places, rate) in
         [(Side::Source, &backup.sources, read), (Side::Target, &backup.targets, written)]
     {
@@ -173,8 +204,16 @@ fn from_rate(case: &Case<'_>, backup: &Backup<'_>) -> Vec<(Side, usize, f64)> {
         let caps: Vec<usize> =
             (0..case.system.caps.len()).filter(|cap| own(&case.system.caps[*cap])).collect();
         let sum: f64 = caps.iter().map(|cap| case.system.caps[*cap].limit.rate).sum();
+        let peak: f64 = caps.iter().map(|cap| case.system.caps[*cap].limit.peak()).sum();
         if let Some(first) = caps.first().filter(|_| sum > 0.0 && caps.len() == disks.len()) {
-            all.push((side, *first, rate / sum));
+            // The sustained limit, or the burst limit if the rate exceeded it.
+            let most = if rate > 1.03 * sum { peak } else { sum };
+            all.push((side, *first, rate / most));
+            // A host cache serves reads beyond the limit of its disk.
+            let is_cached = disks.iter().any(|disk| case.system.disks[*disk].cache != Cache::None);
+            if !is_cached {
+                refute(side, *first, rate, most);
+            }
         }
     }
     let remote = |places: &[On], host: usize, rate: f64| {
@@ -189,10 +228,13 @@ fn from_rate(case: &Case<'_>, backup: &Backup<'_>) -> Vec<(Side, usize, f64)> {
         let Owner::Host(host) = cap.owner else { continue };
         if cap.kind == Kind::HostUncachedBytes && !backup.targets.is_empty() {
             let both = remote(&backup.sources, host, read) + remote(&backup.targets, host, written);
-            all.push((Side::Machine, index, both / cap.limit.rate.max(1.0)));
+            let limit = &cap.limit;
+            let most = if both > 1.03 * limit.rate { limit.peak() } else { limit.rate };
+            all.push((Side::Machine, index, both / most.max(1.0)));
+            refute(Side::Machine, index, both, most.max(1.0));
         }
     }
-    sorted(all)
+    (sorted(all), refuted)
 }
 
 /// Returns the limit of a pipeline whose disks have room.
@@ -226,7 +268,7 @@ fn of_pipeline(case: &Case<'_>, backup: &Backup<'_>, reads: f64, writes: f64) ->
 /// Tells whether the threads that compress are busy, as far as that is known: the buffers that are
 /// neither read nor written are at them, or all processors are busy.
 fn is_encoding(case: &Case<'_>, backup: &Backup<'_>, in_flight: f64) -> Option<bool> {
-    let encoders = backup.entity.number(metric::ENCODERS).map(float);
+    let encoders = backup.entity.number(attribute::ENCODERS).map(float);
     match (encoders, backup.buffers().map(float)) {
         (Some(encoders), Some(buffers)) => Some(buffers - in_flight >= BUSY * encoders),
         _ => during::processors(case, backup).map(|busy| busy >= BUSY_PROCESSORS),

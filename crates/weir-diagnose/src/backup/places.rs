@@ -1,12 +1,13 @@
-//! Which disks a backup reads and writes: by the names of a run, by `--map`, by the names of disks, or
-//! by the roles of files.
+//! The disks that a backup reads and writes: by the names of a run, by `--map`, by the names of
+//! disks, or by the roles of files.
 
 use crate::case::Case;
 use crate::error::DiagnoseError;
 use crate::system::{Mapping, On, System};
+use weir_layout::backups::is_backup_name;
 use weir_layout::error::nearest;
 use weir_layout::{Layout, Role};
-use weir_observe::{Contents, Entity, EntityKind, metric};
+use weir_observe::{Contents, Entity, EntityKind, attribute};
 
 /// Splits pairs of names: those that say where a target of backups is, and the others.
 ///
@@ -93,14 +94,14 @@ fn add(all: &mut Vec<On>, on: Option<On>) {
 /// Returns what a backup writes to.
 pub(super) fn targets(case: &Case<'_>, entity: &Entity) -> Vec<On> {
     let mut all = Vec::new();
-    for name in listed(entity, metric::TARGETS) {
+    for name in listed(entity, attribute::TARGETS) {
         let mut pairs = case.system.backup_places.iter();
         let said = pairs.find(|(place, _)| is_below(name, place));
         let name = said.map_or(name, |(_, name)| name);
         add(&mut all, named(case.system, name));
     }
     if all.is_empty() {
-        // Those that files of backups are on.
+        // Disks with backup files.
         for (index, _) in case.system.disks.iter().enumerate() {
             let on = case.system.disks[index].stripe.map_or(On::Disk(index), On::Stripe);
             let mut files = case.system.files_on(on).peekable();
@@ -112,11 +113,21 @@ pub(super) fn targets(case: &Case<'_>, entity: &Entity) -> Vec<On> {
     all
 }
 
+/// Returns the targets of a backup that are nowhere in the system: `--map` says where they are.
+pub(super) fn unknown_targets(case: &Case<'_>, entity: &Entity) -> Vec<String> {
+    let is_unknown = |name: &&str| {
+        let mut pairs = case.system.backup_places.iter();
+        let said = pairs.find(|(place, _)| is_below(name, place));
+        named(case.system, said.map_or(name, |(_, name)| name)).is_none()
+    };
+    listed(entity, attribute::TARGETS).filter(is_unknown).map(str::to_owned).collect()
+}
+
 /// Returns what a backup reads: what it names, else the disks of data files, else all that are not
-/// its targets.
+/// targets of backups, by what is known of them or by their names.
 pub(super) fn sources(case: &Case<'_>, entity: &Entity) -> Vec<On> {
     let mut all = Vec::new();
-    for name in listed(entity, metric::SOURCES) {
+    for name in listed(entity, attribute::SOURCES) {
         add(&mut all, named(case.system, name));
     }
     if !all.is_empty() {
@@ -133,8 +144,23 @@ pub(super) fn sources(case: &Case<'_>, entity: &Entity) -> Vec<On> {
         }
         all
     };
+    let name = |on: On| match on {
+        On::Disk(disk) => case.system.disks[disk].name.as_str(),
+        On::Stripe(stripe) => case.system.stripes[stripe].name.as_str(),
+    };
     let with_data = places(&|on| case.system.files_on(on).any(|(_, file)| file.is(Role::Data)));
-    if with_data.is_empty() { places(&|_| true) } else { with_data }
+    if !with_data.is_empty() {
+        return with_data;
+    }
+    let is_source = |on: On| {
+        let mut files = case.system.files_on(on).peekable();
+        match files.peek() {
+            Some(_) => files.any(|(_, file)| !file.is(Role::Backup)),
+            None => !is_backup_name(name(on)),
+        }
+    };
+    let others = places(&is_source);
+    if others.is_empty() { places(&|_| true) } else { others }
 }
 
 #[cfg(test)]

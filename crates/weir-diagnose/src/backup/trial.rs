@@ -5,13 +5,13 @@ use crate::case::Case;
 use crate::system::On;
 use std::fmt::Write as _;
 use weir_layout::Layout;
-use weir_observe::metric;
+use weir_observe::attribute;
 use weir_report::number::{float, whole};
 use weir_sim::{OltpOptions, OltpSimulation};
 use weir_units::{Instant, Span};
 use weir_workload::backup::Description;
 
-/// So many bytes are simulated; the rate does not change behind them.
+/// Simulated bytes. The rate is constant by then.
 const SAMPLE: u64 = 4 << 30;
 
 /// A simulation that is further than this from what was observed is one of something else.
@@ -29,8 +29,8 @@ pub(crate) struct Trial {
 impl Trial {
     /// Returns the options that a backup had.
     pub(crate) fn of_backup(backup: &Backup<'_>) -> Option<Self> {
-        let own = backup.entity.number(metric::BUFFER_COUNT_SET);
-        let printed = backup.entity.number(metric::BUFFER_COUNT);
+        let own = backup.entity.number(attribute::BUFFER_COUNT_SET);
+        let printed = backup.entity.number(attribute::BUFFER_COUNT);
         let buffers = own.or(printed).filter(|own| Some(*own) != backup.computed_buffers());
         Some(Self { stripes: backup.stripes()?, max_transfer: backup.max_transfer(), buffers })
     }
@@ -53,7 +53,7 @@ impl Trial {
             self.stripes.max(count_of(&backup.targets)),
             self.max_transfer.clamp(64 << 10, 4 << 20) / (64 << 10) * (64 << 10)
         );
-        let readers = backup.entity.number(metric::READERS);
+        let readers = backup.entity.number(attribute::READERS);
         let readers = readers.map(|own| own.max(count_of(&backup.sources)));
         for (key, value) in [("readers", readers), ("buffer_count", self.buffers)] {
             if let Some(value) = value.filter(|value| *value > 0) {
@@ -61,7 +61,7 @@ impl Trial {
             }
         }
         if backup.is_compressed() {
-            // What compression takes was not observed, and it did not limit the backup.
+            // The time of compression was not observed, and did not limit the backup.
             let ratio = backup.ratio()?.clamp(0.001, 1.0);
             let _ = writeln!(
                 text,

@@ -1,28 +1,27 @@
-//! Whether requests come by chance, evenly, or as others end.
+//! The arrival process: random, evenly spaced, or a closed loop.
 
 use weir_observe::load::Load;
 
-/// What comes by chance varies from sample to sample by the root of its number: its variance is
-/// that. Of what comes in turns, as a timer or the end of those before lets it, that is a
-/// small part.
+/// The number of random arrivals in a sample has a variance equal to its mean (Poisson). Arrivals
+/// of a timer or a closed loop have a small part of that.
 const EVEN: f64 = 0.5;
 
 /// Bursts show in differences of which the squares are so many times what is expected by chance ...
 const IN_BURSTS: f64 = 8.0;
 
-/// ... in one of so many samples and more: one that begins and ends is no burst.
+/// Samples of which at least one must be a burst. A load that starts and ends is none.
 const OFTEN: f64 = 6.0;
 
-/// Where each request comes as another ends, as many as ever are under way, however long they
-/// take: what is under way varies by less than this part of what the operations do, both squared.
+/// In a closed loop, the queue depth is constant, whatever the latency: its squared variation is
+/// less than this part of that of the operations.
 const STEADY: f64 = 0.25;
 
-/// How much the numbers of operations vary from sample to sample.
+/// The variation of the number of operations between samples.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Arrivals {
     /// Operations a second of the sample before, if there were any.
     before: Option<f64>,
-    /// What is expected of the squares of the differences if they come by chance, and what they are.
+    /// Expected squared differences of random arrivals, and the observed ones.
     expected: f64,
     squares: f64,
     /// Operations of the sample before, if there were any or not.
@@ -30,11 +29,11 @@ pub(super) struct Arrivals {
     /// In how many samples there were some now or before, and in how many of these far more or less.
     pairs: f64,
     uneven: f64,
-    /// For how long something was under way, in seconds, and the operations meanwhile.
+    /// Busy time in seconds, and the operations in it.
     busy_s: f64,
     operations: f64,
-    /// What was under way in the sample before, and the squares of the differences of that and of
-    /// the operations, beside what they are.
+    /// Queue depth of the previous sample, and the relative squared differences of queue depth and
+    /// operations.
     depth_before: Option<f64>,
     of_depth: f64,
     of_operations: f64,
@@ -57,7 +56,7 @@ impl Arrivals {
         let now = load.operations.filter(|operations| *operations > 0.0).map(|all| all / seconds);
         let depth = load.ns.filter(|ns| *ns > 0.0).map(|ns| ns / seconds / 1e9);
         if let (Some(before), Some(now)) = (self.before, now) {
-            // Of two numbers around the same mean, the difference has the variance of both.
+            // The variance of a difference is the sum of both variances.
             self.squares += (now - before).powi(2) * seconds.powi(2);
             self.expected += (now + before) * seconds;
             if let (Some(depth_before), Some(depth)) = (self.depth_before, depth) {
@@ -69,19 +68,19 @@ impl Arrivals {
         (self.before, self.depth_before) = (now, depth);
     }
 
-    /// For how long something was under way for each of them on average, in seconds, if many come at
-    /// once now and then, and it is known.
+    /// Returns the mean busy time per request in seconds, if requests come in bursts and it is
+    /// known.
     pub(super) fn busy_of_bursts(&self) -> Option<f64> {
         let is_often = OFTEN * self.uneven >= self.pairs && self.pairs > 0.0;
         (is_often && self.busy_s > 0.0).then(|| self.busy_s / self.operations)
     }
 
-    /// Whether they come as others end, as far as was seen.
+    /// Returns whether arrivals are a closed loop.
     pub(super) fn are_in_loops(&self) -> bool {
         self.of_operations > 0.0 && self.of_depth < STEADY * self.of_operations
     }
 
-    /// Whether they come evenly, as far as was seen.
+    /// Returns whether arrivals are evenly spaced.
     pub(super) fn are_even(&self) -> bool {
         self.expected > 0.0 && self.squares < EVEN * self.expected
     }
@@ -92,7 +91,7 @@ mod tests {
     use super::*;
     use weir_units::{Instant, Span};
 
-    /// Samples of a second: operations, and for how many milliseconds all were under way.
+    /// Samples of a second: operations and their total latency in milliseconds.
     fn seen(samples: &[(f64, f64)]) -> Arrivals {
         let mut arrivals = Arrivals::default();
         for (second, (operations, ms)) in (0..).zip(samples) {
@@ -111,7 +110,7 @@ mod tests {
 
     #[test]
     fn how_requests_come_shows_in_their_numbers() {
-        // Even, as others end, for how many milliseconds something was under way for each.
+        // Evenly spaced, closed loop, busy milliseconds per request.
         let check = |samples: &[(f64, f64)], expect: (bool, bool, Option<f64>)| {
             let seen = seen(samples);
             let busy_ms = seen.busy_of_bursts().map(|seconds| seconds * 1e3);
@@ -121,12 +120,12 @@ mod tests {
         check(&[(500.0, 900.0), (501.0, 1_100.0), (500.0, 800.0)], (true, false, None));
         // By chance: around 400, by about 20.
         check(&[(400.0, 800.0), (425.0, 850.0), (390.0, 700.0)], (false, false, None));
-        // Always four under way.
+        // A constant queue depth of four.
         check(&[(1_000.0, 4_000.0), (1_060.0, 4_001.0), (950.0, 3_999.0)], (false, true, None));
         // A hundred now and then.
         let bursts = [(100.0, 900.0), (0.0, 0.0), (100.0, 900.0), (200.0, 1_800.0)];
         check(&bursts, (false, false, Some(1.0)));
-        // One that begins and ends is none.
+        // A load that starts and ends is no burst.
         let stretch: Vec<(f64, f64)> = (0..20)
             .map(|at| if (3..15).contains(&at) { (300.0, 600.0) } else { (0.0, 0.0) })
             .collect();

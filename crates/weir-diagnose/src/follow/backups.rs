@@ -1,21 +1,21 @@
 //! Backups in the samples: their bytes, and the time that they took.
 
 use std::collections::BTreeMap;
-use weir_observe::import::measure as m;
+use weir_observe::metric as m;
 use weir_observe::rates::{Points, Track, Tracker};
 use weir_observe::{Contents, Counting, EntityId, EntityKind, SeriesId, metric};
 use weir_units::{Instant, Span};
 
-/// What was seen of a backup. Of several of one entity it is the largest.
+/// The facts of a backup. If an entity has several, the largest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackupFacts {
-    /// Its entity.
+    /// Entity in the observation.
     pub entity: EntityId,
     /// Bytes of the database in it.
     pub bytes: Option<f64>,
     /// Bytes that were written to its targets.
     pub written: Option<f64>,
-    /// Its time in seconds from the start of the observation. The start may be before that.
+    /// Start and end in seconds from the start of the observation. The start may be negative.
     pub window: Option<(f64, f64)>,
     /// Backups of the entity that were seen.
     pub count: u64,
@@ -64,7 +64,7 @@ pub(super) struct Following {
     gauges: Vec<(usize, Gauges)>,
     tracker: Tracker,
     tracks: Vec<Use>,
-    /// How busy the processors were, over time.
+    /// Processor utilisation over time.
     processors: Option<Points>,
     scales: Vec<i8>,
 }
@@ -82,13 +82,13 @@ impl Following {
         let mut gauges = vec![Gauges::default(); found.len()];
         let (mut tracks, mut uses) = (Vec::new(), Vec::new());
         for (series, id) in contents.series.iter().zip(0..).map(|(own, id)| (own, SeriesId(id))) {
-            if series.metric == m::CPU.metric && !found.is_empty() {
+            if series.metric == m::CPU.name && !found.is_empty() {
                 tracks.push(Track(vec![id]));
                 uses.push(Use::Processors);
             }
             let Some(place) = at.get(&series.entity).copied() else { continue };
-            let is_written = series.metric == metric::BACKUP_WRITTEN_BYTES;
-            let is_bytes = series.metric == metric::BACKUP_BYTES;
+            let is_written = series.metric == metric::name::BACKUP_WRITTEN_BYTES;
+            let is_bytes = series.metric == metric::name::BACKUP_BYTES;
             if series.counting == Counting::Cumulative {
                 if is_written || is_bytes {
                     tracks.push(Track(vec![id]));
@@ -98,9 +98,9 @@ impl Following {
             }
             let own = &mut gauges[place];
             match series.metric.as_str() {
-                metric::BACKUP_BYTES => own.bytes = Some(id),
-                metric::BACKUP_WRITTEN_BYTES => own.written = Some(id),
-                metric::INTERVAL_NS => own.interval = Some(id),
+                metric::name::BACKUP_BYTES => own.bytes = Some(id),
+                metric::name::BACKUP_WRITTEN_BYTES => own.written = Some(id),
+                metric::name::INTERVAL_NS => own.interval = Some(id),
                 _ => {}
             }
         }

@@ -1,4 +1,4 @@
-//! How much of a cap was used, from sample to sample.
+//! The use of a limit, sample by sample.
 
 use super::NEAR;
 use crate::system::{Cap, Counts, Limit, Owner, Reads, System};
@@ -6,50 +6,50 @@ use std::collections::BTreeMap;
 use weir_core::Cap as Kind;
 use weir_observe::load::Load;
 use weir_observe::rates::{Reading, Spread};
-use weir_observe::{Contents, SeriesId, metric};
+use weir_observe::{Contents, SeriesId, attribute};
 use weir_report::number::float;
 use weir_units::Instant;
 
-/// How much of a cap is used.
+/// The use of a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Used {
     /// The part of it.
     pub(super) share: f64,
-    /// Whether it is that much at most: nobody says how many reads the host's cache served.
+    /// Set if the use is an upper bound, since the number of cache hits is unknown.
     pub(super) is_bound: bool,
 }
 
 /// Credits of a cap that bursts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Credits {
-    /// Those of a full bucket.
+    /// Credits of a full bucket.
     pub full: f64,
-    /// What is left at the end, if it was full at the beginning.
+    /// Credits at the end, with a full bucket at the start.
     pub left: f64,
     /// The least that there was.
     pub least: f64,
-    /// For how long there were none, in seconds.
+    /// Time without credits, in seconds.
     pub out_s: f64,
 }
 
-/// What was seen of a cap.
+/// The facts of a limit.
 #[derive(Debug)]
 pub struct CapFacts {
-    /// How much was used: operations or bytes a second.
+    /// Rate in operations or bytes per second.
     pub rate: Spread,
-    /// Which part of it was used.
+    /// Utilisation.
     pub used: Spread,
-    /// For how long it was used to 90 % and more, in seconds.
+    /// Time at 90 % or more, in seconds.
     pub near_s: f64,
-    /// For how many samples.
+    /// Samples at 90 % or more.
     pub near_samples: u64,
-    /// For how long it is known, in seconds.
+    /// Observed time in seconds.
     pub seconds: f64,
     /// In how many samples.
     pub samples: u64,
-    /// Whether what is used is an upper bound.
+    /// Set if the use is an upper bound.
     pub is_bound: bool,
-    /// Its credits, if it bursts on them.
+    /// Burst credits, if any.
     pub credits: Option<Credits>,
     /// Operations that were counted more than once, and those of all.
     pub extra: f64,
@@ -63,7 +63,7 @@ pub struct CapFacts {
 #[derive(Debug)]
 pub(super) struct CapTrack {
     facts: CapFacts,
-    /// What counted since the last settling, with all reads, and without those that may be hits.
+    /// Use since the last settlement, with all reads, and without possible cache hits.
     most: f64,
     least: f64,
     /// From when, and to when.
@@ -77,37 +77,37 @@ pub(super) struct CapTrack {
     limits: Option<SeriesId>,
     limit: Limit,
     longest_ns: f64,
-    /// For how long it has been used up, in seconds.
+    /// Time at the limit so far, in seconds.
     backlog: f64,
     /// The largest part that a member uses.
     largest: f64,
-    /// What is waited in bursts, in seconds, if all say how long something was under way.
+    /// Wait time in bursts in seconds, if all busy times are known.
     bursts_s: Option<f64>,
-    /// How long an operation holds it on average, in seconds.
+    /// Mean service time of an operation at the limit, in seconds.
     mean_service_s: f64,
     /// The part that each group uses, and that times how long its operations last.
     groups: BTreeMap<usize, (f64, f64)>,
     longest_services: f64,
 }
 
-/// Who uses a cap.
+/// A user of a limit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shares {
     /// The part that a subject uses with those that it belongs to.
     pub(super) own: f64,
     /// The part that all others do.
     pub(super) others: f64,
-    /// How long one waits for others who come by chance, in seconds.
+    /// Wait time for random arrivals of others, in seconds.
     pub(super) others_wait_s: f64,
 }
 
-/// What is not known of bursts may make a wait so many times as long as the estimate.
+/// Safety factor on estimated waits in bursts.
 const UNEVEN: f64 = 2.0;
 
-/// And what others do by chance so many times.
+/// Safety factor on estimated waits for others.
 const BY_CHANCE: f64 = 2.0;
 
-/// What requests can have waited at a cap, in nanoseconds.
+/// Upper bound of the wait time at a limit, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Longest {
     /// At most, each on average.
@@ -118,11 +118,11 @@ pub(super) struct Longest {
     pub(super) likely_ns: Option<f64>,
 }
 
-/// How many others of its burst a request meets, from how long something was under way: those
-/// that come at once are under way for as long as one of them and the waits of the others. Each
-/// request takes `service_s` of the cap that it holds longest. Bursts come by chance, so that some
-/// of them overlap; or one after the other, if they come so `evenly` and leave a medium such as
-/// that. Nothing if nobody says how long anything was under way.
+/// Returns the number of other requests of its burst that a request meets, from the busy time. A
+/// burst is busy for one unloaded latency and the waits of the others. Each request takes
+/// `service_s` at its slowest limit. Bursts arrive at random, so that some overlap, or back to back
+/// if they are spaced `evenly` and the remaining latency fits the medium. `None` if the busy time
+/// is unknown.
 pub(super) fn others_of_burst(load: &Load, service_s: f64, evenly: Option<f64>) -> Option<f64> {
     let operations = load.operations?;
     if operations <= 0.0 {
@@ -137,7 +137,7 @@ pub(super) fn others_of_burst(load: &Load, service_s: f64, evenly: Option<f64>) 
     let others = |busy_s: f64| {
         let started_s = busy_s / operations;
         let apart = started_s - service_s / 2.0;
-        // Where a cap is held for longer than the medium takes, few of them are in pairs.
+        // If the service time at the limit exceeds that of the medium, few are in pairs.
         let apart = if apart > 0.0 { apart } else { started_s / 2.0 };
         let most = 2.0 * latency_s / service_s;
         if apart > 0.0 { ((latency_s - started_s) / apart).clamp(0.0, most) } else { most }
@@ -159,15 +159,13 @@ pub(super) fn others_of_burst(load: &Load, service_s: f64, evenly: Option<f64>) 
     Some(others(-idle.ln() * load.seconds()))
 }
 
-/// Who has nothing under way for the rest of the time shows how many came at once, whatever the
-/// medium takes.
+/// Idle time from this share on shows the burst size, whatever the medium.
 pub(super) const OFTEN_IDLE: f64 = 0.7;
 
-/// Of bursts one after the other that leave what is said of the medium, the last takes so many
-/// times that.
+/// Range of the last latency of back-to-back bursts, as a multiple of the medium's.
 const AS_SAID: std::ops::Range<f64> = 0.8..2.0;
 
-/// Who uses less than this part of what another does is not held where that one is.
+/// A subject with less than this part of another's use is not throttled by a shared limit.
 const FAIR: f64 = 0.8;
 
 #[derive(Debug, Clone, Copy)]
@@ -176,14 +174,14 @@ struct Member {
     to: Instant,
     seconds: f64,
     has_said: bool,
-    /// What counted of it since the last settling, and its operations.
+    /// Its use since the last settlement, and its operations.
     cost: f64,
     operations: f64,
-    /// How long an operation holds the cap, in seconds.
+    /// Service time of an operation at the limit, in seconds.
     service_s: f64,
-    /// What its requests waited for those of their burst on average, in seconds.
+    /// Mean wait time for requests of the same burst, in seconds.
     met_s: f64,
-    /// Which part of the cap it used before that.
+    /// Utilisation by this subject before that.
     share: f64,
     /// The columns of a stripe do what they do together.
     group: usize,
@@ -192,7 +190,8 @@ struct Member {
 impl CapTrack {
     pub(super) fn new(system: &System, contents: &Contents, index: usize) -> Self {
         let cap = &system.caps[index];
-        let name = if cap.counts_bytes() { metric::BYTES_PER_S_LIMIT } else { metric::IOPS_LIMIT };
+        let name =
+            if cap.counts_bytes() { attribute::BYTES_PER_S_LIMIT } else { attribute::IOPS_LIMIT };
         let limits = match cap.owner {
             Owner::Disk(disk) => {
                 let file = system.files.iter().find(|file| {
@@ -284,8 +283,8 @@ impl CapTrack {
         member.operations += operations * counts.share;
     }
 
-    /// Whether all who are there have said what they did since the last settling. Who has not
-    /// been heard of for twice as long as is usual is not waited for.
+    /// Returns whether all users have reported since the last settlement. A user without a report
+    /// for two sampling intervals is not waited for.
     fn is_whole(&self, at: Instant) -> bool {
         let is_late = |member: &Member| super::seconds(at - member.to) > 2.5 * member.seconds;
         self.members.iter().all(|member| member.has_said || is_late(member))
@@ -297,7 +296,7 @@ impl CapTrack {
         let said = said.and_then(|limit| u64::try_from(limit).ok()).filter(|limit| *limit > 0);
         if let Some(limit) = said.map(float) {
             self.facts.limit = limit;
-            // Of a stretch in which it changed, the larger counts.
+            // If the limit changed in the meantime, the larger one counts.
             self.limit.rate = limit.max(self.limit.rate);
         }
         let Some(from) = self.from.filter(|_| self.is_whole(at)) else { return };
@@ -353,11 +352,11 @@ impl CapTrack {
         Some(&self.members[at])
     }
 
-    /// Which part of it a subject uses with those that it belongs to, which all others do, and
-    /// how long somebody who comes by chance finds an operation of theirs to last, in seconds.
+    /// Returns the utilisation by a subject and its group, that by all others, and the mean
+    /// residual service time of others' operations in seconds.
     pub(super) fn shares(&self, subject: usize) -> Shares {
         let all = self.used.map_or(0.0, |used| used.share);
-        // Who is no meter, a file of an observed disk, has what the disk has.
+        // A file on an observed disk has the values of the disk.
         let group = self.member(subject).and_then(|member| self.groups.get(&member.group));
         let (own, own_services) = group.copied().unwrap_or((all, self.longest_services));
         let others = (all - own).max(0.0);
@@ -368,14 +367,14 @@ impl CapTrack {
         Shares { own, others, others_wait_s: by_chance.min(services / others.max(1e-9)) }
     }
 
-    /// How much of it a subject uses of what the one does that uses most: a cap that is shared
-    /// gives each its part, so that who uses less is not held there.
+    /// Returns the use by a subject relative to the largest user. A shared limit is divided fairly,
+    /// so that a smaller user is not throttled.
     pub(super) fn of_the_largest(&self, subject: usize) -> f64 {
         let own = self.member(subject).map(|member| member.share);
         own.filter(|own| *own < FAIR * self.largest).map_or(f64::INFINITY, |own| own / self.largest)
     }
 
-    /// The limit that held meanwhile: the peak as long as there are credits.
+    /// Returns the effective limit: the burst limit as long as there are credits.
     fn limit_now(&mut self, cap: &Cap, rate: f64, seconds: f64) -> f64 {
         let base = self.limit.rate;
         let Some(burst) = self.limit.burst else {
@@ -389,7 +388,7 @@ impl CapTrack {
         let before = credits.left;
         credits.left = (before + (base - rate) * seconds).clamp(0.0, credits.full);
         credits.least = credits.least.min(credits.left);
-        // Credits that ran out on the way held for a part of the time only.
+        // Credits that ran out allowed bursts for a part of the time only.
         let lasted = match rate > base {
             true => (before / (rate - base)).min(seconds),
             false => seconds,
@@ -412,17 +411,17 @@ impl CapTrack {
         self.kind
     }
 
-    /// Whether it is that of one disk.
+    /// Returns whether this is the limit of one disk.
     pub(super) const fn is_of_disk(&self) -> bool {
         self.is_of_disk
     }
 
-    /// Whether the peak of a burst held last.
+    /// Returns whether the burst limit was effective last.
     pub(super) fn is_at_peak(&self) -> bool {
         self.kind.name().contains("burst")
     }
 
-    /// How long an operation of a subject holds it, in seconds.
+    /// Returns the service time of an operation of a subject, in seconds.
     pub(super) fn service_s(&self, subject: usize) -> f64 {
         self.member(subject).map_or(0.0, |member| member.service_s)
     }
@@ -434,13 +433,13 @@ impl CapTrack {
             return;
         };
         let member = &mut self.members[at];
-        // Of a burst the first waits for nobody, the last for all others.
+        // The first request of a burst does not wait; the last waits for all others.
         let met_s = others.map(|others| others * member.service_s / 2.0);
         member.met_s = met_s.unwrap_or(0.0);
         self.bursts_s = self.bursts_s.zip(met_s).map(|(all, own)| all + own / disks);
     }
 
-    /// What is waited for those that come by chance, in seconds: all others, and so much of the
+    /// Returns the wait time for random arrivals in seconds: all others', and a part of the
     /// subject's own.
     fn chance_s(&self, subject: usize, by_chance: f64) -> f64 {
         let all = self.used.map_or(0.0, |used| used.share);
@@ -449,8 +448,8 @@ impl CapTrack {
         used * self.mean_service_s / 2.0 / (1.0 - used)
     }
 
-    /// What requests of a subject can have waited at it on average: as if all had come at once or,
-    /// where it is known how long something was under way, as many as that shows.
+    /// Returns upper bounds of the mean wait time of a subject: with all requests in one burst, and
+    /// with the burst size that the busy time shows.
     pub(super) fn longest(&self, subject: usize, by_chance: f64) -> Longest {
         let is_near = self.used.is_some_and(|used| used.share >= NEAR);
         match self.bursts_s.filter(|_| !is_near) {
@@ -471,7 +470,7 @@ impl CapTrack {
     }
 }
 
-/// What a load counts at a cap: at least, and at most.
+/// Returns the use of a limit by a load: lower and upper bound.
 fn cost(cap: &Cap, counts: &Counts, load: &Load) -> Option<(f64, f64)> {
     let apart = match (cap.counts_bytes(), load.reads.zip(load.writes)) {
         (true, _) => load.read_bytes.zip(load.write_bytes),
@@ -508,8 +507,8 @@ fn cost(cap: &Cap, counts: &Counts, load: &Load) -> Option<(f64, f64)> {
     })
 }
 
-/// How many operations one counts, by the mean of the sizes: what is larger than the unit
-/// counts several, and a stripe cuts into pieces first.
+/// Returns the number of counted operations per request, from the mean size. Requests above the
+/// unit count several times, and a stripe splits them first.
 fn times(counts: &Counts, bytes: Option<f64>, operations: f64, load: &Load) -> f64 {
     if let (Some(counted), Some(all)) = (load.counted, load.operations)
         && all > 0.0

@@ -1,8 +1,8 @@
 //! Subjects that share caps, followed together.
 //!
-//! Who shares no cap with anybody does not change what anybody waits. So what is joined by caps is
-//! followed for many samples at a time, as what is known of it stays close to the processor then,
-//! and by as many threads as there are.
+//! Subjects without a common limit do not influence each other. Each connected component is
+//! therefore followed for many samples at a time, which suits the processor's cache, and components
+//! are distributed over threads.
 
 use super::cap::{CapTrack, others_of_burst};
 use super::holding::{Holding, Pieces};
@@ -22,7 +22,7 @@ pub(super) struct Component<'a> {
     place_of: BTreeMap<EntityId, usize>,
     members: Vec<Member<'a>>,
     now: Vec<Option<Load>>,
-    /// Its caps by their indices in the system, which paths have as places here.
+    /// Indices of its limits in the system. Paths refer to positions in this list.
     caps: Vec<usize>,
     tracks: Vec<CapTrack>,
 }
@@ -38,9 +38,9 @@ struct Member<'a> {
     index: usize,
     subject: &'a Subject,
     path: Vec<Counts>,
-    /// The columns of a stripe belong together, everybody else is alone.
+    /// Columns of a stripe form a group; all others are groups of one.
     group: usize,
-    /// Of a column the place of its stripe, where that is observed, too, and the number of columns.
+    /// For a column: position of its observed stripe, and the number of columns.
     stripe: Option<(usize, f64)>,
     /// Bytes on a column of its stripe before the next.
     unit: Option<f64>,
@@ -48,7 +48,7 @@ struct Member<'a> {
 }
 
 impl<'a> Component<'a> {
-    /// All components of a system, and what is left of `loads`: who is no subject.
+    /// Returns the components of a system, and the entities of `loads` that are no subjects.
     pub(super) fn all(system: &'a System, contents: &Contents) -> (Vec<Self>, Loads) {
         let groups = joined(system);
         let mut of_entity: BTreeMap<EntityId, usize> = BTreeMap::new();
@@ -140,7 +140,7 @@ impl<'a> Component<'a> {
             let own = |counts: &Counts| self.tracks[counts.cap].service_s(member.index);
             let service_s = member.path.iter().map(own).fold(0.0, f64::max);
             let others = match member.following.arrivals {
-                // Nobody comes at once with another who waits until one has ended.
+                // In a closed loop, requests do not arrive together.
                 arrivals if arrivals.are_in_loops() => load.busy().map(|_| 0.0),
                 arrivals => {
                     let medium = member.subject.medium.filter(|_| arrivals.are_even());
@@ -181,12 +181,12 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// How often somebody's counters went back.
+    /// Number of counter resets.
     pub(super) fn restarts(&self) -> u64 {
         self.loads.restarts()
     }
 
-    /// What was seen of its subjects and its caps, with their indices in the system.
+    /// Facts of its subjects and limits, with their indices in the system.
     pub(super) fn finish(self) -> (Indexed<SubjectFacts>, Indexed<CapFacts>) {
         let members = self.members.into_iter();
         let subjects = members.map(|member| (member.index, member.following.finish()));
@@ -195,7 +195,7 @@ impl<'a> Component<'a> {
     }
 }
 
-/// Of a column: into how many pieces a request to its stripe is cut, and over how many columns.
+/// For a column: number of pieces of a request to its stripe, and number of columns.
 fn whole(member: &Member<'_>, load: &Load, now: &[Option<Load>]) -> Option<(f64, f64)> {
     let (stripe, columns) = member.stripe?;
     let whole = now[stripe].as_ref()?;
@@ -203,7 +203,7 @@ fn whole(member: &Member<'_>, load: &Load, now: &[Option<Load>]) -> Option<(f64,
     Some((size / mean(load.bytes, load.operations)?, columns))
 }
 
-/// Whether what a column does may be the pieces of larger requests, which come at once.
+/// Set if operations of a column may be pieces of larger requests, which arrive together.
 fn is_cut(member: &Member<'_>, load: &Load, whole: Option<(f64, f64)>) -> bool {
     if let Some((pieces, _)) = whole {
         return pieces > 1.0;

@@ -1,10 +1,9 @@
-//! Which caps held the requests of a sample, each with its part of that.
+//! The limits that are charged with a sample, and the share of each.
 //!
-//! Requests pass the caps of their path one after the other. Where one of them is used up, or
-//! many are under way for as long as it is used, they wait there. Where they come few at a time,
-//! a little burst waits at the first cap for as long as that takes to let it through; at a later
-//! one it waits for what that takes longer. And everybody waits for others at a cap that is
-//! shared, for about as long as an operation of theirs takes.
+//! Requests pass the limits of their path in order. At a limit that is reached, or with a long
+//! queue, they wait there. A small burst waits at the first limit for its service time, and at each
+//! later limit for its additional service time. At a shared limit, requests also wait for about one
+//! operation of the others.
 
 use super::NEAR;
 use super::cap::{CapTrack, Shares};
@@ -14,46 +13,45 @@ use weir_observe::load::Load;
 /// A cap of which so much is used is used up all the time.
 const USED_UP: f64 = 0.95;
 
-/// So many requests under way while a cap is used are a line, not a coincidence.
+/// Queue depth that counts as a queue.
 const DEEP: f64 = 30.0;
 
 /// No line is worked out for a cap that is used more.
 const FULLEST: f64 = 0.95;
 
-/// What is taken for the number of requests at once where nothing tells.
+/// Burst size if it is unknown.
 const MANY: f64 = 1000.0;
 
-/// So many pieces of a request on average are those of one that is cut.
+/// Mean number of pieces from which on requests count as split.
 const CUT: f64 = 1.01;
 
-/// What is under way for less than this part longer than the slowest cap takes tells nothing.
+/// Minimum excess of the busy time over the service time, relative to it.
 const TOLD: f64 = 0.05;
 
 /// A line of so large a part of all requests came at once, and not one after the other.
 const AT_ONCE: f64 = 0.2;
 
-/// What a subject did in a sample, and the caps that it passes.
+/// The load of a subject in a sample, and the limits of its path.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Holding<'a> {
     pub(super) subject: usize,
     pub(super) load: &'a Load,
     pub(super) path: &'a [Counts],
     pub(super) medium: Option<Medium>,
-    /// Of a column: into how many pieces a request to its stripe is cut, and over how many
-    /// columns.
+    /// For a column: number of pieces of a request to its stripe, and number of columns.
     pub(super) whole: Option<(f64, f64)>,
-    /// Of a column: whether its operations are, or may be, pieces of larger requests.
+    /// For a column: set if its operations are, or may be, pieces of larger requests.
     pub(super) is_cut: bool,
-    /// Whether they come evenly, and not by chance.
+    /// Set if arrivals are evenly spaced.
     pub(super) is_even: bool,
-    /// For how long something is under way for each of them, in seconds, if they come in bursts.
+    /// Busy time per request in seconds, if they come in bursts.
     pub(super) busy_of_bursts_s: Option<f64>,
     pub(super) caps: &'a [CapTrack],
 }
 
 impl Holding<'_> {
-    /// Puts the places of the caps that held, each with its part, into `parts`; returns how much
-    /// of the one used most was used.
+    /// Writes the positions of the charged limits and their shares to `parts`, and returns the
+    /// highest utilisation.
     pub(super) fn parts(&self, parts: &mut Vec<(usize, f64)>) -> f64 {
         parts.clear();
         let most = self.scores().map(|(_, score)| score).fold(0.0, f64::max);
@@ -81,7 +79,7 @@ impl Holding<'_> {
         most
     }
 
-    /// How much is used of each cap, as far as that can hold this subject.
+    /// Returns the utilisation of each limit that may throttle this subject.
     fn scores(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
         let all = self.path.iter().enumerate();
         all.filter_map(|(place, counts)| Some((place, self.score(counts)?)))
@@ -90,10 +88,10 @@ impl Holding<'_> {
     fn score(&self, counts: &Counts) -> Option<f64> {
         let track = &self.caps[counts.cap];
         let used = track.used()?;
-        // Nobody says how many reads the host's cache served: at most this much is used, and a
-        // cap of which more is known goes before it.
+        // With an unknown number of cache hits, this is an upper bound, and a limit with known use
+        // takes precedence.
         let share = if used.is_bound { used.share.min(NEAR - 0.01) } else { used.share };
-        // Who takes less than another has its part of a cap, however much is used of it.
+        // A smaller user gets its fair share of a limit, whatever its utilisation.
         Some(share.min(track.of_the_largest(self.subject)))
     }
 
@@ -101,15 +99,15 @@ impl Holding<'_> {
         self.load.operations.unwrap_or(0.0).max(1.0)
     }
 
-    /// Whether requests come one after the other as others end, and not at once.
+    /// Returns whether requests are a closed loop.
     fn is_steady(&self, most: f64) -> bool {
         let depth = self.load.ns.unwrap_or(0.0) / (most * self.load.seconds() * 1e9);
-        // What is under way while the cap is not used waits for others or for the medium.
+        // Requests in flight at an unused limit wait for others or for the medium.
         let is_all = self.load.busy().is_none_or(|busy| most >= USED_UP * busy.min(1.0));
         is_all && depth >= DEEP && depth < AT_ONCE * self.operations()
     }
 
-    /// What requests take beyond the medium, each, in seconds, if that is known.
+    /// Returns the latency per request in excess of the medium's, in seconds, if known.
     fn beyond_s(&self) -> Option<f64> {
         let medium = self.medium?;
         let beyond = self.load.ns.unwrap_or(0.0) - medium.of_load(self.load);
@@ -130,7 +128,7 @@ impl Holding<'_> {
         left_s
     }
 
-    /// What comes to a cap at once of a request to a stripe.
+    /// Returns the number of pieces of a request that arrive together at a limit.
     fn pieces(&self, counts: &Counts) -> Pieces {
         let Some((pieces, columns)) = self.whole else { return Pieces::ONE };
         Pieces::of(pieces, columns, self.caps[counts.cap].is_of_disk())
@@ -153,7 +151,7 @@ impl Holding<'_> {
         let at_once = self.path.iter().filter_map(line).map(requests).fold(MANY, f64::min).max(1.0);
         let window = self.window(self.path.iter().filter_map(line), at_once);
         let first = parts.len();
-        // What the host's cache serves passes its cap alone.
+        // Cache hits pass only the limit of the cache.
         for (part, is_hit) in [(missing, false), (1.0 - missing, true)] {
             let wait_s = |counts: &Counts| {
                 let passes = !is_hit || counts.reads == Reads::All;
@@ -175,9 +173,9 @@ impl Holding<'_> {
         }
     }
 
-    /// Which part of a burst comes at once, if so many requests at once would wait as long as they
-    /// do: the others come as these end. How many a burst has is told by for how long something was
-    /// under way: for each as long as it holds the slowest cap, and once the medium.
+    /// Returns the part of a burst that arrives at once, if a burst of that size would explain the
+    /// waits; the others arrive as these end. The burst size follows from the busy time: one
+    /// service time per request at the slowest limit, and one medium latency.
     fn window(&self, lines: impl Iterator<Item = Line>, at_once: f64) -> f64 {
         let slowest = lines.max_by(|one, other| one.spacing_s().total_cmp(&other.spacing_s()));
         let known = (self.busy_of_bursts_s, self.medium, slowest);
@@ -196,30 +194,30 @@ impl Holding<'_> {
         1.0 - (1.0 - ((at_once - 1.0) / burst).clamp(0.0, 1.0)).sqrt()
     }
 
-    /// The part of the requests that the host's cache does not serve, as far as that is said.
+    /// Returns the cache miss rate, if known.
     fn missing(&self) -> f64 {
         let hits = self.load.hits.unwrap_or(0.0);
         (1.0 - hits / self.operations()).clamp(0.0, 1.0)
     }
 }
 
-/// What comes to a cap at once of requests to a stripe.
+/// The pieces of requests to a stripe that arrive together at a limit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pieces {
     /// Besides one of its pieces, how many others of one request.
     of_its_own: f64,
-    /// How many of each other request that comes at once.
+    /// Pieces of each other request of the same burst.
     of_another: f64,
-    /// For how many disks such as this they come there.
+    /// Number of disks whose pieces pass this limit.
     pub(super) columns: f64,
 }
 
 impl Pieces {
-    /// Those of requests that are not cut.
+    /// Returns the pieces of requests that are not split.
     pub(super) const ONE: Self = Self { of_its_own: 0.0, of_another: 1.0, columns: 1.0 };
 
-    /// Those of requests that are cut into so many pieces for so many columns, at the cap of a
-    /// column or at one of all.
+    /// Returns the pieces of requests that are split over columns, at the limit of one column or of
+    /// all.
     pub(super) fn of(pieces: f64, columns: f64, is_of_disk: bool) -> Self {
         match is_of_disk {
             true => {
@@ -237,31 +235,30 @@ impl Pieces {
         self.of_its_own + (requests - 1.0) * self.of_another
     }
 
-    /// How many requests come at once if there are so many others.
+    /// Returns the burst size from the number of other requests.
     pub(super) fn requests(self, others: f64) -> f64 {
         1.0 + (others - self.of_its_own) / self.of_another
     }
 }
 
-/// Requests before a cap as if it were the only one. In a row of caps, each of which takes its time
-/// for every request, all together is waited what is waited before the slowest if that is alone;
-/// what is waited at one is that without what is waited before those that come first.
+/// The queue at a limit as if it were the only one. Limits in a row account together for the wait
+/// at the slowest limit alone; each accounts for its own wait minus the waits at earlier limits.
 #[derive(Debug, Clone, Copy)]
 struct Line {
     /// The part of the cap that is used, if they come by chance; nothing if they come in turns.
     used: f64,
-    /// How long one of them holds it.
+    /// Service time.
     service_s: f64,
-    /// How many of them are one request.
+    /// Pieces per request.
     pieces: Pieces,
     /// The part of all that passes it.
     passing: f64,
 }
 
-/// Of a burst of which the `window` comes at once and the rest as these end, how much of what is
-/// waited before the slowest cap is waited before one that comes first and takes `beside` of its
-/// time. What has come at once is let through there first; from then on it takes no more than
-/// what the slowest lets through, and so what waits there becomes less.
+/// Returns the share of the wait at the slowest limit that is spent at an earlier limit with
+/// `beside` of its service time. The `window` of the burst arrives at once, and the rest as these
+/// end. The earlier limit serves the window first; after that it passes no more than the slowest
+/// limit does, so that its queue shrinks.
 fn in_window(beside: f64, window: f64) -> f64 {
     if window >= 1.0 || beside >= 1.0 {
         return beside;
@@ -278,18 +275,18 @@ fn in_window(beside: f64, window: f64) -> f64 {
 }
 
 impl Line {
-    /// How long those that come to one disk are apart if all are let through as fast as it goes.
+    /// Returns the spacing of operations of one disk at full rate.
     fn spacing_s(self) -> f64 {
         self.service_s * self.pieces.columns
     }
 
-    /// What is waited on average, if so many requests come at once.
+    /// Returns the mean wait time of a burst.
     fn wait_s(self, requests: f64) -> f64 {
         let others = self.pieces.others(requests);
         self.service_s * (others + self.used) / 2.0 / (1.0 - self.used)
     }
 
-    /// How many requests come at once, if so much is waited.
+    /// Returns the burst size from the mean wait time.
     fn requests(self, wait_s: f64) -> f64 {
         self.pieces.requests(wait_s * 2.0 * (1.0 - self.used) / self.service_s - self.used)
     }
@@ -316,14 +313,14 @@ mod tests {
         // A request of eight pieces over four columns: two at each, eight at the host.
         check(line(0.0, Pieces::of(8.0, 4.0, true)).wait_s(1.0), 0.002);
         check(line(0.0, Pieces::of(8.0, 4.0, false)).wait_s(1.0), 0.014);
-        // Of five that are not cut, over four columns, one meets one other at its own.
+        // Five requests over four columns: each meets one other at its column.
         check(Pieces::of(1.0, 4.0, true).others(5.0), 1.0);
         check(Pieces::of(1.0, 4.0, false).others(5.0), 4.0);
     }
 
     #[test]
     fn of_a_burst_that_comes_as_others_end_little_is_waited_before_the_first_cap() {
-        // All at once: in proportion.
+        // One burst: in proportion.
         check(in_window(0.6, 1.0), 0.6);
         // A third at once. Of 100 with a turn of 1 at the slowest and 0.5 at the first, 32 wait for
         // 8 there; it is clear after 32, until when 32 more come and wait for 8, too: 5.12 on average.

@@ -1,4 +1,4 @@
-//! When somebody waited most.
+//! The moments with the longest wait times.
 
 use super::NEAR;
 use crate::system::Medium;
@@ -6,18 +6,18 @@ use weir_core::Cap as Kind;
 use weir_observe::load::Load;
 use weir_units::Instant;
 
-/// How many are kept.
+/// Number of moments that are kept.
 const KEPT: usize = 8;
 
 /// Latency is that of waiting from so many times that of the medium on.
 const RAISED: f64 = 2.0;
 
-/// A stretch of time in which somebody waited.
+/// A time span with waits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moment {
-    /// Its beginning.
+    /// Start.
     pub from: Instant,
-    /// Its end.
+    /// End.
     pub to: Instant,
     /// The cap that was used most, if any is known: which, and as what.
     pub cap: Option<(usize, Kind)>,
@@ -27,7 +27,7 @@ pub struct Moment {
     pub operations: f64,
     /// Their latency, all together, in nanoseconds.
     pub ns: f64,
-    /// What they waited, as far as that is known then.
+    /// Wait time, as far as known at that time.
     pub waited_ns: f64,
 }
 

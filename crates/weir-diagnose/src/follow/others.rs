@@ -1,66 +1,65 @@
-//! What an observation says beside reads and writes: waits, processors, and the shares of
-//! limits that a cloud works out itself.
+//! Facts other than I/O: waits, processors, and shares of limits that a cloud reports.
 
 use super::NEAR;
 use std::collections::BTreeMap;
-use weir_observe::import::measure as m;
+use weir_observe::metric as m;
 use weir_observe::rates::{Reading, Spread, Track, Tracker};
-use weir_observe::{Contents, EntityId, EntityKind, SeriesId, metric};
+use weir_observe::{Contents, EntityId, EntityKind, SeriesId, attribute, metric};
 use weir_report::number::float;
 use weir_units::Instant;
 
 /// A class of waits over the time of the observation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WaitFacts {
-    /// Whose: a database or a server.
+    /// The database or server.
     pub parent: Option<EntityId>,
     /// SQL Server's or PostgreSQL's name.
     pub name: String,
-    /// How many waited.
+    /// Number of waits.
     pub count: Option<f64>,
-    /// For how long, in milliseconds.
+    /// Wait time in milliseconds.
     pub time_ms: f64,
 }
 
 /// The processors of a host, or of a database on its schedulers.
 #[derive(Debug)]
 pub struct HostFacts {
-    /// Whose.
+    /// The entity.
     pub entity: EntityId,
     /// The part of the time that they were busy.
     pub cpu: Spread,
-    /// For how long to 90 % and more, in seconds.
+    /// Time at 90 % or more, in seconds.
     pub near_s: f64,
-    /// For how long it is known.
+    /// Observed time in seconds.
     pub seconds: f64,
 }
 
 /// A gauge that says how much of a limit is taken or left.
 #[derive(Debug)]
 pub struct Gauged {
-    /// Whose.
+    /// The entity.
     pub entity: EntityId,
-    /// Which.
+    /// The metric.
     pub metric: &'static str,
-    /// Its values over time.
+    /// Values over time.
     pub values: Spread,
-    /// For how long it was 90 % and more, in seconds.
+    /// Time at 90 % or more, in seconds.
     pub near_s: f64,
-    /// For how long it was 99 % and more.
+    /// Time at 99 % or more, in seconds.
     pub full_s: f64,
-    /// For how long it was 1 % and less.
+    /// Time at 1 % or less, in seconds.
     pub low_s: f64,
-    /// For how long it is known.
+    /// Observed time in seconds.
     pub seconds: f64,
-    /// Its first value, and when.
+    /// First value and its time.
     pub first: Option<(Instant, f64)>,
-    /// Its last.
+    /// Last value and its time.
     pub last: Option<(Instant, f64)>,
     /// The least.
     pub least: f64,
 }
 
-/// All of it.
+/// All samples.
 #[derive(Debug, Default)]
 pub struct Others {
     /// Waits, the longest first.
@@ -78,7 +77,7 @@ pub const FULL: f64 = 0.99;
 pub const OUT: f64 = 0.01;
 
 /// The gauges of [`Gauged`].
-const GAUGES: &[m::Measure] = &[
+const GAUGES: &[m::Metric] = &[
     m::IOPS_SHARE,
     m::BYTES_SHARE,
     m::UNCACHED_IOPS_SHARE,
@@ -99,7 +98,7 @@ const GAUGES: &[m::Measure] = &[
 ];
 
 /// Gauges that say how much of a storage limit is taken.
-const CONSUMED: [m::Measure; 8] = [
+const CONSUMED: [m::Metric; 8] = [
     m::IOPS_SHARE,
     m::BYTES_SHARE,
     m::UNCACHED_IOPS_SHARE,
@@ -110,7 +109,7 @@ const CONSUMED: [m::Measure; 8] = [
     m::LOG_WRITE_SHARE,
 ];
 
-/// What a track is for.
+/// The use of a track.
 #[derive(Debug, Clone, Copy)]
 enum Use {
     WaitTime(usize),
@@ -123,7 +122,7 @@ enum Use {
 #[derive(Debug)]
 pub(super) struct Following {
     tracker: Tracker,
-    /// What each track is for, and what a unit of it is.
+    /// Use and unit of each track.
     uses: Vec<(Use, f64)>,
     found: Others,
 }
@@ -149,21 +148,21 @@ impl Following {
                     found.waits.push(WaitFacts { parent, name, count: None, time_ms: 0.0 });
                 }
                 match name {
-                    metric::WAIT_TIME_MS => follow(id, Use::WaitTime(place), 1.0),
-                    metric::WAITING_TASKS_COUNT => follow(id, Use::WaitCount(place), 1.0),
-                    name if name == m::WAIT_MS_PER_S.metric => {
+                    metric::name::WAIT_TIME_MS => follow(id, Use::WaitTime(place), 1.0),
+                    metric::name::WAITING_TASKS_COUNT => follow(id, Use::WaitCount(place), 1.0),
+                    name if name == m::WAIT_MS_PER_S.name => {
                         follow(id, Use::WaitTime(place), 1.0);
                     }
-                    name if name == m::WAITING.metric => follow(id, Use::Waiting(place), 1.0),
+                    name if name == m::WAITING.name => follow(id, Use::Waiting(place), 1.0),
                     _ => {}
                 }
                 continue;
             }
-            let vcores = entity.number(metric::VCORES).filter(|vcores| *vcores > 0);
+            let vcores = entity.number(attribute::VCORES).filter(|vcores| *vcores > 0);
             let by = match name {
-                name if name == m::CPU.metric => Some(1.0),
+                name if name == m::CPU.name => Some(1.0),
                 // Time on schedulers, of so many.
-                metric::CPU_NS => vcores.map(|vcores| 1e-9 / float(vcores)),
+                metric::name::CPU_NS => vcores.map(|vcores| 1e-9 / float(vcores)),
                 _ => None,
             };
             if let Some(by) = by {
@@ -171,11 +170,11 @@ impl Following {
                 let (entity, cpu) = (series.entity, Spread::default());
                 found.processors.push(HostFacts { entity, cpu, near_s: 0.0, seconds: 0.0 });
             }
-            if let Some(gauge) = GAUGES.iter().find(|gauge| gauge.metric == name) {
+            if let Some(gauge) = GAUGES.iter().find(|gauge| gauge.name == name) {
                 follow(id, Use::Gauge(found.gauged.len()), 1.0);
                 found.gauged.push(Gauged {
                     entity: series.entity,
-                    metric: gauge.metric,
+                    metric: gauge.name,
                     values: Spread::default(),
                     near_s: 0.0,
                     full_s: 0.0,
@@ -204,7 +203,7 @@ impl Following {
                     let count = &mut found.waits[wait].count;
                     *count = Some(count.unwrap_or(0.0) + reading.amount);
                 }
-                // So many sessions for so many seconds: PostgreSQL is asked who waits, and counts nothing.
+                // Sessions times seconds: PostgreSQL has no wait counters, and is sampled.
                 Use::Waiting(wait) => found.waits[wait].time_ms += reading.amount * 1e3,
                 Use::Cpu(host) => {
                     let own = &mut found.processors[host];
@@ -261,19 +260,19 @@ impl HostFacts {
 }
 
 impl Gauged {
-    /// Whether it says how much of a storage limit is taken.
+    /// Returns whether the gauge is the utilisation of a storage limit.
     #[must_use]
     pub fn is_consumed(&self) -> bool {
-        CONSUMED.iter().any(|gauge| gauge.metric == self.metric)
+        CONSUMED.iter().any(|gauge| gauge.name == self.metric)
     }
 
-    /// Its mean.
+    /// Returns the mean.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.values.mean().unwrap_or(0.0) / SHARE
     }
 
-    /// Its largest value.
+    /// Returns the maximum.
     #[must_use]
     pub fn max(&self) -> f64 {
         self.values.max() / SHARE

@@ -1,12 +1,13 @@
 //! Data files in the largest tier there is: more files, not larger ones.
 
 use super::files::{
-    Database, Room, counts_bytes, database_name, databases, file_held, limit, name, own_disk, tiers,
+    Database, Room, counts_bytes, database_name, databases, file_throttled, limit, name, own_disk,
+    tiers,
 };
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen, amount, size};
 use crate::system::What;
-use crate::verdict::Held;
+use crate::verdict::CapWait;
 use weir_report::diagnosis::Group;
 use weir_report::number::{float, percent, whole};
 
@@ -16,15 +17,15 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 100,
     source: source::INSTANCE,
-    finds: "a data file is held, and no larger one would have more: more files would",
+    finds: "a data file is throttled in the largest tier: more files would help",
     find,
 };
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     databases(case).iter().filter_map(|own| of_database(case, rule, own)).collect()
 }
 
-/// Whether no tier of its set has more than what a file has, in what holds it.
+/// Returns whether no tier of its set has a higher limit than the one that throttles a file.
 fn is_at_the_top(case: &Case<'_>, file: usize, is_bytes: bool) -> bool {
     let own = own_disk(case, file).filter(|disk| !case.system.disks[*disk].is_local);
     let Some((disk, set)) = own.and_then(|disk| Some((disk, tiers(case, disk)?))) else {
@@ -32,28 +33,28 @@ fn is_at_the_top(case: &Case<'_>, file: usize, is_bytes: bool) -> bool {
     };
     let limits = &case.system.disks[disk].limits;
     let now = if is_bytes { limits.bytes } else { limits.iops };
-    let most = set.tiers.iter().map(|tier| super::files::of(&tier.limits(), is_bytes));
+    let most = set.tiers.iter().map(|tier| super::files::one_of(&tier.limits(), is_bytes));
     let most = most.fold(0.0, f64::max);
     case.system.disks[disk].tier.is_some() && now.is_some_and(|now| now.rate >= most)
 }
 
-/// What would be done if nothing waited, at most: as many under way as now, each for as long as
-/// the medium takes.
+/// Returns an upper bound of the demand: the present queue depth at the latency of the medium.
 fn wanted(seen: &Seen<'_>, share: f64) -> Option<f64> {
     let (usual, latency) = (seen.waited.usual_ns?, seen.facts.latency_ns()?);
     (usual > 0.0).then(|| share * latency / usual)
 }
 
-fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Found> {
-    let held = |file: &usize| {
-        let (seen, held) = file_held(case, *file)?;
-        let is_bytes = counts_bytes(case, held);
-        is_at_the_top(case, *file, is_bytes).then_some((*file, seen, held, is_bytes))
+fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Candidate> {
+    let wait = |file: &usize| {
+        let (seen, wait) = file_throttled(case, *file)?;
+        let is_bytes = counts_bytes(case, wait);
+        is_at_the_top(case, *file, is_bytes).then_some((*file, seen, wait, is_bytes))
     };
-    let all: Vec<(usize, Seen<'_>, &Held, bool)> = database.files.iter().filter_map(held).collect();
+    let all: Vec<(usize, Seen<'_>, &CapWait, bool)> =
+        database.files.iter().filter_map(wait).collect();
     let (file, seen, most, is_bytes) =
         *all.iter().max_by(|a, b| a.2.waited_ns.total_cmp(&b.2.waited_ns))?;
-    // Where others have room more files do not help: pages have to be spread over those first.
+    // If other files have headroom, pages must be distributed over those first.
     if all.len() < database.files.len() {
         return None;
     }
@@ -69,7 +70,7 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Foun
     let bytes = case.system.files[file].size?;
     let subject = name(case, file);
     let text = format!(
-        "{subject} is held at {}, the most that a file can have: {files} data files of {} in place \
+        "{subject} is throttled at {}, the highest limit of a file: {files} data files of {} instead \
          of {count} would have {}",
         amount(is_bytes, own_limit),
         size(bytes),
@@ -78,13 +79,12 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Foun
     let mut finding = rule.finding(database.name.clone(), text);
     finding.cap = Some(most.kind.name().to_owned());
     finding.confidence = seen.waited.confidence;
-    finding.evidence.push(format!(
-        "{} of the latency of {subject} is waiting at its limit",
-        percent(most.share)
-    ));
+    finding
+        .evidence
+        .push(format!("{} of the latency of {subject} is wait time", percent(most.share)));
     if let Some(need) = need {
         finding.evidence.push(format!(
-            "with as many requests under way and none waiting there would be {} at most",
+            "demand without throttling: at most {} at the same queue depth",
             amount(is_bytes, need)
         ));
     }
@@ -92,7 +92,7 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Foun
     let room = case.system.host_of(What::File(file)).and_then(|host| Room::of(case, host));
     if let Some(room) = room {
         finding.evidence.push(format!(
-            "that takes {} more of the {} that the instance has left",
+            "additional storage: {} of {} free",
             size(more),
             size(room.free())
         ));
@@ -115,16 +115,16 @@ fn action(case: &Case<'_>, file: usize, (count, files): (u64, u64), lacks_room: 
         count + 1,
         own.size.unwrap_or(0).div_ceil(1 << 20)
     );
-    let spread = "rebuild the indexes so that what is there is spread over all files: empty files \
-                  alone bring little";
+    let spread = "rebuild the indexes to distribute existing data over all files, since empty files \
+                  alone help little";
     match (case.is_instance(What::File(file)), lacks_room) {
-        (true, false) => format!("add {more} as large: {add}; {spread}"),
+        (true, false) => format!("add {more} of the same size: {add}; {spread}"),
         (true, true) => format!(
-            "raise the instance's storage, or take Business Critical; then add {more} \
-             as large: {add}; {spread}"
+            "raise the instance's storage, or use Business Critical; then add {more} of the same size: \
+             {add}; {spread}"
         ),
         (false, _) => format!(
-            "attach {more} as large, each with a data file of {}, or stripe over them; {spread}",
+            "attach {more} of the same size, each with a data file of {}, or stripe over them; {spread}",
             size(own.size.unwrap_or(0))
         ),
     }

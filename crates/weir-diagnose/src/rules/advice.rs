@@ -3,7 +3,7 @@
 
 use crate::bed::{Bed, Does};
 
-/// What is found at all.
+/// Returns all findings.
 fn words(bed: Bed) -> Vec<String> {
     let all = bed.findings().into_iter().map(|found| found.finding);
     all.filter(|finding| (200..300).contains(&finding.check_id))

@@ -1,10 +1,10 @@
 //! A file or disk at its own limit, in operations or in bytes.
 
-use super::held::{by, finding, is_peak, next_tier, with};
-use super::{Found, Rule, source};
+use super::throttled::{finding, is_peak, next_tier, throttled_by, with};
+use super::{Candidate, Rule, source};
 use crate::case::Case;
 use crate::system::{Owner, What};
-use crate::verdict::Held;
+use crate::verdict::CapWait;
 use weir_core::Cap as Kind;
 use weir_report::diagnosis::Group;
 
@@ -15,7 +15,7 @@ pub(super) const IN_OPERATIONS: Rule = Rule {
     group: Group::Throttling,
     priority: 10,
     source: source::INSTANCE,
-    finds: "requests wait as a file or disk is at its limit in operations",
+    finds: "a file or disk is throttled by its IOPS limit",
     find: |case, rule| find(case, rule, Kind::DiskIops, Kind::DiskBurstIops),
 };
 
@@ -26,35 +26,35 @@ pub(super) const IN_BYTES: Rule = Rule {
     group: Group::Throttling,
     priority: 10,
     source: source::INSTANCE,
-    finds: "requests wait as a file or disk is at its limit in bytes",
+    finds: "a file or disk is throttled by its throughput limit",
     find: |case, rule| find(case, rule, Kind::DiskBytes, Kind::DiskBurstBytes),
 };
 
-fn find(case: &Case<'_>, rule: &Rule, lasting: Kind, peak: Kind) -> Vec<Found> {
-    let is = |case: &Case<'_>, held: &Held| {
-        let alone = match case.system.caps[held.cap].owner {
+fn find(case: &Case<'_>, rule: &Rule, lasting: Kind, peak: Kind) -> Vec<Candidate> {
+    let is = |case: &Case<'_>, wait: &CapWait| {
+        let alone = match case.system.caps[wait.cap].owner {
             Owner::Disk(disk) => case.system.disks[disk].stripe.is_none(),
             Owner::Host(_) => false,
         };
-        alone && (held.kind == lasting || held.kind == peak)
+        alone && (wait.kind == lasting || wait.kind == peak)
     };
     let needs_bytes = lasting == Kind::DiskBytes;
-    by(case, is)
+    throttled_by(case, is)
         .into_iter()
-        .filter_map(|who| {
-            let (seen, held) = who;
-            let mut finding = finding(case, rule, seen.name(case), &[who])?;
+        .filter_map(|subjects| {
+            let (seen, wait) = subjects;
+            let mut finding = finding(case, rule, seen.name(case), &[subjects])?;
             finding.evidence.extend(files_on(case, seen.subject.what));
             Some(with(
                 finding,
-                &[who],
-                next_tier(case, seen.subject.what, needs_bytes, is_peak(held.kind)),
+                &[subjects],
+                next_tier(case, seen.subject.what, needs_bytes, is_peak(wait.kind)),
             ))
         })
         .collect()
 }
 
-/// Who does what on a disk that carries several files.
+/// Returns the share of each file in the operations of a disk.
 fn files_on(case: &Case<'_>, what: What) -> Option<String> {
     let What::Disk(disk) = what else { return None };
     let files = case.system.files_on(crate::system::On::Disk(disk));
@@ -67,10 +67,10 @@ fn files_on(case: &Case<'_>, what: What) -> Option<String> {
     let all: f64 = operations.iter().map(|(_, operations)| operations).sum();
     operations.sort_by(|one, other| other.1.total_cmp(&one.1));
     let part = |(name, own): &(String, f64)| {
-        format!("{name} does {} of it", weir_report::number::percent(own / all.max(1.0)))
+        format!("{name} {}", weir_report::number::percent(own / all.max(1.0)))
     };
     let parts: Vec<String> = operations.iter().take(4).map(part).collect();
-    (parts.len() > 1).then(|| format!("on it {}", parts.join(", ")))
+    (parts.len() > 1).then(|| format!("operations by file: {}", parts.join(", ")))
 }
 
 #[cfg(test)]
@@ -111,17 +111,23 @@ mod tests {
         let slower = Does::reads(125.0).ms(3.3);
         assert!(!one_by_one(slower).finds("disk-operations"));
         assert!(!one_by_one(slower.busy_ms(410.0)).finds("disk-operations"));
-        // The same mean of requests that come five at a time: most of it is waiting for the others.
+        // The same mean latency in bursts of five: most of it is wait time for the others.
         let fives = Does::reads(125.0).ms(6.1).busy_ms(250.0);
         let found = one_by_one(fives).found("disk-operations");
         assert_eq!(found.len(), 1);
-        // Reads that take 1 ms alone and 2.8 at the limit wait, though the edition has 2.07.
+        // Reads with an unloaded latency of 1 ms that take 2.8 ms at the limit wait, although the
+        // edition's medium takes 2.07 ms.
         let faster = |second| match second % 4 {
             0 => Does::reads(50.0).ms(1.0).busy_ms(50.0),
             _ => Does::reads(499.0).ms(2.8).busy_ms(1_000.0),
         };
         let found = Bed::layout(P10).disk_over("data", faster).found("disk-operations");
-        assert!(found[0].evidence.iter().any(|line| line.contains("0.4 times what the edition")));
+        assert!(
+            found[0]
+                .evidence
+                .iter()
+                .any(|line| line.contains("0.4 times that of the medium in the edition"))
+        );
     }
 
     #[test]
@@ -134,7 +140,12 @@ mod tests {
         };
         let found = bursts(90.0).found("disk-operations");
         assert_eq!(found.len(), 1);
-        assert!(found[0].evidence.iter().any(|line| line.contains("shorter than a sample")));
+        assert!(
+            found[0]
+                .evidence
+                .iter()
+                .any(|line| line.contains("shorter than the sampling interval"))
+        );
         assert!(!bursts(0.2).finds("disk-operations"));
     }
 }

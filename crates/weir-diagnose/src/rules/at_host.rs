@@ -1,11 +1,11 @@
 //! A machine at its limits to remote storage, or at those of its cache.
 
-use super::held::{Who, by, finding, host_of, is_peak, with};
-use super::{Found, Rule, source};
+use super::throttled::{Throttled, finding, host_of, is_peak, throttled_by, with};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, amount};
 use crate::change::Change;
 use crate::system::{Cache, Host, Limit};
-use crate::verdict::Held;
+use crate::verdict::CapWait;
 use std::collections::BTreeMap;
 use weir_catalog::HostSize;
 use weir_core::Cap as Kind;
@@ -19,18 +19,18 @@ pub(super) const UNCACHED: Rule = Rule {
     group: Group::Throttling,
     priority: 10,
     source: source::PREMIUM,
-    finds: "requests wait as the machine is at its limit to remote storage, whatever its disks could",
+    finds: "the machine is throttled by its limit on remote storage, although its disks could do more",
     find: |case, rule| find(case, rule, is_uncached),
 };
 
-/// Of the cache.
+/// The limits of the cache.
 pub(super) const CACHED: Rule = Rule {
     id: 105,
     name: "host-cached",
     group: Group::Throttling,
     priority: 10,
     source: source::PREMIUM,
-    finds: "requests wait as the machine is at the limit of its cache and local SSD",
+    finds: "the machine is throttled by the limit of its cache and local SSD",
     find: |case, rule| find(case, rule, is_cached),
 };
 
@@ -54,18 +54,23 @@ const fn is_cached(kind: Kind) -> bool {
     )
 }
 
-fn find(case: &Case<'_>, rule: &Rule, is: fn(Kind) -> bool) -> Vec<Found> {
-    let mut by_cap: BTreeMap<usize, Vec<Who<'_>>> = BTreeMap::new();
-    for who in by(case, |_, held: &Held| is(held.kind)) {
-        by_cap.entry(who.1.cap).or_default().push(who);
+fn find(case: &Case<'_>, rule: &Rule, is: fn(Kind) -> bool) -> Vec<Candidate> {
+    let mut by_cap: BTreeMap<usize, Vec<Throttled<'_>>> = BTreeMap::new();
+    for subjects in throttled_by(case, |_, wait: &CapWait| is(wait.kind)) {
+        by_cap.entry(subjects.1.cap).or_default().push(subjects);
     }
-    by_cap.into_iter().filter_map(|(cap, who)| of_host(case, rule, cap, &who)).collect()
+    by_cap.into_iter().filter_map(|(cap, subjects)| of_host(case, rule, cap, &subjects)).collect()
 }
 
-fn of_host(case: &Case<'_>, rule: &Rule, cap: usize, who: &[Who<'_>]) -> Option<Found> {
+fn of_host(
+    case: &Case<'_>,
+    rule: &Rule,
+    cap: usize,
+    subjects: &[Throttled<'_>],
+) -> Option<Candidate> {
     let index = host_of(case, cap)?;
     let host = &case.system.hosts[index];
-    let mut finding = finding(case, rule, host.name.clone(), who)?;
+    let mut finding = finding(case, rule, host.name.clone(), subjects)?;
     let own = &case.system.caps[cap];
     let disks = case.system.disks.iter().filter(|disk| disk.host == Some(index) && !disk.is_local);
     let limits = disks.filter_map(|disk| match own.counts_bytes() {
@@ -76,21 +81,21 @@ fn of_host(case: &Case<'_>, rule: &Rule, cap: usize, who: &[Who<'_>]) -> Option<
     if sum > own.limit.rate {
         let (disks, host) =
             (amount(own.counts_bytes(), sum), amount(own.counts_bytes(), own.limit.rate));
-        finding.evidence.push(format!("its disks together could {disks}, the machine {host}"));
+        finding.evidence.push(format!("its disks together: {disks}; the machine: {host}"));
     }
-    let is_peak = who.first().is_some_and(|(_, held)| is_peak(held.kind));
+    let is_peak = subjects.first().is_some_and(|(_, wait)| is_peak(wait.kind));
     let (mut action, change) = larger(case, host, own.kind, own.limit, is_peak);
     if is_cached(own.kind) {
-        let writes = who.iter().any(|(seen, _)| seen.facts.read_share().is_some_and(|r| r < 0.5));
+        let writes =
+            subjects.iter().any(|(seen, _)| seen.facts.read_share().is_some_and(|r| r < 0.5));
         if writes {
-            action += "; writes gain nothing from a cache, and count against its limit: disks that \
-                       are mostly written need none";
+            action += "; disable the cache of disks that are mostly written: writes count against its \
+                       limit and gain nothing";
         }
-    } else if who.iter().any(|(seen, _)| is_read_uncached(case, seen)) {
-        action += "; reads of data files that the host cache serves do not count against this \
-                   limit";
+    } else if subjects.iter().any(|(seen, _)| is_read_uncached(case, seen)) {
+        action += "; reads that are served by the host cache do not count against this limit";
     }
-    Some(with(finding, who, (action, change)))
+    Some(with(finding, subjects, (action, change)))
 }
 
 fn is_read_uncached(case: &Case<'_>, seen: &crate::case::Seen<'_>) -> bool {
@@ -107,7 +112,7 @@ pub(super) fn larger(
     limit: Limit,
     is_peak: bool,
 ) -> (String, Option<Change>) {
-    let plain = || ("take a machine with a higher limit, or do less".to_owned(), None);
+    let plain = || ("use a machine with a higher limit, or reduce the load".to_owned(), None);
     let (Some(edition), Some(size)) = (case.edition, host.size.as_deref()) else {
         return plain();
     };
@@ -134,11 +139,11 @@ pub(super) fn larger(
     let least = better.into_iter().min_by(|one, other| one.1.total_cmp(&other.1));
     let Some((size, own)) = least else { return plain() };
     let is_bytes = !matches!(kind, Kind::HostCachedIops | Kind::HostUncachedIops);
-    let burst = if is_peak { " while it bursts" } else { "" };
+    let burst = if is_peak { " during bursts" } else { "" };
     let name = size.name.clone();
     let change = case.layout.map(|_| Change::HostSize { host: host.name.clone(), size: name });
     let action = format!(
-        "take a {} ({} here{burst}), or spread over machines",
+        "use a {} (this limit: {}{burst}), or distribute the load over several machines",
         size.name,
         amount(is_bytes, own)
     );

@@ -1,13 +1,13 @@
 //! An instance at its limit of log.
 
 use super::files::seen;
-use super::held::{by, finding, host_of, with};
 use super::not_storage::{WAITERS, of_waits};
 use super::signs::NOTABLE;
-use super::{Found, Rule, source};
+use super::throttled::{finding, host_of, throttled_by, with};
+use super::{Candidate, Rule, source};
 use crate::case::Case;
 use crate::follow::WaitFacts;
-use crate::verdict::{Held, THROTTLED};
+use crate::verdict::{CapWait, THROTTLED};
 use weir_core::Cap as Kind;
 use weir_layout::Role;
 use weir_report::diagnosis::{Confidence, Finding, Group};
@@ -19,11 +19,11 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Throttling,
     priority: 10,
     source: source::INSTANCE,
-    finds: "commits wait as the instance is at its limit of log, whatever the size of the file",
+    finds: "the instance is throttled by its log rate limit, which does not depend on the file size",
     find,
 };
 
-/// The wait of whoever is held there.
+/// The wait type of the log rate governor.
 pub(super) const WAIT: &str = "INSTANCE_LOG_RATE_GOVERNOR";
 
 /// Others that say the same: of databases and pools.
@@ -35,29 +35,29 @@ const WAITS: [&str; 5] = [
     "HADR_THROTTLE_LOG_RATE_SEND_RECV_QUEUE_SIZE",
 ];
 
-const ACTION: &str = "write less log: load in tempdb first, which has no such limit, or into \
-                      clustered columnstore indexes, whose log is small; a larger log file does \
-                      not help, more vCores may";
+const ACTION: &str = "write less log: load into tempdb first, which has no such limit, or into \
+                      clustered columnstore indexes, which write little log. A larger log file \
+                      does not help; more vCores may";
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
-    let who = by(case, |_, held: &Held| held.kind == Kind::LogRate);
-    if let Some((_, held)) = who.first() {
-        let host = host_of(case, held.cap).map(|host| case.system.hosts[host].name.clone());
-        let finding = finding(case, rule, host.unwrap_or_default(), &who);
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
+    let subjects = throttled_by(case, |_, wait: &CapWait| wait.kind == Kind::LogRate);
+    if let Some((_, wait)) = subjects.first() {
+        let host = host_of(case, wait.cap).map(|host| case.system.hosts[host].name.clone());
+        let finding = finding(case, rule, host.unwrap_or_default(), &subjects);
         return finding
             .into_iter()
             .map(|mut finding| {
                 finding.evidence.extend(waits(case));
-                with(finding, &who, (ACTION.to_owned(), None))
+                with(finding, &subjects, (ACTION.to_owned(), None))
             })
             .collect();
     }
     let waited_ns = share(case).map_or(0.0, |(_, _, ms)| ms * 1e6);
     let found = said_by_waits(case, rule);
-    found.map(|finding| Found { waited_ns, ..finding.into() }).into_iter().collect()
+    found.map(|finding| Candidate { waited_ns, ..finding.into() }).into_iter().collect()
 }
 
-/// How much of all that was waited it is.
+/// Returns the share of these waits in all wait time, their number and their milliseconds.
 fn share(case: &Case<'_>) -> Option<(f64, f64, f64)> {
     let waits = super::waits::resource_waits(case);
     let all: f64 = waits.iter().map(|wait| wait.time_ms).sum();
@@ -70,7 +70,11 @@ fn share(case: &Case<'_>) -> Option<(f64, f64, f64)> {
 
 fn waits(case: &Case<'_>) -> Option<String> {
     let (share, count, ms) = share(case)?;
-    Some(format!("{WAIT}: {count:.0} waits, {}, {} of all waiting", time(ms * 1e6), percent(share)))
+    Some(format!(
+        "{WAIT}: {count:.0} waits, {}, {} of all wait time",
+        time(ms * 1e6),
+        percent(share)
+    ))
 }
 
 /// Without a limit of log in the layout the wait itself says it.
@@ -85,7 +89,7 @@ fn said_by_waits(case: &Case<'_>, rule: &Rule) -> Option<Finding> {
         return None;
     }
     let text = format!(
-        "the log is held by the log rate governor: {} of all waiting is for it",
+        "the log is throttled by the log rate governor: {} of all wait time",
         percent(share)
     );
     let mut finding = rule.finding("log", text);

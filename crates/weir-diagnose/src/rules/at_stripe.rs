@@ -1,11 +1,11 @@
 //! The columns of a stripe at their limit.
 
-use super::held::{Who, by, finding, is_peak, next_tier, with};
-use super::{Found, Rule, source};
+use super::throttled::{Throttled, finding, is_peak, next_tier, throttled_by, with};
+use super::{Candidate, Rule, source};
 use crate::case::Case;
 use crate::change::Change;
 use crate::system::{Owner, What};
-use crate::verdict::Held;
+use crate::verdict::CapWait;
 use std::collections::BTreeMap;
 use weir_core::Cap as Kind;
 use weir_report::diagnosis::Group;
@@ -17,42 +17,49 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Throttling,
     priority: 10,
     source: source::PREMIUM,
-    finds: "requests wait as columns of a stripe are at their limit",
+    finds: "columns of a stripe are throttled by their limits",
     find,
 };
 
-fn stripe_of(case: &Case<'_>, held: &Held) -> Option<usize> {
-    match case.system.caps[held.cap].owner {
+fn stripe_of(case: &Case<'_>, wait: &CapWait) -> Option<usize> {
+    match case.system.caps[wait.cap].owner {
         Owner::Disk(disk) => case.system.disks[disk].stripe,
         Owner::Host(_) => None,
     }
 }
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
-    let is = |case: &Case<'_>, held: &Held| stripe_of(case, held).is_some();
-    let mut by_stripe: BTreeMap<usize, Vec<Who<'_>>> = BTreeMap::new();
-    for who in by(case, is) {
-        if let Some(stripe) = stripe_of(case, who.1) {
-            by_stripe.entry(stripe).or_default().push(who);
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
+    let is = |case: &Case<'_>, wait: &CapWait| stripe_of(case, wait).is_some();
+    let mut by_stripe: BTreeMap<usize, Vec<Throttled<'_>>> = BTreeMap::new();
+    for subjects in throttled_by(case, is) {
+        if let Some(stripe) = stripe_of(case, subjects.1) {
+            by_stripe.entry(stripe).or_default().push(subjects);
         }
     }
-    by_stripe.into_iter().filter_map(|(stripe, who)| of_stripe(case, rule, stripe, &who)).collect()
+    by_stripe
+        .into_iter()
+        .filter_map(|(stripe, subjects)| of_stripe(case, rule, stripe, &subjects))
+        .collect()
 }
 
-fn of_stripe(case: &Case<'_>, rule: &Rule, stripe: usize, who: &[Who<'_>]) -> Option<Found> {
+fn of_stripe(
+    case: &Case<'_>,
+    rule: &Rule,
+    stripe: usize,
+    subjects: &[Throttled<'_>],
+) -> Option<Candidate> {
     let own = &case.system.stripes[stripe];
-    let mut finding = finding(case, rule, own.name.clone(), who)?;
+    let mut finding = finding(case, rule, own.name.clone(), subjects)?;
     let columns = own.columns.len();
-    let observed = who.iter().filter(|(seen, _)| matches!(seen.subject.what, What::Disk(_)));
-    let held = observed.count();
-    if held > 0 && held < columns {
+    let observed = subjects.iter().filter(|(seen, _)| matches!(seen.subject.what, What::Disk(_)));
+    let count = observed.count();
+    if count > 0 && count < columns {
         finding.evidence.push(format!(
-            "{held} of its {columns} columns are: what is done is not spread over all of them"
+            "{count} of its {columns} columns are throttled: the load is not distributed over all of them"
         ));
-    } else if held == 0 {
+    } else if count == 0 {
         finding.evidence.push(format!(
-            "its {columns} columns are not observed one by one: whether one of them does more than \
-             the others does not show"
+            "its {columns} columns are not observed individually: an uneven load would not show"
         ));
     } else {
         let used: Vec<String> = own
@@ -63,17 +70,17 @@ fn of_stripe(case: &Case<'_>, rule: &Rule, stripe: usize, who: &[Who<'_>]) -> Op
             .map(|(_, facts)| percent(facts.used.mean().unwrap_or(0.0)).to_string())
             .collect();
         if used.len() > 1 {
-            finding.evidence.push(format!("its columns use {} on average", used.join(", ")));
+            finding.evidence.push(format!("mean utilisation of its columns: {}", used.join(", ")));
         }
     }
-    let needs_bytes = matches!(who.first()?.1.kind, Kind::DiskBytes | Kind::DiskBurstBytes);
+    let needs_bytes = matches!(subjects.first()?.1.kind, Kind::DiskBytes | Kind::DiskBurstBytes);
     let more = u32::try_from(columns * 2).ok()?;
     let (mut action, change) =
-        next_tier(case, What::Stripe(stripe), needs_bytes, is_peak(who.first()?.1.kind));
-    action = format!("{action}; {more} columns would have twice its limits");
+        next_tier(case, What::Stripe(stripe), needs_bytes, is_peak(subjects.first()?.1.kind));
+    action = format!("{action}; {more} columns would double its limits");
     let change = change.or_else(|| {
         case.layout?;
         Some(Change::Columns { name: own.name.clone(), columns: more })
     });
-    Some(with(finding, who, (action, change)))
+    Some(with(finding, subjects, (action, change)))
 }

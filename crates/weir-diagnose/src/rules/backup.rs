@@ -1,4 +1,4 @@
-//! What backups are written to, and what was seen of it.
+//! The targets of backups, with their facts.
 
 use super::waits::{Class, resource_waits};
 use crate::backup::{self, Backup};
@@ -7,26 +7,26 @@ use crate::system::{File, On, What};
 use weir_layout::Role;
 use weir_report::number::time;
 
-/// A disk or stripe that backups alone are written to.
+/// A disk or stripe with backups only.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
-    /// Which.
+    /// The metric.
     pub(super) on: On,
-    /// Its name.
+    /// Name.
     pub(super) name: String,
-    /// Its disks.
+    /// Disks.
     pub(super) disks: Vec<usize>,
     /// Backup files on it.
     pub(super) files: usize,
-    /// What was seen of it: of itself, else of its files.
+    /// Indices of its subjects: itself, otherwise its files.
     pub(super) seen: Vec<usize>,
 }
 
-/// A backup writes in long requests, and somebody who writes less than this writes none.
+/// Minimum write rate of a backup, in bytes per second.
 const WRITES: f64 = 1e6;
 
-/// All targets of backups. What carries other files, too, is none: what helps backups there may
-/// be wrong for those.
+/// Returns all targets of backups. Disks with other files are left out, since advice for backups
+/// may be wrong for those.
 pub(super) fn targets(case: &Case<'_>) -> Vec<Target> {
     let system = case.system;
     let observed = backup::all(case);
@@ -71,7 +71,7 @@ fn written_to(all: &[Backup<'_>], on: On) -> Option<usize> {
 }
 
 impl Target {
-    /// Those whose I/O it is.
+    /// Returns its subjects.
     pub(super) fn all<'a>(&self, case: &Case<'a>) -> Vec<Seen<'a>> {
         case.all().filter(|seen| self.seen.contains(&seen.index)).collect()
     }
@@ -88,7 +88,7 @@ impl Target {
         (written >= WRITES).then_some(written)
     }
 
-    /// Requests under way on average, while there are any.
+    /// Returns the queue depth while it is in use.
     pub(super) fn depth(&self, case: &Case<'_>) -> Option<f64> {
         let depths: Vec<f64> = self
             .all(case)
@@ -113,7 +113,7 @@ impl Target {
     }
 }
 
-/// How much backups waited, if that is said.
+/// Returns the waits of backups, if known.
 pub(super) fn waits(case: &Case<'_>) -> Option<String> {
     let waits = resource_waits(case).into_iter();
     let own: Vec<_> = waits.filter(|wait| Class::of(&wait.name) == Class::Backup).collect();
@@ -125,7 +125,7 @@ pub(super) fn waits(case: &Case<'_>) -> Option<String> {
 /// As article 004 measured it: files for each disk, and in all.
 pub(super) const FILES_PER_DISK: usize = 4;
 
-/// And in all.
+/// Files in total.
 pub(super) const FILES: usize = 8;
 
 /// The command of a backup over so many files.

@@ -1,7 +1,7 @@
 //! A host cache before a target of backups.
 
 use super::backup::{Target, targets};
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::Case;
 use crate::change::Change;
 use crate::system::{Cache, On};
@@ -14,18 +14,18 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 150,
     source: source::BACKUP,
-    finds: "a disk that backups are written to has a host cache, which does nothing for them",
+    finds: "a disk with backups has a host cache, which does not help them",
     find,
 };
 
-/// What has no effect on the load that was observed.
+/// Priority of a finding without effect on the observed load.
 const NOTE: u8 = 200;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
-    targets(case).into_iter().filter_map(|target| of(case, rule, &target)).collect()
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
+    targets(case).into_iter().filter_map(|target| candidate(case, rule, &target)).collect()
 }
 
-fn of(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Found> {
+fn candidate(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Candidate> {
     let disk = &case.system.disks[*target.disks.first()?];
     if disk.cache == Cache::None || disk.is_local {
         return None;
@@ -33,18 +33,18 @@ fn of(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Found> {
     let (name, cache) = (target.name.clone(), disk.cache.name());
     let written = target.written(case);
     let effect = match written {
-        Some(_) => "its writes take room in the cache and count against the cached limit",
-        None => "no effect on the load observed, as nothing was written to it",
+        Some(_) => "writes occupy the cache and count against the cached limit",
+        None => "no effect on the observed load, since nothing was written",
     };
-    let text = format!("{name} carries backups and has a {cache} cache: {effect}");
+    let text = format!("{name} holds backups and has a {cache} host cache: {effect}");
     let mut finding = rule.finding(name.clone(), text);
     finding.confidence = Confidence::High;
     finding.priority = if written.is_some() { rule.priority } else { NOTE };
     if let Some(written) = written {
-        finding.evidence.push(format!("{} MiB/s are written to it on average", mib(written)));
+        finding.evidence.push(format!("write rate {} MiB/s on average", mib(written)));
     }
     finding.evidence.push(format!(
-        "files on it: {}, all of them backups; its disks: {}",
+        "{} files, all of them backups, on {} disks",
         target.files,
         target.disks.len()
     ));
@@ -53,7 +53,7 @@ fn of(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Found> {
     );
     let change = case.layout.map(|_| Change::Cache { name, mode: "none" });
     let is_there = matches!(target.on, On::Disk(_) | On::Stripe(_));
-    Some(Found::new(finding, change.filter(|_| is_there)))
+    Some(Candidate::new(finding, change.filter(|_| is_there)))
 }
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ mod tests {
         let idle = Bed::layout(&layout("read-only", "backup")).disk("target", Does::writes(0.1));
         let found = idle.found("backup-cached");
         assert_eq!(found[0].priority, 200);
-        assert!(found[0].finding.contains("no effect on the load observed"));
+        assert!(found[0].finding.contains("no effect on the observed load"));
     }
 
     #[test]

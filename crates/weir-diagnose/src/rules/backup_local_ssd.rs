@@ -1,7 +1,7 @@
 //! Backups over more files than the machine's own SSD takes well.
 
 use super::backup::{Target, targets};
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, amount};
 use weir_report::diagnosis::{Confidence, Group};
 
@@ -11,21 +11,21 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 150,
     source: source::BACKUP,
-    finds: "backups are written to more than two files on the machine's own SSD",
+    finds: "backups are written to more than two files on the machine's local SSD",
     find,
 };
 
 /// With more, 300 to 400 MB/s became less than 100 (article 004).
 const FILES: usize = 2;
 
-/// What has no effect on the load that was observed.
+/// Priority of a finding without effect on the observed load.
 const NOTE: u8 = 200;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
-    targets(case).into_iter().filter_map(|target| of(case, rule, &target)).collect()
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
+    targets(case).into_iter().filter_map(|target| candidate(case, rule, &target)).collect()
 }
 
-fn of(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Found> {
+fn candidate(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Candidate> {
     let is_local = target.disks.iter().all(|disk| case.system.disks[*disk].is_local);
     if !is_local || target.files <= FILES {
         return None;
@@ -33,24 +33,24 @@ fn of(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Found> {
     let written = target.written(case);
     let effect = match written {
         Some(_) => "more than 2 are slower there",
-        None => "no effect on the load observed, as nothing was written to it",
+        None => "no effect on the observed load, since nothing was written",
     };
     let name = target.name.clone();
     let files = target.files;
-    let text = format!("{name}, the machine's own SSD, carries {files} backup files: {effect}");
+    let text = format!("{name}, the machine's local SSD, holds {files} backup files: {effect}");
     let mut finding = rule.finding(name, text);
     finding.priority = if written.is_some() { rule.priority } else { NOTE };
     finding.confidence = Confidence::Medium;
     if let Some(written) = written {
-        finding.evidence.push(format!("{} are written on average", amount(true, written)));
+        finding.evidence.push(format!("write rate {} on average", amount(true, written)));
     }
     finding.evidence.push(
-        "the SSD is shared and governed: 2 files came to 300 to 400 MB/s, 4 and 8 to less than \
-         100 (article)"
+        "the SSD is shared and governed: 2 files reached 300 to 400 MB/s, 4 and 8 files less than \
+         100 (article 004)"
             .to_owned(),
     );
-    "write backups to at most 2 files there, and copy them away: what is on it is lost with the \
-     machine"
+    "write backups to at most 2 files there, and copy them elsewhere, since the local SSD is lost with \
+     the machine"
         .clone_into(&mut finding.action);
     Some(finding.into())
 }

@@ -1,7 +1,7 @@
 //! A backup that does not ask for enough at a time.
 
 use super::backup::{FILES, FILES_PER_DISK, Target, command, targets, waits};
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, amount};
 use crate::follow::NEAR;
 use weir_report::diagnosis::{Confidence, Group};
@@ -13,21 +13,21 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 150,
     source: source::BACKUP,
-    finds: "a backup keeps so few requests under way that its disks have room left",
+    finds: "a backup has too few requests in flight to use its disks",
     find,
 };
 
-/// A backup to one file kept 2 to 4 requests under way, one to four files 16 to 20 (article 004).
+/// Article 004: a queue depth of 2 to 4 with one file, and of 16 to 20 with four.
 const SHALLOW: f64 = 4.5;
 
-/// Somebody else who writes small pages is no backup: it writes at least this at a time.
+/// Minimum request size of a backup.
 const BACKUP_BYTES: f64 = 65_536.0;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
-    targets(case).into_iter().filter_map(|target| of(case, rule, &target)).collect()
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
+    targets(case).into_iter().filter_map(|target| candidate(case, rule, &target)).collect()
 }
 
-fn of(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Found> {
+fn candidate(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Candidate> {
     let (written, depth) = (target.written(case)?, target.depth(case)?);
     let is_long = target
         .all(case)
@@ -45,18 +45,18 @@ fn of(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Found> {
     let files = (target.disks.len() * FILES_PER_DISK).min(FILES);
     let name = target.name.clone();
     let text = format!(
-        "backups to {name} keep {} requests under way and leave {} of the limits unused: more \
-         files at a time would be faster",
+        "backups to {name} have {} requests in flight and leave {} of the limits unused: more files \
+         would be faster",
         rate(depth),
         percent(1.0 - used)
     );
     let mut finding = rule.finding(name, text);
     finding.confidence = Confidence::Medium;
-    finding.evidence.push(format!("{} are written on average", amount(true, written)));
+    finding.evidence.push(format!("write rate {} on average", amount(true, written)));
     finding.evidence.extend(waits(case));
     finding.action = format!(
-        "write to {files} files at a time, {FILES_PER_DISK} for each disk and up to {FILES} in all, \
-         with the largest transfers: {}; leave BUFFERCOUNT alone",
+        "write to {files} files, {FILES_PER_DISK} per disk and up to {FILES} in total, with the largest \
+         transfers: {}; keep the default BUFFERCOUNT",
         command(files)
     );
     Some(finding.into())
@@ -70,7 +70,7 @@ mod tests {
         name = \"target\"\ntier = \"P30\"\n[[file]]\nname = \"full\"\nrole = \"backup\"\nsize = \
         \"50 GiB\"\non = \"target\"\n";
 
-    /// A backup at so many MiB/s with so many requests of 1 MiB under way.
+    /// A backup with a write rate in MiB/s and a queue depth of 1 MiB requests.
     fn bed(mib: f64, depth: f64) -> Bed {
         let does = Does::writes(mib).kib(1024.0).ms(depth / mib * 1e3);
         Bed::layout(TEXT).disk("target", does)
@@ -83,7 +83,7 @@ mod tests {
         assert!(finding.action.contains("4194304"), "{}", finding.action);
         // Four files: deep, and at the limit.
         assert!(!bed(191.6, 18.0).finds("backup-stripes"));
-        // Deep, and not at the limit: something else holds it.
+        // A deep queue below the limit has another cause.
         assert!(!bed(120.0, 18.0).finds("backup-stripes"));
         // Little is written.
         assert!(!bed(0.5, 2.0).finds("backup-stripes"));

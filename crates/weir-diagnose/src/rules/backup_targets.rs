@@ -2,7 +2,7 @@
 
 use super::backup::{FILES, FILES_PER_DISK, Target, command, targets, waits};
 use super::signs::{holding, is_near};
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, amount};
 use crate::change::Change;
 use crate::follow::NEAR;
@@ -17,23 +17,23 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 100,
     source: source::BACKUP,
-    finds: "backups are held at the limit of their disk while the machine could write more",
+    finds: "backups are throttled by their disks while the machine has headroom",
     find,
 };
 
 /// Reads of what is backed up take as much of the machine's limit as the writes (article 004).
 const HALF: f64 = 0.5;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
-    targets(case).into_iter().filter_map(|target| of(case, rule, &target)).collect()
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
+    targets(case).into_iter().filter_map(|target| candidate(case, rule, &target)).collect()
 }
 
-fn of(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Found> {
+fn candidate(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Candidate> {
     let written = target.written(case)?;
     let is_full =
         |cap: &usize| case.system.caps[*cap].kind == Kind::DiskBytes && is_near(case, *cap);
     let full = target.caps(case).into_iter().find(is_full)?;
-    // Who is near a limit now and then writes as much as there is to write.
+    // A target that is only sometimes near its limit has enough throughput.
     let holding = holding(case);
     target.caps(case).iter().find(|cap| holding.contains(*cap))?;
     let each = case.system.caps[full].limit.rate;
@@ -51,8 +51,8 @@ fn of(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Found> {
     }
     let name = target.name.clone();
     let text = format!(
-        "backups to {name} are held at {} of {now} {}, and {host} could write {}: {wanted} of these \
-         would saturate it",
+        "backups to {name} are throttled at {} by {now} {}, and {host} could write {}: {wanted} of these \
+         disks would saturate it",
         amount(true, each * weir_report::number::float(now as u64)),
         if now == 1 { "disk" } else { "disks" },
         amount(true, limit * HALF)
@@ -60,25 +60,24 @@ fn of(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Found> {
     let mut finding = rule.finding(name.clone(), text);
     finding.cap = Some(Kind::DiskBytes.name().to_owned());
     finding.confidence = Confidence::High;
-    finding.evidence.push(format!("{} are written on average", amount(true, written)));
+    finding.evidence.push(format!("write rate {} on average", amount(true, written)));
     finding.evidence.push(format!(
-        "the machine's {} to remote storage are used to {} at most; half of it is for reads of what \
-         is backed up",
+        "the machine's limit on remote storage, {}, is used to {} at most; half of it is for reads of \
+         the source",
         amount(true, limit),
         percent(used)
     ));
     finding.evidence.extend(waits(case));
     let files = (wanted * FILES_PER_DISK).min(FILES);
     finding.action = format!(
-        "write backups to {wanted} disks of this kind, as single disks or striped, with {files} \
-         files in all: {}",
+        "write backups to {wanted} disks of this kind, single or striped, with {files} files in total: {}",
         command(files)
     );
     let change = match (target.on, case.layout, u32::try_from(wanted)) {
         (On::Stripe(_), Some(_), Ok(columns)) => Some(Change::Columns { name, columns }),
         _ => None,
     };
-    Some(Found::new(finding, change))
+    Some(Candidate::new(finding, change))
 }
 
 /// The least number of disks that come to a rate together.
@@ -121,14 +120,14 @@ mod tests {
             let does = Does::writes(rate).kib(1024.0).ms(94.0);
             Bed::layout(&layout(columns)).disk("target", does).findings()
         };
-        let change = |found: Vec<crate::rules::Found>| {
+        let change = |found: Vec<crate::rules::Candidate>| {
             let own = found.into_iter().find(|own| own.finding.rule == "backup-targets")?;
             own.change
         };
         let more = Change::Columns { name: "target".to_owned(), columns: 3 };
         assert_eq!(change(bed(2, 195.0)), Some(more));
         assert_eq!(change(bed(3, 290.0)), None);
-        // At three quarters of its limit, as one file comes to.
+        // Three quarters of the limit, as with one file.
         assert_eq!(change(bed(2, 150.0)), None);
     }
 }

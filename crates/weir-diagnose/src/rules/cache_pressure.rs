@@ -2,9 +2,9 @@
 
 use super::not_storage::{Cause, LOW_HITS, SHORT_LIFE_S, finding, pressed, storage_words};
 use super::signs::entity_name;
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::Case;
-use weir_observe::import::measure as m;
+use weir_observe::metric as m;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{percent, rate};
 
@@ -14,11 +14,11 @@ pub(super) const RULE: Rule = Rule {
     group: Group::NotTheStorage,
     priority: 20,
     source: source::WAITS,
-    finds: "pages do not stay in memory, and reads that wait come from that",
+    finds: "memory is too small for the working set, and reads wait for storage",
     find,
 };
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     if pressed(case).is_none() {
         return Vec::new();
     }
@@ -26,11 +26,11 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     for gauge in &case.facts.others.gauged {
         let mean = gauge.mean();
         let says = match gauge.metric {
-            name if name == m::PAGE_LIFE_EXPECTANCY_S.metric && mean < SHORT_LIFE_S => {
-                format!("a page stays for {} s", rate(mean))
+            name if name == m::PAGE_LIFE_EXPECTANCY_S.name && mean < SHORT_LIFE_S => {
+                format!("page life expectancy is {} s", rate(mean))
             }
-            name if name == m::BUFFER_HIT_SHARE.metric && mean < LOW_HITS => {
-                format!("{} of the pages wanted are in memory", percent(mean))
+            name if name == m::BUFFER_HIT_SHARE.name && mean < LOW_HITS => {
+                format!("the buffer hit rate is {}", percent(mean))
             }
             _ => continue,
         };
@@ -38,7 +38,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
         subject = entity_name(case, gauge.entity);
     }
     let text = format!(
-        "memory is too small for what is read: {}, and reads wait for storage",
+        "memory is too small for the working set: {}, and reads wait for storage",
         words.join(" and ")
     );
     let Some(mut finding) = finding(case, rule, Cause::CachePressure, &subject, &text) else {
@@ -50,13 +50,12 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
         let total = &seen.facts.total;
         if let Some(reads) = total.reads.filter(|reads| *reads > 0.0) {
             let per_s = rate(reads / seen.facts.seconds().max(1e-9));
-            finding.evidence.push(format!("{} reads {per_s} times a second", seen.name(case)));
+            finding.evidence.push(format!("{}: {per_s} reads/s", seen.name(case)));
         }
     }
     finding.evidence.truncate(6);
-    "find the queries that read most (sys.dm_exec_query_stats by total_physical_reads) and give \
-     them indexes, or give the server more memory (max server memory): fewer reads are cheaper \
-     than faster ones"
+    "find the queries with the most reads (sys.dm_exec_query_stats by total_physical_reads) and add \
+     indexes, or add memory (max server memory): fewer reads are cheaper than faster ones"
         .clone_into(&mut finding.action);
     vec![finding.into()]
 }
@@ -64,7 +63,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
 #[cfg(test)]
 mod tests {
     use crate::bed::{Bed, Does};
-    use weir_observe::import::measure as m;
+    use weir_observe::metric as m;
 
     fn bed(life_s: f64, ms: f64) -> Bed {
         let bed = Bed::bare().disk("data", Does::reads(300.0).ms(ms));

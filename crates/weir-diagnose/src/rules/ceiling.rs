@@ -1,10 +1,10 @@
-//! A limit that nobody has named: a rate that stays flat while the queue before it does not.
+//! An unknown limit: a rate that stays at a plateau while the queue depth varies.
 //!
-//! Whoever is not held does more when more is asked for. A limit shows by the opposite: what is
-//! done stays the same however many requests are under way, and all of the difference is latency.
+//! Without a limit, more requests in flight increase the rate. At a limit, the rate stays the same,
+//! and only latency grows.
 
 use super::signs::{self, FEW, RAISED_NS, holding};
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen, amount, moments};
 use weir_catalog::Edition;
 use weir_core::Cap as Kind;
@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Throttling,
     priority: 10,
     source: source::MODEL,
-    finds: "no limit is known, but a rate stands flat at a ceiling while the queue is long",
+    finds: "no limit is known, but the rate stays at a plateau while the queue is long",
     find,
 };
 
@@ -34,24 +34,23 @@ const ABOVE: f64 = 1.1;
 /// As they may come from what was left over of a moment before, a few may be.
 const FEW_ABOVE: f64 = 0.02;
 
-/// Of the time with at least half of the ceiling's rate, so much is at it: what comes by chance
-/// is spread more widely.
+/// Minimum share of the busy time at the plateau. Busy is at least half of its rate; random rates
+/// vary more.
 const AT_IT: f64 = 0.6;
 
 /// Samples below which a rate is flat by chance.
 const SAMPLES: f64 = 10.0;
 
-/// So many requests under way on average are a queue.
+/// Queue depth that counts as a queue.
 const DEEP: f64 = 8.0;
 
 /// The queue grows and shrinks by so much, and the rate does not.
 const VARIES: f64 = 2.0;
 
-/// Where the queue is always as long, it has to be so long, as clients that wait for each other
-/// make flat rates, too.
+/// Minimum depth of a constant queue, since a closed loop also has a constant rate.
 const ALWAYS_DEEP: f64 = 16.0;
 
-/// And what it takes has to be this long, which no medium of a cloud takes.
+/// Minimum latency with a constant queue, above that of any medium of a cloud.
 const ALWAYS_SLOW_NS: f64 = 2.0 * RAISED_NS;
 
 /// A ceiling.
@@ -68,16 +67,16 @@ struct Ceiling {
     varies: bool,
 }
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let said = signs::throttled(case, RULE.id);
     let holding = holding(case);
     let unsaid = case.named().filter(|seen| {
-        let is_held = seen.subject.path.iter().any(|counts| holding.contains(&counts.cap));
-        !is_held && !said.contains(&seen.name(case))
+        let is_throttled = seen.subject.path.iter().any(|counts| holding.contains(&counts.cap));
+        !is_throttled && !said.contains(&seen.name(case))
     });
-    let found = unsaid.filter_map(|seen| Some((of(case, rule, &seen)?, seen)));
+    let found = unsaid.filter_map(|seen| Some((finding(case, rule, &seen)?, seen)));
     found
-        .map(|(finding, seen)| Found { waited_ns: beyond_usual(&seen), ..finding.into() })
+        .map(|(finding, seen)| Candidate { waited_ns: beyond_usual(&seen), ..finding.into() })
         .collect()
 }
 
@@ -87,14 +86,18 @@ fn beyond_usual(seen: &Seen<'_>) -> f64 {
     (seen.waited.latency_ns - usual).max(0.0)
 }
 
-fn of(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<weir_report::diagnosis::Finding> {
+fn finding(
+    case: &Case<'_>,
+    rule: &Rule,
+    seen: &Seen<'_>,
+) -> Option<weir_report::diagnosis::Finding> {
     let knows = |is_bytes: bool| {
         let mut caps = seen.subject.path.iter().map(|counts| &case.system.caps[counts.cap]);
         caps.any(|cap| cap.counts_bytes() == is_bytes)
     };
     let both = [false, true]
         .map(|is_bytes| if knows(is_bytes) { None } else { ceiling(case, seen, is_bytes) });
-    // Where all requests are of one size both rates are flat, and either may be it.
+    // With requests of one size, both rates are constant, and either limit may be the cause.
     let first = both.iter().flatten().max_by(|one, other| one.share.total_cmp(&other.share))?;
     let other = both.iter().flatten().find(|own| own.is_bytes != first.is_bytes);
     let name = seen.name(case);
@@ -102,8 +105,7 @@ fn of(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<weir_report::diag
     let mut finding = rule.finding(
         name.clone(),
         format!(
-            "{name} stands at {}{or} while requests take {} on average: that looks like a limit, and \
-             nobody has named it",
+            "{name} stays at {}{or} while the median latency is {}: this looks like an unknown limit",
             amount(first.is_bytes, first.rate),
             time(first.latency_ns)
         ),
@@ -112,20 +114,20 @@ fn of(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<weir_report::diag
     finding.cap = other.is_none().then(|| kind.name().to_owned());
     finding.confidence = if first.varies { Confidence::Medium } else { Confidence::Low };
     finding.evidence.push(format!(
-        "{} of the busy time its rate is within {} of {}, and next to never above",
+        "for {} of the busy time, the rate is within {} of {}, and almost never above",
         percent(first.share),
         percent(FLAT),
         amount(first.is_bytes, first.rate)
     ));
     finding.evidence.push(format!(
-        "meanwhile {} to {} requests are under way: more of them do not get more done",
+        "the queue depth is {} to {} meanwhile: a deeper queue does not increase the rate",
         rate(first.depth.0),
         rate(first.depth.1)
     ));
     let tiers = tiers(case, first, other.copied());
     if !tiers.is_empty() {
         finding.evidence.push(format!(
-            "limits within {} of it: {}",
+            "known limits within {}: {}",
             percent(SAME),
             tiers.join(", ")
         ));
@@ -136,12 +138,12 @@ fn of(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<weir_report::diag
         .others
         .processors
         .iter()
-        .map(|host| format!("processors: {} busy on average", percent(host.mean())))
+        .map(|host| format!("CPU: {} on average", percent(host.mean())))
         .collect();
     finding.action = format!(
-        "look up what {name} is limited to where it was made{}, and give it with --layout or \
-         --edition: then it is known whether the disk or the machine holds it, and what helps",
-        if tiers.is_empty() { "" } else { ", for example as one of the tiers above" }
+        "look up the limit of {name} where it was created{}, and state it with --layout or --edition: \
+         the finding then tells whether the disk or the machine throttles it",
+        if tiers.is_empty() { "" } else { ", for example one of the tiers above" }
     );
     Some(finding)
 }
@@ -155,7 +157,7 @@ fn ceiling(case: &Case<'_>, seen: &Seen<'_>, is_bytes: bool) -> Option<Ceiling> 
     let rates = if is_bytes { &over_time.bytes } else { &over_time.iops };
     let all = rates.iter().zip(over_time.iops.iter()).zip(over_time.latency_ms.iter());
     let known = rates.iter().filter(|(_, rate)| rate.is_some()).count();
-    // The rate, the latency and how many are under way.
+    // Rate, latency and queue depth.
     let mut points: Vec<(f64, f64, f64)> = all
         .filter_map(|((rate, iops), latency)| {
             let (rate, iops) = (rate.1?, iops.1?);
@@ -219,14 +221,18 @@ fn tiers(case: &Case<'_>, first: &Ceiling, other: Option<Ceiling>) -> Vec<String
         for family in edition.provisioned_families() {
             let least = &family.minimum;
             if fits(least.iops.per_sec().get(), least.throughput.per_sec().get()) {
-                let how = if family.minimum_included { "what comes with" } else { "the least of" };
+                let how = if family.minimum_included {
+                    "the included performance of"
+                } else {
+                    "the minimum of"
+                };
                 names.push(format!("{how} {} of {}", family.family, edition.name()));
             }
         }
         for tier in edition.tiers() {
             let lasting = (tier.iops, tier.throughput, "");
             let burst = tier.burst.as_ref().map(|b| (b.iops, b.throughput, " in a burst"));
-            let plus = tier.plus.as_ref().map(|p| (p.iops, p.throughput, " with more performance"));
+            let plus = tier.plus.as_ref().map(|p| (p.iops, p.throughput, " with performance plus"));
             let all = [Some(lasting), burst, plus].into_iter().flatten();
             let fitting = all.into_iter().find(|(iops, throughput, _)| {
                 fits(iops.per_sec().get(), throughput.per_sec().get())
@@ -321,10 +327,10 @@ mod tests {
         assert_eq!(finding.cap.as_deref(), Some("disk_iops"));
         let words: Vec<&str> = finding.finding.split(' ').collect();
         // The name of the machine is one that EC2 gives: other clouds' tiers are not meant.
-        let tiers = finding.evidence.iter().find(|line| line.starts_with("limits within"));
+        let tiers = finding.evidence.iter().find(|line| line.starts_with("known limits within"));
         assert_eq!(
             tiers.map(String::as_str),
-            Some("limits within 3.0 % of it: what comes with gp3 of aws")
+            Some("known limits within 3.0 %: the included performance of gp3 of aws")
         );
         let unit = words.iter().position(|word| *word == "IOPS").expect("IOPS");
         let iops: f64 = words[unit - 1].replace(',', "").parse().expect("a rate");

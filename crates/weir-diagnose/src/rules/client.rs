@@ -11,16 +11,16 @@ pub(super) const RULE: Rule = Rule {
     group: Group::NotTheStorage,
     priority: 20,
     source: source::WAITS,
-    finds: "most of the waiting is for clients or the network to them",
+    finds: "most wait time is for clients or the network",
     find: |case, rule| DOMINANT.find(case, rule),
 };
 
 const DOMINANT: Dominant = Dominant {
     cause: Cause::Client,
     subject: "clients",
-    text: "the server waits for its clients to take or send",
-    action: "look at the client: let it fetch all rows before it works on them, ask for fewer, keep \
-     transactions from waiting for it, and measure the network between; storage does not help",
+    text: "the server waits for its clients",
+    action: "check the client: fetch all rows before processing them, request fewer rows, do not wait for the \
+     client within transactions, and measure the network; storage does not help",
     is: |wait| Class::of(&wait.name) == Class::Client,
 };
 

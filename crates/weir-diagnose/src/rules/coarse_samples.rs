@@ -1,7 +1,7 @@
 //! Samples that are so far apart that bursts do not show.
 
 use super::signs::names;
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::Case;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{float, percent, time};
@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Evidence,
     priority: 200,
     source: source::PRESIZE,
-    finds: "samples are further apart than a minute: averages hide bursts",
+    finds: "the sampling interval exceeds a minute, so that averages hide bursts",
     find,
 };
 
@@ -22,14 +22,14 @@ const COARSE_S: f64 = 65.0;
 /// Below this use no burst of a tenth of the time reaches the limit.
 const TENTH: f64 = 0.1;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let interval = case.facts.interval_s;
     if interval < COARSE_S || case.facts.samples < 2 {
         return Vec::new();
     }
     let apart = time(interval * 1e9);
     let text = format!(
-        "samples are {apart} apart: a limit that is reached for some seconds of each shows as an \
+        "the sampling interval is {apart}: a limit that is reached for some seconds shows only as an \
          average far below it"
     );
     let mut finding = rule.finding("samples", text);
@@ -41,7 +41,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
             let used = facts.used.max().min(1.0);
             let seconds = time(used * interval * 1e9);
             format!(
-                "{} of {}: {} of a sample used at most, as {seconds} at the limit would be",
+                "{} of {}: used to {} at most, which could be {seconds} at the limit",
                 cap.kind.name(),
                 case.system.owner_name(cap),
                 percent(used)
@@ -52,7 +52,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
         finding.evidence.push(names(&possible));
     }
     finding.evidence.push(format!("{} samples", float(case.facts.samples)));
-    "observe some minutes of the worst time each second: iostat -x -t 1, typeperf -si 1, or \
+    "observe some minutes of the worst time with a sampling interval of one second: iostat -x -t 1, typeperf -si 1, or \
      weir observe script --sqlserver; latency and queues show bursts even in averages"
         .clone_into(&mut finding.action);
     vec![finding.into()]

@@ -1,13 +1,14 @@
 //! A cloud's own metric that says that a limit is used up.
 
 use super::signs::{NOTABLE, entity_name};
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen};
 use crate::follow::Gauged;
 use crate::verdict::Basis;
 use weir_core::Cap as Kind;
-use weir_observe::import::measure as m;
-use weir_observe::{EntityKind, import::measure::Measure};
+use weir_observe::EntityKind;
+use weir_observe::metric as m;
+use weir_observe::metric::Metric;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{percent, time};
 
@@ -17,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Throttling,
     priority: 10,
     source: source::CLOUD,
-    finds: "a cloud's own metric says that a limit is used up, or nearly",
+    finds: "a metric of the cloud shows that a limit is reached, or nearly",
     find,
 };
 
@@ -25,47 +26,37 @@ pub(super) const RULE: Rule = Rule {
 const NEARLY: u8 = 120;
 
 /// A gauge, what it says is taken, the cap that it is of at a disk, and what people call it.
-struct Says(Measure, Option<Kind>, &'static str, Way);
+struct Says(Metric, Option<Kind>, &'static str, Way);
 
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     /// The part of the limit that is taken.
     Share,
-    /// Whether more was wanted than the limit.
+    /// Set while the demand exceeds the limit.
     Exceeded,
 }
 
 const GAUGES: &[Says] = &[
-    Says(m::IOPS_SHARE, Some(Kind::DiskIops), "limit in operations", Way::Share),
-    Says(m::BYTES_SHARE, Some(Kind::DiskBytes), "limit in bytes", Way::Share),
-    Says(
-        m::UNCACHED_IOPS_SHARE,
-        Some(Kind::HostUncachedIops),
-        "uncached limit in operations",
-        Way::Share,
-    ),
+    Says(m::IOPS_SHARE, Some(Kind::DiskIops), "IOPS limit", Way::Share),
+    Says(m::BYTES_SHARE, Some(Kind::DiskBytes), "throughput limit", Way::Share),
+    Says(m::UNCACHED_IOPS_SHARE, Some(Kind::HostUncachedIops), "uncached IOPS limit", Way::Share),
     Says(
         m::UNCACHED_BYTES_SHARE,
         Some(Kind::HostUncachedBytes),
-        "uncached limit in bytes",
+        "uncached throughput limit",
         Way::Share,
     ),
-    Says(
-        m::CACHED_IOPS_SHARE,
-        Some(Kind::HostCachedIops),
-        "cached limit in operations",
-        Way::Share,
-    ),
-    Says(m::CACHED_BYTES_SHARE, Some(Kind::HostCachedBytes), "cached limit in bytes", Way::Share),
-    Says(m::DATA_IO_SHARE, None, "limit of data I/O", Way::Share),
-    Says(m::LOG_WRITE_SHARE, Some(Kind::LogRate), "limit of log", Way::Share),
-    Says(m::IOPS_EXCEEDED, Some(Kind::DiskIops), "limit in operations", Way::Exceeded),
-    Says(m::BYTES_EXCEEDED, Some(Kind::DiskBytes), "limit in bytes", Way::Exceeded),
+    Says(m::CACHED_IOPS_SHARE, Some(Kind::HostCachedIops), "cached IOPS limit", Way::Share),
+    Says(m::CACHED_BYTES_SHARE, Some(Kind::HostCachedBytes), "cached throughput limit", Way::Share),
+    Says(m::DATA_IO_SHARE, None, "data I/O limit", Way::Share),
+    Says(m::LOG_WRITE_SHARE, Some(Kind::LogRate), "log rate limit", Way::Share),
+    Says(m::IOPS_EXCEEDED, Some(Kind::DiskIops), "IOPS limit", Way::Exceeded),
+    Says(m::BYTES_EXCEEDED, Some(Kind::DiskBytes), "throughput limit", Way::Exceeded),
 ];
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let of = |gauge: &Gauged| {
-        let says = GAUGES.iter().find(|says| says.0.metric == gauge.metric)?;
+        let says = GAUGES.iter().find(|says| says.0.name == gauge.metric)?;
         match says.3 {
             Way::Share => taken(case, rule, gauge, says),
             Way::Exceeded => exceeded(case, rule, gauge, says),
@@ -74,14 +65,14 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     case.facts.others.gauged.iter().filter_map(of).collect()
 }
 
-fn taken(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option<Found> {
+fn taken(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option<Candidate> {
     let (near, full) = (gauge.near_share(), gauge.full_share());
     if near < NOTABLE {
         return None;
     }
     let is_full = full >= NOTABLE;
     let waits = waits_there(case, gauge);
-    // Where latencies show who waits, the rules of the caps say it.
+    // If latencies show the waits, the rules of the limits report them.
     if is_full && waits == Some(true) {
         return None;
     }
@@ -90,14 +81,14 @@ fn taken(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option<Fo
     let words = says.2;
     let text = if is_full && is_idle {
         format!(
-            "{subject} has used up its {words} for {} of the time, and requests do not wait there",
+            "{subject} reached its {words} for {} of the time, and requests do not wait there",
             percent(full)
         )
     } else if is_full {
-        format!("{subject} has used up its {words} for {} of the time", percent(full))
+        format!("{subject} reached its {words} for {} of the time", percent(full))
     } else {
         format!(
-            "{subject} is at 90 % and more of its {words} for {} of the time, and not at all of it",
+            "{subject} is at 90 % or more of its {words} for {} of the time, but does not reach it",
             percent(near)
         )
     };
@@ -109,7 +100,7 @@ fn taken(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option<Fo
     finding.confidence = Confidence::High;
     finding.cap = cap_name(case, gauge, says);
     finding.evidence.push(format!(
-        "{}: {} on average, {} at most over {}; {} of the time at 90 % and more, {} at 99 %",
+        "{}: {} on average, {} at most over {}; {} of the time at 90 % or more, {} at 99 % or more",
         gauge.metric,
         percent(gauge.mean()),
         percent(gauge.max()),
@@ -145,14 +136,14 @@ fn waits_there(case: &Case<'_>, gauge: &Gauged) -> Option<bool> {
     })
 }
 
-fn exceeded(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option<Found> {
+fn exceeded(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option<Candidate> {
     let share = gauge.mean();
     if share < NOTABLE {
         return None;
     }
     let subject = entity_name(case, gauge.entity);
     let text = format!(
-        "{subject} was asked for more than its {} for {} of the time",
+        "the demand on {subject} exceeded its {} for {} of the time",
         says.2,
         percent(share)
     );
@@ -160,7 +151,7 @@ fn exceeded(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option
     finding.confidence = Confidence::High;
     finding.cap = cap_name(case, gauge, says);
     finding.evidence.push(format!(
-        "{}: the check of the cloud was positive for {} of {}",
+        "{}: true for {} of {}",
         gauge.metric,
         percent(share),
         time(gauge.seconds * 1e9)
@@ -183,27 +174,25 @@ fn cap_name(case: &Case<'_>, gauge: &Gauged, says: &Says) -> Option<String> {
 fn action(says: &Says, is_full: bool) -> String {
     let more = match says.1 {
         Some(Kind::DiskIops | Kind::DiskBytes) => {
-            "take a larger tier (az disk update --sku or --set tier=..), provision more, or stripe \
+            "use a larger tier (az disk update --sku or --set tier=..), provision more, or stripe \
              over more disks"
         }
         Some(Kind::LogRate) => {
-            "write less log, or take a larger service objective: a larger log file does not help"
+            "write less log, or use a larger service objective: a larger log file does not help"
         }
-        None => "take a larger service objective, or read less",
-        Some(_) => {
-            "take a larger machine, or move I/O: larger disks do not help, nor do more of them"
-        }
+        None => "use a larger service objective, or read less",
+        Some(_) => "use a larger machine, or move I/O elsewhere: larger or more disks do not help",
     };
-    if is_full { more.to_owned() } else { format!("before the load grows: {more}") }
+    if is_full { more.to_owned() } else { format!("before the load grows, {more}") }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::bed::{Bed, Does};
-    use weir_observe::import::measure::{self as m, Measure};
+    use weir_observe::metric::{self as m, Metric};
     use weir_report::diagnosis::{Confidence, Group};
 
-    fn disk(measure: Measure, value: impl Fn(u64) -> f64 + 'static) -> Bed {
+    fn disk(measure: Metric, value: impl Fn(u64) -> f64 + 'static) -> Bed {
         let bed = Bed::bare().disk("data", Does::reads(100.0).untimed());
         bed.disk_gauge_over("data", measure, value)
     }

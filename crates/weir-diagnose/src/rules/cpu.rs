@@ -2,7 +2,7 @@
 
 use super::not_storage::{Cause, busy, finding, storage_words};
 use super::signs::entity_name;
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::Case;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{percent, time};
@@ -13,17 +13,17 @@ pub(super) const RULE: Rule = Rule {
     group: Group::NotTheStorage,
     priority: 20,
     source: source::INSTANCE,
-    finds: "processors are busy, and no cap holds anybody",
+    finds: "processors are busy, and no limit throttles requests",
     find,
 };
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let Some(host) = busy(case) else { return Vec::new() };
     let name = entity_name(case, host.entity);
     let (mean, near) = (percent(host.mean()), percent(host.near_share()));
     let text = format!(
-        "the processors of {name} are {mean} busy on average and {near} of the time at 90 % and \
-         more: more storage would not be used"
+        "the CPU of {name} is at {mean} on average and at 90 % or more for {near} of the time: faster \
+         storage would not help"
     );
     let Some(mut finding) = finding(case, rule, Cause::Cpu, &name, &text) else {
         return Vec::new();
@@ -32,10 +32,10 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     let observed = time(host.seconds * 1e9);
     finding
         .evidence
-        .push(format!("cpu: {mean} on average over {observed}, {near} of it near 100 %"));
+        .push(format!("CPU: {mean} on average over {observed}, at 90 % or more for {near} of it"));
     finding.evidence.extend(storage_words(case));
-    "find what uses them (sys.dm_exec_query_stats by total_worker_time, or top) and tune it, or \
-     take more processors; larger files or disks do not help"
+    "find the queries or processes that use it (sys.dm_exec_query_stats by total_worker_time, or top) \
+     and tune them, or add processors; larger files or disks do not help"
         .clone_into(&mut finding.action);
     vec![finding.into()]
 }

@@ -1,5 +1,4 @@
-//! What is known of the credits of somebody who bursts: from a gauge of the cloud, else from the
-//! model of the limiter.
+//! Burst credits: from a gauge of the cloud, otherwise from the model of the limiter.
 
 use super::signs::entity_name;
 use crate::case::{Case, at_s};
@@ -7,34 +6,34 @@ use crate::follow::{Gauged, OUT};
 use crate::system::{Cap, Owner};
 use weir_core::Cap as Kind;
 use weir_observe::EntityId;
-use weir_observe::import::measure as m;
+use weir_observe::metric as m;
 
-/// The credits of somebody.
+/// The credits of a disk or machine.
 #[derive(Debug, Clone)]
 pub(super) struct Balance {
-    /// Whose.
+    /// The entity.
     pub(super) subject: String,
     /// The cap whose burst they pay for, if its limit is known.
     pub(super) cap: Option<usize>,
-    /// That cap by its kind.
+    /// Kind of that limit.
     pub(super) kind: Option<Kind>,
     /// The part of a full bucket that there was at first.
     pub(super) first: f64,
-    /// And at last.
+    /// The part of a full bucket at the end.
     pub(super) last: f64,
     /// The least.
     pub(super) least: f64,
-    /// How long it was from the first to the last, in seconds.
+    /// Time from the first to the last value, in seconds.
     pub(super) between_s: f64,
-    /// For how long it was observed, in seconds.
+    /// Observed time in seconds.
     pub(super) seconds: f64,
     /// The part of that in which there were none.
     pub(super) out_share: f64,
-    /// Whether the cloud says so, and not the model.
+    /// Set if the cloud reports the credits, and not the model.
     pub(super) is_said: bool,
 }
 
-/// All that is known: what a gauge says goes before what the model has.
+/// Returns all known credits. Gauges take precedence over the model.
 pub(super) fn balances(case: &Case<'_>) -> Vec<Balance> {
     let mut all: Vec<Balance> =
         case.facts.others.gauged.iter().filter_map(|gauge| of_gauge(case, gauge)).collect();
@@ -49,8 +48,8 @@ pub(super) fn balances(case: &Case<'_>) -> Vec<Balance> {
 
 fn of_gauge(case: &Case<'_>, gauge: &Gauged) -> Option<Balance> {
     let counts_bytes = match gauge.metric {
-        name if name == m::BURST_BALANCE.metric => false,
-        name if name == m::BURST_BYTES_BALANCE.metric => true,
+        name if name == m::BURST_BALANCE.name => false,
+        name if name == m::BURST_BYTES_BALANCE.name => true,
         _ => return None,
     };
     let ((from, first), (to, last)) = (gauge.first?, gauge.last?);
@@ -100,25 +99,25 @@ fn of_model(case: &Case<'_>, index: usize, cap: &Cap) -> Option<Balance> {
 }
 
 impl Balance {
-    /// What is out.
+    /// Returns the kind of credits in words.
     pub(super) fn words(&self) -> &'static str {
         match self.kind.map(|kind| kind.name().ends_with("bytes")) {
-            Some(true) => "credits for bursts in bytes",
-            Some(false) => "credits for bursts in operations",
+            Some(true) => "throughput burst credits",
+            Some(false) => "IOPS burst credits",
             None => "burst credits",
         }
     }
 
-    /// How it is known.
+    /// Source of the credits or waits.
     pub(super) fn basis(&self) -> &'static str {
         if self.is_said {
-            "the cloud's own metric"
+            "metric of the cloud"
         } else {
-            "the model of the limiter, which takes the bucket to be full at the beginning"
+            "model of the limiter, with a full bucket at the start"
         }
     }
 
-    /// Whether there are none at the end.
+    /// Returns whether there are none at the end.
     pub(super) fn is_out(&self) -> bool {
         self.last <= OUT
     }

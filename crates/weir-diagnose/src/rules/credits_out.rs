@@ -2,9 +2,9 @@
 
 use super::at_host::larger;
 use super::credits::{Balance, balances};
-use super::held::{next_tier, ruled_out};
 use super::signs::{NOTABLE, holding, is_timed};
-use super::{Found, Rule, source};
+use super::throttled::{next_tier, ruled_out};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen, amount, moments};
 use crate::change::Change;
 use crate::system::{Cap, Owner, What};
@@ -17,22 +17,22 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Throttling,
     priority: 10,
     source: source::MODEL,
-    finds: "a disk or machine that bursts on credits has run out of them and is held at what lasts",
+    finds: "a disk or machine has spent its burst credits and is throttled to its sustained limit",
     find,
 };
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let holding = holding(case);
     let is_out = |balance: &Balance| {
-        // A gauge at nothing says that credits go as fast as they come: the limit holds. The
-        // model alone knows it only where somebody waits there, or nobody says who waits.
+        // A gauge at zero means that credits are spent as they arrive, so that the limit throttles.
+        // The model counts only if requests wait there, or waits are unknown.
         let waits = balance.cap.is_some_and(|cap| holding.contains(&cap) || !has_times(case, cap));
         balance.out_share >= NOTABLE && (balance.is_said || waits)
     };
-    balances(case).into_iter().filter(is_out).map(|own| of(case, rule, &own)).collect()
+    balances(case).into_iter().filter(is_out).map(|own| candidate(case, rule, &own)).collect()
 }
 
-/// Those whose requests pass a cap.
+/// Returns the subjects whose requests pass a limit.
 fn passing<'a>(case: &Case<'a>, cap: usize) -> impl Iterator<Item = Seen<'a>> {
     case.named().filter(move |seen| seen.subject.path.iter().any(|counts| counts.cap == cap))
 }
@@ -41,17 +41,17 @@ fn has_times(case: &Case<'_>, cap: usize) -> bool {
     passing(case, cap).any(|seen| is_timed(&seen))
 }
 
-fn of(case: &Case<'_>, rule: &Rule, balance: &Balance) -> Found {
+fn candidate(case: &Case<'_>, rule: &Rule, balance: &Balance) -> Candidate {
     let subject = balance.subject.clone();
     let out = time(balance.out_share * balance.seconds * 1e9);
     let limit = balance.cap.map(|cap| &case.system.caps[cap]);
     let lasting = limit.map(|cap| amount(cap.counts_bytes(), cap.limit.rate));
-    let held = match &lasting {
-        Some(lasting) => format!("is held at what lasts, {lasting}"),
-        None => "is held at what lasts".to_owned(),
+    let wait = match &lasting {
+        Some(lasting) => format!("is throttled to its sustained limit, {lasting}"),
+        None => "is throttled to its sustained limit".to_owned(),
     };
     let text = format!(
-        "{subject} has run out of {} for {out}, {} of the time, and {held}",
+        "{subject} had no {} for {out}, {} of the time, and {wait}",
         balance.words(),
         percent(balance.out_share)
     );
@@ -62,7 +62,7 @@ fn of(case: &Case<'_>, rule: &Rule, balance: &Balance) -> Found {
         finding.source.title = source::CLOUD;
     }
     finding.evidence.push(format!(
-        "of a full bucket {} were left at first, {} at last ({})",
+        "credits: {} of a full bucket at the start, {} at the end ({})",
         percent(balance.first),
         percent(balance.last),
         balance.basis()
@@ -72,37 +72,37 @@ fn of(case: &Case<'_>, rule: &Rule, balance: &Balance) -> Found {
         let facts = &case.facts.caps[index];
         let of = |value| amount(cap.counts_bytes(), value);
         finding.evidence.push(format!(
-            "{} were possible with credits, of which {} last; {} were used on average, {} at most",
+            "burst limit {}, sustained limit {}; rate {} on average, {} at most",
             of(cap.limit.peak()),
             of(cap.limit.rate),
             of(facts.rate.mean().unwrap_or(0.0)),
             of(facts.rate.max())
         ));
         let waiting = passing(case, index).find_map(|seen| {
-            let held = seen.waited.held.iter().find(|held| held.cap == index)?;
-            Some((seen, held))
+            let wait = seen.waited.waits.iter().find(|wait| wait.cap == index)?;
+            Some((seen, wait))
         });
         match waiting {
-            Some((seen, held)) => {
+            Some((seen, wait)) => {
                 finding.evidence.push(format!(
-                    "{} of the latency of {} is waiting there",
-                    percent(held.share),
+                    "{} of the latency of {} is wait time there",
+                    percent(wait.share),
                     seen.name(case)
                 ));
                 finding.moments = moments(case, &seen, 3);
-                finding.ruled_out = ruled_out(case, &seen, held);
+                finding.ruled_out = ruled_out(case, &seen, wait);
             }
-            None => finding.evidence.push("how long requests wait is not said".to_owned()),
+            None => finding.evidence.push("wait times are unknown".to_owned()),
         }
         let (action, own) = action(case, cap);
         finding.action = action;
         change = own;
     } else {
-        "take a tier or size whose lasting limit is above what is used, or spread the load so \
-         that credits come back between bursts; --layout says which"
+        "choose a tier or size with a sustained limit above the load, or leave pauses in which credits \
+         return; with --layout, the finding names the tier"
             .clone_into(&mut finding.action);
     }
-    Found::new(finding, change)
+    Candidate::new(finding, change)
 }
 
 fn action(case: &Case<'_>, cap: &Cap) -> (String, Option<Change>) {
@@ -115,8 +115,8 @@ fn action(case: &Case<'_>, cap: &Cap) -> (String, Option<Change>) {
     };
     if let (Owner::Disk(disk), true) = (cap.owner, knows("on-demand")) {
         action += &format!(
-            "; where the tier has it, bursting on demand needs no credits: az disk update --name \
-             {} --enable-bursting true, with the disk detached",
+            "; on-demand bursting needs no credits, if the tier supports it: az disk update --name {} \
+             --enable-bursting true, with the disk detached",
             case.system.disks[disk].name
         );
     }
@@ -126,7 +126,7 @@ fn action(case: &Case<'_>, cap: &Cap) -> (String, Option<Change>) {
 #[cfg(test)]
 mod tests {
     use crate::bed::{Bed, Does};
-    use weir_observe::import::measure as m;
+    use weir_observe::metric as m;
     use weir_report::diagnosis::Confidence;
 
     const BURSTS: &str = "host = { unlimited = true }\n[[volume]]\nname = \"data\"\nsize = \
@@ -152,7 +152,7 @@ mod tests {
     fn credits_that_last_hold_nobody() {
         let lasts = Bed::layout(BURSTS).disk("data", Does::reads(1400.0).ms(2.0));
         assert!(!lasts.finds("credits-out"));
-        // They are gone for two of sixty seconds.
+        // No credits for two of sixty seconds.
         let twice = Bed::layout(BURSTS).disk_over("data", |second| match second {
             0..30 => Does::reads(3500.0),
             30..32 => Does::reads(500.0).ms(60.0),

@@ -2,7 +2,7 @@
 
 use super::credits::{Balance, balances};
 use super::signs::NOTABLE;
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, amount};
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{percent, time};
@@ -13,24 +13,24 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Headroom,
     priority: 120,
     source: source::MODEL,
-    finds: "credits of a disk or machine that bursts will run out at the present rate",
+    finds: "burst credits will be spent at the present rate",
     find,
 };
 
 /// A fall of less is within what clouds round to.
 const FALL: f64 = 0.02;
 
-/// What is not used up in a day of such load comes back at night.
+/// Credits that last a day return at night.
 const SOON_S: f64 = 24.0 * 3600.0;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let all = balances(case).into_iter();
-    all.filter_map(|own| of(case, rule, &own)).collect()
+    all.filter_map(|own| candidate(case, rule, &own)).collect()
 }
 
-fn of(case: &Case<'_>, rule: &Rule, own: &Balance) -> Option<Found> {
+fn candidate(case: &Case<'_>, rule: &Rule, own: &Balance) -> Option<Candidate> {
     let fallen = own.first - own.last;
-    // What came back since is not falling, and what is out is said as such.
+    // Credits that returned are not falling, and spent ones have a rule of their own.
     let is_falling = fallen >= FALL && own.last <= own.least + FALL;
     let left_s = own.last / (fallen / own.between_s);
     if !is_falling || own.is_out() || own.out_share >= NOTABLE || left_s > SOON_S {
@@ -39,7 +39,7 @@ fn of(case: &Case<'_>, rule: &Rule, own: &Balance) -> Option<Found> {
     let subject = own.subject.clone();
     let left = time(left_s * 1e9);
     let text = format!(
-        "{subject} has {} of its {} left, which at the present rate are gone in {left}",
+        "{subject} has {} of its {} left, which will be spent in {left} at the present rate",
         percent(own.last),
         own.words()
     );
@@ -60,16 +60,16 @@ fn of(case: &Case<'_>, rule: &Rule, own: &Balance) -> Option<Found> {
         (amount(is_bytes, cap.limit.rate), used)
     });
     if let Some((lasting, used)) = &lasting {
-        finding.evidence.push(format!("{used} are used on average, of which {lasting} last"));
+        finding.evidence.push(format!("mean rate {used}, sustained limit {lasting}"));
     }
     finding.action = match lasting {
         Some((lasting, used)) => format!(
-            "if the load goes on for longer than {left}, take what lasts for {used} instead of \
-             {lasting}; if it is a peak, leave it: credits come back below {lasting}"
+            "if the load lasts longer than {left}, choose a sustained limit of {used} instead of {lasting}; \
+             if it is a peak, do nothing: credits return below {lasting}"
         ),
         None => format!(
-            "if the load goes on for longer than {left}, take a tier or size whose lasting limit \
-             is above it; if it is a peak, leave it: credits come back"
+            "if the load lasts longer than {left}, choose a tier or size with a sustained limit above it; \
+             if it is a peak, do nothing: credits return"
         ),
     };
     Some(finding.into())
@@ -78,7 +78,7 @@ fn of(case: &Case<'_>, rule: &Rule, own: &Balance) -> Option<Found> {
 #[cfg(test)]
 mod tests {
     use crate::bed::{Bed, Does};
-    use weir_observe::import::measure as m;
+    use weir_observe::metric as m;
 
     fn falling(to: f64) -> Bed {
         let balance = move |second| 1.0 - (1.0 - to) * weir_report::number::float(second) / 60.0;

@@ -2,11 +2,11 @@
 
 use super::files::REACH;
 use super::stores::{Store, file_of, is_cached, is_uncached, read_latency, stores};
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, amount, size};
 use crate::change::Change;
 use crate::system::{Cache, Owner, What};
-use crate::verdict::Held;
+use crate::verdict::CapWait;
 use weir_core::Cap as Kind;
 use weir_layout::Role;
 use weir_report::diagnosis::Group;
@@ -19,24 +19,24 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 100,
     source: source::PREMIUM,
-    finds: "data files that are mostly read are on a disk without a host cache, and reads take time",
+    finds: "data files that are mostly read are on a disk without a host cache, and reads are slow",
     find,
 };
 
 /// More reads than writes: disks that are written more are to have none.
 const READS: f64 = 0.5;
 
-/// From one read under way all the time on somebody always waits for one.
+/// Mean number of reads in flight from which on a session always waits for a read.
 const ALWAYS: f64 = 1.0;
 
 /// A read that takes no more than this many times what the medium does has that latency.
 const USUAL: f64 = 1.5;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     stores(case).iter().filter_map(|store| of_store(case, rule, store)).collect()
 }
 
-/// Whether the host has a cache, and the disks may use it.
+/// Returns whether the host has a cache that the disks can use.
 fn can_cache(case: &Case<'_>, store: &Store) -> bool {
     let host = &case.system.hosts[store.host];
     let Some(edition) = case.edition else { return false };
@@ -53,7 +53,7 @@ fn can_cache(case: &Case<'_>, store: &Store) -> bool {
     has_cache && store.disks.iter().all(can)
 }
 
-/// Whether the limit of the cache would hold what is done there beside what it holds now.
+/// Returns whether the limit of the cache has headroom for this load.
 fn has_room(case: &Case<'_>, store: &Store) -> bool {
     let fits = |kind: Kind, sum: Option<f64>| {
         let cap = case.caps_of_host(store.host).find(|(cap, _)| cap.kind == kind);
@@ -69,10 +69,10 @@ fn has_room(case: &Case<'_>, store: &Store) -> bool {
         && fits(Kind::HostCachedBytes, store.load.bytes)
 }
 
-/// What holds the reads of a store that a cache would take away from there.
-fn held<'a>(case: &Case<'a>, store: &Store) -> Option<(crate::case::Seen<'a>, &'a Held)> {
-    let is = |case: &Case<'_>, held: &Held| {
-        let cap = &case.system.caps[held.cap];
+/// Returns the limit that throttles reads which a cache would serve.
+fn wait<'a>(case: &Case<'a>, store: &Store) -> Option<(crate::case::Seen<'a>, &'a CapWait)> {
+    let is = |case: &Case<'_>, wait: &CapWait| {
+        let cap = &case.system.caps[wait.cap];
         match cap.owner {
             Owner::Disk(disk) => store.disks.contains(&disk),
             Owner::Host(host) => {
@@ -80,13 +80,13 @@ fn held<'a>(case: &Case<'a>, store: &Store) -> Option<(crate::case::Seen<'a>, &'
             }
         }
     };
-    super::held::by(case, is).into_iter().find(|(seen, _)| {
+    super::throttled::throttled_by(case, is).into_iter().find(|(seen, _)| {
         let own = case.system.disks_of(seen.subject.what);
         !own.is_empty() && own.iter().all(|disk| store.disks.contains(disk))
     })
 }
 
-fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
+fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
     let is_data = store.carries(Role::Data) && !store.carries(Role::Log);
     let share = store.read_share().filter(|share| *share > READS)?;
     if !is_data
@@ -96,60 +96,59 @@ fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
     {
         return None;
     }
-    let held = held(case, store);
+    let wait = wait(case, store);
     let seen = case.seen(store.what);
     let latency = read_latency(store, seen, case);
     let depth = store.per_s(store.load.read_ns.map(|ns| ns / 1e9)).unwrap_or(0.0);
     let is_usual =
         latency.is_some_and(|(mean, usual)| mean <= USUAL * usual && mean >= usual / USUAL);
-    if held.is_none() && !(is_usual && depth >= ALWAYS) {
+    if wait.is_none() && !(is_usual && depth >= ALWAYS) {
         return None;
     }
     let data = file_of(case.system, store.what, Role::Data)?;
     let reads = rate(store.per_s(store.load.reads)?);
-    let why = match held {
-        Some((_, held)) => {
-            let cap = &case.system.caps[held.cap];
+    let why = match wait {
+        Some((_, wait)) => {
+            let cap = &case.system.caps[wait.cap];
             format!(
-                "{} of their latency is waiting at {}",
-                percent(held.share),
+                "{} of their latency is wait time at {}",
+                percent(wait.share),
                 amount(cap.counts_bytes(), cap.limit.rate)
             )
         }
-        None => format!("each waits for the disk, {}", time(latency?.0)),
+        None => format!("each takes {} at the disk", time(latency?.0)),
     };
     let text = format!(
-        "{} carries {data} and has no host cache; {} of what is done there reads, {reads} a second, \
-         and {why}",
+        "{} holds {data} and has no host cache; {} of its operations are reads ({reads}/s), and {why}",
         store.name,
         percent(share),
     );
     let mut finding = rule.finding(store.name.clone(), text);
-    match held {
-        Some((seen, held)) => {
-            finding.cap = Some(held.kind.name().to_owned());
+    match wait {
+        Some((seen, wait)) => {
+            finding.cap = Some(wait.kind.name().to_owned());
             finding.confidence = seen.waited.confidence;
         }
         None => finding.priority = 150,
     }
     finding.evidence.extend(evidence(case, store, depth));
     finding.action = format!(
-        "set the host cache of {} to read-only (the disk is detached for it: stop what uses it): az \
-         vm update --set storageProfile.dataDisks[N].caching=ReadOnly; it serves what it has read \
-         before, after every restart anew",
+        "set the host cache of {} to read-only (this detaches the disk: stop its users first): az vm \
+         update --set storageProfile.dataDisks[N].caching=ReadOnly. It serves repeated reads, and is \
+         cold after a restart",
         store.name
     );
     let change = Change::Cache { name: store.name.clone(), mode: Cache::ReadOnly.name() };
-    Some(Found::new(finding, case.layout.map(|_| change)))
+    Some(Candidate::new(finding, case.layout.map(|_| change)))
 }
 
 fn evidence(case: &Case<'_>, store: &Store, depth: f64) -> Vec<String> {
-    let mut lines = vec![format!("{} reads are under way on average", rate(depth))];
+    let mut lines = vec![format!("{} reads in flight on average", rate(depth))];
     let edition = case.edition;
     let cache = edition.and_then(|edition| edition.cache_latency());
     if let Some(latency) = cache {
         let nanos = weir_report::number::float(latency.read.mean().nanos());
-        lines.push(format!("a read that the cache serves takes {}", time(nanos)));
+        lines.push(format!("latency of a cache hit: {}", time(nanos)));
     }
     let host = &case.system.hosts[store.host];
     let machine = host.size.as_deref().and_then(|size| edition?.host(size).ok());
@@ -162,15 +161,15 @@ fn evidence(case: &Case<'_>, store: &Store, depth: f64) -> Vec<String> {
         files.into_iter().flat_map(|on| case.system.files_on(on)).map(|(_, file)| file.size).sum();
     if let (Some(cache), Some(bytes)) = (machine.and_then(|machine| machine.cache), bytes) {
         lines.push(format!(
-            "the cache of the machine has {}, the files on {} {}",
+            "size of the machine's cache: {}, of the files on {}: {}",
             size(cache.get()),
             store.name,
             size(bytes)
         ));
     }
     lines.push(
-        "reads that it serves count neither against the disk nor against the machine's limit to \
-         remote storage"
+        "cache hits count neither against the disk nor against the machine's limit on remote \
+         storage"
             .to_owned(),
     );
     lines
@@ -200,7 +199,7 @@ mod tests {
             "{:?}",
             finding.evidence
         );
-        // Somebody always waits for a read, and nothing is at its limit.
+        // A read is always in flight, and no limit is reached.
         let busy = Does::reads(480.0).ms(2.25);
         let found = bed("DS4", "none", "data", busy).found("data-uncached");
         assert_eq!(found[0].priority, 150);

@@ -1,8 +1,8 @@
-//! More requests under way than a limit lets through: each waits longer, and nothing is gained.
+//! A queue depth above what the limit needs, which only adds latency.
 
 use super::depth_low::per_disk;
-use super::files::held_at_own;
-use super::{Found, Rule, source};
+use super::files::throttled_at_own;
+use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen, amount};
 use weir_layout::Role;
 use weir_report::diagnosis::Group;
@@ -14,32 +14,31 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 150,
     source: source::PREMIUM,
-    finds: "far more requests are under way than fill the limit: that adds latency and nothing else",
+    finds: "the queue depth is far above what the limit needs, which only adds latency",
     find,
 };
 
-/// So many times what fills the limit is far more.
+/// Multiple of the needed queue depth that counts as too high.
 const FAR_MORE: f64 = 4.0;
 
-/// What is left when it is lowered: as much again as fills the limit, so that none is idle where
-/// requests come unevenly.
+/// Multiple of the needed queue depth that is advised, with a reserve for uneven arrivals.
 const SPARE: f64 = 2.0;
 
-/// A depth that somebody has set stays what it is: so much of it in all but a tenth of the samples
-/// at either end.
+/// Ratio of the 10th to the 90th percentile from which on a queue depth counts as constant, as if
+/// it was configured.
 const STEADY: f64 = 0.8;
 
 /// It is at the limit for more than this part of the time.
 const MOSTLY: f64 = 0.5;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     case.named().filter_map(|seen| of_subject(case, rule, &seen)).collect()
 }
 
-fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
-    let held = held_at_own(case, seen).or(seen.waited.throttled())?;
+fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate> {
+    let wait = throttled_at_own(case, seen).or(seen.waited.throttled())?;
     let roles = case.roles(seen.subject.what);
-    // A database server does not let anybody set it: what waits there are its users.
+    // The queue depth of a database server is not configurable: it comes from its users.
     if roles.iter().any(|role| matches!(role, Role::Data | Role::Log | Role::Tempdb)) {
         return None;
     }
@@ -50,7 +49,7 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
     let fills = iops * usual / 1e9;
     let disks = float(case.system.disks_of(seen.subject.what).len() as u64);
     let most = per_disk(case, "outstanding-max").map_or(0.0, |most| most * disks);
-    let is_long = held.near_s >= MOSTLY * seen.facts.seconds();
+    let is_long = wait.near_s >= MOSTLY * seen.facts.seconds();
     if !is_steady || !is_long || depth < FAR_MORE * fills || depth <= most {
         return None;
     }
@@ -59,12 +58,12 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
     if lower >= depth {
         return None;
     }
-    let cap = &case.system.caps[held.cap];
+    let cap = &case.system.caps[wait.cap];
     let subject = seen.name(case);
     let latency = seen.facts.latency_ns()?;
     let text = format!(
-        "{} requests are under way at {subject} and {} fill its limit of {}: each takes {} where it \
-         would take {} with {}, and no more is done",
+        "the queue depth of {subject} is {}, and {} would reach its limit of {}: latency is {} instead \
+         of {} at a depth of {}, at the same throughput",
         rate(depth),
         rate(fills),
         amount(cap.counts_bytes(), cap.limit.rate),
@@ -73,10 +72,10 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
         whole(lower),
     );
     let mut finding = rule.finding(subject, text);
-    finding.cap = Some(held.kind.name().to_owned());
+    finding.cap = Some(wait.kind.name().to_owned());
     finding.confidence = seen.waited.confidence;
     finding.evidence.push(format!(
-        "depth = operations a second x latency: {} x {} = {}",
+        "Little's law: {} IOPS x {} unloaded latency = {} in flight",
         rate(iops),
         time(usual),
         rate(fills)
@@ -84,10 +83,10 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
     if most > 0.0 {
         finding
             .evidence
-            .push(format!("more than {} under way bring nothing on disks like these", rate(most)));
+            .push(format!("more than {} in flight do not help on disks of this kind", rate(most)));
     }
     finding.action = format!(
-        "lower the queue depth to {}: fewer threads, streams or backup files (fio: iodepth; SQL \
+        "lower the queue depth to {}: use fewer threads, streams or backup files (fio: iodepth; SQL \
          Server: MAXDOP, fewer backup files)",
         whole(lower)
     );
@@ -111,7 +110,11 @@ mod tests {
     fn sixty_four_where_one_fills_it() {
         let found = bed("backup", Does::writes(498.0).ms(128.5)).found("depth-high");
         let [finding] = &found[..] else { panic!("{found:?}") };
-        assert!(finding.finding.starts_with("64.0 requests"), "{}", finding.finding);
+        assert!(
+            finding.finding.starts_with("the queue depth of disk is 64.0,"),
+            "{}",
+            finding.finding
+        );
         assert!(finding.action.contains("queue depth to 8"), "{}", finding.action);
     }
 

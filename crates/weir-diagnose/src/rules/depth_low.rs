@@ -1,6 +1,6 @@
-//! Too few requests under way for what the disks could do.
+//! A queue depth that is too low for the disks.
 
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen};
 use crate::system::What;
 use crate::verdict::Basis;
@@ -15,15 +15,15 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 150,
     source: source::PREMIUM,
-    finds: "a load that is always at work keeps too few requests under way to use its disks",
+    finds: "a load in a closed loop has too low a queue depth for its disks",
     find,
 };
 
 /// Under way all the time, but for what the clock rounds.
 const ALWAYS: f64 = 0.9;
 
-/// The depth of one who waits for each before the next stays what it is: so much of it in all but
-/// 5 % of the samples at either end.
+/// Ratio of the 5th to the 95th percentile from which on a queue depth counts as that of a closed
+/// loop.
 const STEADY: f64 = 0.95;
 
 /// Limits of which more is used are not far: one backup file used 164 of 200 MB/s (article 004)
@@ -36,8 +36,8 @@ const USUAL: f64 = 1.5;
 /// From this size on requests are those of scans, loads and backups, which take what they get.
 const LARGE: f64 = 65_536.0;
 
-/// Smaller ones may come as they please: of these the depth has to be that of so many who take
-/// turns, a whole number.
+/// Smaller requests may arrive at random. For a closed loop, their queue depth must be an integer
+/// within this tolerance.
 const WHOLE: f64 = 0.02;
 
 /// Fewer samples do not show that something is steady.
@@ -46,11 +46,11 @@ const SAMPLES: u64 = 20;
 /// As many backup files as this for each disk were best, and in all (article 004).
 const FILES: (usize, usize) = (4, 8);
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     case.named().filter_map(|seen| of_subject(case, rule, &seen)).collect()
 }
 
-/// How many requests a disk needs under way, by the edition.
+/// Returns the queue depth that a disk needs, from the edition.
 pub(super) fn per_disk(case: &Case<'_>, rule: &str) -> Option<f64> {
     match case.edition?.rule(rule)?.value? {
         RuleValue::Count(count) => Some(float(count)),
@@ -58,7 +58,7 @@ pub(super) fn per_disk(case: &Case<'_>, rule: &str) -> Option<f64> {
     }
 }
 
-/// Whether somebody takes turns with the disks all the time.
+/// Returns whether a load is a closed loop.
 fn is_closed(case: &Case<'_>, seen: &Seen<'_>, depth: f64) -> bool {
     let own = &seen.facts.depth;
     let is_steady = own.count() >= SAMPLES && own.quantile(0.05) >= STEADY * own.quantile(0.95);
@@ -68,7 +68,7 @@ fn is_closed(case: &Case<'_>, seen: &Seen<'_>, depth: f64) -> bool {
     depth >= ALWAYS && is_steady && (is_large || is_backup || is_whole)
 }
 
-fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
+fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate> {
     let depth = seen.facts.depth.mean()?;
     let (usual, latency) = (seen.waited.usual_ns?, seen.facts.latency_ns()?);
     let is_usual = seen.waited.basis != Basis::Use && latency <= USUAL * usual;
@@ -90,12 +90,12 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
     if used <= 0.0 || used > FAR || !is_shallow {
         return None;
     }
-    // What takes as long each brings as much more as there are more of them under way.
+    // At a constant latency, the rate is proportional to the queue depth.
     let fills = depth / used;
     let subject = seen.name(case);
     let text = format!(
-        "{} requests are under way at {subject} all the time, each for {}: that is {} of {}, which \
-         {} would fill",
+        "the queue depth of {subject} is always {}, at a latency of {}: that uses {} of {}, which a \
+         depth of {} would reach",
         rate(depth),
         time(latency),
         percent(used),
@@ -105,23 +105,20 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
     let mut finding = rule.finding(subject, text);
     finding.confidence = Confidence::Medium;
     finding.evidence.push(format!(
-        "in 90 % of the samples the depth is between {} and {}, which is that of somebody who waits \
-         for each request before the next",
+        "in 90 % of the samples the queue depth is between {} and {}, as in a closed loop",
         rate(seen.facts.depth.quantile(0.05)),
         rate(seen.facts.depth.quantile(0.95))
     ));
-    finding.evidence.push(format!("a request takes {} where nothing waits", time(usual)));
+    finding.evidence.push(format!("unloaded latency {}", time(usual)));
     if depth < disks {
         finding.evidence.push(format!(
-            "with {} under way {} of its {columns} disks have nothing to do at a time",
+            "at a queue depth of {}, {} of its {columns} disks are idle at any time",
             rate(depth),
             rate(disks - depth)
         ));
     }
     if let Some(needs) = needs {
-        finding
-            .evidence
-            .push(format!("disks like these need {} under way to be used", rate(needs)));
+        finding.evidence.push(format!("disks of this kind need a queue depth of {}", rate(needs)));
     }
     finding.action = action(case, seen.subject.what, columns, fills);
     Some(finding.into())
@@ -131,13 +128,13 @@ fn action(case: &Case<'_>, what: What, columns: usize, fills: f64) -> String {
     if case.roles(what).contains(&Role::Backup) {
         let files = (FILES.0 * columns).min(FILES.1);
         return format!(
-            "back up to {files} files in place of one: BACKUP DATABASE ... TO DISK = '1', DISK = '2', \
-             ..., each adds requests under way"
+            "back up to {files} files instead of one: BACKUP DATABASE ... TO DISK = '1', DISK = '2', \
+             ...; each adds requests in flight"
         );
     }
     format!(
-        "let more be under way, {} in all: more threads, files or streams (SQL Server: MAXDOP, more \
-         backup files; fio: iodepth or numjobs); larger disks bring nothing now",
+        "raise the queue depth to {}: use more threads, files or streams (SQL Server: MAXDOP, more \
+         backup files; fio: iodepth or numjobs). Larger disks do not help now",
         rate(fills.ceil())
     )
 }
@@ -153,11 +150,15 @@ mod tests {
 
     #[test]
     fn one_backup_file_on_five_disks() {
-        // 2 under way, of 256 KiB in 2.3 ms each.
+        // A queue depth of 2, with 256 KiB in 2.3 ms each.
         let found = Bed::layout(POOL).disk("pool", Does::writes(869.5).kib(256.0).ms(2.3));
         let found = found.found("depth-low");
         let [finding] = &found[..] else { panic!("{found:?}") };
-        assert!(finding.finding.starts_with("2.00 requests"), "{}", finding.finding);
+        assert!(
+            finding.finding.starts_with("the queue depth of pool is always 2.00,"),
+            "{}",
+            finding.finding
+        );
         assert!(finding.action.contains("8 files"), "{}", finding.action);
     }
 
@@ -168,7 +169,7 @@ mod tests {
         let thread = Does::reads(476.2).ms(2.1);
         assert!(Bed::layout(disk).disk("data", thread).finds("depth-low"));
         assert!(!Bed::layout(disk).disk("data", thread).seconds(10).finds("depth-low"));
-        // 1.3 at a time is nobody's turn, and others come and go.
+        // A queue depth of 1.3 is no closed loop.
         assert!(!Bed::layout(disk).disk("data", Does::reads(619.0).ms(2.1)).finds("depth-low"));
         let over =
             |second: u64| Does::reads(if second.is_multiple_of(2) { 300.0 } else { 652.4 }).ms(2.1);

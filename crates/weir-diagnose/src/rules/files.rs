@@ -1,12 +1,12 @@
-//! What the rules of database files have in common: which belong together, what each may do, what
-//! another size would buy, and how much room an instance has.
+//! Functions for rules on database files: files of a database, their limits, the tier of another
+//! size, and the free storage of an instance.
 
-use super::held::layout_name;
+use super::throttled::layout_name;
 use crate::case::{Case, Seen, amount};
 use crate::change::Change;
 use crate::follow::CapFacts;
 use crate::system::{Limit, On, Owner, What};
-use crate::verdict::{Held, THROTTLED};
+use crate::verdict::{CapWait, THROTTLED};
 use std::collections::BTreeMap;
 use weir_catalog::{Limits, TierSet};
 use weir_layout::Role;
@@ -18,15 +18,15 @@ use weir_units::Bytes;
 /// From here on a load comes within reach of a cap: what grows by half as much again is there.
 pub(super) const REACH: f64 = 0.7;
 
-/// Sizes of files are told, and changed, in these.
+/// Unit of file sizes.
 pub(super) const GIB: u64 = 1 << 30;
 
 /// The data files of a database.
 #[derive(Debug)]
 pub(super) struct Database {
-    /// Its name, if somebody says it.
+    /// Name, if known.
     pub(super) name: String,
-    /// Its data files.
+    /// Data files.
     pub(super) files: Vec<usize>,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn database_of<'a>(case: &Case<'a>, file: usize) -> Option<&'a str> {
     own.database.as_deref().or_else(parent)
 }
 
-/// What was seen of a file: of itself, else of the disk or stripe that it alone is on.
+/// Finds the subject of a file: itself, otherwise the disk or stripe that it has to itself.
 pub(super) fn seen<'a>(case: &Case<'a>, file: usize) -> Option<Seen<'a>> {
     let alone = || {
         let on = case.system.files[file].on?;
@@ -65,27 +65,28 @@ pub(super) fn seen<'a>(case: &Case<'a>, file: usize) -> Option<Seen<'a>> {
     case.of_file(file).or_else(alone)
 }
 
-/// What holds somebody at the limits of its own disks: the most of it, or by itself enough.
-pub(super) fn held_at_own<'a>(case: &Case<'a>, seen: &Seen<'a>) -> Option<&'a Held> {
+/// Returns the limit of its own disks that throttles a subject, with the longest wait time or a
+/// sufficient share.
+pub(super) fn throttled_at_own<'a>(case: &Case<'a>, seen: &Seen<'a>) -> Option<&'a CapWait> {
     let first = seen.waited.throttled()?;
-    let is_own = |held: &&Held| matches!(case.system.caps[held.cap].owner, Owner::Disk(_));
-    let own = seen.waited.held.iter().filter(is_own);
+    let is_own = |wait: &&CapWait| matches!(case.system.caps[wait.cap].owner, Owner::Disk(_));
+    let own = seen.waited.waits.iter().filter(is_own);
     let own = own.max_by(|one, other| one.waited_ns.total_cmp(&other.waited_ns))?;
     (own == first || own.share >= THROTTLED).then_some(own)
 }
 
-/// The same of a file.
-pub(super) fn file_held<'a>(case: &Case<'a>, file: usize) -> Option<(Seen<'a>, &'a Held)> {
+/// Returns the limit of its own disks that throttles a file.
+pub(super) fn file_throttled<'a>(case: &Case<'a>, file: usize) -> Option<(Seen<'a>, &'a CapWait)> {
     let seen = seen(case, file)?;
-    Some((seen, held_at_own(case, &seen)?))
+    Some((seen, throttled_at_own(case, &seen)?))
 }
 
-/// Whether a cap counts bytes.
-pub(super) fn counts_bytes(case: &Case<'_>, held: &Held) -> bool {
-    case.system.caps[held.cap].counts_bytes()
+/// Returns whether a limit is one on throughput.
+pub(super) fn counts_bytes(case: &Case<'_>, wait: &CapWait) -> bool {
+    case.system.caps[wait.cap].counts_bytes()
 }
 
-/// What the disks of somebody may do together.
+/// Returns the total limit of the disks of a subject.
 pub(super) fn limit(case: &Case<'_>, what: What, is_bytes: bool) -> Option<f64> {
     let disks = case.system.disks_of(what);
     let of = |disk: &usize| -> Option<Limit> {
@@ -96,8 +97,8 @@ pub(super) fn limit(case: &Case<'_>, what: What, is_bytes: bool) -> Option<f64> 
     all.filter(|all| !all.is_empty()).map(|all| all.iter().sum())
 }
 
-/// How much of the limits of its disks was used in all but 1 % of the samples, of the one of
-/// which most was; nothing where that is known as an upper bound alone.
+/// Returns the 99th percentile of the utilisation of the disks' limits, of the highest one. `None`
+/// if it is only an upper bound.
 pub(super) fn used(case: &Case<'_>, what: What, is_bytes: bool) -> Option<f64> {
     let disks = case.system.disks_of(what);
     let caps = disks.iter().flat_map(|disk| case.caps_of_disk(*disk));
@@ -116,7 +117,7 @@ pub(super) fn tiers<'a>(case: &Case<'a>, disk: usize) -> Option<&'a TierSet> {
     case.edition?.tier_set(said.or(own.family.as_deref())?).ok()
 }
 
-/// The disk that is a file's alone.
+/// Returns the disk that a file has to itself.
 pub(super) fn own_disk(case: &Case<'_>, file: usize) -> Option<usize> {
     match case.system.files[file].on? {
         on @ On::Disk(disk) if case.system.files_on(on).count() == 1 => Some(disk),
@@ -124,7 +125,7 @@ pub(super) fn own_disk(case: &Case<'_>, file: usize) -> Option<usize> {
     }
 }
 
-/// What lies around the size of a file of an instance, whose limits go by it.
+/// Returns the size of a file of an instance, and the sizes at which its limits change.
 pub(super) fn steps(case: &Case<'_>, file: usize) -> Option<(u64, Steps)> {
     let disk = own_disk(case, file)?;
     if !case.is_instance(What::File(file)) || case.system.disks[disk].is_local {
@@ -134,50 +135,52 @@ pub(super) fn steps(case: &Case<'_>, file: usize) -> Option<(u64, Steps)> {
     Some((size, Steps::around(tiers(case, disk)?, Bytes::new(size))?))
 }
 
-/// One of both.
-pub(super) fn of(limits: &Limits, is_bytes: bool) -> f64 {
+/// Returns one of the two limits.
+pub(super) fn one_of(limits: &Limits, is_bytes: bool) -> f64 {
     float(if is_bytes { limits.throughput.get() } else { limits.iops.get() })
 }
 
 /// Limits in words.
 pub(super) fn words(limits: &Limits) -> String {
-    format!("{} and {}", amount(false, of(limits, false)), amount(true, of(limits, true)))
+    format!("{} and {}", amount(false, one_of(limits, false)), amount(true, one_of(limits, true)))
 }
 
-/// The size up to which a file that is held there has to grow to get more of it, and the size it
-/// has.
+/// Returns the size of a throttled file, and the size at which its limit is higher.
 pub(super) fn needed(case: &Case<'_>, file: usize, is_bytes: bool) -> Option<(u64, u64)> {
     let (size, _) = steps(case, file)?;
     let set = tiers(case, own_disk(case, file)?)?;
     let at = set.tiers.iter().position(|tier| tier.holds.get() >= size)?;
-    let now = of(&set.tiers[at].limits(), is_bytes);
-    let more = set.tiers[at..].iter().position(|tier| of(&tier.limits(), is_bytes) > now)?;
+    let now = one_of(&set.tiers[at].limits(), is_bytes);
+    let more = set.tiers[at..].iter().position(|tier| one_of(&tier.limits(), is_bytes) > now)?;
     Some((size, set.tiers[at + more - 1].holds.get() + GIB))
 }
 
-/// Files of a host that are held at their own limit, where most is waited first.
-pub(super) fn held_on<'a>(case: &Case<'a>, host: usize) -> Vec<(usize, Seen<'a>, &'a Held)> {
+/// Returns the files of a host that are throttled by their own limits, by wait time.
+pub(super) fn throttled_on<'a>(
+    case: &Case<'a>,
+    host: usize,
+) -> Vec<(usize, Seen<'a>, &'a CapWait)> {
     let files = 0..case.system.files.len();
     let own = files.filter(|file| case.system.host_of(What::File(*file)) == Some(host));
-    let mut held: Vec<_> = own
+    let mut wait: Vec<_> = own
         .filter(|file| own_disk(case, *file).is_some())
-        .filter_map(|file| file_held(case, file).map(|(seen, held)| (file, seen, held)))
+        .filter_map(|file| file_throttled(case, file).map(|(seen, wait)| (file, seen, wait)))
         .collect();
-    held.sort_by(|one, other| other.2.waited_ns.total_cmp(&one.2.waited_ns));
-    held
+    wait.sort_by(|one, other| other.2.waited_ns.total_cmp(&one.2.waited_ns));
+    wait
 }
 
 /// The storage of an instance.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
-    /// What is reserved for it.
+    /// Reserved storage.
     pub(crate) storage: u64,
-    /// What its files have.
+    /// Total size of its files.
     pub(crate) files: u64,
 }
 
 impl Room {
-    /// That of a host, if it is an instance that says it, and all of its files have a size.
+    /// Computes the storage of a host, if it is an instance and all sizes are known.
     pub(crate) fn of(case: &Case<'_>, host: usize) -> Option<Self> {
         let storage = case.system.hosts[host].instance?.storage;
         let all = case.system.files.iter().enumerate();
@@ -186,7 +189,7 @@ impl Room {
         Some(Self { storage, files: files? }).filter(|room| room.storage > 0)
     }
 
-    /// What files do not have of it.
+    /// Returns the free storage.
     pub(super) const fn free(self) -> u64 {
         self.storage.saturating_sub(self.files)
     }
@@ -214,7 +217,7 @@ pub(super) fn sized(case: &Case<'_>, file: usize, bytes: u64) -> Option<Change> 
     Some(Change::Size { name: layout_name(case, What::File(file))?, bytes })
 }
 
-/// The same of files that grow, if their instance has room for all of it.
+/// Returns the change that grows several files, if the instance has enough free storage.
 pub(super) fn grown(case: &Case<'_>, files: &[usize], bytes: u64) -> Option<Change> {
     let own = |file: &usize| case.system.files[*file].size.unwrap_or(0);
     let more: u64 = files.iter().map(|file| bytes.saturating_sub(own(file))).sum();

@@ -3,10 +3,10 @@
 //! under a steady load repeats as well. So the finding is evidence, and never throttling.
 
 use super::signs::{self, FEW, RAISED_NS, holding};
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen, amount};
 use crate::report::BLIND;
-use weir_observe::metric;
+use weir_observe::attribute;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{float, percent, rate, time};
 
@@ -29,9 +29,9 @@ const DEEP: f64 = 4.0;
 /// Media of clouds take no longer than this with a full queue.
 const SLOW_NS: f64 = 2.0 * RAISED_NS;
 
-/// A device that serves each request of its queue in this time and that of its bytes is fast, however
-/// long the queue is. Local SSDs do. So does a disk whose limit is above 20,000 IOPS and 1 GiB/s: a
-/// full queue alone does not tell its limit.
+/// Service time of a fast device, in addition to the transfer time. Local SSDs are below it, and so
+/// are disks with limits above 20,000 IOPS and 1 GiB/s: their limits cannot be recognised by a full
+/// queue.
 const FAST_NS: f64 = 50_000.0;
 
 /// The transfer time of a byte at 1 GiB/s.
@@ -40,19 +40,19 @@ const FAST_BYTE_NS: f64 = 1e9 / 1_073_741_824.0;
 /// Rates of intervals this close together repeat.
 const REPEATS: f64 = 0.05;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let said = signs::throttled(case, RULE.id);
     let holding = holding(case);
     let unsaid = case.named().filter(|seen| {
-        let is_held = seen.subject.path.iter().any(|counts| holding.contains(&counts.cap));
-        !is_held && !said.contains(&seen.name(case))
+        let is_throttled = seen.subject.path.iter().any(|counts| holding.contains(&counts.cap));
+        !is_throttled && !said.contains(&seen.name(case))
     });
     unsaid.filter_map(|seen| check(case, rule, &seen)).collect()
 }
 
-fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
+fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate> {
     let entity = case.contents.entity(seen.subject.entity)?;
-    let target = float(entity.number(metric::TARGET_QUEUE_DEPTH)?);
+    let target = float(entity.number(attribute::TARGET_QUEUE_DEPTH)?);
     // By Little's law.
     let depth = seen.facts.depth.mean()?;
     let latency_ns = seen.facts.latency_ns()?;
@@ -79,7 +79,7 @@ fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
         ),
     );
     let (runs, is_steady) = repeats(seen);
-    // Where limits are known and none is reached, the device itself is likely to be slow.
+    // If limits are known and none is reached, the device is probably slow.
     finding.confidence = match is_steady && seen.subject.path.is_empty() {
         true => Confidence::Medium,
         false => Confidence::Low,
@@ -91,7 +91,7 @@ fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
         rate(target)
     ));
     finding.evidence.push(format!(
-        "the device takes {} for each request of {}",
+        "service time of a request of {1}: {0}",
         time(latency_ns / depth),
         crate::case::size(weir_report::number::whole(size))
     ));
@@ -100,16 +100,16 @@ fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
             format!("the rate is the same within {} in {runs} intervals", percent(REPEATS))
         }
         (2.., false) => format!("the rate varies over {runs} intervals"),
-        _ => "there is one interval: whether the rate repeats is not known".to_owned(),
+        _ => "there is one interval, so whether the rate repeats is unknown".to_owned(),
     });
     finding.evidence.push(known_limits(case, seen));
     finding.action = format!(
-        "compare {} with the limits of the disk and of the machine that {name} was on; run it once more \
-         with half the queue depth: at a limit the rate stays and the latency halves",
+        "compare {} with the limits of the disk and of the machine of {name}; run it again with half the \
+         queue depth: at a limit, the rate stays and the latency halves",
         amount(false, iops)
     );
     let waited_ns = seen.waited.latency_ns * (1.0 - 1.0 / target);
-    Some(Found { waited_ns, ..finding.into() })
+    Some(Candidate { waited_ns, ..finding.into() })
 }
 
 /// Returns the number of intervals, and whether the rate is the same in them.
@@ -123,11 +123,10 @@ fn repeats(seen: &Seen<'_>) -> (u64, bool) {
 fn known_limits(case: &Case<'_>, seen: &Seen<'_>) -> String {
     let caps = seen.subject.path.iter().map(|counts| case.cap(counts.cap));
     let Some(most) = caps.map(|(_, facts)| facts.used.max()).reduce(f64::max) else {
-        return "no limit is known here: a slow device, such as a hard disk, looks the same"
-            .to_owned();
+        return "no limit is known: a slow device, such as a hard disk, looks the same".to_owned();
     };
     format!(
-        "of the limits that are known {} are used at most: the device is slow, or another limit holds it",
+        "known limits are used to {} at most: the device is slow, or another limit throttles it",
         percent(most.min(1.0))
     )
 }
@@ -173,7 +172,12 @@ mod tests {
         let large = || Bed::bare().job_of("t", (64, 1 << 20), |_| (2_048.0, 31.25));
         assert!(!large().finds("full-queue"));
         let slow = Bed::bare().seconds(5).job_of("t", (64, 1 << 20), |_| (200.0, 320.0));
-        assert!(one(slow).evidence.iter().any(|line| line.contains("5.00 ms for each")));
+        assert!(
+            one(slow)
+                .evidence
+                .iter()
+                .any(|line| line.contains("service time of a request of 1 MiB: 5.00 ms"))
+        );
     }
 
     #[test]
@@ -181,7 +185,7 @@ mod tests {
         // 16 of 64 are in flight.
         assert!(!Bed::bare().job("t", 64, |_| (400.0, 40.0)).finds("full-queue"));
         assert!(!Bed::bare().job("t", 0, |_| (400.0, 160.0)).finds("full-queue"));
-        // One at a time is no queue.
+        // A queue depth of one is no queue.
         assert!(!Bed::bare().job("t", 1, |_| (40.0, 25.0)).finds("full-queue"));
     }
 
@@ -194,9 +198,9 @@ mod tests {
         let rules = at_limit().findings().into_iter().map(|found| found.finding.rule);
         let rules: Vec<&str> = rules.collect();
         assert!(rules.contains(&"disk-operations") && !rules.contains(&RULE.name), "{rules:?}");
-        // Far from the limit that is known another one holds it.
+        // Far below the known limit, another one throttles it.
         let below = one(Bed::layout(P30).job("t", 64, |_| (400.0, 160.0)));
-        let known = "of the limits that are known 8.0 % are used at most";
+        let known = "known limits are used to 8.0 % at most";
         assert!(below.evidence.iter().any(|line| line.starts_with(known)), "{:?}", below.evidence);
         assert_eq!((below.confidence, below.group), (Confidence::Low, Group::Evidence));
     }

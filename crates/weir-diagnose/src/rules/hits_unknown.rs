@@ -1,7 +1,7 @@
-//! Cached disks of which nobody says how many reads the cache served.
+//! Cached disks with an unknown number of cache hits.
 
 use super::signs::{is_raised, names};
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, amount};
 use crate::report::BLIND;
 use weir_report::diagnosis::{Confidence, Group};
@@ -12,33 +12,32 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Evidence,
     priority: BLIND,
     source: source::PREMIUM,
-    finds: "nobody says how many reads the host's cache served, so that caps behind it are unknown",
+    finds: "the number of host cache hits is unknown, and so is the use of the limits behind the cache",
     find,
 };
 
-/// What nobody has to act on.
+/// Priority of a finding that needs no action.
 const NOTE: u8 = 200;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let unknown: Vec<usize> =
         (0..case.system.caps.len()).filter(|cap| case.facts.caps[*cap].is_bound).collect();
     if unknown.is_empty() {
         return Vec::new();
     }
-    // Who is slow and not known to be throttled may be, behind the cache.
+    // A slow subject may be throttled behind the cache.
     let open = case.named().any(|seen| {
         let passes = seen.subject.path.iter().any(|counts| unknown.contains(&counts.cap));
         passes && is_raised(&seen) && seen.waited.throttled().is_none()
     });
-    let mut who: Vec<String> = unknown
+    let mut subjects: Vec<String> = unknown
         .iter()
         .map(|cap| case.system.owner_name(&case.system.caps[*cap]).to_owned())
         .collect();
-    who.dedup();
+    subjects.dedup();
     let text = format!(
-        "how many reads the host's cache served is not said: the limits of {} may be used up or \
-         nearly unused",
-        names(&who)
+        "the number of host cache hits is unknown: the limits of {} may be reached or nearly unused",
+        names(&subjects)
     );
     let mut finding = rule.finding("cache", text);
     finding.priority = if open { rule.priority } else { NOTE };
@@ -46,14 +45,14 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     for cap in unknown.iter().take(6) {
         let (cap, facts) = case.cap(*cap);
         finding.evidence.push(format!(
-            "{} of {}: all of {} if no read was served by the cache",
+            "{} of {}: all of {} without cache hits",
             cap.kind.name(),
             case.system.owner_name(cap),
             amount(cap.counts_bytes(), facts.limit)
         ));
     }
-    "say it: import the machine's \"VM Cached IOPS Consumed Percentage\" and \"VM Uncached IOPS \
-     Consumed Percentage\" of Azure Monitor beside this, or observe with the cache off for a while \
+    "import the machine's \"VM Cached IOPS Consumed Percentage\" and \"VM Uncached IOPS \
+     Consumed Percentage\" of Azure Monitor as well, or observe with the cache off for a while \
      (az vm update --disk-caching ..=None)"
         .clone_into(&mut finding.action);
     vec![finding.into()]

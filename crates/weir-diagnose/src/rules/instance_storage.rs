@@ -1,9 +1,9 @@
-//! The storage of an instance: whether files that are held have room to grow.
+//! The free storage of an instance, for throttled files to grow.
 
 use super::files::{
-    GIB, Room, counts_bytes, held_on, name, needed, own_disk, resize, sized, tiers, words,
+    GIB, Room, counts_bytes, name, needed, own_disk, resize, sized, throttled_on, tiers, words,
 };
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, size};
 use crate::change::Change;
 use weir_catalog::RuleValue;
@@ -17,11 +17,11 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 100,
     source: source::INSTANCE,
-    finds: "files are held at limits that go by their size: what the instance has left for them",
+    finds: "throttled files could grow, if the instance has enough free storage",
     find,
 };
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let hosts = 0..case.system.hosts.len();
     hosts.filter_map(|host| of_instance(case, rule, host)).collect()
 }
@@ -31,7 +31,7 @@ struct Grows {
     file: usize,
     own: u64,
     to: u64,
-    /// How much larger its blob is then.
+    /// Growth of its blob.
     blob: u64,
     words: String,
 }
@@ -44,17 +44,17 @@ fn grows(case: &Case<'_>, file: usize, is_bytes: bool) -> Option<Grows> {
     Some(Grows { file, own, to, blob: tier.size.get() - now.size.get(), words })
 }
 
-fn of_instance(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
+fn of_instance(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
     let room = Room::of(case, host)?;
-    let held = held_on(case, host);
+    let wait = throttled_on(case, host);
     let all =
-        held.iter().filter_map(|(file, _, held)| grows(case, *file, counts_bytes(case, held)));
+        wait.iter().filter_map(|(file, _, wait)| grows(case, *file, counts_bytes(case, wait)));
     let all: Vec<Grows> = all.collect();
-    let (_, seen, most) = held.first()?;
+    let (_, seen, most) = wait.first()?;
     let blobs = blobs_left(case, host);
     let (mut free, mut left) = (room.free(), blobs.unwrap_or(u64::MAX));
     let (mut fit, mut not) = (Vec::new(), Vec::new());
-    // Where most is waited comes first.
+    // By wait time.
     for one in all {
         let more = one.to - one.own;
         if more <= free && one.blob <= left {
@@ -71,23 +71,19 @@ fn of_instance(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
     let text = match (fit.is_empty(), not.is_empty()) {
         (true, true) => return None,
         (false, true) => format!(
-            "{} of the instance's {} are left, and {} would have more with {} of them",
+            "the instance has {} of {} free, and {} would be faster with {} of it",
             size(room.free()),
             size(room.storage),
             names(&fit),
             size(fit.iter().map(|one| one.to - one.own).sum()),
         ),
         (_, false) => format!(
-            "{} of the instance's {} are left, and {} would need {}{}",
+            "the instance has {} of {} free, and {} would need {}{}",
             size(room.free()),
             size(room.storage),
             names(&not),
             size(lacks),
-            if fit.is_empty() {
-                String::new()
-            } else {
-                format!(" beside what {} takes", names(&fit))
-            },
+            if fit.is_empty() { String::new() } else { format!(" in addition to {}", names(&fit)) },
         ),
     };
     let mut finding = rule.finding(case.system.hosts[host].name.clone(), text);
@@ -95,7 +91,7 @@ fn of_instance(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
     finding.confidence = seen.waited.confidence;
     for one in fit.iter().chain(&not) {
         finding.evidence.push(format!(
-            "{} has {}; at {} it is {}",
+            "{} has {}; at {} it becomes {}",
             name(case, one.file),
             size(one.own),
             size(one.to),
@@ -104,7 +100,7 @@ fn of_instance(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
     }
     if let Some(left) = blobs {
         finding.evidence.push(format!(
-            "blobs have the full size of their tiers: {} of what all of them may have are left",
+            "blobs occupy the full size of their tiers: {} of the limit on all blobs are free",
             size(left)
         ));
     }
@@ -112,20 +108,20 @@ fn of_instance(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
     if !fit.is_empty() {
         let statements: Vec<String> =
             fit.iter().map(|one| resize(case, one.file, one.to)).collect();
-        actions.push(format!("grow what is held: {}", statements.join("; ")));
+        actions.push(format!("grow the throttled files: {}", statements.join("; ")));
     }
     if !not.is_empty() && is_blob {
-        actions.push(format!("{}: no room for larger blobs; fewer files have it", names(&not)));
+        actions.push(format!("{}: the limit on blobs is reached; use fewer files", names(&not)));
     } else if !not.is_empty() {
         actions.push(raise(case, host, room, lacks - free.min(lacks)));
     }
     finding.action = actions.join(", then ");
     let changes: Option<Vec<Change>> =
         fit.iter().map(|one| sized(case, one.file, one.to)).collect();
-    Some(Found::new(finding, changes.filter(|all| !all.is_empty()).map(Change::All)))
+    Some(Candidate::new(finding, changes.filter(|all| !all.is_empty()).map(Change::All)))
 }
 
-/// What the blobs of an instance may have still.
+/// Returns the free part of the limit on all blobs of an instance.
 fn blobs_left(case: &Case<'_>, host: usize) -> Option<u64> {
     let name = &case.system.hosts[host].name;
     let own = case.layout?.hosts.iter().find(|own| own.name == *name)?;
@@ -152,14 +148,13 @@ fn raise(case: &Case<'_>, host: usize, room: Room, by: u64) -> String {
     let most = own.and_then(|own| own.storage).map(Bytes::get);
     match most {
         Some(most) if to > most => format!(
-            "{} of storage would be needed and {} is the most at this size: take more vCores, make \
-             other files smaller, or take Business Critical",
+            "this needs {} of storage and {} is the maximum at this size: use more vCores, shrink other \
+             files, or use Business Critical",
             size(to),
             size(most)
         ),
         _ => format!(
-            "raise the storage of the instance to {} or the next step there is: az sql mi update \
-             --storage {}GB",
+            "raise the storage of the instance to {} or the next step: az sql mi update --storage {}GB",
             size(to),
             to / GIB
         ),
@@ -188,7 +183,7 @@ mod tests {
         let found = bed(8, "1 TiB", 32, held()).found("instance-storage");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(
-            finding.finding.starts_with("992 GiB of the instance's 1 TiB"),
+            finding.finding.starts_with("the instance has 992 GiB of 1 TiB free"),
             "{}",
             finding.finding
         );
@@ -216,7 +211,7 @@ mod tests {
         let bed = Bed::layout(text).file("db", "data", Does::reads(4990.0).ms(60.0));
         let found = bed.file("db", "other", Does::reads(90.0).ms(4.0)).found("instance-storage");
         let [finding] = &found[..] else { panic!("{found:?}") };
-        assert!(finding.action.contains("2 TiB is the most at this size"), "{}", finding.action);
+        assert!(finding.action.contains("2 TiB is the maximum at this size"), "{}", finding.action);
     }
 
     #[test]

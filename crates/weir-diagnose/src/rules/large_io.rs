@@ -1,10 +1,10 @@
 //! Large requests that the disk counts several times and the database server once.
 
-use super::held::{by, is_peak, next_tier};
-use super::{Found, Rule, source};
+use super::throttled::{is_peak, next_tier, throttled_by};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen, amount, size};
 use crate::system::Owner;
-use crate::verdict::Held;
+use crate::verdict::CapWait;
 use weir_core::Cap as Kind;
 use weir_report::diagnosis::Group;
 use weir_report::number::{percent, rate, whole};
@@ -15,20 +15,20 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 100,
     source: source::MODEL,
-    finds: "large requests are counted several times: the limit is reached with fewer than it says",
+    finds: "large requests count several times, so that the IOPS limit is reached with fewer requests",
     find,
 };
 
 /// Fewer that are counted on top of all explain little.
 const MATTERS: f64 = 0.1;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
-    let is = |case: &Case<'_>, held: &Held| {
-        let cap = &case.system.caps[held.cap];
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
+    let is = |case: &Case<'_>, wait: &CapWait| {
+        let cap = &case.system.caps[wait.cap];
         cap.kind == Kind::DiskIops && matches!(cap.owner, Owner::Disk(_))
     };
-    let all = by(case, is);
-    all.into_iter().filter_map(|(seen, held)| of_subject(case, rule, &seen, held)).collect()
+    let all = throttled_by(case, is);
+    all.into_iter().filter_map(|(seen, wait)| of_subject(case, rule, &seen, wait)).collect()
 }
 
 /// The mean size of reads and of writes that are larger than the unit.
@@ -43,11 +43,11 @@ fn large(seen: &Seen<'_>, unit: f64) -> Vec<(&'static str, f64)> {
     large.filter(|(_, mean)| *mean > unit).collect()
 }
 
-fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>, held: &Held) -> Option<Found> {
-    let counts = seen.subject.path.iter().find(|counts| counts.cap == held.cap)?;
-    // What a stripe cuts is another matter.
+fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>, wait: &CapWait) -> Option<Candidate> {
+    let counts = seen.subject.path.iter().find(|counts| counts.cap == wait.cap)?;
+    // Requests that a stripe splits are another case.
     let unit = counts.unit.filter(|_| counts.piece.is_none())?;
-    let (cap, facts) = case.cap(held.cap);
+    let (cap, facts) = case.cap(wait.cap);
     if facts.operations <= 0.0 || facts.extra < MATTERS * facts.operations {
         return None;
     }
@@ -55,34 +55,34 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>, held: &Held) -> Opt
     let subject = seen.name(case);
     let per_s = facts.operations / facts.seconds.max(1e-9);
     let text = format!(
-        "{subject} is held at {} with {} requests a second: what is larger than {} counts several \
-         times, {} more than are made",
+        "{subject} is throttled at {} with {} requests/s: requests larger than {} count several times, \
+         which adds {}",
         amount(false, facts.limit),
         rate(per_s),
         size(whole(unit)),
         percent(counted - 1.0),
     );
     let mut finding = rule.finding(subject, text);
-    finding.cap = Some(held.kind.name().to_owned());
+    finding.cap = Some(wait.kind.name().to_owned());
     finding.confidence = seen.waited.confidence;
     for (what, mean) in large(seen, unit) {
         finding.evidence.push(format!(
-            "{what} have {} on average, each counted {} times; SQL Server counts one",
+            "{what} average {} and count {} times each; SQL Server counts one",
             size(whole(mean)),
             rate(mean / unit)
         ));
     }
-    finding.evidence.push(format!("{} of the latency is waiting there", percent(held.share)));
+    finding.evidence.push(format!("{} of the latency is wait time", percent(wait.share)));
     let (action, change) =
-        next_tier(case, seen.subject.what, cap.counts_bytes(), is_peak(held.kind));
+        next_tier(case, seen.subject.what, cap.counts_bytes(), is_peak(wait.kind));
     let action = format!(
-        "move what makes large requests (backups, scans, index builds) to another time or to other \
-         disks, and count {} a second, not {}; else {action}",
+        "move large requests (backups, scans, index builds) to another time or to other disks, and plan \
+         with {} IOPS instead of {}; otherwise {action}",
         rate(per_s * counted),
         rate(per_s)
     );
     finding.action = action;
-    Some(Found::new(finding, change))
+    Some(Candidate::new(finding, change))
 }
 
 #[cfg(test)]

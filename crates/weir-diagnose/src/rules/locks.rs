@@ -11,17 +11,17 @@ pub(super) const RULE: Rule = Rule {
     group: Group::NotTheStorage,
     priority: 20,
     source: source::WAITS,
-    finds: "most of the waiting is for locks",
+    finds: "most wait time is for locks",
     find: |case, rule| DOMINANT.find(case, rule),
 };
 
 const DOMINANT: Dominant = Dominant {
     cause: Cause::Locks,
     subject: "locks",
-    text: "sessions wait for locks of others",
-    action: "find who holds them (sys.dm_exec_requests by blocking_session_id; pg_blocking_pids) and make \
-     those transactions shorter, or let readers see row versions (ALTER DATABASE .. SET \
-     READ_COMMITTED_SNAPSHOT ON); storage helps only if those who hold them wait for it",
+    text: "sessions wait for locks",
+    action: "find the blocking sessions (sys.dm_exec_requests by blocking_session_id; pg_blocking_pids) and \
+     shorten their transactions, or use row versions for reads (ALTER DATABASE .. SET \
+     READ_COMMITTED_SNAPSHOT ON); storage helps only if the blocking sessions wait for it",
     is: |wait| Class::of(&wait.name) == Class::Lock,
 };
 
@@ -40,9 +40,9 @@ mod tests {
     #[test]
     fn a_part_of_it_or_hardly_any_is_not() {
         assert!(!Bed::bare().wait("LCK_M_X", 900.0).wait("WRITELOG", 1500.0).finds("locks"));
-        // All of the waiting, by a tenth of a session.
+        // All wait time, but only of a tenth of a session.
         assert!(!Bed::bare().wait("LCK_M_X", 100.0).finds("locks"));
-        // Those who have nothing to do wait all the time.
+        // Idle sessions always wait.
         let idle = Bed::bare().wait("LCK_M_X", 100.0).wait("LAZYWRITER_SLEEP", 1000.0);
         assert!(!idle.finds("locks"));
     }

@@ -1,7 +1,7 @@
 //! Logs on a disk with a host cache.
 
 use super::stores::{Matters, Store, file_of, stores};
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::Case;
 use crate::change::Change;
 use crate::system::Cache;
@@ -15,63 +15,62 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 150,
     source: source::PREMIUM,
-    finds: "a disk that carries logs has a host cache, from which logs gain nothing",
+    finds: "a disk with a log has a host cache, which does not help logs",
     find,
 };
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let all = stores(case).into_iter().filter(|store| store.carries(Role::Log));
     all.filter_map(|store| of_store(case, rule, &store)).collect()
 }
 
-fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
+fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
     let cache = store.cache.filter(|cache| *cache != Cache::None)?;
     let writes = store.load.writes?;
     let operations = store.load.operations?;
     let matters = Matters::at_cache(case, store.host);
     let log = file_of(case.system, store.what, Role::Log)?;
     let text = format!(
-        "{} carries {log} and its host cache is {}: a log is written and gains nothing from it; {}",
+        "{} holds {log} and its host cache is {}, which does not help log writes; {}",
         store.name,
         cache.name(),
         matters.words()
     );
     let text = match cache {
-        Cache::ReadWrite => format!("{text}; a commit may be lost with the machine"),
+        Cache::ReadWrite => format!("{text}; commits may be lost if the machine fails"),
         _ => text,
     };
     let mut finding = rule.finding(store.name.clone(), text);
     finding.priority = matters.priority();
     finding.evidence.push(format!(
-        "{} writes a second are {} of what is done there; each counts against the limit of the \
-         machine's cache",
+        "{} writes/s ({} of its operations) count against the limit of the machine's cache",
         rate(store.per_s(Some(writes))?),
         percent(writes / operations)
     ));
     if cache == Cache::ReadWrite {
-        // Whatever the load: what is lost is lost.
+        // Data loss does not depend on the load.
         finding.priority = finding.priority.min(150);
         finding.evidence.push(
-            "with read-write a commit is done once the host has it: what the host has not written \
-             yet is lost with it"
+            "with a read-write cache, a commit completes before it is on the disk: it is lost if \
+             the host fails"
                 .to_owned(),
         );
     }
     if store.carries(Role::Data) {
         finding.action = format!(
-            "put the log on a disk of its own with host cache none: {} carries data files, too, \
-             which a cache serves",
+            "move the log to a disk of its own with host cache none: {} also holds data files, which \
+             need the cache",
             store.name
         );
         return Some(finding.into());
     }
     finding.action = format!(
-        "set the host cache of {} to none (the disk is detached for it: stop what uses it): az vm \
-         update --set storageProfile.dataDisks[N].caching=None, where N is its place in the list",
+        "set the host cache of {} to none (this detaches the disk: stop its users first): az vm \
+         update --set storageProfile.dataDisks[N].caching=None, where N is its index in the list",
         store.name
     );
     let change = Change::Cache { name: store.name.clone(), mode: Cache::None.name() };
-    Some(Found::new(finding, case.layout.map(|_| change)))
+    Some(Candidate::new(finding, case.layout.map(|_| change)))
 }
 
 #[cfg(test)]
@@ -93,7 +92,7 @@ mod tests {
         let found = bed("read-only", "log").disk("disk", few).found("log-cached");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!(finding.priority, 200);
-        assert!(finding.finding.contains("no effect on the load observed"), "{}", finding.finding);
+        assert!(finding.finding.contains("no effect on the observed load"), "{}", finding.finding);
         // A DS1 has 32 MiB/s to its cache.
         let many = Does::writes(700.0).kib(40.0).ms(2.0);
         assert_eq!(bed("read-only", "log").disk("disk", many).found("log-cached")[0].priority, 150);

@@ -1,11 +1,11 @@
 //! The log is what to grow first.
 
 use super::files::{
-    REACH, database_of, file_held, grown, name, needed, own_disk, resize, seen, used,
+    REACH, database_of, file_throttled, grown, name, needed, own_disk, resize, seen, used,
 };
-use super::held::next_tier;
+use super::throttled::next_tier;
 use super::waits::{Class, share};
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen, amount, size};
 use crate::follow::NEAR;
 use crate::system::What;
@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 100,
     source: source::INSTANCE,
-    finds: "commits wait for a log file at its limit: growing it brings more than growing data files",
+    finds: "commits wait for a throttled log file: growing it helps more than growing data files",
     find,
 };
 
@@ -30,7 +30,7 @@ const WRITES: f64 = 0.4;
 /// Waits for the log are among those that matter from this part of all waiting on.
 const WAITS: f64 = 0.1;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let files = case.system.files.iter().enumerate();
     let logs = files.filter(|(_, file)| file.is(Role::Log)).map(|(file, _)| file);
     logs.filter_map(|log| of_log(case, rule, log)).collect()
@@ -57,7 +57,7 @@ fn write_share(case: &Case<'_>, files: impl Iterator<Item = usize>) -> Option<f6
     (all > 0.0).then(|| writes / all)
 }
 
-fn of_log(case: &Case<'_>, rule: &Rule, log: usize) -> Option<Found> {
+fn of_log(case: &Case<'_>, rule: &Rule, log: usize) -> Option<Candidate> {
     own_disk(case, log)?;
     let own = seen(case, log)?;
     let data = data_of(case, log);
@@ -65,51 +65,50 @@ fn of_log(case: &Case<'_>, rule: &Rule, log: usize) -> Option<Found> {
     if writes < WRITES {
         return None;
     }
-    let held = file_held(case, log).map(|(_, held)| held);
+    let wait = file_throttled(case, log).map(|(_, wait)| wait);
     let waits = share(case, Class::Log);
     let governor = share(case, Class::LogGovernor).unwrap_or(0.0);
     let use_of = |is_bytes| used(case, What::File(log), is_bytes).unwrap_or(0.0);
-    let is_bytes = match held {
-        Some(held) => super::files::counts_bytes(case, held),
+    let is_bytes = match wait {
+        Some(wait) => super::files::counts_bytes(case, wait),
         None => use_of(true) > use_of(false),
     };
-    // Where the governor holds the log its size does not matter.
+    // The governor's limit does not depend on the size of the log.
     let is_near = use_of(is_bytes) >= NEAR
         && waits.is_some_and(|waits| waits >= WAITS && waits > governor)
         && own.waited.throttled().is_none();
-    if held.is_none() && !is_near {
+    if wait.is_none() && !is_near {
         return None;
     }
     let subject = name(case, log);
     let limit = super::files::limit(case, What::File(log), is_bytes)?;
-    let text = match held {
-        Some(held) => format!(
-            "commits wait for {subject}: {} of the latency of the log is waiting at its limit of {}",
-            percent(held.share),
+    let text = match wait {
+        Some(wait) => format!(
+            "commits wait for {subject}: {} of its latency is wait time at its limit of {}",
+            percent(wait.share),
             amount(is_bytes, limit)
         ),
         None => format!(
-            "commits wait for {subject}: {} of all waiting is for the log, which uses {} of its \
-             limit of {}",
+            "commits wait for {subject}: {} of all wait time is for the log, which is used to {} of {}",
             percent(waits.unwrap_or(0.0)),
             percent(use_of(is_bytes)),
             amount(is_bytes, limit)
         ),
     };
     let mut finding = rule.finding(subject.clone(), text);
-    // That the log is held is as sure as that; that it is the better one to grow is for many
-    // workloads that write (practice 4), not for all.
+    // The throttling is certain; that growing the log helps most holds for many write-intensive
+    // workloads (practice 4), but not for all.
     finding.confidence = own.waited.confidence.min(Confidence::Medium);
-    match held {
-        Some(held) => finding.cap = Some(held.kind.name().to_owned()),
+    match wait {
+        Some(wait) => finding.cap = Some(wait.kind.name().to_owned()),
         None => finding.priority = 150,
     }
     finding.evidence.push(format!(
-        "{} of what the files of its database do is writes, each of them after its log",
+        "{} of the operations of its database are writes, and each waits for the log",
         percent(writes)
     ));
     if let Some(waits) = waits {
-        finding.evidence.push(format!("{} of all waiting is for the log", percent(waits)));
+        finding.evidence.push(format!("{} of all wait time is for the log", percent(waits)));
     }
     finding.evidence.extend(data.iter().filter_map(|file| beside(case, *file)));
     let (action, change) = match needed(case, log, is_bytes) {
@@ -123,26 +122,26 @@ fn of_log(case: &Case<'_>, rule: &Rule, log: usize) -> Option<Found> {
         ),
         _ => {
             let (action, change) = next_tier(case, What::File(log), is_bytes, false);
-            (format!("the log before the data files: {action}"), change)
+            (format!("grow the log before the data files: {action}"), change)
         }
     };
     finding.action = action;
-    Some(Found::new(finding, change))
+    Some(Candidate::new(finding, change))
 }
 
-/// What of a data file is used, and what it would cost to grow it instead.
+/// Returns the utilisation of a data file, for comparison.
 fn beside(case: &Case<'_>, file: usize) -> Option<String> {
     let own: Seen<'_> = seen(case, file)?;
     let most =
         [false, true].into_iter().filter_map(|is_bytes| used(case, own.subject.what, is_bytes));
     let most = most.fold(0.0, f64::max);
-    let is_held = file_held(case, file).is_some();
+    let is_throttled = file_throttled(case, file).is_some();
     let words = match () {
-        () if is_held => "held at its limit, too",
-        () if most < REACH => "far from its limit",
+        () if is_throttled => "throttled as well",
+        () if most < REACH => "has headroom",
         () => "near its limit",
     };
-    Some(format!("{} uses {} of its limits at most: {words}", name(case, file), percent(most)))
+    Some(format!("{} is used to {} at most: {words}", name(case, file), percent(most)))
 }
 
 #[cfg(test)]
@@ -177,7 +176,7 @@ mod tests {
         assert!(!bed(data, near).finds("log-first"));
         let far = Does::writes(300.0).kib(4.0).ms(4.0);
         assert!(!bed(data, far).wait("WRITELOG", 500.0).finds("log-first"));
-        // The governor holds it, whatever the size of the file.
+        // The governor throttles it, whatever the file size.
         let governed = bed(data, near).wait("WRITELOG", 200.0);
         assert!(!governed.wait("INSTANCE_LOG_RATE_GOVERNOR", 900.0).finds("log-first"));
     }

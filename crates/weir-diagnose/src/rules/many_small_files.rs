@@ -1,7 +1,9 @@
 //! Many small files where fewer larger ones would have more for the same space.
 
-use super::files::{Database, counts_bytes, databases, file_held, of, steps, tiers, words};
-use super::{Found, Rule, source};
+use super::files::{
+    Database, counts_bytes, databases, file_throttled, one_of, steps, tiers, words,
+};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, amount, size};
 use crate::follow::NEAR;
 use crate::system::What;
@@ -16,15 +18,15 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 100,
     source: source::INSTANCE,
-    finds: "many data files, each in the lowest tier, have less together than fewer larger ones of \
-            the same space",
+    finds: "many data files in the lowest tier have lower limits together than fewer, larger files of \
+            the same total size",
     find,
 };
 
 /// Fewer files than this are not many: two have to become one.
 const MANY: usize = 3;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     databases(case).iter().filter_map(|own| of_database(case, rule, own)).collect()
 }
 
@@ -36,10 +38,10 @@ struct Fewer<'a> {
     together: f64,
 }
 
-fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Found> {
+fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Candidate> {
     let files = &database.files;
-    let held: Vec<_> = files.iter().filter_map(|file| file_held(case, *file)).collect();
-    let (seen, most) = held.iter().max_by(|a, b| a.1.waited_ns.total_cmp(&b.1.waited_ns))?;
+    let wait: Vec<_> = files.iter().filter_map(|file| file_throttled(case, *file)).collect();
+    let (seen, most) = wait.iter().max_by(|a, b| a.1.waited_ns.total_cmp(&b.1.waited_ns))?;
     let is_bytes = counts_bytes(case, most);
     let sizes: Option<Vec<u64>> = files.iter().map(|file| Some(steps(case, *file)?.0)).collect();
     let (sizes, first) = (sizes?, *files.first()?);
@@ -49,7 +51,7 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Foun
         return None;
     }
     let space: u64 = sizes.iter().sum();
-    let now = float(files.len() as u64) * of(&lowest.limits(), is_bytes);
+    let now = float(files.len() as u64) * one_of(&lowest.limits(), is_bytes);
     let other_use: f64 = files
         .iter()
         .flat_map(|file| case.system.disks_of(What::File(*file)))
@@ -60,16 +62,16 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Foun
     let fewer = (1..files.len()).filter_map(|count| {
         let each = space / count as u64;
         let tier = set.snap(Bytes::new(each))?;
-        let all = |is_bytes| float(count as u64) * of(&tier.limits(), is_bytes);
-        // What is done of the other kind has to fit still.
+        let all = |is_bytes| float(count as u64) * one_of(&tier.limits(), is_bytes);
+        // The use of the other limit must still fit.
         let fits = all(!is_bytes) * NEAR > other_use;
         let together = all(is_bytes);
         (fits && together > now).then_some(Fewer { count, each, tier, together })
     });
     let fewer = fewer.max_by(|one, other| one.together.total_cmp(&other.together))?;
     let text = format!(
-        "{} has {} data files, each in the lowest tier, with {} together: {} of {} would have {} \
-         for the same {}",
+        "{} has {} data files in the lowest tier, {} together: {} files of {} would have {} at the \
+         same total size, {}",
         database.name,
         files.len(),
         amount(is_bytes, now),
@@ -82,7 +84,7 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Foun
     finding.cap = Some(most.kind.name().to_owned());
     finding.confidence = seen.waited.confidence;
     finding.evidence.push(format!(
-        "a file of {} gets {} ({}), one of {} gets {} ({})",
+        "a file of {} is {} ({}), one of {} is {} ({})",
         size(sizes.iter().copied().max().unwrap_or(0)),
         lowest.name,
         words(&lowest.limits()),
@@ -90,16 +92,16 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Foun
         fewer.tier.name,
         words(&fewer.tier.limits()),
     ));
-    let names: Vec<String> = held.iter().map(|(seen, _)| seen.name(case)).collect();
+    let names: Vec<String> = wait.iter().map(|(seen, _)| seen.name(case)).collect();
     finding.evidence.push(format!(
-        "held are {} of {}: {}; one file that is held is enough to make everybody wait",
-        held.len(),
+        "throttled: {} of {} files: {}; one throttled file is enough to delay all queries",
+        wait.len(),
         files.len(),
         names.join(", ")
     ));
     finding.action = format!(
-        "keep {} data files of {} each ({}) and empty the others into them: DBCC SHRINKFILE \
-         (N'{}', EMPTYFILE), then ALTER DATABASE {} REMOVE FILE; grow those that stay first",
+        "grow {} data files to {} each ({}), then move the contents of the others into them: DBCC \
+         SHRINKFILE (N'{}', EMPTYFILE), then ALTER DATABASE {} REMOVE FILE",
         fewer.count,
         size(fewer.each),
         fewer.tier.name,
@@ -132,7 +134,7 @@ mod tests {
         let found = bed(4, 120, Does::reads(498.0).ms(60.0)).found("many-small-files");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(
-            finding.finding.contains("2,000 IOPS together: 3 of 160 GiB"),
+            finding.finding.contains("2,000 IOPS together: 3 files of 160 GiB"),
             "{}",
             finding.finding
         );

@@ -10,17 +10,17 @@ pub(super) const RULE: Rule = Rule {
     group: Group::NotTheStorage,
     priority: 20,
     source: source::WAITS,
-    finds: "most of the waiting is for memory to run queries in",
+    finds: "most wait time is for query memory",
     find: |case, rule| DOMINANT.find(case, rule),
 };
 
 const DOMINANT: Dominant = Dominant {
     cause: Cause::MemoryGrants,
     subject: "memory",
-    text: "queries wait for memory before they begin",
-    action: "find the queries that ask for much (sys.dm_exec_query_memory_grants by requested_memory_kb): \
-     update statistics and add indexes that spare their sorts and hashes, limit them with \
-     MAX_GRANT_PERCENT, or take more memory; storage does not help",
+    text: "queries wait for a memory grant",
+    action: "find the queries with large grants (sys.dm_exec_query_memory_grants by requested_memory_kb): \
+     update statistics, add indexes that avoid their sorts and hashes, limit them with \
+     MAX_GRANT_PERCENT, or add memory; storage does not help",
     is: is_memory_grant,
 };
 

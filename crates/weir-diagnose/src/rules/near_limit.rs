@@ -1,7 +1,7 @@
-//! A limit that is nearly used up, and nobody waits yet.
+//! A limit that is nearly reached, without waits.
 
 use super::signs::{holding, is_near, is_timed, throttling};
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, amount, cap_words};
 use crate::system::Owner;
 use std::collections::BTreeMap;
@@ -14,11 +14,11 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Headroom,
     priority: 120,
     source: source::INSTANCE,
-    finds: "a limit is used to 90 % and more, and nobody waits for it",
+    finds: "a limit is used to 90 % or more, and no request waits for it",
     find,
 };
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let holding = holding(case);
     let said = throttling(case, rule.id);
     let mut near: BTreeMap<(bool, usize, &str), Vec<usize>> = BTreeMap::new();
@@ -38,38 +38,40 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     }
     let all = near.into_iter().filter_map(|((is_stripe, owner, _), caps)| {
         let stripe = is_stripe.then(|| case.system.stripes[owner].name.clone());
-        of(case, rule, stripe, &caps)
+        finding(case, rule, stripe, &caps)
     });
     let is_said = |finding: &Finding| {
         said.iter().any(|other| other.subject == finding.subject && other.cap == finding.cap)
     };
-    all.filter(|finding| !is_said(finding)).map(Found::from).collect()
+    all.filter(|finding| !is_said(finding)).map(Candidate::from).collect()
 }
 
 /// The caps of one owner, of which the first is the one that is near most often.
-fn of(case: &Case<'_>, rule: &Rule, stripe: Option<String>, caps: &[usize]) -> Option<Finding> {
+fn finding(
+    case: &Case<'_>,
+    rule: &Rule,
+    stripe: Option<String>,
+    caps: &[usize],
+) -> Option<Finding> {
     let most = caps.iter().max_by_key(|cap| case.facts.caps[**cap].near_samples)?;
     let (cap, facts) = case.cap(*most);
     let subject = stripe.unwrap_or_else(|| name_of(case, cap.owner));
     let is_bytes = cap.counts_bytes();
-    // Who uses more than what lasts is near the peak of a burst.
+    // A rate above the sustained limit is near the burst limit.
     let is_burst = cap.limit.burst.is_some() && facts.rate.max() > facts.limit;
     let kind = if is_burst { cap.at_peak() } else { cap.kind };
     let limit = amount(is_bytes, if is_burst { cap.limit.peak() } else { facts.limit });
     let passing =
         || case.named().filter(|seen| seen.subject.path.iter().any(|counts| counts.cap == *most));
     let timed = passing().any(|seen| is_timed(&seen));
-    let nobody = if timed {
-        "and requests do not wait for it yet"
-    } else {
-        "whether requests wait is not said"
-    };
+    let waits =
+        if timed { "and no request waits for it yet" } else { "and wait times are unknown" };
     let columns = match caps.len() {
         1 => String::new(),
         several => format!(" in {several} of its columns"),
     };
     let text = format!(
-        "{subject} is at 90 % and more of its {}, {limit}{columns}, in {} of {} samples, {nobody}",
+        "{subject} is at 90 % or more of its {}, {limit}{columns}, in {} of {} samples, {waits}",
         cap_words(kind),
         facts.near_samples,
         facts.samples
@@ -80,7 +82,7 @@ fn of(case: &Case<'_>, rule: &Rule, stripe: Option<String>, caps: &[usize]) -> O
     let count = if is_bytes { "ThroughputNearLimitCount" } else { "IOPSNearLimitCount" };
     finding.evidence.push(format!("{count} {} of {}", facts.near_samples, facts.samples));
     finding.evidence.push(format!(
-        "{} used on average, {} at most: {} and {}",
+        "rate {} on average, {} at most ({} and {} of the limit)",
         amount(is_bytes, facts.rate.mean().unwrap_or(0.0)),
         amount(is_bytes, facts.rate.max()),
         percent(facts.used.mean().unwrap_or(0.0)),
@@ -89,14 +91,12 @@ fn of(case: &Case<'_>, rule: &Rule, stripe: Option<String>, caps: &[usize]) -> O
     for seen in passing() {
         if let Some(ns) = seen.facts.latency_ns() {
             let latency = weir_report::number::time(ns);
-            finding
-                .evidence
-                .push(format!("requests of {} take {latency} on average", seen.name(case)));
+            finding.evidence.push(format!("mean latency of {}: {latency}", seen.name(case)));
         }
     }
     finding.action = format!(
-        "nothing now; before the load of {subject} grows, give it more than {limit}: a burst \
-         shorter than a sample may wait already"
+        "nothing now; before the load of {subject} grows, raise its limit above {limit}. Bursts shorter \
+         than the sampling interval may wait already"
     );
     Some(finding)
 }

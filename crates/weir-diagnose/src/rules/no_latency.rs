@@ -1,7 +1,7 @@
-//! Operations of which nobody says how long they take.
+//! Operations without latencies.
 
 use super::signs::{is_near, is_timed, names};
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen};
 use crate::report::BLIND;
 use weir_report::diagnosis::{Confidence, Group};
@@ -13,14 +13,14 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Evidence,
     priority: BLIND,
     source: source::MODEL,
-    finds: "operations were observed without their latency, by which waiting is told",
+    finds: "operations have no latencies, which wait times are computed from",
     find,
 };
 
-/// What nobody has to act on.
+/// Priority of a finding that needs no action.
 const NOTE: u8 = 200;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let has_none = |seen: &Seen<'_>| {
         seen.facts.total.operations.is_some_and(|operations| operations > 0.0)
             && !is_timed(seen)
@@ -32,28 +32,27 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     }
     let near = |seen: &&Seen<'_>| seen.subject.path.iter().any(|counts| is_near(case, counts.cap));
     let urgent: Vec<&Seen<'_>> = untimed.iter().filter(near).collect();
-    let who: Vec<String> = match urgent.is_empty() {
+    let subjects: Vec<String> = match urgent.is_empty() {
         true => untimed.iter().map(|seen| seen.name(case)).collect(),
         false => urgent.iter().map(|seen| seen.name(case)).collect(),
     };
     let why = if urgent.is_empty() {
-        "whether they wait cannot be told; that a limit is near can"
+        "wait times are unknown; limits that are nearly reached are still found"
     } else {
-        "a limit is nearly used up, and whether they wait for it cannot be told"
+        "a limit is nearly reached, and wait times are unknown"
     };
-    let text = format!("nobody says how long requests to {} take: {why}", names(&who));
+    let text = format!("latencies of {} are missing: {why}", names(&subjects));
     let mut finding = rule.finding("latency", text);
     finding.priority = if urgent.is_empty() { NOTE } else { rule.priority };
     finding.confidence = Confidence::High;
     for seen in urgent.iter().take(4) {
         let used = seen.subject.path.iter().map(|counts| &case.facts.caps[counts.cap]);
         let most = used.map(|cap| cap.used.max()).fold(0.0, f64::max);
-        finding.evidence.push(format!("{}: {} of a limit used", seen.name(case), percent(most)));
+        finding.evidence.push(format!("{}: a limit is used to {}", seen.name(case), percent(most)));
     }
-    finding.evidence.push("disk-operations, disk-bytes, stripe-column, host-uncached, host-cached and log-rate need it; near-limit does not".to_owned());
-    "observe latency, too: iostat -x 1 (r_await, w_await), Avg. Disk sec/Read and sec/Write of \
-     PhysicalDisk, sys.dm_io_virtual_file_stats (weir observe script --sqlserver), track_io_timing \
-     = on of PostgreSQL"
+    finding.evidence.push("disk-operations, disk-bytes, stripe-column, host-uncached, host-cached and log-rate need latencies; near-limit does not".to_owned());
+    "observe latencies as well: iostat -x 1 (r_await, w_await), Avg. Disk sec/Read and sec/Write of \
+     PhysicalDisk, sys.dm_io_virtual_file_stats (weir observe script --sqlserver), track_io_timing = on for PostgreSQL"
         .clone_into(&mut finding.action);
     vec![finding.into()]
 }
@@ -72,7 +71,7 @@ mod tests {
         assert_eq!(found(490.0)[0].priority, 50);
         assert_eq!(found(400.0)[0].priority, 200);
         assert!(!Bed::layout(P10).disk("data", Does::reads(490.0)).finds("no-latency"));
-        // Who does nothing takes no time.
+        // An idle subject has no latency.
         assert!(!Bed::layout(P10).disk("data", Does::reads(0.0)).finds("no-latency"));
     }
 }

@@ -1,7 +1,7 @@
-//! Nobody says any limit.
+//! Unknown limits.
 
 use super::signs::{THROTTLING, first_throttling, is_raised, names, throttled};
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen};
 use crate::report::BLIND;
 use weir_observe::EntityKind;
@@ -14,38 +14,38 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Evidence,
     priority: BLIND,
     source: source::MODEL,
-    finds: "nobody says what limits those whose I/O was observed",
+    finds: "I/O was observed, but its limits are unknown",
     find,
 };
 
-/// What nobody has to act on.
+/// Priority of a finding that needs no action.
 const NOTE: u8 = 200;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let unlimited: Vec<Seen<'_>> =
         case.named().filter(|seen| seen.subject.path.is_empty()).collect();
-    // Who counts its queue is known to be throttled or not, whatever the limits are.
+    // Counted queue times show throttling without limits.
     let raised = unlimited.iter().filter(|seen| is_raised(seen) && !seen.facts.says_queued);
     let raised: Vec<&Seen<'_>> = raised.collect();
-    // Where some have limits, those without are such as need none, unless they are slow.
+    // If some subjects have limits, those without matter only if they are slow.
     if unlimited.is_empty() || (raised.is_empty() && case.system.has_limits()) {
         return Vec::new();
     }
-    // What is throttled by other signs is known to be, if not by how much.
+    // Subjects with other signs of throttling are left out.
     let said = throttled(case, THROTTLING);
     let is_open = |seen: &Seen<'_>| !said.contains(&seen.name(case));
     let raised: Vec<&Seen<'_>> = raised.into_iter().filter(|seen| is_open(seen)).collect();
-    let who: Vec<String> = match raised.is_empty() {
+    let subjects: Vec<String> = match raised.is_empty() {
         true => unlimited.iter().map(|seen| seen.name(case)).collect(),
         false => raised.iter().map(|seen| seen.name(case)).collect(),
     };
     let text = if raised.is_empty() {
-        format!("nobody says what limits {}: how near a limit is cannot be told", names(&who))
+        format!("the limits of {} are unknown, so that their headroom is unknown", names(&subjects))
     } else {
         format!(
-            "requests to {} take long, and nobody says any limit there: whether a cap holds them \
-             cannot be told",
-            names(&who)
+            "latency of {} is high, and their limits are unknown: throttling can neither be confirmed nor \
+             ruled out",
+            names(&subjects)
         )
     };
     let mut finding = rule.finding("limits", text);
@@ -53,22 +53,22 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     finding.confidence = Confidence::High;
     for seen in raised.iter().take(4) {
         if let Some(ns) = seen.facts.latency_ns() {
-            finding.evidence.push(format!("{}: {} mean latency", seen.name(case), time(ns)));
+            finding.evidence.push(format!("{}: mean latency {}", seen.name(case), time(ns)));
         }
     }
     if let Some(said) = first_throttling(case) {
-        finding.evidence.push(format!("by other signs: {}", said.finding));
+        finding.evidence.push(format!("other evidence: {}", said.finding));
     }
     let files = unlimited.iter().any(|seen| {
         case.contents.entity(seen.subject.entity).is_some_and(|own| own.kind == EntityKind::File)
     });
     finding.action = if files {
-        "give the layout (--layout FILE: machine, disks with tiers, files), or for a managed \
-         instance --edition azure-mi-2018 or azure-mi-now with an observation that has the sizes of \
-         the files"
+        "state the layout (--layout FILE: machine, disks with tiers, files), or for a managed \
+         instance --edition azure-mi-2018 or azure-mi-now with an observation that contains file \
+         sizes"
     } else {
-        "give the layout (--layout FILE: machine size, and the tier or limits of each disk by the \
-         name it has here)"
+        "state the layout (--layout FILE: machine size, and the tier or limits of each disk, with \
+         the names above)"
     }
     .to_owned();
     vec![finding.into()]

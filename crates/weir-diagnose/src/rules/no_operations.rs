@@ -1,11 +1,11 @@
-//! Files and disks of which nobody counts the operations.
+//! Files and disks without counts of operations.
 
 use super::signs::names;
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::Case;
 use crate::report::BLIND;
 use std::collections::BTreeSet;
-use weir_observe::import::measure as m;
+use weir_observe::metric as m;
 use weir_observe::{Contents, EntityId, EntityKind};
 use weir_report::diagnosis::{Confidence, Group};
 
@@ -15,19 +15,19 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Evidence,
     priority: BLIND,
     source: source::MODEL,
-    finds: "columns that count operations are missing, without which no limit and no latency is told",
+    finds: "columns that count operations are missing, so that limits and latencies are unknown",
     find,
 };
 
-/// What nobody has to act on.
+/// Priority of a finding that needs no action.
 const NOTE: u8 = 200;
 
-/// What counts operations, whether they read or write, in the words of somebody's.
-const BOTH: [&str; 2] = [m::OPERATIONS.metric, m::OPERATIONS_PER_S.metric];
-const READS: [&str; 3] = [m::NUM_OF_READS.metric, m::READS.metric, m::READS_PER_S.metric];
-const WRITES: [&str; 3] = [m::NUM_OF_WRITES.metric, m::WRITES.metric, m::WRITES_PER_S.metric];
+/// Metrics that count operations.
+const BOTH: [&str; 2] = [m::OPERATIONS.name, m::OPERATIONS_PER_S.name];
+const READS: [&str; 3] = [m::NUM_OF_READS.name, m::READS.name, m::READS_PER_S.name];
+const WRITES: [&str; 3] = [m::NUM_OF_WRITES.name, m::WRITES.name, m::WRITES_PER_S.name];
 
-/// The columns that are missing to know how many operations somebody did.
+/// Returns the missing columns for the operations of an entity.
 pub(super) fn missing_operations(contents: &Contents, entity: EntityId) -> Vec<&'static str> {
     let own = contents.series.iter().filter(|series| series.entity == entity);
     let known: BTreeSet<&str> = own.map(|series| series.metric.as_str()).collect();
@@ -41,26 +41,26 @@ pub(super) fn missing_operations(contents: &Contents, entity: EntityId) -> Vec<&
     needed.map(named).collect()
 }
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
-    let (mut who, mut missing) = (Vec::new(), BTreeSet::new());
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
+    let (mut subjects, mut missing) = (Vec::new(), BTreeSet::new());
     for subject in &case.system.subjects {
         let own = missing_operations(case.contents, subject.entity);
         if !own.is_empty() {
-            who.push(case.system.name(subject.what));
+            subjects.push(case.system.name(subject.what));
             missing.extend(own);
         }
     }
-    if who.is_empty() {
+    if subjects.is_empty() {
         return Vec::new();
     }
     let missing: Vec<String> = missing.into_iter().map(str::to_owned).collect();
-    let is_all = who.len() == case.system.subjects.len();
+    let is_all = subjects.len() == case.system.subjects.len();
     let text = format!(
-        "{} {} missing for {}: how many operations there were cannot be told, and so neither their \
-         latency nor whether any limit is reached",
+        "{} {} missing for {}: without operations, neither latencies nor the use of limits can be \
+         computed",
         names(&missing),
         if missing.len() == 1 { "is" } else { "are" },
-        names(&who)
+        names(&subjects)
     );
     let mut finding = rule.finding("operations", text);
     finding.priority = if is_all { rule.priority } else { NOTE };
@@ -72,7 +72,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     );
     finding.action = format!(
         "import it with {}: sys.dm_io_virtual_file_stats has num_of_reads and num_of_writes (weir \
-         observe script --sqlserver asks for them), iostat -x has r/s and w/s",
+         observe script --sqlserver reads them), iostat -x has r/s and w/s",
         names(&missing)
     );
     vec![finding.into()]

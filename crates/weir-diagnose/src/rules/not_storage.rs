@@ -1,15 +1,15 @@
-//! What else than a cap holds a system back, and which of several causes is the largest.
+//! Causes outside the storage limits, and their ranking.
 //!
 //! The rules of these causes say them; here it is decided which there are, so that the largest
 //! comes first and none is called the cause where a cap throttles at the same time.
 
 use super::signs::{THROTTLING, is_near};
 use super::waits::{Class, resource_waits, share};
-use super::{Found, Rule, signs};
+use super::{Candidate, Rule, signs};
 use crate::case::{Case, Seen};
 use crate::follow::{HostFacts, WaitFacts};
 use crate::verdict::{Basis, THROTTLED};
-use weir_observe::import::measure as m;
+use weir_observe::metric as m;
 use weir_report::diagnosis::{Confidence, Finding};
 use weir_report::number::{percent, rate, time};
 
@@ -37,10 +37,10 @@ pub(crate) enum Cause {
 /// Processors this busy on average leave no room.
 const BUSY: f64 = 0.8;
 
-/// Or this large a part of the time at 90 % and more.
+/// Share of time at 90 % or more that counts as busy.
 const BUSY_TIME: f64 = 0.2;
 
-/// Whoever is busy for less is only at work.
+/// Minimum observed time in seconds.
 const BUSY_FOR_S: f64 = 10.0;
 
 /// No storage of a cloud takes as long in quiet times: twice what is usual without throttling.
@@ -49,7 +49,7 @@ const SLOW_NS: f64 = 2.0 * signs::RAISED_NS;
 /// A class of waits of so large a part of all dominates.
 pub(super) const DOMINATES: f64 = 0.4;
 
-/// So many wait at a time on average: with fewer nobody notices, whatever their part is.
+/// Minimum mean number of waiting sessions. With fewer, waits are not noticeable.
 pub(super) const WAITERS: f64 = 0.5;
 
 /// Parallel queries that wait for each other and leave processors idle wait for something else.
@@ -62,7 +62,7 @@ pub(super) const SHORT_LIFE_S: f64 = 300.0;
 /// Fewer pages wanted that are in memory than this are few, for a system of transactions.
 pub(super) const LOW_HITS: f64 = 0.9;
 
-/// All causes that there are with their weight from 0 to 1, the largest first.
+/// Returns all causes with their weights from 0 to 1, in descending order.
 pub(super) fn causes<'a>(case: &Case<'a>) -> &'a [(Cause, f64)] {
     case.known.causes.get_or_init(|| all_causes(case))
 }
@@ -116,7 +116,7 @@ pub(super) fn finding(
     };
     match throttled {
         Some(first) => {
-            finding.evidence.push(format!("a cap throttles at the same time: {}", first.finding));
+            finding.evidence.push(format!("a limit throttles at the same time: {}", first.finding));
         }
         None => finding.ruled_out.extend(no_cap(case)),
     }
@@ -128,7 +128,7 @@ pub(super) fn finding(
 pub(super) struct Dominant {
     pub(super) cause: Cause,
     pub(super) subject: &'static str,
-    /// What is so; how much of all waiting it is follows.
+    /// Sentence of the finding; the share of wait time is appended.
     pub(super) text: &'static str,
     pub(super) action: &'static str,
     pub(super) is: fn(&WaitFacts) -> bool,
@@ -136,7 +136,7 @@ pub(super) struct Dominant {
 
 impl Dominant {
     /// The finding, if it dominates.
-    pub(super) fn find(&self, case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+    pub(super) fn find(&self, case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
         let Some(waited) = of_waits(case, self.is) else { return Vec::new() };
         let text = format!("{}: {}", self.text, waited.words());
         let found = finding(case, rule, self.cause, self.subject, &text).map(|mut finding| {
@@ -150,47 +150,48 @@ impl Dominant {
     }
 }
 
-/// Where a cap throttles at the same time.
+/// Priority if a limit throttles at the same time.
 const ALSO: u8 = 110;
 
-/// Why it is no cap.
+/// Returns the reason why no limit is the cause.
 fn no_cap(case: &Case<'_>) -> Option<String> {
     let used = case.facts.caps.iter().filter(|cap| cap.samples > 0 && !cap.is_bound);
     let most = used.map(|cap| cap.used.max()).reduce(f64::max)?;
     let near = (0..case.system.caps.len()).any(|cap| is_near(case, cap));
-    let words = if near { "is near, and nobody waits for it" } else { "holds anybody" };
+    let words =
+        if near { "is nearly reached, but no request waits for it" } else { "throttles requests" };
     let which = if near { "a limit" } else { "no limit" };
-    Some(format!("{which} {words}: {} of one is used at most", percent(most.min(1.0))))
+    Some(format!("{which} {words}: the highest utilisation is {}", percent(most.min(1.0))))
 }
 
-/// What was waited of some kind.
+/// Wait time of a kind.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WaitedFor {
-    /// The part of all that was waited.
+    /// Share of all wait time.
     pub(super) share: f64,
-    /// How many waited at a time on average.
+    /// Mean number of waiting sessions.
     pub(super) waiters: f64,
-    /// For how long, all together, in milliseconds.
+    /// Total wait time in milliseconds.
     pub(super) time_ms: f64,
-    /// How often, if it is known.
+    /// Number of waits, if known.
     pub(super) count: Option<f64>,
 }
 
 impl WaitedFor {
-    /// In words.
+    /// Returns a description.
     pub(super) fn words(&self) -> String {
         let each = self.count.filter(|count| *count > 0.0).map_or(String::new(), |count| {
             format!(", {} waits of {} each", rate(count), time(self.time_ms * 1e6 / count))
         });
         format!(
-            "{} of all waiting, {} at a time on average{each}",
+            "{} of all wait time, {} waiting sessions on average{each}",
             percent(self.share),
             rate(self.waiters)
         )
     }
 }
 
-/// What was waited by waits that are so.
+/// Sums up the waits that `is` selects.
 pub(super) fn of_waits(case: &Case<'_>, is: impl Fn(&WaitFacts) -> bool) -> Option<WaitedFor> {
     let waits = resource_waits(case);
     let all: f64 = waits.iter().map(|wait| wait.time_ms).sum();
@@ -205,7 +206,7 @@ pub(super) fn of_waits(case: &Case<'_>, is: impl Fn(&WaitFacts) -> bool) -> Opti
     Some(WaitedFor { share: time_ms / all, waiters: time_ms / 1e3 / seconds, time_ms, count })
 }
 
-/// What was waited of a class.
+/// Sums up the waits of a class.
 pub(super) fn of_class(case: &Case<'_>, class: Class) -> Option<WaitedFor> {
     of_waits(case, |wait| Class::of(&wait.name) == class)
 }
@@ -220,12 +221,12 @@ pub(super) fn longest(case: &Case<'_>, is: impl Fn(&WaitFacts) -> bool) -> Strin
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// How much of all waiting is for storage.
+/// Returns the share of storage in all wait time, in words.
 pub(super) fn storage_words(case: &Case<'_>) -> Option<String> {
     let classes = [Class::DataIo, Class::Log, Class::LogGovernor];
     let sum = |sum: f64, class| Some(sum + share(case, class)?);
     let storage = classes.into_iter().try_fold(0.0, sum)?;
-    Some(format!("waits for storage are {} of all waiting", percent(storage)))
+    Some(format!("waits for storage: {} of all wait time", percent(storage)))
 }
 
 /// Queries that wait for memory to run in; other waits of memory are of another kind.
@@ -263,8 +264,7 @@ pub(super) fn busy<'a>(case: &Case<'a>) -> Option<&'a HostFacts> {
 /// A medium that takes so many times what its edition says of it is slow.
 const SLOWER: f64 = 2.0;
 
-/// Those whose requests take longer than they should, and no cap explains it, with the part of
-/// the latency that nothing explains.
+/// Returns the slow subjects that no limit explains, with the unexplained share of their latency.
 pub(super) fn slow<'a>(case: &Case<'a>) -> Vec<(Seen<'a>, f64)> {
     let said = signs::throttled(case, THROTTLING);
     let slow = case.named().filter_map(|seen| {
@@ -274,9 +274,9 @@ pub(super) fn slow<'a>(case: &Case<'a>) -> Vec<(Seen<'a>, f64)> {
             return None;
         }
         match waited.basis {
-            // What was waited at caps that Weir counts is no medium's.
+            // Counted waits are not due to the medium.
             Basis::Counted => return None,
-            // Who counts its queue is known to be throttled or not, whatever the limits are.
+            // Counted queue times show throttling without limits.
             Basis::Queued => return unqueued(&seen).map(|share| (seen, share)),
             _ if seen.subject.path.is_empty() => return None,
             _ => {}
@@ -307,11 +307,11 @@ fn unqueued(seen: &Seen<'_>) -> Option<f64> {
     (rest_ns > SLOW_NS && queued < THROTTLED * all).then_some(1.0 - queued / all)
 }
 
-/// Whether memory is too small for what is read, and how much of all waiting is for reads.
+/// Returns the weight of reads in all wait time, if memory is too small for the working set.
 pub(super) fn pressed(case: &Case<'_>) -> Option<f64> {
     let gauges = case.facts.others.gauged.iter();
     let is_pressed = gauges.into_iter().any(|gauge| match gauge.metric {
-        name if name == m::PAGE_LIFE_EXPECTANCY_S.metric => {
+        name if name == m::PAGE_LIFE_EXPECTANCY_S.name => {
             // From a restart on it grows by a second in a second, however large memory is.
             let grown = match (gauge.first, gauge.last) {
                 (Some((_, first)), Some((_, last))) => last - first,
@@ -319,7 +319,7 @@ pub(super) fn pressed(case: &Case<'_>) -> Option<f64> {
             };
             gauge.mean() < SHORT_LIFE_S && grown < 0.8 * gauge.seconds
         }
-        name if name == m::BUFFER_HIT_SHARE.metric => gauge.mean() < LOW_HITS,
+        name if name == m::BUFFER_HIT_SHARE.name => gauge.mean() < LOW_HITS,
         _ => false,
     });
     let reads = of_waits(case, |wait| wait.name.to_ascii_uppercase().starts_with("PAGEIOLATCH_"));
@@ -330,7 +330,7 @@ pub(super) fn pressed(case: &Case<'_>) -> Option<f64> {
             let share = seen.facts.read_share().unwrap_or(0.0);
             share > 0.5 && (signs::is_raised(seen) || seen.waited.throttled().is_some())
         });
-        // That reads wait is not how much memory has to do with it.
+        // Half of the weight, since slow reads are only partly due to memory.
         reads.map(|seen| seen.facts.read_share().unwrap_or(0.0) * 0.5).reduce(f64::max)
     };
     is_pressed.then(|| by_waits.or_else(by_latency)).flatten()
@@ -339,18 +339,18 @@ pub(super) fn pressed(case: &Case<'_>) -> Option<f64> {
 /// The data files of tempdb.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tempdb {
-    /// How many there are.
+    /// Number of files.
     pub(super) files: usize,
     /// The smallest and the largest, if all say it.
     pub(super) sizes: Option<(u64, u64)>,
-    /// How many there should be.
+    /// Recommended number of files.
     pub(super) wanted: usize,
     /// Processors, if that is known.
     pub(super) processors: Option<u64>,
 }
 
-/// Files of tempdb beyond these help nobody at first, however many processors there are (KB
-/// 2154845, which article 002 follows).
+/// Maximum recommended number of tempdb files, however many processors there are (KB 2154845, which
+/// article 002 follows).
 const FILES: u64 = 8;
 
 /// Files of one size differ by less: the larger ones get more of the allocations.
@@ -371,14 +371,13 @@ impl Tempdb {
         let sizes: Option<Vec<u64>> = files.iter().map(|file| file.size).collect();
         let sizes = sizes.and_then(|sizes| Some((*sizes.iter().min()?, *sizes.iter().max()?)));
         let processors = processors(case);
-        // With one processor and more there is contention from two on; who says no number has
-        // at least two.
+        // Contention needs two processors. An unknown number counts as two.
         let wanted = processors.unwrap_or(2).clamp(1, FILES);
         let wanted = usize::try_from(wanted).unwrap_or(1);
         Self { files: files.len(), sizes, wanted, processors }
     }
 
-    /// What is wrong with it, if its files are known.
+    /// Returns the misconfiguration in words, if there is one.
     pub(super) fn fault(&self) -> Option<String> {
         if self.files == 0 {
             return None;
@@ -392,12 +391,12 @@ impl Tempdb {
         let float = weir_report::number::float;
         (float(least) < (1.0 - EQUAL) * float(most)).then(|| {
             let size = crate::case::size;
-            format!("the data files of tempdb are not equal: {} to {}", size(least), size(most))
+            format!("the data files of tempdb differ in size: {} to {}", size(least), size(most))
         })
     }
 }
 
-/// How many processors there are.
+/// Returns the number of processors, if known.
 fn processors(case: &Case<'_>) -> Option<u64> {
     let of_host = |host: &crate::system::Host| {
         let instance = host.instance.map(|instance| instance.vcores).filter(|n| *n > 0);
@@ -405,7 +404,7 @@ fn processors(case: &Case<'_>) -> Option<u64> {
             let size = case.edition?.host(host.qualified_size.as_deref()?).ok()?;
             size.vcpus.map(u64::from)
         };
-        let said = || case.contents.entity(host.entity?)?.number(weir_observe::metric::VCORES);
+        let said = || case.contents.entity(host.entity?)?.number(weir_observe::attribute::VCORES);
         instance.or_else(size).or_else(said)
     };
     case.system.hosts.iter().find_map(of_host)

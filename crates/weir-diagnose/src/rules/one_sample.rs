@@ -1,7 +1,7 @@
 //! A single sample, of which no rate can be made.
 
 use super::no_operations::missing_operations;
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::Case;
 use crate::follow::SubjectFacts;
 use crate::report::BLIND;
@@ -15,13 +15,13 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Evidence,
     priority: BLIND,
     source: source::PRESIZE,
-    finds: "there is one sample of counters alone, of which no rates can be made",
+    finds: "there is only one sample of counters, and so there are no rates",
     find,
 };
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
-    // Who was seen in no stretch of time did nothing that is known. Of whom operations are not
-    // counted at all, another rule says it: no second sample helps there.
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
+    // A subject without observed time has no rates. Missing counts of operations have a rule of
+    // their own, since a second sample does not help.
     let is_unseen = |(own, facts): (&Subject, &SubjectFacts)| {
         facts.seconds() <= 0.0 && missing_operations(case.contents, own.entity).is_empty()
     };
@@ -37,27 +37,21 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     let mut finding = rule.finding(
         "samples",
         match case.facts.samples {
-            0 => {
-                "there is no whole sample: what they grow by in a second, and so every rate, needs \
-                 two of the counters"
-            }
-            _ => {
-                "there is one sample of counters that run since some start: what they grow by in a \
-                 second, and so every rate, needs a second one"
-            }
+            0 => "there is no complete sample: a rate needs two samples of each counter",
+            _ => "there is only one sample of cumulative counters: a rate needs a second one",
         },
     );
     finding.confidence = Confidence::High;
     finding.evidence.push(
-        "averages since the start mix busy and idle times, and hide what people complain of"
+        "averages since the start of the counters mix busy and idle times, and hide slow ones"
             .to_owned(),
     );
     finding.action = if files {
-        "take the same again some minutes later, while it is slow, and import both: weir observe \
+        "take a second sample some minutes later, while the system is slow, and import both: weir observe \
          script --sqlserver has a query that samples by itself (qpi: snapshot_file_stats, then \
          file_stats)"
     } else {
-        "take the same again some seconds later and import both, or observe with iostat -x 1"
+        "take a second sample some seconds later and import both, or observe with iostat -x 1"
     }
     .to_owned();
     vec![finding.into()]

@@ -2,7 +2,7 @@
 
 use super::not_storage::{Cause, Tempdb, finding, is_page_latch, longest, of_waits};
 use super::waits::resource_waits;
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::Case;
 use weir_observe::EntityKind;
 use weir_report::diagnosis::{Confidence, Group};
@@ -13,22 +13,22 @@ pub(super) const RULE: Rule = Rule {
     group: Group::NotTheStorage,
     priority: 20,
     source: source::WAITS,
-    finds: "most of the waiting is for hot pages in memory, not for storage",
+    finds: "most wait time is for hot pages in memory, not for storage",
     find,
 };
 
-/// Whose pages those are that are waited for.
+/// The database of the pages that sessions wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// Tempdb's: it is said.
+    /// Known to be tempdb.
     Tempdb,
     /// Probably tempdb's.
     Unsaid,
-    /// Not tempdb's, as it is said, or as nothing speaks for it.
+    /// Known to be another database, or no sign of tempdb.
     Others,
 }
 
-/// Whose pages they are, as far as it can be told.
+/// Returns the database of the pages, if it can be determined.
 pub(super) fn whose(case: &Case<'_>) -> Whose {
     let (mut tempdb, mut said, mut all, mut allocation) = (0.0, 0.0, 0.0, 0.0);
     for wait in resource_waits(case).into_iter().filter(|wait| is_page_latch(wait)) {
@@ -48,19 +48,19 @@ pub(super) fn whose(case: &Case<'_>) -> Whose {
     match () {
         () if said > 0.5 * all && tempdb > 0.5 * said => Whose::Tempdb,
         () if said > 0.5 * all => Whose::Others,
-        // Its files are such that it has them, or nobody says its files and they are of the kind.
+        // Tempdb is misconfigured, or its files are unknown and the waits are for allocation pages.
         () if files.fault().is_some() => Whose::Unsaid,
         () if files.files == 0 && allocation > 0.5 * all => Whose::Unsaid,
         () => Whose::Others,
     }
 }
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let Some(waited) = of_waits(case, is_page_latch) else { return Vec::new() };
     if whose(case) != Whose::Others {
         return Vec::new();
     }
-    let text = format!("sessions wait for pages in memory that others hold: {}", waited.words());
+    let text = format!("sessions wait for latches of pages in memory: {}", waited.words());
     let Some(mut finding) = finding(case, rule, Cause::PageLatch, "pages", &text) else {
         return Vec::new();
     };
@@ -69,11 +69,11 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     finding.ruled_out.push(match Tempdb::of(case).files {
         0 => "tempdb: its files are not observed, and most waits are not for allocation pages"
             .to_owned(),
-        files => format!("tempdb: it has {files} data files, and nothing is wrong with them"),
+        files => format!("tempdb: its {files} data files are well configured"),
     });
-    "find the page (wait_resource in sys.dm_exec_requests, then sys.dm_db_page_info): mostly the \
-     last one of an index that grows at its end. OPTIMIZE_FOR_SEQUENTIAL_KEY = ON, a key that \
-     does not grow, or partitions by hash help; storage does not"
+    "find the page (wait_resource in sys.dm_exec_requests, then sys.dm_db_page_info): usually the \
+     last page of an index that grows at its end. OPTIMIZE_FOR_SEQUENTIAL_KEY = ON, a key that \
+     does not grow, or hash partitions help; storage does not"
         .clone_into(&mut finding.action);
     vec![finding.into()]
 }

@@ -2,7 +2,7 @@
 
 use super::not_storage::{Cause, finding, longest, of_class, storage_words};
 use super::waits::Class;
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::Case;
 use crate::follow::HostFacts;
 use weir_report::diagnosis::{Confidence, Group};
@@ -14,29 +14,29 @@ pub(super) const RULE: Rule = Rule {
     group: Group::NotTheStorage,
     priority: 20,
     source: source::WAITS,
-    finds: "most of the waiting is of the workers of parallel queries for each other",
+    finds: "most wait time is of parallel workers for each other",
     find,
 };
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let Some(waited) = of_class(case, Class::Parallel) else { return Vec::new() };
     let text = format!("workers of parallel queries wait for each other: {}", waited.words());
     let Some(mut finding) = finding(case, rule, Cause::Parallelism, "queries", &text) else {
         return Vec::new();
     };
     let busy = case.facts.others.processors.iter().map(HostFacts::mean).reduce(f64::max);
-    // They wait for the slowest of them, which may wait for anything.
+    // Workers wait for the slowest one, which may wait for anything.
     finding.confidence = if busy.is_some() { Confidence::Medium } else { Confidence::Low };
     finding.evidence.push(match busy {
-        Some(busy) => format!("processors are {} busy meanwhile", percent(busy)),
-        None => "how busy processors are is not said".to_owned(),
+        Some(busy) => format!("CPU at {} meanwhile", percent(busy)),
+        None => "CPU utilisation is unknown".to_owned(),
     });
     let is = |wait: &crate::follow::WaitFacts| Class::of(&wait.name) == Class::Parallel;
     finding.evidence.push(longest(case, is));
     finding.evidence.extend(storage_words(case));
-    "raise cost threshold for parallelism above its default (EXEC sp_configure 'cost threshold \
-     for parallelism', 50; RECONFIGURE), set MAXDOP to the cores of a NUMA node and at most 8, and \
-     tune the queries that scan; storage does not help"
+    "raise the cost threshold for parallelism (EXEC sp_configure 'cost threshold for \
+     parallelism', 50; RECONFIGURE), set MAXDOP to the cores of a NUMA node and at most 8, and \
+     tune queries with scans; storage does not help"
         .clone_into(&mut finding.action);
     vec![finding.into()]
 }
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn who_waits_for_something_else_is_not_parallel() {
         assert!(!bed(1300.0).finds("parallelism"));
-        // All wait, and nobody works: not for each other.
+        // All wait and no processor is busy: they do not wait for each other.
         assert!(!bed(200.0).cpu(0.2).finds("parallelism"));
     }
 }

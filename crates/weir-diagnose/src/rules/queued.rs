@@ -1,8 +1,8 @@
 //! Queues of a governor where no limit is known: the total latency against that of the storage.
 
-use super::held::by;
 use super::signs::{self, FEW, RAISED_NS};
-use super::{Found, Rule, source};
+use super::throttled::throttled_by;
+use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen, moments, size};
 use crate::system::What;
 use crate::verdict::{LEAST_LOST, THROTTLED};
@@ -17,14 +17,14 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Throttling,
     priority: 10,
     source: source::PRESIZE,
-    finds: "requests wait in queues of a governor, and it is not known for which limit",
+    finds: "requests wait in the queue of a governor, and its limit is unknown",
     find,
 };
 
 /// A queue of less is not felt beside the 2 to 10 ms that storage itself takes (article 000).
 const LEAST_NS: f64 = 5e6;
 
-/// Somebody with what was waited in its queue.
+/// A subject with its queue time.
 struct Queued<'a> {
     seen: Seen<'a>,
     queued_ns: f64,
@@ -32,11 +32,11 @@ struct Queued<'a> {
     operations: f64,
 }
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
-    let held = by(case, |_, _| true);
-    let held: BTreeSet<usize> = held.iter().map(|(other, _)| other.index).collect();
-    let is_held = |seen: &Seen<'_>| held.contains(&seen.index);
-    let rest = case.named().filter(|seen| seen.facts.says_queued && !is_held(seen));
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
+    let wait = throttled_by(case, |_, _| true);
+    let wait: BTreeSet<usize> = wait.iter().map(|(other, _)| other.index).collect();
+    let is_throttled = |seen: &Seen<'_>| wait.contains(&seen.index);
+    let rest = case.named().filter(|seen| seen.facts.says_queued && !is_throttled(seen));
     // The files of a database that are alike, as those of tempdb are, are one finding.
     let mut groups: BTreeMap<(String, &str), Vec<Queued<'_>>> = BTreeMap::new();
     for own in rest.filter_map(queued) {
@@ -54,7 +54,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     groups.sort_by(|(_, one), (_, other)| sum(other).total_cmp(&sum(one)));
     let found = groups.into_iter().filter_map(|((database, _), mut group)| {
         group.sort_by(|one, other| other.queued_ns.total_cmp(&one.queued_ns));
-        of(case, rule, &database, &group)
+        candidate(case, rule, &database, &group)
     });
     found.collect()
 }
@@ -74,10 +74,15 @@ fn queued(seen: Seen<'_>) -> Option<Queued<'_>> {
     is_enough.then_some(Queued { seen, queued_ns, ns, operations })
 }
 
-fn of(case: &Case<'_>, rule: &Rule, database: &str, group: &[Queued<'_>]) -> Option<Found> {
+fn candidate(
+    case: &Case<'_>,
+    rule: &Rule,
+    database: &str,
+    group: &[Queued<'_>],
+) -> Option<Candidate> {
     let first = group.first()?;
     let names: Vec<String> = group.iter().map(|own| own.seen.name(case)).collect();
-    let (subject, who) = match names.as_slice() {
+    let (subject, subjects) = match names.as_slice() {
         [one] => (one.clone(), one.clone()),
         several => (database.to_owned(), format!("{database} with {} files", several.len())),
     };
@@ -86,14 +91,14 @@ fn of(case: &Case<'_>, rule: &Rule, database: &str, group: &[Queued<'_>]) -> Opt
     let operations = sum(|own| own.operations);
     let (latency, io) = (time(all / operations), time((all - queued).max(0.0) / operations));
     let text = format!(
-        "{who} is held by a governor: of {latency} latency {} is waiting in its queue, and {io} \
-         is the storage",
+        "{subjects} is throttled by a governor: of {latency} latency, {} is queue time and {io} is the \
+         storage",
         percent(queued / all.max(1.0))
     );
     let mut finding = rule.finding(subject, text);
     finding.confidence = Confidence::High;
     if names.len() > 1 {
-        finding.evidence.push(format!("held are {}", signs::names(&names)));
+        finding.evidence.push(format!("throttled: {}", signs::names(&names)));
     }
     let total = &first.seen.facts.total;
     let each = |what: &str, ns: Option<f64>, queued: Option<f64>, count: Option<f64>| {
@@ -110,37 +115,39 @@ fn of(case: &Case<'_>, rule: &Rule, database: &str, group: &[Queued<'_>]) -> Opt
     finding.evidence.extend(reads.into_iter().chain(writes));
     let seconds = first.seen.facts.seconds().max(1e-9);
     finding.evidence.push(format!(
-        "it does {} IOPS and {} MiB/s on average: bursts shorter than a sample reach a limit that \
-         the averages do not",
+        "{} IOPS and {} MiB/s on average: bursts shorter than the sampling interval reach a limit \
+         that the averages do not",
         rate(total.operations.unwrap_or(0.0) / seconds),
         rate(total.bytes.unwrap_or(0.0) / seconds / f64::from(1 << 20))
     ));
     finding.moments = moments(case, &first.seen, 3);
     finding.action = action(case, &first.seen, &names[0]);
-    Some(Found { waited_ns: queued, ..finding.into() })
+    Some(Candidate { waited_ns: queued, ..finding.into() })
 }
 
 fn action(case: &Case<'_>, seen: &Seen<'_>, name: &str) -> String {
     let What::File(file) = seen.subject.what else {
-        return format!("give {name} more: --layout or --edition says what its limit is");
+        return format!(
+            "raise the limit of {name}; with --layout or --edition, the finding names the limit"
+        );
     };
     let file = &case.system.files[file];
     if file.is(Role::Tempdb) {
-        return "use tempdb less: it is on the SSD of the instance or machine, whose limit goes by \
-                vCores and not by the size of its files"
+        return "use tempdb less: it is on the local SSD, whose limit depends on the vCores and not on \
+                the size of its files"
             .to_owned();
     }
     let now = file.size.map_or(String::new(), |bytes| format!(", which has {},", size(bytes)));
     let database = file.database.as_deref().unwrap_or("database");
     let log = match file.role {
         Some(Role::Log) => {
-            "; a log can be held by the log rate of the instance, too, which no size changes"
+            "; the log rate limit of the instance may also throttle a log, whatever its size"
         }
         _ => "",
     };
     format!(
-        "grow {name}{now} into the next tier: ALTER DATABASE [{database}] MODIFY FILE (NAME = \
-         N'{}', SIZE = ..); --edition azure-mi-2018, or --layout, says which size that is{log}",
+        "grow {name}{now} into the next tier: ALTER DATABASE [{database}] MODIFY FILE (NAME = N'{}', \
+         SIZE = ..); with --edition azure-mi-2018 or --layout, the finding names the size{log}",
         file.name
     )
 }
@@ -170,7 +177,7 @@ mod tests {
                 .file("db", "data", Does::writes(50.0).ms(96.0).queued_ms(0.2))
                 .finds("queued")
         );
-        // All of it together is what storage takes without throttling.
+        // The total is the latency of storage without throttling.
         assert!(!file(4.0).finds("queued"));
     }
 

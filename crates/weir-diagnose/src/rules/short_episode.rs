@@ -1,7 +1,7 @@
 //! Throttling for so little of the observation that it is no verdict.
 
 use super::signs::{FEW, RAISED_NS, throttled};
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen, cap_words, moments};
 use crate::verdict::{EPISODE_S, NOTED_NS, THROTTLED};
 use weir_report::diagnosis::{Confidence, Group};
@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Evidence,
     priority: 150,
     source: source::MODEL,
-    finds: "requests waited for some seconds of a long observation, which is too little for a verdict",
+    finds: "requests waited for some seconds of a long observation, which is too short for a verdict",
     find,
 };
 
@@ -27,20 +27,20 @@ struct Episode {
     seconds: f64,
 }
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let said = throttled(case, super::signs::THROTTLING);
     let unsaid = case.named().filter(|seen| !said.contains(&seen.name(case)));
     unsaid.filter_map(|seen| check(case, rule, &seen)).collect()
 }
 
-fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
+fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate> {
     let episode = at_cap(case, seen).or_else(|| in_queue(seen))?;
     let (name, all_s) = (seen.name(case), seen.facts.seconds());
     let mut finding = rule.finding(
         name.clone(),
         format!(
-            "requests of {name} waited for {} in all at {}, within {} of the {} observed: too little of \
-             the time to call it throttled",
+            "requests to {name} waited {} in total at {}, within {} of the {} observed, which is too short \
+             to call it throttled",
             time(episode.waited_ns),
             episode.place,
             time(episode.seconds * 1e9),
@@ -51,22 +51,22 @@ fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
     finding.confidence = Confidence::Medium;
     finding
         .evidence
-        .push(format!("{} of the latency in these samples is waiting", percent(episode.share)));
+        .push(format!("{} of the latency in these samples is wait time", percent(episode.share)));
     finding.moments = moments(case, seen, 3);
     finding.action =
-        "observe and diagnose that time alone: whether it matters depends on who waited \
-                      then, and not on how long the rest of the observation is"
+        "observe and diagnose that time alone: its importance does not depend on the length of the rest \
+         of the observation"
             .to_owned();
-    Some(Found { waited_ns: episode.waited_ns, ..finding.into() })
+    Some(Candidate { waited_ns: episode.waited_ns, ..finding.into() })
 }
 
 /// Returns the waiting at caps in slow samples, unless the subject is throttled.
 fn at_cap(case: &Case<'_>, seen: &Seen<'_>) -> Option<Episode> {
     let own = seen.waited.episode?;
-    let cap = case.cap(own.held.cap).0;
+    let cap = case.cap(own.wait.cap).0;
     Some(Episode {
-        place: format!("the {} of {}", cap_words(own.held.kind), case.system.owner_name(cap)),
-        cap: Some(own.held.kind.name().to_owned()),
+        place: format!("the {} of {}", cap_words(own.wait.kind), case.system.owner_name(cap)),
+        cap: Some(own.wait.kind.name().to_owned()),
         waited_ns: own.waited_ns,
         share: own.share,
         seconds: own.seconds,
@@ -117,7 +117,10 @@ mod tests {
         assert_eq!(report.verdict, VerdictName::Healthy, "{}", report.summary);
         let own = report.findings.iter().find(|own| own.rule == "short-episode");
         let own = own.expect("a finding");
-        assert_eq!(report.summary, format!("healthy as a whole, but {}", own.finding));
+        assert_eq!(
+            report.summary,
+            format!("no limit throttles requests on the whole, but {}", own.finding)
+        );
         assert_eq!((own.group, own.cap.as_deref()), (Group::Evidence, Some("disk_iops")));
         assert!(own.finding.contains("within 20.00 s of the 7,200 s"), "{}", own.finding);
         assert!(!own.moments.is_empty());
@@ -141,6 +144,6 @@ mod tests {
         assert!(!bed().finds("queued"));
         let found = bed().found("short-episode");
         let [own] = &found[..] else { panic!("{found:?}") };
-        assert!(own.finding.contains("90.0 s in all at a governor's queue"), "{}", own.finding);
+        assert!(own.finding.contains("90.0 s in total at a governor's queue"), "{}", own.finding);
     }
 }

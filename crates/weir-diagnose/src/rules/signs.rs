@@ -1,6 +1,6 @@
-//! Signs that several rules look for: raised latency, caps that hold somebody, throttling.
+//! Functions that several rules need: high latency, throttling limits, earlier findings.
 
-use super::held::by;
+use super::throttled::throttled_by;
 use super::{RULES, Rule};
 use crate::case::{Case, Seen};
 use crate::verdict::{Basis, LEAST_LOST, THROTTLED};
@@ -9,7 +9,7 @@ use std::rc::Rc;
 use weir_observe::EntityId;
 use weir_report::diagnosis::{Finding, Group};
 
-/// Where nobody is throttled, requests to remote storage take 2 to 10 ms (article 000).
+/// Without throttling, the latency of remote storage is 2 to 10 ms (article 000).
 pub(super) const RAISED_NS: f64 = 10e6;
 
 /// Latency from so many times that of the medium on is not the medium's.
@@ -21,13 +21,13 @@ pub(super) const FEW: f64 = 100.0;
 /// A limit used to 90 % and more in fewer samples than this was touched, not used up.
 pub(super) const NEAR_SAMPLES: u64 = 3;
 
-/// And in a smaller part of the samples.
+/// Minimum share of samples near the limit.
 pub(super) const NEAR_SHARE: f64 = 0.01;
 
 /// The part of the time from which on something is no accident.
 pub(super) const NOTABLE: f64 = 0.05;
 
-/// Whether requests take longer than they do where nothing holds them.
+/// Returns whether the latency of a subject is high.
 pub(super) fn is_raised(seen: &Seen<'_>) -> bool {
     let waited = seen.waited;
     let is_felt = waited.latency_ns >= LEAST_LOST * seen.facts.seconds() * 1e9;
@@ -40,22 +40,22 @@ pub(super) fn is_raised(seen: &Seen<'_>) -> bool {
     mean > RAISED_NS.max(TIMES_MEDIUM * medium)
 }
 
-/// Whether it is said how long requests of somebody take.
+/// Returns whether latencies of a subject are known.
 pub(super) fn is_timed(seen: &Seen<'_>) -> bool {
     seen.waited.latency_ns > 0.0
 }
 
-/// The caps at which somebody is held.
+/// Returns the limits that throttle a subject.
 pub(super) fn holding(case: &Case<'_>) -> BTreeSet<usize> {
-    let who = by(case, |_, _| true);
-    let all = who.iter().flat_map(|(seen, first)| {
-        let enough = seen.waited.held.iter().filter(|held| held.share >= THROTTLED);
-        enough.map(|held| held.cap).chain([first.cap])
+    let subjects = throttled_by(case, |_, _| true);
+    let all = subjects.iter().flat_map(|(seen, first)| {
+        let enough = seen.waited.waits.iter().filter(|wait| wait.share >= THROTTLED);
+        enough.map(|wait| wait.cap).chain([first.cap])
     });
     all.collect()
 }
 
-/// Whether a cap was near its limit in more samples than by accident, and it is known that it was.
+/// Returns whether a limit was nearly reached in enough samples, and its use is exact.
 pub(super) fn is_near(case: &Case<'_>, cap: usize) -> bool {
     let facts = &case.facts.caps[cap];
     let samples = weir_report::number::float(facts.samples.max(1));
@@ -64,8 +64,8 @@ pub(super) fn is_near(case: &Case<'_>, cap: usize) -> bool {
         && weir_report::number::float(facts.near_samples) >= NEAR_SHARE * samples
 }
 
-/// What rules of numbers below `before` say of throttling. Rules of Throttling ask for those
-/// before their own alone, so that this ends.
+/// Returns the findings of throttling rules with numbers below `before`. A throttling rule passes
+/// its own number, so that the recursion ends.
 pub(super) fn throttling(case: &Case<'_>, before: u16) -> Vec<Finding> {
     let rules = RULES.iter().filter(|rule| rule.group == Group::Throttling && rule.id < before);
     rules.flat_map(|rule| of_rule(case, rule).iter().cloned().collect::<Vec<_>>()).collect()
@@ -88,7 +88,7 @@ pub(super) fn first_throttling(case: &Case<'_>) -> Option<Finding> {
     rules.map(|rule| of_rule(case, rule)).find_map(|found| found.first().cloned())
 }
 
-/// Whom those rules name.
+/// Returns the subjects of these findings.
 pub(super) fn throttled(case: &Case<'_>, before: u16) -> BTreeSet<String> {
     throttling(case, before).into_iter().map(|finding| finding.subject).collect()
 }
@@ -116,7 +116,7 @@ pub(super) fn names(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use crate::bed::{Bed, Does};
-    use weir_observe::import::measure as m;
+    use weir_observe::metric as m;
 
     /// A machine that is well built and has room: disks that are quick, log and backups apart.
     const WELL: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\n\
@@ -125,7 +125,7 @@ mod tests {
         GiB\"\non = \"d\"\n[[file]]\nname = \"log\"\nrole = \"log\"\nsize = \"99 GiB\"\non = \
         \"l\"\n[[file]]\nname = \"full\"\nrole = \"backup\"\nsize = \"500 GiB\"\non = \"b\"\n";
 
-    /// All rules that find something.
+    /// All rules that fire.
     fn rules(bed: Bed) -> Vec<&'static str> {
         bed.findings().into_iter().map(|found| found.finding.rule).collect()
     }

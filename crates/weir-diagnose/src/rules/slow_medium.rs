@@ -1,9 +1,9 @@
 //! Latency without throttling: requests take long, and no cap explains it.
 
 use super::not_storage::{Cause, finding, slow};
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, amount, moments, usual_words};
-use weir_observe::import::measure as m;
+use weir_observe::metric as m;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{percent, rate, time};
 
@@ -13,21 +13,20 @@ pub(super) const RULE: Rule = Rule {
     group: Group::NotTheStorage,
     priority: 20,
     source: source::INSTANCE,
-    finds: "requests take much longer than the medium does, and no cap can have made them wait",
+    finds: "latency is far above that of the medium, and no limit explains it",
     find,
 };
 
 /// Processors that another machine has for so much of the time are missed.
 const STOLEN: f64 = 0.05;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let found = slow(case).into_iter().filter_map(|(seen, share)| {
         let name = seen.name(case);
         let waited = seen.waited;
         let latency = time(waited.latency_ns / waited.operations.max(1.0));
         let text = format!(
-            "{name} is slow and not throttled: requests take {latency} on average, {} of which no \
-             cap explains",
+            "{name} is slow but not throttled: mean latency {latency}, of which no limit explains {}",
             percent(share)
         );
         let mut finding = finding(case, rule, Cause::SlowMedium, &name, &text)?;
@@ -35,14 +34,14 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
         finding.evidence.extend(usual_words(waited));
         let seconds = seen.facts.seconds().max(1e-9);
         let operations = seen.facts.total.operations.unwrap_or(0.0);
-        finding.evidence.push(format!("it does {} IOPS on average", rate(operations / seconds)));
-        for steal in case.facts.others.gauged.iter().filter(|own| own.metric == m::CPU_STEAL.metric)
+        finding.evidence.push(format!("{} IOPS on average", rate(operations / seconds)));
+        for steal in case.facts.others.gauged.iter().filter(|own| own.metric == m::CPU_STEAL.name)
         {
             if steal.mean() >= STOLEN {
                 let of = percent(steal.mean());
                 finding
                     .evidence
-                    .push(format!("another machine had its processors {of} of the time"));
+                    .push(format!("stolen CPU time (another machine used the processors): {of}"));
             }
         }
         finding.ruled_out = seen
@@ -52,7 +51,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
             .map(|counts| {
                 let (cap, facts) = case.cap(counts.cap);
                 format!(
-                    "{} of {}: {} of {} used at most",
+                    "{} of {}: at most {} of {}",
                     cap.at_most().name(),
                     case.system.owner_name(cap),
                     percent(facts.used.max().min(1.0)),
@@ -62,12 +61,11 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
             .collect();
         finding.moments = moments(case, &seen, 3);
         finding.action = format!(
-            "do not buy more limits for {name}: compare with another disk of its kind, look for \
-             writes that are not aligned to 4 KiB or that flush one by one, for a busy neighbour \
-             or a fault of the service (and its status page), and for processors that are not \
-             there when a request ends"
+            "do not buy higher limits for {name}: compare it with another disk of its kind; look for \
+             writes that are not aligned to 4 KiB, for frequent flushes, for a busy neighbour, for a \
+             fault of the service (see its status page), and for stolen CPU time"
         );
-        Some(Found::from(finding))
+        Some(Candidate::from(finding))
     });
     found.collect()
 }
@@ -97,7 +95,7 @@ mod tests {
             Bed::bare().file("db", "data", does).finds("slow-medium")
         };
         assert!(queued(2.0) && !queued(70.0));
-        // Whose limits nobody knows may be throttled.
+        // A subject with unknown limits may be throttled.
         assert!(!Bed::bare().disk("data", Does::reads(5.0).ms(80.0)).finds("slow-medium"));
     }
 }

@@ -1,14 +1,15 @@
-//! A small data file that holds back the whole database.
+//! A small data file that slows the whole database.
 
 use super::files::{
-    Database, Room, counts_bytes, databases, file_held, limit, name, resize, sized, tiers, used,
+    Database, Room, counts_bytes, databases, file_throttled, limit, name, resize, sized, tiers,
+    used,
 };
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen, amount, size};
 use crate::change::Change;
 use crate::follow::NEAR;
 use crate::system::What;
-use crate::verdict::Held;
+use crate::verdict::CapWait;
 use weir_report::diagnosis::Group;
 use weir_report::number::percent;
 
@@ -18,15 +19,15 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 100,
     source: source::INSTANCE,
-    finds: "a small data file is held at its limit while larger ones of its database have room",
+    finds: "a small data file is throttled while larger files of its database have headroom",
     find,
 };
 
-/// A file that is held, and the larger ones beside it that have room.
+/// A throttled file, and the larger files with headroom.
 pub(super) struct Small<'a> {
     file: usize,
     seen: Seen<'a>,
-    held: &'a Held,
+    wait: &'a CapWait,
     larger: Vec<usize>,
 }
 
@@ -38,7 +39,7 @@ pub(super) fn small<'a>(case: &Case<'a>, database: &Database) -> Vec<Small<'a>> 
         let is_larger = |other: &usize| {
             case.system.files[*other].size > own
                 && limit(case, What::File(*other), is_bytes) > own_limit
-                && file_held(case, *other).is_none()
+                && file_throttled(case, *other).is_none()
                 && used(case, What::File(*other), is_bytes).is_some_and(|used| used < NEAR)
         };
         match (own, own_limit) {
@@ -47,17 +48,17 @@ pub(super) fn small<'a>(case: &Case<'a>, database: &Database) -> Vec<Small<'a>> 
         }
     };
     let all = database.files.iter().filter_map(|file| {
-        let (seen, held) = file_held(case, *file)?;
-        let larger = larger(*file, counts_bytes(case, held));
-        (!larger.is_empty()).then_some(Small { file: *file, seen, held, larger })
+        let (seen, wait) = file_throttled(case, *file)?;
+        let larger = larger(*file, counts_bytes(case, wait));
+        (!larger.is_empty()).then_some(Small { file: *file, seen, wait, larger })
     });
     let all: Vec<Small<'_>> = all.collect();
-    let held = database.files.iter().filter(|file| file_held(case, **file).is_some()).count();
-    let is_few = all.iter().all(|small| small.larger.len() >= held);
+    let wait = database.files.iter().filter(|file| file_throttled(case, **file).is_some()).count();
+    let is_few = all.iter().all(|small| small.larger.len() >= wait);
     if is_few { all } else { Vec::new() }
 }
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let databases = databases(case);
     let all = databases.iter().flat_map(|database| {
         let small = small(case, database);
@@ -66,16 +67,21 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     all.collect()
 }
 
-fn of_file(case: &Case<'_>, rule: &Rule, database: &Database, small: &Small<'_>) -> Option<Found> {
-    let is_bytes = counts_bytes(case, small.held);
+fn of_file(
+    case: &Case<'_>,
+    rule: &Rule,
+    database: &Database,
+    small: &Small<'_>,
+) -> Option<Candidate> {
+    let is_bytes = counts_bytes(case, small.wait);
     let own = What::File(small.file);
     let (own_size, own_limit) = (case.system.files[small.file].size?, limit(case, own, is_bytes)?);
     let largest = small.larger.iter().copied().max_by_key(|file| case.system.files[*file].size)?;
     let target = case.system.files[largest].size?;
     let subject = name(case, small.file);
     let text = format!(
-        "{subject}, with {} the smallest data file of {}, is held at its limit of {} while {} with \
-         {} and a limit of {} uses {} of that at most",
+        "{subject}, with {} the smallest data file of {}, is throttled at {}; {} with {} and a limit \
+         of {} is used to {} at most",
         size(own_size),
         database.name,
         amount(is_bytes, own_limit),
@@ -85,22 +91,26 @@ fn of_file(case: &Case<'_>, rule: &Rule, database: &Database, small: &Small<'_>)
         percent(used(case, What::File(largest), is_bytes)?),
     );
     let mut finding = rule.finding(subject.clone(), text);
-    finding.cap = Some(small.held.kind.name().to_owned());
+    finding.cap = Some(small.wait.kind.name().to_owned());
     finding.confidence = small.seen.waited.confidence;
     finding.evidence.push(format!(
-        "{} of the latency of {subject} is waiting at its limit; whoever needs a page of it waits, \
-         whatever the others could do",
-        percent(small.held.share)
+        "{} of the latency of {subject} is wait time; every query that needs a page of this file \
+         waits, even if the other files have headroom",
+        percent(small.wait.share)
     ));
     for file in &small.larger {
         let share = used(case, What::File(*file), is_bytes)?;
         let bytes = case.system.files[*file].size?;
         let name = name(case, *file);
-        finding.evidence.push(format!("{name} ({}) uses {} at most", size(bytes), percent(share)));
+        finding.evidence.push(format!(
+            "{name} ({}): used to {} at most",
+            size(bytes),
+            percent(share)
+        ));
     }
     let (action, change) = action(case, small.file, largest, target);
     finding.action = action;
-    Some(Found::new(finding, change))
+    Some(Candidate::new(finding, change))
 }
 
 fn action(case: &Case<'_>, file: usize, like: usize, target: u64) -> (String, Option<Change>) {
@@ -112,8 +122,7 @@ fn action(case: &Case<'_>, file: usize, like: usize, target: u64) -> (String, Op
         let same = own.filter(|disk| disk.stripe.is_none()).zip(tier);
         let change = same.map(|(disk, tier)| Change::Tier { name: disk.name.clone(), tier });
         let action = format!(
-            "make all data files equally large, with the same growth, on disks that are alike: {} \
-             as {}",
+            "give all data files the same size and growth on equal disks: {} like {}",
             name(case, file),
             name(case, like)
         );
@@ -125,7 +134,7 @@ fn action(case: &Case<'_>, file: usize, like: usize, target: u64) -> (String, Op
         disks.first().and_then(|disk| tiers(case, *disk)?.snap(weir_units::Bytes::new(target)));
     let tier = tier.map(|tier| format!(" ({})", tier.name)).unwrap_or_default();
     let mut action = format!(
-        "make all data files equally large, with the same growth: {} to {}{tier}: {}",
+        "give all data files the same size and growth: {} to {}{tier}: {}",
         name(case, file),
         size(target),
         resize(case, file, target)
@@ -134,7 +143,7 @@ fn action(case: &Case<'_>, file: usize, like: usize, target: u64) -> (String, Op
     match room {
         Some(room) if room.free() < more => {
             action += &format!(
-                "; that is {} more than the instance has left: raise its storage before",
+                "; this is {} more than the free storage of the instance: raise its storage first",
                 size(more - room.free())
             );
             (action, None)
@@ -172,8 +181,8 @@ mod tests {
     fn sizes_that_the_observation_says_are_enough() {
         let bed = |gib| {
             let bed = Bed::edition("azure-mi-2018");
-            let bed = bed.file("db", "one", Does::reads(498.0).ms(80.0)).of("data", 32);
-            bed.file("db", "two", Does::reads(400.0).ms(4.0)).of("data", gib)
+            let bed = bed.file("db", "one", Does::reads(498.0).ms(80.0)).with_role("data", 32);
+            bed.file("db", "two", Does::reads(400.0).ms(4.0)).with_role("data", gib)
         };
         assert_eq!(bed(600).found("small-file").len(), 1);
         assert!(!bed(32).finds("small-file"));

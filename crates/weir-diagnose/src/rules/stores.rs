@@ -1,8 +1,7 @@
-//! What the rules of disks have in common: disks and stripes that carry files, and what was done
-//! to each.
+//! Functions for rules on disks: disks and stripes with files, and their load.
 
 use super::files::REACH;
-use super::held::{Who, by};
+use super::throttled::{Throttled, throttled_by};
 use crate::case::{Case, Seen};
 use crate::system::{Cache, On, Owner, System, What};
 use weir_core::Cap as Kind;
@@ -13,21 +12,21 @@ use weir_report::number::percent;
 /// A stripe, or a disk that is no column of one.
 #[derive(Debug)]
 pub(super) struct Store {
-    /// Its name.
+    /// Name.
     pub(super) name: String,
-    /// Which.
+    /// The metric.
     pub(super) what: What,
-    /// Its disks.
+    /// Disks.
     pub(super) disks: Vec<usize>,
-    /// Its host.
+    /// Host.
     pub(super) host: usize,
-    /// What is on it.
+    /// Roles of its files.
     pub(super) roles: Vec<Role>,
     /// The cache mode of its disks, if all have the same.
     pub(super) cache: Option<Cache>,
-    /// What was done to it.
+    /// Load.
     pub(super) load: Load,
-    /// For how long that is known, in seconds.
+    /// Observed time in seconds.
     pub(super) seconds: f64,
 }
 
@@ -47,8 +46,7 @@ impl Store {
     }
 }
 
-/// The stores of machines that something was done to. Files of instances have no disks whose
-/// settings anybody could change.
+/// Returns the stores of machines with load. Files of instances have no disks with settings.
 pub(super) fn stores(case: &Case<'_>) -> Vec<Store> {
     let disks = case.system.disks.iter().enumerate();
     let alone = disks.filter(|(_, disk)| disk.stripe.is_none()).map(|(disk, _)| What::Disk(disk));
@@ -84,26 +82,30 @@ fn store(case: &Case<'_>, what: What) -> Option<Store> {
     Some(Store { name, what, disks, host, roles, cache: same.then_some(cache), load, seconds })
 }
 
-/// Whether a cap is one of a machine's cache.
+/// Returns whether a limit is one of a machine's cache.
 pub(super) const fn is_cached(kind: Kind) -> bool {
     matches!(kind, Kind::HostCachedIops | Kind::HostCachedBytes)
 }
 
-/// Whether a cap is one of a machine to remote storage.
+/// Returns whether a limit is one of a machine on remote storage.
 pub(super) const fn is_uncached(kind: Kind) -> bool {
     matches!(kind, Kind::HostUncachedIops | Kind::HostUncachedBytes)
 }
 
-/// Who is held at caps of a host, of a kind that `is`.
-pub(super) fn held_at_host<'a>(case: &Case<'a>, host: usize, is: fn(Kind) -> bool) -> Vec<Who<'a>> {
-    by(case, |case, held| {
-        let cap = &case.system.caps[held.cap];
+/// Returns the subjects throttled by limits of a host that `is` selects.
+pub(super) fn throttled_at_host<'a>(
+    case: &Case<'a>,
+    host: usize,
+    is: fn(Kind) -> bool,
+) -> Vec<Throttled<'a>> {
+    throttled_by(case, |case, wait| {
+        let cap = &case.system.caps[wait.cap];
         cap.owner == Owner::Host(host) && is(cap.kind)
     })
 }
 
-/// How much of the caps of a host, of a kind that `is`, was used in all but 1 % of the samples;
-/// of the one of which most was. Nothing where it is known as an upper bound alone.
+/// Returns the 99th percentile of the utilisation of the limits of a host that `is` selects, of the
+/// highest one. `None` if it is only an upper bound.
 pub(super) fn host_use(case: &Case<'_>, host: usize, is: fn(Kind) -> bool) -> Option<f64> {
     let own = case
         .caps_of_host(host)
@@ -111,7 +113,7 @@ pub(super) fn host_use(case: &Case<'_>, host: usize, is: fn(Kind) -> bool) -> Op
     own.map(|(_, facts)| facts.used.quantile(0.99)).reduce(f64::max)
 }
 
-/// What the load of a disk with a host cache does to the limit of the cache.
+/// The effect of a cached disk on the limit of the cache.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Matters {
     /// Requests wait there.
@@ -126,7 +128,7 @@ impl Matters {
     /// To a host's cache.
     pub(super) fn at_cache(case: &Case<'_>, host: usize) -> Self {
         match host_use(case, host, is_cached) {
-            _ if !held_at_host(case, host, is_cached).is_empty() => Self::Held,
+            _ if !throttled_at_host(case, host, is_cached).is_empty() => Self::Held,
             Some(used) if used >= REACH => Self::Near(used),
             used => Self::Not(used),
         }
@@ -141,18 +143,18 @@ impl Matters {
         }
     }
 
-    /// In words.
+    /// Returns a description.
     pub(super) fn words(self) -> String {
         match self {
-            Self::Held => "requests wait at the limit of the machine's cache".to_owned(),
+            Self::Held => "the limit of the machine's cache throttles requests".to_owned(),
             Self::Near(used) => {
-                format!("{} of the limit of the machine's cache is used", percent(used))
+                format!("the limit of the machine's cache is used to {}", percent(used))
             }
             Self::Not(Some(used)) => format!(
-                "no effect on the load observed: {} of the limit of the machine's cache is used",
+                "no effect on the observed load: the limit of the machine's cache is used to {}",
                 percent(used)
             ),
-            Self::Not(None) => "no effect on the load observed".to_owned(),
+            Self::Not(None) => "no effect on the observed load".to_owned(),
         }
     }
 }
@@ -167,7 +169,7 @@ pub(super) fn file_of(system: &System, what: What, role: Role) -> Option<String>
     system.files_on(on).find(|(_, file)| file.is(role)).map(|(_, file)| file.qualified())
 }
 
-/// How long a mean read takes, and what it takes where nothing waits, in nanoseconds.
+/// Returns the mean latency of reads and their unloaded latency, in nanoseconds.
 pub(super) fn read_latency(
     store: &Store,
     seen: Option<Seen<'_>>,

@@ -1,11 +1,11 @@
 //! Stripes over fewer disks than there are, or whose columns are used unevenly.
 
-use super::files::held_at_own;
-use super::{Found, Rule, source};
+use super::files::throttled_at_own;
+use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen};
 use crate::change::Change;
 use crate::system::{On, What};
-use crate::verdict::Held;
+use crate::verdict::CapWait;
 use weir_report::diagnosis::Group;
 use weir_report::number::percent;
 
@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 100,
     source: source::PREMIUM,
-    finds: "the columns of a stripe are held while disks like them have nothing to do",
+    finds: "the columns of a stripe are throttled while equal disks are idle",
     find,
 };
 
@@ -25,30 +25,30 @@ const SPARED: f64 = 0.5;
 /// A disk that does less than this part of what a column does has nothing to do.
 const IDLE: f64 = 0.01;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let stripes = 0..case.system.stripes.len();
     stripes
         .filter_map(|stripe| {
-            let (seen, held) = held(case, stripe)?;
+            let (seen, wait) = wait(case, stripe)?;
             let idle = idle(case, stripe);
             if idle.is_empty() {
-                return uneven(case, rule, stripe, (&seen, held)).map(Found::from);
+                return uneven(case, rule, stripe, (&seen, wait)).map(Candidate::from);
             }
-            Some(unused(case, rule, stripe, (&seen, held), &idle))
+            Some(unused(case, rule, stripe, (&seen, wait), &idle))
         })
         .collect()
 }
 
-/// Who is held at the columns of a stripe, most first.
-fn held<'a>(case: &Case<'a>, stripe: usize) -> Option<(Seen<'a>, &'a Held)> {
+/// Returns the subject with the longest wait time at the columns of a stripe.
+fn wait<'a>(case: &Case<'a>, stripe: usize) -> Option<(Seen<'a>, &'a CapWait)> {
     let columns = &case.system.stripes[stripe].columns;
     let on_it = |seen: &Seen<'_>| {
         let disks = case.system.disks_of(seen.subject.what);
         !disks.is_empty() && disks.iter().all(|disk| columns.contains(disk))
     };
     let own = case.named().filter(on_it);
-    let held = own.filter_map(|seen| held_at_own(case, &seen).map(|held| (seen, held)));
-    held.max_by(|one, other| one.1.waited_ns.total_cmp(&other.1.waited_ns))
+    let wait = own.filter_map(|seen| throttled_at_own(case, &seen).map(|wait| (seen, wait)));
+    wait.max_by(|one, other| one.1.waited_ns.total_cmp(&other.1.waited_ns))
 }
 
 /// Disks of the host that are like the columns, and carry nothing.
@@ -73,7 +73,7 @@ fn idle(case: &Case<'_>, stripe: usize) -> Vec<usize> {
             && disk.is_local == column.is_local;
         let has_files = case.system.files_on(On::Disk(*index)).next().is_some();
         let does = case.seen(What::Disk(*index)).and_then(|seen| seen.facts.total.operations);
-        // Of a disk that nobody watched the layout has to say that nothing is on it.
+        // An unobserved disk counts as idle only if the layout lists all files.
         let is_idle = match does {
             Some(does) => does <= IDLE * per_column,
             None => says_files,
@@ -87,36 +87,36 @@ fn unused(
     case: &Case<'_>,
     rule: &Rule,
     stripe: usize,
-    (seen, held): (&Seen<'_>, &Held),
+    (seen, wait): (&Seen<'_>, &CapWait),
     idle: &[usize],
-) -> Found {
+) -> Candidate {
     let own = &case.system.stripes[stripe];
     let now = own.columns.len();
     let then = now + idle.len();
     let names: Vec<&str> = idle.iter().map(|disk| case.system.disks[*disk].name.as_str()).collect();
     let tier = case.system.disks[idle[0]].tier.clone().unwrap_or_default();
     let text = format!(
-        "{} is held at the limits of its {now} columns while {} more {tier} of its machine {} \
-         nothing: {}",
+        "{} is throttled by the limits of its {now} columns while {} more {tier} of its machine {} \
+         idle: {}",
         own.name,
         idle.len(),
-        if idle.len() == 1 { "carries" } else { "carry" },
+        if idle.len() == 1 { "is" } else { "are" },
         names.join(", ")
     );
     let mut finding = rule.finding(own.name.clone(), text);
-    finding.cap = Some(held.kind.name().to_owned());
+    finding.cap = Some(wait.kind.name().to_owned());
     finding.confidence = seen.waited.confidence;
-    finding.evidence.push(format!("{} of the latency is waiting there", percent(held.share)));
+    finding.evidence.push(format!("{} of the latency is wait time", percent(wait.share)));
     if let Some(most) = most_columns(case, stripe) {
-        finding.evidence.push(format!("a stripe of this machine can have {most} columns"));
+        finding.evidence.push(format!("a stripe of this machine can have up to {most} columns"));
     }
     finding.action = format!(
-        "make the stripe anew with one column for each disk, {then} in place of {now}: New-VirtualDisk \
+        "recreate the stripe with one column per disk, {then} instead of {now}: New-VirtualDisk \
          -NumberOfColumns {then}, or mdadm --grow --raid-devices={then}"
     );
     let change =
         u32::try_from(then).ok().map(|columns| Change::Columns { name: own.name.clone(), columns });
-    Found::new(finding, change.filter(|_| case.layout.is_some()))
+    Candidate::new(finding, change.filter(|_| case.layout.is_some()))
 }
 
 /// The most columns that the edition says a stripe of the host's series can have.
@@ -128,15 +128,15 @@ fn most_columns(case: &Case<'_>, stripe: usize) -> Option<u32> {
     all.iter().find(|own| own.series == *series).map(|own| own.columns)
 }
 
-/// Columns that are held while others of the same stripe have little to do.
+/// Builds a finding on columns that are throttled while others of the same stripe have little load.
 fn uneven(
     case: &Case<'_>,
     rule: &Rule,
     stripe: usize,
-    (seen, held): (&Seen<'_>, &Held),
+    (seen, wait): (&Seen<'_>, &CapWait),
 ) -> Option<weir_report::diagnosis::Finding> {
     let own = &case.system.stripes[stripe];
-    let is_bytes = super::files::counts_bytes(case, held);
+    let is_bytes = super::files::counts_bytes(case, wait);
     let watched = own.columns.iter().filter(|disk| case.seen(What::Disk(**disk)).is_some());
     let uses: Vec<(usize, f64)> = watched
         .filter_map(|disk| {
@@ -152,22 +152,22 @@ fn uneven(
     }
     let columns = own.columns.len();
     let text = format!(
-        "{} is held while {spared} of its {columns} columns {} less than half of what the fullest \
-         does: what is done is not spread over all of them",
+        "{} is throttled while {spared} of its {columns} columns {} less than half of the load of \
+         the busiest: the load is not distributed over all columns",
         own.name,
-        if spared == 1 { "does" } else { "do" },
+        if spared == 1 { "has" } else { "have" },
     );
     let mut finding = rule.finding(own.name.clone(), text);
-    finding.cap = Some(held.kind.name().to_owned());
+    finding.cap = Some(wait.kind.name().to_owned());
     finding.confidence = seen.waited.confidence;
     for (disk, used) in &uses {
         let name = &case.system.disks[*disk].name;
-        finding.evidence.push(format!("{name} uses {} on average", percent(*used)));
+        finding.evidence.push(format!("{name}: {} on average", percent(*used)));
     }
     finding.action = format!(
-        "see that the stripe has one column for each disk (Get-VirtualDisk | select \
-         NumberOfColumns; mdadm --detail): a stripe of fewer columns than disks spreads unevenly. \
-         Make it anew with {columns} columns, or, if it has them, with a smaller unit"
+        "check that the stripe has one column per disk (Get-VirtualDisk | select NumberOfColumns; \
+         mdadm --detail): with fewer columns than disks, the load is uneven. Recreate it with \
+         {columns} columns, or, if it has them, with a smaller unit"
     );
     Some(finding)
 }

@@ -1,7 +1,7 @@
 //! The unit of a stripe against the size of the requests.
 
-use super::files::{REACH, held_at_own};
-use super::{Found, Rule, source};
+use super::files::{REACH, throttled_at_own};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen, size};
 use crate::system::{On, System, What};
 use weir_report::diagnosis::Group;
@@ -13,18 +13,18 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 100,
     source: source::PREMIUM,
-    finds: "requests are larger than the unit of their stripe: each is done as several",
+    finds: "requests are larger than the unit of their stripe, so that each becomes several operations",
     find,
 };
 
 /// A request that is done as fewer than this is split at the edge of a unit at most.
 const PIECES: f64 = 2.0;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     case.named().filter_map(|seen| of_subject(case, rule, &seen)).collect()
 }
 
-/// The stripe that requests of a subject are cut by: its columns see pieces alone.
+/// Returns the stripe that splits the requests of a subject. Its columns see only pieces.
 fn stripe_of(system: &System, what: What) -> Option<usize> {
     match what {
         What::Stripe(stripe) => Some(stripe),
@@ -36,8 +36,8 @@ fn stripe_of(system: &System, what: What) -> Option<usize> {
     }
 }
 
-/// The unit that the edition recommends for requests of so many bytes: the smallest that holds
-/// one, else the largest there is.
+/// Returns the unit that the edition recommends for a request size: the smallest that is not below
+/// it, otherwise the largest.
 fn recommended<'a>(case: &Case<'a>, bytes: f64) -> Option<(&'a str, u64)> {
     let units = &case.edition?.striping()?.units;
     let holds = units.iter().filter(|own| float(own.unit.get()) >= bytes);
@@ -46,7 +46,7 @@ fn recommended<'a>(case: &Case<'a>, bytes: f64) -> Option<(&'a str, u64)> {
     Some((own.workload.as_str(), own.unit.get()))
 }
 
-fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
+fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate> {
     let stripe = stripe_of(case.system, seen.subject.what)?;
     let own = &case.system.stripes[stripe];
     let (unit, bytes) = (own.unit?, seen.facts.request_bytes()?);
@@ -66,14 +66,15 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
     let in_operations =
         caps.filter(|(cap, facts)| !cap.counts_bytes() && facts.samples > 0 && !facts.is_bound);
     let used = in_operations.map(|(_, facts)| facts.used.quantile(0.99)).fold(0.0, f64::max);
-    let held = seen.waited.throttled().and_then(|first| held_at_own(case, seen).or(Some(first)));
-    let held = held.filter(|held| !super::files::counts_bytes(case, held));
-    if held.is_none() && used < REACH {
+    let wait =
+        seen.waited.throttled().and_then(|first| throttled_at_own(case, seen).or(Some(first)));
+    let wait = wait.filter(|wait| !super::files::counts_bytes(case, wait));
+    if wait.is_none() && used < REACH {
         return None;
     }
     let text = format!(
-        "requests to {} have {} on average and its unit is {}: each is {} operations of the disks, \
-         {} with a unit of {}",
+        "requests to {} average {} and its unit is {}: each becomes {} disk operations, and {} with a \
+         unit of {}",
         own.name,
         size(whole(bytes)),
         size(unit),
@@ -82,26 +83,26 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Found> {
         size(better),
     );
     let mut finding = rule.finding(own.name.clone(), text);
-    match held {
-        Some(held) => {
-            finding.cap = Some(held.kind.name().to_owned());
+    match wait {
+        Some(wait) => {
+            finding.cap = Some(wait.kind.name().to_owned());
             finding.confidence = seen.waited.confidence;
             finding.evidence.push(format!(
-                "{} of the latency is waiting at limits in operations",
-                percent(held.share)
+                "{} of the latency is wait time at IOPS limits",
+                percent(wait.share)
             ));
         }
         None => {
             finding.priority = 150;
             finding.evidence.push(format!(
-                "{} of the limit in operations is used at most; nothing waits there yet",
+                "the IOPS limit is used to {} at most; no request waits there yet",
                 percent(used)
             ));
         }
     }
-    finding.evidence.push(format!("{} is what is recommended for {workload}", size(better)));
+    finding.evidence.push(format!("{} is recommended for {workload}", size(better)));
     finding.action = format!(
-        "make the stripe anew with a unit of {} and copy what is on it: New-VirtualDisk -Interleave \
+        "recreate the stripe with a unit of {} and copy its contents: New-VirtualDisk -Interleave \
          {better}, or mdadm --create --chunk={}",
         size(better),
         better >> 10
@@ -128,7 +129,11 @@ mod tests {
         let found = bed(16, held).found("stripe-unit");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!(finding.priority, 100);
-        assert!(finding.finding.contains("each is 16.0 operations"), "{}", finding.finding);
+        assert!(
+            finding.finding.contains("each becomes 16.0 disk operations"),
+            "{}",
+            finding.finding
+        );
         assert!(finding.action.contains("-Interleave 262144"), "{}", finding.action);
         // 100 of them are 80 % of it, and none waits.
         let near = bed(16, Does::reads(100.0).kib(256.0).ms(2.4)).found("stripe-unit");

@@ -2,7 +2,7 @@
 
 use super::not_storage::{Cause, Tempdb, finding, is_page_latch, longest, of_waits};
 use super::page_latch::{Whose, whose};
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, size};
 use weir_report::diagnosis::{Confidence, Group};
 
@@ -16,7 +16,7 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let (Some(waited), whose) = (of_waits(case, is_page_latch), whose(case)) else {
         return Vec::new();
     };
@@ -37,8 +37,8 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
     };
     if whose != Whose::Tempdb {
         finding.evidence.push(
-            "whose pages they are is not said: PAGELATCH_UP is for allocation pages, which are \
-             mostly tempdb's; sys.dm_exec_requests shows wait_resource, where 2:.. is tempdb"
+            "the database of the pages is unknown: PAGELATCH_UP is for allocation pages, which are \
+             mostly tempdb's; in sys.dm_exec_requests, a wait_resource of 2:.. is tempdb"
                 .to_owned(),
         );
     }
@@ -54,7 +54,7 @@ fn action(tempdb: &Tempdb) -> String {
         None => "of the same size and growth".to_owned(),
     };
     if tempdb.processors.is_none() && tempdb.files <= wanted {
-        return "give tempdb as many data files of one size as there are processors, up to 8"
+        return "give tempdb as many data files of equal size as there are processors, up to 8"
             .to_owned();
     }
     if tempdb.files < wanted {
@@ -66,8 +66,8 @@ fn action(tempdb: &Tempdb) -> String {
         );
     }
     format!(
-        "make all data files of tempdb {each}: ALTER DATABASE tempdb MODIFY FILE (NAME = .., SIZE \
-         = ..); if they are, keep temporary tables small and few"
+        "give tempdb data files {each}: ALTER DATABASE tempdb MODIFY FILE (NAME = .., SIZE = ..); if \
+         they are equal, use fewer and smaller temporary tables"
     )
 }
 
@@ -80,9 +80,9 @@ mod tests {
         let mut bed = Bed::bare().wait("PAGELATCH_UP", ms).wait("WRITELOG", 3000.0);
         for file in 0..files {
             let name = format!("tempdev{file}");
-            bed = bed.file("tempdb", &name, Does::writes(10.0)).of("tempdb", gib(file));
+            bed = bed.file("tempdb", &name, Does::writes(10.0)).with_role("tempdb", gib(file));
         }
-        bed.file("tempdb", "templog", Does::writes(10.0)).of("tempdb", 1)
+        bed.file("tempdb", "templog", Does::writes(10.0)).with_role("tempdb", 1)
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //! edge that buys nothing.
 
 use super::files::{
-    GIB, REACH, Room, counts_bytes, file_held, held_on, name, needed, of, own_disk, resize, sized,
-    steps, tiers, used, words,
+    GIB, REACH, Room, counts_bytes, file_throttled, name, needed, one_of, own_disk, resize, sized,
+    steps, throttled_on, tiers, used, words,
 };
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, size};
 use crate::change::Change;
 use crate::system::What;
@@ -19,25 +19,25 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 100,
     source: source::INSTANCE,
-    finds: "a file is a step below the edge of a tier, or above one for nothing",
+    finds: "a file is just below the edge of a tier, or above one without benefit",
     find,
 };
 
 /// A step is no more than this many times what the file has: from 150 GiB to 257 it is 1.7.
 const STEP: u64 = 2;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let files = 0..case.system.files.len();
-    let mut found: Vec<Found> = files.filter_map(|file| below(case, rule, file)).collect();
+    let mut found: Vec<Candidate> = files.filter_map(|file| below(case, rule, file)).collect();
     let hosts = 0..case.system.hosts.len();
     found.extend(hosts.filter_map(|host| above(case, rule, host)));
     found
 }
 
-/// A file that is held, and a step below the edge from which on it would have more.
-fn below(case: &Case<'_>, rule: &Rule, file: usize) -> Option<Found> {
-    let (seen, held) = file_held(case, file)?;
-    let is_bytes = counts_bytes(case, held);
+/// Builds a finding on a throttled file that is just below the next tier.
+fn below(case: &Case<'_>, rule: &Rule, file: usize) -> Option<Candidate> {
+    let (seen, wait) = file_throttled(case, file)?;
+    let is_bytes = counts_bytes(case, wait);
     let (own, to) = needed(case, file, is_bytes)?;
     if to > own.saturating_mul(STEP) {
         return None;
@@ -46,8 +46,8 @@ fn below(case: &Case<'_>, rule: &Rule, file: usize) -> Option<Found> {
     let (now, then) = (set.snap(Bytes::new(own))?, set.snap(Bytes::new(to))?);
     let subject = name(case, file);
     let text = format!(
-        "{subject} has {} and is held at the limit of {}; {} are enough for {}, {} in place of {}, \
-         and anything up to {} changes nothing",
+        "{subject} has {} and is throttled by the limits of {}; {} are enough for {} ({} instead of \
+         {}), and sizes up to {} change nothing",
         size(own),
         now.name,
         size(to),
@@ -57,20 +57,19 @@ fn below(case: &Case<'_>, rule: &Rule, file: usize) -> Option<Found> {
         size(to - GIB),
     );
     let mut finding = rule.finding(subject.clone(), text);
-    finding.cap = Some(held.kind.name().to_owned());
+    finding.cap = Some(wait.kind.name().to_owned());
     finding.confidence = seen.waited.confidence;
-    finding.evidence.push(format!(
-        "{} of the latency of {subject} is waiting at its limit",
-        percent(held.share)
-    ));
-    finding.evidence.push(format!("the step is {} of space", size(to - own)));
-    finding.action = format!("grow it to {}, and not less: {}", size(to), resize(case, file, to));
+    finding
+        .evidence
+        .push(format!("{} of the latency of {subject} is wait time", percent(wait.share)));
+    finding.evidence.push(format!("additional space: {}", size(to - own)));
+    finding.action = format!("grow it to at least {}: {}", size(to), resize(case, file, to));
     let room = case.system.host_of(What::File(file)).and_then(|host| Room::of(case, host));
     let lacks = room.is_some_and(|room| room.free() < to - own);
     if lacks {
-        finding.action += "; the instance has no room left for it: raise its storage before";
+        finding.action += "; the instance has too little free storage: raise its storage first";
     }
-    Some(Found::new(finding, sized(case, file, to).filter(|_| !lacks)))
+    Some(Candidate::new(finding, sized(case, file, to).filter(|_| !lacks)))
 }
 
 /// Space of a file above an edge.
@@ -81,11 +80,11 @@ struct Spare {
     is_lower: bool,
 }
 
-/// What a file could give back without losing anything that its load needs.
+/// Returns the size to which a file can shrink without slowing its load.
 fn spare(case: &Case<'_>, file: usize) -> Option<Spare> {
     let (own, steps) = steps(case, file)?;
     super::files::seen(case, file)?;
-    if file_held(case, file).is_some() {
+    if file_throttled(case, file).is_some() {
         return None;
     }
     let fits = |is_bytes: bool| {
@@ -93,16 +92,16 @@ fn spare(case: &Case<'_>, file: usize) -> Option<Spare> {
         let set = tiers(case, own_disk(case, file)?)?;
         let now = set.snap(Bytes::new(own))?.limits();
         let used = used(case, What::File(file), is_bytes)?;
-        Some(used * of(&now, is_bytes) <= REACH * of(&limits, is_bytes))
+        Some(used * one_of(&now, is_bytes) <= REACH * one_of(&limits, is_bytes))
     };
     let is_lower = fits(false) == Some(true) && fits(true) == Some(true);
     let down = steps.down.as_ref().filter(|_| is_lower).map(|down| down.size.get());
     let to = down.unwrap_or(steps.from.get()).max(in_it(case, file).unwrap_or(0));
-    // Below the lowest edge nobody knows how small a file may be.
+    // Below the lowest tier, the minimum size is unknown.
     (to > 0 && to + GIB <= own).then_some(Spare { file, own, to, is_lower })
 }
 
-/// What is in a file, where the layout says so.
+/// Returns the used size of a file, if the layout states it.
 fn in_it(case: &Case<'_>, file: usize) -> Option<u64> {
     let own = &case.system.files[file];
     let hosts = case.layout.map(|layout| layout.hosts.as_slice()).unwrap_or_default();
@@ -113,14 +112,14 @@ fn in_it(case: &Case<'_>, file: usize) -> Option<u64> {
 
 /// An instance that has no room for files that have to grow, while others are above an edge for
 /// nothing.
-fn above(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
+fn above(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
     let room = Room::of(case, host)?;
-    let held = held_on(case, host);
-    let need = |(file, _, held): &(usize, _, &crate::verdict::Held)| {
-        let (own, to) = needed(case, *file, counts_bytes(case, held))?;
+    let wait = throttled_on(case, host);
+    let need = |(file, _, wait): &(usize, _, &crate::verdict::CapWait)| {
+        let (own, to) = needed(case, *file, counts_bytes(case, wait))?;
         Some((*file, own, to))
     };
-    let needs: Vec<(usize, u64, u64)> = held.iter().filter_map(need).collect();
+    let needs: Vec<(usize, u64, u64)> = wait.iter().filter_map(need).collect();
     let (file, own, to) = *needs.iter().find(|(_, own, to)| to - own > room.free())?;
     let on_host = |file: &usize| case.system.host_of(What::File(*file)) == Some(host);
     let files = (0..case.system.files.len()).filter(on_host);
@@ -146,35 +145,35 @@ fn above(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
         .collect();
     let subject = name(case, file);
     let text = format!(
-        "{subject} needs {} more for the next tier and the instance has {} left, while {} of other \
-         files lie above an edge for nothing",
+        "{subject} needs {} more for the next tier and the instance has {} free, while {} of other \
+         files are above the edge of a tier without benefit",
         size(to - own),
         size(room.free()),
         size(taken.iter().map(|spare| spare.own - spare.to).sum()),
     );
     let mut finding = rule.finding(case.system.hosts[host].name.clone(), text);
-    if let Some((_, seen, held)) = held.iter().find(|(own, ..)| *own == file) {
-        finding.cap = Some(held.kind.name().to_owned());
+    if let Some((_, seen, wait)) = wait.iter().find(|(own, ..)| *own == file) {
+        finding.cap = Some(wait.kind.name().to_owned());
         finding.confidence = seen.waited.confidence;
     }
     for spare in &taken {
         let what = if spare.is_lower {
-            "a tier lower, of which its load would use 70 % at most"
+            "the next lower tier, which its load uses to 70 % at most"
         } else {
             "the same limits"
         };
         let name = name(case, spare.file);
-        finding.evidence.push(format!("{name} has at {} {what}", size(spare.to)));
+        finding.evidence.push(format!("{name} would have at {}: {what}", size(spare.to)));
     }
     finding.action = format!(
-        "shrink {} if what is in them fits (DBCC SHRINKFILE), and grow {subject} to {}: {}",
+        "shrink {} if their contents fit (DBCC SHRINKFILE), and grow {subject} to {}: {}",
         given.join(", "),
         size(to),
         resize(case, file, to)
     );
     let shrunk = taken.iter().map(|spare| sized(case, spare.file, spare.to));
     let changes: Option<Vec<Change>> = shrunk.chain([sized(case, file, to)]).collect();
-    Some(Found::new(finding, changes.map(Change::All)))
+    Some(Candidate::new(finding, changes.map(Change::All)))
 }
 
 #[cfg(test)]
@@ -205,10 +204,10 @@ mod tests {
         let found = held(bed("8 TiB", [150, 600]), 1098.0).found("tier-edge");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(finding.finding.contains("257 GiB are enough for P20"), "{}", finding.finding);
-        assert!(finding.finding.contains("up to 256 GiB changes nothing"), "{}", finding.finding);
+        assert!(finding.finding.contains("up to 256 GiB change nothing"), "{}", finding.finding);
         // From 32 GiB it is no step but four.
         assert!(!held(bed("8 TiB", [32, 600]), 498.0).finds("tier-edge"));
-        // Nothing is held.
+        // Nothing is throttled.
         assert!(!held(bed("8 TiB", [150, 600]), 12.0).finds("tier-edge"));
     }
 

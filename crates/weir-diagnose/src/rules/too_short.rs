@@ -1,7 +1,7 @@
 //! An observation that is too short to say what is usual.
 
 use super::no_operations::missing_operations;
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, at_s};
 use crate::report::BLIND;
 use crate::system::Subject;
@@ -14,47 +14,46 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Evidence,
     priority: 200,
     source: source::PRESIZE,
-    finds: "there are so few samples, or so short a time, that they may not be what is usual",
+    finds: "there are too few samples, or the time is too short, to be representative",
     find,
 };
 
-/// Of fewer samples a share of the time is chance: one of thirty is 3 %.
+/// Minimum number of samples: one of thirty is 3 %.
 const SAMPLES: u64 = 30;
 
-/// What is seen in less time is a moment.
+/// Minimum time in seconds for any verdict.
 const MOMENT: f64 = 2.0;
 
 /// In less time a checkpoint or a backup may have been all there was.
 const SECONDS: f64 = 30.0;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let Some((from, to)) = case.facts.span else { return Vec::new() };
     let seconds = at_s(to) - at_s(from);
     let samples = case.facts.samples;
-    // Of a single one another rule says what is missing.
+    // A single sample has a rule of its own.
     if samples < 2 || (samples >= SAMPLES && seconds >= SECONDS) {
         return Vec::new();
     }
     let text = format!(
-        "{} samples over {} were observed: what was seen may not be what is usual",
+        "{} samples over {} were observed, which may not be representative",
         grouped(samples),
         time(seconds * 1e9)
     );
     let mut finding = rule.finding("samples", text);
     finding.confidence = Confidence::High;
-    // One report of a second, or of nobody knows how long, makes nobody healthy. What is not
-    // counted at all is another rule's.
+    // A report of about a second proves nothing. Missing counts have a rule of their own.
     let mut subjects = case.system.subjects.iter();
     let is_counted = |own: &Subject| missing_operations(case.contents, own.entity).is_empty();
     if seconds < MOMENT && subjects.all(is_counted) {
         finding.priority = BLIND;
     }
     if samples == 2 {
-        finding.evidence.push(
-            "two snapshots of counters make one average of all that lies between them".to_owned(),
-        );
+        finding
+            .evidence
+            .push("two snapshots of counters give one average of the time between them".to_owned());
     }
-    "observe at least some minutes of the time that people complain of, with a sample a second"
+    "observe at least some minutes of the slow time, with a sampling interval of one second"
         .clone_into(&mut finding.action);
     vec![finding.into()]
 }

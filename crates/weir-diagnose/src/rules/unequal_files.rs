@@ -1,9 +1,9 @@
 //! Data files of one database of unequal size, which do not reach their limits together.
 
 use super::files::{
-    Database, REACH, counts_bytes, databases, file_held, limit, name, resize, used,
+    Database, REACH, counts_bytes, databases, file_throttled, limit, name, resize, used,
 };
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::{Case, amount, size};
 use crate::change::Change;
 use crate::follow::NEAR;
@@ -17,14 +17,14 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 100,
     source: source::INSTANCE,
-    finds: "data files of a database are of unequal size or limits, and reach them one by one",
+    finds: "data files of a database differ in size or limits, so that one is full before the others",
     find,
 };
 
 /// Sizes that differ by less are the same: files grow a few extents apart.
 const SAME: f64 = 1.01;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let databases = databases(case);
     let all =
         databases.iter().filter(|database| super::small_file::small(case, database).is_empty());
@@ -36,13 +36,13 @@ fn are_unequal(values: &[f64]) -> bool {
     values.iter().any(|value| *value > SAME * least)
 }
 
-fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Found> {
+fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Candidate> {
     let files = &database.files;
-    let held: Vec<_> =
-        files.iter().filter_map(|file| Some((*file, file_held(case, *file)?))).collect();
-    let most = held.iter().max_by(|one, other| one.1.1.waited_ns.total_cmp(&other.1.1.waited_ns));
+    let wait: Vec<_> =
+        files.iter().filter_map(|file| Some((*file, file_throttled(case, *file)?))).collect();
+    let most = wait.iter().max_by(|one, other| one.1.1.waited_ns.total_cmp(&other.1.1.waited_ns));
     let is_bytes = match most {
-        Some((_, (_, held))) => counts_bytes(case, held),
+        Some((_, (_, wait))) => counts_bytes(case, wait),
         None => {
             let most = |is_bytes| {
                 let all = files.iter().filter_map(|file| used(case, What::File(*file), is_bytes));
@@ -64,13 +64,14 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Foun
     }
     let use_of = |file: &usize| Some((*file, used(case, What::File(*file), is_bytes)?));
     let uses: Vec<(usize, f64)> = files.iter().filter_map(use_of).collect();
-    let is_held = |file: usize| held.iter().any(|(own, _)| *own == file);
-    let (from, below) = if held.is_empty() { (REACH, REACH) } else { (0.0, NEAR) };
+    let is_throttled = |file: usize| wait.iter().any(|(own, _)| *own == file);
+    let (from, below) = if wait.is_empty() { (REACH, REACH) } else { (0.0, NEAR) };
     let high: Vec<_> = uses
         .iter()
-        .filter(|(file, used)| if held.is_empty() { *used >= from } else { is_held(*file) })
+        .filter(|(file, used)| if wait.is_empty() { *used >= from } else { is_throttled(*file) })
         .collect();
-    let low: Vec<_> = uses.iter().filter(|(file, used)| !is_held(*file) && *used < below).collect();
+    let low: Vec<_> =
+        uses.iter().filter(|(file, used)| !is_throttled(*file) && *used < below).collect();
     let (first, second) = (high.first()?, low.first()?);
     let what = match differ {
         (true, true) => "size and limits",
@@ -78,17 +79,17 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Foun
         _ => "limits",
     };
     let text = format!(
-        "data files of {} are of unequal {what}: {} uses {} of its limit at most, {} uses {}{}",
+        "data files of {} differ in {what}: {} uses up to {} of its limit, {} up to {}{}",
         database.name,
         name(case, first.0),
         percent(first.1),
         name(case, second.0),
         percent(second.1),
-        if held.is_empty() { "; no effect on the load observed" } else { "" }
+        if wait.is_empty() { "; no effect on the observed load" } else { "" }
     );
     let mut finding = rule.finding(database.name.clone(), text);
-    if let Some((_, (seen, held))) = most {
-        finding.cap = Some(held.kind.name().to_owned());
+    if let Some((_, (seen, wait))) = most {
+        finding.cap = Some(wait.kind.name().to_owned());
         finding.confidence = seen.waited.confidence;
     } else {
         finding.priority = 200;
@@ -96,21 +97,20 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Foun
     for ((file, share), limit) in uses.iter().zip(&limits) {
         let bytes = case.system.files[*file].size?;
         finding.evidence.push(format!(
-            "{}: {}, limit {}, {} of it used at most{}",
+            "{}: {}, limit {}, used to {} at most{}",
             name(case, *file),
             size(bytes),
             amount(is_bytes, *limit),
             percent(*share),
-            if is_held(*file) { ", held there" } else { "" }
+            if is_throttled(*file) { ", throttled" } else { "" }
         ));
     }
     finding.evidence.push(
-        "pages are spread over the files of a filegroup in proportion to what is free in each"
-            .to_owned(),
+        "SQL Server fills the files of a filegroup in proportion to their free space".to_owned(),
     );
     let (action, change) = action(case, files);
     finding.action = action;
-    Some(Found::new(finding, change))
+    Some(Candidate::new(finding, change))
 }
 
 fn action(case: &Case<'_>, files: &[usize]) -> (String, Option<Change>) {
@@ -118,17 +118,15 @@ fn action(case: &Case<'_>, files: &[usize]) -> (String, Option<Change>) {
     let largest = files.iter().max_by_key(by_size).copied();
     let target = largest.and_then(|file| case.system.files[file].size);
     let (Some(target), Some(first)) = (target, files.first()) else {
-        return ("make all data files equally large".to_owned(), None);
+        return ("give all data files the same size".to_owned(), None);
     };
     let others: Vec<usize> = files
         .iter()
         .copied()
         .filter(|file| case.system.files[*file].size.is_some_and(|size| size < target))
         .collect();
-    let mut action = format!(
-        "make all data files equally large, {}, with the same growth, on disks that are alike",
-        size(target)
-    );
+    let mut action =
+        format!("give all data files the same size, {}, and growth, on equal disks", size(target));
     if !case.is_instance(What::File(*first)) {
         return (action, None);
     }
@@ -136,7 +134,7 @@ fn action(case: &Case<'_>, files: &[usize]) -> (String, Option<Change>) {
     action += &format!(": {}", statements.join("; "));
     let change = super::files::grown(case, &others, target);
     if change.is_none() && case.layout.is_some() {
-        action += "; the instance has no room left for it: raise its storage before";
+        action += "; the instance has too little free storage: raise its storage first";
     }
     (action, change)
 }
@@ -164,7 +162,7 @@ mod tests {
         let found = bed([40, 40, 120], [other, other, held]).found("unequal-files");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!(finding.priority, 100);
-        assert!(finding.finding.contains("unequal size"), "{}", finding.finding);
+        assert!(finding.finding.contains("differ in size"), "{}", finding.finding);
         assert!(finding.action.contains("120 GiB"), "{}", finding.action);
     }
 
@@ -173,7 +171,7 @@ mod tests {
         let (held, other) = (Does::writes(498.0).ms(60.0), Does::writes(150.0).ms(4.0));
         assert!(!bed([40, 40, 40], [other, other, held]).finds("unequal-files"));
         assert!(!bed([40, 40, 120], [other, other, other]).finds("unequal-files"));
-        // All of them are held: that none is spared.
+        // All of them are throttled.
         assert!(!bed([40, 40, 120], [held, held, held]).finds("unequal-files"));
     }
 
@@ -183,6 +181,6 @@ mod tests {
         let found = bed([40, 40, 120], [other, other, near]).found("unequal-files");
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].priority, 200);
-        assert!(found[0].finding.contains("no effect on the load observed"));
+        assert!(found[0].finding.contains("no effect on the observed load"));
     }
 }

@@ -1,9 +1,9 @@
 //! A machine that lets less through than its disks could.
 
 use super::files::REACH;
-use super::held::is_peak as is_burst;
-use super::stores::{held_at_host, host_use, is_uncached};
-use super::{Found, Rule, source};
+use super::stores::{host_use, is_uncached, throttled_at_host};
+use super::throttled::is_peak as is_burst;
+use super::{Candidate, Rule, source};
 use crate::case::{Case, amount};
 use crate::change::Change;
 use weir_catalog::HostSize;
@@ -17,15 +17,15 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Layout,
     priority: 100,
     source: source::PREMIUM,
-    finds: "the machine lets less through than its disks could, and the load comes near that",
+    finds: "the machine's limit is below that of its disks, and the load is near it",
     find,
 };
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     (0..case.system.hosts.len()).filter_map(|host| of_host(case, rule, host)).collect()
 }
 
-/// What the remote disks of a host could do together, if all of them say it.
+/// Returns the total limit of the remote disks of a host, if all are known.
 fn of_disks(case: &Case<'_>, host: usize, is_bytes: bool) -> Option<f64> {
     let disks = case.system.disks.iter();
     let remote = disks.filter(|disk| disk.host == Some(host) && !disk.is_local);
@@ -34,48 +34,48 @@ fn of_disks(case: &Case<'_>, host: usize, is_bytes: bool) -> Option<f64> {
         .sum()
 }
 
-fn of_host(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
-    let who = held_at_host(case, host, is_uncached);
+fn of_host(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
+    let subjects = throttled_at_host(case, host, is_uncached);
     let near = host_use(case, host, is_uncached);
     let is_near = near.is_some_and(|near| near >= REACH);
-    // The limit that holds, else the one of which most is used.
-    let held = who.first().map(|(_, held)| held.cap);
-    let is_held = |kind: Kind| held.is_some_and(|held| case.system.caps[held].kind == kind);
-    let caps = case
-        .caps_of_host(host)
-        .filter(|(cap, facts)| is_uncached(cap.kind) && (!facts.is_bound || is_held(cap.kind)));
-    let rank = |kind: Kind, used: f64| (is_held(kind), used);
+    // The limit that throttles, otherwise the one with the highest utilisation.
+    let wait = subjects.first().map(|(_, wait)| wait.cap);
+    let is_throttled = |kind: Kind| wait.is_some_and(|wait| case.system.caps[wait].kind == kind);
+    let caps = case.caps_of_host(host).filter(|(cap, facts)| {
+        is_uncached(cap.kind) && (!facts.is_bound || is_throttled(cap.kind))
+    });
+    let rank = |kind: Kind, used: f64| (is_throttled(kind), used);
     let (cap, facts) = caps
         .map(|(cap, facts)| (rank(cap.kind, facts.used.quantile(0.99)), cap, facts))
         .max_by(|one, other| one.0.0.cmp(&other.0.0).then(one.0.1.total_cmp(&other.0.1)))
         .map(|(_, cap, facts)| (cap, facts))?;
     let sum = of_disks(case, host, cap.counts_bytes())?;
     // While the machine bursts it lets more through than lasts, and another rule says that.
-    if who.first().is_some_and(|(_, held)| is_burst(held.kind)) {
+    if subjects.first().is_some_and(|(_, wait)| is_burst(wait.kind)) {
         return None;
     }
-    if sum <= cap.limit.rate || (who.is_empty() && !is_near) {
+    if sum <= cap.limit.rate || (subjects.is_empty() && !is_near) {
         return None;
     }
     let own = &case.system.hosts[host];
     let is_bytes = cap.counts_bytes();
     let text = format!(
-        "{} lets {} through to its disks, which could do {}: {} of what is paid for them cannot be \
-         used at once{}",
+        "the limit of {} on remote storage is {}, and that of its disks together {}: {} of the paid \
+         performance is unusable{}",
         own.name,
         amount(is_bytes, cap.limit.rate),
         amount(is_bytes, sum),
         percent(1.0 - cap.limit.rate / sum),
-        if who.is_empty() { "; no effect on the load observed so far" } else { "" }
+        if subjects.is_empty() { "; no effect on the observed load so far" } else { "" }
     );
     let mut finding = rule.finding(own.name.clone(), text);
-    match who.first() {
-        Some((seen, held)) => {
-            finding.cap = Some(held.kind.name().to_owned());
+    match subjects.first() {
+        Some((seen, wait)) => {
+            finding.cap = Some(wait.kind.name().to_owned());
             finding.confidence = seen.waited.confidence;
             finding.evidence.push(format!(
-                "{} of the latency of {} is waiting there",
-                percent(held.share),
+                "{} of the latency of {} is wait time there",
+                percent(wait.share),
                 seen.name(case)
             ));
         }
@@ -83,18 +83,17 @@ fn of_host(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Found> {
     }
     finding
         .evidence
-        .push(format!("{} of the limit is used at most", percent(facts.used.quantile(0.99))));
+        .push(format!("the limit is used to {} at most", percent(facts.used.quantile(0.99))));
     let (action, change) = action(case, host);
     finding.action = action;
-    let change = change.filter(|_| !who.is_empty());
-    Some(Found::new(finding, change))
+    let change = change.filter(|_| !subjects.is_empty());
+    Some(Candidate::new(finding, change))
 }
 
 /// The smallest machine of the series that lets through what the disks could.
 fn action(case: &Case<'_>, host: usize) -> (String, Option<Change>) {
-    let fewer =
-        "or take fewer or smaller disks: more than the machine lets through is not to be had";
-    let plain = || (format!("take a machine with a higher limit, {fewer}"), None);
+    let fewer = "or use fewer or smaller disks, since the machine caps them";
+    let plain = || (format!("use a machine with a higher limit, {fewer}"), None);
     let own = &case.system.hosts[host];
     let now = own.qualified_size.as_deref().and_then(|size| case.edition?.host(size).ok());
     let (Some(edition), Some(now)) = (case.edition, now) else { return plain() };
@@ -116,12 +115,12 @@ fn action(case: &Case<'_>, host: usize) -> (String, Option<Change>) {
     let largest = series.iter().max_by(|one, other| one.1.0.total_cmp(&other.1.0));
     let Some((size, (iops, bytes))) = least.or(largest).filter(|(size, _)| size.name != now.name)
     else {
-        return (format!("no machine of this series lets more through: {fewer}"), None);
+        return (format!("no machine of this series has a higher limit: {fewer}"), None);
     };
-    let words = if least.is_some() { "lets all of it through" } else { "lets most through" };
+    let words = if least.is_some() { "covers all disks" } else { "has the highest limit" };
     let change = Change::HostSize { host: own.name.clone(), size: size.name.clone() };
     let action = format!(
-        "take a {}, which {words} ({} and {}), {fewer}",
+        "use a {}, which {words} ({} and {}), {fewer}",
         size.name,
         amount(false, *iops),
         amount(true, *bytes)
@@ -150,7 +149,7 @@ mod tests {
         assert_eq!((finding.priority, finding.cap.as_deref()), (100, Some("host_uncached_iops")));
         assert!(finding.finding.contains("36.0 %"), "{}", finding.finding);
         // 5,000 and 200 MiB/s are what a DS4 carries.
-        assert!(finding.action.contains("take a DS4"), "{}", finding.action);
+        assert!(finding.action.contains("use a DS4"), "{}", finding.action);
         let near = bed("DS1", Does::reads(2500.0).kib(4.0)).found("vm-below-disks");
         assert_eq!(near[0].priority, 200);
     }

@@ -1,9 +1,9 @@
-//! Which waits mean something: classes of SQL Server's and PostgreSQL's waits.
+//! Classes of waits of SQL Server and PostgreSQL.
 
 use crate::case::Case;
 use crate::follow::WaitFacts;
 
-/// What a wait is for.
+/// The class of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Class {
     /// Reads and writes of data files.
@@ -28,7 +28,7 @@ pub(super) enum Class {
     Backup,
     /// Replicas.
     Replica,
-    /// Somebody who has nothing to do.
+    /// Idle sessions.
     Idle,
     /// Others.
     Other,
@@ -117,7 +117,7 @@ impl Class {
     }
 }
 
-/// Waits of those who have nothing to do: background workers and clocks.
+/// Idle waits: background workers and timers.
 const IDLE: &[&str] = &[
     "SLEEP_",
     "LAZYWRITER_SLEEP",
@@ -169,7 +169,7 @@ const IDLE: &[&str] = &[
     "CXCONSUMER_IDLE",
 ];
 
-/// Waits of somebody who wants to go on.
+/// Returns all waits except idle ones.
 pub(super) fn resource_waits<'a>(case: &Case<'a>) -> Vec<&'a WaitFacts> {
     let waits = case.facts.others.waits.iter();
     let mut waits: Vec<&WaitFacts> = waits.filter(|w| Class::of(&w.name) != Class::Idle).collect();
@@ -179,7 +179,7 @@ pub(super) fn resource_waits<'a>(case: &Case<'a>) -> Vec<&'a WaitFacts> {
     waits
 }
 
-/// How much of all that was waited is of a class, from 0 to 1; nothing if no waits are known.
+/// Returns the share of a class in all wait time, from 0 to 1; `None` if waits are unknown.
 pub(super) fn share(case: &Case<'_>, class: Class) -> Option<f64> {
     let waits = resource_waits(case);
     let all: f64 = waits.iter().map(|wait| wait.time_ms).sum();

@@ -1,7 +1,7 @@
 //! Host caches of disks that are mostly written, and caches that data may be lost in.
 
 use super::stores::{Matters, Store, file_of, stores};
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::case::Case;
 use crate::change::Change;
 use crate::system::Cache;
@@ -23,10 +23,10 @@ pub(super) const RULE: Rule = Rule {
 /// and written, and none for those that are written heavily.
 const MOSTLY: f64 = 0.8;
 
-/// So few writes a second matter to nobody.
+/// Minimum writes per second.
 const FEW: f64 = 5.0;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     // Logs have a rule of their own.
     let all = stores(case).into_iter().filter(|store| !store.carries(Role::Log));
     all.filter_map(|store| match store.cache? {
@@ -41,15 +41,15 @@ fn set(case: &Case<'_>, store: &Store, mode: Cache) -> Option<Change> {
     case.layout.map(|_| Change::Cache { name: store.name.clone(), mode: mode.name() })
 }
 
-fn written(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
+fn written(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
     let written = 1.0 - store.read_share()?;
     if written < MOSTLY || store.per_s(store.load.writes)? < FEW {
         return None;
     }
     let matters = Matters::at_cache(case, store.host);
     let text = format!(
-        "{} of what is done to {} is writes, which its host cache (read-only) serves none of and \
-         counts against its own limit; {}",
+        "{} of the operations of {} are writes; its read-only host cache serves none of them and \
+         counts them against its own limit; {}",
         percent(written),
         store.name,
         matters.words()
@@ -57,19 +57,19 @@ fn written(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
     let mut finding = rule.finding(store.name.clone(), text);
     finding.priority = matters.priority();
     finding.evidence.push(format!(
-        "{} writes and {} reads a second",
+        "{} writes/s and {} reads/s",
         rate(store.per_s(store.load.writes)?),
         rate(store.per_s(store.load.reads)?)
     ));
     finding.action = format!(
-        "set the host cache of {} to none (the disk is detached for it: stop what uses it): az vm \
+        "set the host cache of {} to none (this detaches the disk: stop its users first): az vm \
          update --set storageProfile.dataDisks[N].caching=None",
         store.name
     );
-    Some(Found::new(finding, set(case, store, Cache::None)))
+    Some(Candidate::new(finding, set(case, store, Cache::None)))
 }
 
-fn at_risk(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
+fn at_risk(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
     let data = file_of(case.system, store.what, Role::Data)?;
     let writes = store.per_s(store.load.writes).filter(|writes| *writes > 0.0)?;
     let mode = match store.read_share() {
@@ -77,22 +77,22 @@ fn at_risk(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Found> {
         _ => Cache::ReadOnly,
     };
     let text = format!(
-        "{} carries {data} and its host cache is read-write: {} writes a second are done once the \
-         host has them, and what it has not written yet is lost with it",
+        "{} holds {data} and its host cache is read-write: {} writes/s complete before they are on \
+         the disk, and are lost if the host fails",
         store.name,
         rate(writes)
     );
     let mut finding = rule.finding(store.name.clone(), text);
     finding.evidence.push(
-        "read-write is for software that itself sees to it that data is on the disk when it must"
+        "a read-write cache is for software that flushes data to the disk itself when needed"
             .to_owned(),
     );
     finding.action = format!(
-        "set the host cache of {} to {} (the disk is detached for it: stop what uses it)",
+        "set the host cache of {} to {} (this detaches the disk: stop its users first)",
         store.name,
         mode.name()
     );
-    Some(Found::new(finding, set(case, store, mode)))
+    Some(Candidate::new(finding, set(case, store, mode)))
 }
 
 #[cfg(test)]
@@ -114,7 +114,7 @@ mod tests {
         let found = bed("read-only", writes).found("writes-cached");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!(finding.priority, 200);
-        assert!(finding.finding.contains("no effect on the load observed"));
+        assert!(finding.finding.contains("no effect on the observed load"));
         let many = Does::reads(20.0).and_writes(3000.0).kib(8.0);
         assert_eq!(bed("read-only", many).found("writes-cached")[0].priority, 150);
     }

@@ -10,14 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_core::{CacheMode, GateLimits, Place};
 use weir_layout::Layout;
 use weir_layout::error::nearest;
-use weir_observe::{Attribute, Contents, Entity, EntityId, EntityKind, metric};
+use weir_observe::{Attribute, Contents, Entity, EntityId, EntityKind, attribute};
 use weir_report::number::float;
 
-/// Which entity of the observation is what in the layout, where their names differ: pairs of
-/// the observation's name and the layout's.
+/// Pairs of a name in the observation and a name in the layout.
 pub type Mapping = Vec<(String, String)>;
 
-/// Somebody whose I/O is observed and whom the layout does not have.
+/// An entity with observed I/O that is not in the layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unmatched {
     /// The observation's name.
@@ -84,7 +83,7 @@ impl System {
         let is_instance = layout.hosts.iter().all(|host| host.instance.is_some());
         let system = join(hosts, disks, stripes, files, (loads, is_instance));
         let unmatched = matcher.unmatched(contents, loads, &system);
-        // A backup is held against the layout by its rate alone.
+        // A backup is compared with the layout by its rate.
         let of_storage =
             |id: &EntityId| contents.entity(*id).is_some_and(|entity| is_storage(&entity.kind));
         if system.subjects.is_empty() && loads.iter().any(of_storage) {
@@ -101,10 +100,10 @@ struct Matcher {
     stripes: Names,
     files: Names,
     jobs: Names,
-    /// Where jobs of a benchmark do their I/O, as somebody said it.
+    /// Volumes of benchmark jobs, from the mapping.
     places: Vec<(EntityId, String)>,
     only_host: Option<EntityId>,
-    /// The layout's name to the observation's entity, as somebody said it.
+    /// Entities by their name in the layout, from the mapping.
     said: BTreeMap<String, (EntityId, EntityKind)>,
     /// Names that a file has and what it is on, too: there the kind decides.
     twice: BTreeSet<String>,
@@ -186,8 +185,7 @@ impl Matcher {
         Ok(matcher)
     }
 
-    /// Whoever is said to be somebody else is not somebody of its own name any more, and nobody
-    /// has two.
+    /// A mapped entity no longer matches its own name, and no entity has two names.
     fn check_taken(&self, contents: &Contents) -> Result<(), DiagnoseError> {
         for (name, (id, kind)) in &self.said {
             let own = match kind {
@@ -210,13 +208,13 @@ impl Matcher {
         self.said.values().any(|(said, _)| *said == id)
     }
 
-    /// Whom somebody said to be it, if that is of one of these kinds or only one has the name.
+    /// Returns the mapped entity, if its kind matches or the name is unique.
     fn said(&self, name: &str, kinds: &[EntityKind]) -> Option<EntityId> {
         let (id, kind) = self.said.get(name)?;
         (kinds.contains(kind) || !self.twice.contains(name)).then_some(*id)
     }
 
-    /// Who has the name and is not said to be somebody else.
+    /// Returns the entity with this name, unless it is mapped to another.
     fn named(&self, names: &Names, name: &str) -> Option<EntityId> {
         names.get(name).filter(|id| !self.is_said(*id))
     }
@@ -230,7 +228,7 @@ impl Matcher {
             .or_else(|| self.named(&self.volumes, name))
     }
 
-    /// A stripe is seen as one device by whoever is above it.
+    /// Software above a stripe sees one device.
     fn stripe(&self, name: &str) -> Option<EntityId> {
         self.said(name, &[EntityKind::Volume, EntityKind::Stripe])
             .or_else(|| self.named(&self.stripes, name))
@@ -257,7 +255,7 @@ impl Matcher {
             if entity.kind != EntityKind::File || !is_new {
                 continue;
             }
-            let place = entity.text(metric::VOLUME).or(Some(entity.name.as_str()));
+            let place = entity.text(attribute::VOLUME).or(Some(entity.name.as_str()));
             let stripe = |name: &str| stripes.iter().position(|stripe| stripe.name == name);
             let disk = |name: &str| disks.iter().position(|disk| disk.name == name);
             let said = self.said.iter().find(|(_, (entity, _))| *entity == id);
@@ -273,7 +271,7 @@ impl Matcher {
                     .map(|parent| parent.name.clone()),
                 entity: Some(id),
                 role: super::from_observation::role_of(entity, parent),
-                size: entity.number(metric::SIZE_BYTES),
+                size: entity.number(attribute::SIZE_BYTES),
                 on: Some(on),
             });
         }
@@ -332,7 +330,7 @@ impl Matcher {
 /// Makes a file of a job of a benchmark, whose I/O it stands for.
 pub(super) fn job_file(job: &Entity, id: EntityId, on: Option<On>) -> File {
     let name = job.name.clone();
-    let size = job.number(metric::SIZE_BYTES);
+    let size = job.number(attribute::SIZE_BYTES);
     File { name, database: None, entity: Some(id), role: None, size, on }
 }
 

@@ -1,5 +1,5 @@
-//! What an observation itself says of its entities: limits as attributes, relations as parents,
-//! and, with an edition, the tier that a file's size buys.
+//! Limits and relations from the observation itself: attributes, parents, and, with an edition, the
+//! tier for a file's size.
 
 use super::from_layout::{job_file, words};
 use super::paths::{join, role_by_name};
@@ -9,7 +9,7 @@ use super::{
 use std::collections::{BTreeMap, BTreeSet};
 use weir_catalog::{Edition, Latency};
 use weir_layout::Role;
-use weir_observe::{Contents, Entity, EntityId, EntityKind, metric};
+use weir_observe::{Contents, Entity, EntityId, EntityKind, attribute, metric};
 use weir_report::number::float;
 use weir_units::Bytes;
 
@@ -98,8 +98,10 @@ impl<'a> Entities<'a> {
     fn take_file(&mut self, entity: &Entity, id: EntityId) {
         let database = entity.parent.and_then(|parent| self.contents.entity(parent));
         let role = role_of(entity, database);
-        let size = entity.number(metric::SIZE_BYTES).or(entity.number(metric::SIZE_ON_DISK_BYTES));
-        let place = entity.text(metric::VOLUME);
+        let size = entity
+            .number(attribute::SIZE_BYTES)
+            .or(entity.number(metric::name::SIZE_ON_DISK_BYTES));
+        let place = entity.text(attribute::VOLUME);
         let on = place.and_then(|place| self.place(place));
         let on = on.or_else(|| self.own_disk(entity, database, role, size));
         self.files.push(File {
@@ -150,7 +152,7 @@ impl<'a> Entities<'a> {
         let said = of_volume(entity);
         let has_tiers = self.edition.is_some_and(|edition| edition.rule("min-blob").is_some());
         let has_own = said.limits != Pair::default();
-        // tempdb of an instance is on its local SSD, whose limits nobody says.
+        // tempdb of an instance is on its local SSD, whose limits are unknown.
         if !has_own && (!has_tiers || role == Some(Role::Tempdb)) {
             return None;
         }
@@ -162,7 +164,7 @@ impl<'a> Entities<'a> {
         })
     }
 
-    /// What an edition says of a disk that says a tier or a size.
+    /// Returns the limits of the edition for a disk with a tier or size.
     fn with_edition(&self, mut disk: Disk) -> Disk {
         let Some(edition) = self.edition else { return disk };
         let tier = disk.tier.as_deref().and_then(|name| edition.tier(name).ok());
@@ -200,10 +202,10 @@ impl Medium {
     }
 }
 
-/// What is in a file: as it says, else as its database or its name does.
+/// Returns the role of a file: from its attribute, otherwise from its database or name.
 #[must_use]
 pub(super) fn role_of(entity: &Entity, database: Option<&Entity>) -> Option<Role> {
-    let said = entity.attributes.get(metric::ROLE).map(|role| words(role).to_ascii_lowercase());
+    let said = entity.attributes.get(attribute::ROLE).map(|role| words(role).to_ascii_lowercase());
     let is_tempdb = database.is_some_and(|database| database.name.eq_ignore_ascii_case("tempdb"));
     match said.as_deref() {
         _ if is_tempdb => Some(Role::Tempdb),
@@ -219,23 +221,23 @@ fn limit(entity: &Entity, prefix: &str, name: &str) -> Option<Limit> {
     let number = |name: String| entity.number(&name).filter(|rate| *rate > 0).map(float);
     let rate = number(format!("{prefix}{name}"))?;
     let peak = number(format!("{prefix}burst_{name}"));
-    // How long a burst lasts is not said, so that it is taken to last.
+    // The duration of bursts is unknown, and taken as unlimited.
     let burst = peak.filter(|peak| *peak > rate).map(|peak| Burst { peak, seconds: None });
     Some(Limit { rate, burst })
 }
 
 fn pair(entity: &Entity, prefix: &str) -> Pair {
     Pair {
-        iops: limit(entity, prefix, metric::IOPS_LIMIT),
-        bytes: limit(entity, prefix, metric::BYTES_PER_S_LIMIT),
+        iops: limit(entity, prefix, attribute::IOPS_LIMIT),
+        bytes: limit(entity, prefix, attribute::BYTES_PER_S_LIMIT),
     }
 }
 
 fn of_host(entity: &Entity, id: EntityId) -> Host {
-    let log = limit(entity, "log_", metric::BYTES_PER_S_LIMIT);
+    let log = limit(entity, "log_", attribute::BYTES_PER_S_LIMIT);
     let instance = entity.text("managed_instance").map(|_| InstanceLimits {
         storage: entity.number("storage_bytes").unwrap_or(0),
-        vcores: entity.number(metric::VCORES).unwrap_or(0),
+        vcores: entity.number(attribute::VCORES).unwrap_or(0),
     });
     Host {
         name: entity.name.clone(),
@@ -257,9 +259,9 @@ fn of_volume(entity: &Entity) -> Disk {
     };
     Disk {
         name: entity.name.clone(),
-        tier: entity.text(metric::TIER).map(str::to_owned),
+        tier: entity.text(attribute::TIER).map(str::to_owned),
         family: entity.text("family").map(str::to_owned),
-        size: entity.number(metric::SIZE_BYTES),
+        size: entity.number(attribute::SIZE_BYTES),
         limits: pair(entity, ""),
         io_unit: entity.number("io_unit_bytes").filter(|unit| *unit > 0).map(float),
         cache,

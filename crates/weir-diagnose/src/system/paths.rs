@@ -9,8 +9,8 @@ use weir_core::Cap as Kind;
 use weir_layout::Role;
 use weir_observe::{Contents, EntityId};
 
-/// Puts a system together from who there is; `loads` are the entities whose I/O is observed.
-/// `is_instance` tells that the files are those of a managed instance, whoever their host is.
+/// Builds a system. `loads` are the entities with observed I/O. `is_instance` is set if the files
+/// are those of a managed instance, whatever their host.
 pub(super) fn join(
     hosts: Vec<Host>,
     disks: Vec<Disk>,
@@ -51,9 +51,9 @@ pub(super) fn join(
     system
 }
 
-/// Tells whether a queued time of zero means that nothing was queued. It does on a managed instance,
-/// whose governor queues what exceeds the limits. On a machine the counters are always zero, as they
-/// count the resource governor alone.
+/// Returns whether a queue time of zero is evidence. It is on a managed instance, whose governor
+/// queues requests above the limits. On a machine the counters are always zero, since they count
+/// the resource governor only.
 fn counts_queues(system: &System, what: What, is_instance: bool) -> bool {
     match system.host_of(what).map(|host| &system.hosts[host]) {
         Some(host) if host.instance.is_some() => true,
@@ -175,7 +175,7 @@ impl Caps {
 fn is_meter(system: &System, whats: &[What], what: What) -> bool {
     let disk_is_there = |disk: &usize| whats.contains(&What::Disk(*disk));
     match what {
-        // Where some columns were observed and others not, the stripe says more.
+        // If only some columns were observed, the stripe has more information.
         What::Disk(disk) => match system.disks[disk].stripe {
             Some(stripe) if whats.contains(&What::Stripe(stripe)) => {
                 system.stripes[stripe].columns.iter().all(disk_is_there)
@@ -194,8 +194,8 @@ fn is_meter(system: &System, whats: &[What], what: What) -> bool {
     }
 }
 
-/// A finding names the file, if a disk carries one alone, else the disk; the stripe's columns are
-/// named one by one where they were observed.
+/// Chooses the subjects that findings name: the file if a disk has only one, otherwise the disk.
+/// Columns of a stripe are named individually if they were observed.
 fn is_named(system: &System, whats: &[What], what: What) -> bool {
     let alone = |on: On| {
         let mut files = system.files_on(on);
@@ -218,8 +218,8 @@ fn is_named(system: &System, whats: &[What], what: What) -> bool {
     }
 }
 
-/// What reads and writes take where nothing waits, if all disks of a subject say it: the slowest
-/// of them, for a request on several has all of its parts.
+/// Returns the unloaded latency of a subject, if that of all its disks is known: the slowest, since
+/// a request on several disks waits for all parts.
 fn medium(system: &System, what: What) -> Option<Medium> {
     let disks = system.disks_of(what);
     let all: Option<Vec<Medium>> = disks.iter().map(|disk| system.disks[*disk].medium).collect();
@@ -237,7 +237,7 @@ fn medium(system: &System, what: What) -> Option<Medium> {
     })
 }
 
-/// What is known of roles by a file's name, where nobody says it.
+/// Derives the role from a file name.
 #[must_use]
 pub(super) fn role_by_name(name: &str) -> Option<Role> {
     let lower = name.to_ascii_lowercase();
@@ -291,7 +291,7 @@ impl Names {
         self.all(name).first().copied()
     }
 
-    /// All of that name.
+    /// Returns all entities of a name.
     pub(super) fn all(&self, name: &str) -> &[EntityId] {
         self.0.get(&name.to_lowercase()).map_or(&[], Vec::as_slice)
     }

@@ -1,4 +1,4 @@
-//! The backups of article 004, and backups that nothing holds back.
+//! The backups of article 004, and backups without a limit.
 
 use crate::tools::{Tool, from_messages, named};
 use crate::world::{Change, World};
@@ -93,7 +93,7 @@ fn the_messages_of_article_004_alone() {
     );
     message(DISK, 4, "5122010 pages in 208.847 seconds (191.602 MB/sec)", &[Change::Target]);
     message(POOL, 20, "5122010 pages in 161.905 seconds (247.155 MB/sec)", &[Change::Machine]);
-    // Enough files, and below all limits: it cannot be told.
+    // Enough files, and below all limits: the limit is unknown.
     let report = message(DISK, 4, "5122010 pages in 400.157 seconds (100.000 MB/sec)", &[]);
     assert_eq!(report.verdict, VerdictName::NotEnoughEvidence, "{}", report.summary);
     assert!(report.summary.contains("cannot be told"), "{}", report.summary);

@@ -2,6 +2,7 @@
 //! and the diagnosis must name it.
 
 mod article;
+#[path = "../common/rng.rs"]
 mod rng;
 mod tools;
 mod world;
@@ -13,7 +14,7 @@ use tools::{Tool, named};
 use weir_catalog::Catalog;
 use world::{Change, World};
 
-/// Backups that are held against the truth.
+/// Number of backups that are compared with the truth.
 const BACKUPS: usize = 100;
 
 /// The seed of the first. These seeds were never run while the rule was written. Once it changes with

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use weir_catalog::Catalog;
 use weir_diagnose::system::Mapping;
 use weir_diagnose::{Question, question, report};
-use weir_observe::import::{Input, Options, import};
+use weir_import::{Input, Options, import};
 use weir_observe::run::{Sample, VolumeCounters};
 use weir_observe::{Header, Observation, Source, SourceKind, Writer};
 use weir_report::diagnosis::{DiagnosisReport, Group};
 
-/// How a backup is observed.
+/// The observation of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
     /// `weir sim --observe`.

@@ -67,7 +67,7 @@ impl fmt::Display for World {
     }
 }
 
-/// What was counted in a run, each second, and its report.
+/// The counters of a run in each second, and its report.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) shape: Shape,
@@ -79,7 +79,7 @@ impl World {
     pub(crate) fn random(seed: u64) -> Self {
         let mut rng = Rng(seed);
         let host = *rng.one(&["DS3", "DS4", "DS13", "DS14", "DS14", "", "", "", "", ""]);
-        // Half of the machines have no limit of their own, or most backups would be held at it.
+        // Half of the machines have no limit, or it would limit most backups.
         let machine = match host {
             "" => "unlimited = true".to_owned(),
             size => format!("size = \"{size}\""),
@@ -217,7 +217,7 @@ impl World {
         Some(own)
     }
 
-    /// Returns its buffers: two for its reader, and five for each stripe, unless somebody has set them.
+    /// Returns its buffers: two per reader and five per stripe, unless they are set.
     fn count(&self) -> u64 {
         self.buffers.unwrap_or(5 * self.stripes + 2)
     }

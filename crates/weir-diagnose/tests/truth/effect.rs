@@ -1,4 +1,4 @@
-//! Which systems are throttled, by what higher limits would change, and at which cap.
+//! The truth about a system: the effect of higher limits, and the limits with the longest waits.
 //!
 //! The diagnosis goes by how much of the latency is waiting. This goes by what a user would notice:
 //! the same load is run again with all limits four times as high.
@@ -8,33 +8,34 @@ use crate::world::{Culprit, Outcome, Run};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How much higher the limits of the second run are.
+/// Factor of the limits in the second run.
 pub(crate) const HIGHER: u64 = 4;
 
 /// A job is throttled if higher limits let it do this much more ...
 const MORE: f64 = 1.25;
-/// ... or answer this many times as fast.
+/// Reduction of latency of a throttled system.
 const FASTER: f64 = 2.0;
 
 /// A job is healthy if higher limits let it do less than this much more ...
 const HARDLY_MORE: f64 = 1.05;
-/// ... and answer less than this much faster.
+/// Maximum reduction of latency of a healthy system.
 const HARDLY_FASTER: f64 = 1.25;
 
-/// Naming a cap at which this part of the most was waited is as right.
+/// A limit with this part of the longest wait time is right as well.
 const NEARLY: f64 = 0.75;
 
 /// A difference of fewer waiting requests on average is none: 1 % of the time.
 const LEAST: f64 = 0.01;
 
-/// What is so.
+/// The truth about a system.
 #[derive(Debug)]
 pub(crate) enum Effect {
     /// Higher limits change nothing to speak of.
     Healthy,
-    /// They change a little.
+    /// Higher limits change it a little.
     Between,
-    /// They change much; most was waited at the first of these caps, and nearly as much at the others.
+    /// Higher limits change it much. The first of these limits has the longest wait time, and the
+    /// others nearly as much.
     Throttled(Vec<Culprit>),
 }
 
@@ -81,7 +82,7 @@ fn is_free(job: &Outcome, freed: &Outcome) -> bool {
     is_less || lost(job, freed) < LEAST
 }
 
-/// How a tool's reports were diagnosed.
+/// The diagnoses of a tool's reports.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Score {
     pub(crate) throttled: u64,
@@ -151,7 +152,8 @@ impl Score {
     }
 }
 
-/// Whether a finding names a culprit: the cap, and of a disk's cap the disk, its stripe or its file.
+/// Returns whether a finding names the right limit, and for a disk's limit the disk, its stripe or
+/// its file.
 fn is(culprit: &Culprit, cap: &Option<String>, subject: &str, run: &Run) -> bool {
     let (kind, owner) = culprit;
     if cap.as_ref() != Some(kind) {

@@ -1,8 +1,9 @@
-//! Weir's own runs as ground truth: random layouts and loads, whose waits at each cap are known,
-//! are sampled as a real system is, without them, and diagnosed. The diagnosis must name the cap
-//! at which most was waited, and nothing where nothing waits.
+//! Weir's own runs as ground truth. Random layouts and loads with known waits at each limit are
+//! sampled as a real system is, without the waits, and diagnosed. The diagnosis must name the limit
+//! with the longest waits, and none if nothing waits.
 
 mod effect;
+#[path = "../common/rng.rs"]
 mod rng;
 mod tally;
 mod tools;
@@ -28,10 +29,10 @@ const FIRST: u64 = 80_001;
 
 const DOCS: &str = include_str!("../../../../docs/DIAGNOSIS.md");
 
-/// How they are sampled: every so many seconds, and whether it is said how long disks were busy.
+/// The sampling interval in seconds, and whether busy times are reported.
 const SAMPLED: [(u64, bool); 4] = [(1, true), (15, true), (60, true), (1, false)];
 
-/// What the worlds' media take, beside what the edition says: real ones are not what is published.
+/// Latency of the media as a multiple of the edition's, since real media differ.
 const MEDIA: [f64; 6] = [0.4, 0.7, 1.5, 2.5, 4.0, 8.0];
 
 #[test]
@@ -53,11 +54,11 @@ fn a_medium_that_is_not_the_editions_is_seldom_taken_for_a_cap() {
     // The longer the samples, the more a slow medium looks like bursts.
     check(&matrices[1], 0.89, 0.02);
     check(&matrices[2], 0.88, 0.03);
-    // Who does not say how long disks were busy can suspect, and hardly more.
+    // Without busy times, most verdicts are suspicions.
     check(&matrices[3], 0.8, 0.02);
 }
 
-/// What is named, and what is called held back and is not, stay within these.
+/// Bounds on correct names and on false alarms.
 fn check(matrix: &Matrix, least_named: f64, most_alarms: f64) {
     let (named, alarms) = (matrix.named_share(), matrix.false_alarms());
     assert!(named >= least_named, "{named:.3} of the caps are named");

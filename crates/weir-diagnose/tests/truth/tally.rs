@@ -1,23 +1,23 @@
-//! What was so, and what was said.
+//! The truth and the verdicts, counted.
 
 use crate::world::{Culprit, Run, Said};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use weir_observe::run::VolumeCounters;
 
-/// Of waits above this part of the latency somebody is held back.
+/// Share of wait time in the latency above which a system is throttled.
 const HELD: f64 = 1.0 / 3.0;
 
-/// Below this nobody is.
+/// Share below which a system is healthy.
 const HEALTHY: f64 = 0.1;
 
 /// Mean waits in nanoseconds, for both.
 const LEAST_NS: f64 = 1_000_000.0;
 
-/// Who is held in so many seconds is.
+/// Seconds of throttling that make a system throttled.
 const HELD_S: usize = 30;
 
-/// What a volume waited from one moment to another.
+/// The waits of a volume between two moments.
 #[derive(Debug, Default)]
 struct Waits {
     at: BTreeMap<&'static str, f64>,
@@ -61,15 +61,15 @@ impl Waits {
     }
 }
 
-/// What was so.
+/// The truth.
 #[derive(Debug)]
 pub(crate) enum Truth {
-    /// Nobody waited to speak of.
+    /// No notable waits.
     Healthy,
-    /// Too little to be called held back, too much to be called healthy.
+    /// Neither throttled nor healthy.
     Between,
-    /// Somebody was held back: at these caps, with what was waited there, the most first.
-    Held(Vec<(Culprit, f64)>),
+    /// Throttled by these limits, by wait time.
+    CapWait(Vec<(Culprit, f64)>),
 }
 
 impl Truth {
@@ -81,7 +81,7 @@ impl Truth {
             let whole = Waits::between(all(0), all(run.volumes.len() - 1));
             is_healthy &= !whole.is_some();
             let mut own = Some(whole).filter(Waits::is_held);
-            // Nor is it healthy to be held for a part of the time.
+            // Throttling for a part of the time is not healthy either.
             if own.is_none() {
                 let seconds = (1..run.volumes.len()).map(|s| Waits::between(all(s - 1), all(s)));
                 let held: Vec<Waits> = seconds.filter(Waits::is_held).collect();
@@ -99,7 +99,7 @@ impl Truth {
             (true, _) => {
                 let mut all: Vec<_> = waited.into_iter().collect();
                 all.sort_by(|one, other| other.1.total_cmp(&one.1));
-                Self::Held(all)
+                Self::CapWait(all)
             }
             (false, true) => Self::Healthy,
             (false, false) => Self::Between,
@@ -110,7 +110,7 @@ impl Truth {
         match self {
             Self::Healthy => !said.is_certain,
             Self::Between => true,
-            Self::Held(all) => said.culprit.as_ref() == all.first().map(|(culprit, _)| culprit),
+            Self::CapWait(all) => said.culprit.as_ref() == all.first().map(|(culprit, _)| culprit),
         }
     }
 }
@@ -118,12 +118,12 @@ impl Truth {
 /// The name of nothing.
 const NOTHING: &str = "nothing";
 
-/// What was so by what was said.
+/// Counts by truth and verdict.
 #[derive(Debug, Default)]
 pub(crate) struct Matrix {
     cells: BTreeMap<(String, String), u64>,
     held: u64,
-    /// Named, and those of them that were called held back.
+    /// Correct names, and those of them with the verdict throttled.
     named: (u64, u64),
     healthy: Called,
     between: Called,
@@ -157,7 +157,7 @@ impl Matrix {
                 self.between.count(said);
                 return;
             }
-            Truth::Held(all) => {
+            Truth::CapWait(all) => {
                 self.held += 1;
                 self.named.0 += u64::from(truth.agrees(said));
                 self.named.1 += u64::from(truth.agrees(said) && said.is_certain);
@@ -171,7 +171,7 @@ impl Matrix {
         self.named.0 as f64 / self.held.max(1) as f64
     }
 
-    /// Those that are named as what holds, and not as what may.
+    /// Returns the number of firm names, without suspicions.
     pub(crate) fn held_share(&self) -> f64 {
         self.named.1 as f64 / self.held.max(1) as f64
     }

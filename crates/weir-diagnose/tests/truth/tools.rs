@@ -1,12 +1,12 @@
-//! Runs as the tools of real systems report them: text that is imported like anybody's.
+//! Runs in the formats of real tools: text that is imported like any other.
 
 use crate::world::{RUN, Run, World};
 use std::fmt::Write as _;
 use weir_catalog::Catalog;
 use weir_diagnose::system::Mapping;
 use weir_diagnose::{Question, question, report};
+use weir_import::{Input, Options, import};
 use weir_observe::Observation;
-use weir_observe::import::{Input, Options, import};
 use weir_observe::run::VolumeCounters;
 use weir_report::diagnosis::{DiagnosisReport, Group, VerdictName};
 
@@ -36,7 +36,8 @@ impl Tool {
         }
     }
 
-    /// Whether it observes such a world: a managed instance has files, a machine disks and files.
+    /// Returns whether the tool can observe a world: instances have files, machines disks and
+    /// files.
     pub(crate) fn observes(self, world: &World) -> bool {
         self == Self::FileStatistics || !world.is_instance()
     }
@@ -69,7 +70,7 @@ impl Tool {
     }
 }
 
-/// What a diagnosis calls a system.
+/// The verdict on a system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Called {
     /// Throttled, at a cap of a subject.
@@ -148,7 +149,7 @@ fn iostat(run: &Run, leaves_idle_out: bool) -> String {
     text
 }
 
-/// What a volume did between two moments.
+/// The load of a volume between two moments.
 struct Did {
     reads: f64,
     writes: f64,

@@ -8,10 +8,11 @@ use weir_catalog::Catalog;
 use weir_core::{CacheMode, GateLimits, Latency, Limit};
 use weir_diagnose::follow;
 use weir_diagnose::system::{Mapping, Owner, System, What};
-use weir_diagnose::verdict::{self, Held};
+use weir_diagnose::verdict::{self, CapWait};
 use weir_diagnose::{Facts, Follow};
+use weir_import::Sheet;
 use weir_layout::Layout;
-use weir_observe::import::{Sheet, measure as m};
+use weir_observe::metric as m;
 use weir_observe::run::VolumeCounters;
 use weir_observe::{Block, Counting, EntityKind, Series, SeriesId, Unit};
 use weir_report::number::whole;
@@ -20,10 +21,10 @@ use weir_sim::{Options, Simulation, devices};
 use weir_units::{Instant, Span};
 use weir_workload::{Isolated, fio, place};
 
-/// How long a run is, in seconds.
+/// Duration of a run in seconds.
 pub(crate) const RUN: u64 = 180;
 
-/// Somebody's cap: its name, and whose it is.
+/// A limit: name and owner.
 pub(crate) type Culprit = (String, String);
 
 /// A layout and jobs.
@@ -40,20 +41,20 @@ impl fmt::Display for World {
     }
 }
 
-/// What a run counted each second.
+/// The counters of a run in each second.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) volumes: Vec<Vec<VolumeCounters>>,
-    /// Whose each volume is: its stripe's name, or its own.
+    /// The stripe of each volume, otherwise its own name.
     pub(crate) owners: Vec<String>,
     pub(crate) hosts: Vec<String>,
     /// The name of each volume.
     pub(crate) names: Vec<String>,
-    /// What each job came to.
+    /// Results of the jobs.
     pub(crate) jobs: Vec<Outcome>,
 }
 
-/// What a job came to.
+/// The result of a job.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// The disk, stripe or file that it used.
@@ -63,15 +64,15 @@ pub(crate) struct Outcome {
     pub(crate) latency_s: f64,
     /// Reads and writes, each with their number, their bytes and their latency in nanoseconds.
     pub(crate) sides: [(f64, f64, f64); 2],
-    /// Nanoseconds waited, by cap.
+    /// Wait time at each limit in nanoseconds.
     pub(crate) waits: BTreeMap<String, u64>,
 }
 
-/// What the diagnosis says.
+/// The verdict.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     pub(crate) culprit: Option<Culprit>,
-    /// Whether somebody is called held back, and not only suspected to be.
+    /// Returns whether the verdict is throttled, and not only suspected.
     pub(crate) is_certain: bool,
 }
 
@@ -107,7 +108,7 @@ impl World {
         Self { layout_text, jobs_text, layout }
     }
 
-    /// Whether it is a managed instance.
+    /// Set for a managed instance.
     pub(crate) fn is_instance(&self) -> bool {
         self.layout.hosts.iter().any(|host| host.instance.is_some())
     }
@@ -188,8 +189,8 @@ impl World {
             .collect()
     }
 
-    /// What iostat would have seen: counts, bytes and time, for how long disks were busy if it is
-    /// one that says so, and nothing of caps.
+    /// Returns the view of iostat: counts, bytes, latency and, if it reports them, busy times,
+    /// without limits.
     pub(crate) fn diagnose(&self, run: &Run, every: Span, says_busy: bool) -> Said {
         let step = usize::try_from(every.nanos() / 1_000_000_000).expect("seconds");
         let mut sheet = Sheet::default();
@@ -215,7 +216,7 @@ impl World {
             of_stripes.push(four.map(|measure| sheet.series(entity, &measure)));
         }
         let mut contents = sheet.contents().clone();
-        // A cloud says how many reads its host cache serves, and nobody else does.
+        // Only a cloud reports cache hits.
         let hits: Vec<Option<SeriesId>> = cached
             .into_iter()
             .map(|entity| {
@@ -314,7 +315,7 @@ fn with_limits(layout: &mut Layout, times: u64) {
     }
 }
 
-/// The cap at which those who are held back waited most; else the one that is suspected.
+/// Returns the limit with the longest wait time of throttled subjects, otherwise the suspected one.
 fn said(system: &System, facts: &Facts) -> Said {
     let judged = verdict::judge(system, facts);
     let named = || system.subjects.iter().zip(&judged).filter(|(subject, _)| subject.is_named);
@@ -325,12 +326,12 @@ fn said(system: &System, facts: &Facts) -> Said {
     let is_certain = named().any(|(_, own)| own.throttled().is_some());
     let mut waited: BTreeMap<Culprit, f64> = BTreeMap::new();
     for (_, own) in named() {
-        let held: Vec<&Held> = match is_certain {
-            true if own.throttled().is_some() => own.held.iter().collect(),
+        let held: Vec<&CapWait> = match is_certain {
+            true if own.throttled().is_some() => own.waits.iter().collect(),
             true => Vec::new(),
             false => own.suspected.iter().collect(),
         };
-        for Held { cap, kind, waited_ns, .. } in held {
+        for CapWait { cap, kind, waited_ns, .. } in held {
             let owner = match system.caps[*cap].owner {
                 Owner::Host(host) => system.hosts[host].name.clone(),
                 Owner::Disk(disk) => match system.disks[disk].stripe {
@@ -407,9 +408,9 @@ fn jobs(rng: &mut Rng, layout: &Layout) -> String {
         if rng.chance(30) {
             text += "size=4g\n";
         }
-        // What fits the bytes, too.
+        // The rate must also fit the throughput limit.
         let fitting = limits.min(100 * 1024 / kib).max(1);
-        // Some do not go on all the time.
+        // Some loads are not continuous.
         if rng.chance(20) {
             let (from, to) = (rng.within(0, 60), rng.within(20, 120));
             text += &format!("startdelay={from}s\nruntime={to}s\n");

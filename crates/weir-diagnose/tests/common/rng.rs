@@ -1,6 +1,6 @@
-//! Random numbers that a seed repeats.
+//! A seeded generator of random numbers for tests.
 
-/// SplitMix64.
+/// A SplitMix64 generator with its state.
 #[derive(Debug)]
 pub(crate) struct Rng(pub(crate) u64);
 
@@ -13,7 +13,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// One of `from` to `to`.
+    /// Returns an integer from `from` to `to`.
     pub(crate) fn within(&mut self, from: u64, to: u64) -> u64 {
         from + self.next() % (to - from + 1)
     }
@@ -23,7 +23,7 @@ impl Rng {
         &of[usize::try_from(at).expect("an index")]
     }
 
-    /// With so many chances of a hundred.
+    /// Returns true with a probability in percent.
     pub(crate) fn chance(&mut self, percent: u64) -> bool {
         self.within(1, 100) <= percent
     }

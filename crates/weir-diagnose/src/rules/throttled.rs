@@ -1,0 +1,247 @@
+//! Functions for rules on limits: throttled subjects, and the wording of findings.
+
+use super::{Candidate, Rule};
+use crate::case::{Case, Seen, amount, basis_words, cap_words, moments, size, usual_words};
+use crate::change::Change;
+use crate::follow::NEAR;
+use crate::system::{Owner, What};
+use crate::verdict::{CapWait, THROTTLED};
+use weir_catalog::{Burst, BurstKind, Tier};
+use weir_core::Cap as Kind;
+use weir_report::diagnosis::Finding;
+use weir_report::number::{percent, rate, time};
+use weir_units::{BytesPerSec, Iops};
+
+/// A throttled subject, with its wait time at a limit.
+pub(super) type Throttled<'a> = (Seen<'a>, &'a CapWait);
+
+/// Returns the subjects that are throttled by a limit that `is` selects: by wait time the first, or
+/// at least a third of the latency.
+pub(super) fn throttled_by<'a>(
+    case: &Case<'a>,
+    is: impl Fn(&Case<'a>, &CapWait) -> bool,
+) -> Vec<Throttled<'a>> {
+    let all = case.named().filter(|seen| seen.waited.throttled().is_some());
+    let wait = |seen: Seen<'a>| {
+        let first = seen.waited.waits.first()?;
+        let own = seen.waited.waits.iter().filter(|wait| is(case, wait));
+        // The longest wait time, or a sufficient share.
+        let own = own.max_by(|one, other| one.waited_ns.total_cmp(&other.waited_ns))?;
+        (own == first || own.share >= THROTTLED).then_some((seen, own))
+    };
+    let mut all: Vec<Throttled<'a>> = all.filter_map(wait).collect();
+    all.sort_by(|one, other| other.1.waited_ns.total_cmp(&one.1.waited_ns));
+    all
+}
+
+/// Builds a finding on the subjects that a limit throttles, by wait time.
+pub(super) fn finding(
+    case: &Case<'_>,
+    rule: &Rule,
+    subject: String,
+    subjects: &[Throttled<'_>],
+) -> Option<Finding> {
+    let ((seen, wait), (cap, facts)) = (subjects.first()?, case.cap(subjects.first()?.1.cap));
+    let is_bytes = cap.counts_bytes();
+    let waited: f64 = subjects.iter().map(|(_, wait)| wait.waited_ns).sum();
+    let latency: f64 = subjects.iter().map(|(seen, _)| seen.waited.latency_ns).sum();
+    let operations: f64 = subjects.iter().map(|(seen, _)| seen.waited.operations).sum();
+    let share = percent(waited / latency.max(1.0));
+    let limit = limit_now(wait.kind, cap.limit.peak(), facts.limit);
+    let words = cap_words(wait.kind);
+    let mut finding = rule.finding(
+        subject.clone(),
+        format!(
+            "{subject} is throttled by its {words}, {}{}: {share} of the latency is wait time",
+            amount(is_bytes, limit),
+            during(seen)
+        ),
+    );
+    finding.cap = Some(wait.kind.name().to_owned());
+    finding.limit = Some(limit);
+    finding.confidence = seen.waited.confidence;
+    let per_operation = time(waited / operations.max(1.0));
+    let all = time(latency / operations.max(1.0));
+    finding.evidence.push(format!(
+        "mean latency {all}, of which {per_operation} is wait time ({})",
+        basis_words(seen.waited.basis)
+    ));
+    finding.evidence.push(used(wait.kind, is_bytes, limit, facts));
+    finding.evidence.extend(usual_words(seen.waited));
+    if subjects.len() > 1 {
+        let names = subjects.iter().map(|(seen, wait)| {
+            format!("{} ({} of its latency)", seen.name(case), percent(wait.share))
+        });
+        finding.evidence.push(format!("throttled: {}", names.collect::<Vec<_>>().join(", ")));
+    }
+    if wait.near_s < 0.05 * seen.waited.seconds {
+        finding.evidence.push(
+            "bursts shorter than the sampling interval reach the limit; averages do not show them"
+                .to_owned(),
+        );
+    }
+    finding.moments = moments(case, seen, 3);
+    finding.ruled_out = ruled_out(case, seen, wait);
+    Some(finding)
+}
+
+/// Returns the duration in words, if it is not the whole observation.
+fn during(seen: &Seen<'_>) -> String {
+    match seen.waited.is_whole {
+        true => String::new(),
+        false => format!(
+            ", for {} of {}",
+            time(seen.waited.seconds * 1e9),
+            time(seen.facts.seconds() * 1e9)
+        ),
+    }
+}
+
+fn limit_now(kind: Kind, peak: f64, limit: f64) -> f64 {
+    if is_peak(kind) { peak } else { limit }
+}
+
+/// Returns whether a limit is a burst limit.
+pub(super) fn is_peak(kind: Kind) -> bool {
+    kind.name().contains("burst")
+}
+
+/// Returns the use of a limit, with the counts of the authors of article 000.
+fn used(kind: Kind, is_bytes: bool, limit: f64, facts: &crate::follow::CapFacts) -> String {
+    let mean = facts.rate.mean().unwrap_or(0.0);
+    let name = if is_bytes { "ThroughputNearLimitCount" } else { "IOPSNearLimitCount" };
+    let bound = if facts.is_bound { "at most " } else { "" };
+    format!(
+        "{}: {bound}{} on average and {} at most, limit {}; {} of {} samples at {} % or more \
+         ({name})",
+        kind.name(),
+        amount(is_bytes, mean),
+        amount(is_bytes, facts.rate.max()),
+        amount(is_bytes, limit),
+        facts.near_samples,
+        facts.samples,
+        rate(NEAR * 100.0),
+    )
+}
+
+/// The other caps of the path, and why each is not the one.
+pub(super) fn ruled_out(case: &Case<'_>, seen: &Seen<'_>, wait: &CapWait) -> Vec<String> {
+    let others = seen.subject.path.iter().map(|counts| counts.cap).filter(|cap| *cap != wait.cap);
+    let mut out: Vec<String> = others
+        .map(|index| {
+            let (cap, facts) = case.cap(index);
+            let own = seen.waited.waits.iter().find(|own| own.cap == index);
+            let waited = own.map_or(0.0, |own| own.share);
+            let owner = case.system.owner_name(cap);
+            format!(
+                "{} of {owner}: at most {} of {}, {} of the latency",
+                cap.at_most().name(),
+                percent(facts.used.max().min(1.0)),
+                amount(cap.counts_bytes(), cap.limit.peak()),
+                percent(waited)
+            )
+        })
+        .collect();
+    for host in &case.facts.others.processors {
+        let name = case.contents.entity(host.entity).map_or("", |own| own.name.as_str());
+        let busy = host.near_share();
+        if busy < 0.05 {
+            out.push(format!(
+                "CPU of {name}: {} on average, {} of the time at 90 % or more",
+                percent(host.mean()),
+                percent(busy)
+            ));
+        }
+    }
+    out
+}
+
+/// Returns the fix for a file or disk: the next tier, if there is one.
+pub(super) fn next_tier(
+    case: &Case<'_>,
+    what: What,
+    needs_bytes: bool,
+    is_peak: bool,
+) -> (String, Option<Change>) {
+    let disks = case.system.disks_of(what);
+    let Some(disk) = disks.first().copied() else {
+        return ("raise its limits, or distribute its load".to_owned(), None);
+    };
+    let own = &case.system.disks[disk];
+    let most = |tier: &Tier| tier_most(tier, needs_bytes, is_peak);
+    let above = case.tier_above(disk, |now, above| most(above) > most(now));
+    let burst = if is_peak { " during bursts" } else { "" };
+    match above {
+        Some((tier, needed)) if case.is_instance(what) => {
+            let name = case.name(what);
+            let (iops, throughput) = (tier.iops, tier.throughput);
+            let action = format!(
+                "grow {name} to at least {} ({}: {iops} and {throughput})",
+                size(needed),
+                tier.name
+            );
+            let layout = layout_name(case, what);
+            (action, layout.map(|name| Change::Size { name, bytes: needed }))
+        }
+        Some((tier, _)) => {
+            let limits = tier_peak(tier).filter(|_| is_peak);
+            let (iops, throughput) = limits.unwrap_or((tier.iops, tier.throughput));
+            let stripe = own.stripe.map(|stripe| case.system.stripes[stripe].name.clone());
+            let name = stripe.unwrap_or_else(|| own.name.clone());
+            let action = format!(
+                "change {name} to {} ({iops} and {throughput} each{burst}), or stripe over more disks",
+                tier.name
+            );
+            (action, Some(Change::Tier { name, tier: tier.name.clone() }))
+        }
+        _ => (
+            format!(
+                "no larger tier is known for {}: stripe it, or distribute the load over more files",
+                own.name
+            ),
+            None,
+        ),
+    }
+}
+
+/// Returns the limit of a tier in operations or bytes, sustained or burst.
+fn tier_most(tier: &Tier, of_bytes: bool, is_peak: bool) -> u64 {
+    let lasting = (tier.iops, tier.throughput);
+    let (iops, throughput) = tier_peak(tier).filter(|_| is_peak).unwrap_or(lasting);
+    if of_bytes { throughput.get() } else { iops.get() }
+}
+
+/// Returns the burst limits of a tier with credits. On-demand bursting is optional.
+fn tier_peak(tier: &Tier) -> Option<(Iops, BytesPerSec)> {
+    let is_credit = |burst: &Burst| matches!(burst.kind, BurstKind::Credit { .. });
+    tier.burst.filter(is_credit).map(|burst| (burst.iops, burst.throughput))
+}
+
+/// The name that a file, disk or stripe has in the layout.
+pub(super) fn layout_name(case: &Case<'_>, what: What) -> Option<String> {
+    case.layout?;
+    Some(match what {
+        What::File(file) => case.system.files[file].name.clone(),
+        What::Disk(disk) => case.system.disks[disk].name.clone(),
+        What::Stripe(stripe) => case.system.stripes[stripe].name.clone(),
+    })
+}
+
+/// The host that owns a cap.
+pub(super) fn host_of(case: &Case<'_>, cap: usize) -> Option<usize> {
+    match case.system.caps[cap].owner {
+        Owner::Host(host) => Some(host),
+        Owner::Disk(_) => None,
+    }
+}
+
+/// Completes a finding with its wait time and its fix.
+pub(super) fn with(
+    mut finding: Finding,
+    subjects: &[Throttled<'_>],
+    (action, change): (String, Option<Change>),
+) -> Candidate {
+    finding.action = action;
+    let waited_ns = subjects.iter().map(|(_, wait)| wait.waited_ns).sum();
+    Candidate { waited_ns, ..Candidate::new(finding, change) }
+}
