@@ -10,6 +10,7 @@
 //! | [`mod@file`] | the keys as they are written, and their JSON schema |
 //! | `resolve` | hosts and stripes |
 //! | `volume` | what one volume's keys come to |
+//! | [`backups`] | volumes that backups are written to |
 //! | [`bill`] | the price of a layout, line by line |
 //! | [`blob`] | page blobs: where they are served, what their volumes are |
 //! | [`coming`] | volumes that are made while their host runs |
@@ -22,6 +23,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod backups;
 pub mod bill;
 pub mod blob;
 pub mod coming;

@@ -1,8 +1,9 @@
 //! A backup that ran, in virtual or wall time.
 
+use crate::backups::per_second;
 use crate::cells;
 use crate::number::{float, grouped, mib, rate, time};
-use crate::run::held_by;
+use crate::run::latency_shares;
 use crate::table::{Cell, Table};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -100,7 +101,7 @@ fn summary(backups: &[BackupReport]) -> Table {
             own.backup.as_str(),
             seconds(own.elapsed_s),
             mib(float(own.bytes)),
-            own.mib_per_s.map_or_else(Cell::none, rate),
+            own.mib_per_s.map_or_else(Cell::none, |own| Cell::number(per_second(own), own)),
             own.binding_limit.as_deref().map_or_else(Cell::none, Cell::from),
             grouped(own.stripes.into()),
             grouped(own.buffer_count.into()),
@@ -143,10 +144,10 @@ fn places(backups: &[BackupReport]) -> Table {
                 place.role.as_str(),
                 grouped(place.transfers),
                 mib(float(place.bytes)),
-                mib(place.bytes_per_s),
+                Cell::number(per_second(place.bytes_per_s / f64::from(1 << 20)), place.bytes_per_s),
                 time(place.latency_mean_ns),
                 rate(place.queue_depth),
-                held_by(&place.waits_ns, place.medium_ns),
+                latency_shares(&place.waits_ns, place.medium_ns),
             ]);
         }
     }
