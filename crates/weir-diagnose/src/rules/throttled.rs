@@ -9,7 +9,7 @@ use crate::verdict::{CapWait, THROTTLED};
 use weir_catalog::{Burst, BurstKind, Tier};
 use weir_core::Cap as Kind;
 use weir_report::diagnosis::Finding;
-use weir_report::number::{percent, rate, time};
+use weir_report::number::{float, percent, rate, time};
 use weir_units::{BytesPerSec, Iops};
 
 /// A throttled subject, with its wait time at a limit.
@@ -174,7 +174,7 @@ pub(super) fn next_tier(
     match above {
         Some((tier, needed)) if case.is_instance(what) => {
             let name = case.name(what);
-            let (iops, throughput) = (tier.iops, tier.throughput);
+            let (iops, throughput) = words(tier.iops, tier.throughput);
             let action = format!(
                 "grow {name} to at least {} ({}: {iops} and {throughput})",
                 size(needed),
@@ -186,6 +186,7 @@ pub(super) fn next_tier(
         Some((tier, _)) => {
             let limits = tier_peak(tier).filter(|_| is_peak);
             let (iops, throughput) = limits.unwrap_or((tier.iops, tier.throughput));
+            let (iops, throughput) = words(iops, throughput);
             let stripe = own.stripe.map(|stripe| case.system.stripes[stripe].name.clone());
             let name = stripe.unwrap_or_else(|| own.name.clone());
             let action = format!(
@@ -202,6 +203,11 @@ pub(super) fn next_tier(
             None,
         ),
     }
+}
+
+/// Returns both limits of a tier in the units of all findings.
+fn words(iops: Iops, throughput: BytesPerSec) -> (String, String) {
+    (amount(false, float(iops.get())), amount(true, float(throughput.get())))
 }
 
 /// Returns the limit of a tier in operations or bytes, sustained or burst.

@@ -196,7 +196,8 @@ fn step(step: Option<&Step>) -> [Cell; 4] {
 
 fn in_words(step: &Step) -> String {
     let Limits { iops, throughput } = step.limits;
-    format!("{}, {} IOPS, {throughput}", step.tier, grouped(iops.get()))
+    let (iops, throughput) = (grouped(iops.get()), mib(float(throughput.get())));
+    format!("{}, {iops} IOPS, {throughput} MiB/s", step.tier)
 }
 
 /// Describes the upper bound of the tier, and the next tier.
