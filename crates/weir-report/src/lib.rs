@@ -1,5 +1,4 @@
-//! What Weir prints, as data: the only serialized output types, and how they
-//! become text, JSON, CSV or Markdown.
+//! Report types: the only serialized output types, and their text, JSON, CSV and Markdown.
 //!
 //! A report is a struct that serializes as it stands (that is its JSON) and that
 //! can be laid out as [`Table`]s (that is its text, CSV and Markdown). Field names
@@ -9,6 +8,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`table`] | tables and the four formats |
+//! | [`screen`] | width, colours and detail of text |
 //! | [`number`] | numbers for people |
 //! | [`status`] | a running server |
 //! | [`run`] | a workload that ran, in virtual or wall time |
@@ -16,17 +16,17 @@
 //! | [`backup_plan`] | disks that a backup fits within its window |
 //! | [`backup_run`] | a backup that was made in wall time |
 //! | [`backup_internals`] | what SQL Server logs of a backup |
-//! | [`recovery`] | what the recovery of a database found |
+//! | [`recovery`] | the result of the recovery of a database |
 //! | [`backups`] | backups that are kept: lists, verifications, retention, restores |
-//! | [`observe`] | what is in an observation |
-//! | [`checklist`] | what an application asks of its storage |
+//! | [`observe`] | the contents of an observation |
+//! | [`checklist`] | the storage requirements of an application |
 //! | [`percentiles`] | the same over time |
-//! | [`fleet`] | many databases on instances, their price, and what none costs less than |
+//! | [`fleet`] | the packing of a fleet onto instances, with price and lower bound |
 //! | [`plan`] | a layout for a need, its price, and what comes next |
-//! | [`between`] | what was done between two times |
+//! | [`between`] | the difference of two snapshots |
 //! | [`chart`] | pictures over time, as SVG and HTML |
-//! | [`diagnosis`] | what holds a system back, with evidence |
-//! | [`lab`] | published figures beside Weir's |
+//! | [`diagnosis`] | the result of a diagnosis |
+//! | [`lab`] | published figures and Weir's figures |
 //! | `answer` | reports that begin with their answer |
 //! | `finite` | for tests: floats of a report that are NaN or infinite |
 
