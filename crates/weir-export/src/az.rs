@@ -50,12 +50,12 @@ fn of_machine(
             "bash and the Azure CLI, after az login; a resource group, and a subnet for the machine."
         },
         if change.is_known() {
-            "makes and attaches the disks that are new, and changes what differs. Run it again: it \
-             looks first what is there, and does nothing twice."
+            "creates and attaches new disks, and changes differences. It checks the present state \
+             first, so a second run does nothing."
         } else {
-            "makes the machine and the disks that are not there, and attaches disks with their LUN and \
-             cache mode. The machine has no public IP address and no open port. Run it again: what is there \
-             stays as it is, and another size or cache mode is told."
+            "creates the machine and missing disks, and attaches disks with their LUN and cache \
+             mode. The machine has no public IP address and no open port. A second run leaves \
+             everything as it is, and reports other sizes and cache modes."
         },
         "format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN), nor delete \
          or shrink anything.",
@@ -71,13 +71,13 @@ fn of_machine(
     let has_zone = makes && (machine.needs_zone || options.zone.is_some());
     if has_zone {
         if machine.needs_zone {
-            script.comment("Disks whose limits are bought are attached within one zone only.");
+            script.comment("Disks whose limits are bought can only be attached within one zone.");
         }
         variable(script, "ZONE", options.zone.as_ref(), "the zone of the machine and its disks");
     }
     if !change.is_known() && machine.size.is_some() {
         script.blank();
-        script.comment("Needed only to create the machine:");
+        script.comment("Only needed to create the machine:");
         script.lines(if os == OperatingSystem::Windows { WINDOWS } else { LINUX });
     }
     let zone = if has_zone { " --zone \"$ZONE\"" } else { "" };
@@ -127,16 +127,16 @@ const FREE: &str = r#"
 attached=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" \
     --query 'storageProfile.dataDisks[].[name, caching, lun]' --output tsv)
 
-# A disk that this layout does not know may have the LUN of a new one: then nothing is made.
+# Stops before any change if an unknown disk has the LUN of a new one.
 free() { # NAME LUN
     local name=$1 lun=$2 now other
     now=$(awk -F '\t' -v name="$name" 'tolower($1) == tolower(name) { print $3 }' <<<"$attached")
     other=$(awk -F '\t' -v lun="$lun" '$3 == lun { print $1 }' <<<"$attached")
     if [[ -z $now && -n $other ]]; then
-        echo "$name: NOT DONE: $other is attached as LUN $lun; detach it when nothing uses it, or write another lun into the layout" >&2
+        echo "$name: NOT DONE: $other is attached as LUN $lun; detach it once it is unused, or set another lun in the layout" >&2
         exit 1
     elif [[ ${now:-$lun} != "$lun" ]]; then
-        echo "$name: has LUN $now, and the layout $lun; nothing is changed" >&2
+        echo "$name: has LUN $now, the layout $lun; not changed" >&2
     fi
 }
 "#;
@@ -154,8 +154,9 @@ fn functions(script: &mut Script, machine: &Machine<'_>) {
     let any = |is: fn(&Disk, &DiskChange) -> bool| steps(machine).any(|(new, own)| is(new, &own));
     let stops = any(|new, own| own.grows && azure::may_stop(new));
     let stop = "\n    [[ -z ${3:-} || $size -gt 4096 ]] || stop \"$name\" || return 0";
-    let grow = GROW.replace("@STOP@", if stops { stop } else { "" });
-    let grow = grow.replace("@ARGUMENTS@", if stops { "NAME GIB [STOPS]" } else { "NAME GIB" });
+    let grow = GROW
+        .replace("@STOP@", if stops { stop } else { "" })
+        .replace("@ARGUMENTS@", if stops { "NAME GIB [STOPS]" } else { "NAME GIB" });
     for (is_used, text) in [
         (stops, STOP),
         (any(|_, own| own.grows), &grow),
@@ -176,7 +177,7 @@ stopped=no
 # The machine is deallocated once for all disks that need it, and started when the script ends.
 stop() { # NAME
     if [[ ${RESTART:-no} != yes ]]; then
-        echo "$1: NOT DONE: it crosses 4 TiB, for which the machine is deallocated; set RESTART=yes to do it" >&2
+        echo "$1: NOT DONE: growing past 4 TiB deallocates the machine; allow it with RESTART=yes" >&2
         left=1
         return 1
     fi
@@ -189,13 +190,13 @@ stop() { # NAME
 "#;
 
 const GROW: &str = r#"
-# A disk grows if it is smaller; one that is larger stays.
+# Grows a smaller disk, and leaves a larger one.
 grow() { # @ARGUMENTS@
     local name=$1 gib=$2 size
     size=$(az disk show --resource-group "$RESOURCE_GROUP" --name "$name" \
         --query 'diskSizeGB || diskSizeGb' --output tsv)
     if ((size > gib)); then
-        echo "$name: has $size GiB already, and the layout $gib; nothing is changed" >&2
+        echo "$name: already has $size GiB, the layout $gib; not changed" >&2
         return
     elif ((size == gib)); then
         echo "$name: has $gib GiB"
@@ -241,23 +242,23 @@ cache() { # NAME CACHING
 const FUNCTIONS: &str = r#"
 there=$(az disk list --resource-group "$RESOURCE_GROUP" --query '[].[name, diskSizeGB || diskSizeGb]' --output tsv)
 
-# The disk that is not there is made; of one that is there a difference is told.
+# Creates a missing disk, and reports how an existing one differs.
 disk() { # NAME GIB ARGUMENT...
     local name=$1 gib=$2 size
     shift 2
     size=$(awk -F '\t' -v name="$name" 'tolower($1) == tolower(name) { print $2 }' <<<"$there")
     if [[ -z $size ]]; then
-        echo "$name: making it"
+        echo "$name: creating it"
         az disk create --resource-group "$RESOURCE_GROUP" --location "$LOCATION" @ZONE@ \
             --name "$name" --size-gb "$gib" "$@" --output none
     elif [[ $size != "$gib" ]]; then
-        echo "$name: is there with $size GiB, and the layout has $gib; nothing is changed" >&2
+        echo "$name: exists with $size GiB, the layout has $gib; not changed" >&2
     else
-        echo "$name: is there"
+        echo "$name: exists"
     fi
 }
 
-# A disk that is attached stays; with another cache mode it is told.
+# Attaches a disk. An attached one stays, and another cache mode is reported.
 attach() { # NAME LUN CACHING
     local name=$1 lun=$2 caching=$3 now
     now=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" \
@@ -268,7 +269,7 @@ attach() { # NAME LUN CACHING
         az vm disk attach --resource-group "$RESOURCE_GROUP" --vm-name "$MACHINE" \
             --name "$name" --lun "$lun" --caching "$caching" --output none
     elif [[ $now != "$caching" ]]; then
-        echo "$name: has cache $now, and the layout has $caching; nothing is changed" >&2
+        echo "$name: has cache $now, the layout $caching; not changed" >&2
     fi
 }
 "#;
@@ -295,10 +296,10 @@ needs() { # VARIABLE...
         [[ -n ${!name} ]] || missing+=" $name"
     done
     if [[ -n $missing ]]; then
-        echo "these variables are not set:$missing. The top of this script describes them; nothing was changed" >&2
+        echo "these variables are not set:$missing. The top of this script describes them; nothing has changed" >&2
         exit 1
     elif [[ $SUBNET != /subscriptions/*/subnets/* ]]; then
-        echo "SUBNET=$SUBNET is not the id of a subnet, like /subscriptions/../virtualNetworks/NAME/subnets/NAME; nothing was changed" >&2
+        echo "SUBNET=$SUBNET is not the id of a subnet, like /subscriptions/../virtualNetworks/NAME/subnets/NAME; nothing has changed" >&2
         exit 1
     fi
 }
@@ -312,7 +313,7 @@ fn vm(
 ) {
     let Some(size) = &machine.size else {
         script.blank();
-        script.comment("The layout says no size of the machine: it has to be there.");
+        script.comment("The layout has no machine size, so the machine must exist.");
         return;
     };
     if change.is_known() {
@@ -368,13 +369,13 @@ now=$(awk -F '\t' -v name="$MACHINE" 'tolower($1) == tolower(name) {{ $1 = ""; p
 wanted={wanted}
 if [[ -z $now ]]; then
     needs {needs}
-    echo "$MACHINE: making it"
+    echo "$MACHINE: creating it"
     az vm create --resource-group "$RESOURCE_GROUP" --location "$LOCATION"{zone} --name "$MACHINE" \
         --size {quoted}{keys} --image "$IMAGE" \
         {admin} \
         --subnet "$SUBNET" --public-ip-address '' --nsg-rule NONE --output none
 elif [[ $now != "$wanted" ]]; then
-    echo "$MACHINE: is $now, and the layout has $wanted; nothing is changed" >&2
+    echo "$MACHINE: is $now, the layout has $wanted; not changed" >&2
 fi"#,
         quoted = shell(size),
         wanted = shell(&wanted)
@@ -404,7 +405,7 @@ const CONTROLLER: &str = r#"
 size=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" --query hardwareProfile.vmSize --output tsv)
 controller=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" --query storageProfile.diskControllerType --output tsv)
 if [[ "$size ${controller:-SCSI}" != "$wanted" ]]; then
-    echo "$MACHINE: NOT DONE: is $size ${controller:-SCSI}, and the layout has $wanted; convert it, and run this again" >&2
+    echo "$MACHINE: NOT DONE: is $size ${controller:-SCSI}, the layout has $wanted; convert it, and run this again" >&2
     exit 1
 fi
 "#;
@@ -511,14 +512,13 @@ fn of_instance(
     sql: &Sql<'_>,
 ) -> Result<(), ExportError> {
     azure::check_place(options, !change.is_known())?;
-    let does_not = "make the network that it is in, nor databases or their files (--as tsql).";
+    let does_not = "create its network, nor databases or their files (--as tsql).";
     let does = if change.is_known() {
-        "changes vCores, storage and tier of the instance. Run it again: it looks first what is there, and \
+        "changes vCores, storage and tier of the instance. It checks the present state first, and \
          does nothing twice."
     } else {
-        "makes the instance if it is not there, without a public endpoint and with Microsoft Entra-only \
-         authentication (no password). Run it again: one that is there stays as it is, \
-         and a difference is told."
+        "creates the instance if it is missing, without a public endpoint and with Microsoft \
+         Entra-only authentication (no password). A second run leaves it as it is, and reports differences."
     };
     let needs = match change.is_known() {
         true => "bash and the Azure CLI, after az login.",
@@ -573,16 +573,16 @@ fn make_instance(script: &mut Script, sql: &Sql<'_>) {
 now=$(awk -F '\t' -v name="$INSTANCE" 'tolower($1) == tolower(name) {{ print $2 " vCores, " $3 " GB, " $4 }}' <<<"$there")
 if [[ -z $now ]]; then
     needs SUBNET ADMIN ADMIN_ID
-    echo "$INSTANCE: making it; that takes hours"
+    echo "$INSTANCE: creating it; that takes hours"
     az sql mi create --resource-group "$RESOURCE_GROUP" --name "$INSTANCE" --location "$LOCATION" \
         {keys} --family "$FAMILY" \
         --subnet "$SUBNET" --public-data-endpoint-enabled false \
         --enable-ad-only-auth --external-admin-principal-type "$ADMIN_TYPE" \
         --external-admin-name "$ADMIN" --external-admin-sid "$ADMIN_ID" --output none
 elif [[ $now != '{vcores} vCores, {gb} GB, {licence}' ]]; then
-    echo "$INSTANCE: has $now, and the layout {vcores} vCores, {gb} GB, {licence}; nothing is changed" >&2
+    echo "$INSTANCE: has $now, the layout {vcores} vCores, {gb} GB, {licence}; not changed" >&2
 else
-    echo "$INSTANCE: is there"
+    echo "$INSTANCE: exists"
 fi"#,
         vcores = sql.new.vcores,
         gb = sql.gb(),
@@ -656,7 +656,7 @@ grows() { # GB
     now=$(az sql mi show --resource-group "$RESOURCE_GROUP" --name "$INSTANCE" \
         --query 'storageSizeInGB || storageSizeInGb' --output tsv)
     if ((now > gb)); then
-        echo "$INSTANCE: has $now GB already, and the layout $gb; its storage stays" >&2
+        echo "$INSTANCE: already has $now GB, the layout $gb; its storage stays" >&2
     else
         differs GB 'storageSizeInGB || storageSizeInGb' "$gb" --storage "$gb"
     fi

@@ -117,7 +117,7 @@ fn check_machine(options: &Options) -> Result<(), ExportError> {
     match options.machine.as_ref().map(|name| (name, name.chars().count())) {
         Some((name, count)) if count > MOST => Err(refused(
             format!("--machine {name}"),
-            format!("it has {count} characters, and the name of a machine of Azure at most {MOST}"),
+            format!("it has {count} characters, above Azure's maximum of {MOST} for a machine"),
         )),
         _ => Ok(()),
     }
@@ -132,8 +132,8 @@ impl<'a> Azure<'a> {
             .as_ref()
             .is_some_and(|old| old.instance.is_some() != change.new.instance.is_some())
         {
-            let reason = "one layout is a machine and the other a managed instance; nothing becomes the \
-                          other in place: export without --from, and move the data";
+            let reason = "one layout is a machine and the other a managed instance, which cannot \
+                          become the other in place: export without --from, and move the data";
             return Err(cannot(script, &change.new, format!("host {:?}", change.new.host), reason));
         }
         match &change.new.instance {
@@ -157,16 +157,16 @@ fn check_edition(script: &Script, site: &Site) -> Result<(), ExportError> {
     let reason = match site.edition.as_deref() {
         Some(_) if site.cloud() == Some(Cloud::Azure) => return Ok(()),
         Some(name) if site.cloud().is_some() => format!(
-            "{kind} is written for Azure, and the edition {name} is none of it; --as terraform makes \
-             its disks, and --as mdadm, lvm, storage-spaces or fstab is for the machine itself"
+            "{kind} scripts are for Azure, not for the edition {name}; --as terraform creates its \
+             disks, and --as mdadm, lvm, storage-spaces or fstab is for the machine itself"
         ),
         Some(name) => format!(
-            "{kind} is written for Azure, and the edition {name} is none of it; take an edition that \
-             begins with azure, or --as mdadm, lvm, storage-spaces or fstab for the machine itself"
+            "{kind} scripts are for Azure, not for the edition {name}; use an edition that begins \
+             with azure, or --as mdadm, lvm, storage-spaces or fstab for the machine itself"
         ),
         None => format!(
-            "{kind} makes disks and machines of Azure, and the layout has no edition to take them from; \
-             add edition = \"..\""
+            "{kind} creates disks and machines of Azure, but the layout has no edition; add \
+             edition = \"..\""
         ),
     };
     Err(ExportError::Nothing { layout: site.layout.clone(), kind, reason })
@@ -180,7 +180,7 @@ impl<'a> Machine<'a> {
             return Err(ExportError::Nothing {
                 layout: site.layout.clone(),
                 kind: script.kind().name(),
-                reason: "it has no remote volume and no size of a machine".to_owned(),
+                reason: "the layout has no remote volume and no machine size".to_owned(),
             });
         }
         // In a module, disks that go stay, and properties that cannot change keep their old value.
@@ -201,10 +201,9 @@ impl<'a> Machine<'a> {
         let written = disks.iter().filter(is_written).map(|fate| fate.subject());
         unique(written.map(|disk| (&*disk.own, &*disk.name)), str::to_lowercase)?;
         let family = |name: &str| {
-            let is = |fate: &Fate<'_, Disk>| {
+            disks.iter().any(|fate: &Fate<'_, Disk>| {
                 fate.wanted().is_some_and(|disk| disk.family.as_deref() == Some(name))
-            };
-            disks.iter().any(is)
+            })
         };
         let has_ultra = family("ultra");
         Ok(Self {
@@ -249,15 +248,17 @@ fn machine_size(name: &str) -> String {
 fn check_disk(script: &Script, site: &Site, disk: &Disk) -> Result<(), ExportError> {
     let what = || format!("volume {:?}", disk.own);
     if disk.has_own_limits {
-        let reason = "its limits are written out in the layout, and Azure sells no disk by its limits \
+        let reason = "its limits are stated in the layout, but Azure sells no disk by its limits \
                       alone; give it a tier, a size or a family";
         return Err(cannot(script, site, what(), reason));
     }
-    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     let name = &disk.name;
     let ends = name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-    if !ends || name.len() > 80 || !name.chars().all(fine) {
+    if !ends
+        || name.len() > 80
+        || !name.chars().all(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
+    {
         return Err(ExportError::BadName {
             what: "a disk of Azure",
             name: name.clone(),
@@ -268,7 +269,7 @@ fn check_disk(script: &Script, site: &Site, disk: &Disk) -> Result<(), ExportErr
     }
     if sku(disk).is_none() {
         let family = disk.family.as_deref().unwrap_or("none");
-        let reason = format!("no disk of Azure is of the family {family}");
+        let reason = format!("Azure has no disks of the family {family}");
         return Err(cannot(script, site, what(), &reason));
     }
     Ok(())
@@ -293,7 +294,7 @@ impl<'a> AzureDisk<'a> {
             let mb = bytes.div_ceil(MB);
             if mb * MB != bytes {
                 script.note(&format!(
-                    "{}: {bytes} bytes a second are made {mb} MB/s; Azure sells whole ones",
+                    "{}: {bytes} B/s is rounded to {mb} MB/s, because Azure sells whole MB/s",
                     disk.own
                 ));
             }
@@ -316,7 +317,8 @@ impl<'a> AzureDisk<'a> {
             CacheMode::None => "no host cache",
             CacheMode::ReadOnly => "host cache for reads",
             CacheMode::ReadWrite => {
-                "host cache for writes, too: a crash of the host loses what it has not written back"
+                "host cache for reads and writes: a crash of the host loses writes that are not \
+                 written back"
             }
         };
         format!("{}: {}, LUN {lun}, {caching}: {cache}.", disk.own, disk.words())
@@ -357,7 +359,7 @@ impl DiskChange {
         }
         if new.performance_plus != old.performance_plus {
             manual.push(
-                "change its performance plus, which is chosen when a disk is made".to_owned(),
+                "change its performance plus, which is chosen when a disk is created".to_owned(),
             );
         }
         if !manual.is_empty() {
@@ -401,8 +403,8 @@ pub(crate) fn tell_growth(script: &mut Script, disk: &Disk, steps: DiskChange, a
     script.comment(GROWS);
     if steps.stops {
         let words = format!(
-            "{} crosses 4 TiB: the machine is deallocated for that and started again; its own disk and its \
-             host cache are empty then",
+            "{} crosses 4 TiB: the machine is deallocated for that and started again; its local \
+             disk and its host cache are empty then",
             disk.own
         );
         script.note(&format!("{words}; {allows} allows it"));
@@ -504,16 +506,17 @@ pub(crate) fn check_place(options: &Options, makes: bool) -> Result<(), ExportEr
     let zone = options.zone.as_ref().map(|own| format!("--zone {own}"));
     match location.or(zone).filter(|_| !makes) {
         Some(option) => {
-            Err(refused(option, "nothing new is made by this script; leave it out".to_owned()))
+            Err(refused(option, "this script creates nothing new; leave it out".to_owned()))
         }
         None => Ok(()),
     }
 }
 
 /// Note about growing a disk in use.
-pub(crate) const GROWS: &str = "The machine may run while most disks grow; one that crosses 4 TiB, or a \
-    machine that is too old for it, has to be deallocated first. Then grow the partition, if there is one, \
-    and the file system: xfs_growfs, resize2fs or Resize-Partition.";
+pub(crate) const GROWS: &str = "Most disks grow while the machine runs; it must be deallocated for \
+                                a disk that crosses 4 TiB, and if it is too old. Afterwards grow \
+                                the partition, if there is one, and the file system: xfs_growfs, \
+                                resize2fs or Resize-Partition.";
 
 /// Note about changing a cache mode.
 pub(crate) const CACHE: &str =
@@ -529,7 +532,7 @@ impl<'a> Sql<'a> {
         let site = &change.new;
         if !new.storage.get().is_multiple_of(1 << 30) {
             let what = format!("host {:?}", site.host);
-            return Err(cannot(script, site, what, "its storage is no whole number of GB"));
+            return Err(cannot(script, site, what, "its storage is not a whole number of GB"));
         }
         check_os(script, change, options, false)?;
         if let Some(zone) = &options.zone {
@@ -539,9 +542,13 @@ impl<'a> Sql<'a> {
             ));
         }
         if let Some(name) = &options.machine {
-            let fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
             let ends = !name.starts_with('-') && !name.ends_with('-');
-            if !ends || name.len() > 63 || !name.chars().all(fine) {
+            if !ends
+                || name.len() > 63
+                || !name
+                    .chars()
+                    .all(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+            {
                 return Err(refused(
                     format!("--machine {name}"),
                     "the name of an instance has 1 to 63 small letters, digits and '-', which is \
@@ -625,11 +632,11 @@ impl<'a> Sql<'a> {
         let Some(old) = self.old.filter(|_| self.changes) else { return };
         if self.new.storage < old.storage {
             script.note(&format!(
-                "the storage goes from {} to {}; the files must fit into it",
+                "the storage shrinks from {} to {}; the files must fit",
                 old.storage, self.new.storage
             ));
         }
-        let text = "a change of an instance takes from minutes to hours, and ends with a failover that \
+        let text = "a change of an instance takes minutes to hours, and ends with a failover that \
                     cuts connections for some seconds";
         script.comment(&format!("{text}."));
         script.note(text);
@@ -646,6 +653,7 @@ fn edition(instance: &Instance) -> &'static str {
 /// Returns the note about a resize of a machine.
 pub(crate) fn resize_words(old: &str, new: &str) -> String {
     format!(
-        "{old} becomes {new}: that restarts the machine; its own disk and its host cache are empty then"
+        "{old} becomes {new}: that restarts the machine, and its local disk and host cache lose \
+         their data"
     )
 }

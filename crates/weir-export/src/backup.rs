@@ -60,7 +60,7 @@ pub(crate) fn write(
 ) -> Result<(), ExportError> {
     let kind = script.kind();
     let Some(backup) = &options.backup else {
-        let reason = "a script of a backup is of a description; give --backup FILE, which weir backup \
+        let reason = "it needs the description of a backup; give --backup FILE, which weir backup \
                       plan --out-backup writes";
         return Err(refused(format!("--as {kind}"), reason.to_owned()));
     };
@@ -97,12 +97,12 @@ impl<'a> Job<'a> {
         let stripes = self.backup.stripes.len();
         let what = || self.backup.file.clone();
         if self.is_instance() && self.options.urls.is_empty() {
-            let reason = "a managed instance backs up to URL only; give --url";
+            let reason = "a managed instance can only back up to URLs; give --url";
             return Err(self.cannot(what(), reason));
         }
         let most = if self.is_instance() { MOST_STRIPES_OF_INSTANCE } else { MOST_STRIPES };
         if self.kind != Kind::Pgbackrest && stripes > most {
-            let reason = format!("it has {stripes} stripes, and {most} are the most there");
+            let reason = format!("it has {stripes} stripes, above the maximum of {most}");
             return Err(self.cannot(what(), reason));
         }
         for url in &self.options.urls {
@@ -132,8 +132,9 @@ impl<'a> Job<'a> {
     fn folders(&self) -> Result<Vec<String>, ExportError> {
         let urls = &self.options.urls;
         if !urls.is_empty() {
-            let url = |at: usize| urls[at % urls.len()].trim_end_matches('/').to_owned();
-            return Ok((0..self.backup.stripes.len()).map(url).collect());
+            return Ok((0..self.backup.stripes.len())
+                .map(|at: usize| urls[at % urls.len()].trim_end_matches('/').to_owned())
+                .collect());
         }
         let folders: Result<Vec<String>, ExportError> =
             self.backup.stripes.iter().map(|place| self.mount(place)).collect();
@@ -143,7 +144,7 @@ impl<'a> Job<'a> {
             let is_source = self.backup.sources.iter().any(|place| self.device(place) == name);
             let is_cluster = is_source && self.kind == Kind::Pgbackrest;
             if !is_used && !is_cluster {
-                let reason = "no stripe of the backup is on it; leave it out".to_owned();
+                let reason = "it has no stripe of the backup; leave it out".to_owned();
                 return Err(refused(format!("--mount {name}={path}"), reason));
             }
         }
@@ -157,8 +158,8 @@ impl<'a> Job<'a> {
             self.cannot(
                 format!("target {place:?}"),
                 format!(
-                    "where {device} is mounted is not known, so that its stripes have no path; say it with \
-                     --mount {device}=PATH, like {device}=F:\\Backup or {device}=/var/opt/mssql/{device}, or \
+                    "the mount point of {device} is unknown, so its stripes have no path; give it \
+                     with --mount {device}=PATH, like {device}=F:\\Backup or {device}=/var/opt/mssql/{device}, or \
                      give --url"
                 ),
             )
@@ -192,17 +193,17 @@ impl<'a> Job<'a> {
             ([only], Some(stated)) if *only == stated => Ok(stated),
             ([], None) => {
                 let reason =
-                    "the layout does not say the database of its sources; give --database NAME";
+                    "the layout does not name the database of its sources; give --database NAME";
                 Err(self.cannot(self.backup.file.clone(), reason))
             }
             ([only], Some(stated)) => Err(refused(
                 format!("--database {stated}"),
-                format!("the layout says that the sources are of {only}; leave it out"),
+                format!("the sources belong to {only} in the layout; leave it out"),
             )),
             (_, _) => {
                 let reason = format!(
-                    "its sources are files of several databases ({}); a script is of one: describe a backup \
-                     for each",
+                    "its sources are files of several databases ({}); a script backs up one: \
+                     describe a backup for each",
                     names.join(", ")
                 );
                 Err(self.cannot(self.backup.file.clone(), reason))
@@ -217,8 +218,8 @@ impl<'a> Job<'a> {
         let most = self.backup.max_transfer.get().saturating_mul(MOST_BLOCKS);
         if !self.options.urls.is_empty() && each > most {
             script.note(&format!(
-                "a stripe may get {}, and a block blob holds {MOST_BLOCKS} blocks of {}, {}: give more stripes \
-                 or larger transfers, or SQL Server ends with error 3063",
+                "a stripe may reach {}, but a block blob has at most {MOST_BLOCKS} blocks of {}, \
+                 {}: use more stripes or larger transfers, or SQL Server ends with error 3063",
                 Bytes::new(each),
                 self.backup.max_transfer,
                 Bytes::new(most)
@@ -234,14 +235,18 @@ fn check_url(url: &str) -> Result<(), ExportError> {
         return refuse("write https://ACCOUNT.blob.core.windows.net/CONTAINER");
     };
     if url.contains('?') || url.contains("sig=") {
-        let reason = "a script has no secrets; give the container's URL without its SAS token";
+        let reason = "scripts contain no secrets; give the container's URL without its SAS token";
         // A token in the URL is not repeated in the message.
         let shown = url.split('?').next().unwrap_or_default();
         return Err(refused(format!("--url {shown}?.."), reason.to_owned()));
     }
     let parts: Vec<&str> = rest.trim_end_matches('/').split('/').collect();
-    let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '\'' | '"' | ',' | '`' | '\\');
-    if parts.len() < 2 || parts.iter().any(|part| part.is_empty()) || !rest.chars().all(is_plain) {
+    if parts.len() < 2
+        || parts.iter().any(|part| part.is_empty())
+        || !rest
+            .chars()
+            .all(|c: char| c.is_ascii_graphic() && !matches!(c, '\'' | '"' | ',' | '`' | '\\'))
+    {
         return refuse("write https://ACCOUNT.blob.core.windows.net/CONTAINER, or a folder in one");
     }
     Ok(())
@@ -249,10 +254,9 @@ fn check_url(url: &str) -> Result<(), ExportError> {
 
 /// Returns a name without the characters that file names cannot have.
 fn stem(name: &str) -> String {
-    let plain = |c: char| {
-        if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' }
-    };
-    name.chars().map(plain).collect()
+    name.chars()
+        .map(|c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' })
+        .collect()
 }
 
 /// Returns the container of a URL, which is also the name of its credential.

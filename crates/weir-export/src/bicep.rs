@@ -39,7 +39,7 @@ fn refuse_group(options: &Options) -> Result<(), ExportError> {
     match &options.resource_group {
         Some(group) => Err(crate::options::refused(
             format!("--resource-group {group}"),
-            "a module of Bicep does not say it; give it to az deployment group create".to_owned(),
+            "a Bicep module does not contain it; pass it to az deployment group create".to_owned(),
         )),
         None => Ok(()),
     }
@@ -76,11 +76,12 @@ fn of_machine(
         script.comment(azure::NVME_IMAGE);
     }
     script.lines(
-        "@description('What it starts from, like { publisher: .., offer: .., sku: .., version: .. }.')\n\
+        "@description('Its image, for example { publisher: .., offer: .., sku: .., version: .. \
+         }.')\n\
          param imageReference object",
     );
     if machine.size.is_none() {
-        script.line("@description('Its size, which the layout does not say.')");
+        script.line("@description('Its size, which the layout does not have.')");
         script.line("param machineSize string");
     }
     let mut attached = Vec::new();
@@ -109,8 +110,8 @@ fn header(script: &mut Script, is_present: bool) {
         false => script.header(
             "a subnet; deploy with az deployment group create --template-file FILE.",
             &format!(
-                "makes the disks and the machine with them, each with its LUN and cache mode, and a network \
-                 interface without a public IP address or an open port; deployed again it changes what \
+                "creates the machine and its disks, each with its LUN and cache mode, and a \
+                 network interface without a public IP address or an open port; deployed again it changes what \
                  differs. {DETACHES}"
             ),
             &format!("{FORMATS}, nor delete a disk."),
@@ -119,17 +120,18 @@ fn header(script: &mut Script, is_present: bool) {
             "the machine, and its network interfaces as a parameter; deploy with az deployment group create \
              --template-file FILE.",
             &format!(
-                "makes new disks and changes the machine and the disks that differ. The machine keeps its \
-                 network interfaces; tags that this file does not declare are removed. {DETACHES}"
+                "creates new disks and changes the machine and the disks that differ. The machine \
+                 keeps its network interfaces; tags that this file does not declare are removed. \
+                 {DETACHES}"
             ),
-            &format!("{FORMATS}, make or change anything of the network, nor delete a disk."),
+            &format!("{FORMATS}, create or change anything in the network, nor delete a disk."),
         ),
     }
 }
 
 /// The network interfaces of a machine in use, in the resource's form, which `az` prints flattened.
 /// A deployment replaces the whole list.
-const PRESENT_NETWORK: &str = "@description('Its network interfaces, all of them, as az vm show --query \
+const PRESENT_NETWORK: &str = "@description('All of its network interfaces, as az vm show --query \
                                \"networkProfile.networkInterfaces[].{id: id, properties: {primary: \
                                primary, deleteOption: deleteOption}}\" prints them.')\n\
                                param networkInterfaces array";
@@ -139,7 +141,7 @@ const NEW_INTERFACE: &str = "[\n        {\n          id: nic.id\n        }\n    
 
 fn zones(script: &mut Script, options: &Options, machine: &Machine<'_>) {
     if machine.needs_zone {
-        script.comment("Disks whose limits are bought are attached within one zone only.");
+        script.comment("Disks whose limits are bought can only be attached within one zone.");
         parameter(script, "zone", "The zone of the machine and its disks.", options.zone.as_ref());
         script.line("var zones = [zone]");
     } else {
@@ -155,7 +157,10 @@ fn tell_changes(script: &mut Script, change: &Change, machine: &Machine<'_>) {
         return;
     }
     script.comment("");
-    script.comment("A module says all that is to be. Of what is there at present this changes:");
+    script.comment(
+        "A module describes the whole state. Compared with the layout in use, it \
+                    changes:",
+    );
     let words = match (change.interfaces(), change.resize()) {
         (Some((old, new)), _) => Some(azure::interface_words(change, old, new)),
         (None, Some((old, new))) => Some(azure::resize_words(old, new)),
@@ -181,7 +186,7 @@ fn tell_changes(script: &mut Script, change: &Change, machine: &Machine<'_>) {
                 ));
             }
             Fate::Gone(disk) => {
-                script.comment(&format!("- {} is not in the layout any more", disk.own))
+                script.comment(&format!("- {} is no longer in the layout", disk.own))
             }
             Fate::Same(_) => {}
         }
@@ -195,7 +200,7 @@ fn entry(
     fate: Fate<'_, crate::site::Disk>,
 ) -> Option<String> {
     script.blank();
-    let remove = "take it out of the list of the machine, deploy, and delete the disk.";
+    let remove = "remove it from the machine's list, deploy, and delete the disk.";
     let (kept, _) = azure::in_module(script, fate, remove);
     let disk = &kept;
     let own = AzureDisk::of(script, change, disk);
@@ -328,7 +333,7 @@ fn of_instance(
         "a subnet for managed instances; deploy with az deployment group create --template-file FILE.",
         "makes the instance, without a public endpoint and with Microsoft Entra-only authentication (no \
          password); deployed again it changes what differs.",
-        "make the network that it is in, nor databases or their files (--as tsql).",
+        "create its network, nor databases or their files (--as tsql).",
     );
     if change.is_known() {
         sql.warns(script);

@@ -124,8 +124,8 @@ impl Change {
                 what: format!("volume {:?}", disk.own),
                 kind: kind.name(),
                 reason: format!(
-                    "it would be disk {} of {}, and the numbers of disks at a machine of Azure go from 0 \
-                     to {}; take fewer disks",
+                    "it would be disk {} of {}, but LUNs of an Azure machine go from 0 to {}; use fewer \
+                     disks",
                     self.lun(disk),
                     disks.len(),
                     MOST - 1
@@ -151,16 +151,16 @@ impl Change {
     }
 
     pub(crate) fn spaces(&self) -> Vec<Fate<'_, Space>> {
-        let old = self.old.as_ref().map(|site| &site.spaces[..]).unwrap_or_default();
-        let old: Vec<&Space> = old.iter().collect();
+        let old: Vec<&Space> =
+            self.old.as_ref().map(|site| &site.spaces[..]).unwrap_or_default().iter().collect();
         let new: Vec<&Space> = self.new.spaces.iter().collect();
         fates(&old, &new, |space| space.own.clone())
     }
 
     /// Returns the files. Files of different databases are different, whatever their names.
     pub(crate) fn files(&self) -> Vec<Fate<'_, DbFile>> {
-        let old = self.old.as_ref().map(|site| &site.files[..]).unwrap_or_default();
-        let old: Vec<&DbFile> = old.iter().collect();
+        let old: Vec<&DbFile> =
+            self.old.as_ref().map(|site| &site.files[..]).unwrap_or_default().iter().collect();
         let new: Vec<&DbFile> = self.new.files.iter().collect();
         fates(&old, &new, |file| (file.own.clone(), file.database.clone()))
     }
@@ -202,8 +202,10 @@ fn fates<'a, T: PartialEq, K: PartialEq>(
         Some(other) if other == own => Fate::Same(*own),
         Some(other) => Fate::Changed(*other, *own),
     });
-    let is_gone = |own: &&&T| !new.iter().any(|other| key(other) == key(own));
-    let gone = old.iter().filter(is_gone).map(|own| Fate::Gone(*own));
+    let gone = old
+        .iter()
+        .filter(|own: &&&T| !new.iter().any(|other| key(other) == key(own)))
+        .map(|own| Fate::Gone(*own));
     wanted.chain(gone).collect()
 }
 
@@ -225,17 +227,17 @@ fn luns(old: Option<&Site>, new: &Site) -> Result<BTreeMap<String, u32>, ExportE
             Some(present) if present == lun => {}
             Some(present) => {
                 let reason = format!(
-                    "it is disk {lun} here and {present} in {from}, and a disk that is there is not \
-                     attached anew: say lun = {present} here, or lun = {lun} in {from} if it is that at \
-                     the machine"
+                    "it has LUN {lun} here and {present} in {from}, and a disk in use is not \
+                     reattached; set lun = {present} here, or lun = {lun} in {from} if the machine has \
+                     that"
                 );
                 return Err(cannot(own, reason));
             }
             None => {
                 if let Some((other, _)) = luns.iter().find(|(_, taken)| *taken == lun) {
                     let reason = format!(
-                        "it would be disk {lun}, which is {other:?} of {from}; give it a number that is \
-                         free, or none"
+                        "it would have LUN {lun}, which {other:?} of {from} has; give it a free lun, or \
+                         none"
                     );
                     return Err(cannot(own, reason));
                 }

@@ -27,7 +27,7 @@ pub(crate) fn gib(script: &mut Script, disk: &Disk) -> u64 {
     let gib = disk.size.get().div_ceil(1 << 30);
     if Bytes::gib(gib) != disk.size {
         script.note(&format!(
-            "{}: {} are made {gib} GiB; disks have whole ones",
+            "{}: {} is rounded to {gib} GiB, because disks have whole GiB",
             disk.own,
             disk.size.exact()
         ));
@@ -38,8 +38,8 @@ pub(crate) fn gib(script: &mut Script, disk: &Disk) -> u64 {
 /// Writes a note about a disk that is no longer in the layout.
 pub(crate) fn gone(script: &mut Script, disk: &Disk) {
     script.blank();
-    let text = format!("{} is not in the layout any more, and is kept with its data", disk.own);
-    script.warn_with_steps(&text, "When it is empty and unmounted, to remove it:");
+    let text = format!("{} is no longer in the layout; it is kept with its data", disk.own);
+    script.warn_with_steps(&text, "To remove it once it is empty and unmounted:");
 }
 
 /// Writes a note about local disks, which come with the machine.
@@ -47,7 +47,8 @@ pub(crate) fn local(script: &mut Script, site: &Site) {
     for disk in site.disks.iter().filter(|disk| disk.is_local) {
         script.blank();
         script.comment(&format!(
-            "{}: the machine's own disk; it comes with the size, and is empty after each move.",
+            "{}: the machine's local disk. It comes with the size, and loses its data when the \
+             machine moves.",
             disk.own
         ));
     }

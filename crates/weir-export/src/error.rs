@@ -27,7 +27,7 @@ pub enum ExportError {
         reason: String,
     },
     /// The target does not allow a name.
-    #[error("{what}: {name:?} is no name for it: {rule}; give another with --name {own}=NAME")]
+    #[error("{what}: {name:?} is not a valid name: {rule}; give another with --name {own}=NAME")]
     BadName {
         /// The named object.
         what: &'static str,

@@ -19,34 +19,34 @@ pub(crate) fn write(
         return Err(ExportError::Nothing {
             layout: change.new.layout.clone(),
             kind: "fstab",
-            reason: "it has no remote volume or stripe".to_owned(),
+            reason: "the layout has no remote volume or stripe".to_owned(),
         });
     }
-    let is_mounted = |fate: &Fate<'_, Space>| matches!(fate, Fate::New(_) | Fate::Gone(_));
-    if change.is_known() && !spaces.iter().any(is_mounted) {
+    if change.is_known()
+        && !spaces.iter().any(|fate: &Fate<'_, Space>| matches!(fate, Fate::New(_) | Fate::Gone(_)))
+    {
         script.nothing(change);
         return Ok(());
     }
     script.header(
-        "lines of /etc/fstab. The file systems are there (--as mdadm or lvm), and so are the folders that \
-         they are mounted at; then mount --all.",
-        "mount by label, since devices change their names.",
-        "switch barriers off: a disk whose cache is none or for reads has what it acknowledged, and XFS \
-         has no such option any more.",
+        "the file systems (--as mdadm or lvm) and the folders of the mount points. Add the lines \
+         to /etc/fstab and run mount --all.",
+        "mounts by label, because device names change.",
+        "switch barriers off: disks without a write cache need none switched off, and XFS no \
+         longer has that option.",
     );
     script.comment("");
     script.comment("noatime: a read of a file must not become a write.");
     script.comment(
-        "nofail: the machine starts without the disk, too; what needs the mount must say so \
-         (RequiresMountsFor= in its unit), or it starts on an empty folder.",
+        "nofail: the machine starts even without the disk; services that need the mount must say \
+         so (RequiresMountsFor= in its unit), or it starts on an empty folder.",
     );
     script.blank();
     for fate in &spaces {
         match *fate {
             Fate::New(space) => line(script, options, space)?,
             Fate::Gone(space) => {
-                let words =
-                    format!("{} is not in the layout any more: take its line out", space.own);
+                let words = format!("{} is no longer in the layout: remove its line", space.own);
                 script.warn(&format!("{words}."));
             }
             Fate::Same(_) | Fate::Changed(..) => {}
@@ -54,7 +54,8 @@ pub(crate) fn write(
     }
     for space in change.new.spaces.iter().filter(|space| space.is_local) {
         script.comment(&format!(
-            "{}: the machine's own disk, which the machine mounts itself; it is empty after each move.",
+            "{}: the machine's local disk, which the machine mounts itself. It loses its data when \
+             the machine moves.",
             space.own
         ));
     }

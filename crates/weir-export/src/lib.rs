@@ -81,8 +81,7 @@ pub fn export(
         return Err(options::refused(format!("--from {}", from.name), reason));
     }
     let new = Site::of(layout, options, options.host.as_deref())?;
-    let old = from.map(|from| Site::of(from, options, present_host(options, from)));
-    let old = old.transpose()?;
+    let old = from.map(|from| Site::of(from, options, present_host(options, from))).transpose()?;
     options.check_names(kind, &new, old.as_ref())?;
     let options = &options.with_file_system_of(kind, &new)?;
     let change = Change::between(old, new)?;

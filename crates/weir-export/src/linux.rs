@@ -177,13 +177,13 @@ die() {
     exit 1
 }
 
-# A disk has to be there, of the size that the layout has, and empty.
+# Checks that a disk exists, has the size of the layout, and is empty.
 check() { # DEVICE BYTES
     local size signatures
-    size=$(lsblk --nodeps --bytes --noheadings --output SIZE "$1" | tr -d ' ') || die "$1: is not there@HINT@"
-    [[ $size == "$2" ]] || die "$1: has $size bytes, and the layout $2; is it another disk?"
+    size=$(lsblk --nodeps --bytes --noheadings --output SIZE "$1" | tr -d ' ') || die "$1: does not exist@HINT@"
+    [[ $size == "$2" ]] || die "$1: has $size bytes, the layout $2; is it another disk?"
     signatures=$(wipefs --no-act --noheadings "$1") || die "$1: cannot be read"
-    [[ -z $signatures ]] || die "$1: is not empty, nothing is done to it: $signatures"
+    [[ -z $signatures ]] || die "$1: is not empty and is left alone: $signatures"
 }
 "#;
 
@@ -251,7 +251,7 @@ fn place(
     };
     if disk.is_local {
         return Err(cannot(format!(
-            "it is the machine's own disk, whose device is not known; say it with --device {}=PATH",
+            "it is the machine's local disk, whose device is unknown; give it with --device {}=PATH",
             disk.own
         )));
     }
@@ -263,14 +263,14 @@ fn place(
         }
         Some(Finder::Ebs) => ebs::device_name(lun).map(Place::Ebs).ok_or_else(|| {
             cannot(format!(
-                "AWS has no device name for disk {lun}; say its device with --device {}=PATH",
+                "AWS has no device name for disk {lun}; give its device with --device {}=PATH",
                 disk.own
             ))
         }),
         None => Err(ExportError::Option {
             option: "--device".to_owned(),
             reason: format!(
-                "which device {} is is not known without the edition of a cloud; say it with --device \
+                "the device of {} is unknown without an edition of a cloud; give it with --device \
                  {}=PATH, or for all with a path like /dev/disk/by-id/{{name}}",
                 disk.own, disk.own
             ),
@@ -295,11 +295,13 @@ pub(crate) fn check_label(space: &Space, filesystem: Filesystem) -> Result<(), E
             (16, "the label of an ext4 has at most 16 letters, digits, '_', '.' and '-'")
         }
     };
-    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     let is_fine = !space.name.is_empty()
         && space.name.len() <= most
         && !space.name.starts_with('-')
-        && space.name.chars().all(fine);
+        && space
+            .name
+            .chars()
+            .all(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
     if is_fine {
         return Ok(());
     }
@@ -334,16 +336,16 @@ pub(crate) fn filesystem(
         ),
     };
     if space.unit.is_some() {
-        script.comment("The file system lays its files out by the unit and the columns.");
+        script.comment("The file system aligns files to the unit and the columns.");
     }
     let kind = filesystem.name();
     script.lines(&format!(
         r#"now=$(blkid --probe --output value --match-tag TYPE {path}) || now=
 if [[ -z $now ]]; then
-    [[ -z $(wipefs --no-act --noheadings {path}) ]] || die {what}': is not empty; nothing is done to it'
+    [[ -z $(wipefs --no-act --noheadings {path}) ]] || die {what}': is not empty and is left alone'
     {make} -L {label} {path}
 elif [[ $now != {kind} ]]; then
-    die {what}": has $now, and not {kind}; nothing is done to it"
+    die {what}": has $now instead of {kind} and is left alone"
 fi"#,
         label = shell(&space.name),
         what = shell(&space.own),

@@ -19,7 +19,7 @@ pub(crate) fn write(
         return Err(ExportError::Nothing {
             layout: change.new.layout.clone(),
             kind: "lvm",
-            reason: "it has no remote volume or stripe".to_owned(),
+            reason: "the layout has no remote volume or stripe".to_owned(),
         });
     }
     if spaces.iter().all(Fate::is_same) {
@@ -28,10 +28,10 @@ pub(crate) fn write(
     }
     script.header(
         "root, lvm2, and util-linux; the disks are attached (--as az or another).",
-        "makes a volume group vg_NAME with one logical volume lv_NAME for each stripe or disk, with a \
-         stripe for each disk and the layout's unit, and its file system. Run it again: what is there \
-         is checked and stays.",
-        "touch a disk that holds anything or has another size than in the layout, nor mount (--as \
+        "creates a volume group vg_NAME with one logical volume lv_NAME for each stripe or disk, \
+         with one stripe per disk and the layout's unit, and its file system. A second run checks \
+         and leaves them.",
+        "change a disk that holds data or has another size than in the layout, nor mount (--as \
          fstab).",
     );
     linux::start(script, change, options)?;
@@ -70,16 +70,16 @@ fn make(
     let count = device.columns.len();
     script.blank();
     let (words, stripes) = match space.unit {
-        None => ("a disk alone; the volume group makes room to grow".to_owned(), String::new()),
+        None => ("a single disk; the volume group lets it grow".to_owned(), String::new()),
         Some(unit) => {
             if !unit.get().is_power_of_two() || unit.get() < 4 << 10 || unit.get() > 4 << 20 {
                 let reason = format!(
-                    "its unit, {unit}, is no power of two from 4 KiB to 4 MiB, which LVM needs"
+                    "LVM needs a unit that is a power of two from 4 KiB to 4 MiB, not {unit}"
                 );
                 return Err(space::cannot(script, &change.new, space, reason));
             }
             let words = format!(
-                "{count} stripes, one for each disk, so that their limits add up; {unit} on one before \
+                "{count} stripes, one per disk, so that their limits add up; {unit} on one before \
                  the next"
             );
             (words, format!(" --stripes {count} --stripesize {}k", unit.get() >> 10))
@@ -92,7 +92,7 @@ fn make(
         .map(|column| format!("    check {} {}", column.word(), column.size))
         .collect();
     // A volume group of this name may be unrelated.
-    let member = |column: &Column| {
+    let members: Vec<String> = device.columns.iter().map(|column: &Column| {
         let disk = column.word();
         let words =
             format!("{} is not in the volume group {group}: rename with --name", column.name());
@@ -100,8 +100,7 @@ fn make(
             "[[ $(pvs --noheadings --options vg_name {disk} 2>/dev/null | tr -d ' ') == {group} ]] ||\n    die {}",
             shell(&words)
         )
-    };
-    let members: Vec<String> = device.columns.iter().map(member).collect();
+    }).collect();
     let disks: Vec<String> = device.columns.iter().map(Column::word).collect();
     let disks = disks.join(" ");
     device.find(script);
@@ -115,8 +114,8 @@ fi
 if now=$(lvs --noheadings --units k --nosuffix --options stripes,stripe_size {group}/{volume} 2>/dev/null |
     awk '{{ print $1, int($2) }}' | sort -u); then
     read -r stripes unit <<<"$now"
-    [[ $now == '{count} {kib}' ]] || die {own}": NOT DONE: it has $stripes stripes of $unit KiB, and the layout \
-{wanted}; that is not changed in place: make a volume under another name, copy, and change over"
+    [[ $now == '{count} {kib}' ]] || die {own}": NOT DONE: it has $stripes stripes of $unit KiB, the layout {wanted}; that is not changed in place: make a volume under another name, copy, \
+        and change over"
 fi
 {members}
 if [[ -z $now ]]; then
@@ -125,7 +124,7 @@ fi"#,
         checks.join("\n"),
         members = members.join("\n"),
         kib = kib.unwrap_or_default(),
-        wanted = kib.map_or_else(|| "a disk alone".to_owned(), |kib| format!("{count} of {kib} KiB")),
+        wanted = kib.map_or_else(|| "a single disk".to_owned(), |kib| format!("{count} of {kib} KiB")),
         own = shell(&space.own),
     ));
     linux::filesystem(script, space, &shell(&path(space)), options.filesystem.unwrap_or_default())
@@ -142,10 +141,10 @@ fn changed(
     let Some(difference) = Difference::of(script, old, space) else { return Ok(()) };
     if difference == Difference::Shape {
         script.warn(&format!(
-            "{}: it has {} disks and becomes {}, or gets another unit. LVM can add disks to \
-             a group and extend a volume over them, but what is there keeps its stripes: the limits of \
-             new disks would serve new data only. Make a volume over all {} disks under another name, \
-             copy, and change over.",
+            "{}: it has {} disks and becomes {}, or gets another unit. LVM can add disks to a \
+             group and extend a volume over them, but existing data keeps its stripes, so the \
+             limits of new disks would serve new data only. Create a volume over all {} disks \
+             under another name, copy, and switch over.",
             space.own,
             old.columns.len(),
             space.columns.len(),
@@ -156,7 +155,7 @@ fn changed(
     let device = linux::device(script, change, options, space)?;
     let disks: Vec<String> = device.columns.iter().map(Column::word).collect();
     script.comment(&format!(
-        "{}: its disks have grown from {} to {} in all; its stripes stay as they are.",
+        "{}: its disks grow from {} to {} in total; its stripes do not change.",
         space.own, old.size, space.size
     ));
     device.find(script);
@@ -176,11 +175,12 @@ fn check_name(space: &Space) -> Result<(), ExportError> {
         "_rimage", "_rmeta", "_tdata", "_tmeta", "_vdata", "_vorigin", "_wcorig", "_wdata",
     ];
     let name = &space.name;
-    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '+');
     // The kernel's name combines those of group and volume.
     if name.is_empty()
         || name.len() > 56
-        || !name.chars().all(fine)
+        || !name
+            .chars()
+            .all(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '+'))
         || RESERVED.iter().any(|word| format!("lv_{name}").contains(word))
     {
         return Err(ExportError::BadName {

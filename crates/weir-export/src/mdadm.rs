@@ -15,8 +15,7 @@ pub(crate) fn write(
     options: &Options,
 ) -> Result<(), ExportError> {
     let spaces = space::remote(change);
-    let is_stripe = |fate: &Fate<'_, Space>| fate.subject().unit.is_some();
-    if !spaces.iter().any(is_stripe) {
+    if !spaces.iter().any(|fate: &Fate<'_, Space>| fate.subject().unit.is_some()) {
         return Err(ExportError::Nothing {
             layout: change.new.layout.clone(),
             kind: "mdadm",
@@ -31,10 +30,10 @@ pub(crate) fn write(
     }
     script.header(
         "root, mdadm, and util-linux; the disks are attached (--as az or another).",
-        "makes each stripe with a column for each disk and the layout's unit, and the file systems, and \
-         writes the stripes down so that they are there after a restart. Run it again: what is there \
-         is checked and stays.",
-        "touch a disk that holds anything or has another size than in the layout, nor mount (--as \
+        "creates each stripe with one column per disk and the layout's unit, and the file systems, \
+         and saves the stripes so that they exist after a restart. A second run checks and leaves \
+         them.",
+        "change a disk that holds data or has another size than in the layout, nor mount (--as \
          fstab).",
     );
     linux::start(script, change, options)?;
@@ -51,8 +50,7 @@ pub(crate) fn write(
         }
     }
     script.blank();
-    script
-        .comment("The machine assembles its stripes when it starts, by what its initramfs knows.");
+    script.comment("At start, the machine assembles the stripes that its initramfs knows.");
     script.lines(
         "if [[ -n $changed ]] && command -v update-initramfs >/dev/null; then\n    update-initramfs -u\n\
          elif [[ -n $changed ]] && command -v dracut >/dev/null; then\n    dracut --force\nfi",
@@ -75,14 +73,14 @@ fn make(
     };
     check_name(space)?;
     if !unit.get().is_multiple_of(4 << 10) {
-        let reason = format!("its unit, {unit}, is no multiple of 4 KiB, which mdadm needs");
+        let reason = format!("mdadm needs a unit that is a multiple of 4 KiB, not {unit}");
         return Err(space::cannot(script, &change.new, space, reason));
     }
     let count = device.columns.len();
     let path = format!("/dev/md/{}", space.name);
     let own = shell(&path);
     script.comment(&format!(
-        "{}: {count} columns, one for each disk, so that their limits add up; {unit} on one column \
+        "{}: {count} columns, one per disk, so that their limits add up; {unit} on one column \
          before the next.",
         space.own
     ));
@@ -97,9 +95,9 @@ fn make(
     script.lines(&format!(
         r#"if mdadm --detail {own} >/dev/null 2>&1; then
     detail=$(mdadm --detail {own})
-    grep -Eq 'Raid Level : raid0$' <<<"$detail" || die {own}': is no stripe'
-    grep -Eq 'Raid Devices : {count}$' <<<"$detail" || die {own}': has not {count} columns; they cannot be changed in place'
-    grep -Eq 'Chunk Size : {kib}K$' <<<"$detail" || die {own}': has not a unit of {kib} KiB; it cannot be changed in place'
+    grep -Eq 'Raid Level : raid0$' <<<"$detail" || die {own}': is not a stripe'
+    grep -Eq 'Raid Devices : {count}$' <<<"$detail" || die {own}': does not have {count} columns; they cannot change in place'
+    grep -Eq 'Chunk Size : {kib}K$' <<<"$detail" || die {own}': does not have a unit of {kib} KiB; it cannot change in place'
 else
 {checks}
     mdadm --create {own} --level=0 --raid-devices={count} --chunk={kib} --metadata=1.2 \
@@ -122,7 +120,7 @@ fi"#,
 fn single(script: &mut Script, device: &Device<'_>) {
     let (path, size) = (device.columns[0].word(), device.columns[0].size);
     script.comment(&format!(
-        "{}: a disk alone, without partitions, so that it can grow.",
+        "{}: a single disk without partitions, so that it can grow.",
         device.space.own
     ));
     device.find(script);
@@ -133,12 +131,11 @@ fn single(script: &mut Script, device: &Device<'_>) {
 
 fn check_name(space: &Space) -> Result<(), ExportError> {
     let name = &space.name;
-    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     let is_number = name.chars().all(|c| c.is_ascii_digit());
     if name.is_empty()
         || name.len() > 32
         || is_number
-        || !name.chars().all(fine)
+        || !name.chars().all(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
         || name.starts_with(['-', '.'])
     {
         return Err(ExportError::BadName {

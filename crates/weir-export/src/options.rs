@@ -130,7 +130,7 @@ impl Options {
             if !kinds.contains(&kind) {
                 let others: Vec<&str> = kinds.iter().map(|own| own.name()).collect();
                 let reason = format!(
-                    "a script of kind {kind} has no use for it; leave it out, or take --as {}",
+                    "{kind} scripts do not use it; leave it out, or use --as {}",
                     others.join(", ")
                 );
                 return Err(refused(format!("{option} {value}"), reason));
@@ -282,8 +282,8 @@ fn check_mounts(kind: Kind, mounts: &[(String, String)]) -> Result<(), ExportErr
     for (name, path) in mounts {
         let refuse =
             |reason: &str| Err(refused(format!("--mount {name}={path}"), reason.to_owned()));
-        let parts = path.split(['/', '\\']).filter(|part| !matches!(*part, "" | "."));
-        let parts: Vec<&str> = parts.collect();
+        let parts: Vec<&str> =
+            path.split(['/', '\\']).filter(|part| !matches!(*part, "" | ".")).collect();
         if path.split(['/', '\\']).any(|part| part == "..") {
             return refuse("a mount has no .. in its path; write where it leads to");
         }

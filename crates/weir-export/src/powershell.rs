@@ -43,12 +43,12 @@ fn of_machine(
     let makes = azure::made(machine).next().is_some();
     azure::check_place(options, makes)?;
     script.header(
-        "PowerShell with the modules Az.Compute and Az.Resources, after Connect-AzAccount; the machine \
-         is there.",
-        "makes the disks that are not there, and attaches them with their LUN and cache mode. Run it \
-         again: what is there stays as it is, and another size or cache mode is told.",
-        "make the machine (--as az or bicep does), format disks (--as storage-spaces, mdadm or lvm \
-         does, and finds them by their LUN), nor delete or shrink anything.",
+        "PowerShell with the modules Az.Compute and Az.Resources, after Connect-AzAccount; the \
+         machine exists.",
+        "creates missing disks, and attaches them with their LUN and cache mode. A second run \
+         leaves everything as it is, and reports other sizes and cache modes.",
+        "create the machine (--as az or bicep does), format disks (--as storage-spaces, mdadm or \
+         lvm does, and finds them by their LUN), nor delete or shrink anything.",
     );
     let mut lines = vec![
         parameter("ResourceGroupName", options.resource_group.as_ref()),
@@ -156,7 +156,7 @@ function Update-LayoutDisk([string] $Name, [hashtable] $Config) {
         if ("$($disk.$key)" -ne "$($Config[$key])") { $keys[$key] = $Config[$key] }
     }
     if ($keys.ContainsKey('DiskSizeGB') -and $disk.DiskSizeGB -gt $keys['DiskSizeGB']) {
-        Write-Warning "${Name}: has $($disk.DiskSizeGB) GiB already, and the layout $($keys['DiskSizeGB']); nothing is changed"
+        Write-Warning "${Name}: already has $($disk.DiskSizeGB) GiB, the layout $($keys['DiskSizeGB']); not changed"
         $keys.Remove('DiskSizeGB')
     }
 "#;
@@ -166,7 +166,7 @@ const STOPPED: &str = r#"    $standard = $disk.Sku.Name -notin 'PremiumV2_LRS', 
         if ($AllowRestart) {
             Stop-LayoutMachine
         } else {
-            Write-Warning "${Name}: NOT DONE: it crosses 4 TiB, for which the machine is deallocated; give -AllowRestart to do it"
+            Write-Warning "${Name}: NOT DONE: growing past 4 TiB deallocates the machine; allow it with -AllowRestart"
             $script:left = $true
             $keys.Remove('DiskSizeGB')
         }
@@ -194,7 +194,7 @@ function Set-LayoutCache([string] $Name, [string] $Caching) {
 "#;
 
 const FUNCTIONS: &str = r#"
-# The disk that is not there is made and attached; of one that is there a difference is told.
+# Creates and attaches a missing disk, and reports how an existing one differs.
 function Add-LayoutDisk([string] $Name, [int] $SizeGB, [int] $Lun, [string] $Caching, [hashtable] $Config) {
     $disk = Get-AzDisk -ResourceGroupName $ResourceGroupName | Where-Object { $_.Name -eq $Name }
     if (-not $disk) {
@@ -202,7 +202,7 @@ function Add-LayoutDisk([string] $Name, [int] $SizeGB, [int] $Lun, [string] $Cac
         $made = New-AzDiskConfig -Location $Location @ZONE@ -CreateOption Empty -DiskSizeGB $SizeGB @Config
         $disk = New-AzDisk -ResourceGroupName $ResourceGroupName -DiskName $Name -Disk $made
     } elseif ($disk.DiskSizeGB -ne $SizeGB) {
-        Write-Warning "${Name}: is there with $($disk.DiskSizeGB) GiB, and the layout has $SizeGB; nothing is changed"
+        Write-Warning "${Name}: exists with $($disk.DiskSizeGB) GiB, the layout has $SizeGB; not changed"
     }
     $machine = Get-AzVM -ResourceGroupName $ResourceGroupName -Name $MachineName
     $attached = $machine.StorageProfile.DataDisks | Where-Object { $_.Name -eq $Name }
@@ -211,21 +211,21 @@ function Add-LayoutDisk([string] $Name, [int] $SizeGB, [int] $Lun, [string] $Cac
         $machine = Add-AzVMDataDisk -VM $machine -Name $Name -CreateOption Attach -ManagedDiskId $disk.Id -Lun $Lun -Caching $Caching
         Update-AzVM -ResourceGroupName $ResourceGroupName -VM $machine | Out-Null
     } elseif ("$($attached.Caching)" -ne $Caching) {
-        Write-Warning "${Name}: has cache $($attached.Caching), and the layout has $Caching; nothing is changed"
+        Write-Warning "${Name}: has cache $($attached.Caching), the layout $Caching; not changed"
     }
 }
 "#;
 
 const FREE: &str = r#"
-# A disk that this layout does not know may have the LUN of a new one: then nothing is made.
+# Stops before any change if an unknown disk has the LUN of a new one.
 function Test-LayoutLun([string] $Name, [int] $Lun) {
     $disks = $machine.StorageProfile.DataDisks
     $own = $disks | Where-Object { $_.Name -eq $Name }
     $other = $disks | Where-Object { $_.Lun -eq $Lun }
     if ($own) {
-        if ($own.Lun -ne $Lun) { Write-Warning "${Name}: has LUN $($own.Lun), and the layout $Lun; nothing is changed" }
+        if ($own.Lun -ne $Lun) { Write-Warning "${Name}: has LUN $($own.Lun), the layout $Lun; not changed" }
     } elseif ($other) {
-        throw "${Name}: NOT DONE: $($other.Name) is attached as LUN $Lun; detach it when nothing uses it, or write another lun into the layout"
+        throw "${Name}: NOT DONE: $($other.Name) is attached as LUN $Lun; detach it once it is unused, or set another lun in the layout"
     }
 }
 
@@ -241,8 +241,7 @@ fn size(script: &mut Script, change: &Change, machine: &Machine<'_>) {
     }
     script.lines(&format!(
         "if ($machine.HardwareProfile.VmSize -ne {size}) {{\n    Write-Warning (\"${{MachineName}}: \
-         is $($machine.HardwareProfile.VmSize), and the layout has \" + {size} + '; nothing is \
-         changed')\n}}"
+         is $($machine.HardwareProfile.VmSize), the layout has \" + {size} + '; not changed')\n}}"
     ));
     if let Some(interface) = machine.interface {
         if machine.is_nvme() {
@@ -252,7 +251,7 @@ fn size(script: &mut Script, change: &Change, machine: &Machine<'_>) {
         script.line(FIND_CONTROLLER);
         script.lines(&format!(
             "if ($controller -ne '{}') {{\n    Write-Warning \"${{MachineName}}: its disk controller is \
-             $controller, and the layout has {}; nothing is changed\"\n}}",
+             $controller, the layout has {}; not changed\"\n}}",
             interface.name(),
             interface.name()
         ));
@@ -377,10 +376,10 @@ fn of_instance(
     azure::check_place(options, !change.is_known())?;
     script.header(
         "PowerShell with the module Az.Sql, after Connect-AzAccount.",
-        "makes the instance if it is not there, without a public endpoint and with Microsoft Entra-only \
-         authentication (no password); or changes it. It looks first what is there, and run \
-         again it changes nothing more.",
-        "make the network that it is in, nor databases or their files (--as tsql).",
+        "creates the instance if it is missing, without a public endpoint and with Microsoft \
+         Entra-only authentication (no password); or changes it. It checks the present state first, \
+         and a second run changes nothing more.",
+        "create its network, nor databases or their files (--as tsql).",
     );
     let mut lines = vec![
         parameter("ResourceGroupName", options.resource_group.as_ref()),
@@ -456,7 +455,7 @@ fn update_instance(script: &mut Script, sql: &Sql<'_>, old: &Instance) {
         differs("$instance.LicenseType", "LicenseType", &powershell(sql.licence()));
     }
     if steps.edition {
-        script.comment("With an edition the command sends no vCores of itself.");
+        script.comment("With an edition, the command does not send the vCores by itself.");
         script.line(
             "if ($keys.ContainsKey('Edition') -and -not $keys.ContainsKey('VCore')) { $keys['VCore'] = \
              $instance.VCores }",
@@ -470,7 +469,7 @@ fn update_instance(script: &mut Script, sql: &Sql<'_>, old: &Instance) {
 
 const LARGER: &str = r#"
 if ($keys.ContainsKey('StorageSizeInGB') -and $instance.StorageSizeInGB -gt $keys['StorageSizeInGB']) {
-    Write-Warning "${InstanceName}: has $($instance.StorageSizeInGB) GB already, and the layout $($keys['StorageSizeInGB']); its storage stays"
+    Write-Warning "${InstanceName}: already has $($instance.StorageSizeInGB) GB, the layout $($keys['StorageSizeInGB']); its storage stays"
     $keys.Remove('StorageSizeInGB')
 }
 "#;

@@ -15,8 +15,11 @@ pub(crate) fn sql(text: &str) -> String {
 
 /// Quotes a word of a shell, if necessary.
 pub(crate) fn shell(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':');
-    if !text.is_empty() && text.chars().all(plain) {
+    if !text.is_empty()
+        && text
+            .chars()
+            .all(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':'))
+    {
         return text.to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))

@@ -155,14 +155,10 @@ impl Script {
         ));
         if let Some(old) = &change.old {
             let text = match kind.is_module() {
-                true => format!(
-                    "It holds all of the layout; {} is what is there at present.",
-                    old.layout
-                ),
-                false => format!(
-                    "It holds what changes where {} is what is there at present.",
-                    old.layout
-                ),
+                true => {
+                    format!("It contains the whole layout; the layout in use is {}.", old.layout)
+                }
+                false => format!("It contains the changes from {}, the layout in use.", old.layout),
             };
             script.comment(&text);
         }
@@ -247,10 +243,10 @@ impl Script {
 
     /// Notes that nothing changes, for a module, which is written anyway.
     pub(crate) fn same(&mut self, change: &Change) {
-        let old = change.old.as_ref().map_or("what is there", |old| old.layout.as_str());
+        let old = change.old.as_ref().map_or("the layout in use", |old| old.layout.as_str());
         let text = format!(
-            "nothing differs: {} and {old} are the same to {}; the module is written all the same, for \
-             what is missing from one is detached or destroyed",
+            "no changes: {} and {old} are the same for {}; the module is written anyway, for what \
+             is missing from one is detached or destroyed",
             change.new.layout, self.kind
         );
         self.comment("");
@@ -260,9 +256,11 @@ impl Script {
 
     /// Notes that there is nothing to do.
     pub(crate) fn nothing(&mut self, change: &Change) {
-        let old = change.old.as_ref().map_or("what is there", |old| old.layout.as_str());
-        let text =
-            format!("nothing to do: {} and {old} are the same to {}", change.new.layout, self.kind);
+        let old = change.old.as_ref().map_or("the layout in use", |old| old.layout.as_str());
+        let text = format!(
+            "nothing to do: {} and {old} are the same for {}",
+            change.new.layout, self.kind
+        );
         self.blank();
         self.comment(&text);
         self.note(&text);

@@ -151,7 +151,7 @@ impl Site {
                     what: format!("file {:?}", file.own),
                     kind: "a script",
                     reason: format!(
-                        "its database {name:?} is no name: one has 1 to 128 characters, and no line \
+                        "its database {name:?} is not a valid name: use 1 to 128 characters, and no line \
                          break or other control character"
                     ),
                 });
@@ -169,8 +169,11 @@ impl Site {
 
     /// Returns the disks of a device in the order of its columns.
     pub(crate) fn disks_of(&self, space: &Space) -> Vec<&Disk> {
-        let disk = |own: &String| self.disks.iter().find(|disk| disk.own == *own);
-        space.columns.iter().filter_map(disk).collect()
+        space
+            .columns
+            .iter()
+            .filter_map(|own: &String| self.disks.iter().find(|disk| disk.own == *own))
+            .collect()
     }
 
     /// Returns the attached disks, without the machine's local disk.
@@ -207,7 +210,7 @@ fn host_of<'a>(source: Source<'a>, host: Option<&str>) -> Result<&'a Host, Expor
         (None, _) => Err(refused(
             "--host".to_owned(),
             format!(
-                "{} has several hosts, and a script is for one; say which: {names}",
+                "{} has several hosts, but a script is for one; choose it with --host: {names}",
                 source.name
             ),
         )),

@@ -24,7 +24,7 @@ impl Difference {
         let is_same_shape = old.unit == space.unit && old.columns == space.columns;
         if is_same_shape && space.size < old.size {
             script.warn(&format!(
-                "{}: it has {} and would have {}. Nothing is made smaller in place: make another beside \
+                "{}: it has {} and would have {}. Nothing shrinks in place: create another beside \
                  it, copy, and change over.",
                 space.own, old.size, space.size
             ));
@@ -40,8 +40,7 @@ impl Difference {
 
 /// Returns the changes of all devices except those on the machine's local disk.
 pub(crate) fn remote(change: &Change) -> Vec<Fate<'_, Space>> {
-    let is_remote = |fate: &Fate<'_, Space>| !fate.subject().is_local;
-    change.spaces().into_iter().filter(is_remote).collect()
+    change.spaces().into_iter().filter(|fate: &Fate<'_, Space>| !fate.subject().is_local).collect()
 }
 
 /// Returns the error for a device that the script cannot create or change.
@@ -57,7 +56,7 @@ pub(crate) fn cannot(script: &Script, site: &Site, space: &Space, reason: String
 /// Writes a note about a device that is no longer in the layout.
 pub(crate) fn gone(script: &mut Script, space: &Space, steps: &[String]) {
     script.blank();
-    let text = format!("{} is not in the layout any more, and is kept with its data", space.own);
-    script.warn_with_steps(&text, "When nothing uses it and it is unmounted, to remove it:");
+    let text = format!("{} is no longer in the layout; it is kept with its data", space.own);
+    script.warn_with_steps(&text, "To remove it once it is unused and unmounted:");
     steps.iter().for_each(|step| script.quiet(step));
 }

@@ -16,8 +16,7 @@ pub(crate) fn write(
     options: &Options,
 ) -> Result<(), ExportError> {
     let spaces = space::remote(change);
-    let is_stripe = |fate: &Fate<'_, Space>| fate.subject().unit.is_some();
-    if !spaces.iter().any(is_stripe) {
+    if !spaces.iter().any(|fate: &Fate<'_, Space>| fate.subject().unit.is_some()) {
         return Err(ExportError::Nothing {
             layout: change.new.layout.clone(),
             kind: "storage-spaces",
@@ -32,10 +31,10 @@ pub(crate) fn write(
     }
     script.header(
         "Windows Server, PowerShell as administrator; the disks are attached (--as az or another).",
-        "makes a pool and a virtual disk for each stripe, with a column for each disk and the layout's \
-         unit, and formats with the 64 KB that SQL Server reads at once. Disks are found by their LUN. \
-         Run it again: what is there is checked and stays.",
-        "touch a disk that holds anything or has another size than in the layout.",
+        "creates a pool and a virtual disk for each stripe, with one column per disk and the \
+         layout's unit, and formats with 64 KB, the unit of SQL Server's reads. Disks are found by \
+         their LUN. A second run checks and leaves them.",
+        "change a disk that holds data or has another size than in the layout.",
     );
     let is_nvme = change.new.interface == Some(Interface::Nvme);
     script.blank();
@@ -62,10 +61,10 @@ $ErrorActionPreference = 'Stop'
 function Get-LayoutDisk([int] $Lun, [uint64] $Size) {
     @FIND@
     if ($found.Count -ne 1) {
-        throw "LUN ${Lun}: $($found.Count) empty disks are there, and not one"
+        throw "LUN ${Lun}: there are $($found.Count) empty disks instead of one"
     }
     if ($found[0].Size -ne $Size) {
-        throw "LUN ${Lun}: has $($found[0].Size) bytes, and the layout ${Size}; is it another disk?"
+        throw "LUN ${Lun}: has $($found[0].Size) bytes, the layout ${Size}; is it another disk?"
     }
     $found[0]
 }
@@ -73,7 +72,7 @@ function Get-LayoutDisk([int] $Lun, [uint64] $Size) {
 # A volume over all of a disk that has none.
 function New-LayoutVolume($Disk, [string] $Label, [string] $DriveLetter) {
     if ($Disk.PartitionStyle -ne 'RAW') {
-        Write-Output "${Label}: its volume is there"
+        Write-Output "${Label}: its volume exists"
         return
     }
     Initialize-Disk -Number $Disk.Number -PartitionStyle GPT
@@ -103,7 +102,7 @@ fn make(
     let disks = site.disks_of(space);
     if let Some(local) = disks.iter().find(|disk| disk.is_local) {
         let reason =
-            format!("its column {} is the machine's own disk, which no LUN finds", local.own);
+            format!("its column {} is the machine's local disk, which has no LUN", local.own);
         return Err(space::cannot(script, site, space, reason));
     }
     let letter = letter(options, space)?;
@@ -111,7 +110,7 @@ fn make(
     script.blank();
     let Some(unit) = space.unit else {
         let (lun, size) = (change.lun(disks[0]), disks[0].size.get());
-        script.comment(&format!("{}: a disk alone.", space.own));
+        script.comment(&format!("{}: a single disk.", space.own));
         script.lines(&format!(
             "$volume = Get-Volume | Where-Object {{ $_.FileSystemLabel -eq {name} }}\nif (-not $volume) {{\n    \
              $disk = Get-LayoutDisk -Lun {lun} -Size {size} | Get-Disk\n    \
@@ -121,13 +120,13 @@ fn make(
     };
     if !unit.get().is_power_of_two() || unit.get() < 16 << 10 {
         let reason = format!(
-            "its unit, {unit}, is no power of two from 16 KiB up, which Storage Spaces needs"
+            "Storage Spaces needs a unit that is a power of two from 16 KiB up, not {unit}"
         );
         return Err(space::cannot(script, site, space, reason));
     }
     let count = disks.len();
     script.comment(&format!(
-        "{}: {count} columns, one for each disk, so that their limits add up (Windows itself takes \
+        "{}: {count} columns, one per disk, so that their limits add up (Windows itself uses \
          fewer, where nobody says); {unit} on one column before the next.",
         space.own
     ));
@@ -174,7 +173,7 @@ fn letter(options: &Options, space: &Space) -> Result<String, ExportError> {
         }
         _ => Err(refused(
             format!("--mount {}={mount}", space.own),
-            "a volume of Windows gets the letter of a drive, like F: or F:\\Data".to_owned(),
+            "a Windows volume needs a drive letter, like F: or F:\\Data".to_owned(),
         )),
     }
 }

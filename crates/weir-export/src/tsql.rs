@@ -31,7 +31,7 @@ pub(crate) fn write(
     let is_of_database =
         |fate: &Fate<'_, DbFile>| fate.wanted().is_none_or(|file| file.role != Role::Backup);
     if !files.iter().any(is_of_database) {
-        let reason = "its files are backups, which are no files of a database";
+        let reason = "its files are backups, not files of a database";
         return Err(nothing(change, reason));
     }
     let databases = Database::all(&files, options)?;
@@ -96,7 +96,7 @@ impl<'a> Database<'a> {
         match &options.database {
             Some(name) if !is_used => Err(refused(
                 format!("--database {name}"),
-                "every file of the layout says its database; leave it out".to_owned(),
+                "every file of the layout has its database; leave it out".to_owned(),
             )),
             _ => Ok(all),
         }
@@ -164,8 +164,8 @@ fn backups(script: &mut Script, files: &[Fate<'_, DbFile>]) {
         if file.role == Role::Backup {
             script.blank();
             script.comment(&format!(
-                "{}: a backup of {} is no file of a database; it is made by BACKUP DATABASE ... TO \
-                 DISK or TO URL.",
+                "{}: a backup of {} is not a file of a database; create it with BACKUP DATABASE \
+                 ... TO DISK or TO URL.",
                 file.own, file.size
             ));
         }
@@ -184,7 +184,7 @@ fn size(change: &Change, file: &DbFile, bytes: Bytes) -> Result<String, ExportEr
             what: format!("file {:?}", file.own),
             kind: "tsql",
             reason: format!(
-                "{} is no whole number of KB that SQL Server takes; write sizes like 129 GiB",
+                "{} is not a whole number of KB; use sizes like 129 GiB",
                 bytes.exact()
             ),
         }),
@@ -202,7 +202,7 @@ impl Tsql<'_> {
         for (own, path) in &self.options.mounts {
             let mut files = self.databases.iter().flat_map(|database| &database.files);
             if !files.any(|fate| fate.subject().on.as_ref() == Some(own)) {
-                let reason = "no file of a database is on it; leave it out".to_owned();
+                let reason = "it has no file of a database; leave it out".to_owned();
                 return Err(refused(format!("--mount {own}={path}"), reason));
             }
         }
@@ -220,16 +220,16 @@ impl Tsql<'_> {
             "SQL Server 2017 or newer on the machine, folders at the mounts that it may write to, and a \
              login that may ALTER ANY DATABASE and VIEW SERVER STATE."
         };
-        let does = "checks first, and stops before the first change if something is not as it should \
-                    be; grows data files that are there, adds the others, grows the log; shows what is \
-                    there then. Run it again: what is done is not done again.";
+        let does = "checks first, and stops before the first change if a check fails; grows \
+                    existing data files, adds new ones, grows the log; shows the result. A second \
+                    run repeats nothing.";
         let does_not = "shrink, move or remove a file, nor move pages unless @move is 1.";
         script.header(rights, does, does_not);
         if self.databases.iter().any(|own| own.name.is_none()) {
             script.comment("");
             script.comment(
-                "The layout says no database: it is the one that this runs in. Go there first (or \
-                 export with --database NAME).",
+                "The layout names no database, so the script changes the current one. Switch to it \
+                 first (or export with --database NAME).",
             );
             script.line("-- USE [your database];");
         }
@@ -265,7 +265,7 @@ impl Tsql<'_> {
             return;
         }
         script.blank();
-        script.comment("What is there now, beside what the layout has.");
+        script.comment("The present files, beside those of the layout.");
         script.lines(&format!(
             "SELECT DB_NAME(w.database_id) AS [database], w.name AS [file],\n    \
              f.size / 128 AS [size MB], w.pages / 128 AS [layout MB],\n    \

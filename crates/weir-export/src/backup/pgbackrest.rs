@@ -17,7 +17,7 @@ const MOST_BUFFER: Bytes = Bytes::mib(16);
 
 pub(super) fn write(script: &mut Script, job: &Job<'_>) -> Result<(), ExportError> {
     if let Some(count) = job.backup.buffer_count {
-        let reason = format!("buffer_count = {count} means nothing to pgBackRest; leave it out");
+        let reason = format!("pgBackRest does not use buffer_count = {count}; leave it out");
         return Err(job.cannot(job.backup.file.clone(), reason));
     }
     let folders = job.folders()?;
@@ -72,8 +72,9 @@ pub(super) fn write(script: &mut Script, job: &Job<'_>) -> Result<(), ExportErro
 /// Returns the stanza, the name of the cluster in pgBackRest.
 fn stanza<'j>(job: &'j Job<'_>) -> Result<&'j str, ExportError> {
     let name = job.database()?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if name.is_empty() || !name.chars().all(is_plain) {
+    if name.is_empty()
+        || !name.chars().all(|c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+    {
         let reason = "a stanza has letters, digits, - and _; give such a one with --database, for a layout \
                       whose files say no database";
         return Err(job.cannot(format!("stanza {name:?}"), reason));
@@ -96,7 +97,7 @@ fn cluster(job: &Job<'_>) -> Result<String, ExportError> {
         job.cannot(
             job.backup.file.clone(),
             format!(
-                "where the cluster is is not known; say it with --mount {source}=PATH, like \
+                "the folder of the cluster is unknown; give it with --mount {source}=PATH, like \
                  {source}=/var/lib/postgresql/17/main"
             ),
         )
@@ -138,12 +139,9 @@ fn header(script: &mut Script, job: &Job<'_>, stanza: &str) {
          /etc/pgbackrest/pgbackrest.conf.{key}"
     );
     let does = format!(
-        "has the parallelism and the transfers of {} for the cluster {stanza}: a process for each stripe.",
+        "has the parallelism and transfers of {} for the cluster {stanza}: one process per \
+         stripe.",
         job.backup.file
     );
-    script.header(
-        &needs,
-        &does,
-        "contain a secret, nor encrypt the repository (repo1-cipher-type).",
-    );
+    script.header(&needs, &does, "contain a secret or encrypt the repository (repo1-cipher-type).");
 }

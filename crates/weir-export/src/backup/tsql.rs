@@ -95,7 +95,7 @@ fn header(script: &mut Script, job: &Job<'_>, folders: &[String]) {
     script.header(&needs, &does, does_not);
     if job.is_instance() {
         script.comment("");
-        script.comment("A managed instance takes COPY_ONLY backups from its users alone.");
+        script.comment("Users of a managed instance can only make COPY_ONLY backups.");
     }
 }
 

@@ -42,8 +42,8 @@ pub(super) struct Attached<'a> {
 }
 
 /// Note about growing a disk in use.
-const GROWS: &str = "The machine may run while it grows. Then grow the partition, if there is one, and \
-    the file system: xfs_growfs, resize2fs or Resize-Partition.";
+const GROWS: &str = "It can grow while the machine runs. Afterwards grow the partition, if there \
+                     is one, and the file system: xfs_growfs, resize2fs or Resize-Partition.";
 
 impl Market {
     /// Returns the changes of the disks, or an error for a disk that the cloud does not sell.
@@ -58,7 +58,7 @@ impl Market {
                 layout: change.new.layout.clone(),
                 kind: script.kind().name(),
                 reason: format!(
-                    "it has no remote volume, and there are scripts for disks of {} alone",
+                    "the layout has no remote volume, and Terraform modules for {} have only disks",
                     self.cloud
                 ),
             });
@@ -92,8 +92,8 @@ impl Market {
         let cloud = self.cloud;
         let reason = if disk.has_own_limits {
             Some(format!(
-                "its limits are written out in the layout, and {cloud} sells no disk by its limits alone; \
-                 give it a family and a size"
+                "its limits are stated in the layout, but {cloud} sells no disk by its limits \
+                 alone; give it a family and a size"
             ))
         } else if disk.cache != CacheMode::None {
             Some(format!("machines of {cloud} have no host cache; set its cache to none"))
@@ -101,7 +101,7 @@ impl Market {
             let family = disk.family.as_deref().unwrap_or("none");
             let known: Vec<&str> = self.types.iter().map(|own| own.name).collect();
             Some(format!(
-                "no disk of {cloud} is of the family {family}; take one of {}",
+                "{cloud} has no disks of the family {family}; use one of {}",
                 known.join(", ")
             ))
         } else {
@@ -151,8 +151,8 @@ impl Market {
         }
         if !manual.is_empty() {
             script.warn(&format!(
-                "{} would {}. {} does not do that to a disk with data: make another disk, copy, and \
-                 change over.",
+                "{} would {}. {} cannot do that to a disk with data: create another disk, copy, \
+                 and change over.",
                 new.own,
                 manual.join(", and "),
                 self.cloud
@@ -177,7 +177,7 @@ impl Market {
             let mib = bytes.div_ceil(1 << 20);
             if mib << 20 != bytes {
                 script.note(&format!(
-                    "{}: {bytes} bytes a second are made {mib} MiB/s; {} sells whole ones",
+                    "{}: {bytes} B/s is rounded to {mib} MiB/s, because {} sells whole MiB/s",
                     disk.own, self.cloud
                 ));
             }
@@ -244,7 +244,10 @@ fn resize(script: &mut Script, change: &Change) {
     if let Some((old, new)) = change.resize() {
         module::resize(
             script,
-            &format!("{old} becomes {new}: that restarts the machine; its own disk is empty then"),
+            &format!(
+                "{old} becomes {new}: that restarts the machine, and its local disk loses its \
+                      data"
+            ),
         );
     }
 }

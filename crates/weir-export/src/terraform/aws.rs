@@ -28,10 +28,11 @@ const MARKET: Market = Market {
 
 /// Returns whether AWS allows a tag.
 fn is_name(name: &str) -> bool {
-    let fine = |c: char| {
-        c.is_alphanumeric() || matches!(c, ' ' | '+' | '-' | '=' | '.' | '_' | ':' | '/' | '@')
-    };
-    (1..=255).contains(&name.chars().count()) && name.chars().all(fine) && !name.starts_with("aws:")
+    (1..=255).contains(&name.chars().count())
+        && name.chars().all(|c: char| {
+            c.is_alphanumeric() || matches!(c, ' ' | '+' | '-' | '=' | '.' | '_' | ':' | '/' | '@')
+        })
+        && !name.starts_with("aws:")
 }
 
 pub(super) fn write(
@@ -52,14 +53,19 @@ fn check_options(options: &Options) -> Result<(), ExportError> {
         options,
         "the region is the provider's (AWS_REGION, or its block); leave it out",
     )?;
-    let zone = "volumes are made in the zone of the instance; leave it out";
+    let zone = "volumes are created in the zone of the instance; leave it out";
     attached::refuse(&[("--zone", options.zone.as_ref(), zone)])?;
-    let is_hex = |id: &str| !id.is_empty() && id.chars().all(|c| c.is_ascii_hexdigit());
     match &options.machine {
-        Some(id) if !id.strip_prefix("i-").is_some_and(is_hex) => Err(refused(
-            format!("--machine {id}"),
-            "an instance of AWS is said by its id, i- and hexadecimal digits".to_owned(),
-        )),
+        Some(id)
+            if !id.strip_prefix("i-").is_some_and(|id: &str| {
+                !id.is_empty() && id.chars().all(|c| c.is_ascii_hexdigit())
+            }) =>
+        {
+            Err(refused(
+                format!("--machine {id}"),
+                "an AWS instance needs its id: i- and hexadecimal digits".to_owned(),
+            ))
+        }
         _ => Ok(()),
     }
 }
@@ -72,19 +78,19 @@ fn device_name(script: &Script, change: &Change, disk: &Disk) -> Result<String, 
         what: format!("volume {:?}", disk.own),
         kind: script.kind().name(),
         reason: format!(
-            "AWS has no name for the device of disk {number}; they end at /dev/xvdcx, so take fewer \
-             disks, or a lower lun"
+            "AWS has no device name for disk {number}; they end at /dev/xvdcx, so use fewer disks, \
+             or a lower lun"
         ),
     })
 }
 
 const MODULE: Module = Module {
     header: [
-        "Terraform 1.3, the provider aws 5 with a region, and an instance that is there. Where that is an \
+        "Terraform 1.3, the provider aws 5 with a region, and an existing instance. If that is an \
          aws_instance, it must have no ebs_block_device: with such blocks the provider takes \
          all volumes of the instance for its own, and what is attached here for drift.",
-        "makes the volumes in the zone of the instance and attaches them, each under its name of a device; \
-         applied again it changes what differs. A volume may be used while it changes; AWS takes another \
+        "creates the volumes in the zone of the instance and attaches them, each under its device \
+         name; applied again it changes what differs. A volume may be used while it changes; AWS takes another \
          change of it only some hours later.",
         "format disks (--as mdadm or lvm does, and finds them by these device names), nor destroy a volume: \
          prevent_destroy stands before that.",

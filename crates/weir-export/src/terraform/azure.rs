@@ -29,14 +29,15 @@ fn of_machine(
             layout: change.new.layout.clone(),
             kind: "terraform",
             reason:
-                "it has no remote volume; the machine itself is --as az's, bicep's or powershell's"
+                "the layout has no remote volume; export the machine itself with --as az, bicep or \
+                 powershell"
                     .to_owned(),
         });
     }
     script.header(
-        "Terraform 1.3, the provider azurerm 4, and a machine that is there.",
-        "makes the disks and attaches them, each with its LUN and cache mode; applied again it changes \
-         what differs.",
+        "Terraform 1.3, the provider azurerm 4, and an existing machine.",
+        "creates the disks and attaches them, each with its LUN and cache mode; applied again it \
+         changes what differs.",
         "format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN), nor destroy \
          a disk: prevent_destroy stands before that.",
     );
@@ -50,7 +51,7 @@ fn of_machine(
     variable(script, "machine", "The name of the machine.", options.machine.as_ref());
     let zone = "The zone of the machine and its disks; null if it has none.";
     if machine.needs_zone {
-        script.comment("Disks whose limits are bought are attached within one zone only.");
+        script.comment("Disks whose limits are bought can only be attached within one zone.");
         variable(script, "zone", zone, options.zone.as_ref());
     } else {
         let default =
@@ -76,8 +77,8 @@ fn of_machine(
     if machine.is_nvme() {
         script.blank();
         script.comment(
-            "The limits in the layout require this disk controller. Set it where the machine is defined, as \
-             disk_controller_type of azurerm_linux_virtual_machine or azurerm_windows_virtual_machine, with an \
+            "The limits in the layout require this disk controller. Set it where the machine is \
+             managed, as disk_controller_type of azurerm_linux_virtual_machine or azurerm_windows_virtual_machine, with an \
              image of generation 2 that supports NVMe.",
         );
         script.lines("output \"disk_controller_type\" {\n  value = \"NVMe\"\n}");
@@ -168,7 +169,7 @@ fn of_instance(
         "Terraform 1.3, the provider azurerm 4.38 or newer, and a subnet for managed instances.",
         "makes the instance, without a public endpoint and with Microsoft Entra-only authentication (no \
          password); applied again it changes what differs.",
-        "make the network that it is in, nor databases or their files (--as tsql).",
+        "create its network, nor databases or their files (--as tsql).",
     );
     if change.is_known() {
         sql.warns(script);
@@ -211,7 +212,7 @@ fn of_instance(
     if let Some(iops) = sql.iops {
         script.blank();
         script.comment(
-            "azurerm has no words for the next generation of General Purpose and its operations; azapi \
+            "azurerm does not support the next generation of General Purpose and its IOPS; azapi \
              says them to the same instance.",
         );
         script.lines(&format!(

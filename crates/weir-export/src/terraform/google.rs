@@ -30,11 +30,10 @@ const MARKET: Market = Market {
 const RULE: &str = "1 to 63 small letters, digits and '-', a letter first, and '-' not last";
 
 fn is_name(name: &str) -> bool {
-    let fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     name.len() <= 63
         && name.starts_with(|c: char| c.is_ascii_lowercase())
         && !name.ends_with('-')
-        && name.chars().all(fine)
+        && name.chars().all(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
 pub(super) fn write(
@@ -42,7 +41,7 @@ pub(super) fn write(
     change: &Change,
     options: &Options,
 ) -> Result<(), ExportError> {
-    attached::refuse_place(options, "the zone says where a disk is; give --zone")?;
+    attached::refuse_place(options, "the zone determines the place of a disk; give --zone")?;
     if let Some(name) = options.machine.as_ref().filter(|name| !is_name(name)) {
         return Err(refused(
             format!("--machine {name}"),
@@ -56,11 +55,11 @@ pub(super) fn write(
 
 const MODULE: Module = Module {
     header: [
-        "Terraform 1.3, the provider google 6 with a project, and an instance that is there. Where that is a \
-         google_compute_instance, it needs ignore_changes = [attached_disk], or it detaches what is \
+        "Terraform 1.3, the provider google 6 with a project, and an existing instance. If that is \
+         a google_compute_instance, it needs ignore_changes = [attached_disk], or it detaches what is \
          attached here.",
-        "makes the disks in the zone of the instance and attaches them, each under its name; applied again \
-         it changes what differs.",
+        "creates the disks in the zone of the instance and attaches them, each under its name; \
+         applied again it changes what differs.",
         "format disks (--as mdadm or lvm does, and finds them by these names), nor destroy a disk: \
          prevent_destroy stands before that.",
     ],
@@ -84,16 +83,17 @@ fn inputs(script: &mut Script, options: &Options) {
 /// Writes the comment about the size of the machine. The catalog names some machines by their
 /// vCPUs, as the documentation does; those names are no machine types.
 fn machine_size(script: &mut Script, size: Option<&String>) {
-    let by_vcpus = |size: &String| {
+    let Some(words) = size.and_then(|size: &String| {
         let (series, count) = size.strip_suffix("vcpu")?.rsplit_once('-')?;
         let count: u32 = count.parse().ok()?;
-        Some(format!("{size} is no type of a machine: any of {series} with {count} vCPUs"))
+        Some(format!("{size} is not a machine type: any of {series} with {count} vCPUs"))
+    }) else {
+        return module::machine_size(script, size);
     };
-    let Some(words) = size.and_then(by_vcpus) else { return module::machine_size(script, size) };
     script.blank();
     script.comment(&format!(
-        "What the machine is to be, as the layout calls it; it is described elsewhere. {words} is meant, or \
-         with more, up to the next number that weir catalog has of them."
+        "The machine size of the layout, which is managed elsewhere. {words} is meant, or with \
+         more, up to the next number that weir catalog has of them."
     ));
 }
 

@@ -47,9 +47,7 @@ pub(super) fn disks(
 pub(super) fn machine_size(script: &mut Script, size: Option<&String>) {
     if let Some(size) = size {
         script.blank();
-        script.comment(
-            "What the machine is to be, as the layout calls it; it is described elsewhere.",
-        );
+        script.comment("The machine size of the layout, which is managed elsewhere.");
         script.lines(&format!("output \"machine_size\" {{\n  value = {}\n}}", terraform(size)));
     }
 }
@@ -57,7 +55,7 @@ pub(super) fn machine_size(script: &mut Script, size: Option<&String>) {
 /// Writes a note about a resize of the machine.
 pub(super) fn resize(script: &mut Script, words: &str) {
     script.comment("");
-    script.comment(&format!("{words}. It is changed where the machine is described."));
+    script.comment(&format!("{words}. Change it where the machine is managed."));
     script.note(words);
 }
 
@@ -67,4 +65,4 @@ pub(super) fn number(n: Option<u64>) -> String {
 }
 
 /// Instruction for a row whose disk is no longer in the layout.
-pub(super) const REMOVE: &str = "take this row out, and prevent_destroy for that apply.";
+pub(super) const REMOVE: &str = "remove this row, and prevent_destroy for that apply.";

@@ -10,12 +10,14 @@ use crate::site::DbFile;
 impl Tsql<'_> {
     pub(super) fn checks(&self, script: &mut Script) -> Result<(), ExportError> {
         script.blank();
-        script.comment("Checks. Nothing has been changed if one of them stops the script.");
+        script.comment("Checks. If one of them stops the script, nothing has changed.");
         for database in self.databases.iter().filter(|own| own.changes()) {
             is_there(script, database);
-            let changes = |fate: &&Fate<'_, DbFile>| !fate.is_same();
-            let kinds =
-                database.files.iter().filter(changes).map(|fate| super::is_log(fate.subject()));
+            let kinds = database
+                .files
+                .iter()
+                .filter(|fate: &&Fate<'_, DbFile>| !fate.is_same())
+                .map(|fate| super::is_log(fate.subject()));
             let kinds: Vec<bool> = kinds.collect();
             for logs in [false, true].into_iter().filter(|logs| kinds.contains(logs)) {
                 has_names(script, database, logs, self.change.is_known());
@@ -28,7 +30,7 @@ impl Tsql<'_> {
     fn room_of_instance(&self, script: &mut Script) -> Result<(), ExportError> {
         script.blank();
         script.comment(
-            "The storage of the instance must hold what is added; tempdb is on a disk of its own.",
+            "The storage of the instance must hold the additions; tempdb is on a disk of its own.",
         );
         script.line("SET @need = 0;");
         let databases = self.databases.iter().filter(|own| !own.is_tempdb());
@@ -50,15 +52,19 @@ impl Tsql<'_> {
         for space in &self.change.new.spaces {
             let mut growing = Vec::new();
             for database in &self.databases {
-                let on = |file: &&DbFile| file.on.as_deref() == Some(space.own.as_str());
-                growing.extend(database.growing().filter(on).map(|file| (database, file)));
+                growing.extend(
+                    database
+                        .growing()
+                        .filter(|file: &&DbFile| file.on.as_deref() == Some(space.own.as_str()))
+                        .map(|file| (database, file)),
+                );
             }
             if growing.is_empty() {
                 continue;
             }
             let place = self.place(&space.own)?;
             script.blank();
-            script.comment(&format!("{} must have room for what comes to it.", space.own));
+            script.comment(&format!("{} must have room for the additions.", space.own));
             script.line("SET @need = 0;");
             growing.iter().for_each(|(database, file)| need(script, database, file));
             script.lines(&format!(
@@ -102,8 +108,11 @@ fn is_there(script: &mut Script, database: &Database<'_>) {
 /// Writes the check that at least one known file exists. Otherwise the script would add files
 /// beside the intended ones.
 fn has_names(script: &mut Script, database: &Database<'_>, logs: bool, is_known: bool) {
-    let is_there = |fate: &&Fate<'_, DbFile>| !is_known || !matches!(fate, Fate::New(_));
-    let fates = database.files.iter().filter(is_there).filter_map(|fate| fate.wanted());
+    let fates = database
+        .files
+        .iter()
+        .filter(|fate: &&Fate<'_, DbFile>| !is_known || !matches!(fate, Fate::New(_)))
+        .filter_map(|fate| fate.wanted());
     let names: Vec<String> =
         fates.filter(|file| super::is_log(file) == logs).map(|file| sql(&file.name)).collect();
     if names.is_empty() {
@@ -113,7 +122,7 @@ fn has_names(script: &mut Script, database: &Database<'_>, logs: bool, is_known:
     let kind = if logs { "log" } else { "data" };
     let condition = format!("NOT EXISTS (SELECT 1 {rows} AND name IN ({}))", names.join(", "));
     let head = format!("{} has none of the {kind} files of the layout. It has: ", database.words());
-    let tail = ". Say who is who with weir export --name LAYOUT=LOGICAL.";
+    let tail = ". Map names with weir export --name LAYOUT=LOGICAL.";
     let problem = format!(
         "{}\n        + ISNULL((SELECT STRING_AGG(CAST(name AS nvarchar(max)), N', ') {rows}), N'none')\n        + {}",
         sql(&head),
@@ -140,7 +149,7 @@ fn lacks(script: &mut Script, what: &str, then: &str) {
     );
     script.lines(&format!(
         "IF @free IS NULL\n    PRINT {};",
-        sql(&format!("{what}: how much is free is not known; look yourself."))
+        sql(&format!("{what}: the free space is unknown; check it yourself."))
     ));
     stop_if(script, "@free < @need", &problem);
 }

@@ -55,7 +55,7 @@ impl Tsql<'_> {
         let data = database.wanted(false);
         if data.iter().any(|file| file.size != data[0].size) {
             let text = format!(
-                "{}: its data files have different sizes; the larger ones get more of the pages and of \
+                "{}: its data files have different sizes; the larger ones get more pages and more \
                  the I/O, since pages go to files by their free space",
                 database.words()
             );
@@ -70,8 +70,8 @@ impl Tsql<'_> {
             );
         } else if database.is_tempdb() {
             script.comment(
-                "tempdb is made anew at each start: a file that moves is elsewhere after a \
-                            restart of SQL Server, and its old file is then deleted by hand.",
+                "tempdb is created at each start, so a file moves with a restart of SQL Server, \
+                 and its old file is then deleted by hand.",
             );
         }
     }
@@ -130,8 +130,8 @@ impl Tsql<'_> {
         let pages = pages(file.size);
         alter(script, database, file, &format!("size < {pages}"), &format!("SIZE = {text}"));
         let larger = format!(
-            "{}: it is larger than the layout has it, {}; it is not shrunk, since that moves pages \
-             one by one and leaves indexes in pieces.",
+            "{}: it is larger than in the layout, {}; it is not shrunk, because that moves pages \
+             one by one and fragments indexes.",
             database.file_words(file),
             file.size
         );
@@ -160,7 +160,7 @@ impl Tsql<'_> {
             format!("LEFT(physical_name, {}) <> {}", place.encode_utf16().count(), sql(&place));
         if file.role == Role::Tempdb {
             alter(script, database, file, &elsewhere, &format!("FILENAME = {}", sql(&path)));
-            script.note(&format!("{}: where it moves, it is there after a restart", file.name));
+            script.note(&format!("{}: it moves with a restart", file.name));
             return Ok(());
         }
         let words = format!(
@@ -235,8 +235,11 @@ impl Tsql<'_> {
     }
 
     fn may_add_data(&self, database: &Database<'_>) -> bool {
-        let is_new = |fate: &&Fate<'_, DbFile>| matches!(fate, Fate::New(file) if !is_log(file));
-        let new = database.files.iter().filter(is_new).count();
+        let new = database
+            .files
+            .iter()
+            .filter(|fate: &&Fate<'_, DbFile>| matches!(fate, Fate::New(file) if !is_log(file)))
+            .count();
         // At least one possibly new file exists, or the names are wrong.
         new > usize::from(!self.change.is_known())
     }
@@ -247,7 +250,7 @@ impl Tsql<'_> {
         let on = file.on.as_ref().map(|on| format!(", on {on}")).unwrap_or_default();
         match tier {
             Some(tier) => {
-                format!(": {}, a blob of its own with the limits of {tier}", file.size)
+                format!(": {}, on a blob of its own with the limits of {tier}", file.size)
             }
             None => format!(": {}{on}", file.size),
         }
@@ -259,7 +262,7 @@ impl Tsql<'_> {
             return Err(ExportError::Option {
                 option: "--mount".to_owned(),
                 reason: format!(
-                    "where {on} is mounted is not known, so that its files have no path; say it with \
+                    "the mount point of {on} is unknown, so its files have no path; give it with \
                      --mount {on}=PATH, like {on}=/var/opt/mssql/{on} or {on}=F:\\{on}"
                 ),
             });
@@ -290,7 +293,7 @@ fn alter(script: &mut Script, database: &Database<'_>, file: &DbFile, condition:
 
 fn shrinks(script: &mut Script, database: &Database<'_>, old: &DbFile, file: &DbFile) {
     let text = format!(
-        "{} would shrink from {} to {}: that moves pages one by one, leaves indexes in pieces, and a \
+        "{} would shrink from {} to {}: that moves pages one by one, fragments indexes, and a \
          smaller file may get lower limits",
         file.name, old.size, file.size
     );
@@ -301,7 +304,7 @@ fn shrinks(script: &mut Script, database: &Database<'_>, old: &DbFile, file: &Db
 
 fn gone(script: &mut Script, database: &Database<'_>, file: &DbFile) {
     script.blank();
-    let text = format!("{} is not in the layout any more, and is kept", file.name);
+    let text = format!("{} is no longer in the layout; it is kept", file.name);
     script.warn_with_steps(&text, "To remove it:");
     go_there(script, database);
     if !is_log(file) {
@@ -326,12 +329,12 @@ fn movement(script: &mut Script, database: &Database<'_>) {
     script.blank();
     script.comment("Data movement.");
     script.comment(
-        "New files are empty, and what is in the old ones stays there with its I/O: pages go to files by \
-         their free space only when they are written anew. A rebuild of every table and index does \
-         that. It takes room for the largest of them in addition, locks them unless it is run ONLINE, \
-         fills the log, and enables indexes that are disabled; the files come out about even, not \
-         exactly. Where that is too much at once, make a filegroup with the new files and move one \
-         index after the other: CREATE INDEX ... WITH (DROP_EXISTING = ON, ONLINE = ON) ON [filegroup].",
+        "New files are empty: existing pages stay in the old files, with their I/O, until they are \
+         rewritten. A rebuild of every table and index rewrites them. It needs extra room for the \
+         largest of them, locks them unless it runs ONLINE, fills the log, and enables disabled \
+         indexes; the files become about even, not exactly. If that is too much at once, create a \
+         filegroup with the new files and move the indexes one by one: CREATE INDEX ... WITH \
+         (DROP_EXISTING = ON, ONLINE = ON) ON [filegroup].",
     );
     script.lines(&format!(
         "SET @statements = (\n    SELECT STRING_AGG(CAST(\n            \

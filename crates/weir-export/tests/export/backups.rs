@@ -225,21 +225,16 @@ fn a_refusal_says_what_to_do() {
     let text = machine();
     let tsql = Kind::TsqlBackup;
     check(tsql, &text, &Options::default(), "give --backup FILE");
-    check(
-        Kind::Tsql,
-        &text,
-        &drives(),
-        "--backup backup.toml: a script of kind tsql has no use for it",
-    );
+    check(Kind::Tsql, &text, &drives(), "--backup backup.toml: tsql scripts do not use it");
     let unmounted = Options { mounts: Vec::new(), ..drives() };
-    check(tsql, &text, &unmounted, "where backup-1 is mounted is not known");
+    check(tsql, &text, &unmounted, "the mount point of backup-1 is unknown");
     let stray = Options { mounts: [drives().mounts, pairs(&[("log", "L:")])].concat(), ..drives() };
-    check(tsql, &text, &stray, "--mount log=L:: no stripe of the backup is on it");
+    check(tsql, &text, &stray, "--mount log=L:: it has no stripe of the backup");
     let secret = Options { urls: vec!["https://a.b.c/d?sig=hush".to_owned()], ..urls() };
     check(tsql, &text, &secret, "without its SAS token");
     let other = Options { database: Some("other".to_owned()), ..drives() };
-    check(tsql, &text, &other, "the sources are of sales");
-    check(tsql, INSTANCE, &Options { mounts: Vec::new(), ..drives() }, "backs up to URL only");
+    check(tsql, &text, &other, "the sources belong to sales");
+    check(tsql, INSTANCE, &Options { mounts: Vec::new(), ..drives() }, "can only back up to URLs");
     let uneven = Options { backup: Some(backup(3)), ..drives() };
     check(Kind::Ola, &text, &uneven, "describe 4 stripes");
     check(Kind::Pgbackrest, &text, &drives(), "pgBackRest writes to one repository");

@@ -49,11 +49,14 @@ fn check(kind: Kind, old: &str, new: &str, expect: &[&str], notes: &[&str]) {
 fn nothing_to_do_is_said() {
     for kind in Kind::ALL.into_iter().filter(|kind| !is_module(*kind) && !kind.is_backup()) {
         let export = made(kind, MACHINE, MACHINE);
-        let note = format!("nothing to do: layout.toml and old.toml are the same to {kind}");
+        let note = format!("nothing to do: layout.toml and old.toml are the same for {kind}");
         assert_eq!(export.notes, [note]);
         let sign = if kind == Kind::Tsql { "--" } else { "#" };
-        let is_comment = |line: &str| line.is_empty() || line.starts_with(sign);
-        assert!(export.text.lines().all(is_comment), "{}", export.text);
+        assert!(
+            export.text.lines().all(|line: &str| line.is_empty() || line.starts_with(sign)),
+            "{}",
+            export.text
+        );
     }
     let same = made(Kind::Az, INSTANCE, INSTANCE);
     assert_eq!(same.notes.len(), 1);
@@ -68,8 +71,9 @@ fn with_network_in_use(text: &str) -> String {
     let Some((before, rest)) = text.split_once("resource nsg ") else { return text.to_owned() };
     let (_, rest) = rest.split_once("resource machine ").expect("a machine");
     let subnet = "@description('The id of its subnet.')\nparam subnetId string";
-    let interfaces = "@description('Its network interfaces, all of them, as az vm show --query \
-                      \"networkProfile.networkInterfaces[].{id: id, properties: {primary: primary, deleteOption: \
+    let interfaces = "@description('All of its network interfaces, as az vm show --query \
+                      \"networkProfile.networkInterfaces[].{id: id, properties: {primary: primary, \
+                      deleteOption: \
                       deleteOption}}\" prints them.')\nparam networkInterfaces array";
     let list = "networkInterfaces: [\n        {\n          id: nic.id\n        }\n      ]";
     let (before, rest) = (
@@ -87,18 +91,20 @@ fn a_module_is_whole_where_nothing_differs() {
     let next = INSTANCE.replace("2018", "now").replace("\"gp\"", "\"next-gen-gp\"");
     // Without its comments and the empty lines between them.
     let code = |text: &str, sign: &str| -> Vec<String> {
-        let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with(sign);
-        text.lines().filter(is_code).map(str::to_owned).collect()
+        text.lines()
+            .filter(|line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with(sign))
+            .map(str::to_owned)
+            .collect()
     };
     let check = |kind: Kind, text: &str| {
         let same = made(kind, text, text);
         let note = format!(
-            "nothing differs: layout.toml and old.toml are the same to {kind}; the module is written all \
-             the same, for what is missing from one is detached or destroyed"
+            "no changes: layout.toml and old.toml are the same for {kind}; the module is written anyway, for \
+             what is missing from one is detached or destroyed"
         );
         assert_eq!(same.notes, [note]);
         let sign = if kind == Kind::Bicep { "//" } else { "#" };
-        assert!(same.text.contains(&format!("{sign} nothing differs: ")), "{}", same.text);
+        assert!(same.text.contains(&format!("{sign} no changes: ")), "{}", same.text);
         let alone = script(kind, text, &Options::default()).expect("a script").text;
         let alone = if kind == Kind::Bicep { with_network_in_use(&alone) } else { alone };
         assert_eq!(code(&same.text, sign), code(&alone, sign));
@@ -122,8 +128,8 @@ fn a_layout_of_another_cloud_is_not_what_is_there() {
     };
     let aws = of("aws", "gp3");
     let google = of("gcp", "pd-ssd");
-    let azure = of("azure-now", "premium-ssd-v2");
-    let azure = azure.replace("GiB\"\n", "GiB\"\niops = 3000\nthroughput = \"125 MB/s\"\n");
+    let azure = of("azure-now", "premium-ssd-v2")
+        .replace("GiB\"\n", "GiB\"\niops = 3000\nthroughput = \"125 MB/s\"\n");
     let bare = "[[volume]]\nname = \"d\"\nunlimited = true\nsize = \"100 GiB\"\n";
     let check = |kind: Kind, old: &str, new: &str, editions: (&str, &str)| {
         let error = changes(kind, old, new, &Options::default()).expect_err("no script");
@@ -149,14 +155,14 @@ fn a_layout_of_another_cloud_is_not_what_is_there() {
 fn what_stays_in_a_module_can_be_said() {
     let own = MACHINE.replace("tier = \"P20\"", "size = \"512 GiB\"\nlimits = { iops = 5 }");
     for kind in [Kind::Bicep, Kind::Terraform] {
-        let error = changes(kind, &own, MACHINE, &Options::default()).expect_err("no script");
-        let error = error.to_string();
+        let error =
+            changes(kind, &own, MACHINE, &Options::default()).expect_err("no script").to_string();
         assert!(error.starts_with("old.toml: volume \"log\" cannot be exported"), "{error}");
         let gone = own
             .replace("name = \"log\"", "name = \"redo\"")
             .replace("on = \"log\"", "on = \"redo\"");
-        let error = changes(kind, &gone, MACHINE, &Options::default()).expect_err("no script");
-        let error = error.to_string();
+        let error =
+            changes(kind, &gone, MACHINE, &Options::default()).expect_err("no script").to_string();
         assert!(error.starts_with("old.toml: volume \"redo\" cannot be exported"), "{error}");
     }
 }
@@ -183,7 +189,7 @@ fn a_disk_that_crosses_4_tib_is_asked_for() {
     assert_eq!(export.notes.len(), 1, "{:?}", export.notes);
     for words in [
         "[switch] $AllowRestart",
-        "NOT DONE: it crosses 4 TiB",
+        "NOT DONE: growing past 4 TiB",
         "Update-LayoutDisk -Name 'log' -Config @{ DiskSizeGB = 8192 }",
         "Start-LayoutMachine\nif ($left) { exit 1 }",
     ] {
@@ -234,7 +240,7 @@ fn files_are_added_with_the_movement_of_pages_and_removed_by_hand() {
     let text = made(Kind::Tsql, MACHINE, &more).text;
     assert!(text.contains("REBUILD;'"), "{text}");
     assert!(text.contains("DECLARE @move bit = 0;"), "{text}");
-    check(Kind::Tsql, &more, MACHINE, &[], &["data-3 is not in the layout any more, and is kept"]);
+    check(Kind::Tsql, &more, MACHINE, &[], &["data-3 is no longer in the layout; it is kept"]);
     let text = made(Kind::Tsql, &more, MACHINE).text;
     for line in
         ["DBCC SHRINKFILE (N'data-3', EMPTYFILE);", "ALTER DATABASE [sales] REMOVE FILE [data-3];"]
@@ -278,7 +284,7 @@ fn a_file_that_moves_is_moved_by_hand_and_tempdb_at_a_restart() {
     let expect =
         "ALTER DATABASE [tempdb] MODIFY FILE (NAME = N'tempdev', FILENAME = N'L:\\tempdev.ndf');";
     assert_eq!(acts(&export, "--"), [expect]);
-    assert_eq!(export.notes, ["tempdev: where it moves, it is there after a restart"]);
+    assert_eq!(export.notes, ["tempdev: it moves with a restart"]);
 }
 
 #[test]
@@ -292,7 +298,7 @@ fn disks_grow_get_another_cache_and_stay_when_they_go() {
     check(Kind::Az, MACHINE, &raised, &["change log tier P40 --set tier=P40"], &[]);
     check(Kind::Az, &raised, MACHINE, &["change log tier P20 --set tier=P20"], &[]);
     let less = MACHINE.replace("count = 4", "count = 3");
-    check(Kind::Az, MACHINE, &less, &[], &["pool-3 is not in the layout any more, and is kept"]);
+    check(Kind::Az, MACHINE, &less, &[], &["pool-3 is no longer in the layout; it is kept"]);
     let text = made(Kind::Az, MACHINE, &less).text;
     assert!(text.contains("#    az vm disk detach"), "{text}");
     check(
@@ -376,7 +382,7 @@ fn disks_have_the_numbers_that_the_layout_says() {
     assert!(text.contains("attach log 4 None"), "{text}");
     // Stating the present LUNs changes nothing.
     let same = made(Kind::Az, MACHINE, &numbered(0, "[1, 2, 3, 4]"));
-    assert_eq!(same.notes, ["nothing to do: layout.toml and old.toml are the same to az"]);
+    assert_eq!(same.notes, ["nothing to do: layout.toml and old.toml are the same for az"]);
     // LUNs of --from apply to disks in use, and a new disk takes a free one.
     let more = "[[volume]]\nname = \"more\"\ntier = \"P10\"\n";
     let more = MACHINE.replacen("[[volume]]", &format!("{more}lun = 7\n[[volume]]"), 1);
@@ -396,16 +402,17 @@ fn a_number_that_would_move_a_disk_is_refused() {
             assert!(error.to_string().contains(expect), "{kind}: {error}");
         }
     };
-    let moved = "volume \"log\" cannot be exported as a script: it is disk 5 here and 0 in old.toml, and a \
-                 disk that is there is not attached anew: say lun = 0 here, or lun = 5 in old.toml if it is that \
-                 at the machine";
+    let moved = "volume \"log\" cannot be exported as a script: it has LUN 5 here and 0 in old.toml, and \
+                 a disk in use is not reattached; set lun = 0 here, or lun = 5 in old.toml if the machine \
+                 has that";
     refused(MACHINE, &numbered(5, "[1, 2, 3, 4]"), moved);
     refused(&numbered(0, "[1, 2, 3, 4]"), &numbered(5, "[1, 2, 3, 4]"), moved);
     // A disk that goes is still attached.
-    let gone = MACHINE.replace("name = \"log\"\n", "name = \"redo\"\nlun = 0\n");
-    let gone = gone.replace("on = \"log\"", "on = \"redo\"");
-    let taken = "volume \"redo\" cannot be exported as a script: it would be disk 0, which is \"log\" of \
-                 old.toml; give it a number that is free, or none";
+    let gone = MACHINE
+        .replace("name = \"log\"\n", "name = \"redo\"\nlun = 0\n")
+        .replace("on = \"log\"", "on = \"redo\"");
+    let taken = "volume \"redo\" cannot be exported as a script: it would have LUN 0, which \"log\" of \
+                 old.toml has; give it a free lun, or none";
     refused(MACHINE, &gone, taken);
 }
 
@@ -427,10 +434,16 @@ fn a_machine_is_resized_when_that_is_allowed() {
 fn an_instance_is_updated() {
     let differ = |old: &str, new: &str, az: &[&str], powershell: &[&str]| {
         let text = made(Kind::Az, old, new).text;
-        let is_step = |line: &&str| {
-            ["differs ", "grows "].iter().any(|word| line.starts_with(word)) && !line.contains("()")
-        };
-        assert_eq!(text.lines().filter(is_step).collect::<Vec<_>>(), az, "{text}");
+        assert_eq!(
+            text.lines()
+                .filter(|line: &&str| {
+                    ["differs ", "grows "].iter().any(|word| line.starts_with(word))
+                        && !line.contains("()")
+                })
+                .collect::<Vec<_>>(),
+            az,
+            "{text}"
+        );
         let update = "    az sql mi update --resource-group \"$RESOURCE_GROUP\" --name \"$INSTANCE\" \
                       \"${keys[@]}\" --output none";
         assert!(
@@ -440,8 +453,13 @@ fn an_instance_is_updated() {
             "{text}"
         );
         let text = made(Kind::Powershell, old, new).text;
-        let is_step = |line: &&str| line.starts_with("if (") && line.ends_with('}');
-        assert_eq!(text.lines().filter(is_step).collect::<Vec<_>>(), powershell, "{text}");
+        assert_eq!(
+            text.lines()
+                .filter(|line: &&str| line.starts_with("if (") && line.ends_with('}'))
+                .collect::<Vec<_>>(),
+            powershell,
+            "{text}"
+        );
         let look = text.find("$instance = Get-AzSqlInstance").expect("it looks");
         let act = text.find("if ($keys.Count -gt 0) {\n    Write-Output").expect("it asks");
         assert!(look < act && act < text.find("    Set-AzSqlInstance").expect("it acts"), "{text}");
@@ -509,7 +527,7 @@ fn a_stripe_takes_no_column_and_is_said_what_to_copy() {
         &[],
         &["cannot take a column in place: everything on it has to be copied"],
     );
-    check(Kind::Lvm, MACHINE, &more, &[], &["what is there keeps its stripes"]);
+    check(Kind::Lvm, MACHINE, &more, &[], &["existing data keeps its stripes"]);
     let spaces = made(Kind::StorageSpaces, MACHINE, &more);
     assert!(spaces.notes[0].contains("keeps its columns"), "{:?}", spaces.notes);
     let larger = MACHINE.replace("P30", "P40");
@@ -532,11 +550,11 @@ fn a_stripe_takes_no_column_and_is_said_what_to_copy() {
         &[],
     );
     for kind in [Kind::Mdadm, Kind::Lvm] {
-        let less = "log: it has 512 GiB and would have 256 GiB. Nothing is made smaller in place";
+        let less = "log: it has 512 GiB and would have 256 GiB. Nothing shrinks in place";
         check(kind, MACHINE, &MACHINE.replace("P20", "P15"), &[], &[less]);
     }
     let spaces = made(Kind::StorageSpaces, MACHINE, &MACHINE.replace("P20", "P15"));
-    assert!(spaces.notes[0].contains("Nothing is made smaller in place"), "{:?}", spaces.notes);
+    assert!(spaces.notes[0].contains("Nothing shrinks in place"), "{:?}", spaces.notes);
     let single = MACHINE.replace("P20", "P30");
     check(
         Kind::Mdadm,
@@ -558,13 +576,7 @@ fn a_mount_that_goes_is_told_and_a_new_one_is_a_line() {
         &["LABEL=more /mnt/more xfs defaults,noatime,nofail 0 0"],
         &[],
     );
-    check(
-        Kind::Fstab,
-        &more,
-        MACHINE,
-        &[],
-        &["more is not in the layout any more: take its line out"],
-    );
+    check(Kind::Fstab, &more, MACHINE, &[], &["more is no longer in the layout: remove its line"]);
 }
 
 /// Checks that a module is complete and keeps disks that would be destroyed.
@@ -649,15 +661,15 @@ fn modules_of_other_clouds_keep_what_goes_and_what_would_shrink() {
         &layout("aws", &io2, 2, "512 GiB", "gp3"),
         &["type   = \"io2\"", "\"pool-0\" = {\n      type   = \"gp3\"\n      gib    = 1024", kept],
         &[
-            "pool-0 would shrink from 1 TiB to 512 GiB. AWS does not do that to a disk with data",
+            "pool-0 would shrink from 1 TiB to 512 GiB. AWS cannot do that to a disk with data",
             "pool-1 would shrink",
-            "pool-2 is not in the layout any more, and is kept with its data",
+            "pool-2 is no longer in the layout; it is kept with its data",
         ],
     );
     check(
         &old,
         &layout("aws", &io1, 4, "2 TiB", "gp3"),
-        &["gib    = 2048", "device = \"/dev/sdj\"", "# The machine may run while it grows."],
+        &["gib    = 2048", "device = \"/dev/sdj\"", "# It can grow while the machine runs."],
         &[],
     );
     let extreme = "family = \"hyperdisk-extreme\"\nsize = \"100 GiB\"\niops = 5000";
@@ -673,17 +685,17 @@ fn modules_of_other_clouds_keep_what_goes_and_what_would_shrink() {
             "\"pool-2\" = {",
         ],
         &[
-            "log would go from hyperdisk-extreme to hyperdisk-balanced. Google Cloud does not do that",
+            "log would go from hyperdisk-extreme to hyperdisk-balanced. Google Cloud cannot do that",
             "pool-0 would shrink",
             "pool-1 would shrink",
-            "pool-2 is not in the layout any more",
+            "pool-2 is no longer in the layout",
         ],
     );
     for (edition, log) in [("aws", io1.as_str()), ("gcp", extreme)] {
         let type_ = if edition == "aws" { "gp3" } else { pool };
         let own = layout(edition, log, 2, "1 TiB", type_);
         let same = made(Kind::Terraform, &own, &own);
-        assert!(same.notes[0].starts_with("nothing differs: "), "{:?}", same.notes);
+        assert!(same.notes[0].starts_with("no changes: "), "{:?}", same.notes);
         assert!(same.text.contains("\"pool-1\" = {"), "{}", same.text);
     }
     let machine =

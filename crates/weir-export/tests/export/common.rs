@@ -93,14 +93,13 @@ pub(crate) fn mounts() -> Options {
 /// Returns the options that `kind` needs for a layout with these mounts.
 pub(crate) fn options_for(kind: Kind, layout: &Layout) -> Options {
     let host = &layout.hosts[0];
-    let is_used = |name: &&str| {
+    let names = host.exports.iter().map(|export| export.name.as_str()).filter(|name: &&str| {
         let on = |file: &&weir_layout::File| {
             file.role != weir_layout::Role::Backup
                 && host.export_of(file).is_some_and(|export| export.name == **name)
         };
         host.files.iter().any(|file| on(&file))
-    };
-    let names = host.exports.iter().map(|export| export.name.as_str()).filter(is_used);
+    });
     let paths = names.map(|name| (name.to_owned(), format!("/data/{name}")));
     let mounts: Vec<_> = match kind {
         Kind::Tsql if host.instance.is_none() => paths.collect(),

@@ -68,7 +68,6 @@ fn tsql_says_sizes_names_and_places() {
 #[test]
 fn tsql_grows_before_it_adds() {
     let text = script(Kind::Tsql, MACHINE, &mounts()).expect("a script").text;
-    let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("no {words}"));
     let order = [
         "THROW 50000",
         "MODIFY FILE (NAME = N'data-1', SIZE",
@@ -78,7 +77,7 @@ fn tsql_grows_before_it_adds() {
         "MODIFY FILE (NAME = N'sales-log', SIZE",
         "REBUILD",
     ];
-    let places = order.map(at);
+    let places = order.map(|words: &str| text.find(words).unwrap_or_else(|| panic!("no {words}")));
     assert!(places.is_sorted(), "{places:?}");
     assert!(text.rfind("THROW").expect("a check") < places[1], "a check comes after a change");
 }
@@ -231,7 +230,7 @@ fn what_is_rounded_is_told() {
     assert!(export.text.contains("--disk-mbps-read-write 630"), "{}", export.text);
     assert_eq!(
         export.notes,
-        ["v2: 629145600 bytes a second are made 630 MB/s; Azure sells whole ones"]
+        ["v2: 629145600 B/s is rounded to 630 MB/s, because Azure sells whole MB/s"]
     );
 }
 
@@ -243,8 +242,8 @@ fn disk_of(edition: &str, keys: &str) -> String {
 #[test]
 fn modules_of_other_clouds_say_types_sizes_and_rates() {
     let has = |edition: &str, keys: &str, rows: &[&str]| {
-        let export = script(Kind::Terraform, &disk_of(edition, keys), &Options::default());
-        let export = export.expect("a script");
+        let export = script(Kind::Terraform, &disk_of(edition, keys), &Options::default())
+            .expect("a script");
         let rows = rows.join("\n      ");
         assert!(export.text.contains(&rows), "no\n{rows}\nin\n{}", export.text);
         export.notes
@@ -291,7 +290,7 @@ fn modules_of_other_clouds_say_what_they_need() {
     };
     let aws = [
         "the provider aws 5 with a region",
-        "Where that is an aws_instance, it must have no ebs_block_device: with such blocks the provider \
+        "If that is an aws_instance, it must have no ebs_block_device: with such blocks the provider \
          takes all volumes of the instance for its own",
         "version = \">= 5.0\"",
     ];
@@ -310,8 +309,10 @@ fn modules_of_other_clouds_say_what_they_need() {
 fn a_disk_that_the_provider_would_make_anew_is_refused() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalog/gcp.toml");
     let text = std::fs::read_to_string(path).expect("the edition of Google Cloud");
-    let own = text.replacen("\"gcp\"", "\"gcp-own\"", 1).replace("hyperdisk-extreme", "pd-extreme");
-    let own = own.replace("pd-extreme is left out: ", "");
+    let own = text
+        .replacen("\"gcp\"", "\"gcp-own\"", 1)
+        .replace("hyperdisk-extreme", "pd-extreme")
+        .replace("pd-extreme is left out: ", "");
     let mut catalog = weir_catalog::Catalog::builtin();
     let edition = weir_catalog::Edition::from_toml("own.toml", &own).expect("an edition");
     catalog.add(edition).expect("new");
@@ -322,7 +323,7 @@ fn a_disk_that_the_provider_would_make_anew_is_refused() {
     let made = weir_export::export(Kind::Terraform, source, None, &Options::default());
     let error = made.expect_err("no script").to_string();
     assert!(
-        error.contains("no disk of Google Cloud is of the family pd-extreme; take one of pd-ssd"),
+        error.contains("Google Cloud has no disks of the family pd-extreme; use one of pd-ssd"),
         "{error}"
     );
 }
@@ -341,12 +342,12 @@ fn what_aws_has_no_parts_of_is_told() {
     let layout = weir_layout::Layout::parse("l.toml", &disk_of("aws-own", keys), &catalog);
     let layout = layout.expect("a layout");
     let source = weir_export::Source { name: "l.toml", layout: &layout };
-    let made = weir_export::export(Kind::Terraform, source, None, &Options::default());
-    let made = made.expect("a script");
+    let made =
+        weir_export::export(Kind::Terraform, source, None, &Options::default()).expect("a script");
     assert!(made.text.contains("mibps  = 191"), "{}", made.text);
     assert_eq!(
         made.notes,
-        ["d: 200000000 bytes a second are made 191 MiB/s; AWS sells whole ones"]
+        ["d: 200000000 B/s is rounded to 191 MiB/s, because AWS sells whole MiB/s"]
     );
 }
 
@@ -366,6 +367,6 @@ fn what_is_no_type_of_a_machine_is_no_output() {
     assert!(!text.contains("output") && !text.contains("\"n2-8vcpu\""), "{text}");
     let words = text.replace("\n# ", " ");
     let expect =
-        "n2-8vcpu is no type of a machine: any of n2 with 8 vCPUs is meant, or with more, up to";
+        "n2-8vcpu is not a machine type: any of n2 with 8 vCPUs is meant, or with more, up to";
     assert!(words.contains(expect), "{text}");
 }

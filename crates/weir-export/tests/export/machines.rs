@@ -104,12 +104,12 @@ fn an_existing_machine_with_another_disk_controller_is_reported() {
     told(
         "ebdsv5-nvme/E96bds_v5",
         "Standard_E96bds_v5\tSCSI",
-        "db1: is Standard_E96bds_v5 SCSI, and the layout has Standard_E96bds_v5 NVMe; nothing is changed",
+        "db1: is Standard_E96bds_v5 SCSI, the layout has Standard_E96bds_v5 NVMe; not changed",
     );
     told(
         "ebdsv5-scsi/E96bds_v5",
         "Standard_E96bds_v5\tNVMe",
-        "db1: is Standard_E96bds_v5 NVMe, and the layout has Standard_E96bds_v5 SCSI; nothing is changed",
+        "db1: is Standard_E96bds_v5 NVMe, the layout has Standard_E96bds_v5 SCSI; not changed",
     );
 }
 
@@ -139,8 +139,7 @@ fn a_machine_that_goes_to_another_disk_controller_is_converted_by_hand() {
     let script = changed(Kind::Az, &scsi, &nvme).text;
     let (changed, said, fine) = fake.run(&script, &VARIABLES);
     assert!(!fine && changed.is_empty(), "{said}");
-    let words =
-        "db1: NOT DONE: is Standard_E96bds_v5 SCSI, and the layout has Standard_E96bds_v5 NVMe";
+    let words = "db1: NOT DONE: is Standard_E96bds_v5 SCSI, the layout has Standard_E96bds_v5 NVMe";
     assert!(said.contains(words), "{said}");
     // After the conversion, the script makes the other changes.
     fake.file("machines/db1", "Standard_E96bds_v5\tNVMe\tNone\n");
@@ -165,7 +164,7 @@ fn disks_are_found_where_the_disk_controller_puts_them() {
     device(google, "/dev/disk/by-id/google-pool-3");
     let nvme = made(Kind::Lvm, &sized("E64bds_v6")).text;
     has_words(&nvme, "Disks are found by the links of the package azure-vm-utils");
-    has_words(&nvme, "$1: is not there; is it attached, and is azure-vm-utils installed?");
+    has_words(&nvme, "$1: does not exist; is it attached, and is azure-vm-utils installed?");
     // --device has priority.
     let pattern = Some("/dev/disk/azure/scsi1/lun{lun}".to_owned());
     let options = Options { device_pattern: pattern, ..Options::default() };
@@ -268,8 +267,9 @@ fn volumes_of_aws_are_found_by_their_device_names() {
         fake.file(&format!("disks/{}", id(volume).replace('/', "_")), &format!(" {size}\n"));
     }
     let (a, b, c) = (id("vol0a"), id("vol0b"), id("vol0c"));
-    let numbered = aws.replace("count = 2", "count = 2, luns = [0, 1]");
-    let numbered = numbered.replace("name = \"log\"", "name = \"log\"\nlun = 2");
+    let numbered = aws
+        .replace("count = 2", "count = 2, luns = [0, 1]")
+        .replace("name = \"log\"", "name = \"log\"\nlun = 2");
     let script = text(Kind::Mdadm, &numbered);
     let create = format!(
         "mdadm --create /dev/md/pool --level=0 --raid-devices=2 --chunk=64 --metadata=1.2 --name=pool {a} {b}"
@@ -329,7 +329,8 @@ fn an_owned_sql_server_licence_reaches_every_script() {
     check(&fake, &text(Kind::Az, INSTANCE), &VARIABLES, &["az sql mi create sales"]);
     let (changed, said, fine) = fake.run(&text(Kind::Az, &owned()), &VARIABLES);
     assert!(fine && changed.is_empty(), "{said}");
-    let words = "sales: has 8 vCores, 8192 GB, LicenseIncluded, and the layout 8 vCores, 8192 GB, BasePrice";
+    let words =
+        "sales: has 8 vCores, 8192 GB, LicenseIncluded, the layout 8 vCores, 8192 GB, BasePrice";
     assert!(said.contains(words), "{said}");
     let update = self::changed(Kind::Az, INSTANCE, &owned()).text;
     check(&fake, &update, &VARIABLES, &["az sql mi update sales"]);
@@ -371,7 +372,8 @@ fn an_owned_windows_server_licence_reaches_every_script() {
     assert_eq!(machine(), "Standard_D16s_v3\tSCSI\tNone\n");
     let (changed, said, fine) = fake.run(&new, &VARIABLES);
     assert!(fine && changed.is_empty(), "{said}");
-    let words = "db1: is Standard_D16s_v3 SCSI None, and the layout has Standard_D16s_v3 SCSI Windows_Server";
+    let words =
+        "db1: is Standard_D16s_v3 SCSI None, the layout has Standard_D16s_v3 SCSI Windows_Server";
     assert!(said.contains(words), "{said}");
 }
 
@@ -382,13 +384,13 @@ fn a_missing_variable_stops_the_script_before_any_change() {
         return;
     }
     let without = |layout: &str, missing: &[&str], words: &str| {
-        let variables = VARIABLES.into_iter().filter(|(name, _)| !missing.contains(name));
-        let variables: Vec<_> = variables.collect();
+        let variables: Vec<_> =
+            VARIABLES.into_iter().filter(|(name, _)| !missing.contains(name)).collect();
         let (changed, said, fine) = Fake::new().run(&text(Kind::Az, layout), &variables);
         assert!(!fine && changed.is_empty(), "{said}");
         assert!(said.contains(words), "{said}");
     };
-    let rest = "The top of this script describes them; nothing was changed";
+    let rest = "The top of this script describes them; nothing has changed";
     let words = format!("these variables are not set: SSH_KEY SUBNET. {rest}");
     without(MACHINE, &["SSH_KEY", "SUBNET"], &words);
     let words = format!("these variables are not set: IMAGE ADMIN. {rest}");
@@ -521,7 +523,7 @@ fn an_operating_system_is_for_scripts_that_create_a_machine() {
         assert!(error.contains(words), "{kind}: {error}");
     };
     for kind in [Kind::Terraform, Kind::Powershell, Kind::Mdadm, Kind::Tsql] {
-        let words = format!("--os windows: a script of kind {kind} has no use for it");
+        let words = format!("--os windows: {kind} scripts do not use it");
         refused(kind, MACHINE, &words);
     }
     refused(Kind::Az, INSTANCE, "--os windows: this script creates no machine; leave it out");
@@ -540,8 +542,7 @@ fn the_name_of_a_size_is_quoted() {
     }
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalog/azure-now.toml");
     let text = fs::read_to_string(path).expect("the edition of Azure");
-    let own = text.replacen("\"azure-now\"", "\"azure-own\"", 1);
-    let own = own.replace(
+    let own = text.replacen("\"azure-now\"", "\"azure-own\"", 1).replace(
         "\"Standard_D16s_v3\"",
         "\"Standard_$(cd $FAKE; touch ran)`cd $FAKE; touch ran`\"",
     );

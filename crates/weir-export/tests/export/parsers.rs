@@ -102,8 +102,9 @@ fn updates() -> Vec<(String, String)> {
         ))
     };
     let old = MACHINE.to_owned();
-    let all = log("tier = \"P60\"\nperformance_tier = \"P70\"").replace("read-only", "none");
-    let all = all.replace("tier = \"P30\"", "tier = \"P30\", on_demand_burst = true");
+    let all = log("tier = \"P60\"\nperformance_tier = \"P70\"")
+        .replace("read-only", "none")
+        .replace("tier = \"P30\"", "tier = \"P30\", on_demand_burst = true");
     vec![
         (bought(8000), bought(9000)),
         (old.clone(), log("tier = \"P20\"\nperformance_tier = \"P40\"")),
@@ -173,11 +174,13 @@ fn check_scripts(
             panic!("{kind}: {what}\n{script}");
         }
     }
-    let break_one = |(from, to): &(&str, &str)| {
-        let script = scripts.iter().find(|script| script.contains(from));
-        script.unwrap_or_else(|| panic!("{kind}: no {from}")).replacen(from, to, 1)
-    };
-    let broken_scripts: Vec<String> = broken.iter().map(break_one).collect();
+    let broken_scripts: Vec<String> = broken
+        .iter()
+        .map(|(from, to): &(&str, &str)| {
+            let script = scripts.iter().find(|script| script.contains(from));
+            script.unwrap_or_else(|| panic!("{kind}: no {from}")).replacen(from, to, 1)
+        })
+        .collect();
     for ((from, to), what) in broken.iter().zip(wrong(&broken_scripts)) {
         assert!(what.is_some(), "{kind}: {to} passed for {from}");
     }
@@ -210,8 +213,10 @@ for text in sys.stdin.read().split("\0"):
 pub(crate) fn wrong_tsql(texts: &[String]) -> Wrong {
     let python = sqlfluff().expect("it is there");
     // The dialect lacks ADD LOG FILE, whose keys are those of ADD FILE, and ]] in brackets.
-    let known = |text: &String| text.replace(" ADD LOG FILE (", " ADD FILE (").replace("]]", "");
-    let texts: Vec<String> = texts.iter().map(known).collect();
+    let texts: Vec<String> = texts
+        .iter()
+        .map(|text: &String| text.replace(" ADD LOG FILE (", " ADD FILE (").replace("]]", ""))
+        .collect();
     let (said, fine) = feed(&python, &["-c", SQLFLUFF], &texts.join("\0"));
     assert!(fine, "{said}");
     let all = said.split('\0').take(texts.len());
@@ -443,8 +448,10 @@ fn wrong_block(block: &Block) -> Option<String> {
 
 /// Returns an error if a row lacks an attribute that the resources use.
 fn wrong_rows(text: &str) -> Option<String> {
-    let end = |c: char| !c.is_ascii_alphanumeric() && c != '_';
-    let taken = text.split("each.value.").skip(1).filter_map(|rest| rest.split(end).next());
+    let taken = text
+        .split("each.value.")
+        .skip(1)
+        .filter_map(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next());
     let keys = |row: &str| -> Vec<String> {
         let lines = row.lines().filter_map(|line| line.trim().split_once(" = "));
         lines.map(|(key, _)| key.trim().to_owned()).collect()

@@ -64,8 +64,8 @@ fn performance_plus_of_a_plan_is_set_where_disks_are_created() {
         (Kind::Powershell, "PerformancePlus = $true"),
     ] {
         let options = options_for(kind, &own);
-        let script = export(kind, Source { name: "plan.toml", layout: &own }, None, &options);
-        let script = script.unwrap_or_else(|error| panic!("{kind}: {error}"));
+        let script = export(kind, Source { name: "plan.toml", layout: &own }, None, &options)
+            .unwrap_or_else(|error| panic!("{kind}: {error}"));
         assert!(script.text.contains(words), "{kind}:\n{}", script.text);
     }
 }

@@ -23,7 +23,7 @@ fn a_kind_without_anything_to_do_says_so() {
         format!("{BARE}[[file]]\nname = \"b\"\nrole = \"backup\"\nsize = \"1 GiB\"\non = \"d\"\n");
     plain(Kind::Tsql, &backup, "its files are backups");
     for kind in [Kind::Az, Kind::Bicep, Kind::Terraform, Kind::Powershell] {
-        plain(kind, BARE, "the layout has no edition to take them from; add edition");
+        plain(kind, BARE, "the layout has no edition; add edition");
     }
     let single = MACHINE.split("[[stripe]]").next().expect("the first part").to_owned();
     plain(Kind::Mdadm, &single, "it has no [[stripe]] of remote volumes");
@@ -47,10 +47,7 @@ fn an_edition_of_others_is_none_of_azure() {
     let made =
         export(Kind::Bicep, Source { name: "l.toml", layout: &own }, None, &Options::default());
     let error = made.expect_err("no script").to_string();
-    assert!(
-        error.contains("bicep is written for Azure, and the edition my-cloud is none of it"),
-        "{error}"
-    );
+    assert!(error.contains("bicep scripts are for Azure, not for the edition my-cloud"), "{error}");
     let options =
         Options { device_pattern: Some("/dev/disk/by-id/{name}".into()), ..Options::default() };
     let made = export(Kind::Lvm, Source { name: "l.toml", layout: &own }, None, &options);
@@ -60,20 +57,15 @@ fn an_edition_of_others_is_none_of_azure() {
 #[test]
 fn what_a_layout_does_not_say_is_asked_for() {
     let none = Options::default();
-    check(
-        Kind::Tsql,
-        MACHINE,
-        &none,
-        "is mounted is not known, so that its files have no path; say it with",
-    );
-    check(Kind::Lvm, BARE, &none, "which device d is is not known");
+    check(Kind::Tsql, MACHINE, &none, "is unknown, so its files have no path; give it with");
+    check(Kind::Lvm, BARE, &none, "the device of d is unknown");
     let two = "[[host]]\nname = \"a\"\nunlimited = true\n[[host]]\nname = \"b\"\nunlimited = \
                true\n[[volume]]\nname = \"d\"\nhost = \"a\"\nunlimited = true\n";
     check(
         Kind::Fstab,
         two,
         &none,
-        "--host: layout.toml has several hosts, and a script is for one; say which: a, b",
+        "--host: layout.toml has several hosts, but a script is for one; choose it with --host: a, b",
     );
     let c = Options { host: Some("c".into()), ..Options::default() };
     check(Kind::Fstab, two, &c, "--host c: layout.toml has no such host; there are: a, b");
@@ -87,13 +79,13 @@ fn an_option_that_does_nothing_is_refused() {
         Kind::Mdadm,
         MACHINE,
         &Options { database: own("x"), ..none() },
-        "--database x: a script of kind mdadm has no use for it; leave it out, or take --as tsql",
+        "--database x: mdadm scripts do not use it; leave it out, or use --as tsql",
     );
     check(
         Kind::Tsql,
         MACHINE,
         &Options { database: own("x"), ..mounts() },
-        "says its database; leave it out",
+        "has its database; leave it out",
     );
     let names = Options { names: pairs(&[("dat", "x")]), ..none() };
     check(
@@ -128,8 +120,11 @@ fn a_name_that_the_target_cannot_have_is_refused() {
     };
     for name in ["it's", "a b", "$(id)", "`id`", "a]b", "-a", "a-", "", &"x".repeat(81)] {
         for kind in [Kind::Az, Kind::Bicep, Kind::Terraform, Kind::Powershell] {
-            let expect =
-                if name.is_empty() { "it is empty" } else { "is no name for it: 1 to 80 letters" };
+            let expect = if name.is_empty() {
+                "it is empty"
+            } else {
+                "is not a valid name: 1 to 80 letters"
+            };
             named(kind, "log", name, expect);
         }
     }
@@ -139,36 +134,36 @@ fn a_name_that_the_target_cannot_have_is_refused() {
     let both = Options { names: pairs(&[("data-1", "DATA-2")]), ..mounts() };
     check(Kind::Tsql, MACHINE, &both, "\"data-1\" and \"data-2\" would both be called \"data-2\"");
     for name in ["it's", "a b", "$(id)", "127", ".x", &"x".repeat(33)] {
-        named(Kind::Mdadm, "pool", name, "is no name for it: 1 to 32 letters");
+        named(Kind::Mdadm, "pool", name, "is not a valid name: 1 to 32 letters");
     }
     for name in ["a b", "$(id)", "x_tdata", &"x".repeat(57)] {
-        named(Kind::Lvm, "pool", name, "is no name for it: 1 to 56 letters");
+        named(Kind::Lvm, "pool", name, "is not a valid name: 1 to 56 letters");
     }
     named(Kind::Fstab, "pool", "more-than-a-label", "the label of an XFS has at most 12");
-    named(Kind::StorageSpaces, "pool", "a:b", "is no name for it: 1 to 32 characters");
+    named(Kind::StorageSpaces, "pool", "a:b", "is not a valid name: 1 to 32 characters");
     let upper = Options { machine: Some("Sales".into()), ..Options::default() };
     check(Kind::Az, INSTANCE, &upper, "1 to 63 small letters");
     let database = INSTANCE.replace("role = \"log\"", "database = \"a\\nb\", role = \"log\"");
-    check(Kind::Tsql, &database, &Options::default(), "its database \"a\\nb\" is no name");
+    check(Kind::Tsql, &database, &Options::default(), "its database \"a\\nb\" is not a valid name");
 }
 
 #[test]
 fn what_a_tool_cannot_build_is_refused() {
     let none = Options::default();
     let unit = |unit: &str| MACHINE.replace("64 KiB", unit);
-    check(Kind::Mdadm, &unit("6 KiB"), &none, "is no multiple of 4 KiB");
-    check(Kind::Lvm, &unit("96 KiB"), &none, "is no power of two from 4 KiB to 4 MiB");
-    check(Kind::StorageSpaces, &unit("8 KiB"), &none, "is no power of two from 16 KiB up");
+    check(Kind::Mdadm, &unit("6 KiB"), &none, "a multiple of 4 KiB, not 6 KiB");
+    check(Kind::Lvm, &unit("96 KiB"), &none, "a power of two from 4 KiB to 4 MiB, not 96 KiB");
+    check(Kind::StorageSpaces, &unit("8 KiB"), &none, "a power of two from 16 KiB up, not 8 KiB");
     let own = MACHINE.replace("tier = \"P20\"", "limits = { iops = 5 }");
-    check(Kind::Az, &own, &none, "its limits are written out in the layout");
+    check(Kind::Az, &own, &none, "its limits are stated in the layout");
     let odd = INSTANCE.replace("150 GiB", "153600000512 B");
-    check(Kind::Tsql, &odd, &none, "no whole number of KB that SQL Server takes");
+    check(Kind::Tsql, &odd, &none, "is not a whole number of KB; use sizes");
     let other = layout(INSTANCE);
     let new = layout(MACHINE);
     let old = Source { name: "old.toml", layout: &other };
     let made = export(Kind::Az, Source { name: "new.toml", layout: &new }, Some(old), &none);
     let error = made.expect_err("no script").to_string();
-    assert!(error.contains("nothing becomes the other in place"), "{error}");
+    assert!(error.contains("cannot become the other in place"), "{error}");
 }
 
 #[test]
@@ -253,8 +248,8 @@ fn a_disk_without_a_number_that_azure_has_is_refused() {
     ];
     for kind in kinds {
         let expect = format!(
-            "layout.toml: volume \"pool-64\" cannot be exported as {kind}: it would be disk 64 of 70, and \
-             the numbers of disks at a machine of Azure go from 0 to 63; take fewer disks"
+            "layout.toml: volume \"pool-64\" cannot be exported as {kind}: it would be disk 64 of 70, but \
+             LUNs of an Azure machine go from 0 to 63; use fewer disks"
         );
         check(kind, &many(70), &Options::default(), &expect);
         assert!(script(kind, &many(64), &Options::default()).is_ok(), "{kind}");
@@ -282,7 +277,7 @@ fn a_name_of_a_machine_that_is_too_long_is_refused() {
             kind,
             MACHINE,
             &named(65),
-            "it has 65 characters, and the name of a machine of Azure at most 64",
+            "it has 65 characters, above Azure's maximum of 64 for a machine",
         );
         assert!(script(kind, MACHINE, &named(64)).is_ok());
     }
@@ -331,8 +326,7 @@ fn what_other_clouds_do_not_have_is_refused() {
     let google = disk_of("gcp", "family = \"pd-ssd\"\nsize = \"100 GiB\"");
     for kind in [Kind::Az, Kind::Bicep, Kind::Powershell] {
         for (edition, text) in [("aws", &aws), ("gcp", &google)] {
-            let expect =
-                format!("the edition {edition} is none of it; --as terraform makes its disks");
+            let expect = format!("not for the edition {edition}; --as terraform creates its disks");
             check(kind, text, &none(), &expect);
         }
     }
@@ -345,38 +339,42 @@ fn what_other_clouds_do_not_have_is_refused() {
     let place = Options { location: own("eu-west-1"), ..none() };
     refused(&aws, place, "--location eu-west-1: the region is the provider's");
     let zone = Options { zone: own("eu-west-1a"), ..none() };
-    refused(&aws, zone, "--zone eu-west-1a: volumes are made in the zone of the instance");
-    refused(&google, Options { location: own("x"), ..none() }, "--location x: the zone says where");
+    refused(&aws, zone, "--zone eu-west-1a: volumes are created in the zone of the instance");
+    refused(&google, Options { location: own("x"), ..none() }, "--location x: the zone determines");
     for id in ["db1", "i-", "i-xyz"] {
         let machine = Options { machine: own(id), ..none() };
-        refused(&aws, machine, "an instance of AWS is said by its id, i- and hexadecimal digits");
+        refused(&aws, machine, "an AWS instance needs its id: i- and hexadecimal digits");
     }
     let machine = Options { machine: own("DB1"), ..none() };
     refused(&google, machine, "--machine DB1: the name of an instance of Google Cloud has 1 to 63");
     for name in ["Upper", "a_b", "a.b", "1a", "a-", &"x".repeat(64)] {
         let named = Options { names: pairs(&[("d", name)]), ..none() };
-        refused(&google, named, "is no name for it: 1 to 63 small letters");
+        refused(&google, named, "is not a valid name: 1 to 63 small letters");
     }
     for name in ["it's", "aws:x", "$(id)", &"x".repeat(256)] {
         let named = Options { names: pairs(&[("d", name)]), ..none() };
-        refused(&aws, named, "is no name for it: 1 to 255 letters");
+        refused(&aws, named, "is not a valid name: 1 to 255 letters");
     }
     for edition in ["aws", "gcp"] {
         let free = disk_of(edition, "unlimited = true\nsize = \"10 GiB\"");
-        refused(&free, none(), "its limits are written out in the layout");
+        refused(&free, none(), "its limits are stated in the layout");
         let local = disk_of(edition, "place = \"local\"\nsize = \"10 GiB\"\nunlimited = true");
-        refused(&local, none(), "nothing to export as terraform: it has no remote volume");
+        refused(&local, none(), "nothing to export as terraform: the layout has no remote volume");
     }
     let cached = format!(
         "edition = \"aws\"\n[host]\nunlimited = true\ncache = {{ size = \"10 GiB\" }}\n{}",
         aws.lines().skip(1).collect::<Vec<_>>().join("\n")
     );
     refused(&(cached + "\ncache = \"read-only\"\n"), none(), "machines of AWS have no host cache");
-    let many = aws.replace("name = \"d\"\n", "").replace("[[volume]]\n", "").replace('\n', ", ");
-    let many = many.trim_end_matches(", ").replacen("edition = \"aws\", ", "", 1);
+    let many = aws
+        .replace("name = \"d\"\n", "")
+        .replace("[[volume]]\n", "")
+        .replace('\n', ", ")
+        .trim_end_matches(", ")
+        .replacen("edition = \"aws\", ", "", 1);
     let many = format!(
         "edition = \"aws\"\n[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = {{ count = 70, {many} \
          }}\n"
     );
-    refused(&many, none(), "AWS has no name for the device of disk 69; they end at /dev/xvdcx");
+    refused(&many, none(), "AWS has no device name for disk 69; they end at /dev/xvdcx");
 }

@@ -1,4 +1,4 @@
--- Made by weir export 0.1.0 --as ola from layout.toml (host host, edition azure-now).
+-- Made by weir export 0.2.0 --as ola from layout.toml (host host, edition azure-now).
 --
 -- Needs: the SQL Server Maintenance Solution of Ola Hallengren in the database that this runs in,
 -- and the directories, which SQL Server may write to.

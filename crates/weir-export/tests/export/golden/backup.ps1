@@ -1,4 +1,4 @@
-# Made by weir export 0.1.0 --as dbatools from layout.toml (host host, edition azure-now).
+# Made by weir export 0.2.0 --as dbatools from layout.toml (host host, edition azure-now).
 #
 # Needs: the module dbatools, and folders that SQL Server may write to.
 #

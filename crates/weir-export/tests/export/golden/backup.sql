@@ -1,4 +1,4 @@
--- Made by weir export 0.1.0 --as tsql-backup from layout.toml (host host, edition azure-now).
+-- Made by weir export 0.2.0 --as tsql-backup from layout.toml (host host, edition azure-now).
 --
 -- Needs: SQL Server, a login that may BACKUP DATABASE and create databases (which RESTORE
 -- VERIFYONLY asks for), and F:\Backup, G:\.

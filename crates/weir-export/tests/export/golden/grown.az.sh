@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Made by weir export 0.1.0 --as az from layout.toml (host host, edition azure-now).
-# It holds what changes where old.toml is what is there at present.
+# Made by weir export 0.2.0 --as az from layout.toml (host host, edition azure-now).
+# It contains the changes from old.toml, the layout in use.
 #
 # Needs: bash and the Azure CLI, after az login.
 #
-# Does: makes and attaches the disks that are new, and changes what differs. Run it again: it
-# looks first what is there, and does nothing twice.
+# Does: creates and attaches new disks, and changes differences. It checks the present state
+# first, so a second run does nothing.
 #
 # Does not: format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN),
 # nor delete or shrink anything.
@@ -15,13 +15,13 @@ set -euo pipefail
 RESOURCE_GROUP=${RESOURCE_GROUP:?set RESOURCE_GROUP to the resource group}
 MACHINE=${MACHINE:?set MACHINE to the name of the machine}
 
-# A disk grows if it is smaller; one that is larger stays.
+# Grows a smaller disk, and leaves a larger one.
 grow() { # NAME GIB
     local name=$1 gib=$2 size
     size=$(az disk show --resource-group "$RESOURCE_GROUP" --name "$name" \
         --query 'diskSizeGB || diskSizeGb' --output tsv)
     if ((size > gib)); then
-        echo "$name: has $size GiB already, and the layout $gib; nothing is changed" >&2
+        echo "$name: already has $size GiB, the layout $gib; not changed" >&2
         return
     elif ((size == gib)); then
         echo "$name: has $gib GiB"
@@ -32,9 +32,10 @@ grow() { # NAME GIB
 }
 
 # log: P30, 1 TiB, LUN 0, None: no host cache.
-# The machine may run while most disks grow; one that crosses 4 TiB, or a machine that is too old
-# for it, has to be deallocated first. Then grow the partition, if there is one, and the file
-# system: xfs_growfs, resize2fs or Resize-Partition.
+# Most disks grow while the machine runs; it must be deallocated for a disk that crosses 4 TiB,
+# and if it is too old. Afterwards grow the partition, if there is one, and the file system:
+# xfs_growfs, resize2fs or Resize-Partition.
 grow log 1024
 
-# scratch: the machine's own disk; it comes with the size, and is empty after each move.
+# scratch: the machine's local disk. It comes with the size, and loses its data when the machine
+# moves.

@@ -1,12 +1,11 @@
--- Made by weir export 0.1.0 --as tsql from layout.toml (host host, edition azure-now).
--- It holds what changes where old.toml is what is there at present.
+-- Made by weir export 0.2.0 --as tsql from layout.toml (host host, edition azure-now).
+-- It contains the changes from old.toml, the layout in use.
 --
 -- Needs: SQL Server 2017 or newer on the machine, folders at the mounts that it may write to, and
 -- a login that may ALTER ANY DATABASE and VIEW SERVER STATE.
 --
--- Does: checks first, and stops before the first change if something is not as it should be;
--- grows data files that are there, adds the others, grows the log; shows what is there then. Run
--- it again: what is done is not done again.
+-- Does: checks first, and stops before the first change if a check fails; grows existing data
+-- files, adds new ones, grows the log; shows the result. A second run repeats nothing.
 --
 -- Does not: shrink, move or remove a file, nor move pages unless @move is 1.
 
@@ -20,7 +19,7 @@ DECLARE @need bigint;
 DECLARE @free bigint;
 DECLARE @statements nvarchar(max);
 
--- Checks. Nothing has been changed if one of them stops the script.
+-- Checks. If one of them stops the script, nothing has changed.
 IF DB_ID(N'sales') IS NULL
 BEGIN
     SET @problem = N'There is no database [sales] here; make or restore it first.';
@@ -30,11 +29,11 @@ IF NOT EXISTS (SELECT 1 FROM sys.master_files WHERE database_id = DB_ID(N'sales'
 BEGIN
     SET @problem = N'[sales] has none of the data files of the layout. It has: '
         + ISNULL((SELECT STRING_AGG(CAST(name AS nvarchar(max)), N', ') FROM sys.master_files WHERE database_id = DB_ID(N'sales') AND type = 0), N'none')
-        + N'. Say who is who with weir export --name LAYOUT=LOGICAL.';
+        + N'. Map names with weir export --name LAYOUT=LOGICAL.';
     THROW 50000, @problem, 1;
 END;
 
--- pool must have room for what comes to it.
+-- pool must have room for the additions.
 SET @need = 0;
 SET @need = @need + ISNULL((
     SELECT CASE WHEN size < 78643200 THEN 78643200 - size ELSE 0 END
@@ -50,7 +49,7 @@ SET @free = (
     WHERE LEFT(f.physical_name, 8) = N'F:\Data\'
 );
 IF @free IS NULL
-    PRINT N'pool: how much is free is not known; look yourself.';
+    PRINT N'pool: the free space is unknown; check it yourself.';
 IF @free < @need
 BEGIN
     SET @problem = N'pool: ' + CAST(@need / 128 AS nvarchar(20)) + N' MB come to it, and ' + CAST(@free / 128 AS nvarchar(20)) + N' MB are free; make it larger first.';
@@ -66,7 +65,7 @@ BEGIN
     ALTER DATABASE [sales] MODIFY FILE (NAME = N'data-1', SIZE = 600GB);
 END;
 IF EXISTS (SELECT 1 FROM sys.master_files WHERE database_id = DB_ID(N'sales') AND type = 0 AND name = N'data-1' AND size > 78643200)
-    PRINT N'[sales].[data-1]: it is larger than the layout has it, 600 GiB; it is not shrunk, since that moves pages one by one and leaves indexes in pieces.';
+    PRINT N'[sales].[data-1]: it is larger than in the layout, 600 GiB; it is not shrunk, because that moves pages one by one and fragments indexes.';
 
 -- data-2: 600 GiB, on pool
 IF EXISTS (SELECT 1 FROM sys.master_files WHERE database_id = DB_ID(N'sales') AND type = 0 AND name = N'data-2' AND size < 78643200)
@@ -75,9 +74,9 @@ BEGIN
     ALTER DATABASE [sales] MODIFY FILE (NAME = N'data-2', SIZE = 600GB);
 END;
 IF EXISTS (SELECT 1 FROM sys.master_files WHERE database_id = DB_ID(N'sales') AND type = 0 AND name = N'data-2' AND size > 78643200)
-    PRINT N'[sales].[data-2]: it is larger than the layout has it, 600 GiB; it is not shrunk, since that moves pages one by one and leaves indexes in pieces.';
+    PRINT N'[sales].[data-2]: it is larger than in the layout, 600 GiB; it is not shrunk, because that moves pages one by one and fragments indexes.';
 
--- What is there now, beside what the layout has.
+-- The present files, beside those of the layout.
 SELECT DB_NAME(w.database_id) AS [database], w.name AS [file],
     f.size / 128 AS [size MB], w.pages / 128 AS [layout MB],
     f.growth, f.is_percent_growth, f.max_size, f.physical_name

@@ -1,15 +1,14 @@
--- Made by weir export 0.1.0 --as tsql from layout.toml (host host, edition azure-mi-2018).
+-- Made by weir export 0.2.0 --as tsql from layout.toml (host host, edition azure-mi-2018).
 --
 -- Needs: a managed instance, and a login that may ALTER ANY DATABASE and VIEW SERVER STATE.
 --
--- Does: checks first, and stops before the first change if something is not as it should be;
--- grows data files that are there, adds the others, grows the log; shows what is there then. Run
--- it again: what is done is not done again.
+-- Does: checks first, and stops before the first change if a check fails; grows existing data
+-- files, adds new ones, grows the log; shows the result. A second run repeats nothing.
 --
 -- Does not: shrink, move or remove a file, nor move pages unless @move is 1.
 --
--- The layout says no database: it is the one that this runs in. Go there first (or export with
--- --database NAME).
+-- The layout names no database, so the script changes the current one. Switch to it first (or
+-- export with --database NAME).
 -- USE [your database];
 
 SET NOCOUNT ON;
@@ -22,7 +21,7 @@ DECLARE @need bigint;
 DECLARE @free bigint;
 DECLARE @statements nvarchar(max);
 
--- Checks. Nothing has been changed if one of them stops the script.
+-- Checks. If one of them stops the script, nothing has changed.
 IF DB_ID() <= 4
 BEGIN
     SET @problem = N'This is a database of the system; USE the one whose files these are.';
@@ -32,18 +31,18 @@ IF NOT EXISTS (SELECT 1 FROM sys.master_files WHERE database_id = DB_ID() AND ty
 BEGIN
     SET @problem = N'the current database has none of the data files of the layout. It has: '
         + ISNULL((SELECT STRING_AGG(CAST(name AS nvarchar(max)), N', ') FROM sys.master_files WHERE database_id = DB_ID() AND type = 0), N'none')
-        + N'. Say who is who with weir export --name LAYOUT=LOGICAL.';
+        + N'. Map names with weir export --name LAYOUT=LOGICAL.';
     THROW 50000, @problem, 1;
 END;
 IF NOT EXISTS (SELECT 1 FROM sys.master_files WHERE database_id = DB_ID() AND type = 1 AND name IN (N'log'))
 BEGIN
     SET @problem = N'the current database has none of the log files of the layout. It has: '
         + ISNULL((SELECT STRING_AGG(CAST(name AS nvarchar(max)), N', ') FROM sys.master_files WHERE database_id = DB_ID() AND type = 1), N'none')
-        + N'. Say who is who with weir export --name LAYOUT=LOGICAL.';
+        + N'. Map names with weir export --name LAYOUT=LOGICAL.';
     THROW 50000, @problem, 1;
 END;
 
--- The storage of the instance must hold what is added; tempdb is on a disk of its own.
+-- The storage of the instance must hold the additions; tempdb is on a disk of its own.
 SET @need = 0;
 SET @need = @need + ISNULL((
     SELECT CASE WHEN size < 16908288 THEN 16908288 - size ELSE 0 END
@@ -65,7 +64,7 @@ SET @free = @free - (
     SELECT SUM(CAST(size AS bigint)) FROM sys.master_files WHERE database_id <> 2
 );
 IF @free IS NULL
-    PRINT N'the storage of the instance: how much is free is not known; look yourself.';
+    PRINT N'the storage of the instance: the free space is unknown; check it yourself.';
 IF @free < @need
 BEGIN
     SET @problem = N'the storage of the instance: ' + CAST(@need / 128 AS nvarchar(20)) + N' MB come to it, and ' + CAST(@free / 128 AS nvarchar(20)) + N' MB are free; reserve more storage first.';
@@ -74,23 +73,23 @@ END;
 
 -- ---- the current database ----
 
--- data: 129 GiB, a blob of its own with the limits of P15
+-- data: 129 GiB, on a blob of its own with the limits of P15
 IF EXISTS (SELECT 1 FROM sys.master_files WHERE database_id = DB_ID() AND type = 0 AND name = N'data' AND size < 16908288)
 BEGIN
     PRINT N'[data]: SIZE = 129GB';
     ALTER DATABASE CURRENT MODIFY FILE (NAME = N'data', SIZE = 129GB);
 END;
 IF EXISTS (SELECT 1 FROM sys.master_files WHERE database_id = DB_ID() AND type = 0 AND name = N'data' AND size > 16908288)
-    PRINT N'[data]: it is larger than the layout has it, 129 GiB; it is not shrunk, since that moves pages one by one and leaves indexes in pieces.';
+    PRINT N'[data]: it is larger than in the layout, 129 GiB; it is not shrunk, because that moves pages one by one and fragments indexes.';
 
--- data-2: 129 GiB, a blob of its own with the limits of P15
+-- data-2: 129 GiB, on a blob of its own with the limits of P15
 IF EXISTS (SELECT 1 FROM sys.master_files WHERE database_id = DB_ID() AND type = 0 AND name = N'data-2' AND size < 16908288)
 BEGIN
     PRINT N'[data-2]: SIZE = 129GB';
     ALTER DATABASE CURRENT MODIFY FILE (NAME = N'data-2', SIZE = 129GB);
 END;
 IF EXISTS (SELECT 1 FROM sys.master_files WHERE database_id = DB_ID() AND type = 0 AND name = N'data-2' AND size > 16908288)
-    PRINT N'[data-2]: it is larger than the layout has it, 129 GiB; it is not shrunk, since that moves pages one by one and leaves indexes in pieces.';
+    PRINT N'[data-2]: it is larger than in the layout, 129 GiB; it is not shrunk, because that moves pages one by one and fragments indexes.';
 IF NOT EXISTS (SELECT 1 FROM sys.master_files WHERE database_id = DB_ID() AND type = 0 AND name = N'data')
 BEGIN
     PRINT N'[data]: adding 129 GiB';
@@ -104,22 +103,22 @@ BEGIN
         TO FILEGROUP [PRIMARY];
 END;
 
--- log: 150 GiB, a blob of its own with the limits of P15
+-- log: 150 GiB, on a blob of its own with the limits of P15
 IF EXISTS (SELECT 1 FROM sys.master_files WHERE database_id = DB_ID() AND type = 1 AND name = N'log' AND size < 19660800)
 BEGIN
     PRINT N'[log]: SIZE = 150GB';
     ALTER DATABASE CURRENT MODIFY FILE (NAME = N'log', SIZE = 150GB);
 END;
 IF EXISTS (SELECT 1 FROM sys.master_files WHERE database_id = DB_ID() AND type = 1 AND name = N'log' AND size > 19660800)
-    PRINT N'[log]: it is larger than the layout has it, 150 GiB; it is not shrunk, since that moves pages one by one and leaves indexes in pieces.';
+    PRINT N'[log]: it is larger than in the layout, 150 GiB; it is not shrunk, because that moves pages one by one and fragments indexes.';
 
 -- Data movement.
--- New files are empty, and what is in the old ones stays there with its I/O: pages go to files by
--- their free space only when they are written anew. A rebuild of every table and index does that.
--- It takes room for the largest of them in addition, locks them unless it is run ONLINE, fills
--- the log, and enables indexes that are disabled; the files come out about even, not exactly.
--- Where that is too much at once, make a filegroup with the new files and move one index after
--- the other: CREATE INDEX ... WITH (DROP_EXISTING = ON, ONLINE = ON) ON [filegroup].
+-- New files are empty: existing pages stay in the old files, with their I/O, until they are
+-- rewritten. A rebuild of every table and index rewrites them. It needs extra room for the
+-- largest of them, locks them unless it runs ONLINE, fills the log, and enables disabled indexes;
+-- the files become about even, not exactly. If that is too much at once, create a filegroup with
+-- the new files and move the indexes one by one: CREATE INDEX ... WITH (DROP_EXISTING = ON,
+-- ONLINE = ON) ON [filegroup].
 SET @statements = (
     SELECT STRING_AGG(CAST(
             CASE WHEN i.type = 0 THEN N'ALTER TABLE ' ELSE N'ALTER INDEX ALL ON ' END
@@ -135,7 +134,7 @@ IF @move = 1
 ELSE
     SELECT @statements AS [run these, or set @move to 1, to spread the pages];
 
--- What is there now, beside what the layout has.
+-- The present files, beside those of the layout.
 SELECT DB_NAME(w.database_id) AS [database], w.name AS [file],
     f.size / 128 AS [size MB], w.pages / 128 AS [layout MB],
     f.growth, f.is_percent_growth, f.max_size, f.physical_name

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Made by weir export 0.1.0 --as az from layout.toml (host host, edition azure-now).
+# Made by weir export 0.2.0 --as az from layout.toml (host host, edition azure-now).
 #
 # Needs: bash and the Azure CLI, after az login; a resource group, and a subnet for the machine.
 #
-# Does: makes the machine and the disks that are not there, and attaches disks with their LUN and
-# cache mode. The machine has no public IP address and no open port. Run it again: what is there
-# stays as it is, and another size or cache mode is told.
+# Does: creates the machine and missing disks, and attaches disks with their LUN and cache mode.
+# The machine has no public IP address and no open port. A second run leaves everything as it is,
+# and reports other sizes and cache modes.
 #
 # Does not: format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN),
 # nor delete or shrink anything.
@@ -16,7 +16,7 @@ RESOURCE_GROUP=${RESOURCE_GROUP:?set RESOURCE_GROUP to the resource group}
 MACHINE=${MACHINE:?set MACHINE to the name of the machine}
 LOCATION=${LOCATION:?set LOCATION to a location, like westeurope}
 
-# Needed only to create the machine:
+# Only needed to create the machine:
 IMAGE=${IMAGE:-}     # image, for example Ubuntu2204
 ADMIN=${ADMIN:-}     # name of the administrator
 SSH_KEY=${SSH_KEY:-} # public SSH key of the administrator, or the path of its file
@@ -24,23 +24,23 @@ SUBNET=${SUBNET:-}   # id of the subnet
 
 there=$(az disk list --resource-group "$RESOURCE_GROUP" --query '[].[name, diskSizeGB || diskSizeGb]' --output tsv)
 
-# The disk that is not there is made; of one that is there a difference is told.
+# Creates a missing disk, and reports how an existing one differs.
 disk() { # NAME GIB ARGUMENT...
     local name=$1 gib=$2 size
     shift 2
     size=$(awk -F '\t' -v name="$name" 'tolower($1) == tolower(name) { print $2 }' <<<"$there")
     if [[ -z $size ]]; then
-        echo "$name: making it"
+        echo "$name: creating it"
         az disk create --resource-group "$RESOURCE_GROUP" --location "$LOCATION" \
             --name "$name" --size-gb "$gib" "$@" --output none
     elif [[ $size != "$gib" ]]; then
-        echo "$name: is there with $size GiB, and the layout has $gib; nothing is changed" >&2
+        echo "$name: exists with $size GiB, the layout has $gib; not changed" >&2
     else
-        echo "$name: is there"
+        echo "$name: exists"
     fi
 }
 
-# A disk that is attached stays; with another cache mode it is told.
+# Attaches a disk. An attached one stays, and another cache mode is reported.
 attach() { # NAME LUN CACHING
     local name=$1 lun=$2 caching=$3 now
     now=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" \
@@ -51,7 +51,7 @@ attach() { # NAME LUN CACHING
         az vm disk attach --resource-group "$RESOURCE_GROUP" --vm-name "$MACHINE" \
             --name "$name" --lun "$lun" --caching "$caching" --output none
     elif [[ $now != "$caching" ]]; then
-        echo "$name: has cache $now, and the layout has $caching; nothing is changed" >&2
+        echo "$name: has cache $now, the layout $caching; not changed" >&2
     fi
 }
 
@@ -62,10 +62,10 @@ needs() { # VARIABLE...
         [[ -n ${!name} ]] || missing+=" $name"
     done
     if [[ -n $missing ]]; then
-        echo "these variables are not set:$missing. The top of this script describes them; nothing was changed" >&2
+        echo "these variables are not set:$missing. The top of this script describes them; nothing has changed" >&2
         exit 1
     elif [[ $SUBNET != /subscriptions/*/subnets/* ]]; then
-        echo "SUBNET=$SUBNET is not the id of a subnet, like /subscriptions/../virtualNetworks/NAME/subnets/NAME; nothing was changed" >&2
+        echo "SUBNET=$SUBNET is not the id of a subnet, like /subscriptions/../virtualNetworks/NAME/subnets/NAME; nothing has changed" >&2
         exit 1
     fi
 }
@@ -76,28 +76,28 @@ now=$(awk -F '\t' -v name="$MACHINE" 'tolower($1) == tolower(name) { $1 = ""; pr
 wanted='Standard_D16s_v3 SCSI'
 if [[ -z $now ]]; then
     needs IMAGE ADMIN SSH_KEY SUBNET
-    echo "$MACHINE: making it"
+    echo "$MACHINE: creating it"
     az vm create --resource-group "$RESOURCE_GROUP" --location "$LOCATION" --name "$MACHINE" \
         --size Standard_D16s_v3 --image "$IMAGE" \
         --authentication-type ssh --admin-username "$ADMIN" --ssh-key-values "$SSH_KEY" \
         --subnet "$SUBNET" --public-ip-address '' --nsg-rule NONE --output none
 elif [[ $now != "$wanted" ]]; then
-    echo "$MACHINE: is $now, and the layout has $wanted; nothing is changed" >&2
+    echo "$MACHINE: is $now, the layout has $wanted; not changed" >&2
 fi
 
 attached=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" \
     --query 'storageProfile.dataDisks[].[name, caching, lun]' --output tsv)
 
-# A disk that this layout does not know may have the LUN of a new one: then nothing is made.
+# Stops before any change if an unknown disk has the LUN of a new one.
 free() { # NAME LUN
     local name=$1 lun=$2 now other
     now=$(awk -F '\t' -v name="$name" 'tolower($1) == tolower(name) { print $3 }' <<<"$attached")
     other=$(awk -F '\t' -v lun="$lun" '$3 == lun { print $1 }' <<<"$attached")
     if [[ -z $now && -n $other ]]; then
-        echo "$name: NOT DONE: $other is attached as LUN $lun; detach it when nothing uses it, or write another lun into the layout" >&2
+        echo "$name: NOT DONE: $other is attached as LUN $lun; detach it once it is unused, or set another lun in the layout" >&2
         exit 1
     elif [[ ${now:-$lun} != "$lun" ]]; then
-        echo "$name: has LUN $now, and the layout $lun; nothing is changed" >&2
+        echo "$name: has LUN $now, the layout $lun; not changed" >&2
     fi
 }
 
@@ -127,4 +127,5 @@ attach pool-2 3 ReadOnly
 disk pool-3 1024 --sku Premium_LRS
 attach pool-3 4 ReadOnly
 
-# scratch: the machine's own disk; it comes with the size, and is empty after each move.
+# scratch: the machine's local disk. It comes with the size, and loses its data when the machine
+# moves.

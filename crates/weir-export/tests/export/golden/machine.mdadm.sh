@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# Made by weir export 0.1.0 --as mdadm from layout.toml (host host, edition azure-now).
+# Made by weir export 0.2.0 --as mdadm from layout.toml (host host, edition azure-now).
 #
 # Needs: root, mdadm, and util-linux; the disks are attached (--as az or another).
 #
-# Does: makes each stripe with a column for each disk and the layout's unit, and the file systems,
-# and writes the stripes down so that they are there after a restart. Run it again: what is there
-# is checked and stays.
+# Does: creates each stripe with one column per disk and the layout's unit, and the file systems,
+# and saves the stripes so that they exist after a restart. A second run checks and leaves them.
 #
-# Does not: touch a disk that holds anything or has another size than in the layout, nor mount
-# (--as fstab).
+# Does not: change a disk that holds data or has another size than in the layout, nor mount (--as
+# fstab).
 
 set -euo pipefail
 
@@ -17,36 +16,36 @@ die() {
     exit 1
 }
 
-# A disk has to be there, of the size that the layout has, and empty.
+# Checks that a disk exists, has the size of the layout, and is empty.
 check() { # DEVICE BYTES
     local size signatures
-    size=$(lsblk --nodeps --bytes --noheadings --output SIZE "$1" | tr -d ' ') || die "$1: is not there; is it attached, and is the disk controller SCSI?"
-    [[ $size == "$2" ]] || die "$1: has $size bytes, and the layout $2; is it another disk?"
+    size=$(lsblk --nodeps --bytes --noheadings --output SIZE "$1" | tr -d ' ') || die "$1: does not exist; is it attached, and is the disk controller SCSI?"
+    [[ $size == "$2" ]] || die "$1: has $size bytes, the layout $2; is it another disk?"
     signatures=$(wipefs --no-act --noheadings "$1") || die "$1: cannot be read"
-    [[ -z $signatures ]] || die "$1: is not empty, nothing is done to it: $signatures"
+    [[ -z $signatures ]] || die "$1: is not empty and is left alone: $signatures"
 }
 MDADM_CONF=${MDADM_CONF:-/etc/mdadm/mdadm.conf} # /etc/mdadm.conf on Red Hat and SUSE
 changed=
 
-# log: a disk alone, without partitions, so that it can grow.
+# log: a single disk without partitions, so that it can grow.
 if [[ -z $(blkid --probe --output value --match-tag TYPE /dev/disk/azure/scsi1/lun0 || true) ]]; then
     check /dev/disk/azure/scsi1/lun0 549755813888
 fi
 now=$(blkid --probe --output value --match-tag TYPE /dev/disk/azure/scsi1/lun0) || now=
 if [[ -z $now ]]; then
-    [[ -z $(wipefs --no-act --noheadings /dev/disk/azure/scsi1/lun0) ]] || die log': is not empty; nothing is done to it'
+    [[ -z $(wipefs --no-act --noheadings /dev/disk/azure/scsi1/lun0) ]] || die log': is not empty and is left alone'
     mkfs.xfs -q -L log /dev/disk/azure/scsi1/lun0
 elif [[ $now != xfs ]]; then
-    die log": has $now, and not xfs; nothing is done to it"
+    die log": has $now instead of xfs and is left alone"
 fi
 
-# pool: 4 columns, one for each disk, so that their limits add up; 64 KiB on one column before the
+# pool: 4 columns, one per disk, so that their limits add up; 64 KiB on one column before the
 # next.
 if mdadm --detail /dev/md/pool >/dev/null 2>&1; then
     detail=$(mdadm --detail /dev/md/pool)
-    grep -Eq 'Raid Level : raid0$' <<<"$detail" || die /dev/md/pool': is no stripe'
-    grep -Eq 'Raid Devices : 4$' <<<"$detail" || die /dev/md/pool': has not 4 columns; they cannot be changed in place'
-    grep -Eq 'Chunk Size : 64K$' <<<"$detail" || die /dev/md/pool': has not a unit of 64 KiB; it cannot be changed in place'
+    grep -Eq 'Raid Level : raid0$' <<<"$detail" || die /dev/md/pool': is not a stripe'
+    grep -Eq 'Raid Devices : 4$' <<<"$detail" || die /dev/md/pool': does not have 4 columns; they cannot change in place'
+    grep -Eq 'Chunk Size : 64K$' <<<"$detail" || die /dev/md/pool': does not have a unit of 64 KiB; it cannot change in place'
 else
     check /dev/disk/azure/scsi1/lun1 1099511627776
     check /dev/disk/azure/scsi1/lun2 1099511627776
@@ -61,16 +60,16 @@ if ! grep -qsF -- "$line" "$MDADM_CONF"; then
     printf '%s\n' "$line" >>"$MDADM_CONF"
     changed=yes
 fi
-# The file system lays its files out by the unit and the columns.
+# The file system aligns files to the unit and the columns.
 now=$(blkid --probe --output value --match-tag TYPE /dev/md/pool) || now=
 if [[ -z $now ]]; then
-    [[ -z $(wipefs --no-act --noheadings /dev/md/pool) ]] || die pool': is not empty; nothing is done to it'
+    [[ -z $(wipefs --no-act --noheadings /dev/md/pool) ]] || die pool': is not empty and is left alone'
     mkfs.xfs -q -d su=64k,sw=4 -L pool /dev/md/pool
 elif [[ $now != xfs ]]; then
-    die pool": has $now, and not xfs; nothing is done to it"
+    die pool": has $now instead of xfs and is left alone"
 fi
 
-# The machine assembles its stripes when it starts, by what its initramfs knows.
+# At start, the machine assembles the stripes that its initramfs knows.
 if [[ -n $changed ]] && command -v update-initramfs >/dev/null; then
     update-initramfs -u
 elif [[ -n $changed ]] && command -v dracut >/dev/null; then
