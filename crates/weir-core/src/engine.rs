@@ -22,6 +22,7 @@
 //! | `commands` | changes of a host while it runs |
 //! | `hot_plug` | volumes that are added and removed |
 //! | `above` | the billing counter of on-demand bursting |
+//! | `ahead` | requests that are admitted when they arrive |
 //! | `part` | the unit that passes the gates |
 //! | `types` | requests, completions and counters |
 
@@ -35,6 +36,7 @@ use crate::timers::{Alarm, Timers};
 use crate::waits::Cap;
 use crate::writeback::Dirty;
 use above::AboveTarget;
+use ahead::Ahead;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use part::{Owner, Parent};
@@ -42,6 +44,7 @@ use slab::Slab;
 use weir_units::{Bytes, Instant, Span};
 
 mod above;
+mod ahead;
 mod commands;
 mod dirty;
 mod hot_plug;
@@ -111,6 +114,7 @@ pub struct Engine {
     /// Volumes whose write-backs have moved on, see [`Engine::settle`].
     to_write_back: Vec<usize>,
     timers: Timers,
+    ahead: Option<Ahead>,
     parts: Slab<Part>,
     parents: Slab<Parent>,
     events: VecDeque<Event>,
@@ -199,6 +203,7 @@ impl Engine {
             waiting_for_room: VecDeque::new(),
             to_write_back: Vec::new(),
             timers: Timers::default(),
+            ahead: None,
             parts: Slab::new(),
             parents: Slab::new(),
             events: VecDeque::new(),
@@ -242,8 +247,12 @@ impl Engine {
                 return Err(Refused::OutOfRange);
             }
         }
-        self.route_to_columns(request, now);
-        self.settle(now);
+        if self.ahead.is_some() {
+            self.admit_ahead(request, now);
+        } else {
+            self.route_to_columns(request, now);
+            self.settle(now);
+        }
         Ok(())
     }
 
@@ -317,7 +326,8 @@ impl Engine {
             Owner::Request { tag, .. } => Some(tag),
             Owner::Stripe { .. } | Owner::WriteBack(_) => None,
         });
-        parents.chain(alone).collect()
+        let ahead = self.ahead.iter().flat_map(Ahead::tags);
+        parents.chain(alone).chain(ahead).collect()
     }
 
     /// Returns the size of a device. A stripe has the size of its smallest column, in whole
@@ -327,7 +337,8 @@ impl Engine {
         self.sizes.get(device.0).copied().map(Bytes::new)
     }
 
-    /// Returns the counters of a volume.
+    /// Returns the counters of a volume; on a host with fixed limits as of the last call of
+    /// [`settle_totals`](Self::settle_totals).
     #[must_use]
     pub fn totals(&self, volume: VolumeId) -> Option<&Totals> {
         self.volumes.get(volume.0).map(|v| &v.totals)
@@ -370,6 +381,7 @@ impl Engine {
         self.now = at;
         match alarm {
             Alarm::Medium(part) => self.finish(part as usize, at),
+            Alarm::Ahead(request) => self.finish_ahead(request, at),
             Alarm::Gate(gate) => {
                 let gate = gate as usize;
                 if self.gates[gate].head_due == Some(at) {

@@ -29,6 +29,9 @@ use weir_units::{Instant, Span};
 /// Two sides, each with its burst.
 const MOST_METERS: usize = 4;
 
+/// Two sides without a burst.
+pub(crate) const AHEAD_METERS: usize = 2;
+
 /// The unit that a meter counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Counts {
@@ -202,6 +205,38 @@ impl Gate {
             self.head = Some(key);
             Arrival::Head(due)
         }
+    }
+
+    /// Admits a request that arrives at `arrived`, perhaps after it: in order of arrival nothing
+    /// that comes later changes its admission. Returns the time, and the wait at each meter.
+    #[inline]
+    pub(crate) fn admit_ahead(
+        &mut self,
+        arrived: Instant,
+        operations: u64,
+        bytes: u64,
+    ) -> (Instant, [Span; AHEAD_METERS]) {
+        debug_assert!(self.head.is_none() && matches!(self.queue, Queue::Fifo(_)), "{self:?}");
+        let mut waits = [Span::ZERO; AHEAD_METERS];
+        let mut at = arrived;
+        for (m, wait) in self.meters.iter_mut().zip(&mut waits) {
+            let admitted = m.meter.admits_at(at);
+            *wait = admitted - at;
+            let cost = match m.counts {
+                Counts::Operations => operations,
+                Counts::Bytes => bytes,
+            };
+            m.meter.charge(admitted, cost);
+            #[cfg(test)]
+            m.passed.push((admitted, cost));
+            at = admitted;
+        }
+        (at, waits)
+    }
+
+    /// Returns the caps of the meters, in order.
+    pub(crate) fn caps(&self) -> impl Iterator<Item = Cap> + '_ {
+        self.meters.iter().map(|m| m.cap)
     }
 
     /// Releases the head; charges its costs and its wait.

@@ -125,7 +125,9 @@ impl Latency {
     #[must_use]
     pub fn draw(&self, seed: u64, serial: u64, bytes: u64) -> Span {
         let u = mix(seed ^ serial.wrapping_mul(0x9E37_79B9_7F4A_7C15)) >> 32;
-        let upper = self.points.iter().position(|p| u < p.0).unwrap_or(self.points.len() - 1);
+        // Counted, not searched: which point ends a search cannot be predicted.
+        let inner = &self.points[1..self.points.len() - 1];
+        let upper = 1 + inner.iter().map(|point| usize::from(u >= point.0)).sum::<usize>();
         let (low, high) = (self.points[upper - 1], self.points[upper]);
         // Times are four seconds at most and `u` has 32 bits, so this stays within 64.
         let value = low.1 + (high.1 - low.1) * (u - low.0) / (high.0 - low.0);

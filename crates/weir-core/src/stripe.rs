@@ -24,19 +24,25 @@ pub struct Piece {
 ///
 /// If `unit` or `columns` is zero.
 pub fn pieces(unit: u64, columns: usize, offset: u64, len: u64) -> impl Iterator<Item = Piece> {
-    let width = columns as u64;
-    let end = offset + len;
-    let mut at = offset;
+    let (index, mut within) = (offset / unit, offset % unit);
+    #[expect(clippy::cast_possible_truncation, reason = "less than `columns`, a usize")]
+    let mut column = (index % columns as u64) as usize;
+    let mut start = index / columns as u64 * unit;
+    let mut left = len;
     core::iter::from_fn(move || {
-        if at >= end {
+        if left == 0 {
             return None;
         }
-        let (row, column) = (at / unit / width, at / unit % width);
-        let within = at % unit;
-        let count = (unit - within).min(end - at);
-        at += count;
-        #[expect(clippy::cast_possible_truncation, reason = "less than `columns`, a usize")]
-        Some(Piece { column: column as usize, offset: row * unit + within, len: count })
+        let count = (unit - within).min(left);
+        let piece = Piece { column, offset: start + within, len: count };
+        left -= count;
+        within = 0;
+        column += 1;
+        if column == columns {
+            column = 0;
+            start += unit;
+        }
+        Some(piece)
     })
 }
 

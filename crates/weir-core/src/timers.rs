@@ -28,16 +28,19 @@ pub(crate) enum Alarm {
     Medium(u32),
     /// Dirty blocks of a volume have been lying long enough.
     Writeback(u32),
+    /// A request that was admitted ahead is done.
+    Ahead(u32),
 }
 
 impl Alarm {
-    const INDEX: u32 = (1 << 30) - 1;
+    pub(crate) const INDEX: u32 = (1 << 30) - 1;
 
     fn pack(self) -> u32 {
         let (kind, index) = match self {
             Self::Gate(gate) => (0, gate),
             Self::Medium(part) => (1, part),
             Self::Writeback(volume) => (2, volume),
+            Self::Ahead(request) => (3, request),
         };
         debug_assert!(index <= Self::INDEX, "{self:?} does not fit");
         kind << 30 | index
@@ -48,7 +51,8 @@ impl Alarm {
         match bits >> 30 {
             0 => Self::Gate(index),
             1 => Self::Medium(index),
-            _ => Self::Writeback(index),
+            2 => Self::Writeback(index),
+            _ => Self::Ahead(index),
         }
     }
 }
@@ -105,7 +109,12 @@ impl Timers {
     /// Sets an alarm.
     pub(crate) fn set(&mut self, at: Instant, alarm: Alarm) {
         self.order = self.order.wrapping_add(1);
-        let low = u64::from(self.order) << 32 | u64::from(alarm.pack());
+        self.set_in_order(at, self.order, alarm);
+    }
+
+    /// Sets an alarm that has this place among those of the same time.
+    pub(crate) fn set_in_order(&mut self, at: Instant, order: u32, alarm: Alarm) {
+        let low = u64::from(order) << 32 | u64::from(alarm.pack());
         let entry = u128::from(at.nanos()) << 64 | u128::from(low);
         let bucket = bucket(at);
         if bucket < self.horizon {

@@ -16,8 +16,8 @@ pub use oltp::{OltpOptions, OltpSimError, OltpSimulation, about, check_databases
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use weir_core::{
-    Completion, DeviceId, Engine, Event, Op as EngineOp, Refused, Request, Totals, TraceHash,
-    VolumeId, Waits,
+    Completion, DeviceId, Engine, Event, Op as EngineOp, Refused, Request, SpecError, Totals,
+    TraceHash, VolumeId, Waits,
 };
 use weir_layout::error::nearest;
 use weir_layout::{Host, Layout};
@@ -95,15 +95,18 @@ pub fn devices(layout: &Layout) -> Vec<Device> {
     exports.map(|export| Device { name: export.name.clone(), size: export.size }).collect()
 }
 
-/// An engine per host, and the host and device of each export in the order of
-/// [`devices`].
-fn engines(layout: &Layout) -> (Vec<Engine>, Vec<(usize, DeviceId)>) {
+/// Compiles an engine for each host, by `compile`, and returns the host and device of each export
+/// in the order of [`devices`].
+fn engines(
+    layout: &Layout,
+    compile: impl Fn(&Host) -> Result<Engine, SpecError>,
+) -> (Vec<Engine>, Vec<(usize, DeviceId)>) {
     let mut devices = Vec::new();
     let mut engines = Vec::new();
     for (at, host) in layout.hosts.iter().enumerate() {
         devices.extend(host.exports.iter().map(|export| (at, export.device)));
         // The layout has compiled each host once, to learn the devices' sizes.
-        engines.extend(Engine::new(host.spec.clone()));
+        engines.extend(compile(host));
     }
     assert_eq!(engines.len(), layout.hosts.len(), "a resolved layout compiles");
     (engines, devices)
@@ -255,7 +258,7 @@ impl Run {
         specs: Vec<JobSpec>,
         options: &Options,
     ) -> Result<Self, SimError> {
-        let (engines, devices) = engines(layout);
+        let (engines, devices) = engines(layout, |host| Engine::new(host.spec.clone()));
         let names = crate::devices(layout).into_iter().map(|device| device.name).collect();
         let crash = match &options.crash {
             None => None,

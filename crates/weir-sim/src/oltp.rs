@@ -13,7 +13,7 @@ use backup::Backup;
 use load::Load;
 use std::collections::BTreeMap;
 use weir_catalog::Edition;
-use weir_core::{Completion, Engine, Event, Op, Request, TraceHash};
+use weir_core::{Completion, Engine, Event, Op, Request, SpecError, TraceHash};
 use weir_layout::files::Place;
 use weir_layout::{Host, Layout, Role};
 use weir_observe::run::{LimitsNow, Sample, Shape};
@@ -115,7 +115,7 @@ impl<'a> OltpSimulation<'a> {
             hosts: layout.hosts.clone(),
             edition: options.edition,
             seed: options.seed,
-            engines: crate::engines(layout).0,
+            engines: crate::engines(layout, compile).0,
             sizes: places.iter().map(|place| place.size).collect(),
             places,
             end: loads.iter().map(Load::end).max().unwrap_or(Instant::ZERO),
@@ -132,6 +132,18 @@ impl<'a> OltpSimulation<'a> {
     /// when the time of the descriptions is over and all backups are complete. The number of
     /// slices does not change the results.
     pub fn run_until(&mut self, until: Instant) -> Option<Instant> {
+        let next = self.turn_until(until);
+        // At its end the run stops before what happens then.
+        let done = match next {
+            Some(_) => until,
+            None if self.now == self.end => Instant::from_nanos(self.end.nanos().saturating_sub(1)),
+            None => self.now,
+        };
+        self.engines.iter_mut().for_each(|engine| engine.settle_totals(done));
+        next
+    }
+
+    fn turn_until(&mut self, until: Instant) -> Option<Instant> {
         loop {
             for load in 0..self.loads.len() {
                 self.grow(load);
@@ -360,6 +372,13 @@ impl<'a> OltpSimulation<'a> {
             notes: hosts.collect(),
         }
     }
+}
+
+/// Compiles a host. Volumes of a managed instance grow and get other limits; those of other hosts
+/// stay as they are.
+fn compile(host: &Host) -> Result<Engine, SpecError> {
+    let spec = host.spec.clone();
+    if host.instance.is_some() { Engine::new(spec) } else { Engine::with_fixed_limits(spec) }
 }
 
 /// Checks what the layout says of the files that databases name, and of the vCores of

@@ -26,6 +26,7 @@ impl Engine {
         volume: VolumeId,
         limits: DiskLimits,
     ) -> Result<(), Refused> {
+        self.assert_not_fixed();
         self.advance(now);
         let held = self.volumes.get_mut(volume.0).ok_or(Refused::NoDevice)?;
         held.spec.limits = limits;
@@ -36,6 +37,7 @@ impl Engine {
 
     /// Gives the host new limits at `now`.
     pub fn set_host_limits(&mut self, now: Instant, uncached: &GateLimits, cached: &GateLimits) {
+        self.assert_not_fixed();
         self.advance(now);
         let gates = [UNCACHED_IOPS, UNCACHED_BYTES, CACHED_IOPS, CACHED_BYTES];
         let limits = [uncached, cached].map(sides);
@@ -47,6 +49,7 @@ impl Engine {
 
     /// Gives the host another log rate at `now`, or none.
     pub fn set_log_rate(&mut self, now: Instant, rate: Option<Limit>) {
+        self.assert_not_fixed();
         self.advance(now);
         self.set_gate_limits(LOG, &log_limits(rate));
     }
@@ -57,6 +60,7 @@ impl Engine {
     ///
     /// [`Refused::NoDevice`] if there is no such volume.
     pub fn set_size(&mut self, now: Instant, volume: VolumeId, size: Bytes) -> Result<(), Refused> {
+        self.assert_not_fixed();
         self.advance(now);
         self.volumes.get_mut(volume.0).ok_or(Refused::NoDevice)?.spec.size = size;
         self.measure();
@@ -75,6 +79,7 @@ impl Engine {
         volume: VolumeId,
         mode: CacheMode,
     ) -> Result<(), Refused> {
+        self.assert_not_fixed();
         self.advance(now);
         let held = self.volumes.get_mut(volume.0).ok_or(Refused::NoDevice)?;
         match &mut self.cache {
@@ -125,6 +130,7 @@ impl Engine {
     /// Write-backs until `now` are on the disk, and [`poll_event`](Self::poll_event) still
     /// reports them. Completions that were not fetched are gone.
     pub fn crash(&mut self, now: Instant) -> Vec<(VolumeId, u64, u64)> {
+        self.assert_not_fixed();
         self.advance(now);
         let mut lost = Vec::new();
         for (id, volume) in self.volumes.iter_mut().enumerate() {

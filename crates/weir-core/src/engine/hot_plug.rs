@@ -23,6 +23,7 @@ impl Engine {
         now: Instant,
         spec: VolumeSpec,
     ) -> Result<(VolumeId, DeviceId), SpecError> {
+        self.assert_not_fixed();
         self.advance(now);
         let volume = self.vacant.last().copied().unwrap_or(self.volumes.len());
         if volume >= MAX_VOLUMES {
@@ -59,6 +60,7 @@ impl Engine {
     /// [`Refused::NoDevice`] if there is no such volume, [`Refused::Busy`] if it has requests
     /// or write-backs in flight or is a column of a stripe.
     pub fn remove_volume(&mut self, now: Instant, volume: VolumeId) -> Result<(), Refused> {
+        self.assert_not_fixed();
         self.advance(now);
         if self.vacant.contains(&volume.0) || volume.0 >= self.volumes.len() {
             return Err(Refused::NoDevice);

@@ -8,6 +8,7 @@ use alloc::vec;
 use core::num::NonZeroU64;
 use weir_units::Span;
 
+mod ahead;
 mod cache;
 mod hot_plug;
 mod log_rate;

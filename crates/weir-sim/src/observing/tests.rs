@@ -5,6 +5,7 @@ use crate::{OltpOptions, OltpSimulation, Options, Simulation, devices};
 use std::collections::BTreeMap;
 use weir_catalog::Catalog;
 use weir_observe::header::{Contents, EntityKind};
+use weir_observe::metric;
 use weir_units::{Instant, Span};
 use weir_workload::oltp::Description;
 use weir_workload::{Isolated, fio, place};

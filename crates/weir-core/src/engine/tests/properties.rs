@@ -7,12 +7,12 @@ use weir_units::time::NANOS_PER_SEC;
 
 /// One arrival of a random trace.
 #[derive(Debug, Clone)]
-struct Arrival {
-    gap: u64,
-    device: usize,
-    op: Op,
-    block: u64,
-    len: u64,
+pub(super) struct Arrival {
+    pub(super) gap: u64,
+    pub(super) device: usize,
+    pub(super) op: Op,
+    pub(super) block: u64,
+    pub(super) len: u64,
     /// A change of the host before it.
     change: Option<Change>,
 }
@@ -28,11 +28,11 @@ enum Change {
 
 /// A random host: four volumes, of which two hold logs, and a stripe over some of them.
 #[derive(Debug, Clone)]
-struct Layout {
-    volumes: [(CacheMode, Place, u8); 4],
-    uncached: u8,
-    cached: u8,
-    log: u8,
+pub(super) struct Layout {
+    pub(super) volumes: [(CacheMode, Place, u8); 4],
+    pub(super) uncached: u8,
+    pub(super) cached: u8,
+    pub(super) log: u8,
     columns: Vec<usize>,
     unit_kib: u64,
     cache_kib: u64,
@@ -70,7 +70,7 @@ fn mode() -> impl Strategy<Value = CacheMode> {
     prop_oneof![Just(CacheMode::None), Just(CacheMode::ReadOnly), Just(CacheMode::ReadWrite)]
 }
 
-fn layout() -> impl Strategy<Value = Layout> {
+pub(super) fn layout() -> impl Strategy<Value = Layout> {
     let place = prop_oneof![3 => Just(Place::Remote), 1 => Just(Place::Local)];
     let volume = (mode(), place, 0_u8..5);
     let columns = proptest::sample::subsequence(vec![0, 1, 2, 3], 2..=4).prop_shuffle();
@@ -91,7 +91,7 @@ fn layout() -> impl Strategy<Value = Layout> {
 }
 
 impl Layout {
-    fn compile(&self) -> Engine {
+    pub(super) fn spec(&self) -> HostSpec {
         let read = Latency::from_quantiles(&[
             (0, Span::from_micros(500)),
             (1_000_000, Span::from_millis(4)),
@@ -118,7 +118,7 @@ impl Layout {
         cache.writeback_after = Span::from_millis(50);
         let (unit, columns) = (Bytes::kib(self.unit_kib), self.columns.clone());
         spec.devices.push(DeviceSpec::Stripe { unit, columns });
-        engine(spec)
+        spec
     }
 }
 
@@ -132,7 +132,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-fn trace() -> impl Strategy<Value = Vec<Arrival>> {
+pub(super) fn trace() -> impl Strategy<Value = Vec<Arrival>> {
     let op = prop_oneof![
         4 => Just(Op::Read),
         4 => Just(Op::Write),
@@ -175,7 +175,7 @@ impl<L: Fn(u64) -> u64> Driver<L> {
         trace: &[Arrival],
         mut look: impl FnMut(&Engine, usize),
     ) -> Outcome {
-        let mut engine = layout.compile();
+        let mut engine = engine(layout.spec());
         let (mut events, mut crashed) = (Vec::new(), 0);
         let (mut now, mut calls) = (Instant::ZERO, 0);
         for (n, a) in trace.iter().enumerate() {

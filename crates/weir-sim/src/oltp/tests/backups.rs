@@ -84,3 +84,38 @@ fn slices_do_not_change_a_backup() {
         }
     }
 }
+
+/// No machine's limits, so that only disks hold requests.
+const UNLIMITED: &str = "edition = \"azure-premium-2015\"\nhost = { unlimited = true }\n\
+    [[stripe]]\nname = \"data\"\nunit = \"64 KiB\"\nvolumes = { count = 10, tier = \"P30\" }\n\
+    [[stripe]]\nname = \"b1\"\nunit = \"64 KiB\"\nvolumes = { count = 3, tier = \"P20\" }\n\
+    [[volume]]\nname = \"b2\"\ntier = \"P30\"\n\
+    [[volume]]\nname = \"d1\"\ntier = \"P30\"\n[[volume]]\nname = \"d2\"\ntier = \"P30\"\n\
+    [[volume]]\nname = \"log\"\ntier = \"P30\"\n";
+
+/// The trace, the report and the samples of a run are those of an engine that has an event for
+/// each piece of a request.
+#[test]
+fn requests_admitted_ahead_do_not_change_a_backup() {
+    let layout = Layout::parse("layout.toml", UNLIMITED, &Catalog::builtin()).expect("a layout");
+    let backups = [Backup::parse("backup.toml", BACKUP).expect("a backup")];
+    let options = OltpOptions { backups: &backups, ..options(None) };
+    for databases in [&[][..], &[("oltp", OLTP)]] {
+        let all = descriptions(databases);
+        let ahead = OltpSimulation::new(&layout, &all, &options).expect("it fits");
+        let mut pieces = OltpSimulation::new(&layout, &all, &options).expect("it fits");
+        pieces.engines = crate::engines(&layout, |host| Engine::new(host.spec.clone())).0;
+        let [ahead, pieces] = [ahead, pieces].map(|mut simulation| {
+            let mut samples = Vec::new();
+            let mut until = Instant::ZERO;
+            while simulation.run_until(until).is_some() {
+                samples.push(simulation.sample());
+                until += Span::from_millis(333);
+            }
+            samples.push(simulation.sample());
+            (samples, simulation.report())
+        });
+        assert!(ahead.0.len() > 10);
+        assert_eq!(ahead, pieces);
+    }
+}
