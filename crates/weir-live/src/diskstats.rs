@@ -3,7 +3,7 @@
 use crate::poll::{Greeting, Poll, PollError};
 use std::fs;
 use std::path::{Path, PathBuf};
-use weir_observe::live::Answer;
+use weir_import::live::Answer;
 
 /// The block devices of this machine.
 #[derive(Debug)]

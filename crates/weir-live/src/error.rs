@@ -2,8 +2,8 @@
 
 use std::io;
 use std::path::PathBuf;
+use weir_import::ImportError;
 use weir_observe::WriteError;
-use weir_observe::import::ImportError;
 
 /// A system that cannot be polled, or an observation that cannot be written.
 #[derive(Debug, thiserror::Error)]

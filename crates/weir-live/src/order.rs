@@ -1,7 +1,7 @@
 //! Answers of several systems, merged by time.
 
 use std::collections::BTreeMap;
-use weir_observe::live::Answer;
+use weir_import::live::Answer;
 use weir_units::{Instant, Span};
 
 /// A queue that returns answers in the order of their times. It keeps an answer back as long as a

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
-use weir_observe::live::Answer;
+use weir_import::live::Answer;
 use weir_units::{Instant, Span};
 use weir_wall::Clock;
 

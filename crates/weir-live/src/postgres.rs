@@ -13,7 +13,7 @@ use postgres::{Client, Config, Error, NoTls, SimpleQueryMessage};
 use std::fmt;
 use std::time::Duration;
 use tls::Tls;
-use weir_observe::live::{Answer, RowSet, postgres as questions};
+use weir_import::live::{Answer, RowSet, postgres as questions};
 
 const SCHEMES: [&str; 2] = ["postgres", "postgresql"];
 const VARIABLE: &str = "WEIR_POSTGRES_PASSWORD";

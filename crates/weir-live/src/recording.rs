@@ -7,8 +7,8 @@ use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
-use weir_observe::import::ImportError;
-use weir_observe::live::{Answer, Feed, Recorder, Told};
+use weir_import::ImportError;
+use weir_import::live::{Answer, Feed, Recorder, Told};
 use weir_observe::{Header, WriteError};
 use weir_units::{Instant, Span};
 

@@ -13,7 +13,7 @@
 
 use crate::header::{Contents, Entity, EntityId, EntityKind, SeriesId};
 use crate::load::{Load, Loads, Step};
-use crate::metric;
+use crate::{attribute, metric};
 use std::collections::{BTreeMap, HashMap};
 use weir_units::{Instant, Span};
 
@@ -246,7 +246,7 @@ impl Stretch {
         let mut waits: BTreeMap<EntityId, WaitAt> = BTreeMap::new();
         for (series, id) in contents.series.iter().zip(0..) {
             let at = (SeriesId(id), 10_f64.powi(i32::from(series.scale)));
-            if series.metric == metric::SIZE_ON_DISK_BYTES {
+            if series.metric == metric::name::SIZE_ON_DISK_BYTES {
                 sizes.insert(series.entity, (at.0, at.1, None));
             }
             let is_wait =
@@ -345,7 +345,7 @@ impl Stretch {
             sum.settle();
             let Some(entity) = contents.entity(id) else { continue };
             let size = self.sizes.get(&id).and_then(|(_, by, size)| Some(signed((*size)?) * by));
-            let size = size.or_else(|| entity.number(metric::SIZE_BYTES).map(unsigned));
+            let size = size.or_else(|| entity.number(attribute::SIZE_BYTES).map(unsigned));
             let (who, entity) = (Who::of(contents, id), entity.clone());
             let (seconds, load) = (sum.seconds, sum.sum);
             between.io.push(Did { who, entity, size, seconds, load });
@@ -382,8 +382,11 @@ fn groups(contents: &Contents) -> Vec<Group> {
     groups
 }
 
-const WAIT_COUNTERS: [&str; 3] =
-    [metric::WAITING_TASKS_COUNT, metric::WAIT_TIME_MS, metric::SIGNAL_WAIT_TIME_MS];
+const WAIT_COUNTERS: [&str; 3] = [
+    metric::name::WAITING_TASKS_COUNT,
+    metric::name::WAIT_TIME_MS,
+    metric::name::SIGNAL_WAIT_TIME_MS,
+];
 
 impl WaitAt {
     fn new(entity: EntityId) -> Self {
@@ -393,7 +396,7 @@ impl WaitAt {
     fn take(&mut self, name: &str, at: (SeriesId, f64)) {
         if let Some(place) = WAIT_COUNTERS.iter().position(|counter| *counter == name) {
             self.counters[place] = Some(at);
-        } else if name == metric::MAX_WAIT_TIME_MS {
+        } else if name == metric::name::MAX_WAIT_TIME_MS {
             self.max = Some(at);
         }
     }
@@ -439,6 +442,3 @@ fn signed(value: i64) -> f64 {
 fn unsigned(value: u64) -> f64 {
     value as f64
 }
-
-#[cfg(test)]
-mod tests;

@@ -199,6 +199,12 @@ impl From<&str> for Attribute {
 }
 
 impl Entity {
+    /// Creates an entity without attributes.
+    #[must_use]
+    pub fn new(kind: EntityKind, name: &str, parent: Option<EntityId>) -> Self {
+        Self { kind, name: name.to_owned(), parent, attributes: Attributes::new() }
+    }
+
     /// Returns the number stored under `attribute`.
     #[must_use]
     pub fn number(&self, attribute: &str) -> Option<u64> {

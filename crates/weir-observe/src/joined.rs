@@ -5,9 +5,9 @@
 //! the only host that other observations name. If every observation has a start time, times are
 //! those of the clock; otherwise all start together.
 
+use crate::attribute;
 use crate::format::{ReadError, Reader};
 use crate::header::{Attribute, Contents, Entity, EntityId, EntityKind, Header, SeriesId};
-use crate::metric;
 use crate::observation::Chunk;
 use crate::times::{Times, in_seconds};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -302,7 +302,8 @@ impl Part {
 /// Shifts the times in attributes by the offset to the first observation.
 fn later(mut contents: Contents, offset_ns: u64) -> Contents {
     for entity in &mut contents.entities {
-        if let Some(Attribute::Number(since)) = entity.attributes.get_mut(metric::IDLE_SINCE_NS) {
+        if let Some(Attribute::Number(since)) = entity.attributes.get_mut(attribute::IDLE_SINCE_NS)
+        {
             *since = since.saturating_add(offset_ns);
         }
     }
@@ -418,7 +419,7 @@ mod tests {
     use super::*;
     use crate::format::Writer;
     use crate::header::{Source, SourceKind};
-    use crate::import::{Sheet, measure as m};
+    use crate::metric::{self as m, Metric};
 
     /// Returns an observation of one disk of a host, starting at a second of the clock.
     fn observation(start_s: Option<i64>, disk: &str, reads: &[(u64, i64)]) -> (Header, Chunks) {
@@ -429,18 +430,18 @@ mod tests {
         host: Option<&str>,
         start_s: Option<i64>,
         disk: &str,
-        measure: &m::Measure,
+        measure: &Metric,
         reads: &[(u64, i64)],
     ) -> (Header, Chunks) {
-        let mut sheet = Sheet::default();
-        let host = host.map(|host| sheet.entity(EntityKind::Host, host, None));
-        let entity = sheet.entity(EntityKind::Volume, disk, host);
-        sheet.series(entity, measure);
+        let mut contents = Contents::default();
+        let host = host.map(|host| contents.add_entity(Entity::new(EntityKind::Host, host, None)));
+        let entity = contents.add_entity(Entity::new(EntityKind::Volume, disk, host));
+        contents.add_series(measure.series(entity));
         let about = BTreeMap::new();
         let kind = SourceKind::Other("test".to_owned());
         let mut header = Header::new(Source { kind, by: "test".to_owned(), about });
         header.start_unix_ns = start_s.map(|second| second * 1_000_000_000);
-        header.contents = sheet.contents().clone();
+        header.contents = contents;
         let mut writer = Writer::new(Vec::new(), &header).unwrap();
         for (second, value) in reads {
             let at = Instant::ZERO + Span::from_secs(*second);

@@ -1,53 +1,47 @@
-//! The observation: what a storage system counted over time, and the file that keeps it.
+//! Observations: the counters of a storage system over time, and the file format for them.
 //!
-//! An observation is the same thing wherever it came from, a virtual run, a wall run or
-//! a real server, so that whoever reads one reads them all. It has *entities* (hosts,
-//! volumes, files, databases, waits) with what is known of their limits, *series*
-//! (a metric of an entity), and *samples* (the values of the series at a time).
-//! `docs/OBSERVATION.md` says what the entities and metrics are called and has the file
-//! byte by byte.
+//! Runs in virtual and wall time and real servers produce the same kind of observation. It has
+//! *entities* (hosts, volumes, files, databases, waits) with their limits, *series* (a metric of
+//! an entity), and *samples* (the values of all series at a time). `docs/OBSERVATION.md` lists
+//! the names of entities and metrics and describes each byte of a file.
 //!
 //! ```text
-//!   run, or reader of a real system                     tables, plots, diagnosis
+//!   run, or importer                                    tables, plots, diagnosis
 //!              |                                                   ^
 //!           Writer  -->  header, chunk, chunk, ..., end  -->    Reader
 //! ```
 //!
-//! Writer and reader hold one chunk at a time, so a day of a thousand files is as little
-//! trouble as a minute of one.
+//! Writer and reader hold one or two chunks at a time, whatever the length of the observation.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`header`] | who is observed and what is counted |
-//! | [`metric`] | the standard names |
+//! | [`header`] | entities, series, and the origin of an observation |
+//! | [`metric`], [`attribute`] | the standard names, with units |
 //! | [`observation`] | columns, chunks, and a whole observation in memory |
 //! | [`mod@format`] | the file: [`Writer`] and [`Reader`] |
-//! | [`run`] | a run of Weir as samples: plain counters that any driver can fill |
-//! | [`view`] | which series of an entity are its I/O, its waits, its load |
-//! | [`import`] | what other people's systems say, as observations |
+//! | [`run`] | a run of Weir as samples, from the plain counters of any driver |
+//! | [`view`] | the series of an entity by purpose: its I/O, its waits, its load |
 //! | [`joined`] | several observations as one, sample by sample |
-//! | `join` | several sheets side by side in one observation |
-//! | [`live`] | observing real systems while they run |
-//! | [`load`] | what somebody did from one sample to the next, whoever counted it and how |
-//! | [`rates`] | from counters to rates, through gaps and restarts, in bounded memory |
-//! | [`sizing`] | what a system asks of its storage, by role |
-//! | [`snapshot`] | what everybody had counted at a time |
-//! | [`between`] | what everybody did between two times |
-//! | `times` | how far apart samples are, and their gaps |
-//! | [`when`] | times of an observation, as somebody asks for them |
+//! | [`load`] | the load of an entity between two samples, whatever its source counts |
+//! | [`rates`] | counters to rates, across gaps and resets, in bounded memory |
+//! | [`sizing`] | the demand of a system by role |
+//! | [`snapshot`] | the newest counters of all entities: a baseline |
+//! | [`between`] | the activity of all entities between two times |
+//! | `times` | distances and gaps between samples |
+//! | [`moment`] | times in the notations of other programs |
+//! | [`when`] | times of an observation as users write them |
 //! | [`waits`] | waits by category |
 
 #![forbid(unsafe_code)]
 
+pub mod attribute;
 pub mod between;
 pub mod format;
 pub mod header;
-pub mod import;
-mod join;
 pub mod joined;
-pub mod live;
 pub mod load;
 pub mod metric;
+pub mod moment;
 pub mod observation;
 pub mod rates;
 pub mod run;

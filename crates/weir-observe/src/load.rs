@@ -5,9 +5,9 @@
 //! entity in an interval. Figures that its source lacks are derived from others where that is
 //! exact, and are otherwise unknown.
 
+use crate::attribute;
 use crate::header::{Contents, EntityId, EntityKind, SeriesId};
-use crate::import::measure::{self as m, Measure};
-use crate::metric;
+use crate::metric::{self as m, Metric, name};
 use std::collections::{BTreeMap, HashMap};
 use weir_units::{Instant, Span};
 
@@ -196,21 +196,18 @@ struct Names(Field, &'static [(&'static str, f64)]);
 const MS: f64 = 1e6;
 
 const COUNTED: &[Names] = &[
-    Names(|load| &mut load.reads, &[(metric::NUM_OF_READS, 1.0), (metric::READS, 1.0)]),
-    Names(|load| &mut load.writes, &[(metric::NUM_OF_WRITES, 1.0), (metric::WRITES, 1.0)]),
-    Names(
-        |load| &mut load.read_bytes,
-        &[(metric::NUM_OF_BYTES_READ, 1.0), (metric::READ_BYTES, 1.0)],
-    ),
+    Names(|load| &mut load.reads, &[(name::NUM_OF_READS, 1.0), (name::READS, 1.0)]),
+    Names(|load| &mut load.writes, &[(name::NUM_OF_WRITES, 1.0), (name::WRITES, 1.0)]),
+    Names(|load| &mut load.read_bytes, &[(name::NUM_OF_BYTES_READ, 1.0), (name::READ_BYTES, 1.0)]),
     Names(
         |load| &mut load.write_bytes,
-        &[(metric::NUM_OF_BYTES_WRITTEN, 1.0), (metric::WRITE_BYTES, 1.0)],
+        &[(name::NUM_OF_BYTES_WRITTEN, 1.0), (name::WRITE_BYTES, 1.0)],
     ),
-    Names(|load| &mut load.read_ns, &[(metric::IO_STALL_READ_MS, MS)]),
-    Names(|load| &mut load.write_ns, &[(metric::IO_STALL_WRITE_MS, MS)]),
+    Names(|load| &mut load.read_ns, &[(name::IO_STALL_READ_MS, MS)]),
+    Names(|load| &mut load.write_ns, &[(name::IO_STALL_WRITE_MS, MS)]),
     Names(|load| &mut load.ns, &[("io_stall_ms", MS)]),
-    Names(|load| &mut load.queued_read_ns, &[(metric::IO_STALL_QUEUED_READ_MS, MS)]),
-    Names(|load| &mut load.queued_write_ns, &[(metric::IO_STALL_QUEUED_WRITE_MS, MS)]),
+    Names(|load| &mut load.queued_read_ns, &[(name::IO_STALL_QUEUED_READ_MS, MS)]),
+    Names(|load| &mut load.queued_write_ns, &[(name::IO_STALL_QUEUED_WRITE_MS, MS)]),
     Names(|load| &mut load.hits, &[("cache_hits", 1.0)]),
     Names(|load| &mut load.counted, &[("counted_operations", 1.0)]),
     Names(|load| &mut load.sequential, &[("sequential_operations", 1.0)]),
@@ -218,7 +215,7 @@ const COUNTED: &[Names] = &[
     Names(|load| &mut load.bytes, &[("bytes", 1.0)]),
 ];
 
-const RATES: &[(Field, Measure)] = &[
+const RATES: &[(Field, Metric)] = &[
     (|load| &mut load.reads, m::READS_PER_S),
     (|load| &mut load.writes, m::WRITES_PER_S),
     (|load| &mut load.operations, m::OPERATIONS_PER_S),
@@ -229,7 +226,7 @@ const RATES: &[(Field, Measure)] = &[
 
 /// Means, each with alternative sets of rates that it is a mean over; the first complete set is
 /// used.
-const MEANS: &[(Field, Measure, &[&[Measure]])] = &[
+const MEANS: &[(Field, Metric, &[&[Metric]])] = &[
     (|load| &mut load.read_ns, m::READ_LATENCY_NS, &[&[m::READS_PER_S]]),
     (|load| &mut load.write_ns, m::WRITE_LATENCY_NS, &[&[m::WRITES_PER_S]]),
     (|load| &mut load.read_io_ns, m::READ_IO_LATENCY_NS, &[&[m::READS_PER_S]]),
@@ -241,7 +238,7 @@ const MEANS: &[(Field, Measure, &[&[Measure]])] = &[
     ),
 ];
 
-const LEVELS: &[(Field, Measure)] = &[(|load| &mut load.depth, m::QUEUE_DEPTH)];
+const LEVELS: &[(Field, Metric)] = &[(|load| &mut load.depth, m::QUEUE_DEPTH)];
 
 /// An entity with its rules and their last values.
 struct Followed {
@@ -288,10 +285,10 @@ impl Loads {
             let is_job = contents.entity(entity)?.kind == EntityKind::Job;
             let ways = ways_of(&known, !is_job);
             let has_load = ways.iter().any(|(_, way)| !matches!(way, Way::Level(..)));
-            let idle_since = contents.entity(entity)?.number(metric::IDLE_SINCE_NS);
+            let idle_since = contents.entity(entity)?.number(attribute::IDLE_SINCE_NS);
             has_load.then(|| Followed {
                 entity,
-                interval: known.get(metric::INTERVAL_NS).map(|(id, _)| *id),
+                interval: known.get(name::INTERVAL_NS).map(|(id, _)| *id),
                 idle_until: idle_since.map(Instant::from_nanos),
                 last: None,
                 before: vec![None; ways.len()],
@@ -464,22 +461,22 @@ fn ways_of(known: &HashMap<&str, (SeriesId, f64)>, has_counters: bool) -> Vec<(F
     }
     let is_counted = !ways.is_empty();
     for (field, measure) in RATES.iter().filter(|_| !is_counted) {
-        if let Some((id, scale)) = known.get(measure.metric) {
+        if let Some((id, scale)) = known.get(measure.name) {
             ways.push((*field, Way::Rate(*id, *scale)));
         }
     }
     for (field, mean, ways_of_rates) in MEANS.iter().filter(|_| !is_counted) {
-        let all = |rates: &&[Measure]| {
-            rates.iter().map(|rate| known.get(rate.metric).copied()).collect::<Option<Vec<_>>>()
+        let all = |rates: &&[Metric]| {
+            rates.iter().map(|rate| known.get(rate.name).copied()).collect::<Option<Vec<_>>>()
         };
         if let (Some((id, by)), Some(rates)) =
-            (known.get(mean.metric), ways_of_rates.iter().find_map(all))
+            (known.get(mean.name), ways_of_rates.iter().find_map(all))
         {
             ways.push((*field, Way::Mean(*id, *by, rates)));
         }
     }
     // Busy time alone is no load.
-    let busy = match (known.get(metric::BUSY_MS), known.get(m::BUSY.metric)) {
+    let busy = match (known.get(name::BUSY_MS), known.get(name::BUSY)) {
         (Some((id, scale)), _) => Some(Way::Counter(*id, scale * MS)),
         // A share of time is that many nanoseconds per second.
         (None, Some((id, scale))) => Some(Way::Rate(*id, scale * 1e9)),
@@ -490,14 +487,14 @@ fn ways_of(known: &HashMap<&str, (SeriesId, f64)>, has_counters: bool) -> Vec<(F
     }
     // The waits at all caps and the time at the medium make up the latency.
     let is_timed = ["io_stall_read_ms", "io_stall_write_ms"].iter().any(|m| known.contains_key(m));
-    if let Some((medium, _)) = known.get(metric::MEDIUM_NS).filter(|_| !is_timed) {
-        let waits = known.iter().filter(|(name, _)| metric::cap_of(name).is_some());
+    if let Some((medium, _)) = known.get(name::MEDIUM_NS).filter(|_| !is_timed) {
+        let waits = known.iter().filter(|(name, _)| m::cap_of(name).is_some());
         let mut all: Vec<SeriesId> = waits.map(|(_, (id, _))| *id).collect();
         all.push(*medium);
         ways.push((|load| &mut load.ns, Way::Counters(all)));
     }
     for (field, measure) in LEVELS {
-        if let Some((id, scale)) = known.get(measure.metric) {
+        if let Some((id, scale)) = known.get(measure.name) {
             ways.push((*field, Way::Level(*id, *scale)));
         }
     }
@@ -512,14 +509,16 @@ fn signed(value: i64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::Sheet;
+    use crate::header::Entity;
 
     /// Returns the loads and resets of one volume with these measures; times are in seconds.
-    fn loads(measures: &[Measure], samples: &[(u64, &[Option<f64>])]) -> (Vec<Load>, u64) {
-        let mut sheet = Sheet::default();
-        let volume = sheet.entity(EntityKind::Volume, "v", None);
-        let ids: Vec<_> = measures.iter().map(|measure| sheet.series(volume, measure)).collect();
-        let mut loads = Loads::new(sheet.contents());
+    fn loads(measures: &[Metric], samples: &[(u64, &[Option<f64>])]) -> (Vec<Load>, u64) {
+        let mut contents = Contents::default();
+        let volume = contents.add_entity(Entity::new(EntityKind::Volume, "v", None));
+        for measure in measures {
+            contents.add_series(measure.series(volume));
+        }
+        let mut loads = Loads::new(&contents);
         let mut told = Vec::new();
         for (second, values) in samples {
             let row: Vec<_> = measures
@@ -527,7 +526,7 @@ mod tests {
                 .zip(*values)
                 .map(|(measure, value)| value.and_then(|value| measure.stored(value)))
                 .collect();
-            assert_eq!(row.len(), ids.len());
+            assert_eq!(row.len(), contents.series.len());
             loads.sample(Instant::ZERO + Span::from_secs(*second), &row, |_, load| told.push(load));
         }
         (told, loads.restarts())
@@ -625,13 +624,13 @@ mod tests {
 
     #[test]
     fn a_device_that_is_left_out_until_it_works_is_idle() {
-        let mut sheet = Sheet::default();
-        let disk = sheet.entity(EntityKind::Volume, "sdb", None);
-        sheet.attribute(disk, metric::IDLE_SINCE_NS, 10_000_000_000_u64);
-        let id = sheet.series(disk, &m::OPERATIONS_PER_S);
-        let interval = sheet.series(disk, &m::INTERVAL_NS);
-        assert_eq!((id.0, interval.0), (0, 1));
-        let mut loads = Loads::new(sheet.contents());
+        let mut contents = Contents::default();
+        let mut disk = Entity::new(EntityKind::Volume, "sdb", None);
+        disk.attributes.insert(attribute::IDLE_SINCE_NS.to_owned(), 10_000_000_000_u64.into());
+        let disk = contents.add_entity(disk);
+        contents.add_series(m::OPERATIONS_PER_S.series(disk));
+        contents.add_series(m::INTERVAL_NS.series(disk));
+        let mut loads = Loads::new(&contents);
         let mut told = Vec::new();
         let rows = [(10, None, None), (20, None, None), (30, Some(9_000), Some(10_000_000_000))];
         for (second, rate, interval) in rows {

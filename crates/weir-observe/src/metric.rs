@@ -1,115 +1,569 @@
-//! The standard names of metrics and attributes, which are those of the field:
-//! `docs/OBSERVATION.md` explains each.
+//! What is measured: the standard names of what real systems count, with their units.
+//!
+//! Rates and means hold over the time up to their sample.
 
-/// Reads of a volume.
-pub const READS: &str = "reads";
-/// Their bytes.
-pub const READ_BYTES: &str = "read_bytes";
-/// Writes of a volume.
-pub const WRITES: &str = "writes";
-/// Their bytes.
-pub const WRITE_BYTES: &str = "write_bytes";
-/// Time that the medium took of requests.
-pub const MEDIUM_NS: &str = "medium_ns";
-/// Time that at least one request was under way.
-pub const BUSY_MS: &str = "busy_ms";
+use crate::header::{Counting, EntityId, Series, Unit};
 
-/// Reads of a file, as `sys.dm_io_virtual_file_stats` has them.
-pub const NUM_OF_READS: &str = "num_of_reads";
-/// Their bytes.
-pub const NUM_OF_BYTES_READ: &str = "num_of_bytes_read";
-/// Their latency, all together.
-pub const IO_STALL_READ_MS: &str = "io_stall_read_ms";
-/// What of it they waited at caps.
-pub const IO_STALL_QUEUED_READ_MS: &str = "io_stall_queued_read_ms";
-/// Writes of a file.
-pub const NUM_OF_WRITES: &str = "num_of_writes";
-/// Their bytes.
-pub const NUM_OF_BYTES_WRITTEN: &str = "num_of_bytes_written";
-/// Their latency, all together.
-pub const IO_STALL_WRITE_MS: &str = "io_stall_write_ms";
-/// What of it they waited at caps.
-pub const IO_STALL_QUEUED_WRITE_MS: &str = "io_stall_queued_write_ms";
-/// Size of a file.
-pub const SIZE_ON_DISK_BYTES: &str = "size_on_disk_bytes";
+/// Something measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Metric {
+    /// Its name in files.
+    pub name: &'static str,
+    /// What a value is a number of.
+    pub unit: Quantity,
+    /// What a value says.
+    pub is_counter: bool,
+    /// How many decimals are kept.
+    pub decimals: u8,
+}
 
-/// Batch requests of a database.
-pub const BATCH_REQUESTS: &str = "batch_requests";
-/// Time on schedulers.
-pub const CPU_NS: &str = "cpu_ns";
+/// The unit of a measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "each says it")]
+pub enum Quantity {
+    Count,
+    Bytes,
+    Nanoseconds,
+    Milliseconds,
+    /// A part of one.
+    Share,
+}
 
-/// How many waited, as `sys.dm_os_wait_stats` has it.
-pub const WAITING_TASKS_COUNT: &str = "waiting_tasks_count";
-/// For how long, all together.
-pub const WAIT_TIME_MS: &str = "wait_time_ms";
-/// What of it they waited for a processor.
-pub const SIGNAL_WAIT_TIME_MS: &str = "signal_wait_time_ms";
-/// The longest single wait.
-pub const MAX_WAIT_TIME_MS: &str = "max_wait_time_ms";
+impl Metric {
+    const fn new(name: &'static str, unit: Quantity, is_counter: bool, decimals: u8) -> Self {
+        Self { name, unit, is_counter, decimals }
+    }
 
-/// The limit in operations per second, of a volume, or of a file that has one to itself.
-pub const IOPS_LIMIT: &str = "iops_limit";
-/// The limit in bytes per second.
-pub const BYTES_PER_S_LIMIT: &str = "bytes_per_s_limit";
-/// The tier.
-pub const TIER: &str = "tier";
-/// The size.
-pub const SIZE_BYTES: &str = "size_bytes";
-/// The role of a file: data, log, tempdb, backup.
-pub const ROLE: &str = "role";
-/// The volume or stripe that a file is on.
-pub const VOLUME: &str = "volume";
-/// The number of requests that a job of a benchmark keeps in flight: queue depth times threads.
-pub const TARGET_QUEUE_DEPTH: &str = "target_queue_depth";
-/// Schedulers.
-pub const VCORES: &str = "vcores";
+    /// What its values say.
+    #[must_use]
+    pub const fn counting(&self) -> Counting {
+        if self.is_counter { Counting::Cumulative } else { Counting::Gauge }
+    }
 
-/// Length of the sampling interval that ends at a sample, in nanoseconds, where it is shorter than
-/// the time since the sample of the entity before: what lies between the two is unknown.
-pub const INTERVAL_NS: &str = "interval_ns";
+    /// The unit of its series.
+    #[must_use]
+    pub fn unit(&self) -> Unit {
+        match self.unit {
+            Quantity::Count => Unit::Count,
+            Quantity::Bytes => Unit::Bytes,
+            Quantity::Nanoseconds => Unit::Nanoseconds,
+            Quantity::Milliseconds => Unit::Milliseconds,
+            Quantity::Share => Unit::Other("share".to_owned()),
+        }
+    }
 
-/// 1 for a volume that stands for all data disks of a machine: its gauges are averages over them.
-pub const ALL_DISKS: &str = "all_disks";
-/// The time since which an entity was idle until its first sample, in nanoseconds from the start of
-/// the observation.
-pub const IDLE_SINCE_NS: &str = "idle_since_ns";
+    /// Returns the declaration of this metric for an entity.
+    #[must_use]
+    pub fn series(&self, entity: EntityId) -> Series {
+        Series {
+            entity,
+            metric: self.name.to_owned(),
+            unit: self.unit(),
+            counting: self.counting(),
+            scale: -i8::try_from(self.decimals).unwrap_or(0),
+        }
+    }
 
-/// Bytes of a database that a backup read, or a restore wrote.
-pub const BACKUP_BYTES: &str = "backup_bytes";
-/// Bytes that a backup wrote to its targets.
-pub const BACKUP_WRITTEN_BYTES: &str = "backup_written_bytes";
-/// `backup` or `restore`.
-pub const OPERATION: &str = "operation";
-/// The kind of a backup: full, differential, incremental, log, file.
-pub const BACKUP_TYPE: &str = "backup_type";
-/// The program that makes backups.
-pub const TOOL: &str = "tool";
-/// The database that a backup is of.
-pub const DATABASE: &str = "database";
-/// Where a backup is written to, separated by semicolons.
-pub const TARGETS: &str = "targets";
-/// What a backup reads, separated by semicolons.
-pub const SOURCES: &str = "sources";
-/// Files, blobs or other devices that a backup is written to at once.
-pub const STRIPES: &str = "stripes";
-/// Readers of a backup.
-pub const READERS: &str = "readers";
-/// Buffers of a backup, of a set.
-pub const BUFFER_COUNT: &str = "buffer_count";
-/// Buffers that somebody has set, in place of the computed number.
-pub const BUFFER_COUNT_SET: &str = "buffer_count_set";
-/// Sets of buffers: three with compression.
-pub const BUFFER_SETS: &str = "buffer_sets";
-/// The largest transfer of a backup.
-pub const MAX_TRANSFER_BYTES: &str = "max_transfer_bytes";
-/// The block size of the targets.
-pub const BLOCK_BYTES: &str = "block_bytes";
-/// The codec of a backup, or `on`.
-pub const COMPRESSION: &str = "compression";
-/// Threads that compress at once.
-pub const ENCODERS: &str = "encoders";
-/// Its level.
-pub const COMPRESSION_LEVEL: &str = "compression_level";
+    /// The integer that stands for a value; nothing for what no integer can.
+    #[must_use]
+    pub fn stored(&self, value: f64) -> Option<i64> {
+        const POWERS: [f64; 10] = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+        let scaled = value * POWERS[usize::from(self.decimals)];
+        // Beyond this, floats are no longer exact, and nothing real is there.
+        if scaled.is_nan() || scaled.abs() >= 9.0e18 {
+            return None;
+        }
+        // Half away from zero, as `round` does, which is a call on most machines.
+        #[expect(clippy::cast_possible_truncation, reason = "checked")]
+        let whole = scaled as i64;
+        #[expect(clippy::cast_precision_loss, reason = "what has a fraction is far smaller")]
+        let fraction = scaled - whole as f64;
+        Some(whole + i64::from(fraction >= 0.5) - i64::from(fraction <= -0.5))
+    }
+}
+
+macro_rules! metrics {
+    ($($(#[$doc:meta])* $name:ident = $metric:literal $unit:ident $counting:ident $decimals:literal;)*) => {
+        $($(#[$doc])* pub const $name: Metric =
+            Metric::new($metric, Quantity::$unit, metrics!(@$counting), $decimals);)*
+        /// All standard metrics.
+        pub const ALL: &[Metric] = &[$($name),*];
+
+        /// The names of the standard metrics, for patterns and comparisons.
+        pub mod name {
+            $($(#[$doc])* pub const $name: &str = super::$name.name;)*
+        }
+    };
+    (@gauge) => { false };
+    (@counter) => { true };
+}
+
+metrics! {
+    /// Reads completed a second.
+    READS_PER_S = "reads_per_s" Count gauge 3;
+    /// Writes completed a second.
+    WRITES_PER_S = "writes_per_s" Count gauge 3;
+    /// Discards completed a second.
+    DISCARDS_PER_S = "discards_per_s" Count gauge 3;
+    /// Flushes completed a second.
+    FLUSHES_PER_S = "flushes_per_s" Count gauge 3;
+    /// Reads and writes, where they are not told apart.
+    OPERATIONS_PER_S = "operations_per_s" Count gauge 3;
+    /// Bytes read a second.
+    READ_BYTES_PER_S = "read_bytes_per_s" Bytes gauge 0;
+    /// Bytes written a second.
+    WRITE_BYTES_PER_S = "write_bytes_per_s" Bytes gauge 0;
+    /// Bytes discarded a second.
+    DISCARD_BYTES_PER_S = "discard_bytes_per_s" Bytes gauge 0;
+    /// Bytes a second, where reads and writes are not told apart.
+    BYTES_PER_S = "bytes_per_s" Bytes gauge 0;
+    /// The mean latency of reads.
+    READ_LATENCY_NS = "read_latency_ns" Nanoseconds gauge 0;
+    /// The mean latency of writes.
+    WRITE_LATENCY_NS = "write_latency_ns" Nanoseconds gauge 0;
+    /// The mean latency of discards.
+    DISCARD_LATENCY_NS = "discard_latency_ns" Nanoseconds gauge 0;
+    /// The mean latency of flushes.
+    FLUSH_LATENCY_NS = "flush_latency_ns" Nanoseconds gauge 0;
+    /// The mean latency of reads and writes.
+    LATENCY_NS = "latency_ns" Nanoseconds gauge 0;
+    /// The mean latency of reads without what they waited in queues of the governor.
+    READ_IO_LATENCY_NS = "read_io_latency_ns" Nanoseconds gauge 0;
+    /// The same of writes.
+    WRITE_IO_LATENCY_NS = "write_io_latency_ns" Nanoseconds gauge 0;
+    /// Requests under way, on average.
+    QUEUE_DEPTH = "queue_depth" Count gauge 3;
+    /// Requests under way at the moment of the sample.
+    QUEUE_LENGTH = "queue_length" Count gauge 0;
+    /// The part of the time that something was under way.
+    BUSY = "busy" Share gauge 6;
+    /// The mean size of requests.
+    REQUEST_BYTES = "request_bytes" Bytes gauge 0;
+    /// Requests that were joined to others a second: reads.
+    READS_MERGED_PER_S = "reads_merged_per_s" Count gauge 3;
+    /// Writes.
+    WRITES_MERGED_PER_S = "writes_merged_per_s" Count gauge 3;
+
+    /// The sampling interval that ends at a sample, where it does not begin at the one before.
+    INTERVAL_NS = "interval_ns" Nanoseconds gauge 0;
+
+    /// Bytes of a database that a backup read, or a restore wrote.
+    BACKUP_BYTES = "backup_bytes" Bytes gauge 0;
+    /// Bytes that a backup wrote to its targets.
+    BACKUP_WRITTEN_BYTES = "backup_written_bytes" Bytes gauge 0;
+
+    /// Reads completed.
+    READS = "reads" Count counter 0;
+    /// Writes completed.
+    WRITES = "writes" Count counter 0;
+    /// Discards completed.
+    DISCARDS = "discards" Count counter 0;
+    /// Flushes completed.
+    FLUSHES = "flushes" Count counter 0;
+    /// Bytes read.
+    READ_BYTES = "read_bytes" Bytes counter 0;
+    /// Bytes written.
+    WRITE_BYTES = "write_bytes" Bytes counter 0;
+    /// Bytes discarded.
+    DISCARD_BYTES = "discard_bytes" Bytes counter 0;
+    /// Latency of reads, all together.
+    IO_STALL_READ_MS = "io_stall_read_ms" Milliseconds counter 3;
+    /// Latency of writes, all together.
+    IO_STALL_WRITE_MS = "io_stall_write_ms" Milliseconds counter 3;
+    /// Reads and writes completed, where they are not told apart.
+    OPERATIONS = "operations" Count counter 0;
+    /// Bytes read and written, where they are not told apart.
+    BYTES = "bytes" Bytes counter 0;
+    /// Latency of reads and writes, all together.
+    IO_STALL_MS = "io_stall_ms" Milliseconds counter 3;
+    /// Reads that begin where the read or write before them on their device ended.
+    SEQUENTIAL_READS = "sequential_reads" Count counter 0;
+    /// Writes that do.
+    SEQUENTIAL_WRITES = "sequential_writes" Count counter 0;
+    /// Reads and writes that do, where they are not told apart.
+    SEQUENTIAL_OPERATIONS = "sequential_operations" Count counter 0;
+    /// Latency of discards, all together.
+    IO_STALL_DISCARD_MS = "io_stall_discard_ms" Milliseconds counter 3;
+    /// Latency of flushes, all together.
+    IO_STALL_FLUSH_MS = "io_stall_flush_ms" Milliseconds counter 3;
+    /// Reads that were joined to others.
+    READS_MERGED = "reads_merged" Count counter 0;
+    /// Writes that were joined to others.
+    WRITES_MERGED = "writes_merged" Count counter 0;
+    /// Discards that were joined to others.
+    DISCARDS_MERGED = "discards_merged" Count counter 0;
+    /// Time that something was under way.
+    BUSY_MS = "busy_ms" Milliseconds counter 0;
+    /// Time under way of all requests together.
+    QUEUED_MS = "queued_ms" Milliseconds counter 0;
+
+    /// Reads of a file, as SQL Server counts them.
+    NUM_OF_READS = "num_of_reads" Count counter 0;
+    /// Their bytes.
+    NUM_OF_BYTES_READ = "num_of_bytes_read" Bytes counter 0;
+    /// Writes of a file.
+    NUM_OF_WRITES = "num_of_writes" Count counter 0;
+    /// Their bytes.
+    NUM_OF_BYTES_WRITTEN = "num_of_bytes_written" Bytes counter 0;
+    /// What reads waited in queues of the governor.
+    IO_STALL_QUEUED_READ_MS = "io_stall_queued_read_ms" Milliseconds counter 3;
+    /// What writes waited in queues of the governor.
+    IO_STALL_QUEUED_WRITE_MS = "io_stall_queued_write_ms" Milliseconds counter 3;
+    /// The size of a file.
+    SIZE_ON_DISK_BYTES = "size_on_disk_bytes" Bytes gauge 0;
+    /// How many waited.
+    WAITING_TASKS_COUNT = "waiting_tasks_count" Count counter 0;
+    /// For how long, all together.
+    WAIT_TIME_MS = "wait_time_ms" Milliseconds counter 3;
+    /// What of it they waited for a processor.
+    SIGNAL_WAIT_TIME_MS = "signal_wait_time_ms" Milliseconds counter 3;
+    /// The longest single wait.
+    MAX_WAIT_TIME_MS = "max_wait_time_ms" Milliseconds gauge 3;
+
+    /// The part of the time that processors were busy.
+    CPU = "cpu" Share gauge 6;
+    /// That they were busy for users.
+    CPU_USER = "cpu_user" Share gauge 6;
+    /// For the system.
+    CPU_SYSTEM = "cpu_system" Share gauge 6;
+    /// That they were idle while something waited for I/O.
+    CPU_IOWAIT = "cpu_iowait" Share gauge 6;
+    /// That another machine had them.
+    CPU_STEAL = "cpu_steal" Share gauge 6;
+    /// That they were idle.
+    CPU_IDLE = "cpu_idle" Share gauge 6;
+    /// Threads that want to run.
+    RUNNABLE = "runnable" Count gauge 0;
+    /// Threads that wait for I/O.
+    BLOCKED = "blocked" Count gauge 0;
+    /// Memory that is free.
+    MEMORY_FREE_BYTES = "memory_free_bytes" Bytes gauge 0;
+    /// Memory that can be had.
+    MEMORY_AVAILABLE_BYTES = "memory_available_bytes" Bytes gauge 0;
+    /// Memory of file caches.
+    MEMORY_CACHE_BYTES = "memory_cache_bytes" Bytes gauge 0;
+    /// Bytes swapped in a second.
+    SWAP_IN_BYTES_PER_S = "swap_in_bytes_per_s" Bytes gauge 0;
+    /// Bytes swapped out a second.
+    SWAP_OUT_BYTES_PER_S = "swap_out_bytes_per_s" Bytes gauge 0;
+
+    /// Transactions a second.
+    TRANSACTIONS_PER_S = "transactions_per_s" Count gauge 3;
+    /// Batch requests a second.
+    BATCH_REQUESTS_PER_S = "batch_requests_per_s" Count gauge 3;
+    /// Bytes of log written a second.
+    LOG_BYTES_PER_S = "log_bytes_per_s" Bytes gauge 0;
+    /// Seconds that a page stays in memory.
+    PAGE_LIFE_EXPECTANCY_S = "page_life_expectancy_s" Count gauge 0;
+    /// The part of a limit that data I/O takes.
+    DATA_IO_SHARE = "data_io_share" Share gauge 6;
+    /// The part of a limit that the log takes.
+    LOG_WRITE_SHARE = "log_write_share" Share gauge 6;
+    /// The part of memory that is used.
+    MEMORY_SHARE = "memory_share" Share gauge 6;
+    /// Users, sessions or connections.
+    USERS = "users" Count gauge 0;
+
+    /// The mean time that reads took to be handed to the system.
+    READ_SUBMISSION_LATENCY_NS = "read_submission_latency_ns" Nanoseconds gauge 0;
+    /// The same of writes.
+    WRITE_SUBMISSION_LATENCY_NS = "write_submission_latency_ns" Nanoseconds gauge 0;
+    /// The mean time that reads took from there to their end.
+    READ_COMPLETION_LATENCY_NS = "read_completion_latency_ns" Nanoseconds gauge 0;
+    /// The same of writes.
+    WRITE_COMPLETION_LATENCY_NS = "write_completion_latency_ns" Nanoseconds gauge 0;
+    /// The shortest latency of reads.
+    READ_LATENCY_MIN_NS = "read_latency_min_ns" Nanoseconds gauge 0;
+    /// The latency of reads that half of them do not exceed.
+    READ_LATENCY_P50_NS = "read_latency_p50_ns" Nanoseconds gauge 0;
+    /// That 90 % of reads do not exceed.
+    READ_LATENCY_P90_NS = "read_latency_p90_ns" Nanoseconds gauge 0;
+    /// That 95 % of reads do not exceed.
+    READ_LATENCY_P95_NS = "read_latency_p95_ns" Nanoseconds gauge 0;
+    /// That 99 % of reads do not exceed.
+    READ_LATENCY_P99_NS = "read_latency_p99_ns" Nanoseconds gauge 0;
+    /// That 99.9 % of reads do not exceed.
+    READ_LATENCY_P99_9_NS = "read_latency_p99_9_ns" Nanoseconds gauge 0;
+    /// That 99.99 % of reads do not exceed.
+    READ_LATENCY_P99_99_NS = "read_latency_p99_99_ns" Nanoseconds gauge 0;
+    /// That 99.999 % of reads do not exceed.
+    READ_LATENCY_P99_999_NS = "read_latency_p99_999_ns" Nanoseconds gauge 0;
+    /// The longest latency of reads.
+    READ_LATENCY_MAX_NS = "read_latency_max_ns" Nanoseconds gauge 0;
+    /// The standard deviation of the latency of reads.
+    READ_LATENCY_STDDEV_NS = "read_latency_stddev_ns" Nanoseconds gauge 0;
+    /// The shortest latency of writes.
+    WRITE_LATENCY_MIN_NS = "write_latency_min_ns" Nanoseconds gauge 0;
+    /// The latency of writes that half of them do not exceed.
+    WRITE_LATENCY_P50_NS = "write_latency_p50_ns" Nanoseconds gauge 0;
+    /// That 90 % of writes do not exceed.
+    WRITE_LATENCY_P90_NS = "write_latency_p90_ns" Nanoseconds gauge 0;
+    /// That 95 % of writes do not exceed.
+    WRITE_LATENCY_P95_NS = "write_latency_p95_ns" Nanoseconds gauge 0;
+    /// That 99 % of writes do not exceed.
+    WRITE_LATENCY_P99_NS = "write_latency_p99_ns" Nanoseconds gauge 0;
+    /// That 99.9 % of writes do not exceed.
+    WRITE_LATENCY_P99_9_NS = "write_latency_p99_9_ns" Nanoseconds gauge 0;
+    /// That 99.99 % of writes do not exceed.
+    WRITE_LATENCY_P99_99_NS = "write_latency_p99_99_ns" Nanoseconds gauge 0;
+    /// That 99.999 % of writes do not exceed.
+    WRITE_LATENCY_P99_999_NS = "write_latency_p99_999_ns" Nanoseconds gauge 0;
+    /// The longest latency of writes.
+    WRITE_LATENCY_MAX_NS = "write_latency_max_ns" Nanoseconds gauge 0;
+    /// The standard deviation of the latency of writes.
+    WRITE_LATENCY_STDDEV_NS = "write_latency_stddev_ns" Nanoseconds gauge 0;
+    /// The shortest latency of reads and writes.
+    LATENCY_MIN_NS = "latency_min_ns" Nanoseconds gauge 0;
+    /// The latency of reads and writes that half of them do not exceed.
+    LATENCY_P50_NS = "latency_p50_ns" Nanoseconds gauge 0;
+    /// That 90 % of reads and writes do not exceed.
+    LATENCY_P90_NS = "latency_p90_ns" Nanoseconds gauge 0;
+    /// That 95 % of reads and writes do not exceed.
+    LATENCY_P95_NS = "latency_p95_ns" Nanoseconds gauge 0;
+    /// That 99 % of reads and writes do not exceed.
+    LATENCY_P99_NS = "latency_p99_ns" Nanoseconds gauge 0;
+    /// That 99.9 % of reads and writes do not exceed.
+    LATENCY_P99_9_NS = "latency_p99_9_ns" Nanoseconds gauge 0;
+    /// That 99.99 % of reads and writes do not exceed.
+    LATENCY_P99_99_NS = "latency_p99_99_ns" Nanoseconds gauge 0;
+    /// That 99.999 % of reads and writes do not exceed.
+    LATENCY_P99_999_NS = "latency_p99_999_ns" Nanoseconds gauge 0;
+    /// The longest latency of reads and writes.
+    LATENCY_MAX_NS = "latency_max_ns" Nanoseconds gauge 0;
+    /// The standard deviation of the latency of reads and writes.
+    LATENCY_STDDEV_NS = "latency_stddev_ns" Nanoseconds gauge 0;
+    /// The shortest latency of transactions.
+    TRANSACTION_LATENCY_MIN_NS = "transaction_latency_min_ns" Nanoseconds gauge 0;
+    /// The latency of transactions that half of them do not exceed.
+    TRANSACTION_LATENCY_P50_NS = "transaction_latency_p50_ns" Nanoseconds gauge 0;
+    /// That 95 % of transactions do not exceed.
+    TRANSACTION_LATENCY_P95_NS = "transaction_latency_p95_ns" Nanoseconds gauge 0;
+    /// That 99 % of transactions do not exceed.
+    TRANSACTION_LATENCY_P99_NS = "transaction_latency_p99_ns" Nanoseconds gauge 0;
+    /// The longest latency of transactions.
+    TRANSACTION_LATENCY_MAX_NS = "transaction_latency_max_ns" Nanoseconds gauge 0;
+    /// The standard deviation of the latency of transactions.
+    TRANSACTION_LATENCY_STDDEV_NS = "transaction_latency_stddev_ns" Nanoseconds gauge 0;
+    /// The mean latency of transactions.
+    TRANSACTION_LATENCY_NS = "transaction_latency_ns" Nanoseconds gauge 0;
+    /// Transactions a second where the time that connections took to be made counts.
+    TRANSACTIONS_WITH_CONNECTING_PER_S = "transactions_with_connecting_per_s" Count gauge 3;
+    /// New orders a second, of TPC-C and its kin.
+    NEW_ORDERS_PER_S = "new_orders_per_s" Count gauge 3;
+    /// Transactions done.
+    TRANSACTIONS = "transactions" Count counter 0;
+    /// Transactions given up.
+    TRANSACTIONS_FAILED = "transactions_failed" Count counter 0;
+    /// The mean size of reads.
+    READ_REQUEST_BYTES = "read_request_bytes" Bytes gauge 0;
+    /// The mean size of writes.
+    WRITE_REQUEST_BYTES = "write_request_bytes" Bytes gauge 0;
+    /// Reads under way, on average.
+    READ_QUEUE_DEPTH = "read_queue_depth" Count gauge 3;
+    /// Writes under way, on average.
+    WRITE_QUEUE_DEPTH = "write_queue_depth" Count gauge 3;
+    /// What is free of a volume.
+    FREE_BYTES = "free_bytes" Bytes gauge 0;
+    /// Reads that were held at a limit a second.
+    READS_THROTTLED_PER_S = "reads_throttled_per_s" Count gauge 3;
+    /// Writes that were held at a limit a second.
+    WRITES_THROTTLED_PER_S = "writes_throttled_per_s" Count gauge 3;
+
+    /// Flushes of the log a second.
+    LOG_FLUSHES_PER_S = "log_flushes_per_s" Count gauge 3;
+    /// Commits that waited for a flush of the log, a second.
+    LOG_FLUSH_WAITS_PER_S = "log_flush_waits_per_s" Count gauge 3;
+    /// What they waited, all together.
+    LOG_FLUSH_WAIT_TIME_MS = "log_flush_wait_time_ms" Milliseconds gauge 0;
+    /// What writes of the log took in the last second, all together.
+    LOG_FLUSH_WRITE_TIME_MS = "log_flush_write_time_ms" Milliseconds gauge 0;
+    /// Pages read from files a second.
+    PAGE_READS_PER_S = "page_reads_per_s" Count gauge 3;
+    /// Pages written to files a second.
+    PAGE_WRITES_PER_S = "page_writes_per_s" Count gauge 3;
+    /// Pages read ahead a second.
+    READAHEAD_PAGES_PER_S = "readahead_pages_per_s" Count gauge 3;
+    /// Pages that checkpoints write a second.
+    CHECKPOINT_PAGES_PER_S = "checkpoint_pages_per_s" Count gauge 3;
+    /// Pages that the writer of indirect checkpoints writes a second.
+    BACKGROUND_WRITER_PAGES_PER_S = "background_writer_pages_per_s" Count gauge 3;
+    /// Pages that are written a second to make room.
+    LAZY_WRITES_PER_S = "lazy_writes_per_s" Count gauge 3;
+    /// Pages wanted a second.
+    PAGE_LOOKUPS_PER_S = "page_lookups_per_s" Count gauge 3;
+    /// The part of the pages wanted that were in memory.
+    BUFFER_HIT_SHARE = "buffer_hit_share" Share gauge 6;
+    /// Pages in memory.
+    BUFFER_BYTES = "buffer_bytes" Bytes gauge 0;
+    /// Memory that the database server has.
+    SERVER_MEMORY_BYTES = "server_memory_bytes" Bytes gauge 0;
+    /// Memory that it would like to have.
+    SERVER_MEMORY_TARGET_BYTES = "server_memory_target_bytes" Bytes gauge 0;
+
+    /// The part of the limit in operations that is taken.
+    IOPS_SHARE = "iops_share" Share gauge 6;
+    /// The most of it.
+    IOPS_SHARE_MAX = "iops_share_max" Share gauge 6;
+    /// The part of the limit in bytes a second that is taken.
+    BYTES_SHARE = "bytes_share" Share gauge 6;
+    /// The most of it.
+    BYTES_SHARE_MAX = "bytes_share_max" Share gauge 6;
+    /// The part of a host's limit in operations through its cache.
+    CACHED_IOPS_SHARE = "cached_iops_share" Share gauge 6;
+    /// The most of it.
+    CACHED_IOPS_SHARE_MAX = "cached_iops_share_max" Share gauge 6;
+    /// The part of its limit in bytes a second through its cache.
+    CACHED_BYTES_SHARE = "cached_bytes_share" Share gauge 6;
+    /// The most of it.
+    CACHED_BYTES_SHARE_MAX = "cached_bytes_share_max" Share gauge 6;
+    /// The part of a host's limit in operations past its cache.
+    UNCACHED_IOPS_SHARE = "uncached_iops_share" Share gauge 6;
+    /// The most of it.
+    UNCACHED_IOPS_SHARE_MAX = "uncached_iops_share_max" Share gauge 6;
+    /// The part of its limit in bytes a second past its cache.
+    UNCACHED_BYTES_SHARE = "uncached_bytes_share" Share gauge 6;
+    /// The most of it.
+    UNCACHED_BYTES_SHARE_MAX = "uncached_bytes_share_max" Share gauge 6;
+    /// The limit in operations a second.
+    IOPS_LIMIT = "iops_limit" Count gauge 0;
+    /// The limit in bytes a second.
+    BYTES_PER_S_LIMIT = "bytes_per_s_limit" Bytes gauge 0;
+    /// Operations a second that bursts reach.
+    BURST_IOPS_LIMIT = "burst_iops_limit" Count gauge 0;
+    /// Bytes a second that bursts reach.
+    BURST_BYTES_PER_S_LIMIT = "burst_bytes_per_s_limit" Bytes gauge 0;
+    /// The part that is left of credits for bursts in operations.
+    BURST_BALANCE = "burst_balance" Share gauge 6;
+    /// The part that is left of credits for bursts in bytes.
+    BURST_BYTES_BALANCE = "burst_bytes_balance" Share gauge 6;
+    /// Whether more operations were wanted than the limit: 1, or the part of the time.
+    IOPS_EXCEEDED = "iops_exceeded" Share gauge 6;
+    /// Whether more bytes were wanted than the limit.
+    BYTES_EXCEEDED = "bytes_exceeded" Share gauge 6;
+    /// The part of the limit in DTUs that is taken.
+    DTU_SHARE = "dtu_share" Share gauge 6;
+    /// Time waited a second by all that waited.
+    WAIT_MS_PER_S = "wait_ms_per_s" Milliseconds gauge 3;
+    /// The part of a limit that workers take.
+    WORKER_SHARE = "worker_share" Share gauge 6;
+    /// The part of a limit that sessions take.
+    SESSION_SHARE = "session_share" Share gauge 6;
+
+    /// Transactions that were rolled back.
+    TRANSACTIONS_ROLLED_BACK = "transactions_rolled_back" Count counter 0;
+    /// Pages wanted.
+    PAGE_LOOKUPS = "page_lookups" Count counter 0;
+    /// Pages that were in memory.
+    PAGE_HITS = "page_hits" Count counter 0;
+    /// Pages that had to be read.
+    PAGE_MISSES = "page_misses" Count counter 0;
+    /// Pages that had to go for others.
+    PAGES_EVICTED = "pages_evicted" Count counter 0;
+    /// Bytes written to temporary files.
+    TEMP_BYTES = "temp_bytes" Bytes counter 0;
+    /// Writes that made files longer.
+    EXTENDS = "extends" Count counter 0;
+    /// Their bytes.
+    EXTEND_BYTES = "extend_bytes" Bytes counter 0;
+    /// Their latency, all together.
+    EXTEND_TIME_MS = "extend_time_ms" Milliseconds counter 3;
+    /// Latency of flushes, all together.
+    FLUSH_TIME_MS = "flush_time_ms" Milliseconds counter 3;
+    /// Checkpoints begun as their time had come.
+    CHECKPOINTS_TIMED = "checkpoints_timed" Count counter 0;
+    /// Checkpoints begun as somebody asked, or as the log was long.
+    CHECKPOINTS_REQUESTED = "checkpoints_requested" Count counter 0;
+    /// Time that checkpoints wrote.
+    CHECKPOINT_WRITE_TIME_MS = "checkpoint_write_time_ms" Milliseconds counter 3;
+    /// Time that checkpoints waited for flushes.
+    CHECKPOINT_SYNC_TIME_MS = "checkpoint_sync_time_ms" Milliseconds counter 3;
+    /// Bytes that checkpoints wrote.
+    CHECKPOINT_BYTES = "checkpoint_bytes" Bytes counter 0;
+    /// Bytes that were written ahead of need.
+    CLEANED_BYTES = "cleaned_bytes" Bytes counter 0;
+    /// Bytes that sessions had to write themselves.
+    BACKEND_WRITE_BYTES = "backend_write_bytes" Bytes counter 0;
+    /// Bytes of memory that pages were given.
+    ALLOCATED_BYTES = "allocated_bytes" Bytes counter 0;
+    /// Records of the log.
+    WAL_RECORDS = "wal_records" Count counter 0;
+    /// Bytes of the log.
+    WAL_BYTES = "wal_bytes" Bytes counter 0;
+    /// Writes of the log.
+    WAL_WRITES = "wal_writes" Count counter 0;
+    /// Flushes of the log.
+    WAL_SYNCS = "wal_syncs" Count counter 0;
+    /// Latency of writes of the log, all together.
+    WAL_WRITE_TIME_MS = "wal_write_time_ms" Milliseconds counter 3;
+    /// Latency of flushes of the log, all together.
+    WAL_SYNC_TIME_MS = "wal_sync_time_ms" Milliseconds counter 3;
+    /// How often the log was written because its memory was full.
+    WAL_BUFFERS_FULL = "wal_buffers_full" Count counter 0;
+
+    /// Batch requests.
+    BATCH_REQUESTS = "batch_requests" Count counter 0;
+    /// Bytes of log written.
+    LOG_BYTES = "log_bytes" Bytes counter 0;
+    /// Flushes of the log.
+    LOG_FLUSHES = "log_flushes" Count counter 0;
+    /// Commits that waited for a flush of the log.
+    LOG_FLUSH_WAITS = "log_flush_waits" Count counter 0;
+    /// Pages read from files.
+    PAGE_READS = "page_reads" Count counter 0;
+    /// Pages written to files.
+    PAGE_WRITES = "page_writes" Count counter 0;
+    /// Pages read ahead.
+    READAHEAD_PAGES = "readahead_pages" Count counter 0;
+    /// Pages that checkpoints wrote.
+    CHECKPOINT_PAGES = "checkpoint_pages" Count counter 0;
+    /// Pages that the writer of indirect checkpoints wrote.
+    BACKGROUND_WRITER_PAGES = "background_writer_pages" Count counter 0;
+    /// Pages that were written to make room.
+    LAZY_WRITES = "lazy_writes" Count counter 0;
+    /// The limit in bytes of log a second.
+    LOG_BYTES_PER_S_LIMIT = "log_bytes_per_s_limit" Bytes gauge 0;
+    /// How many are waiting.
+    WAITING = "waiting" Count gauge 0;
+    /// Sessions that do something, waiting or not.
+    ACTIVE_SESSIONS = "active_sessions" Count gauge 0;
+
+    /// Service time of the medium.
+    MEDIUM_NS = "medium_ns" Nanoseconds counter 0;
+    /// Processor time of a database.
+    CPU_NS = "cpu_ns" Nanoseconds counter 0;
+    /// Operations as the disk counts them against its limit.
+    COUNTED_OPERATIONS = "counted_operations" Count counter 0;
+    /// Reads served by a host cache.
+    CACHE_HITS = "cache_hits" Count counter 0;
+    /// Write-backs of a host cache.
+    WRITEBACKS = "writebacks" Count counter 0;
+    /// Bytes written back by a host cache.
+    WRITTEN_BACK_BYTES = "written_back_bytes" Bytes counter 0;
+    /// Bytes in a host cache.
+    CACHE_RESIDENT_BYTES = "cache_resident_bytes" Bytes gauge 0;
+    /// Billed burst transactions.
+    BURST_TRANSACTIONS = "burst_transactions" Count counter 0;
+    /// Total time of transactions from begin to commit.
+    TRANSACTION_TIME_NS = "transaction_time_ns" Nanoseconds counter 0;
+    /// Checkpoints completed.
+    CHECKPOINTS = "checkpoints" Count counter 0;
+    /// Growths of data files.
+    FILE_GROWTHS = "file_growths" Count counter 0;
+    /// Bytes of dirty pages in memory.
+    DIRTY_BYTES = "dirty_bytes" Bytes gauge 0;
+    /// Total time that readers of a backup waited for a free buffer.
+    BACKUP_BUFFER_WAIT_NS = "backup_buffer_wait_ns" Nanoseconds counter 0;
+    /// Total time that writers of a backup waited for data.
+    BACKUP_DATA_WAIT_NS = "backup_data_wait_ns" Nanoseconds counter 0;
+    /// Buffers of a backup in use.
+    BACKUP_BUFFERS_USED = "backup_buffers_used" Count gauge 0;
+}
+
+/// Returns the standard metric of a name.
+#[must_use]
+pub fn named(name: &str) -> Option<&'static Metric> {
+    ALL.iter().find(|metric| metric.name == name)
+}
 
 /// Whether a metric is an amount per second.
 #[must_use]
@@ -127,4 +581,30 @@ pub fn wait_ns(cap: &str) -> String {
 #[must_use]
 pub fn cap_of(metric: &str) -> Option<&str> {
     metric.strip_prefix("wait_")?.strip_suffix("_ns")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_is_one_measure() {
+        for (at, metric) in ALL.iter().enumerate() {
+            assert!(ALL[..at].iter().all(|other| other.name != metric.name), "{metric:?}");
+        }
+    }
+
+    #[test]
+    fn values_are_stored_with_their_decimals() {
+        assert_eq!(READS_PER_S.stored(1.2345), Some(1235));
+        assert_eq!(READ_LATENCY_NS.stored(-2.4), Some(-2));
+        assert_eq!(BUSY.stored(1.0), Some(1_000_000));
+        assert_eq!(READS.stored(1e19), None);
+        assert_eq!(READS.stored(f64::NAN), None);
+        for value in [0.5, -0.5, 0.49999999999999994, 1.5, 2.5, -2.5, 4503599627370497.5, 8e18] {
+            #[expect(clippy::cast_possible_truncation, reason = "small enough")]
+            let round = f64::round(value) as i64;
+            assert_eq!(READS.stored(value), Some(round), "{value}");
+        }
+    }
 }

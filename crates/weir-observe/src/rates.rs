@@ -9,7 +9,7 @@
 //! They use floats, because nothing is stored from them.
 
 use crate::header::{Contents, Counting, EntityId, EntityKind, SeriesId};
-use crate::metric;
+use crate::{attribute, metric};
 use hdrhistogram::Histogram;
 use std::collections::HashMap;
 use weir_units::{Instant, Span};
@@ -93,7 +93,7 @@ fn wait_lists(contents: &Contents) -> (Vec<WaitList>, HashMap<EntityId, (usize, 
     let mut of_wait = HashMap::new();
     for (series, id) in contents.series.iter().zip(0..) {
         let Some(entity) = contents.entity(series.entity) else { continue };
-        if entity.kind != EntityKind::Wait || series.metric != metric::WAIT_TIME_MS {
+        if entity.kind != EntityKind::Wait || series.metric != metric::name::WAIT_TIME_MS {
             continue;
         }
         let list = *of_parent.entry(entity.parent).or_insert_with(|| {
@@ -139,7 +139,7 @@ impl Tracker {
                 .0
                 .first()
                 .and_then(series)
-                .and_then(|s| contents.find(s.entity, metric::INTERVAL_NS)),
+                .and_then(|s| contents.find(s.entity, metric::name::INTERVAL_NS)),
             idle_until: idle_since(contents, track),
             last: None,
             list: list(track),
@@ -226,7 +226,7 @@ fn idle_since(contents: &Contents, track: &Track) -> Option<Instant> {
     if !all.iter().all(|series| metric::is_rate(&series.metric)) {
         return None;
     }
-    let since = contents.entity(all.first()?.entity)?.number(metric::IDLE_SINCE_NS)?;
+    let since = contents.entity(all.first()?.entity)?.number(attribute::IDLE_SINCE_NS)?;
     Some(Instant::from_nanos(since))
 }
 
@@ -460,7 +460,7 @@ mod tests {
             let (kind, name) = (EntityKind::Wait, name.to_owned());
             let attributes = std::collections::BTreeMap::new();
             let entity = contents.add_entity(Entity { kind, name, parent: None, attributes });
-            for metric in [metric::WAIT_TIME_MS, metric::WAITING_TASKS_COUNT] {
+            for metric in [metric::name::WAIT_TIME_MS, metric::name::WAITING_TASKS_COUNT] {
                 let (metric, counting) = (metric.to_owned(), Counting::Cumulative);
                 let own = Series { entity, metric, unit: Unit::Count, counting, scale: 0 };
                 series.push(contents.add_series(own));

@@ -6,7 +6,7 @@
 //! same observation.
 
 use crate::header::{Attributes, Contents, Counting, Entity, EntityId, EntityKind, Series, Unit};
-use crate::metric;
+use crate::{attribute, metric};
 
 /// The entities of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -275,65 +275,69 @@ use Counting::{Cumulative, Gauge};
 use Unit::{Bytes, Count, Milliseconds, Nanoseconds};
 
 const OF_HOST: [Metric<HostCounters>; 1] =
-    [("cache_resident_bytes", Bytes, Gauge, |c| c.cache_resident_bytes)];
+    [(metric::name::CACHE_RESIDENT_BYTES, Bytes, Gauge, |c| c.cache_resident_bytes)];
 
 const OF_VOLUME: [Metric<VolumeCounters>; 8] = [
-    (metric::READS, Count, Cumulative, |c| c.reads),
-    (metric::READ_BYTES, Bytes, Cumulative, |c| c.read_bytes),
-    (metric::WRITES, Count, Cumulative, |c| c.writes),
-    (metric::WRITE_BYTES, Bytes, Cumulative, |c| c.write_bytes),
+    (metric::name::READS, Count, Cumulative, |c| c.reads),
+    (metric::name::READ_BYTES, Bytes, Cumulative, |c| c.read_bytes),
+    (metric::name::WRITES, Count, Cumulative, |c| c.writes),
+    (metric::name::WRITE_BYTES, Bytes, Cumulative, |c| c.write_bytes),
     ("discards", Count, Cumulative, |c| c.discards),
-    ("counted_operations", Count, Cumulative, |c| c.counted_operations),
-    ("cache_hits", Count, Cumulative, |c| c.cache_hits),
-    (metric::BUSY_MS, Milliseconds, Cumulative, |c| c.busy_ns / NS_PER_MS),
+    (metric::name::COUNTED_OPERATIONS, Count, Cumulative, |c| c.counted_operations),
+    (metric::name::CACHE_HITS, Count, Cumulative, |c| c.cache_hits),
+    (metric::name::BUSY_MS, Milliseconds, Cumulative, |c| c.busy_ns / NS_PER_MS),
 ];
 
 const OF_WRITEBACKS: [Metric<VolumeCounters>; 2] = [
-    ("writebacks", Count, Cumulative, |c| c.writebacks),
-    ("written_back_bytes", Bytes, Cumulative, |c| c.written_back_bytes),
+    (metric::name::WRITEBACKS, Count, Cumulative, |c| c.writebacks),
+    (metric::name::WRITTEN_BACK_BYTES, Bytes, Cumulative, |c| c.written_back_bytes),
 ];
 
 const OF_BILLS: [Metric<VolumeCounters>; 1] =
-    [("burst_transactions", Count, Cumulative, |c| c.burst_transactions)];
+    [(metric::name::BURST_TRANSACTIONS, Count, Cumulative, |c| c.burst_transactions)];
 
 const OF_DATABASE: [Metric<DatabaseCounters>; 12] = [
-    (metric::BATCH_REQUESTS, Count, Cumulative, |c| c.batch_requests),
+    (metric::name::BATCH_REQUESTS, Count, Cumulative, |c| c.batch_requests),
     ("transactions", Count, Cumulative, |c| c.transactions),
-    ("transaction_time_ns", Nanoseconds, Cumulative, |c| c.transaction_time_ns),
-    (metric::CPU_NS, Nanoseconds, Cumulative, |c| c.cpu_ns),
-    ("checkpoints", Count, Cumulative, |c| c.checkpoints),
+    (metric::name::TRANSACTION_TIME_NS, Nanoseconds, Cumulative, |c| c.transaction_time_ns),
+    (metric::name::CPU_NS, Nanoseconds, Cumulative, |c| c.cpu_ns),
+    (metric::name::CHECKPOINTS, Count, Cumulative, |c| c.checkpoints),
     ("transactions_failed", Count, Cumulative, |c| c.transactions_failed),
-    ("file_growths", Count, Cumulative, |c| c.file_growths),
+    (metric::name::FILE_GROWTHS, Count, Cumulative, |c| c.file_growths),
     ("page_lookups", Count, Cumulative, |c| c.page_lookups),
     ("page_misses", Count, Cumulative, |c| c.page_misses),
     ("pages_evicted", Count, Cumulative, |c| c.pages_evicted),
     ("buffer_bytes", Bytes, Gauge, |c| c.buffer_bytes),
-    ("dirty_bytes", Bytes, Gauge, |c| c.dirty_bytes),
+    (metric::name::DIRTY_BYTES, Bytes, Gauge, |c| c.dirty_bytes),
 ];
 
 const OF_WAIT: [Metric<WaitCounters>; 2] = [
-    (metric::WAITING_TASKS_COUNT, Count, Cumulative, |c| c.count),
-    (metric::WAIT_TIME_MS, Milliseconds, Cumulative, |c| c.time_ns / NS_PER_MS),
+    (metric::name::WAITING_TASKS_COUNT, Count, Cumulative, |c| c.count),
+    (metric::name::WAIT_TIME_MS, Milliseconds, Cumulative, |c| c.time_ns / NS_PER_MS),
 ];
 
 const OF_FILE: [Metric<FileCounters>; 9] = [
-    (metric::NUM_OF_READS, Count, Cumulative, |c| c.reads),
-    (metric::NUM_OF_BYTES_READ, Bytes, Cumulative, |c| c.read_bytes),
-    (metric::IO_STALL_READ_MS, Milliseconds, Cumulative, |c| c.read_stall_ns / NS_PER_MS),
-    (metric::IO_STALL_QUEUED_READ_MS, Milliseconds, Cumulative, |c| c.read_queued_ns / NS_PER_MS),
-    (metric::NUM_OF_WRITES, Count, Cumulative, |c| c.writes),
-    (metric::NUM_OF_BYTES_WRITTEN, Bytes, Cumulative, |c| c.write_bytes),
-    (metric::IO_STALL_WRITE_MS, Milliseconds, Cumulative, |c| c.write_stall_ns / NS_PER_MS),
-    (metric::IO_STALL_QUEUED_WRITE_MS, Milliseconds, Cumulative, |c| c.write_queued_ns / NS_PER_MS),
-    (metric::SIZE_ON_DISK_BYTES, Bytes, Gauge, |c| c.size_bytes),
+    (metric::name::NUM_OF_READS, Count, Cumulative, |c| c.reads),
+    (metric::name::NUM_OF_BYTES_READ, Bytes, Cumulative, |c| c.read_bytes),
+    (metric::name::IO_STALL_READ_MS, Milliseconds, Cumulative, |c| c.read_stall_ns / NS_PER_MS),
+    (metric::name::IO_STALL_QUEUED_READ_MS, Milliseconds, Cumulative, |c| {
+        c.read_queued_ns / NS_PER_MS
+    }),
+    (metric::name::NUM_OF_WRITES, Count, Cumulative, |c| c.writes),
+    (metric::name::NUM_OF_BYTES_WRITTEN, Bytes, Cumulative, |c| c.write_bytes),
+    (metric::name::IO_STALL_WRITE_MS, Milliseconds, Cumulative, |c| c.write_stall_ns / NS_PER_MS),
+    (metric::name::IO_STALL_QUEUED_WRITE_MS, Milliseconds, Cumulative, |c| {
+        c.write_queued_ns / NS_PER_MS
+    }),
+    (metric::name::SIZE_ON_DISK_BYTES, Bytes, Gauge, |c| c.size_bytes),
 ];
 
 const OF_BACKUP: [Metric<BackupCounters>; 5] = [
-    (metric::BACKUP_BYTES, Bytes, Cumulative, |c| c.bytes),
-    (metric::BACKUP_WRITTEN_BYTES, Bytes, Cumulative, |c| c.written_bytes),
-    ("backup_buffer_wait_ns", Nanoseconds, Cumulative, |c| c.buffer_wait_ns),
-    ("backup_data_wait_ns", Nanoseconds, Cumulative, |c| c.data_wait_ns),
-    ("backup_buffers_used", Count, Gauge, |c| c.buffers_used),
+    (metric::name::BACKUP_BYTES, Bytes, Cumulative, |c| c.bytes),
+    (metric::name::BACKUP_WRITTEN_BYTES, Bytes, Cumulative, |c| c.written_bytes),
+    (metric::name::BACKUP_BUFFER_WAIT_NS, Nanoseconds, Cumulative, |c| c.buffer_wait_ns),
+    (metric::name::BACKUP_DATA_WAIT_NS, Nanoseconds, Cumulative, |c| c.data_wait_ns),
+    (metric::name::BACKUP_BUFFERS_USED, Count, Gauge, |c| c.buffers_used),
 ];
 
 impl Shape {
@@ -447,7 +451,7 @@ impl Declaring {
         for cap in caps {
             self.series(entity, metric::wait_ns(cap), Nanoseconds, Cumulative);
         }
-        self.series(entity, metric::MEDIUM_NS.to_owned(), Nanoseconds, Cumulative);
+        self.series(entity, metric::name::MEDIUM_NS.to_owned(), Nanoseconds, Cumulative);
     }
 
     fn volume(&mut self, volume: &VolumeShape, parent: Option<EntityId>) {
@@ -475,8 +479,8 @@ impl Declaring {
     /// Declares limits that can change, under the names of their attributes.
     fn limits(&mut self, entity: EntityId, change: bool) {
         if change {
-            self.series(entity, metric::IOPS_LIMIT.to_owned(), Count, Gauge);
-            self.series(entity, metric::BYTES_PER_S_LIMIT.to_owned(), Bytes, Gauge);
+            self.series(entity, attribute::IOPS_LIMIT.to_owned(), Count, Gauge);
+            self.series(entity, attribute::BYTES_PER_S_LIMIT.to_owned(), Bytes, Gauge);
         }
     }
 

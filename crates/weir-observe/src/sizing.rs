@@ -7,8 +7,8 @@
 
 use crate::header::{Contents, EntityId, EntityKind, SeriesId};
 use crate::load::{Load, Loads};
-use crate::metric;
 use crate::rates::{Reading, Spread};
+use crate::{attribute, metric};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_units::Instant;
 
@@ -115,8 +115,8 @@ impl Sizer {
             return Err((missing, known));
         }
         let size = |id: &EntityId| {
-            let series = contents.find(*id, metric::SIZE_ON_DISK_BYTES);
-            let said = entity(id).and_then(|own| own.number(metric::SIZE_BYTES));
+            let series = contents.find(*id, metric::name::SIZE_ON_DISK_BYTES);
+            let said = entity(id).and_then(|own| own.number(attribute::SIZE_BYTES));
             (*id, (series, said))
         };
         let sizes = found.keys().map(size).collect();
@@ -218,7 +218,7 @@ fn role_of(contents: &Contents, id: EntityId) -> String {
     let Some(entity) = contents.entity(id) else { return "data".to_owned() };
     let parent = entity.parent.and_then(|id| contents.entity(id));
     let is_tempdb = parent.is_some_and(|own| own.name.eq_ignore_ascii_case("tempdb"));
-    match entity.text(metric::ROLE) {
+    match entity.text(attribute::ROLE) {
         _ if is_tempdb => "tempdb".to_owned(),
         Some(role @ ("log" | "tempdb" | "backup")) => role.to_owned(),
         _ => "data".to_owned(),
@@ -241,8 +241,8 @@ mod tests {
                 parent: None,
                 attributes: crate::header::Attributes::default(),
             };
-            entity.attributes.insert(metric::ROLE.to_owned(), role.into());
-            entity.attributes.insert(metric::SIZE_BYTES.to_owned(), (10_u64 << 30).into());
+            entity.attributes.insert(attribute::ROLE.to_owned(), role.into());
+            entity.attributes.insert(attribute::SIZE_BYTES.to_owned(), (10_u64 << 30).into());
             let entity = contents.add_entity(entity);
             for (metric, unit) in [
                 ("num_of_reads", Unit::Count),

@@ -87,26 +87,24 @@ impl Newest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::header::{EntityKind, Source, SourceKind};
-    use crate::import::Sheet;
-    use crate::import::measure as m;
+    use crate::header::{Entity, EntityKind, Source, SourceKind};
+    use crate::metric as m;
     use weir_units::Span;
 
     #[test]
     fn the_newest_of_each_is_kept() {
-        let mut sheet = Sheet::default();
-        let file = sheet.entity(EntityKind::File, "f", None);
-        sheet.series(file, &m::NUM_OF_READS);
-        sheet.series(file, &m::NUM_OF_WRITES);
-        sheet.series(file, &m::SIZE_ON_DISK_BYTES);
-        let wait = sheet.entity(EntityKind::Wait, "w", None);
-        sheet.series(wait, &m::WAIT_TIME_MS);
-        let disk = sheet.entity(EntityKind::Volume, "d", None);
-        sheet.series(disk, &m::READS_PER_S);
         let about = std::collections::BTreeMap::new();
         let kind = SourceKind::Other("import".to_owned());
         let mut header = Header::new(Source { kind, by: "weir".to_owned(), about });
-        header.contents = sheet.contents().clone();
+        let own = &mut header.contents;
+        let file = own.add_entity(Entity::new(EntityKind::File, "f", None));
+        own.add_series(m::NUM_OF_READS.series(file));
+        own.add_series(m::NUM_OF_WRITES.series(file));
+        own.add_series(m::SIZE_ON_DISK_BYTES.series(file));
+        let wait = own.add_entity(Entity::new(EntityKind::Wait, "w", None));
+        own.add_series(m::WAIT_TIME_MS.series(wait));
+        let disk = own.add_entity(Entity::new(EntityKind::Volume, "d", None));
+        own.add_series(m::READS_PER_S.series(disk));
         let mut newest = Newest::new(&header);
         assert_eq!(newest.taken(), None);
         let second = |n| Instant::ZERO + Span::from_secs(n);

@@ -1,9 +1,9 @@
 //! The series of an entity by purpose: its I/O, its waits, its load. Tables, plots and rules read
 //! these instead of the names of each source.
 
+use crate::attribute;
 use crate::header::{Contents, EntityId, EntityKind, SeriesId};
-use crate::import::measure as m;
-use crate::metric::{self, cap_of};
+use crate::metric::{cap_of, name};
 use crate::rates::Track;
 use std::collections::BTreeMap;
 
@@ -79,13 +79,13 @@ impl<'a> Index<'a> {
     }
 
     fn io(&self, contents: &Contents, entity: EntityId) -> IoView {
-        let of_file = [metric::NUM_OF_READS, metric::NUM_OF_WRITES];
-        let bytes_of_file = [metric::NUM_OF_BYTES_READ, metric::NUM_OF_BYTES_WRITTEN];
-        let of_volume = [metric::READS, metric::WRITES];
-        let bytes_of_volume = [metric::READ_BYTES, metric::WRITE_BYTES];
-        let rates = [m::READS_PER_S.metric, m::WRITES_PER_S.metric];
-        let bytes_rates = [m::READ_BYTES_PER_S.metric, m::WRITE_BYTES_PER_S.metric];
-        let stalls = [metric::IO_STALL_READ_MS, metric::IO_STALL_WRITE_MS];
+        let of_file = [name::NUM_OF_READS, name::NUM_OF_WRITES];
+        let bytes_of_file = [name::NUM_OF_BYTES_READ, name::NUM_OF_BYTES_WRITTEN];
+        let of_volume = [name::READS, name::WRITES];
+        let bytes_of_volume = [name::READ_BYTES, name::WRITE_BYTES];
+        let rates = [name::READS_PER_S, name::WRITES_PER_S];
+        let bytes_rates = [name::READ_BYTES_PER_S, name::WRITE_BYTES_PER_S];
+        let stalls = [name::IO_STALL_READ_MS, name::IO_STALL_WRITE_MS];
         // Counters are preferred to rates, and both directions to their sum.
         let first = |ways: [&[&str]; 4]| {
             let mut tracks = ways.iter().map(|way| self.track(entity, way));
@@ -95,21 +95,16 @@ impl<'a> Index<'a> {
         let limit = |name| contents.entity(entity).and_then(|entity| entity.number(name));
         IoView {
             entity,
-            operations: first([&of_file, &of_volume, &rates, &[m::OPERATIONS_PER_S.metric]]),
-            bytes: first([
-                &bytes_of_file,
-                &bytes_of_volume,
-                &bytes_rates,
-                &[m::BYTES_PER_S.metric],
-            ]),
+            operations: first([&of_file, &of_volume, &rates, &[name::OPERATIONS_PER_S]]),
+            bytes: first([&bytes_of_file, &bytes_of_volume, &bytes_rates, &[name::BYTES_PER_S]]),
             stall_ms: self.track(entity, &stalls),
             waits: own.filter_map(|(m, id)| Some((cap_of(m)?.to_owned(), *id))).collect(),
-            medium: self.get(entity, metric::MEDIUM_NS),
-            iops_limit: limit(metric::IOPS_LIMIT),
-            bytes_per_s_limit: limit(metric::BYTES_PER_S_LIMIT),
-            iops_limits: self.get(entity, metric::IOPS_LIMIT),
-            bytes_per_s_limits: self.get(entity, metric::BYTES_PER_S_LIMIT),
-            size: self.get(entity, metric::SIZE_ON_DISK_BYTES),
+            medium: self.get(entity, name::MEDIUM_NS),
+            iops_limit: limit(attribute::IOPS_LIMIT),
+            bytes_per_s_limit: limit(attribute::BYTES_PER_S_LIMIT),
+            iops_limits: self.get(entity, attribute::IOPS_LIMIT),
+            bytes_per_s_limits: self.get(entity, attribute::BYTES_PER_S_LIMIT),
+            size: self.get(entity, name::SIZE_ON_DISK_BYTES),
         }
     }
 }
@@ -143,9 +138,9 @@ pub fn databases(contents: &Contents) -> Vec<DatabaseView> {
     let mut waits: BTreeMap<EntityId, Vec<WaitView>> = BTreeMap::new();
     for id in of_kind(contents, &EntityKind::Wait) {
         let Some(entity) = contents.entity(id) else { continue };
-        let time_ms = index.get(id, metric::WAIT_TIME_MS);
+        let time_ms = index.get(id, name::WAIT_TIME_MS);
         if let (Some(parent), Some(time_ms)) = (entity.parent, time_ms) {
-            let count = index.get(id, metric::WAITING_TASKS_COUNT);
+            let count = index.get(id, name::WAITING_TASKS_COUNT);
             let view = WaitView { name: entity.name.clone(), count, time_ms };
             waits.entry(parent).or_default().push(view);
         }
@@ -156,8 +151,8 @@ pub fn databases(contents: &Contents) -> Vec<DatabaseView> {
     ids.dedup();
     let view = |entity: EntityId| DatabaseView {
         entity,
-        batches: index.get(entity, metric::BATCH_REQUESTS),
-        cpu: index.get(entity, metric::CPU_NS),
+        batches: index.get(entity, name::BATCH_REQUESTS),
+        cpu: index.get(entity, name::CPU_NS),
         waits: waits.remove(&entity).unwrap_or_default(),
     };
     ids.into_iter().map(view).collect()

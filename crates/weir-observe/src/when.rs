@@ -1,7 +1,7 @@
 //! A time of an observation as users write it: `first`, `90s`, `14:05`, `2026-11-22
 //! 14:05:00+01:00`.
 
-use crate::import::moment::{Clock, time_of};
+use crate::moment::{Clock, time_of};
 use jiff::Timestamp;
 use jiff::tz::Offset;
 use weir_units::{Instant, Span};

@@ -12,8 +12,8 @@ use weir_core::{
 };
 use weir_layout::files::Place;
 use weir_layout::{Export, Host, Layout, Volume};
+use weir_observe::attribute;
 use weir_observe::header::{Attribute, Attributes};
-use weir_observe::metric;
 use weir_observe::run::{
     CapTimes, DatabaseCounters, DatabaseShape, FileCounters, FileShape, HostCounters, HostShape,
     LimitsNow, Sample, Shape, StripeShape, VolumeCounters, VolumeShape, WaitCounters,
@@ -83,7 +83,7 @@ pub fn declare_database(
     about: &DatabaseAbout<'_>,
 ) {
     let mut attributes = Attributes::new();
-    set(&mut attributes, metric::VCORES, Some(u64::from(about.vcores)));
+    set(&mut attributes, attribute::VCORES, Some(u64::from(about.vcores)));
     set(&mut attributes, "users", Some(u64::from(about.users)));
     set(&mut attributes, "mix", about.mix);
     let files = about.files.iter().map(|(file, role)| (&places[*file as usize], *role));
@@ -201,10 +201,10 @@ fn peak(limit: Option<&Limit>) -> Option<u64> {
 /// Rates and peaks of a gate, under names that begin with `prefix`.
 fn set_limits(attributes: &mut Attributes, prefix: &str, gate: &GateLimits) {
     let (iops, bytes) = (gate.iops.as_ref(), gate.bytes.as_ref());
-    set(attributes, &format!("{prefix}{}", metric::IOPS_LIMIT), rate(iops));
-    set(attributes, &format!("{prefix}{}", metric::BYTES_PER_S_LIMIT), rate(bytes));
-    set(attributes, &format!("{prefix}burst_{}", metric::IOPS_LIMIT), peak(iops));
-    set(attributes, &format!("{prefix}burst_{}", metric::BYTES_PER_S_LIMIT), peak(bytes));
+    set(attributes, &format!("{prefix}{}", attribute::IOPS_LIMIT), rate(iops));
+    set(attributes, &format!("{prefix}{}", attribute::BYTES_PER_S_LIMIT), rate(bytes));
+    set(attributes, &format!("{prefix}burst_{}", attribute::IOPS_LIMIT), peak(iops));
+    set(attributes, &format!("{prefix}burst_{}", attribute::BYTES_PER_S_LIMIT), peak(bytes));
 }
 
 fn host_attributes(host: &Host) -> Attributes {
@@ -218,7 +218,7 @@ fn host_attributes(host: &Host) -> Attributes {
     set(&mut attributes, "cache_bytes", cache);
     if let Some(instance) = &host.instance {
         set(&mut attributes, "managed_instance", Some(instance.kind.name()));
-        set(&mut attributes, metric::VCORES, Some(u64::from(instance.vcores)));
+        set(&mut attributes, attribute::VCORES, Some(u64::from(instance.vcores)));
         set(&mut attributes, "storage_bytes", Some(instance.storage.get()));
     }
     attributes
@@ -226,7 +226,7 @@ fn host_attributes(host: &Host) -> Attributes {
 
 fn stripe_attributes(stripe: &Export) -> Attributes {
     let mut attributes = Attributes::new();
-    set(&mut attributes, metric::SIZE_BYTES, Some(stripe.size.get()));
+    set(&mut attributes, attribute::SIZE_BYTES, Some(stripe.size.get()));
     set(&mut attributes, "unit_bytes", stripe.unit.map(Bytes::get));
     set(&mut attributes, "columns", Some(stripe.volumes.len() as u64));
     attributes
@@ -235,8 +235,8 @@ fn stripe_attributes(stripe: &Export) -> Attributes {
 fn volume_shape(at: usize, host: &Host, volume: &Volume, stripe: Option<usize>) -> VolumeShape {
     let spec = &volume.spec;
     let mut attributes = Attributes::new();
-    set(&mut attributes, metric::SIZE_BYTES, Some(spec.size.get()));
-    set(&mut attributes, metric::TIER, volume.tier.as_deref());
+    set(&mut attributes, attribute::SIZE_BYTES, Some(spec.size.get()));
+    set(&mut attributes, attribute::TIER, volume.tier.as_deref());
     set(&mut attributes, "family", volume.family.as_deref());
     set(&mut attributes, "tier_bytes", volume.tier_size.map(Bytes::get));
     set_limits(&mut attributes, "", &spec.limits.gate);
@@ -313,13 +313,13 @@ fn file_shape(
 ) -> FileShape {
     let host = &layout.hosts[place.host];
     let mut attributes = Attributes::new();
-    set(&mut attributes, metric::ROLE, Some(role));
-    set(&mut attributes, metric::SIZE_BYTES, Some(place.size.get()));
+    set(&mut attributes, attribute::ROLE, Some(role));
+    set(&mut attributes, attribute::SIZE_BYTES, Some(place.size.get()));
     let export = host.exports.iter().find(|export| export.device == place.device);
     let mut all: Vec<Cap> = Vec::new();
     let mut limits_change = false;
     if let Some(export) = export {
-        set(&mut attributes, metric::VOLUME, Some(export.name.as_str()));
+        set(&mut attributes, attribute::VOLUME, Some(export.name.as_str()));
         let columns = export.volumes.iter().map(|id| &host.volumes[id.0]);
         all.extend(columns.flat_map(|volume| caps(host, &volume.spec)));
         all.sort_unstable();
@@ -329,7 +329,7 @@ fn file_shape(
             // It has the volume to itself, and so its limits.
             limits_change = grows(host, *volume);
             let volume = &host.volumes[volume.0];
-            set(&mut attributes, metric::TIER, volume.tier.as_deref());
+            set(&mut attributes, attribute::TIER, volume.tier.as_deref());
             set_limits(&mut attributes, "", &volume.spec.limits.gate);
         }
     }

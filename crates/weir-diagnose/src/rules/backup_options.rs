@@ -4,7 +4,7 @@ use super::backup::command;
 use super::{Found, Rule, source};
 use crate::backup::{self, Backup, FILES, Limit, PER_DISK, TRANSFER};
 use crate::case::{Case, size};
-use weir_observe::metric;
+use weir_observe::attribute;
 use weir_report::diagnosis::{Confidence, Finding, Group};
 
 pub(super) const BUFFERS: Rule = Rule {
@@ -49,8 +49,9 @@ fn each(
     of: fn(&Case<'_>, &Rule, &Backup<'_>) -> Option<Finding>,
 ) -> Vec<Found> {
     let all = backup::all(case).into_iter().filter(Backup::is_long);
-    let own = all
-        .filter(|own| own.entity.text(metric::TOOL).is_some_and(|tool| SQL_SERVER.contains(&tool)));
+    let own = all.filter(|own| {
+        own.entity.text(attribute::TOOL).is_some_and(|tool| SQL_SERVER.contains(&tool))
+    });
     own.filter_map(|own| of(case, rule, &own)).map(Found::from).collect()
 }
 
@@ -67,10 +68,10 @@ fn weighed(case: &Case<'_>, own: &Backup<'_>, mut finding: Finding) -> Finding {
 
 fn buffers(case: &Case<'_>, rule: &Rule, own: &Backup<'_>) -> Option<Finding> {
     let computed = own.computed_buffers();
-    let set = own.entity.number(metric::BUFFER_COUNT_SET);
+    let set = own.entity.number(attribute::BUFFER_COUNT_SET);
     // A trace prints the number, and not whether somebody has set it.
-    let printed = own.entity.number(metric::BUFFER_COUNT);
-    let has_readers = own.entity.number(metric::READERS).is_some();
+    let printed = own.entity.number(attribute::BUFFER_COUNT);
+    let has_readers = own.entity.number(attribute::READERS).is_some();
     let printed = printed.filter(|own| has_readers && computed.is_some_and(|other| *own != other));
     let count = set.or(printed)?;
     let mut text = format!("{} has {count} buffers that somebody has set", own.name());
@@ -80,7 +81,7 @@ fn buffers(case: &Case<'_>, rule: &Rule, own: &Backup<'_>) -> Option<Finding> {
     let mut finding = rule.finding(own.name(), text);
     finding.confidence = if set.is_some() { Confidence::High } else { Confidence::Medium };
     let memory = count.saturating_mul(own.max_transfer());
-    let sets = own.entity.number(metric::BUFFER_SETS).unwrap_or(1);
+    let sets = own.entity.number(attribute::BUFFER_SETS).unwrap_or(1);
     finding.evidence.push(format!(
         "they take {} outside of the buffer pool",
         size(memory.saturating_mul(sets))
@@ -92,7 +93,7 @@ fn buffers(case: &Case<'_>, rule: &Rule, own: &Backup<'_>) -> Option<Finding> {
 }
 
 fn transfers(case: &Case<'_>, rule: &Rule, own: &Backup<'_>) -> Option<Finding> {
-    let bytes = own.entity.number(metric::MAX_TRANSFER_BYTES).filter(|own| *own < TRANSFER)?;
+    let bytes = own.entity.number(attribute::MAX_TRANSFER_BYTES).filter(|own| *own < TRANSFER)?;
     let text = format!("{} has transfers of {} at most", own.name(), size(bytes));
     let mut finding = rule.finding(own.name(), text);
     finding.confidence = Confidence::High;

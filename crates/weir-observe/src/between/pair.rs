@@ -65,7 +65,7 @@ impl Own {
     }
 
     fn waited(&self) -> Option<f64> {
-        let (series, ms) = self.counters.get(metric::WAIT_TIME_MS)?;
+        let (series, ms) = self.counters.get(metric::name::WAIT_TIME_MS)?;
         Some(signed(*ms) * 10_f64.powi(i32::from(series.scale)))
     }
 }
@@ -225,7 +225,7 @@ impl Pair {
             let values = [finer(*then, other.scale), finer(*now, series.scale)];
             put(&Series { scale, ..series.clone() }, values);
         }
-        for name in [metric::SIZE_ON_DISK_BYTES, metric::MAX_WAIT_TIME_MS] {
+        for name in [metric::name::SIZE_ON_DISK_BYTES, metric::name::MAX_WAIT_TIME_MS] {
             let Some((series, now)) = own.gauges.get(name) else { continue };
             let then = before.gauges.get(name).filter(|(other, _)| other.scale == series.scale);
             put(series, [then.map(|(_, then)| *then), Some(*now)]);

@@ -2,7 +2,7 @@
 
 use weir_core::{Completion, Op};
 use weir_layout::files::Place;
-use weir_observe::metric;
+use weir_observe::attribute;
 use weir_observe::run::{BackupCounters, BackupShape};
 use weir_report::backup::BackupReport;
 use weir_units::Instant;
@@ -115,26 +115,26 @@ impl Backup {
         let sources = names(&mut plan.sources.iter().map(|source| source.place));
         let targets = names(&mut plan.stripes.iter().map(|(place, _)| *place));
         let mut attributes: weir_observe::header::Attributes = [
-            (metric::SOURCES, sources.as_str()),
-            (metric::TARGETS, targets.as_str()),
-            (metric::OPERATION, "backup"),
-            (metric::TOOL, "Weir"),
+            (attribute::SOURCES, sources.as_str()),
+            (attribute::TARGETS, targets.as_str()),
+            (attribute::OPERATION, "backup"),
+            (attribute::TOOL, "Weir"),
         ]
         .map(|(name, value)| (name.to_owned(), value.into()))
         .into();
         for (name, value) in [
-            (metric::READERS, plan.buffers.readers),
-            (metric::STRIPES, plan.buffers.devices),
-            (metric::BUFFER_COUNT, plan.buffers.count),
-            (metric::BUFFER_SETS, plan.buffers.sets),
+            (attribute::READERS, plan.buffers.readers),
+            (attribute::STRIPES, plan.buffers.devices),
+            (attribute::BUFFER_COUNT, plan.buffers.count),
+            (attribute::BUFFER_SETS, plan.buffers.sets),
         ] {
             attributes.insert(name.to_owned(), u64::from(value).into());
         }
         let max_transfer = plan.buffers.max_transfer.get();
-        attributes.insert(metric::MAX_TRANSFER_BYTES.to_owned(), max_transfer.into());
+        attributes.insert(attribute::MAX_TRANSFER_BYTES.to_owned(), max_transfer.into());
         if plan.encoders > 0 {
-            attributes.insert(metric::COMPRESSION.to_owned(), "on".into());
-            attributes.insert(metric::ENCODERS.to_owned(), u64::from(plan.encoders).into());
+            attributes.insert(attribute::COMPRESSION.to_owned(), "on".into());
+            attributes.insert(attribute::ENCODERS.to_owned(), u64::from(plan.encoders).into());
         }
         let host = plan.sources.first().map_or(0, |source| places[source.place as usize].host);
         BackupShape { name: self.tally.name().to_owned(), host, attributes }

@@ -1,7 +1,7 @@
 //! Figures of the backups in an observation.
 
 use std::collections::BTreeMap;
-use weir_observe::{Contents, Counting, EntityId, EntityKind, SeriesId, metric};
+use weir_observe::{Contents, Counting, EntityId, EntityKind, SeriesId, attribute, metric};
 use weir_report::number::float;
 use weir_report::observe::ObservedBackup;
 use weir_units::Instant;
@@ -48,12 +48,12 @@ impl Backups {
             }
             let (own, _) = all.entry(series.entity).or_default();
             match series.metric.as_str() {
-                metric::BACKUP_BYTES => {
+                metric::name::BACKUP_BYTES => {
                     own.bytes = Some(id);
                     own.is_counter = series.counting == Counting::Cumulative;
                 }
-                metric::BACKUP_WRITTEN_BYTES => own.written = Some(id),
-                metric::INTERVAL_NS => own.interval = Some(id),
+                metric::name::BACKUP_WRITTEN_BYTES => own.written = Some(id),
+                metric::name::INTERVAL_NS => own.interval = Some(id),
                 _ => {}
             }
         }
@@ -103,13 +103,13 @@ impl Backups {
                 bytes: mean(sums.sized, sums.bytes),
                 bytes_per_s: (sums.rate.1 > 0.0).then(|| sums.rate.0 / sums.rate.1),
                 written_bytes: sums.written.and_then(|(count, sum)| mean(count, sum)),
-                stripes: entity.number(metric::STRIPES),
-                readers: entity.number(metric::READERS),
+                stripes: entity.number(attribute::STRIPES),
+                readers: entity.number(attribute::READERS),
                 buffer_count: entity
-                    .number(metric::BUFFER_COUNT)
-                    .or(entity.number(metric::BUFFER_COUNT_SET)),
-                max_transfer_bytes: entity.number(metric::MAX_TRANSFER_BYTES),
-                targets: entity.text(metric::TARGETS).map(str::to_owned),
+                    .number(attribute::BUFFER_COUNT)
+                    .or(entity.number(attribute::BUFFER_COUNT_SET)),
+                max_transfer_bytes: entity.number(attribute::MAX_TRANSFER_BYTES),
+                targets: entity.text(attribute::TARGETS).map(str::to_owned),
             })
         };
         self.all.iter().filter_map(of).collect()

@@ -9,12 +9,12 @@ use crate::output;
 use std::fs;
 use std::path::{Path, PathBuf};
 use weir_observe::between::{Between, Did, Pair, Stretch, Waited, Who};
-use weir_observe::import::moment::Clock;
 use weir_observe::load::{Load, mean};
+use weir_observe::moment::Clock;
 use weir_observe::snapshot::Newest;
 use weir_observe::waits::{category, is_background};
 use weir_observe::when::{Extent, When};
-use weir_observe::{EntityKind, Header, Observation, metric};
+use weir_observe::{EntityKind, Header, Observation, attribute};
 use weir_report::between::{BetweenReport, FileStats, IoFigures, IoStats, MomentReport, WaitStats};
 use weir_units::{Instant, Span};
 
@@ -302,7 +302,7 @@ fn fill(report: &mut BetweenReport, between: &Between, args: &ObserveBetweenArgs
                     .map(|(_, name)| name.to_owned()),
                 file_name: who.name().to_owned(),
                 figures,
-                r#type: did.entity.text(metric::ROLE).map(type_of),
+                r#type: did.entity.text(attribute::ROLE).map(type_of),
             });
         } else {
             report.io_stats.push(IoStats {

@@ -6,8 +6,8 @@ use crate::cli::ObserveChecklistArgs;
 use crate::error::CliError;
 use crate::output;
 use std::collections::BTreeMap;
-use weir_observe::import::measure as m;
 use weir_observe::load::{Load, Loads};
+use weir_observe::metric as m;
 use weir_observe::rates::{Track, Tracker};
 use weir_observe::{Contents, EntityId, EntityKind};
 use weir_report::checklist::{Checklist, ChecklistReport, Measured};
@@ -16,7 +16,7 @@ use weir_report::checklist::{Checklist, ChecklistReport, Measured};
 const ALL: &str = "all together";
 
 /// Metrics of hosts: processors and memory.
-const OF_HOSTS: [(&str, Measured, m::Measure); 2] =
+const OF_HOSTS: [(&str, Measured, m::Metric); 2] =
     [("CPU", Measured::Share, m::CPU), ("memory", Measured::Share, m::MEMORY_SHARE)];
 
 pub(super) fn run(args: &ObserveChecklistArgs) -> Result<u8, CliError> {
@@ -82,7 +82,7 @@ fn hosts(contents: &Contents) -> Vec<(EntityId, usize, Track)> {
     let hosts = contents.entities.iter().zip(0..).filter(|(own, _)| own.kind == EntityKind::Host);
     let ids: Vec<_> = hosts.map(|(_, id)| EntityId(id)).collect();
     let track = |id: EntityId, which: usize| {
-        let series = contents.find(id, OF_HOSTS[which].2.metric)?;
+        let series = contents.find(id, OF_HOSTS[which].2.name)?;
         Some((id, which, Track(vec![series])))
     };
     let both = |id: EntityId| (0..OF_HOSTS.len()).filter_map(move |which| track(id, which));

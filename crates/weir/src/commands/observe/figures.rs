@@ -6,7 +6,7 @@ use weir_observe::load::Loads;
 use weir_observe::rates::{Spread, Track, Tracker};
 use weir_observe::view::{self, DatabaseView, IoView};
 use weir_observe::{
-    Attribute, Contents, Ending, EntityId, EntityKind, Header, Note, SeriesId, metric,
+    Attribute, Contents, Ending, EntityId, EntityKind, Header, Note, SeriesId, attribute, metric,
 };
 use weir_report::number::{float, whole};
 use weir_report::observe::{
@@ -297,8 +297,8 @@ impl Figures {
         ObservedIo {
             name: entity.map(|entity| entity.name.clone()).unwrap_or_default(),
             parent: parent(contents, at.view.entity),
-            role: text(metric::ROLE),
-            tier: text(metric::TIER),
+            role: text(attribute::ROLE),
+            tier: text(attribute::TIER),
             iops: self.rate(at.operations, 1.0),
             iops_limit: self.rates[at.operations].limit,
             near_iops_limit_share: self.near(at.operations),
@@ -313,7 +313,7 @@ impl Figures {
 
     fn database(&self, contents: &Contents, at: &DatabaseAt) -> ObservedDatabase {
         let entity = contents.entity(at.view.entity);
-        let vcores = entity.and_then(|entity| entity.number(metric::VCORES));
+        let vcores = entity.and_then(|entity| entity.number(attribute::VCORES));
         let cpu = at.cpu.zip(vcores.filter(|vcores| *vcores > 0));
         let all: f64 = at.waits.iter().map(|(_, time)| self.totals[*time]).sum();
         let wait = |(view, (count, time)): (&view::WaitView, &(Option<usize>, usize))| {
@@ -436,7 +436,7 @@ mod tests {
                 attributes: BTreeMap::new(),
             })
         });
-        for (entity, metric) in [(quiet, "page_lookups"), (busy, metric::BATCH_REQUESTS)] {
+        for (entity, metric) in [(quiet, "page_lookups"), (busy, metric::name::BATCH_REQUESTS)] {
             contents.add_series(weir_observe::Series {
                 entity,
                 metric: metric.to_owned(),

@@ -7,10 +7,10 @@ use crate::signals;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek};
 use std::path::{Path, PathBuf};
-use weir_observe::import::kind::{all, bytes_of};
-use weir_observe::import::moment::{Clock, Order, offset_of};
-use weir_observe::import::trace::TimeUnit;
-use weir_observe::import::{Input, Kind, Options, Summary, import};
+use weir_import::kind::{all, bytes_of};
+use weir_import::trace::TimeUnit;
+use weir_import::{Input, Kind, Options, Summary, import};
+use weir_observe::moment::{Clock, Order, offset_of};
 use weir_report::cells;
 use weir_report::table::{Listing, Table};
 

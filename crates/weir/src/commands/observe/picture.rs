@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use weir_observe::rates::{Points, Track, Tracker};
 use weir_observe::view::{self, IoView};
-use weir_observe::{EntityId, EntityKind, Header, SeriesId, metric};
+use weir_observe::{EntityId, EntityKind, Header, SeriesId, attribute};
 use weir_report::chart::{self, Chart, Line};
 use weir_report::number::float;
 use weir_units::{Instant, Span};
@@ -86,7 +86,7 @@ impl Plan<'_> {
             load.push(panel("batch requests/s", vec![track]));
         }
         let entity = self.header.contents.entity(view.entity);
-        let vcores = entity.and_then(|entity| entity.number(metric::VCORES)).filter(|n| *n > 0);
+        let vcores = entity.and_then(|entity| entity.number(attribute::VCORES)).filter(|n| *n > 0);
         if let Some((cpu, vcores)) = view.cpu.zip(vcores) {
             let track = self.track("CPU", Track(vec![cpu]), 100.0 / 1e9 / float(vcores));
             load.push(panel("CPU %", vec![track]));

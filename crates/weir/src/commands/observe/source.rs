@@ -8,7 +8,7 @@ use crate::output;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
-use weir_observe::import::moment::offset_of;
+use weir_observe::moment::offset_of;
 use weir_observe::when::Extent;
 use weir_observe::{Ending, Header, Note, ReadError, Reader};
 use weir_units::Instant;

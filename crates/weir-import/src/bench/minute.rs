@@ -1,0 +1,61 @@
+//! What the logs of HammerDB have in common: minutes, and times with zones of letters.
+
+use crate::sheet::Sheet;
+use weir_observe::moment::Clock;
+
+/// Seconds of a minute.
+pub(super) const MINUTE: f64 = 60.0;
+
+/// The zones of RFC 822 that have letters, in hours from UTC.
+const ZONES: [(&str, &str); 8] = [
+    ("EST", "-0500"),
+    ("EDT", "-0400"),
+    ("CST", "-0600"),
+    ("CDT", "-0500"),
+    ("MST", "-0700"),
+    ("MDT", "-0600"),
+    ("PST", "-0800"),
+    ("PDT", "-0700"),
+];
+
+/// A time of a log, and the zone in it if it is one of letters.
+pub(super) fn moment(clock: Clock, text: &str) -> Option<(i64, Option<String>)> {
+    let text = text.trim();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let Some(zone) = words.get(4).filter(|_| words.len() == 6) else {
+        return clock.moment(text).map(|at| (at, None));
+    };
+    let known = ZONES.iter().find(|(name, _)| name == zone);
+    let plain = match known {
+        Some((name, offset)) => text.replace(name, offset),
+        None => text.to_owned(),
+    };
+    let is_utc = ["UTC", "GMT"].contains(zone) || zone.starts_with(['+', '-']);
+    let zone = (!is_utc).then(|| match known {
+        Some((_, offset)) => format!("the zone {zone} is taken for {offset}, as RFC 822 has it"),
+        None => format!("the zone {zone} is not known: taken for UTC unless an offset is given"),
+    });
+    clock.moment(&plain).map(|at| (at, zone))
+}
+
+/// Says once what a zone is taken for.
+pub(super) fn tell_zone(sheet: &mut Sheet, zone: Option<String>, is_told: &mut bool) {
+    if let Some(zone) = zone.filter(|_| !*is_told) {
+        *is_told = true;
+        sheet.note(zone);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_with_zones_of_letters() {
+        let at = |text: &str| moment(Clock::default(), text);
+        let pacific = at("Tue Jan 07 12:25:15 PST 2020").expect("a time");
+        let utc = at("Tue Jan 07 20:25:15 UTC 2020").expect("a time");
+        assert_eq!((pacific.0, utc.1), (utc.0, None));
+        assert!(pacific.1.is_some_and(|told| told.contains("-0800")));
+    }
+}

@@ -1,0 +1,250 @@
+//! What pgbench logs per interval (`--aggregate-interval`), and the table of latencies per
+//! second that pgbench-tools makes of it.
+//!
+//! ```text
+//!  interval_start transactions sum_latency sum_latency_2 min_latency max_latency ..    in us
+//!  1345828501 5601 1542744 483552416 61 2573
+//!
+//!  collected,samples,min_latency,avg_latency,max_latency                               in ms
+//!  1598650497,5280,0.405,3.345,20.324
+//! ```
+//!
+//! Both name the beginning of an interval; the sample is at its end. How long an interval is
+//! they do not say: as long as from the first to the second.
+
+use super::job::{self, MS, US};
+use crate::ImportError;
+use crate::kind::Bytes;
+use crate::merge::Options;
+use crate::number::{Style, is_missing};
+use crate::sheet::{At, ReadSamples, Sheet};
+use crate::table::{Table, Tables, plain};
+use crate::text::Lines;
+use weir_observe::metric::{self as m, Metric};
+
+/// Whether lines are those of intervals.
+pub(crate) fn recognizes(text: &str) -> bool {
+    all_lines(text, |line| Interval::parse(line).is_ok_and(|interval| interval.is_sound()))
+}
+
+/// Whether lines are those of single transactions: `client transaction time script epoch us`.
+pub(crate) fn is_of_transactions(text: &str) -> bool {
+    all_lines(text, |line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let is_number = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_epoch = |at: usize| fields.get(at).is_some_and(|f| f.len() == 10 && is_number(f));
+        (6..=8).contains(&fields.len()) && fields.iter().all(is_number) && is_epoch(4)
+    })
+}
+
+pub(crate) fn recognizes_table(text: &str) -> bool {
+    text.lines().take(5).any(|line| {
+        let names: Vec<String> = line.split([',', ';', '\t', '|']).map(plain).collect();
+        ["collected", "samples", "avglatency"].iter().all(|name| names.iter().any(|n| n == name))
+    })
+}
+
+/// Whether the first lines are all of a kind, and there are some.
+fn all_lines(text: &str, is_one: impl Fn(&str) -> bool) -> bool {
+    // The last may be cut where the beginning ends.
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let mut lines = whole.lines().filter(|line| !line.trim().is_empty()).take(5).peekable();
+    lines.peek().is_some() && lines.all(is_one)
+}
+
+pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(Intervals::boxed(Source::Log(Lines::new(input)), options))
+}
+
+pub(crate) fn open_table(
+    input: Bytes,
+    options: &Options,
+) -> Result<Box<dyn ReadSamples>, ImportError> {
+    let table = Box::new(Latencies { tables: Tables::new(Lines::new(input)), table: None });
+    Ok(Intervals::boxed(Source::Table(table), options))
+}
+
+/// What there was in an interval; latencies in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct Interval {
+    /// When it began, in nanoseconds since 1970.
+    began: i64,
+    count: f64,
+    mean: Option<f64>,
+    min: Option<f64>,
+    max: Option<f64>,
+    /// There are fields behind those that are known.
+    has_more: bool,
+}
+
+impl Interval {
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut fields = text.split_ascii_whitespace();
+        let mut next = |what: &str| {
+            let text = fields.next().ok_or_else(|| format!("there is no {what}"))?;
+            text.parse::<u64>().map_err(|_| format!("{what} {text:?} is no whole number"))
+        };
+        let began = next("time")?;
+        let began = i64::try_from(began).ok().and_then(|s| s.checked_mul(1_000_000_000));
+        let began = began.ok_or("the time is beyond all clocks")?;
+        #[expect(clippy::cast_precision_loss, reason = "nothing real is as large")]
+        let mut number = |what: &str| next(what).map(|number| number as f64);
+        let count = number("number of transactions")?;
+        let (sum, _) = (number("sum of latencies")?, number("sum of squares")?);
+        let (min, max) = (number("least latency")?, number("greatest latency")?);
+        let has_more = fields.next().is_some();
+        let of = |us: f64| (count > 0.0).then_some(us * US);
+        let mean = of(sum / count.max(1.0));
+        Ok(Self { began, count, mean, min: of(min), max: of(max), has_more })
+    }
+
+    /// Whether a mean is between the least and the greatest, at a time of this age.
+    fn is_sound(&self) -> bool {
+        let (Some(mean), Some(min), Some(max)) = (self.mean, self.min, self.max) else {
+            return self.count == 0.0;
+        };
+        (min..=max).contains(&mean) && self.began > 500_000_000_000_000_000
+    }
+}
+
+enum Source {
+    Log(Lines<Bytes>),
+    Table(Box<Latencies>),
+}
+
+struct Intervals {
+    source: Source,
+    /// How long an interval is, in nanoseconds, once it is known.
+    step: Option<u64>,
+    said_step: Option<u64>,
+    next: Option<Interval>,
+    begun: bool,
+}
+
+impl Intervals {
+    fn boxed(source: Source, options: &Options) -> Box<dyn ReadSamples> {
+        let said_step = options.every.map(|every| every.nanos());
+        Box::new(Self { source, step: None, said_step, next: None, begun: false })
+    }
+
+    fn read(&mut self, sheet: &mut Sheet) -> Result<Option<Interval>, ImportError> {
+        match &mut self.source {
+            Source::Log(lines) => log_line(lines, sheet),
+            Source::Table(table) => table.row(sheet),
+        }
+    }
+
+    /// Takes the first, and finds how long an interval is.
+    fn begin(&mut self, sheet: &mut Sheet) -> Result<Option<Interval>, ImportError> {
+        self.begun = true;
+        let Some(first) = self.read(sheet)? else { return Ok(None) };
+        self.next = self.read(sheet)?;
+        let between = self.next.map(|next| next.began - first.began);
+        let between = between.and_then(|nanos| u64::try_from(nanos).ok()).filter(|n| *n > 0);
+        let step = self.said_step.or(between).unwrap_or(1_000_000_000);
+        sheet.note(format!(
+            "an interval of it is taken for {} s; its last may not be a whole one",
+            step / 1_000_000_000
+        ));
+        self.step = Some(step);
+        Ok(Some(first))
+    }
+}
+
+impl ReadSamples for Intervals {
+    fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
+        let interval = if self.begun {
+            let interval = self.next.take();
+            if interval.is_some() {
+                self.next = self.read(sheet)?;
+            }
+            interval
+        } else {
+            self.begin(sheet)?
+        };
+        let (Some(interval), Some(step)) = (interval, self.step) else { return Ok(None) };
+        let id = job::job(sheet, None, "pgbench");
+        #[expect(clippy::cast_precision_loss, reason = "some seconds")]
+        let seconds = step as f64 / 1e9;
+        sheet.set(id, &m::TRANSACTIONS_PER_S, interval.count / seconds);
+        let all: [(&'static Metric, Option<f64>); 3] = [
+            (&m::TRANSACTION_LATENCY_NS, interval.mean),
+            (&m::TRANSACTION_LATENCY_MIN_NS, interval.min),
+            (&m::TRANSACTION_LATENCY_MAX_NS, interval.max),
+        ];
+        for (measure, value) in all {
+            if let Some(value) = value {
+                sheet.set(id, measure, value);
+            }
+        }
+        Ok(Some(At::Wall(interval.began.saturating_add_unsigned(step))))
+    }
+}
+
+fn log_line(lines: &mut Lines<Bytes>, sheet: &mut Sheet) -> Result<Option<Interval>, ImportError> {
+    while let Some(text) = lines.next_line()? {
+        if text.trim_ascii().is_empty() {
+            continue;
+        }
+        if lines.was_open() {
+            sheet.note("its last line has no end and may have been cut: left out");
+            return Ok(None);
+        }
+        let wrong = |reason| ImportError::at(lines.number(), reason);
+        let interval = Interval::parse(&text).map_err(wrong)?;
+        if interval.has_more {
+            sheet.unused("fields after the sixth");
+        }
+        return Ok(Some(interval));
+    }
+    Ok(None)
+}
+
+/// The table of pgbench-tools.
+struct Latencies {
+    tables: Tables<Bytes>,
+    table: Option<Table>,
+}
+
+impl Latencies {
+    fn row(&mut self, sheet: &mut Sheet) -> Result<Option<Interval>, ImportError> {
+        let table = match &self.table {
+            Some(table) => table,
+            None => match self.tables.next_table()? {
+                Some(table) => self.table.insert(table),
+                None => return Ok(None),
+            },
+        };
+        let Some(row) = self.tables.next_row(table)? else {
+            if self.tables.cut().is_some() {
+                sheet.note("its last line was cut: left out");
+            }
+            return Ok(None);
+        };
+        let line = self.tables.line();
+        let number = |name: &str| -> Result<Option<f64>, ImportError> {
+            let Some(text) = table.column(&[name]).and_then(|at| row.get(at)) else {
+                return Ok(None);
+            };
+            if is_missing(text) {
+                return Ok(None);
+            }
+            let wrong = || ImportError::at(line, format!("{name} {text:?} is no number"));
+            Style::Point.parse(text).map(Some).ok_or_else(wrong)
+        };
+        let latency = |name: &str| number(name).map(|ms| ms.map(|ms| ms * MS));
+        let needed = |name: &str| {
+            let none = || ImportError::at(line, format!("there is no {name}"));
+            number(name).and_then(|value| value.ok_or_else(none))
+        };
+        let began = i64::try_from(job::nanos(needed("collected")?)).unwrap_or(i64::MAX);
+        Ok(Some(Interval {
+            began,
+            count: needed("samples")?,
+            mean: latency("avg_latency")?,
+            min: latency("min_latency")?,
+            max: latency("max_latency")?,
+            has_more: false,
+        }))
+    }
+}

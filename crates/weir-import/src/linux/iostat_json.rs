@@ -1,0 +1,190 @@
+//! `iostat -o JSON`. A document is a run of iostat.
+
+use super::iostat::column;
+use super::processors::Processors;
+use super::record::{Field, Record};
+use super::runs::{self, Runs};
+use super::statistics::Statistics;
+use crate::ImportError;
+use crate::in_turn::InTurn;
+use crate::kind::Bytes;
+use crate::merge::Options;
+use crate::presence::Reports;
+use crate::sheet::{At, ReadSamples, Sheet};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use weir_observe::header::EntityKind;
+use weir_observe::metric::Metric;
+
+pub(crate) fn recognizes(text: &str) -> bool {
+    let has = |what: &str| text.contains(what);
+    text.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']).starts_with('{')
+        && has("\"statistics\"")
+        && (has("\"avg-cpu\"") || has("\"disk_device\""))
+}
+
+pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(Box::new(Iostat {
+        statistics: Statistics::new(input),
+        options: options.clone(),
+        runs: Runs::new(options.every),
+        documents: 0,
+        samples: 0,
+        columns: Columns::default(),
+        told: false,
+        told_no_disks: false,
+    }))
+}
+
+/// What names are columns of.
+type Columns = InTurn<Option<(&'static Metric, f64)>>;
+
+/// A sample as it stands there.
+#[derive(Deserialize)]
+struct Sample<'a> {
+    timestamp: Option<Value>,
+    #[serde(borrow, default, rename = "avg-cpu")]
+    processors: Record<'a>,
+    /// Nothing in reports of processors alone.
+    #[serde(borrow)]
+    disk: Option<Vec<Record<'a>>>,
+}
+
+struct Iostat {
+    statistics: Statistics,
+    options: Options,
+    runs: Runs<Report>,
+    /// Documents that have begun.
+    documents: u64,
+    samples: u64,
+    columns: Columns,
+    /// What is not used has been told.
+    told: bool,
+    /// It has been told that there are no disks.
+    told_no_disks: bool,
+}
+
+/// What a report says.
+#[derive(Debug, Default)]
+struct Report {
+    at: Option<i64>,
+    begins_a_run: bool,
+    host: Option<String>,
+    processors: Processors,
+    devices: Vec<(String, Vec<(&'static Metric, f64)>)>,
+}
+
+impl ReadSamples for Iostat {
+    fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
+        sheet.reports = Reports::AllButIdle;
+        let mut runs = std::mem::replace(&mut self.runs, Runs::new(None));
+        let report = runs.next(sheet, |sheet| self.report(sheet));
+        self.runs = runs;
+        Ok(report?.map(|report| self.put(sheet, &report)))
+    }
+}
+
+impl Iostat {
+    fn report(&mut self, sheet: &mut Sheet) -> Result<Option<Report>, ImportError> {
+        if !self.statistics.advance()? {
+            if self.statistics.was_cut() {
+                sheet.note("it was cut: what is not whole at its end is left out");
+            }
+            return Ok(None);
+        }
+        let sample: Sample<'_> = self.statistics.sample()?;
+        let line = self.statistics.begins();
+        let mut report = Report { host: self.statistics.host("nodename"), ..Report::default() };
+        let documents = self.statistics.documents();
+        report.begins_a_run = std::mem::replace(&mut self.documents, documents) < documents;
+        if let Some(text) = &sample.timestamp {
+            let at = text.as_str().and_then(|text| self.options.clock.moment(text));
+            let reason = || ImportError::at(line, format!("{text} is no time"));
+            report.at = Some(at.ok_or_else(reason)?);
+        }
+        for (name, value) in &sample.processors.0 {
+            let is_used = matches!(value, Field::Number(n) if report.processors.add(name, *n));
+            if !is_used {
+                sheet.unused(name);
+            }
+        }
+        if sample.disk.is_none() && !std::mem::replace(&mut self.told_no_disks, true) {
+            sheet.note("it has reports of processors alone (iostat -c): they say nothing of disks");
+        }
+        for device in sample.disk.iter().flatten() {
+            let told = (!self.told).then_some(&mut *sheet);
+            let device = device_of(device, &mut self.columns, told);
+            let missing = || ImportError::at(line, "a device in this sample has no name");
+            report.devices.push(device.ok_or_else(missing)?);
+            self.told = true;
+        }
+        Ok(Some(report))
+    }
+
+    fn put(&mut self, sheet: &mut Sheet, report: &Report) -> At {
+        let host = sheet.entity(EntityKind::Host, report.host.as_deref().unwrap_or("host"), None);
+        for (measure, share) in report.processors.shares() {
+            sheet.set(host, measure, share);
+        }
+        for (name, values) in &report.devices {
+            let device = sheet.entity(EntityKind::Volume, name, Some(host));
+            for (measure, value) in values {
+                sheet.set(device, measure, *value);
+            }
+        }
+        self.samples += 1;
+        let step = self.options.step().nanos();
+        report.at.map_or_else(|| At::Since(step.saturating_mul(self.samples - 1)), At::Wall)
+    }
+}
+
+impl runs::Report for Report {
+    fn at(&self) -> Option<i64> {
+        self.at
+    }
+
+    fn begins_a_run(&self) -> bool {
+        self.begins_a_run
+    }
+
+    fn counts(&self) -> BTreeMap<(&str, &'static str), f64> {
+        let values = self.devices.iter().flat_map(|(name, values)| {
+            let counts = values.iter().filter(|(measure, _)| runs::is_count(measure));
+            counts.map(|(measure, rate)| ((name.as_str(), measure.name), *rate))
+        });
+        values.collect()
+    }
+}
+
+/// The name of a device, which is its only text, and what is measured of it; what is not used
+/// is told, if anybody wants to know.
+fn device_of(
+    device: &Record<'_>,
+    columns: &mut Columns,
+    mut told: Option<&mut Sheet>,
+) -> Option<(String, Vec<(&'static Metric, f64)>)> {
+    let mut values = Vec::with_capacity(device.0.len());
+    let mut device_name = None;
+    for (name, value) in &device.0 {
+        let number = match value {
+            Field::Number(number) => *number,
+            Field::Text(text) => {
+                device_name = device_name.or(Some(text));
+                continue;
+            }
+            // It is missing.
+            Field::Other => continue,
+        };
+        let find = || column(name).or_else(|| column(&format!("%{name}")));
+        match columns.get(name, find) {
+            Some((measure, by)) => values.push((*measure, number * *by)),
+            None => {
+                if let Some(sheet) = &mut told {
+                    sheet.unused(name);
+                }
+            }
+        }
+    }
+    Some((device_name?.clone().into_owned(), values))
+}

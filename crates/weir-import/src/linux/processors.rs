@@ -1,0 +1,119 @@
+//! What processors did, by the names that all these tools have for it.
+//!
+//! They are busy when they are neither idle nor waiting for I/O. What belongs to users comes
+//! in parts where a tool is asked for all of it: those are put together again, so that the
+//! shares are the same whichever way it was asked.
+
+use weir_observe::metric::{self as m, Metric};
+
+/// Percents of one sample, by what the time went to.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub(super) struct Processors {
+    user: Option<f64>,
+    system: Option<f64>,
+    wait: Option<f64>,
+    steal: Option<f64>,
+    idle: Option<f64>,
+}
+
+/// What the time of processors goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    User,
+    System,
+    Wait,
+    Steal,
+    Idle,
+}
+
+impl Part {
+    /// What a column of this name is of, if it is of processors.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        Some(match name.strip_prefix('%').unwrap_or(name) {
+            "usr" | "user" | "us" | "nice" | "guest" | "gnice" | "gu" => Self::User,
+            "sys" | "system" | "sy" | "irq" | "soft" => Self::System,
+            "iowait" | "wa" => Self::Wait,
+            "steal" | "st" => Self::Steal,
+            "idle" | "id" => Self::Idle,
+            _ => return None,
+        })
+    }
+}
+
+impl Processors {
+    /// Whether a column of this name is of processors.
+    pub(super) fn has(name: &str) -> bool {
+        Part::of(name).is_some()
+    }
+
+    /// Adds a column's percents; says whether it is one of processors.
+    pub(super) fn add(&mut self, name: &str, percent: f64) -> bool {
+        let part = Part::of(name);
+        part.into_iter().for_each(|part| self.add_to(part, percent));
+        part.is_some()
+    }
+
+    /// Adds percents of a part.
+    pub(super) fn add_to(&mut self, part: Part, percent: f64) {
+        let sum = match part {
+            Part::User => &mut self.user,
+            Part::System => &mut self.system,
+            Part::Wait => &mut self.wait,
+            Part::Steal => &mut self.steal,
+            Part::Idle => &mut self.idle,
+        };
+        *sum = Some(sum.unwrap_or(0.0) + percent);
+    }
+
+    /// What is known, as shares of one.
+    pub(super) fn shares(self) -> impl Iterator<Item = (&'static Metric, f64)> {
+        // Time goes somewhere: tools print nothing but zeros where they know nothing.
+        let parts = [self.user, self.system, self.wait, self.steal, self.idle];
+        let is_known = parts.iter().flatten().any(|percent| *percent > 0.0);
+        let all = if is_known { self } else { Self::default() };
+        all.known_shares()
+    }
+
+    fn known_shares(self) -> impl Iterator<Item = (&'static Metric, f64)> {
+        let busy = self.idle.map(|idle| (100.0 - idle - self.wait.unwrap_or(0.0)).max(0.0));
+        let all: [(&'static Metric, Option<f64>); 6] = [
+            (&m::CPU, busy),
+            (&m::CPU_USER, self.user),
+            (&m::CPU_SYSTEM, self.system),
+            (&m::CPU_IOWAIT, self.wait),
+            (&m::CPU_STEAL, self.steal),
+            (&m::CPU_IDLE, self.idle),
+        ];
+        all.into_iter().filter_map(|(measure, percent)| Some((measure, percent? / 100.0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_alone_say_nothing() {
+        let mut all = Processors::default();
+        for name in ["%user", "%system", "%iowait", "%idle"] {
+            all.add(name, 0.0);
+        }
+        assert_eq!(all.shares().count(), 0);
+    }
+
+    #[test]
+    fn parts_are_put_together_again() {
+        let mut all = Processors::default();
+        for (name, percent) in
+            [("%usr", 10.0), ("%nice", 1.0), ("%guest", 4.0), ("%idle", 60.0), ("%iowait", 20.0)]
+        {
+            assert!(all.add(name, percent), "{name}");
+        }
+        assert!(!all.add("MHz", 2000.0));
+        let shares: Vec<_> = all.shares().map(|(m, share)| (m.name, share)).collect();
+        assert_eq!(
+            shares,
+            [("cpu", 0.2), ("cpu_user", 0.15), ("cpu_iowait", 0.2), ("cpu_idle", 0.6)]
+        );
+    }
+}

@@ -1,0 +1,221 @@
+//! The JSON that all of sysstat writes:
+//! `{"sysstat": {"hosts": [{"nodename": .., "statistics": [{..}, {..}]}]}}`.
+//!
+//! It is read a sample at a time, which also takes what was cut in the middle: sysstat closes
+//! its brackets only when it ends well.
+
+use crate::ImportError;
+use crate::kind::Bytes;
+use serde::Deserialize;
+use serde_json::Value;
+use std::io::BufRead;
+
+/// A sample with more bytes is none.
+const LONGEST: usize = 16 << 20;
+/// So much of what stands before the samples is looked at.
+const MOST_BEFORE: usize = 1 << 20;
+
+/// The samples of an input.
+pub(super) struct Statistics {
+    input: Bytes,
+    scan: Scan,
+}
+
+/// How far it was read.
+#[derive(Debug, Default)]
+struct Scan {
+    /// What there was since the last sample, until those of the next host begin.
+    before: Vec<u8>,
+    /// What there was before the samples at hand.
+    host: String,
+    /// The sample at hand.
+    sample: Vec<u8>,
+    line: u64,
+    /// The line in which the sample at hand begins.
+    begins: u64,
+    depth: u32,
+    in_text: bool,
+    escaped: bool,
+    /// Among samples.
+    inside: bool,
+    /// How often samples of a host began.
+    begun: u64,
+}
+
+impl Statistics {
+    pub(super) fn new(input: Bytes) -> Self {
+        Self { input, scan: Scan { line: 1, ..Scan::default() } }
+    }
+
+    /// Reads up to the end of the next sample; whether there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if there are no samples in it at all, or one is too long.
+    pub(super) fn advance(&mut self) -> Result<bool, ImportError> {
+        self.scan.sample.clear();
+        loop {
+            let bytes = self.input.fill_buf()?;
+            if bytes.is_empty() {
+                if self.scan.begun == 0 {
+                    return Err(ImportError::whole("it has no \"statistics\""));
+                }
+                return Ok(false);
+            }
+            let (used, is_whole) = self.scan.take(bytes);
+            self.input.consume(used);
+            if is_whole {
+                return Ok(true);
+            }
+            if self.scan.sample.len() > LONGEST {
+                let reason = format!("a sample has more than {} MiB", LONGEST >> 20);
+                return Err(ImportError::at(self.scan.begins, reason));
+            }
+        }
+    }
+
+    /// The sample that was read.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if it is no JSON, or not what is wanted.
+    pub(super) fn sample<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ImportError> {
+        self.scan.parse()
+    }
+
+    /// The line in which it begins.
+    pub(super) const fn begins(&self) -> u64 {
+        self.scan.begins
+    }
+
+    /// Returns how many documents, or hosts in one, have begun.
+    pub(super) const fn documents(&self) -> u64 {
+        self.scan.begun
+    }
+
+    /// Whether it ended in the middle of its samples.
+    pub(super) const fn was_cut(&self) -> bool {
+        self.scan.inside
+    }
+
+    /// What is said of the host of the samples at hand.
+    pub(super) fn host(&self, name: &str) -> Option<String> {
+        let quoted = format!("\"{name}\"");
+        let at = self.scan.host.rfind(&quoted)? + quoted.len();
+        let rest = self.scan.host.get(at..)?.trim_start().strip_prefix(':')?;
+        let value = serde_json::Deserializer::from_str(rest).into_iter::<Value>().next()?.ok()?;
+        value.as_str().map(str::to_owned)
+    }
+}
+
+impl Scan {
+    /// Takes bytes, up to the end of a sample; how many, and whether it is whole.
+    fn take(&mut self, bytes: &[u8]) -> (usize, bool) {
+        // Where in these bytes the sample is.
+        let mut begin = 0;
+        for (at, byte) in bytes.iter().enumerate() {
+            self.line += u64::from(*byte == b'\n');
+            if self.depth > 0 {
+                self.nest(*byte);
+                if self.depth == 0 {
+                    self.sample.extend_from_slice(&bytes[begin..=at]);
+                    return (at + 1, true);
+                }
+            } else if !self.inside {
+                self.seek(*byte);
+            } else {
+                match byte {
+                    b'{' => {
+                        self.begins = self.line;
+                        self.depth = 1;
+                        begin = at;
+                    }
+                    b']' => self.inside = false,
+                    _ => {}
+                }
+            }
+        }
+        if self.depth > 0 {
+            self.sample.extend_from_slice(&bytes[begin..]);
+        }
+        (bytes.len(), false)
+    }
+
+    /// Looks for the beginning of the samples of a host.
+    fn seek(&mut self, byte: u8) {
+        if byte == b'[' && self.before.trim_ascii_end().ends_with(b":") {
+            let named = self.before.trim_ascii_end();
+            let name = named.get(..named.len() - 1).unwrap_or_default().trim_ascii_end();
+            if name.ends_with(b"\"statistics\"") {
+                self.host = String::from_utf8_lossy(name).into_owned();
+                self.before.clear();
+                self.inside = true;
+                self.begun += 1;
+                return;
+            }
+        }
+        if self.before.len() >= MOST_BEFORE {
+            self.before.clear();
+        }
+        self.before.push(byte);
+    }
+
+    /// Follows brackets, but for those in texts.
+    fn nest(&mut self, byte: u8) {
+        match byte {
+            _ if self.escaped => self.escaped = false,
+            b'\\' => self.escaped = self.in_text,
+            b'"' => self.in_text = !self.in_text,
+            b'{' | b'[' if !self.in_text => self.depth += 1,
+            b'}' | b']' if !self.in_text => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+
+    fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ImportError> {
+        serde_json::from_slice(&self.sample).map_err(|error| {
+            let line = u64::try_from(error.line()).unwrap_or(1).max(1);
+            let reason = error.to_string();
+            let reason = reason.split(" at line ").next().unwrap_or_default();
+            ImportError::at(self.begins + line - 1, format!("a sample is no JSON: {reason}"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::BufReader;
+
+    fn samples(text: &'static str) -> (Vec<String>, bool) {
+        for size in [1, 8192] {
+            let input = BufReader::with_capacity(size, text.as_bytes());
+            let mut all = Statistics::new(Box::new(input));
+            let mut told = Vec::new();
+            while all.advance().expect("samples") {
+                let value: Value = all.sample().expect("JSON");
+                let host = all.host("nodename").unwrap_or_default();
+                told.push(format!("{} {host:?} {value}", all.begins()));
+            }
+            if size > 1 {
+                return (told, all.was_cut());
+            }
+        }
+        unreachable!("it returns in the loop")
+    }
+
+    #[test]
+    fn samples_one_by_one() {
+        let text = r#"{"sysstat": {"hosts": [
+            {"nodename": "a", "statistics": [
+                {"x": "]}\"{"},
+                {"y": [1, {}]}
+            ], "restarts": [{"boot": 1}]},
+            {"nodename": "b", "statistics":[{"z": 2}]}
+        ]}}"#;
+        let expect = [r#"3 "a" {"x":"]}\"{"}"#, r#"4 "a" {"y":[1,{}]}"#, r#"6 "b" {"z":2}"#];
+        assert_eq!(samples(text), (expect.map(str::to_owned).to_vec(), false));
+        let cut = r#"{"statistics": [{"x": 1}, {"y": "#;
+        assert_eq!(samples(cut), (vec![r#"1 "" {"x":1}"#.to_owned()], true));
+    }
+}

@@ -1,0 +1,588 @@
+//! From sheets to an observation: several inputs side by side, by their times.
+
+use super::ImportError;
+use super::backup;
+use super::kind::{By, Bytes, Kind};
+use super::presence::{Presence, Reports};
+use super::sheet::{At, ReadSamples, Sheet};
+use super::trace::{TimeUnit, blktrace};
+use super::watched::{Lately, watched};
+use crate::join::{Join, Places};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, Write};
+use weir_observe::format::Writer;
+use weir_observe::header::{Header, Source, SourceKind};
+use weir_observe::metric::INTERVAL_NS;
+use weir_observe::moment::Clock;
+use weir_observe::observation::Note;
+use weir_observe::{attribute, metric};
+use weir_units::{Instant, Span};
+
+/// How inputs are read.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// How their times are.
+    pub clock: Clock,
+    /// The time from sample to sample, for inputs that do not say.
+    pub every: Option<Span>,
+    /// When inputs without dates begin, in nanoseconds since 1970.
+    pub start: Option<i64>,
+    /// The unit of times in block traces that do not say it.
+    pub time_unit: Option<TimeUnit>,
+    /// The program that reads, with its version.
+    pub by: String,
+    /// What the input is called: some inputs say only there what they hold.
+    pub name: String,
+    /// The stripes of media sets, for histories of backups.
+    pub media: backup::BackupMedia,
+}
+
+impl Options {
+    /// From sample to sample where the input does not say: a second, if nobody does.
+    #[must_use]
+    pub fn step(&self) -> Span {
+        self.every.unwrap_or(Span::from_secs(1))
+    }
+}
+
+/// Something to read.
+pub struct Input {
+    /// What it is called.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// Its kind, if somebody has said it.
+    pub kind: Option<Kind>,
+}
+
+impl std::fmt::Debug for Input {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Input").field("name", &self.name).field("kind", &self.kind).finish()
+    }
+}
+
+/// What came of an import.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Of each input: its name, its kind, and the samples that it gave.
+    pub inputs: Vec<(String, &'static str, u64)>,
+    /// Samples in the observation.
+    pub samples: u64,
+    /// Entities and series.
+    pub entities: usize,
+    /// Series.
+    pub series: usize,
+    /// What a reader of the numbers should know.
+    pub notes: Vec<String>,
+}
+
+/// An input that is being read.
+struct OpenInput {
+    name: String,
+    kind: &'static str,
+    /// Whether somebody has said that it is of that kind.
+    is_said: bool,
+    reader: Box<dyn ReadSamples>,
+    /// What has been read of it, if it is text.
+    lately: Option<Lately>,
+    sheet: Sheet,
+    /// The first sample, while the second is in the sheet: only then it is known over what
+    /// time the rates of the first may hold.
+    first: Option<(At, Vec<Option<i64>>)>,
+    /// When the sample in the sheet is.
+    at: Option<At>,
+    /// How much later it begins than others without dates.
+    offset: u64,
+    samples: u64,
+    late: u64,
+    presence: Presence,
+    /// When its first sampling interval begins.
+    begins: i64,
+    /// Where what is on its sheet is in the observation.
+    places: Places,
+}
+
+/// An input that could not be read, and why.
+pub type Failure = (String, ImportError);
+
+/// Reads inputs and writes what they say as one observation.
+///
+/// # Errors
+///
+/// The input at fault, and why.
+pub fn import<W: Write>(
+    inputs: Vec<Input>,
+    options: &Options,
+    out: W,
+) -> Result<(W, Summary), Failure> {
+    let inputs = with_traces_together(inputs)?;
+    let (inputs, own, media) = backup::with_media(inputs, options)?;
+    let options = &own;
+    let mut sources = Vec::new();
+    for input in inputs {
+        let name = input.name.clone();
+        sources.push(open(input, options).map_err(|error| (name, error))?);
+    }
+    space_out(&mut sources, options)?;
+    let start = start_of(&sources, options)?;
+    for source in &mut sources {
+        source.begins = source.begins(&start, options);
+        // Another source may have reported the same entities long before.
+        if source.begins > start.base {
+            source.state_first_interval(options);
+        }
+    }
+    let writer = Writer::new(out, &header_of(&sources, &start, options)).map_err(of_all)?;
+    let mut merge = Merge::new(writer, start.base, beginnings(&sources, &start, options));
+    while let Some(now) = sources.iter().filter_map(|source| source.moment(start.undated)).min() {
+        for source in &mut sources {
+            source.mark_idle(start.base);
+            merge.join.declare(&source.sheet, &mut source.places).map_err(of_all)?;
+        }
+        for source in &mut sources {
+            if source.moment(start.undated) == Some(now) {
+                let row = source.first.as_ref().map_or(&source.sheet.row, |(_, row)| row);
+                merge.join.take(row, &source.places);
+                source.advance(now, &start).map_err(|error| (source.name.clone(), error))?;
+            }
+        }
+        merge.write(now).map_err(of_all)?;
+    }
+    let (samples, entities, series) = merge.join.counts();
+    if samples == 0 {
+        let reason = "no sample came of it".to_owned();
+        let name = sources.first().map(|source| source.name.clone()).unwrap_or_default();
+        return Err((name, ImportError::Empty { reason }));
+    }
+    let notes: Vec<_> = sources.iter_mut().flat_map(OpenInput::told).collect();
+    let out = merge.finish(&notes).map_err(of_all)?;
+    let inputs = sources.into_iter().map(|source| (source.name, source.kind, source.samples));
+    let inputs = inputs.chain(media);
+    Ok((out, Summary { inputs: inputs.collect(), samples, entities, series, notes }))
+}
+
+/// Joins the files of a binary trace, `NAME.blktrace.0` and so on, into one input.
+fn with_traces_together(inputs: Vec<Input>) -> Result<Vec<Input>, Failure> {
+    let mut rest = Vec::new();
+    let mut traces: BTreeMap<String, Vec<Input>> = BTreeMap::new();
+    for mut input in inputs {
+        let begin = input.bytes.fill_buf();
+        let failed = |error: std::io::Error| (input.name.clone(), ImportError::from(error));
+        let is_trace = match input.kind {
+            Some(kind) => kind.name == "blktrace",
+            // A processor that no request came from leaves an empty part.
+            None => {
+                let begin = begin.map_err(failed)?;
+                begin.is_empty() || blktrace::recognizes(begin)
+            }
+        };
+        match input.name.rsplit_once(".blktrace.").filter(|_| is_trace) {
+            Some((name, _)) => traces.entry(name.to_owned()).or_default().push(input),
+            None => rest.push(input),
+        }
+    }
+    for (name, mut parts) in traces {
+        if parts.len() == 1 {
+            rest.append(&mut parts);
+            continue;
+        }
+        let name = format!("{name}.blktrace.*");
+        let kind = Kind::named("blktrace");
+        let files = parts.into_iter().map(|part| part.bytes).collect();
+        let bytes = blktrace::merged(files);
+        let bytes = bytes.map_err(|error| (name.clone(), ImportError::from(error)))?;
+        rest.push(Input { name, bytes, kind });
+    }
+    Ok(rest)
+}
+
+/// What is wrong with no input alone.
+fn of_all(error: weir_observe::WriteError) -> Failure {
+    (String::new(), ImportError::from(error))
+}
+
+fn header_of(sources: &[OpenInput], start: &Start, options: &Options) -> Header {
+    let mut about = BTreeMap::new();
+    for source in sources {
+        for (what, value) in &source.sheet.about {
+            let is_alone = sources.len() == 1;
+            let what = if is_alone { what.clone() } else { format!("{} {what}", source.name) };
+            about.insert(what, value.clone());
+        }
+    }
+    let names: Vec<_> = sources.iter().map(|source| source.name.as_str()).collect();
+    let kinds: Vec<_> = sources.iter().map(|source| source.kind).collect();
+    about.insert("inputs".to_owned(), names.join(", "));
+    about.insert("kinds".to_owned(), kinds.join(", "));
+    if options.clock.offset != 0 {
+        about.insert("utc_offset".to_owned(), weir_observe::when::zone(options.clock.offset));
+    }
+    let kind = SourceKind::Other("import".to_owned());
+    Header {
+        start_unix_ns: start.known,
+        interval_ns: options.every.map(Span::nanos),
+        ..Header::new(Source { kind, by: options.by.clone(), about })
+    }
+}
+
+fn open(mut input: Input, options: &Options) -> Result<OpenInput, ImportError> {
+    let kind = match input.kind {
+        Some(kind) => kind,
+        None => Kind::of(input.bytes.fill_buf()?)?,
+    };
+    let options = Options { name: input.name.clone(), ..options.clone() };
+    let (bytes, lately) = match kind.recognizes {
+        By::Bytes(_) => (input.bytes, None),
+        By::Text(_) => {
+            let (bytes, lately) = watched(input.bytes);
+            (bytes, Some(lately))
+        }
+    };
+    let opened = kind.open(bytes, &options);
+    let opened = opened.map_err(|error| two_kinds(error, kind.name, lately.as_ref()));
+    let mut source = OpenInput {
+        name: input.name,
+        kind: kind.name,
+        is_said: input.kind.is_some(),
+        reader: opened?,
+        lately,
+        sheet: Sheet::default(),
+        first: None,
+        at: None,
+        offset: 0,
+        samples: 0,
+        late: 0,
+        presence: Presence::default(),
+        begins: 0,
+        places: Places::default(),
+    };
+    let Some(first) = source.next_sample()? else {
+        let reason = format!("it was read as {}, and has no sample", kind.about);
+        return Err(ImportError::Empty { reason });
+    };
+    let row = source.sheet.row.clone();
+    source.sheet.row.iter_mut().for_each(|value| *value = None);
+    source.at = source.next_sample()?;
+    source.first = Some((first, row));
+    Ok(source)
+}
+
+/// Wall times outside these years, in nanoseconds since 1970, come of a wrong unit or a broken input.
+const EARLIEST: i64 = 631_152_000_000_000_000;
+const LATEST: i64 = 4_102_444_800_000_000_000;
+/// A sample is no later than this after the beginning of its input: a hundred years.
+const LONGEST: u64 = 3_155_760_000_000_000_000;
+
+/// Refuses a time that cannot be right.
+fn check_time(at: At) -> Result<(), ImportError> {
+    let reason = match at {
+        At::Wall(at) if !(EARLIEST..=LATEST).contains(&at) => {
+            let at = weir_observe::when::written(at, 0);
+            format!(
+                "a sample is of {at}, which is not between 1990 and 2100: check the unit of its \
+                 times"
+            )
+        }
+        At::Since(nanos) if nanos > LONGEST => {
+            "a sample is more than a hundred years after the first: check the unit of its times"
+                .to_owned()
+        }
+        _ => return Ok(()),
+    };
+    Err(ImportError::Times(reason))
+}
+
+/// The same error, or that another kind of input begins where it is.
+fn two_kinds(error: ImportError, before: &'static str, lately: Option<&Lately>) -> ImportError {
+    let ImportError::Malformed { line: Some(line), reason } = error else { return error };
+    let Some(kind) = lately.and_then(|lately| lately.begins(line, before)) else {
+        return ImportError::Malformed { line: Some(line), reason };
+    };
+    let begins = match kind.name == before {
+        true => format!("another table of {before}"),
+        false => kind.name.to_owned(),
+    };
+    ImportError::TwoKinds { line, begins, before: before.to_owned(), reason: Some(reason) }
+}
+
+/// Snapshots without times, a file each: in the order in which they are given, as far apart as
+/// somebody says.
+fn space_out(sources: &mut [OpenInput], options: &Options) -> Result<(), Failure> {
+    for at in 1..sources.len() {
+        let (before, rest) = sources.split_at_mut(at);
+        let own = &mut rest[0];
+        let is_like =
+            |other: &&OpenInput| own.is_snapshot() && other.is_snapshot() && other.kind == own.kind;
+        let Some(last) = before.iter().rev().find(is_like) else { continue };
+        let Some(every) = options.every else {
+            let other = &last.name;
+            let reason = format!(
+                "it does not say when it was taken, and neither does {other}; say how far they are \
+                 apart, with --every"
+            );
+            return Err((own.name.clone(), ImportError::Times(reason)));
+        };
+        own.offset = last.offset.saturating_add(every.nanos());
+    }
+    Ok(())
+}
+
+/// When the observation begins.
+struct Start {
+    /// What times are counted from.
+    base: i64,
+    /// When that was, if anybody knows.
+    known: Option<i64>,
+    /// When inputs without dates begin.
+    undated: i64,
+}
+
+fn start_of(sources: &[OpenInput], options: &Options) -> Result<Start, Failure> {
+    let is_undated = |source: &&OpenInput| matches!(source.now(), Some(At::Since(_)));
+    let undated = sources.iter().find(is_undated);
+    let has_dates = sources.iter().any(|source| matches!(source.now(), Some(At::Wall(_))));
+    if let (Some(undated), true, None) = (undated, has_dates, options.start) {
+        let reason = "it has no dates and other inputs have; say when it begins, with --start";
+        return Err((undated.name.clone(), ImportError::Times(reason.to_owned())));
+    }
+    let start = options.start.filter(|_| undated.is_some());
+    let is_known = has_dates || start.is_some();
+    let undated = start.unwrap_or(0);
+    let begins = |source: &OpenInput| {
+        let begins = source.moment(undated)?.saturating_sub(source.lead(options));
+        // Its own beginning, or what is before it.
+        let own = if is_undated(&source) { undated } else { begins };
+        Some(begins.min(own))
+    };
+    let base = sources.iter().filter_map(begins).min().unwrap_or(0);
+    Ok(Start { base, known: is_known.then_some(base), undated })
+}
+
+/// Where the times begin over which the first rates of sources hold, the last one first.
+fn beginnings(sources: &[OpenInput], start: &Start, options: &Options) -> Vec<i64> {
+    let with_lead = sources.iter().filter(|source| source.lead(options) > 0);
+    let mut all: Vec<_> = with_lead.map(|source| source.begins(start, options)).collect();
+    all.sort_unstable_by(|one, other| other.cmp(one));
+    all.dedup();
+    all
+}
+
+impl OpenInput {
+    /// Whether it is one sample that does not say when it was.
+    fn is_snapshot(&self) -> bool {
+        self.at.is_none() && matches!(self.first, Some((At::Since(0), _)))
+    }
+
+    /// When the sample is that comes next.
+    fn now(&self) -> Option<At> {
+        self.first.as_ref().map_or(self.at, |(at, _)| Some(*at))
+    }
+
+    /// How long the rates of the first sample held, if it has any: as long as those of the
+    /// second, if there is one.
+    fn lead(&self, options: &Options) -> i64 {
+        let Some((first, row)) = &self.first else { return 0 };
+        let series = row.iter().zip(&self.sheet.contents.series);
+        // A level is of its moment; what is per second is of the time until then.
+        let has_rates =
+            series.clone().any(|(value, own)| value.is_some() && metric::is_rate(&own.metric));
+        // A report without any device is one of idle devices, and a backup is of the time it took.
+        let is_of_time = has_rates || self.sheet.held.is_some();
+        if !is_of_time && self.sheet.reports != Reports::AllButIdle {
+            return 0;
+        }
+        // What counts from its own beginning says since when the first rates hold.
+        if let At::Since(nanos @ 1..) = first {
+            return i64::try_from(*nanos).unwrap_or(0);
+        }
+        if let Some(held) = self.sheet.held {
+            return held;
+        }
+        let step = i64::try_from(options.step().nanos()).unwrap_or(0);
+        let between = match (*first, self.at) {
+            (At::Wall(first), Some(At::Wall(second))) => second.checked_sub(first),
+            (At::Since(first), Some(At::Since(second))) => {
+                second.checked_sub(first).and_then(|nanos| i64::try_from(nanos).ok())
+            }
+            _ => None,
+        };
+        between.filter(|nanos| *nanos > 0).unwrap_or(step)
+    }
+
+    /// When the sampling interval of the next sample begins, as far as that is the first.
+    fn begins(&self, start: &Start, options: &Options) -> i64 {
+        let first = self.moment(start.undated).unwrap_or(start.base);
+        first.saturating_sub(self.lead(options))
+    }
+
+    /// States for how long the rates of the first sample held, as far as that is known.
+    ///
+    /// A file of one report does not tell it. Where an earlier input has reports of the same entities,
+    /// its rates would be held since then.
+    fn state_first_interval(&mut self, options: &Options) {
+        let is_known = self.at.is_some() || self.sheet.held.is_some() || options.every.is_some();
+        let lead = self.lead(options);
+        let Some((_, row)) = self.first.as_mut().filter(|_| lead > 0) else { return };
+        if !is_known {
+            let seconds = options.step();
+            self.sheet.note(format!(
+                "it has one report, which does not tell for how long its rates held: taken for \
+                 {seconds}; state it with --every"
+            ));
+        }
+        let series = row.iter().zip(&self.sheet.contents.series);
+        let with_rates =
+            series.filter(|(value, own)| value.is_some() && metric::is_rate(&own.metric));
+        let entities: BTreeSet<_> = with_rates.map(|(_, own)| own.entity).collect();
+        for entity in entities {
+            let series = self.sheet.series(entity, &INTERVAL_NS);
+            row.resize(self.sheet.row.len(), None);
+            #[expect(clippy::cast_precision_loss, reason = "intervals are far below 2^53 ns")]
+            let stored = INTERVAL_NS.stored(lead as f64);
+            row[series.0 as usize] = row[series.0 as usize].or(stored);
+        }
+    }
+
+    /// Marks devices that were idle until their first sample, before they are declared.
+    fn mark_idle(&mut self, base: i64) {
+        let since = u64::try_from(self.begins.saturating_sub(base)).unwrap_or(0);
+        for entity in std::mem::take(&mut self.presence.idle_until_now) {
+            self.sheet.attribute(entity, attribute::IDLE_SINCE_NS, since);
+        }
+    }
+
+    /// When the next sample is, in nanoseconds since 1970 or since the beginning, where
+    /// inputs without dates begin at `undated`.
+    fn moment(&self, undated: i64) -> Option<i64> {
+        match self.now()? {
+            At::Wall(at) => Some(at),
+            At::Since(nanos) => {
+                Some(undated.saturating_add_unsigned(nanos.saturating_add(self.offset)))
+            }
+        }
+    }
+
+    /// Goes on to a sample that is later than `now`.
+    fn advance(&mut self, now: i64, start: &Start) -> Result<(), ImportError> {
+        self.samples += 1;
+        // The second is in the sheet already.
+        let mut is_there = self.first.take().is_some();
+        loop {
+            if !std::mem::take(&mut is_there) {
+                self.sheet.row.iter_mut().for_each(|value| *value = None);
+                self.at = self.next_sample()?;
+            }
+            match self.moment(start.undated) {
+                Some(at) if at <= now => self.late += 1,
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Reads as far as the next sample.
+    fn next_sample(&mut self) -> Result<Option<At>, ImportError> {
+        let read = self.reader.next_sample(&mut self.sheet);
+        let at = read.map_err(|error| two_kinds(error, self.kind, self.lately.as_ref()))?;
+        if let Some(at) = at {
+            if let Err(error) = check_time(at) {
+                // At the end the reader may know better what is wrong with its times.
+                while self.reader.next_sample(&mut self.sheet)?.is_some() {}
+                return Err(error);
+            }
+            self.presence.complete(&mut self.sheet, at);
+            self.check_hosts()?;
+        }
+        // What was skipped is known as a whole once something else was read.
+        if at.is_none() || self.sheet.skipped.len() > 1 || self.samples == 0 {
+            self.check_skipped()?;
+        }
+        Ok(at)
+    }
+
+    /// Refuses reports of two hosts that leave out idle devices.
+    fn check_hosts(&self) -> Result<(), ImportError> {
+        let is_checked = self.sheet.reports == Reports::AllButIdle;
+        let Some((one, other)) = self.presence.two_hosts().filter(|_| is_checked) else {
+            return Ok(());
+        };
+        let reason = format!("there are reports of {one} and of {other} in it: split it by host");
+        Err(ImportError::whole(reason))
+    }
+
+    /// Refuses what would lose one of two kinds of input. Who says of which kind it is wants no
+    /// other.
+    fn check_skipped(&mut self) -> Result<(), ImportError> {
+        for run in std::mem::take(&mut self.sheet.skipped) {
+            // A head without a row has nothing to lose.
+            if self.is_said || run.text.lines().count() < 2 {
+                continue;
+            }
+            let Ok(kind) = Kind::of(run.text.as_bytes()) else { continue };
+            if kind.name == self.kind {
+                continue;
+            }
+            let (own, other) = (self.kind.to_owned(), kind.name.to_owned());
+            let (line, begins, before) = match run.is_before {
+                true => (run.last + 1, own, other),
+                false => (run.first, other, own),
+            };
+            return Err(ImportError::TwoKinds { line, begins, before, reason: None });
+        }
+        Ok(())
+    }
+
+    /// What is to be said of it at the end.
+    fn told(&mut self) -> Vec<String> {
+        let mut notes: Vec<_> = std::mem::take(&mut self.sheet.notes);
+        if self.late > 0 {
+            notes.push(format!(
+                "{} samples left out that were not later than the one before",
+                self.late
+            ));
+        }
+        notes.extend(self.presence.notes());
+        notes.extend(self.sheet.told_unused());
+        notes.iter().map(|note| format!("{}: {note}", self.name)).collect()
+    }
+}
+
+/// A join whose rows are at moments, and have the beginnings of first rates between them.
+struct Merge<W: Write> {
+    join: Join<W>,
+    /// What times are counted from.
+    base: i64,
+    /// See [`beginnings`]: those that are still to come.
+    beginnings: Vec<i64>,
+    /// The moment of the sample that was written last.
+    written: Option<i64>,
+}
+
+impl<W: Write> Merge<W> {
+    fn new(writer: Writer<W>, base: i64, beginnings: Vec<i64>) -> Self {
+        Self { join: Join::new(writer), base, beginnings, written: None }
+    }
+
+    fn finish(mut self, notes: &[String]) -> Result<W, weir_observe::WriteError> {
+        for text in notes {
+            self.join.note(&Note { at_ns: 0, text: text.clone() })?;
+        }
+        self.join.finish(true)
+    }
+
+    /// Writes the row of a moment. Rates hold since the row before them, so there is one without
+    /// values where the first of a source begin, unless somebody has a sample just then.
+    fn write(&mut self, now: i64) -> Result<(), weir_observe::WriteError> {
+        while let Some(begin) = self.beginnings.pop_if(|begin| *begin <= now) {
+            if begin < now && self.written != Some(begin) {
+                self.join.write_nothing(self.time(begin))?;
+            }
+        }
+        self.written = Some(now);
+        self.join.write(self.time(now))
+    }
+
+    fn time(&self, moment: i64) -> Instant {
+        let since = u64::try_from(moment.saturating_sub(self.base)).unwrap_or(0);
+        Instant::ZERO + Span::from_nanos(since)
+    }
+}

@@ -1,0 +1,399 @@
+//! Reading rows of result sets: each set is somebody's, who knows what its columns mean.
+
+use super::ImportError;
+use super::kind::Bytes;
+use super::merge::Options;
+use super::results::{ResultSet, ResultSets, Row, RowSet};
+use super::sheet::{At, ReadSamples, Sheet};
+use super::timing::{TimeColumns, Timing};
+use super::window::{Stamp, Window};
+use std::collections::HashMap;
+use weir_observe::header::{EntityId, EntityKind, SeriesId};
+use weir_observe::metric::Metric;
+use weir_observe::moment::Clock;
+
+/// Who reads the rows of a result set.
+pub(crate) trait ReadRows {
+    /// Takes a row.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if it is not what its head promises.
+    fn row(&mut self, rows: &mut Rows, set: &ResultSet, row: &Row) -> Result<(), ImportError>;
+
+    /// Takes it that there are no more.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if what was held back cannot be put.
+    fn end(&mut self, _rows: &mut Rows, _set: &ResultSet) -> Result<(), ImportError> {
+        Ok(())
+    }
+}
+
+/// Who reads a result set, if anybody does.
+pub(crate) type Plan = fn(&ResultSet) -> Option<Box<dyn ReadRows>>;
+
+/// A result set and who reads it.
+type SetReader = (ResultSet, Box<dyn ReadRows>);
+
+/// A column that is a measure, and by what its values are multiplied.
+pub(crate) type Columns = Vec<(usize, &'static Metric, f64)>;
+
+/// Names of columns that say the same, what they say, and by what it is multiplied.
+pub(crate) type Meaning = (&'static [&'static str], &'static Metric, f64);
+
+/// What is kept from set to set.
+pub(crate) struct Rows {
+    /// What a sample is filled with.
+    pub(crate) sheet: Sheet,
+    window: Window,
+    timing: Timing,
+    times: TimeColumns,
+    /// When somebody was last in a result set of some kind, of those that do not say when, and
+    /// which set that was.
+    seen: HashMap<(EntityId, &'static str), (i64, u64)>,
+    /// The number of the set at hand.
+    set: u64,
+    /// Of those in the set at hand, the series of its columns.
+    series: HashMap<EntityId, Vec<Option<SeriesId>>>,
+    /// The values of a row.
+    values: Vec<(SeriesId, f64)>,
+    /// How many values there were of the moment at which the set at hand began.
+    before: usize,
+    /// Names that were learnt, by the ids that others use.
+    pub(crate) names: HashMap<String, String>,
+    /// What the host is called that has no name in a result.
+    nameless: String,
+    /// When all rows were taken, if whoever asked for them knows.
+    now: Option<Stamp>,
+}
+
+impl Rows {
+    /// For results without times that are `step` nanoseconds apart.
+    fn new(clock: Clock, step: i64) -> Self {
+        Self {
+            sheet: Sheet::default(),
+            window: Window::default(),
+            timing: Timing::new(clock, step),
+            times: TimeColumns::default(),
+            seen: HashMap::new(),
+            set: 0,
+            series: HashMap::new(),
+            values: Vec::new(),
+            before: 0,
+            names: HashMap::new(),
+            nameless: "host".to_owned(),
+            now: None,
+        }
+    }
+
+    /// The host of that name, or the one that has none.
+    pub(crate) fn host(&mut self, name: Option<&str>) -> EntityId {
+        self.sheet.entity(EntityKind::Host, name.unwrap_or(&self.nameless), None)
+    }
+
+    /// When all rows were taken, where whoever asked for them knows.
+    pub(crate) const fn now(&self) -> Option<Stamp> {
+        self.now
+    }
+
+    /// Whether the rows of the set at hand say when they were taken, or somebody knows.
+    pub(crate) fn is_dated(&self) -> bool {
+        self.now.is_some() || self.times.is_dated()
+    }
+
+    /// Begins a set.
+    fn begin(&mut self, times: TimeColumns) {
+        self.times = times;
+        self.set += 1;
+        self.series.clear();
+        self.timing.forget();
+        self.before = self.window.count(self.timing.moment());
+    }
+
+    /// When a row of the set at hand was taken, in which `entity` is. `what` tells apart sets
+    /// that say different things of the same.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError::Malformed`] if it should say when and does not.
+    pub(crate) fn stamp(
+        &mut self,
+        row: &Row,
+        entity: EntityId,
+        what: &'static str,
+    ) -> Result<Stamp, ImportError> {
+        if let Some(now) = self.now {
+            self.window.touch(now)?;
+            return Ok(now);
+        }
+        let last = self.seen.get(&(entity, what)).copied();
+        let (mut seen, began) = (last.map(|(at, _)| at), self.timing.moment());
+        let stamp = self.timing.stamp(&mut self.sheet, &self.times, row, &mut seen)?;
+        if let Some(at) = seen {
+            // A list that has somebody of the list before it is later, all of it.
+            if at != began && last.is_some_and(|(_, set)| set < self.set) {
+                self.window.shift(began, self.before, at);
+                self.before = 0;
+            }
+            self.seen.insert((entity, what), (at, self.set));
+        }
+        self.window.touch(stamp)?;
+        Ok(stamp)
+    }
+
+    /// When a row was taken, as it writes it.
+    pub(crate) fn time_text<'a>(&self, row: &'a Row) -> Option<&'a str> {
+        self.times.text(row)
+    }
+
+    /// Takes a row that says what is always so, whenever it was taken.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError::Malformed`] if it is too late for it.
+    pub(crate) fn without_time(&mut self) -> Result<(), ImportError> {
+        self.window.touch(self.now.unwrap_or(Stamp::Since(self.timing.moment())))
+    }
+
+    /// Puts a value, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError::Malformed`] if it is too late for it.
+    pub(crate) fn set(
+        &mut self,
+        at: Stamp,
+        entity: EntityId,
+        measure: &'static Metric,
+        value: Option<f64>,
+    ) -> Result<(), ImportError> {
+        self.window.set(&mut self.sheet, at, entity, measure, value)
+    }
+
+    /// Puts the values of a row.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError::Malformed`] if one is no number.
+    pub(crate) fn set_all(
+        &mut self,
+        at: Stamp,
+        entity: EntityId,
+        (set, row): (&ResultSet, &Row),
+        columns: &Columns,
+    ) -> Result<(), ImportError> {
+        self.values.clear();
+        let own = self.series.entry(entity).or_default();
+        own.resize(own.len().max(set.columns.len()), None);
+        for (column, measure, by) in columns {
+            let Some(value) = row.number(set, Some(*column))? else { continue };
+            let Some(known) = own.get_mut(*column) else { continue };
+            let series = *known.get_or_insert_with(|| {
+                let series = self.sheet.series(entity, measure);
+                self.window.know(series, measure);
+                series
+            });
+            self.values.push((series, value * by));
+        }
+        self.window.put_all(at, &self.values)
+    }
+
+    /// Says a whole number of an entity, if there is one.
+    pub(crate) fn attribute(&mut self, entity: EntityId, name: &str, value: Option<f64>) {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+        if let Some(value) = value.filter(|value| (0.0..9e15).contains(value)) {
+            self.sheet.attribute(entity, name, value.round() as u64);
+        }
+    }
+
+    /// Takes the times of the set at hand for those of UTC.
+    pub(crate) fn is_utc(&mut self) {
+        self.times.is_utc = true;
+    }
+
+    /// Tells which columns are not used: those that are none of `used`, and are not counted
+    /// from others (means, shares of a sum).
+    pub(crate) fn tell_unused(&mut self, set: &ResultSet, used: &[usize]) {
+        for (at, name) in set.names() {
+            let is_counted = ["avg", "pct", "percent", "total", "running", "row"]
+                .iter()
+                .any(|part| name.starts_with(part));
+            if !used.contains(&at)
+                && !self.times.is_one(at)
+                && !is_counted
+                && let Some(name) = set.columns.get(at)
+            {
+                self.sheet.unused(name);
+            }
+        }
+    }
+}
+
+/// The columns of a set that mean something; of several that mean the same, the first.
+pub(crate) fn columns(set: &ResultSet, meanings: &[Meaning]) -> Columns {
+    let mut found = Columns::new();
+    for (names, measure, by) in meanings {
+        let is_new = !found.iter().any(|(_, other, _)| other == measure);
+        if let Some(at) = set.column(names).filter(|_| is_new) {
+            found.push((at, measure, *by));
+        }
+    }
+    found
+}
+
+/// Rows that were asked for at known times, and are given to their readers at once.
+pub(crate) struct AskedRows {
+    plan: Plan,
+    rows: Rows,
+    /// Who reads the sets of these columns.
+    readers: HashMap<Vec<String>, Option<SetReader>>,
+}
+
+impl AskedRows {
+    /// Of the host of that name, where the results name none.
+    pub(crate) fn new(plan: Plan, host: &str) -> Self {
+        let mut rows = Rows::new(Clock::default(), 0);
+        host.clone_into(&mut rows.nameless);
+        Self { plan, rows, readers: HashMap::new() }
+    }
+
+    /// Takes what was asked for at a time, in nanoseconds since 1970, into the sheet.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if it is not what its heads promise.
+    pub(crate) fn take(
+        &mut self,
+        sheet: &mut Sheet,
+        at: i64,
+        sets: Vec<RowSet>,
+    ) -> Result<(), ImportError> {
+        self.rows.now = Some(Stamp::Wall(at));
+        // The window is filled while the sheet is held by somebody else.
+        std::mem::swap(sheet, &mut self.rows.sheet);
+        let read = sets.into_iter().try_for_each(|set| self.set(set));
+        std::mem::swap(sheet, &mut self.rows.sheet);
+        // What was not whole is not half a sample of the next time.
+        while self.rows.window.pop(sheet).is_some() {}
+        read
+    }
+
+    fn set(&mut self, set: RowSet) -> Result<(), ImportError> {
+        let RowSet { columns, rows } = set;
+        let (plan, sheet) = (self.plan, &mut self.rows.sheet);
+        let reader = self.readers.entry(columns).or_insert_with_key(|columns| {
+            let set = ResultSet::of_columns(columns.clone());
+            let reader = plan(&set);
+            if reader.is_none() {
+                sheet.unused(&called(&set));
+            }
+            Some((set, reader?))
+        });
+        let Some((set, reader)) = reader else { return Ok(()) };
+        self.rows.begin(TimeColumns::of(set, None, Clock::default()));
+        for fields in rows {
+            reader.row(&mut self.rows, set, &Row::of_fields(&fields, set)?)?;
+        }
+        reader.end(&mut self.rows, set)
+    }
+}
+
+/// A reader of result sets.
+pub(crate) struct RowReader {
+    sets: ResultSets,
+    plan: Plan,
+    /// The set at hand, and who reads it.
+    set: Option<SetReader>,
+    rows: Rows,
+    clock: Clock,
+    ended: bool,
+    has_any: bool,
+}
+
+impl RowReader {
+    /// A reader of `input`, in which `plan` says who reads which set.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if it is a document that is not whole.
+    pub(crate) fn open(
+        input: Bytes,
+        options: &Options,
+        plan: Plan,
+    ) -> Result<Box<dyn ReadSamples>, ImportError> {
+        let step = i64::try_from(options.step().nanos()).unwrap_or(i64::MAX);
+        let rows = Rows::new(options.clock, step);
+        let (sets, clock) = (ResultSets::new(input)?, options.clock);
+        Ok(Box::new(Self { sets, plan, set: None, rows, clock, ended: false, has_any: false }))
+    }
+
+    /// Takes a row, or goes to the next set.
+    fn step(&mut self) -> Result<(), ImportError> {
+        if let Some((set, reader)) = &mut self.set {
+            if let Some(row) = self.sets.next_row(set)? {
+                return reader.row(&mut self.rows, set, &row);
+            }
+            reader.end(&mut self.rows, set)?;
+            if self.sets.is_cut() {
+                self.rows.sheet.note("its last line was cut: left out");
+            }
+        }
+        self.set = None;
+        let next = self.sets.next_set()?;
+        for _ in 0..self.sets.take_outside() {
+            self.rows.sheet.unused("lines outside of tables");
+        }
+        match next {
+            None => self.ended = true,
+            Some(set) => match (self.plan)(&set) {
+                Some(reader) => {
+                    let times = TimeColumns::of(&set, self.sets.first(), self.clock);
+                    self.rows.begin(times);
+                    self.set = Some((set, reader));
+                }
+                None => {
+                    let (line, text) = self.sets.glance(&set);
+                    self.rows.sheet.skipped(&called(&set), line, &text);
+                }
+            },
+        }
+        Ok(())
+    }
+}
+
+fn called(set: &ResultSet) -> String {
+    let columns: Vec<_> = set.columns.iter().take(3).map(String::as_str).collect();
+    match &set.title {
+        Some(title) => format!("the table {title:?}"),
+        None => format!("the table of {}", columns.join(", ")),
+    }
+}
+
+impl ReadSamples for RowReader {
+    fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
+        // The window is filled while the sheet is held by somebody else.
+        std::mem::swap(sheet, &mut self.rows.sheet);
+        let result = self.fill();
+        std::mem::swap(sheet, &mut self.rows.sheet);
+        result?;
+        let at = self.rows.window.pop(sheet);
+        if at.is_none() && !self.has_any && !sheet.unused.is_empty() {
+            let unused: Vec<_> = sheet.unused.keys().map(String::as_str).collect();
+            let reason = format!("nothing that is in it can be used: {}", unused.join("; "));
+            return Err(ImportError::Empty { reason });
+        }
+        self.has_any = true;
+        Ok(at)
+    }
+}
+
+impl RowReader {
+    fn fill(&mut self) -> Result<(), ImportError> {
+        while !self.ended && !self.rows.window.is_full() {
+            self.step()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,46 @@
+//! The traces of CloudPhysics as text: a head with `version`, `time`, `op`, `size` and `lbn`;
+//! times in seconds, commands of SCSI, sizes in bytes, places in sectors.
+
+use super::rows::{self, Layout, SECOND, SECTOR, Split, Table, Times, first_line, is_idle};
+use super::scsi;
+use crate::ImportError;
+use crate::kind::Bytes;
+use crate::merge::Options;
+use crate::sheet::ReadSamples;
+use crate::text::Lines;
+
+/// Of a head: time, operation, size and place.
+type Places = [usize; 4];
+
+pub(crate) fn recognizes(text: &str) -> bool {
+    text.lines().find(|line| !is_idle(line)).and_then(places).is_some()
+}
+
+fn places(head: &str) -> Option<Places> {
+    let names = rows::split(Split::At(','), head);
+    let find = |wanted: &str| names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
+    find("version")?;
+    Some([find("time")?, find("op")?, find("size")?, find("lbn")?])
+}
+
+pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    let mut lines = Lines::new(input);
+    let head = first_line(&mut lines)?;
+    let Some([time, op, size, place]) = places(&head) else {
+        let reason = "a head with version, time, op, size and lbn was expected";
+        return Err(ImportError::at(lines.number(), reason));
+    };
+    let layout = Layout {
+        split: Split::At(','),
+        time: (time, Times::Since(SECOND)),
+        op: (op, scsi::hexadecimal),
+        offset: Some((place, SECTOR)),
+        length: (size, 1),
+        latency: None,
+        device: None,
+        host: None,
+        resolution: SECOND,
+    };
+    let table = Table { lines, layout, head: Some(head), notes: Vec::new(), assumed: None };
+    Ok(rows::open(table, options))
+}

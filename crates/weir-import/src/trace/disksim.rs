@@ -1,0 +1,27 @@
+//! Traces for `DiskSim` in ASCII: milliseconds, device, block of 512 bytes, number of blocks, and
+//! flags in hexadecimal, whose lowest bit says that it is a read.
+
+use super::rows::{self, MILLISECOND, Split};
+use super::simulator;
+use super::summing::{Direction, scaled};
+use crate::ImportError;
+use crate::kind::Bytes;
+use crate::merge::Options;
+use crate::sheet::ReadSamples;
+
+pub(crate) fn recognizes(text: &str) -> bool {
+    let first = text.lines().next().unwrap_or_default();
+    // Where no time has decimals it is more likely nanoseconds.
+    let has_decimals = rows::split(Split::Spaces, first).first().is_some_and(|t| t.contains('.'));
+    has_decimals && simulator::recognizes(text, |time| scaled(time, MILLISECOND), direction)
+}
+
+fn direction(flags: &str) -> Option<Direction> {
+    let flags = u32::from_str_radix(flags.trim_start_matches("0x"), 16).ok()?;
+    Some(if flags & 1 == 1 { Direction::Read } else { Direction::Write })
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as of all kinds")]
+pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(simulator::open(input, options, (MILLISECOND, "milliseconds"), direction))
+}

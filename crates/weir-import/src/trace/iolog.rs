@@ -1,0 +1,136 @@
+//! What fio did, as its option `write_iolog` writes it, in versions 2 and 3.
+//!
+//! Version 3 has a time in every line: microseconds since the job began. Version 2 has none; only
+//! `wait` lets time pass, by so many microseconds as its offset says.
+
+use super::rows::first_line;
+use super::summing::{Direction, ReadRequests, Request, Samples, Summing};
+use crate::ImportError;
+use crate::kind::Bytes;
+use crate::merge::Options;
+use crate::sheet::{ReadSamples, Sheet};
+use crate::text::Lines;
+
+const MICROSECOND: i64 = 1000;
+
+pub(crate) fn recognizes(text: &str) -> bool {
+    text.lines().next().and_then(version).is_some()
+}
+
+/// The version that the first line says.
+fn version(line: &str) -> Option<&str> {
+    line.trim_start_matches('\u{feff}').strip_prefix("fio version ")?.strip_suffix(" iolog")
+}
+
+pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    let mut lines = Lines::new(input);
+    let first = first_line(&mut lines)?;
+    let has_times = match version(first.trim_end()) {
+        Some("2") => false,
+        Some("3") => true,
+        Some(other) => {
+            let reason = format!("it is of version {other}; versions 2 and 3 are read");
+            return Err(ImportError::at(lines.number(), reason));
+        }
+        None => {
+            let reason = format!("\"fio version 3 iolog\" was expected, there is {first:?}");
+            return Err(ImportError::at(lines.number(), reason));
+        }
+    };
+    let trace = Iolog { lines, has_times, now: 0, has_waited: false, has_begun: false };
+    Ok(Box::new(Samples::new(trace, Summing::new(options))))
+}
+
+struct Iolog {
+    lines: Lines<Bytes>,
+    /// A time is in every line.
+    has_times: bool,
+    /// In nanoseconds since the beginning.
+    now: i64,
+    has_waited: bool,
+    has_begun: bool,
+}
+
+impl ReadRequests for Iolog {
+    fn next(&mut self, summing: &mut Summing, sheet: &mut Sheet) -> Result<bool, ImportError> {
+        let Some(line) = self.lines.next_line()? else {
+            self.check_times(sheet)?;
+            return Ok(false);
+        };
+        match self.line(&line, summing, sheet) {
+            Ok(()) => Ok(true),
+            Err(_) if self.lines.was_open() => {
+                sheet.note("its last line was cut: left out");
+                Ok(true)
+            }
+            Err(reason) => Err(ImportError::at(self.lines.number(), reason)),
+        }
+    }
+}
+
+impl Iolog {
+    fn line(&mut self, line: &str, summing: &mut Summing, sheet: &mut Sheet) -> Result<(), String> {
+        let mut words = line.split_ascii_whitespace().peekable();
+        if words.peek().is_none() {
+            return Ok(());
+        }
+        if self.has_times {
+            let time = words.next().unwrap_or_default();
+            let micros: Option<i64> = time.parse().ok().filter(|micros| *micros >= 0);
+            let now = micros.and_then(|micros| micros.checked_mul(MICROSECOND));
+            self.now = now.ok_or_else(|| format!("the time is {time:?}, which is none"))?;
+        }
+        let (Some(file), Some(action)) = (words.next(), words.next()) else {
+            return Err("a file and an action were expected".to_owned());
+        };
+        if matches!(action, "add" | "open" | "close" | "unlink") && words.peek().is_none() {
+            return Ok(());
+        }
+        let mut number = |what: &str| {
+            let word = words.next().unwrap_or_default();
+            word.parse::<u64>().map_err(|_| format!("the {what} is {word:?}, which is no number"))
+        };
+        let (offset, length) = (number("offset")?, number("length")?);
+        let direction = match action {
+            "read" => Direction::Read,
+            "write" => Direction::Write,
+            "trim" => Direction::Discard,
+            "sync" | "datasync" | "syncfs" | "sync_file_range" => Direction::Flush,
+            "wait" if !self.has_times => return self.wait(offset),
+            other => {
+                sheet.unused(&format!("the action {other}"));
+                return Ok(());
+            }
+        };
+        self.has_begun = true;
+        let length = if direction == Direction::Flush { 0 } else { length };
+        let device = summing.device(None, file).map_err(|error| error.to_string())?;
+        let offset = Some(offset);
+        let request = Request { at: self.now, device, direction, offset, length, latency: None };
+        summing.request(request).map_err(|error| error.to_string())
+    }
+
+    fn wait(&mut self, micros: u64) -> Result<(), String> {
+        let nanos = i64::try_from(micros).ok().and_then(|micros| micros.checked_mul(MICROSECOND));
+        let now = nanos.and_then(|nanos| self.now.checked_add(nanos));
+        self.now =
+            now.ok_or_else(|| format!("it waits {micros} microseconds, which is too long"))?;
+        self.has_waited = true;
+        Ok(())
+    }
+
+    /// Without times there are no samples.
+    fn check_times(&self, sheet: &mut Sheet) -> Result<(), ImportError> {
+        if self.has_times || !self.has_begun {
+            return Ok(());
+        }
+        if !self.has_waited {
+            return Err(ImportError::whole(
+                "version 2 of an iolog has no times unless something waits in it, and nothing \
+                 does; fio 3.31 and later write version 3, which has",
+            ));
+        }
+        sheet.note("between two waits its requests are taken to come at once");
+        Ok(())
+    }
+}

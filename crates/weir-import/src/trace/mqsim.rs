@@ -1,0 +1,26 @@
+//! Traces for `MQSim` in ASCII: nanoseconds, device, sector, number of sectors, and 1 for a read
+//! or 0 for a write.
+
+use super::simulator;
+use super::summing::Direction;
+use crate::ImportError;
+use crate::kind::Bytes;
+use crate::merge::Options;
+use crate::sheet::ReadSamples;
+
+pub(crate) fn recognizes(text: &str) -> bool {
+    simulator::recognizes(text, |time| time.parse().ok(), direction)
+}
+
+fn direction(op: &str) -> Option<Direction> {
+    match op {
+        "0" => Some(Direction::Write),
+        "1" => Some(Direction::Read),
+        _ => None,
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as of all kinds")]
+pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(simulator::open(input, options, (1, "nanoseconds"), direction))
+}

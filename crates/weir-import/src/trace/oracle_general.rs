@@ -1,0 +1,117 @@
+//! The format that caches are simulated with (oracleGeneral of libCacheSim): packed records of 24
+//! bytes, little-endian. They have no places, and do not tell reads from writes.
+//!
+//! ```text
+//! seconds u32   object u64   bytes u32   the number of the next request of that object i64
+//! ```
+//!
+//! Nothing in it says what it is. What does is that its records agree with each other: times do
+//! not go back, and where the next request of an object is said to be there is one.
+
+use super::record::{self, Fields, Next};
+use super::rows::{SECOND, is_epoch};
+use super::summing::{Direction, Origin, ReadRequests, Request, Samples, Summing};
+use crate::ImportError;
+use crate::kind::Bytes;
+use crate::merge::Options;
+use crate::sheet::{ReadSamples, Sheet};
+use std::collections::HashMap;
+
+const LENGTH: usize = 24;
+/// So many records at least must agree to know the format by.
+const LEAST: usize = 8;
+/// No object is larger.
+const MOST_BYTES: u32 = 1 << 31;
+/// No trace has more requests.
+const MOST_REQUESTS: i64 = 1 << 44;
+
+#[derive(Debug, Clone, Copy)]
+struct Record {
+    seconds: u32,
+    object: u64,
+    bytes: u32,
+    /// Nothing if there is no more of the object.
+    next: Option<i64>,
+}
+
+fn parse(bytes: &[u8]) -> Record {
+    let mut fields = Fields(bytes);
+    let (seconds, object, bytes) = (fields.u32(), fields.u64(), fields.u32());
+    let next = Some(fields.i64()).filter(|next| !matches!(*next, -1 | i64::MAX));
+    Record { seconds, object, bytes, next }
+}
+
+pub(crate) fn recognizes(bytes: &[u8]) -> bool {
+    let records: Vec<_> = bytes.chunks_exact(LENGTH).map(parse).collect();
+    let sorted = records.is_sorted_by_key(|record| record.seconds);
+    let plausible = records.iter().zip(0_i64..).all(|(record, number)| {
+        record.bytes < MOST_BYTES
+            && record.next.is_none_or(|next| next > number && next < MOST_REQUESTS)
+    });
+    let moves = records.iter().any(|record| record.bytes > 0);
+    // Some count requests from 0 and some from 1.
+    let agree = [0, 1].into_iter().any(|first| agree(&records, first));
+    records.len() >= LEAST && sorted && plausible && moves && agree
+}
+
+/// Whether each request is where the one before it of its object says, if that is in sight.
+fn agree(records: &[Record], first: i64) -> bool {
+    let mut said: HashMap<u64, Option<i64>> = HashMap::new();
+    let mut right = records.iter().zip(first..).map(|(record, number)| {
+        let before = said.insert(record.object, record.next);
+        before.is_none_or(|next| next == Some(number))
+    });
+    right.all(|right| right)
+        && said.values().flatten().all(|next| {
+            usize::try_from(next.saturating_sub(first)).is_ok_and(|at| at >= records.len())
+        })
+}
+
+pub(crate) fn open(
+    mut input: Bytes,
+    options: &Options,
+) -> Result<Box<dyn ReadSamples>, ImportError> {
+    let first = input.fill_buf()?.first_chunk::<LENGTH>().map(|bytes| parse(bytes));
+    let Some(first) = first else {
+        let reason = "records of 24 bytes were expected, and there is not one";
+        return Err(ImportError::whole(reason));
+    };
+    let mut summing = Summing::new(options);
+    if is_epoch(u64::from(first.seconds) * SECOND) {
+        summing.origin = Origin::Epoch;
+    }
+    summing.resolution = SECOND;
+    Ok(Box::new(Samples::new(OracleGeneral { input, records: 0 }, summing)))
+}
+
+struct OracleGeneral {
+    input: Bytes,
+    records: u64,
+}
+
+impl ReadRequests for OracleGeneral {
+    fn next(&mut self, summing: &mut Summing, sheet: &mut Sheet) -> Result<bool, ImportError> {
+        let bytes = match record::next::<LENGTH>(&mut *self.input)? {
+            Next::Record(bytes) => bytes,
+            Next::End => return Ok(false),
+            Next::Cut => {
+                sheet.note("its last record was cut: left out");
+                return Ok(false);
+            }
+        };
+        if self.records == 0 {
+            sheet.note("it has neither places nor latencies, and does not tell reads from writes");
+        }
+        self.records += 1;
+        let record = parse(&bytes);
+        if record.bytes >= MOST_BYTES {
+            let reason = format!("record {}: an object of {} bytes", self.records, record.bytes);
+            return Err(ImportError::whole(reason));
+        }
+        let at = i64::from(record.seconds) * 1_000_000_000;
+        let device = summing.device(None, "disk")?;
+        let (direction, length) = (Direction::Either, u64::from(record.bytes));
+        summing.request(Request { at, device, direction, offset: None, length, latency: None })?;
+        Ok(true)
+    }
+}

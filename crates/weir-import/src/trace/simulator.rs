@@ -1,0 +1,54 @@
+//! Traces for simulators: time, device, sector, number of sectors, and what the request does.
+
+use super::rows::{self, Layout, SECTOR, Split, Table, Times, first_rows};
+use super::summing::Direction;
+use crate::kind::Bytes;
+use crate::merge::Options;
+use crate::sheet::ReadSamples;
+use std::cell::Cell;
+
+/// What a request does, as a simulator writes it.
+type Op = fn(&str) -> Option<Direction>;
+
+/// Whether the first rows are those of such a trace, in order of time.
+pub(super) fn recognizes(text: &str, time_of: fn(&str) -> Option<u64>, op_of: Op) -> bool {
+    let last = Cell::new(0);
+    first_rows(text, false, 8, |line| {
+        let fields = rows::split(Split::Spaces, line);
+        let [time, device, place, length, op] = fields[..] else { return false };
+        let Some(time) = time_of(time) else { return false };
+        let numbers = [device, place, length];
+        last.replace(time) <= time
+            && numbers.iter().all(|number| number.parse::<u64>().is_ok())
+            && op_of(op).is_some()
+    })
+}
+
+/// Its samples, where times are in units of so many nanoseconds.
+pub(super) fn open(
+    input: Bytes,
+    options: &Options,
+    (unit, name): (u64, &'static str),
+    op_of: Op,
+) -> Box<dyn ReadSamples> {
+    let layout = Layout {
+        split: Split::Spaces,
+        time: (0, Times::Since(unit)),
+        op: (4, op_of),
+        offset: Some((2, SECTOR)),
+        length: (3, SECTOR),
+        latency: None,
+        device: Some(1),
+        host: None,
+        resolution: 0,
+    };
+    let mut table = Table::without_head(input, layout);
+    // The format has one unit, but is known by its shape alone.
+    table.assumed = Some(name);
+    if options.time_unit.is_none() {
+        table.notes.push(format!(
+            "its times are taken for {name}, the unit of the format; --time-unit says another"
+        ));
+    }
+    rows::open(table, options)
+}

@@ -1,0 +1,44 @@
+//! Traces in the format of the Storage Performance Council: unit, place in sectors, length in
+//! bytes, `r` or `w`, seconds; maybe more behind that. There is no head.
+
+use super::rows::{self, Layout, SECOND, SECTOR, Split, Table, Times, first_rows};
+use super::summing::{Direction, scaled};
+use crate::ImportError;
+use crate::kind::Bytes;
+use crate::merge::Options;
+use crate::sheet::ReadSamples;
+
+pub(crate) fn recognizes(text: &str) -> bool {
+    first_rows(text, false, 3, |line| {
+        let fields = rows::split(Split::At(','), line);
+        let [unit, place, length, op, time, ..] = fields[..] else { return false };
+        let numbers = [unit, place, length];
+        numbers.iter().all(|number| number.parse::<u64>().is_ok())
+            && direction(op).is_some()
+            && scaled(time, SECOND).is_some()
+    })
+}
+
+fn direction(op: &str) -> Option<Direction> {
+    match op {
+        "r" | "R" => Some(Direction::Read),
+        "w" | "W" => Some(Direction::Write),
+        _ => None,
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as of all kinds")]
+pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    let layout = Layout {
+        split: Split::At(','),
+        time: (4, Times::Since(SECOND)),
+        op: (3, direction),
+        offset: Some((1, SECTOR)),
+        length: (2, 1),
+        latency: None,
+        device: Some(0),
+        host: None,
+        resolution: 0,
+    };
+    Ok(rows::open(Table::without_head(input, layout), options))
+}

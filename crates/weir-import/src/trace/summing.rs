@@ -1,0 +1,638 @@
+//! From single requests to samples.
+//!
+//! A request counts when it is done, if the trace knows when that is, else when it begins. In
+//! time in which nothing happens there is a sample at its beginning and one at its end: the
+//! counters stand still between them, so more would say nothing.
+//!
+//! ```text
+//!  first request                                                      last one is done
+//!  |---- step ----|---- step ----|    nothing happens    |---- step ----|-- rest --|
+//!  sample, all 0  sample         sample                  sample         .          sample
+//! ```
+//!
+//! A rest of less than half a step is joined to the step before it: a rate over a short rest
+//! would look like a peak.
+
+use crate::ImportError;
+use crate::merge::Options;
+use crate::sheet::{At, ReadSamples, Sheet};
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use weir_observe::header::{EntityId, EntityKind, SeriesId};
+use weir_observe::metric::{self as m, Metric};
+
+/// More devices are in no trace of one system.
+const MOST_DEVICES: usize = 1 << 16;
+/// Looking through so many is faster than asking a map.
+const FEW_DEVICES: usize = 8;
+/// More requests are never under way at once.
+const MOST_UNDER_WAY: usize = 1 << 20;
+/// A request that is so much earlier than others before it has a wrong time, in nanoseconds.
+const MOST_BACK: i64 = 60_000_000_000;
+/// Samples that wait for what comes, see [`Summing::finish`].
+const HELD: usize = 2;
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+    Discard,
+    Flush,
+    /// It reads or writes, and nobody says which.
+    Either,
+}
+
+/// A device of a trace, as its [`Summing`] knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Device(usize);
+
+/// A request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request {
+    /// When it begins, in nanoseconds.
+    pub(crate) at: i64,
+    /// Where.
+    pub(crate) device: Device,
+    /// What it does.
+    pub(crate) direction: Direction,
+    /// The first byte.
+    pub(crate) offset: Option<u64>,
+    /// How many bytes.
+    pub(crate) length: u64,
+    /// How long it takes, in nanoseconds.
+    pub(crate) latency: Option<u64>,
+}
+
+/// What the times of a trace are counted from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// 1970.
+    Epoch,
+    /// Something that nobody knows.
+    Unknown,
+}
+
+/// A trace that is read one request after the other.
+pub(crate) trait ReadRequests {
+    /// Reads on, and tells `summing` what comes; false at the end.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if it cannot go on.
+    fn next(&mut self, summing: &mut Summing, sheet: &mut Sheet) -> Result<bool, ImportError>;
+}
+
+/// The samples of a trace.
+#[derive(Debug)]
+pub(crate) struct Samples<T> {
+    trace: T,
+    summing: Summing,
+    ended: bool,
+}
+
+impl<T> Samples<T> {
+    /// Those of `trace`, whose requests `summing` will be told.
+    pub(crate) const fn new(trace: T, summing: Summing) -> Self {
+        Self { trace, summing, ended: false }
+    }
+}
+
+impl<T: ReadRequests> ReadSamples for Samples<T> {
+    fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
+        while !self.ended && self.summing.rows.len() <= HELD {
+            if !self.trace.next(&mut self.summing, sheet)? {
+                self.ended = true;
+                self.summing.finish(sheet);
+            }
+        }
+        Ok(self.summing.emit(sheet))
+    }
+}
+
+/// Requests of a direction.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    operations: u64,
+    bytes: u64,
+    /// Those that begin where the one before ended.
+    sequential: u64,
+    /// All latencies together, in nanoseconds.
+    latency: u64,
+}
+
+/// What there was until now.
+#[derive(Debug, Clone, Copy, Default)]
+struct Totals {
+    read: Sum,
+    write: Sum,
+    discard: Sum,
+    flush: Sum,
+    either: Sum,
+    /// Time under way of all requests together, in nanoseconds.
+    queued: u64,
+    /// Time that something was under way, in nanoseconds.
+    busy: u64,
+}
+
+impl Totals {
+    const fn of(&mut self, direction: Direction) -> &mut Sum {
+        match direction {
+            Direction::Read => &mut self.read,
+            Direction::Write => &mut self.write,
+            Direction::Discard => &mut self.discard,
+            Direction::Flush => &mut self.flush,
+            Direction::Either => &mut self.either,
+        }
+    }
+}
+
+/// What is known of a device.
+#[derive(Debug, Default)]
+struct State {
+    host: Option<String>,
+    name: String,
+    totals: Totals,
+    under_way: u64,
+    /// Until when `totals` has the time that requests are under way.
+    settled: i64,
+    /// Where the last request ended.
+    end: Option<u64>,
+    has_directions: bool,
+    has_offsets: bool,
+    has_latencies: bool,
+    entity: Option<EntityId>,
+    series: [Option<SeriesId>; COUNTERS.len()],
+    gauges: Option<[SeriesId; 2]>,
+}
+
+impl State {
+    fn settle(&mut self, at: i64) {
+        let elapsed = u64::try_from(at.saturating_sub(self.settled)).unwrap_or(0);
+        if self.under_way > 0 {
+            let queued = self.under_way.saturating_mul(elapsed);
+            self.totals.queued = self.totals.queued.saturating_add(queued);
+            self.totals.busy = self.totals.busy.saturating_add(elapsed);
+        }
+        self.settled = at;
+    }
+}
+
+/// A counter of a device: its measure, whether the device has it, its value.
+type Counter = (&'static Metric, fn(&State) -> bool, fn(&Totals) -> u64);
+
+const COUNTERS: [Counter; 15] = [
+    (&m::READS, |d| d.has_directions, |t| t.read.operations),
+    (&m::WRITES, |d| d.has_directions, |t| t.write.operations),
+    (&m::READ_BYTES, |d| d.has_directions, |t| t.read.bytes),
+    (&m::WRITE_BYTES, |d| d.has_directions, |t| t.write.bytes),
+    (&m::SEQUENTIAL_READS, |d| d.has_directions && d.has_offsets, |t| t.read.sequential),
+    (&m::SEQUENTIAL_WRITES, |d| d.has_directions && d.has_offsets, |t| t.write.sequential),
+    (&m::IO_STALL_READ_MS, |d| d.has_directions && d.has_latencies, |t| t.read.latency),
+    (&m::IO_STALL_WRITE_MS, |d| d.has_directions && d.has_latencies, |t| t.write.latency),
+    (&m::DISCARDS, |d| d.totals.discard.operations > 0, |t| t.discard.operations),
+    (&m::DISCARD_BYTES, |d| d.totals.discard.bytes > 0, |t| t.discard.bytes),
+    (&m::FLUSHES, |d| d.totals.flush.operations > 0, |t| t.flush.operations),
+    (&m::OPERATIONS, |d| d.totals.either.operations > 0, |t| t.either.operations),
+    (&m::BYTES, |d| d.totals.either.operations > 0, |t| t.either.bytes),
+    (
+        &m::SEQUENTIAL_OPERATIONS,
+        |d| d.totals.either.operations > 0 && d.has_offsets,
+        |t| t.either.sequential,
+    ),
+    (&m::IO_STALL_MS, |d| d.totals.either.operations > 0 && d.has_latencies, |t| t.either.latency),
+];
+
+/// A sample that is not given out yet.
+#[derive(Debug)]
+struct Row {
+    at: i64,
+    /// By device; what is not there yet has done nothing.
+    totals: Vec<Totals>,
+}
+
+/// The end of a request.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    at: i64,
+    /// Ends at the same time come in the order that they were told.
+    number: u64,
+    device: Device,
+    direction: Direction,
+    length: u64,
+    latency: u64,
+}
+
+impl PartialEq for End {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for End {}
+
+impl PartialOrd for End {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for End {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+/// Sums requests.
+///
+/// Whole requests are told with [`request`](Self::request). Where a trace has events, they are
+/// told with [`begin`](Self::begin) and [`end`](Self::end).
+#[derive(Debug)]
+pub(crate) struct Summing {
+    /// What its times are counted from; to be said before the first request.
+    pub(crate) origin: Origin,
+    /// From one time that the trace can tell to the next, in nanoseconds.
+    pub(crate) resolution: u64,
+    step: i64,
+    /// When it began, if it has.
+    first: Option<i64>,
+    now: i64,
+    /// When the next sample is.
+    due: i64,
+    devices: Vec<State>,
+    /// By host and name.
+    known: HashMap<String, HashMap<String, Device>>,
+    ends: BinaryHeap<Reverse<End>>,
+    told: u64,
+    rows: VecDeque<Row>,
+    /// The sample given out last.
+    last: Option<Row>,
+    /// Requests that were earlier than one before them, and by how much at most.
+    late: (u64, i64),
+    /// Those left out because they were much earlier.
+    wrong: u64,
+}
+
+impl Summing {
+    /// With the time from sample to sample that `options` say.
+    pub(crate) fn new(options: &Options) -> Self {
+        let step = i64::try_from(options.step().nanos()).unwrap_or(i64::MAX).max(1);
+        Self {
+            origin: Origin::Unknown,
+            resolution: 0,
+            step,
+            first: None,
+            now: 0,
+            due: 0,
+            devices: Vec::new(),
+            known: HashMap::new(),
+            ends: BinaryHeap::new(),
+            told: 0,
+            rows: VecDeque::new(),
+            last: None,
+            late: (0, 0),
+            wrong: 0,
+        }
+    }
+
+    /// The device of that name, of a host if the trace knows it.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if there are too many.
+    pub(crate) fn device(&mut self, host: Option<&str>, name: &str) -> Result<Device, ImportError> {
+        let is_it = |state: &State| state.name == name && state.host.as_deref() == host;
+        if let Some(index) = self.devices.iter().take(FEW_DEVICES).position(is_it) {
+            return Ok(Device(index));
+        }
+        let of_host = host.unwrap_or_default();
+        if let Some(device) = self.known.get(of_host).and_then(|devices| devices.get(name)) {
+            return Ok(*device);
+        }
+        if self.devices.len() >= MOST_DEVICES {
+            return Err(ImportError::whole(format!("it has more than {MOST_DEVICES} devices")));
+        }
+        let device = Device(self.devices.len());
+        let (host, owned) = (host.map(str::to_owned), name.to_owned());
+        self.devices.push(State { host, name: owned, settled: self.now, ..State::default() });
+        self.known.entry(of_host.to_owned()).or_default().insert(name.to_owned(), device);
+        Ok(device)
+    }
+
+    /// Takes a whole request.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if more are under way than can be.
+    pub(crate) fn request(&mut self, request: Request) -> Result<(), ImportError> {
+        let Request { at, device, direction, offset, length, latency } = request;
+        let Some(latency) = latency else {
+            if self.reach(at) {
+                self.place(device, direction, offset, length);
+                self.count(device, direction, length, None);
+            }
+            return Ok(());
+        };
+        if !self.begin(at, device, direction, offset, length) {
+            return Ok(());
+        }
+        if self.ends.len() >= MOST_UNDER_WAY {
+            return Err(ImportError::whole(format!(
+                "more than {MOST_UNDER_WAY} requests are under way at once: its latencies cannot \
+                 be right"
+            )));
+        }
+        self.told += 1;
+        let at = at.saturating_add_unsigned(latency);
+        let end = End { at, number: self.told, device, direction, length, latency };
+        self.ends.push(Reverse(end));
+        Ok(())
+    }
+
+    /// A request begins that ends later; false if its time is wrong and it is left out.
+    pub(crate) fn begin(
+        &mut self,
+        at: i64,
+        device: Device,
+        direction: Direction,
+        offset: Option<u64>,
+        length: u64,
+    ) -> bool {
+        if !self.reach(at) {
+            return false;
+        }
+        self.place(device, direction, offset, length);
+        self.enter(device);
+        true
+    }
+
+    /// A request that has begun ends. Its latency is missing if its beginning was not seen.
+    pub(crate) fn end(
+        &mut self,
+        at: i64,
+        device: Device,
+        direction: Direction,
+        length: u64,
+        latency: Option<u64>,
+    ) {
+        if self.reach(at) {
+            self.leave(device);
+            self.count(device, direction, length, latency);
+        }
+    }
+
+    /// A request is done of which nothing was told before.
+    pub(crate) fn done(&mut self, request: Request) {
+        let Request { at, device, direction, offset, length, latency } = request;
+        if self.reach(at) {
+            self.place(device, direction, offset, length);
+            self.count(device, direction, length, latency);
+        }
+    }
+
+    /// Something happens that is no request, but the trace goes on until then.
+    pub(crate) fn pass(&mut self, at: i64) {
+        self.reach(at);
+    }
+
+    /// One more is under way from now on.
+    fn enter(&mut self, device: Device) {
+        let now = self.now;
+        if let Some(state) = self.devices.get_mut(device.0) {
+            state.settle(now);
+            state.under_way += 1;
+        }
+    }
+
+    /// One that had begun is no longer under way.
+    pub(crate) fn leave(&mut self, device: Device) {
+        let now = self.now;
+        if let Some(state) = self.devices.get_mut(device.0) {
+            state.settle(now);
+            state.under_way = state.under_way.saturating_sub(1);
+        }
+    }
+
+    /// Whether a request goes on where the one before it ended.
+    fn place(&mut self, device: Device, direction: Direction, offset: Option<u64>, length: u64) {
+        let Some(state) = self.devices.get_mut(device.0) else { return };
+        let Some(offset) = offset.filter(|_| length > 0) else { return };
+        if matches!(direction, Direction::Discard | Direction::Flush) {
+            return;
+        }
+        state.has_offsets = true;
+        if state.end == Some(offset) {
+            state.totals.of(direction).sequential += 1;
+        }
+        state.end = Some(offset.saturating_add(length));
+    }
+
+    fn count(&mut self, device: Device, direction: Direction, length: u64, latency: Option<u64>) {
+        let Some(state) = self.devices.get_mut(device.0) else { return };
+        state.has_directions |= direction != Direction::Either;
+        state.has_latencies |= latency.is_some();
+        let sum = state.totals.of(direction);
+        sum.operations += 1;
+        sum.bytes = sum.bytes.saturating_add(length);
+        sum.latency = sum.latency.saturating_add(latency.unwrap_or(0));
+    }
+
+    /// Goes on to `at`, with all that ends until then; false if that is long past.
+    fn reach(&mut self, at: i64) -> bool {
+        if self.first.is_none() {
+            self.first = Some(at);
+            self.now = at;
+            self.due = at.saturating_add(self.step);
+            self.devices.iter_mut().for_each(|device| device.settled = at);
+            self.rows.push_back(Row { at, totals: Vec::new() });
+        }
+        let back = self.now.saturating_sub(at);
+        if back > MOST_BACK {
+            self.wrong += 1;
+            return false;
+        }
+        if back > 0 {
+            self.late = (self.late.0 + 1, self.late.1.max(back));
+        }
+        while let Some(Reverse(end)) = self.ends.peek().copied().filter(|end| end.0.at <= at) {
+            self.ends.pop();
+            self.finish_one(end);
+        }
+        self.go(at.max(self.now));
+        true
+    }
+
+    fn finish_one(&mut self, end: End) {
+        self.go(end.at.max(self.now));
+        self.leave(end.device);
+        self.count(end.device, end.direction, end.length, Some(end.latency));
+    }
+
+    /// Lets time pass in which nothing happens.
+    fn go(&mut self, at: i64) {
+        if at >= self.due {
+            self.close(self.due);
+            let steps = at.saturating_sub(self.due) / self.step;
+            if steps > 0 {
+                self.due = self.due.saturating_add(steps.saturating_mul(self.step));
+                self.close(self.due);
+            }
+            self.due = self.due.saturating_add(self.step);
+        }
+        self.now = at;
+    }
+
+    /// A sample of what there is now, at that time.
+    fn close(&mut self, at: i64) {
+        self.devices.iter_mut().for_each(|device| device.settle(at));
+        let totals = self.devices.iter().map(|device| device.totals).collect();
+        self.rows.push_back(Row { at, totals });
+    }
+
+    /// Nothing more comes.
+    fn finish(&mut self, sheet: &mut Sheet) {
+        while let Some(Reverse(end)) = self.ends.pop() {
+            self.finish_one(end);
+        }
+        self.tell(sheet);
+        let Some(closed) = self.rows.back().map(|row| row.at) else { return };
+        let mut end = self.now.saturating_add_unsigned(self.resolution);
+        if self.rows.len() >= HELD {
+            if end.saturating_sub(closed).saturating_mul(2) < self.step {
+                self.rows.pop_back();
+            }
+        } else if end == closed {
+            // All at once: over a step, as nobody knows better.
+            end = end.saturating_add(self.step);
+        }
+        self.close(end);
+    }
+
+    fn tell(&self, sheet: &mut Sheet) {
+        if self.late.0 > 0 {
+            sheet.note(format!(
+                "{} requests were earlier than one before them, by {} ms at most: summed where \
+                 they stand",
+                self.late.0,
+                self.late.1.unsigned_abs().div_ceil(1_000_000)
+            ));
+        }
+        if self.wrong > 0 {
+            sheet.note(format!(
+                "{} requests left out that were more than {} s earlier than one before them",
+                self.wrong,
+                MOST_BACK / 1_000_000_000
+            ));
+        }
+    }
+
+    /// Puts the next sample into the sheet.
+    fn emit(&mut self, sheet: &mut Sheet) -> Option<At> {
+        let row = self.rows.pop_front()?;
+        for (index, device) in self.devices.iter_mut().enumerate() {
+            let totals = row.totals.get(index).copied().unwrap_or_default();
+            let entity = *device.entity.get_or_insert_with(|| {
+                let host = device.host.as_deref().unwrap_or("host");
+                let host = sheet.entity(EntityKind::Host, host, None);
+                sheet.entity(EntityKind::Volume, &device.name, Some(host))
+            });
+            for (at, (measure, has, value)) in COUNTERS.iter().enumerate() {
+                if !has(device) {
+                    continue;
+                }
+                let Some(series) = device.series.get_mut(at) else { continue };
+                let series = *series.get_or_insert_with(|| sheet.series(entity, measure));
+                sheet.put(series, measure, in_unit(measure, value(&totals)));
+            }
+            if let Some(last) = self.last.as_ref().filter(|_| device.has_latencies) {
+                let before = last.totals.get(index).copied().unwrap_or_default();
+                let elapsed = float(row.at.abs_diff(last.at)).max(1.0);
+                let [queue, busy] = *device.gauges.get_or_insert_with(|| {
+                    [&m::QUEUE_DEPTH, &m::BUSY].map(|measure| sheet.series(entity, measure))
+                });
+                let part = |now: u64, before: u64| float(now.saturating_sub(before)) / elapsed;
+                sheet.put(queue, &m::QUEUE_DEPTH, part(totals.queued, before.queued));
+                sheet.put(busy, &m::BUSY, part(totals.busy, before.busy));
+            }
+        }
+        let at = match self.origin {
+            Origin::Epoch => At::Wall(row.at),
+            Origin::Unknown => At::Since(row.at.abs_diff(self.first.unwrap_or(row.at))),
+        };
+        self.last = Some(row);
+        Some(at)
+    }
+}
+
+/// A total in the unit of its measure.
+fn in_unit(measure: &Metric, total: u64) -> f64 {
+    match measure.unit {
+        m::Quantity::Milliseconds => float(total) / 1e6,
+        _ => float(total),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "less than a millionth of a millionth")]
+const fn float(number: u64) -> f64 {
+    number as f64
+}
+
+/// A number that is not negative, of so many units, rounded down; exact where floats are not.
+pub(crate) fn scaled(text: &str, unit: u64) -> Option<u64> {
+    // What most traces are full of. A sign would be taken, too.
+    if text.starts_with(|c: char| c.is_ascii_digit())
+        && let Ok(number) = text.parse::<u64>()
+    {
+        return number.checked_mul(unit);
+    }
+    if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        return u64::from_str_radix(digits, 16).ok()?.checked_mul(unit);
+    }
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_digits(whole) || !is_digits(fraction) || whole.len() + fraction.len() == 0 {
+        return floating(text, unit);
+    }
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let fraction = &fraction[..fraction.len().min(18)];
+    let mut part: u128 = 0;
+    for byte in fraction.bytes() {
+        part = part * 10 + u128::from(byte - b'0');
+    }
+    let tens = 10_u128.pow(u32::try_from(fraction.len()).ok()?);
+    let part = u64::try_from(part * u128::from(unit) / tens).ok()?;
+    whole.checked_mul(unit)?.checked_add(part)
+}
+
+/// The same of `1.5e-3`.
+fn floating(text: &str, unit: u64) -> Option<u64> {
+    if !text.contains(['e', 'E']) || !text.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let number = text.parse::<f64>().ok()? * float(unit);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+    (0.0..9.0e18).contains(&number).then_some(number as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_units() {
+        let check = |text: &str, unit: u64, expect: Option<u64>| {
+            assert_eq!(scaled(text, unit), expect, "{text}");
+        };
+        check("128166372003061629", 100, Some(12_816_637_200_306_162_900));
+        check("0.679741681", 1_000_000_000, Some(679_741_681));
+        check("13.191135", 1_000_000, Some(13_191_135));
+        check(".5", 512, Some(256));
+        check("7", 512, Some(3584));
+        check("0x10", 512, Some(8192));
+        check("1.5e-3", 1_000_000, Some(1500));
+        check("18446744073709551615", 2, None);
+        for text in ["", ".", "-1", "+1", "1.2.3", "x", "1e999", "0x", "e5"] {
+            check(text, 1, None);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! JSON values that follow each other, with or without line ends between them.
+
+use crate::ImportError;
+use crate::kind::Bytes;
+use serde_json::Value;
+use std::io::BufRead;
+
+/// A value has no more bytes.
+const LONGEST: usize = 64 << 20;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Objects and lists, one at a time.
+pub(super) struct Values {
+    input: Bytes,
+    scan: Scan,
+}
+
+#[derive(Debug, Default)]
+struct Scan {
+    value: Vec<u8>,
+    line: u64,
+    /// The line in which the value at hand begins.
+    begins: u64,
+    depth: u32,
+    in_text: bool,
+    escaped: bool,
+}
+
+impl Values {
+    pub(super) fn new(input: Bytes) -> Self {
+        Self { input, scan: Scan { line: 1, ..Scan::default() } }
+    }
+
+    /// Reads the next value and the line that it begins in; nothing at the end.
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if it is no JSON, or too long.
+    pub(super) fn next(&mut self) -> Result<Option<(Value, u64)>, ImportError> {
+        self.scan.value.clear();
+        loop {
+            let bytes = self.input.fill_buf()?;
+            if bytes.is_empty() {
+                // A value that was cut in the middle of the input takes in all that follows it.
+                let is_broken = |error: serde_json::Error| !error.is_eof();
+                let cut = &self.scan.value;
+                if self.scan.depth > 0 && serde_json::from_slice::<Value>(cut).is_err_and(is_broken)
+                {
+                    parse(cut, self.scan.begins)?;
+                }
+                return Ok(None);
+            }
+            let (used, is_whole) = self.scan.take(bytes)?;
+            self.input.consume(used);
+            let begins = self.scan.begins;
+            if is_whole {
+                return Ok(Some((parse(&self.scan.value, begins)?, begins)));
+            }
+            if self.scan.value.len() > LONGEST {
+                let reason = format!("a JSON value has more than {} MiB", LONGEST >> 20);
+                return Err(ImportError::at(begins, reason));
+            }
+        }
+    }
+
+    /// Whether the input ended within a value.
+    pub(super) const fn was_cut(&self) -> bool {
+        self.scan.depth > 0
+    }
+}
+
+fn parse(bytes: &[u8], begins: u64) -> Result<Value, ImportError> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let line = begins + u64::try_from(error.line()).unwrap_or(1).max(1) - 1;
+        let reason = error.to_string();
+        let reason = reason.split(" at line ").next().unwrap_or_default();
+        ImportError::at(line, format!("this is no JSON: {reason}"))
+    })
+}
+
+impl Scan {
+    /// Takes bytes up to the end of a value; how many, and whether it is whole.
+    fn take(&mut self, bytes: &[u8]) -> Result<(usize, bool), ImportError> {
+        // Where in these bytes the value is.
+        let mut begin = 0;
+        for (at, byte) in bytes.iter().enumerate() {
+            self.line += u64::from(*byte == b'\n');
+            if self.depth > 0 {
+                self.nest(*byte);
+                if self.depth == 0 {
+                    self.value.extend_from_slice(&bytes[begin..=at]);
+                    return Ok((at + 1, true));
+                }
+            } else if matches!(byte, b'{' | b'[') {
+                (self.begins, self.depth, begin) = (self.line, 1, at);
+            } else if !byte.is_ascii_whitespace()
+                && *byte != b','
+                && !BYTE_ORDER_MARK.contains(byte)
+            {
+                let reason = "a JSON object was expected here, one for each record";
+                return Err(ImportError::at(self.line, reason));
+            }
+        }
+        if self.depth > 0 {
+            self.value.extend_from_slice(&bytes[begin..]);
+        }
+        Ok((bytes.len(), false))
+    }
+
+    /// Follows brackets, but for those in texts.
+    fn nest(&mut self, byte: u8) {
+        match byte {
+            _ if self.escaped => self.escaped = false,
+            b'\\' => self.escaped = self.in_text,
+            b'"' => self.in_text = !self.in_text,
+            b'{' | b'[' if !self.in_text => self.depth = self.depth.saturating_add(1),
+            b'}' | b']' if !self.in_text => self.depth -= 1,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::BufReader;
+
+    #[test]
+    fn values_one_by_one() {
+        let text = "\u{feff}{\"a\": \"}\\\"{\"}{\"b\":\n[1]}\r\n\n[2],{}{\"cut";
+        for size in [1, 8192] {
+            let mut values = Values::new(Box::new(BufReader::with_capacity(size, text.as_bytes())));
+            let all: Vec<_> = std::iter::from_fn(|| values.next().expect("JSON"))
+                .map(|(value, line)| format!("{line} {value}"))
+                .collect();
+            assert_eq!(all, [r#"1 {"a":"}\"{"}"#, r#"1 {"b":[1]}"#, "4 [2]", "4 {}"]);
+            assert!(values.was_cut());
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_cut_in_the_middle_is_refused_with_its_line() {
+        let mut values = Values::new(Box::new("{}\n{\"a\": {\"b\": 1\n{}\n{}\n".as_bytes()));
+        assert!(values.next().is_ok_and(|value| value.is_some()));
+        let error = values.next().expect_err("it is refused").to_string();
+        assert!(error.starts_with("line 3: this is no JSON"), "{error}");
+    }
+
+    #[test]
+    fn a_text_between_values_is_refused_with_its_line() {
+        let mut values = Values::new(Box::new("{}\nhello {}".as_bytes()));
+        assert!(values.next().is_ok_and(|value| value.is_some()));
+        let error = values.next().expect_err("it is refused").to_string();
+        assert_eq!(error, "line 2: a JSON object was expected here, one for each record");
+    }
+}

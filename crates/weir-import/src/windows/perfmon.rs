@@ -1,0 +1,227 @@
+//! Logs of PerfMon, as `relog`, `logman` and `typeperf` write them as text: a row for each
+//! time, a column for each counter.
+//!
+//! The head says how far the clock was behind UTC, in minutes: `(-60)` is an hour ahead. Where
+//! counters came or went, another head follows.
+
+use super::board::{Board, Place};
+use super::path::Path;
+use super::row::{Fields, Numbers, Said};
+use crate::ImportError;
+use crate::kind::Bytes;
+use crate::merge::Options;
+use crate::presence::Reports;
+use crate::sheet::{At, ReadSamples, Sheet};
+use crate::table::delimiter;
+use crate::text::Lines;
+use weir_observe::moment::Clock;
+
+pub(crate) fn recognizes(text: &str) -> bool {
+    let head = text.lines().find(|line| !line.trim().is_empty());
+    head.is_some_and(|head| is_head(head, delimiter(head).unwrap_or(b',')))
+}
+
+/// Whether a line names counters; it may be cut.
+fn is_head(line: &str, delimiter: u8) -> bool {
+    let mut fields = Fields::of(line, delimiter);
+    let first = fields.next().unwrap_or_default().trim_start_matches('\u{feff}');
+    if is_stamp(first) {
+        return true;
+    }
+    let mut paths = 0;
+    while let Some(field) = fields.next() {
+        if Path::of(field).is_some() {
+            paths += 1;
+        } else if !field.is_empty() && !fields.is_open() {
+            return false;
+        }
+    }
+    paths > 0 && Path::of(first).is_none()
+}
+
+/// `(PDH-CSV 4.0) (W. Europe Standard Time)(-60)`
+fn is_stamp(field: &str) -> bool {
+    field.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("(PDH-"))
+}
+
+pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(Box::new(PerfMon {
+        lines: Lines::new(input),
+        clock: options.clock,
+        delimiter: b',',
+        board: Board::default(),
+        columns: Vec::new(),
+        numbers: Numbers::default(),
+    }))
+}
+
+struct PerfMon {
+    lines: Lines<Bytes>,
+    clock: Clock,
+    delimiter: u8,
+    board: Board,
+    /// The counters of the columns behind the first.
+    columns: Vec<Option<Place>>,
+    numbers: Numbers,
+}
+
+impl ReadSamples for PerfMon {
+    fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
+        sheet.reports = Reports::All;
+        while let Some(line) = self.lines.next_line()? {
+            if line.trim().is_empty() {
+                continue;
+            }
+            if self.columns.is_empty() {
+                self.delimiter = delimiter(&line).unwrap_or(b',');
+            }
+            let first = Fields::of(&line, self.delimiter).next().unwrap_or_default();
+            let begins = first.starts_with(|c: char| c.is_ascii_digit());
+            if !begins && is_head(&line, self.delimiter) {
+                self.head(sheet, &line)?;
+            } else if self.columns.is_empty() {
+                return Err(ImportError::at(
+                    self.lines.number(),
+                    "a head with the paths of counters was expected, such as \
+                     \"(PDH-CSV 4.0)\",\"\\\\HOST\\PhysicalDisk(0 C:)\\Disk Reads/sec\"",
+                ));
+            } else if !begins && Fields::of(&line, self.delimiter).count() == 1 {
+                sheet.skipped("lines of text", self.lines.number(), &line);
+            } else if let Some(at) = self.row(sheet, &line)? {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl PerfMon {
+    fn head(&mut self, sheet: &mut Sheet, line: &str) -> Result<(), ImportError> {
+        let mut fields = Fields::of(line, self.delimiter);
+        self.clock(sheet, fields.next().unwrap_or_default());
+        self.columns.clear();
+        let mut names = 0;
+        for field in fields {
+            let place = self.board.place(field).or_else(|| {
+                let path = Path::of(field);
+                if path.is_none() && !field.is_empty() {
+                    sheet.unused(field);
+                }
+                path.map(|path| self.board.add(sheet, field, path))
+            });
+            self.columns.push(place);
+            names = if field.is_empty() { names } else { self.columns.len() };
+        }
+        // A head may end with a separator; its rows then do, too, or have a comment there.
+        self.columns.truncate(names);
+        self.board.check(self.lines.number())?;
+        self.board.settle(sheet);
+        let board = &self.board;
+        for column in &mut self.columns {
+            *column = column.filter(|place| board.has(*place));
+        }
+        Ok(())
+    }
+
+    /// Takes the zone from what the head begins with.
+    fn clock(&mut self, sheet: &mut Sheet, stamp: &str) {
+        let last = stamp.trim_end().strip_suffix(')').and_then(|text| text.rsplit_once('('));
+        let behind = last.and_then(|(_, minutes)| minutes.trim().parse::<i64>().ok());
+        match behind.filter(|minutes| minutes.unsigned_abs() <= 24 * 60) {
+            Some(minutes) => {
+                self.clock.offset = -minutes * 60;
+                let zone = stamp.split(['(', ')']).filter(|part| !part.trim().is_empty()).nth(1);
+                sheet.about("zone", zone.unwrap_or_default());
+            }
+            None if self.clock.offset == 0 && self.board.is_empty() => {
+                sheet.note("its times have no zone: taken for UTC");
+            }
+            None => {}
+        }
+    }
+
+    /// The values of a row; nothing if it was cut.
+    fn row(&mut self, sheet: &mut Sheet, line: &str) -> Result<Option<At>, ImportError> {
+        let number = self.lines.number();
+        let expected = self.columns.len();
+        let mut row = self.fields(sheet, line, false);
+        if self.lines.was_open() && (row.count < expected || row.is_open) {
+            sheet.note("its last line was cut: left out");
+            return Ok(None);
+        }
+        let more = row.count.checked_sub(expected).filter(|more| *more > 0);
+        if more.is_some_and(|more| more == row.failed) {
+            sheet.clear();
+            row = self.fields(sheet, line, true);
+            sheet.unused("values of -1 without a counter in the head");
+        }
+        let extra = row.extra.filter(|_| row.count == expected + 1 && !row.is_open);
+        let is_comment = extra.is_some_and(|field| Numbers::default().read(field) == Said::Other);
+        if is_comment {
+            sheet.unused("comments behind the values of rows");
+        } else if row.count != expected || row.is_open {
+            return Err(ImportError::at(number, misfit(row.count, expected, extra)));
+        }
+        if let Some(field) = row.wrong {
+            return Err(ImportError::at(number, format!("{field:?} is no number")));
+        }
+        let at = self.clock.moment(row.time);
+        let at = at.ok_or_else(|| ImportError::at(number, format!("{:?} is no time", row.time)))?;
+        Ok(Some(At::Wall(at)))
+    }
+
+    /// Puts the values of a row, by the columns of the head; `skips` those of [`FAILED`] counters.
+    fn fields<'a>(&mut self, sheet: &mut Sheet, line: &'a str, skips: bool) -> Row<'a> {
+        let mut fields = Fields::of(line, self.delimiter);
+        let mut row = Row { time: fields.next().unwrap_or_default(), ..Row::default() };
+        for field in fields.by_ref() {
+            row.failed += usize::from(field == FAILED);
+            if skips && field == FAILED {
+                continue;
+            }
+            match self.columns.get(row.count).copied() {
+                Some(Some(place)) => match self.numbers.read(field) {
+                    Said::Value(value) => self.board.put(sheet, place, value),
+                    Said::Nothing => {}
+                    Said::Other => row.wrong = row.wrong.or(Some(field)),
+                },
+                // Spreadsheets may leave blank columns behind the last.
+                None if field.is_empty() => continue,
+                None => row.extra = row.extra.or(Some(field)),
+                Some(None) => {}
+            }
+            row.count += 1;
+        }
+        row.is_open = fields.is_open();
+        row
+    }
+}
+
+/// The value that typeperf writes for a counter that failed. It may leave the name of such a counter
+/// out of the head, so that rows are wider than it.
+const FAILED: &str = "-1";
+
+/// The fields of a row, as far as they do not go to the sheet.
+#[derive(Debug, Default)]
+struct Row<'a> {
+    time: &'a str,
+    count: usize,
+    /// The first field that is no number, and the first behind the columns of the head.
+    wrong: Option<&'a str>,
+    extra: Option<&'a str>,
+    /// Values of counters that failed.
+    failed: usize,
+    is_open: bool,
+}
+
+/// Why a row does not fit its head. A value more than there are counters may be of any of them.
+fn misfit(count: usize, expected: usize, extra: Option<&str>) -> String {
+    let words = format!("a row has {count} values, and its head {expected} counters");
+    match extra {
+        Some(_) => format!(
+            "{words}: which value is the one too many cannot be told; write the log again with \
+             `relog LOG -f CSV -o NEW.csv`, or give typeperf each counter by its whole path"
+        ),
+        None => words,
+    }
+}

@@ -1,0 +1,195 @@
+//! The genuine files that lie beside the project, each read right or refused with a reason.
+
+use crate::bed::{Read, try_read};
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::PathBuf;
+use weir_import::{ImportError, Input, Options};
+
+/// The folder of the samples; says so aloud if it is not there.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so aloud")]
+pub(crate) fn folder() -> Option<PathBuf> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples");
+    if !root.is_dir() {
+        println!("skipped: needs the samples beside the project");
+        return None;
+    }
+    Some(root)
+}
+
+/// Reads a sample.
+pub(crate) fn try_sample(path: &str) -> Option<Result<Read, ImportError>> {
+    let file = File::open(folder()?.join(path)).expect(path);
+    let input = Input { name: path.to_owned(), bytes: Box::new(BufReader::new(file)), kind: None };
+    Some(try_read(vec![input], &Options::default()))
+}
+
+/// The text of a sample that is there.
+#[track_caller]
+pub(crate) fn text(path: &str) -> String {
+    let bytes = folder().map(|folder| fs::read(folder.join(path)).expect(path));
+    String::from_utf8(bytes.unwrap_or_default()).expect("UTF-8")
+}
+
+/// Reads a sample that can be read.
+#[track_caller]
+pub(crate) fn sample(path: &str) -> Option<Read> {
+    Some(try_sample(path)?.unwrap_or_else(|error| panic!("{path}: {error}")))
+}
+
+/// What becomes of one.
+enum Becomes {
+    /// It is of that kind, and has samples.
+    Read(&'static str),
+    /// It is refused with these words.
+    Refused(&'static str),
+}
+use Becomes::{Read as Is, Refused};
+
+/// What each is, as its source says.
+const EXPECT: &[(&str, Becomes)] = &[
+    ("SOURCES.md", Refused("known here")),
+    ("aws_cloudwatch/c7n_ebs_DescribeVolumes.json", Refused("describe-volumes of AWS")),
+    ("azure_monitor/azps_metrics_empty_timeseries.json", Refused("are empty")),
+    ("azure_monitor/c7n_SqlServerTest.test_metric_database.json", Is("azure-monitor")),
+    ("block_traces/blkparse_nvme_259-2.txt", Is("blkparse")),
+    ("block_traces/cloudPhysicsIO.csv", Is("cloudphysics")),
+    ("block_traces/disksim_ascii.trace", Is("disksim")),
+    ("block_traces/mqsim_tpcc-small.trace", Is("mqsim")),
+    ("derived_variants/fio_truncated.json", Refused("is cut here")),
+    ("derived_variants/fio_utf16le_bom.json", Is("fio")),
+    ("derived_variants/iostat_crlf.txt", Is("iostat")),
+    ("derived_variants/iostat_decimal_comma.txt", Is("iostat")),
+    ("derived_variants/iostat_truncated_last_line.txt", Is("iostat")),
+    ("derived_variants/perfmon_decimal_comma.csv", Is("perfmon")),
+    ("derived_variants/perfmon_tab.tsv", Is("perfmon")),
+    ("derived_variants/perfmon_truncated_last_line.csv", Is("perfmon")),
+    ("derived_variants/perfmon_tz_header_blank_first_sample.csv", Is("perfmon")),
+    ("derived_variants/perfmon_utf16le_bom_crlf.csv", Is("perfmon")),
+    ("derived_variants/perfmon_utf8_bom.csv", Is("perfmon")),
+    ("derived_variants/qpi_nulls_empty_semicolon_decimal_comma.csv", Is("sqlserver")),
+    ("derived_variants/variants.json", Refused("known here")),
+    ("derived_variants/waits_thousands_separators.tsv", Is("sqlserver")),
+    ("diskspd/kisel_Irbis_TW57.txt", Is("diskspd")),
+    ("diskspd/kisel_goodwinserverdc.westeurope.cloudapp.azure.com.txt", Is("diskspd")),
+    ("diskspd/vc_DiskSpdExample-WriteOnly-v2.2.0-SingleGroup.txt", Is("diskspd")),
+    ("diskspd/vc_Results_DiskSpd.txt", Is("diskspd")),
+    ("diskstats/jc_linux-proc_diskstats", Is("diskstats")),
+    ("diskstats/sysstat_root1/diskstats", Is("diskstats")),
+    ("diskstats/sysstat_root2/uptime", Refused("known here")),
+    ("diskstats/sysstat_root4/diskstats", Is("diskstats")),
+    ("diskstats/sysstat_root5/uptime", Refused("known here")),
+    ("fio_jobs/fio_1mbs_clients.fio", Refused("job file of fio")),
+    ("fio_jobs/fio_flow.fio", Refused("job file of fio")),
+    ("fio_jobs/fio_latency-profile.fio", Refused("job file of fio")),
+    ("fio_jobs/fio_sequence-distribution.fio", Refused("job file of fio")),
+    ("fio_jobs/fio_zipf.fio", Refused("job file of fio")),
+    ("fio_jobs/kochaika_write.ini", Refused("job file of fio")),
+    ("fio_jobs/vc_expectedoltp-c.fio1.jobfile", Refused("job file of fio")),
+    ("fio_json/pbench_fio-0_fio-result.txt", Is("fio")),
+    ("fio_json/pbench_fio-0_fio_slat.1.log", Is("fio-log")),
+    ("fio_json/vc_Results_FIO.json", Is("fio")),
+    ("fio_json/vc_Results_FIO_ReadWrite.json", Is("fio")),
+    ("hammerdb/aws_ec2_FinalResult-TPCC-Blog-B1.csv", Is("hammerdb-table")),
+    ("hammerdb/aws_ec2_hammerdb_5E14E7F5806C03E203437343.log", Is("hammerdb")),
+    ("hammerdb/aws_ec2_hammerdb_5E14EE85E49103E293539353.log", Is("hammerdb")),
+    ("hammerdb/aws_ec2_hammerdb_5E14F5524C4F03E223938363.log", Is("hammerdb")),
+    ("hammerdb/pkb_hammerdbcli_tpcc_tpm_per_second_4_3.log", Is("hammerdb-counter")),
+    ("hammerdb/vc_HammerDBMySQL.txt", Is("hammerdb")),
+    ("iometer/eilerjc_cov_rich_disk.icf", Is("iometer-icf")),
+    ("iometer/eilerjc_icf_compat_golden_two_managers_run.golden.txt", Refused("result of Iometer")),
+    ("iometer/eilerjc_icf_compat_oldformat_specs.icf", Is("iometer-icf")),
+    ("iometer/eilerjc_multispec_worker.icf", Is("iometer-icf")),
+    ("iostat_json/pkb_iostat_output.json", Is("iostat-json")),
+    ("iostat_text/jc_centos-7.7_iostat-1.out", Is("iostat")),
+    ("iostat_text/jc_centos-7.7_iostat-x.out", Is("iostat")),
+    ("iostat_text/jc_ubuntu-18.04_iostat-m.out", Is("iostat")),
+    ("iostat_text/jc_ubuntu-18.04_iostat.out", Is("iostat")),
+    ("iostat_text/jc_ubuntu-20.10_iostat-x.out", Is("iostat")),
+    ("iostat_text/pbench_gold/iostat-1_disk_Utilization_percent.csv", Refused("known here")),
+    ("iostat_text/pbench_iostat-1.txt", Is("iostat")),
+    ("iostat_text/pcp_iostat", Is("iostat")),
+    ("iostat_text/pcp_iostat-d-k", Is("iostat")),
+    ("iostat_text/pcp_iostat-t", Is("iostat")),
+    ("iostat_text/pcp_iostat-x", Is("iostat")),
+    ("iostat_text/pgbenchtools480_golden_iostat.csv", Refused("known here")),
+    ("iostat_text/pgbenchtools_iostat-darwin.log", Refused("iostat of macOS")),
+    ("iostat_text/pgbenchtools_iostat.log", Is("iostat")),
+    ("iostat_text/sysstat_expected.iostat-dec", Is("iostat")),
+    ("iostat_text/sysstat_expected.iostat-mz", Is("iostat")),
+    ("iostat_text/sysstat_expected.iostat-x", Is("iostat")),
+    ("perfmon/aws_ec2_sqlserver_hammerdb_getcounter_long.csv", Is("get-counter")),
+    ("perfmon/typeperf_block2.csv", Is("perfmon")),
+    ("pg_stat/pg_stat_database_pg10_expanded.txt", Is("postgres")),
+    ("pg_stat/pgstat_vmstat_like_outputs.txt", Refused("known here")),
+    ("pgbench/pgbenchtools480_latency_1s.csv", Is("pgbench-table")),
+    ("sar/pbench_sar-0.txt", Is("sar")),
+    ("sar/pbench_sar-4.txt", Is("sar")),
+    ("sar/sysstat_expected.data-11.6.5-sadf-j", Refused("has no sample")),
+    ("sar/sysstat_expected.sadf-d", Is("sadf-d")),
+    ("sar/sysstat_expected.sadf-p", Is("sadf-p")),
+    ("sar/sysstat_expected.sar-D", Is("sar")),
+    ("sar/sysstat_expected.sar-pretty", Is("sar")),
+    ("sql_governance/mi_bc_dm_db_resource_stats.csv", Is("sqlserver")),
+    ("sql_governance/mi_bc_server_resource_stats.csv", Is("sqlserver")),
+    ("sql_master_files/ipb_rhel_file_layout.txt", Is("sqlserver")),
+    ("sql_qpi/mi_gp_cell04_2020-01-22T103337_db_file_stats.csv", Is("sqlserver")),
+    ("sql_qpi/mi_gp_cell08_2020-01-22T125115_file_stats.csv", Is("sqlserver")),
+    ("sql_qpi/mi_gp_cell30_2020-01-22T133229_db_file_stats.csv", Is("sqlserver")),
+    ("sql_qpi/mi_gp_cell31_2020-01-22T133520_file_stats.csv", Is("sqlserver")),
+    ("sql_qpi/mi_gp_last_file_stats.dataresource.json", Is("sqlserver")),
+    ("sql_sku_csv/TEST,MSSQLSERVER_CommonDbLevel_Counters.csv", Is("sqlserver")),
+    ("sql_virtual_file_stats/book_partial_columns.md", Is("sqlserver")),
+    ("sql_virtual_file_stats/ipb_win_gdr_io_stall.txt", Is("sqlserver")),
+    ("sql_wait_stats/blitzfirst_top5_waits.csv", Is("sqlserver")),
+    ("sql_wait_stats/ipb_rhel_wait_stats_before.csv", Is("sqlserver")),
+    ("sql_wait_stats/ipb_win_gdr_wait_stats_after.csv", Is("sqlserver")),
+    ("sql_wait_stats/markdown_waits_thousands_sep.md", Is("sqlserver")),
+    ("vmstat/jc_centos-7.7_vmstat-a.out", Is("vmstat")),
+    ("vmstat/jc_centos-7.7_vmstat-d.out", Is("vmstat-d")),
+    ("vmstat/jc_generic_vmstat-extra-wide.out", Is("vmstat")),
+    ("vmstat/pgbenchtools480_golden_vmstat.csv", Refused("known here")),
+    ("vmstat/pgbenchtools_vmstat.log", Is("vmstat")),
+];
+
+/// The samples that are read, with their kinds.
+pub(crate) fn expected() -> impl Iterator<Item = (&'static str, &'static str)> {
+    EXPECT.iter().filter_map(|(path, becomes)| match becomes {
+        Is(kind) => Some((*path, *kind)),
+        Refused(_) => None,
+    })
+}
+
+/// Nothing panics, what is refused is so with words, and of those that are known it is known
+/// what becomes of them.
+#[test]
+fn every_sample_is_read_or_refused() {
+    let Some(root) = folder() else { return };
+    let mut folders = vec![root.clone()];
+    let mut paths = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() { folders.push(path) } else { paths.push(path) }
+        }
+    }
+    for path in paths {
+        let name = path.strip_prefix(&root).expect("within").display().to_string();
+        let expect = EXPECT.iter().find(|(path, _)| *path == name).map(|(_, becomes)| becomes);
+        match (try_sample(&name).expect("the samples"), expect) {
+            (Ok(read), expect) => {
+                assert!(read.summary.samples > 0, "{name}");
+                match expect {
+                    Some(Is(kind)) => assert_eq!(read.kind(), *kind, "{name}"),
+                    Some(Refused(why)) => panic!("{name} is read, and not refused: {why}"),
+                    None => {}
+                }
+            }
+            (Err(error), Some(Refused(why))) => {
+                assert!(error.to_string().contains(why), "{name}: {error}");
+            }
+            (Err(error), Some(Is(kind))) => panic!("{name} is no {kind}: {error}"),
+            (Err(error), None) => assert!(!error.to_string().trim().is_empty(), "{name}"),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Inputs of no known kind: which kinds they are nearest to, and why they are none.
+
+use crate::bed::{input, refused, try_read};
+use crate::samples::{expected, folder};
+use std::fs;
+use weir_import::{ImportError, Options, kind};
+
+/// The kinds that a text is nearest to.
+#[track_caller]
+fn nearest(text: &str) -> Vec<&'static str> {
+    match try_read(vec![input("input", text, None)], &Options::default()) {
+        Err(ImportError::UnknownKind { nearest, .. }) => {
+            nearest.iter().map(|own| own.kind).collect()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_head_with_a_renamed_column_is_nearest_to_its_kind() {
+    let iostat = "Disk r/s w/s rkB/s wkB/s %util\nsda 1.00 2.00 3.00 4.00 5.00\n";
+    assert_eq!(nearest(iostat)[0], "iostat");
+    let error = refused(iostat);
+    assert!(
+        error.starts_with(
+            "it is nothing that is known here: it begins with \"Disk r/s w/s rkB/s wkB/s %util\"; \
+             nearest are iostat (it has \"r/s\", \"w/s\", \"%util\", but lacks \"Device\")"
+        ),
+        "{error}"
+    );
+    assert!(error.contains("`weir observe kinds` lists what is read"), "{error}");
+    let counters = "\"Timestamp\",\"Path\",\"Cooked\"\n\"1/2/2020\",\"a\",\"1\"\n";
+    assert_eq!(nearest(counters)[0], "get-counter");
+    let error = refused(counters);
+    let lacks = "but lacks one of \"CookedValue\", \"CounterValue\", \"Value\")";
+    assert!(error.contains(lacks), "{error}");
+    let files = "database_id,file_id,num_of_reads,num_of_writes\n";
+    assert!(nearest(&files.replace("reads", "rd")).contains(&"sqlserver"), "{files}");
+    let trace = "time,op,position,size\n0.5,R,100,4096\n";
+    assert_eq!(nearest(trace)[0], "trace-csv");
+}
+
+#[test]
+fn json_of_another_tool_is_nearest_to_kinds_in_json() {
+    let json = "{\"status\": \"success\", \"data\": {\"resultType\": \"matrix\"}}\n";
+    let error = refused(json);
+    assert_eq!(nearest(json).len(), 3, "{error}");
+    assert_eq!(error.matches("it has the form of JSON, but lacks").count(), 3, "{error}");
+    let stats = "{\"sysstat\": {\"hosts\": [{\"statistics\": []}]}}";
+    assert!(["iostat-json", "sadf-j"].contains(&nearest(stats)[0]), "{:?}", nearest(stats));
+}
+
+#[test]
+fn what_is_no_text_or_near_to_nothing_is_near_to_no_kind() {
+    let check = |bytes: Vec<u8>, expect: &str| {
+        let error = try_read(vec![input("input", bytes, None)], &Options::default());
+        assert_eq!(error.expect_err("it is refused").to_string(), expect);
+    };
+    let none = "it is near to no kind; `weir observe kinds` lists what is read";
+    let elf = [b"\x7fELF\x02\x01\x01".to_vec(), vec![0xb7, 1, 2, 3, 200, 5]].concat();
+    check(elf, &format!("it is nothing that is known here: it is no text; {none}"));
+    check(Vec::new(), &format!("it is nothing that is known here: it is empty; {none}"));
+    check(
+        b"Dear Sir,\n".to_vec(),
+        &format!("it is nothing that is known here: it begins with \"Dear Sir,\"; {none}"),
+    );
+}
+
+#[test]
+fn a_head_of_iostat_is_of_the_system_that_wrote_it() {
+    let check = |head: &str, expect: &str| {
+        let error = refused(&format!("              disk0\n{head}\n   26.49   18  0.47\n"));
+        assert!(error.starts_with(expect), "{error}");
+    };
+    check("    KB/t  tps  MB/s  us sy id   1m   5m   15m", "it is iostat of macOS,");
+    check(" tin  tout KB/t  tps  MB/s  us ni sy in id", "it is iostat of BSD,");
+    check("a page that tells of KB/t tps MB/s and more", "it is nothing that is known here");
+}
+
+#[test]
+fn aggregated_counters_of_an_assessment_are_refused_by_name() {
+    // The head that SqlAssessment writes.
+    let long = "ServerName,DatabaseName,DatabaseFileName,FileType,TimeDataCollected,CounterName,\
+                AggregatorType,Value\nTEST,,,,2021-10-27 23:18:39,IM,Mean,366\n";
+    let wide = "ServerName,DatabaseName,CounterName,Max,Mean,Variance\nTEST,test,DCP,1,2,3\n";
+    for text in [long, wide] {
+        let expect = "it is the aggregated counters of a SKU assessment of SQL Server";
+        assert!(refused(text).starts_with(expect), "{}", refused(text));
+    }
+}
+
+/// The signs of a kind are in its genuine files: each is among the three that its file is nearest
+/// to, though it is not by signs that a kind is found.
+#[test]
+fn genuine_files_are_near_to_their_own_kinds() {
+    let Some(root) = folder() else { return };
+    let mut far = Vec::new();
+    for (path, own) in expected() {
+        let Ok(bytes) = fs::read(root.join(path)) else { continue };
+        let near: Vec<_> = kind::nearest(&bytes).iter().map(|near| near.kind).collect();
+        if !near.contains(&own) {
+            far.push(format!("{path}: {own} is not in {near:?}"));
+        }
+    }
+    assert!(far.is_empty(), "{far:#?}");
+}
