@@ -182,7 +182,7 @@ impl Target for Bounds {
         Ok(())
     }
 
-    fn open(&self) -> Result<Box<dyn TargetIo>, BackupError> {
+    fn open(&self, _: usize) -> Result<Box<dyn TargetIo>, BackupError> {
         Ok(Box::new(*self))
     }
 

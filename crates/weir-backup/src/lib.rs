@@ -4,11 +4,13 @@
 //! |---|---|
 //! | [`format`](mod@format) | the bytes of a stripe, written and read |
 //! | [`key`] | secrets, and the keys of a backup |
+//! | [`cancel`] | a request to stop |
 //! | [`read_at`] | where a stripe's bytes are read from |
 //! | [`probe`], [`assemble`], [`walk`] | the ends of a stripe, the stripes of a backup, its frames |
 //! | [`damage`], [`verify`](mod@verify) | the names of damage, and the search for it |
 //! | [`place`] | folders and other places that hold stripes |
 //! | [`library`], [`retention`] | the backups in some places, and which of them to keep |
+//! | [`base`] | the full backup that a differential builds on |
 //! | [`restore`](mod@restore) | frames into volumes and images |
 //! | [`memory`] | a backup written to memory |
 //! | [`fuzz`] | what must hold for any bytes that are read as stripes |
@@ -16,6 +18,8 @@
 #![forbid(unsafe_code)]
 
 pub mod assemble;
+pub mod base;
+pub mod cancel;
 pub mod damage;
 pub mod error;
 pub mod format;
@@ -30,10 +34,13 @@ pub mod restore;
 pub mod retention;
 pub mod run;
 pub mod target;
+#[cfg(test)]
+mod testing;
 pub mod verify;
 pub mod walk;
 
 pub use assemble::{Assembly, StripeInput};
+pub use cancel::Cancel;
 pub use damage::Damage;
 pub use error::BackupError;
 pub use library::Library;

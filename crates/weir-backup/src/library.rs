@@ -17,9 +17,21 @@ pub enum State {
     Complete,
     /// Each stripe that is there is complete, and these are missing, from 0.
     Missing(Vec<u8>),
-    /// A stripe has no footer or a temporary name: the backup was interrupted, is being written,
-    /// or was truncated.
+    /// A stripe was not finished: the backup was interrupted, or is being written.
     Incomplete,
+    /// A stripe was published complete, and has no valid footer any more.
+    Damaged,
+}
+
+/// The stripes of a backup that are not there as they should be, from 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Gaps {
+    /// No place has anything of them.
+    pub missing: Vec<u8>,
+    /// They have a temporary name, or were not finished.
+    pub unfinished: Vec<u8>,
+    /// They were published complete, and have no valid footer any more.
+    pub truncated: Vec<u8>,
 }
 
 /// A backup in the library.
@@ -31,8 +43,11 @@ pub struct Entry {
     pub manifest: Option<Manifest>,
     /// Whether it is whole.
     pub state: State,
-    /// When its newest stripe was written, as Unix time in milliseconds.
-    pub modified_unix_ms: u64,
+    /// The stripes that it lacks.
+    pub gaps: Gaps,
+    /// When it was written to last, as Unix time in milliseconds; `None` if a stripe of it is
+    /// incomplete and its place does not tell when it was written.
+    pub modified_unix_ms: Option<u64>,
     /// The bytes of its stripes.
     pub stored_bytes: u64,
     /// Its stripes, as indices into [`Library::stripes`].
@@ -66,9 +81,19 @@ impl Library {
     ///
     /// # Errors
     /// When a place cannot be read.
-    pub fn open(mut places: Vec<Box<dyn Place>>) -> Result<Self, BackupError> {
+    pub fn open(places: Vec<Box<dyn Place>>) -> Result<Self, BackupError> {
+        let mut library = Self { places, stripes: Vec::new(), entries: Vec::new() };
+        library.refresh()?;
+        Ok(library)
+    }
+
+    /// Looks at the places again.
+    ///
+    /// # Errors
+    /// When a place cannot be read.
+    pub fn refresh(&mut self) -> Result<(), BackupError> {
         let mut stripes: Vec<(usize, FoundStripe)> = Vec::new();
-        for (index, place) in places.iter_mut().enumerate() {
+        for (index, place) in self.places.iter_mut().enumerate() {
             for found in place.list()? {
                 // Two places that overlap, like a folder and a folder in it, are one.
                 let is_known =
@@ -78,9 +103,8 @@ impl Library {
                 }
             }
         }
-        let mut library = Self { places, stripes, entries: Vec::new() };
-        library.group()?;
-        Ok(library)
+        (self.stripes, self.entries) = (stripes, Vec::new());
+        self.group()
     }
 
     fn group(&mut self) -> Result<(), BackupError> {
@@ -100,24 +124,37 @@ impl Library {
             let complete = |stripe: u8| {
                 own().any(|found| found.is_complete() && found.stripe() == Some(stripe))
             };
-            let begun =
-                |stripe: u8| own().any(|found| found.stripe() == Some(stripe) && !complete(stripe));
-            let missing: Vec<u8> =
-                (0..identity.stripes).filter(|stripe| !complete(*stripe)).collect();
-            let state = if missing.is_empty() {
-                State::Complete
-            } else if missing.iter().any(|stripe| begun(*stripe)) {
+            let mut gaps = Gaps::default();
+            for stripe in (0..identity.stripes).filter(|stripe| !complete(*stripe)) {
+                let mut begun = own().filter(|found| found.stripe() == Some(stripe)).peekable();
+                let is_begun = begun.peek().is_some();
+                let list = match (is_begun, begun.any(FoundStripe::is_truncated)) {
+                    (false, _) => &mut gaps.missing,
+                    (true, false) => &mut gaps.unfinished,
+                    (true, true) => &mut gaps.truncated,
+                };
+                list.push(stripe);
+            }
+            let state = if !gaps.truncated.is_empty() {
+                State::Damaged
+            } else if !gaps.unfinished.is_empty() {
                 State::Incomplete
+            } else if !gaps.missing.is_empty() {
+                State::Missing(gaps.missing.clone())
             } else {
-                State::Missing(missing)
+                State::Complete
             };
             let modified = own().filter_map(|found| found.modified_unix_ms).max();
+            let is_undated = state == State::Incomplete
+                && own().any(|own| !own.is_complete() && own.modified_unix_ms.is_none());
+            let modified = Some(modified.unwrap_or(identity.created_unix_ms));
             self.entries.push(Entry {
                 stored_bytes: own().map(|found| found.length).fold(0, u64::saturating_add),
-                modified_unix_ms: modified.unwrap_or(identity.created_unix_ms),
+                modified_unix_ms: modified.filter(|_| !is_undated),
                 manifest: manifest.filter(|_| state == State::Complete),
                 identity,
                 state,
+                gaps,
                 members,
             });
         }
@@ -221,7 +258,7 @@ impl Library {
         })
     }
 
-    fn place_names(&self) -> String {
+    pub(crate) fn place_names(&self) -> String {
         let names: Vec<&str> = self.places.iter().map(|place| place.name()).collect();
         names.join(", ")
     }

@@ -48,6 +48,8 @@ pub struct FoundStripe {
     pub modified_unix_ms: Option<u64>,
     /// Whether it has a name that is only given while a backup is written.
     pub is_temporary: bool,
+    /// Whether it has a name that its place gives to complete stripes only.
+    pub is_published: bool,
     /// Its header, if that can be read.
     pub header: Option<StripeHeader>,
     /// Its footer, if it has a valid one.
@@ -65,6 +67,7 @@ impl FoundStripe {
             length: bytes.length(),
             modified_unix_ms: None,
             is_temporary: false,
+            is_published: false,
             header: None,
             footer: None,
             problem: None,
@@ -95,6 +98,12 @@ impl FoundStripe {
     pub fn stripe(&self) -> Option<u8> {
         let header = self.header.as_ref().map(|header| header.stripe);
         header.or_else(|| self.footer.as_ref().map(|footer| footer.stripe))
+    }
+
+    /// Returns whether it was complete, and has no valid footer any more.
+    #[must_use]
+    pub const fn is_truncated(&self) -> bool {
+        self.footer.is_none() && self.is_published
     }
 
     /// Returns whether it is complete and published.

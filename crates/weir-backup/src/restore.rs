@@ -7,6 +7,7 @@
 
 pub mod image;
 pub mod nbd;
+mod ways;
 
 use crate::assemble::Assembly;
 use crate::damage::Damage;
@@ -17,6 +18,7 @@ use crate::verify::{Counts, Watch};
 use crate::walk::FrameSink;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use ways::{Taken, Ways};
 
 /// The bytes at the start of a target that are written last.
 pub const HEAD: u64 = 4096;
@@ -43,11 +45,11 @@ pub trait Target: Sync {
     /// When it cannot be written.
     fn clear(&self, watch: &Watch) -> Result<(), BackupError>;
 
-    /// Opens a way to it for one thread.
+    /// Opens a way to it, on which at most `in_flight` bytes of writes wait for an answer.
     ///
     /// # Errors
     /// When it cannot be opened.
-    fn open(&self) -> Result<Box<dyn TargetIo>, BackupError>;
+    fn open(&self, in_flight: usize) -> Result<Box<dyn TargetIo>, BackupError>;
 
     /// Makes it known as complete, after all else.
     ///
@@ -56,7 +58,7 @@ pub trait Target: Sync {
     fn publish(&self) -> Result<(), BackupError>;
 }
 
-/// A way to a target, for one thread.
+/// A way to a target, for one thread at a time.
 pub trait TargetIo: Send {
     /// Writes, or begins to.
     ///
@@ -117,7 +119,8 @@ pub fn restore(
         let Some(own) = own else { continue };
         check(own, options)?;
         let places = places(own, &newest);
-        let pass = Pass { targets, places, heads: &heads, is_zero, options, watch };
+        let ways = Ways::new(targets);
+        let pass = Pass { targets, places, ways, heads: &heads, is_zero, options, watch };
         all.push(pass.write(own)?);
         if options.is_proved {
             pass.compare(own)?;
@@ -171,6 +174,7 @@ struct Pass<'a> {
     targets: &'a Targets<'a>,
     /// The index and the size that each of its sources has in the newest backup.
     places: Vec<Option<(u16, u64)>>,
+    ways: Ways<'a>,
     heads: &'a Heads,
     /// Whether the targets read as zeros, so that zeros need not be written.
     is_zero: bool,
@@ -182,17 +186,21 @@ impl Pass<'_> {
     fn write(&self, backup: &mut Assembly) -> Result<Counts, BackupError> {
         let mut counts = Counts::default();
         backup.damage.iter().for_each(|damage| counts.add_damage(damage.clone()));
-        let sinks = backup.walk(|_| {
-            Ok(Writer { pass: self, ways: Ways::default(), counts: Counts::default() })
-        })?;
+        let sinks =
+            backup.walk(|stripe| Ok(Writer { pass: self, stripe, counts: Counts::default() }))?;
+        self.ways.finish()?;
         sinks.into_iter().for_each(|sink| counts.add(sink.counts));
         Ok(counts)
     }
 
     fn compare(&self, backup: &mut Assembly) -> Result<(), BackupError> {
-        backup
-            .walk(|_| Ok(Comparer { pass: self, ways: Ways::default(), buffer: Vec::new() }))
-            .map(drop)
+        backup.walk(|stripe| Ok(Comparer { pass: self, stripe, buffer: Vec::new() })).map(drop)
+    }
+
+    /// Returns the way of a stripe to the target of a source.
+    fn way(&self, source: u16, stripe: u8) -> Result<Taken<'_>, BackupError> {
+        let way = self.ways.take(source, stripe)?;
+        way.ok_or_else(|| BackupError::Failed(format!("source {source} has no target")))
     }
 
     /// Returns the target of a frame, its index, and the length of the frame in it: a source may
@@ -202,20 +210,6 @@ impl Pass<'_> {
         let target = self.targets.get(usize::from(index)).copied().flatten()?;
         let length = header.raw_length.min(size.saturating_sub(header.address.offset));
         (length > 0).then_some((target, index, length))
-    }
-}
-
-/// The ways of one thread to the targets.
-#[derive(Default)]
-struct Ways(BTreeMap<u16, Box<dyn TargetIo>>);
-
-impl Ways {
-    fn get(&mut self, source: u16, target: &dyn Target) -> Result<&mut dyn TargetIo, BackupError> {
-        let way = match self.0.entry(source) {
-            std::collections::btree_map::Entry::Occupied(way) => way.into_mut(),
-            std::collections::btree_map::Entry::Vacant(free) => free.insert(target.open()?),
-        };
-        Ok(way.as_mut())
     }
 }
 
@@ -256,7 +250,7 @@ impl Heads {
         let heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (source, head) in heads.iter() {
             if let Some(target) = targets.get(usize::from(*source)).copied().flatten() {
-                let mut way = target.open()?;
+                let mut way = target.open(head.len())?;
                 if !is_zero(head) {
                     way.write(0, head)?;
                 }
@@ -280,13 +274,13 @@ impl Heads {
 /// A sink that writes.
 struct Writer<'a> {
     pass: &'a Pass<'a>,
-    ways: Ways,
+    stripe: u8,
     counts: Counts,
 }
 
 impl FrameSink for Writer<'_> {
     fn frame(&mut self, header: &FrameHeader, raw: Option<&[u8]>) -> Result<(), BackupError> {
-        let Some((target, source, length)) = self.pass.target(header) else { return Ok(()) };
+        let Some((_, source, length)) = self.pass.target(header) else { return Ok(()) };
         self.counts.frames += 1;
         self.counts.raw_bytes = self.counts.raw_bytes.saturating_add(header.raw_length);
         let offset = header.address.offset;
@@ -294,14 +288,17 @@ impl FrameSink for Writer<'_> {
             if !header.is_zeros {
                 return Err(BackupError::NoKey { backup: header.id });
             }
-            return self.zeros(source, offset, length, target);
+            return self.zeros(source, offset, length);
         };
         let raw = &raw[..usize::try_from(length).unwrap_or(raw.len()).min(raw.len())];
         let kept = self.pass.heads.keep(source, offset, raw);
-        let way = self.ways.get(source, target)?;
+        if kept == raw.len() {
+            return Ok(());
+        }
+        let mut taken = self.pass.way(source, self.stripe)?;
+        let way = taken.way()?;
         if !self.pass.is_zero {
-            let rest = &raw[kept..];
-            return if rest.is_empty() { Ok(()) } else { way.write(offset + kept as u64, rest) };
+            return way.write(offset + kept as u64, &raw[kept..]);
         }
         // Runs of zeros stay holes.
         let mut run: Option<(usize, usize)> = None;
@@ -334,20 +331,10 @@ impl FrameSink for Writer<'_> {
     fn passed(&mut self, bytes: u64) -> Result<(), BackupError> {
         self.pass.watch.pass(bytes)
     }
-
-    fn finish(&mut self) -> Result<(), BackupError> {
-        self.ways.0.values_mut().try_for_each(|way| way.finish())
-    }
 }
 
 impl Writer<'_> {
-    fn zeros(
-        &mut self,
-        source: u16,
-        offset: u64,
-        length: u64,
-        target: &dyn Target,
-    ) -> Result<(), BackupError> {
+    fn zeros(&mut self, source: u16, offset: u64, length: u64) -> Result<(), BackupError> {
         let before = HEAD.saturating_sub(offset).min(length);
         if before > 0 {
             let zeros = vec![0; usize::try_from(before).unwrap_or(0)];
@@ -356,14 +343,15 @@ impl Writer<'_> {
         if self.pass.is_zero || before == length {
             return Ok(());
         }
-        self.ways.get(source, target)?.write_zeros(offset + before, length - before)
+        let mut taken = self.pass.way(source, self.stripe)?;
+        taken.way()?.write_zeros(offset + before, length - before)
     }
 }
 
 /// A sink that reads back and compares.
 struct Comparer<'a> {
     pass: &'a Pass<'a>,
-    ways: Ways,
+    stripe: u8,
     buffer: Vec<u8>,
 }
 
@@ -377,7 +365,7 @@ impl Comparer<'_> {
     ) -> Result<(), BackupError> {
         let Some((target, source, _)) = self.pass.target(header) else { return Ok(()) };
         self.buffer.resize(length, 0);
-        self.ways.get(source, target)?.read(offset, &mut self.buffer)?;
+        self.pass.way(source, self.stripe)?.way()?.read(offset, &mut self.buffer)?;
         if is_same(&self.buffer) {
             return Ok(());
         }

@@ -24,6 +24,8 @@ pub struct Rules {
     pub monthly: u32,
     /// Remove incomplete backups however young they are, and those of which stripes are missing.
     pub is_incomplete_removed: bool,
+    /// Remove backups that were complete and are damaged.
+    pub is_damaged_removed: bool,
 }
 
 impl Rules {
@@ -43,6 +45,8 @@ pub enum Wholeness {
     Missing,
     /// It was interrupted, or is being written.
     Incomplete,
+    /// It was complete, and a stripe is truncated.
+    Damaged,
 }
 
 /// A backup, as far as retention goes.
@@ -58,8 +62,8 @@ pub struct Candidate {
     pub base: Option<BackupId>,
     /// When it began, as Unix time in milliseconds.
     pub created_unix_ms: u64,
-    /// When it was written to last, as Unix time in milliseconds.
-    pub modified_unix_ms: u64,
+    /// When it was written to last, as Unix time in milliseconds, if that is known.
+    pub modified_unix_ms: Option<u64>,
     /// How whole it is.
     pub wholeness: Wholeness,
 }
@@ -71,10 +75,14 @@ pub enum Decision {
     Kept(&'static str),
     /// Kept because this kept differential needs it.
     Needed(BackupId),
-    /// Kept because it may still be being written.
+    /// Kept because it was written to within a day, so it may still be being written.
     Unfinished,
+    /// Kept because it may still be being written, and its place does not tell when it was last.
+    Undated,
     /// Kept because stripes of it may be in another place.
     Elsewhere,
+    /// Kept because it was complete and is damaged: somebody may still restore a part of it.
+    Damaged,
     /// Kept because the full backup of this differential is not here.
     Orphan,
     /// Kept because only backups of other names are pruned.
@@ -83,13 +91,15 @@ pub enum Decision {
     Removed,
     /// Removed: it is incomplete.
     RemovedIncomplete,
+    /// Removed: it is damaged.
+    RemovedDamaged,
 }
 
 impl Decision {
     /// Returns whether the backup is removed.
     #[must_use]
     pub const fn is_removal(&self) -> bool {
-        matches!(self, Self::Removed | Self::RemovedIncomplete)
+        matches!(self, Self::Removed | Self::RemovedIncomplete | Self::RemovedDamaged)
     }
 }
 
@@ -118,12 +128,17 @@ pub fn decide_about(
         .map(|own| match own.wholeness {
             Wholeness::Complete if is_usable(own) => Decision::Removed,
             Wholeness::Complete => Decision::Orphan,
+            Wholeness::Damaged if rules.is_damaged_removed => Decision::RemovedDamaged,
+            Wholeness::Damaged => Decision::Damaged,
             _ if rules.is_incomplete_removed => Decision::RemovedIncomplete,
             Wholeness::Missing => Decision::Elsewhere,
-            Wholeness::Incomplete => {
-                let age = now_unix_ms.saturating_sub(own.modified_unix_ms);
-                if age < UNFINISHED_MS { Decision::Unfinished } else { Decision::RemovedIncomplete }
-            }
+            Wholeness::Incomplete => match own.modified_unix_ms {
+                None => Decision::Undated,
+                Some(last) if now_unix_ms.saturating_sub(last) < UNFINISHED_MS => {
+                    Decision::Unfinished
+                }
+                Some(_) => Decision::RemovedIncomplete,
+            },
         })
         .collect();
     let names: BTreeSet<&str> = backups.iter().map(|own| own.name.as_str()).collect();
@@ -264,7 +279,7 @@ mod tests {
             kind: Kind::Full,
             base: None,
             created_unix_ms: created,
-            modified_unix_ms: created,
+            modified_unix_ms: Some(created),
             wholeness,
         }
     }
@@ -315,6 +330,47 @@ mod tests {
         let removed = Decision::RemovedIncomplete;
         let needed = Decision::Needed(backups[3].id);
         assert_eq!(decisions, [removed.clone(), removed, needed, Decision::Orphan]);
+    }
+
+    #[test]
+    fn a_backup_that_runs_for_days_is_not_removed() {
+        let written = |last| Candidate {
+            modified_unix_ms: last,
+            ..candidate(1, 0, DAY_MS, Wholeness::Incomplete)
+        };
+        let rules = Rules { last: 1, ..Rules::default() };
+        let decide = |last, rules: &Rules| decide(&[written(last)], rules, 9 * DAY_MS).remove(0);
+        // It began eight days ago and was written to an hour ago.
+        assert_eq!(decide(Some(9 * DAY_MS - 3_600_000), &rules), Decision::Unfinished);
+        assert_eq!(decide(Some(8 * DAY_MS), &rules), Decision::RemovedIncomplete);
+        // Where nobody knows when it was written to, only its owner does.
+        assert_eq!(decide(None, &rules), Decision::Undated);
+        let rules = Rules { is_incomplete_removed: true, ..rules };
+        assert_eq!(decide(None, &rules), Decision::RemovedIncomplete);
+    }
+
+    #[test]
+    fn a_damaged_backup_is_removed_only_if_that_is_asked_for() {
+        let backups =
+            [candidate(1, 0, 0, Wholeness::Damaged), candidate(2, 0, DAY_MS, Wholeness::Complete)];
+        let rules = Rules { last: 1, is_incomplete_removed: true, ..Rules::default() };
+        let kept = Decision::Kept("last");
+        assert_eq!(decide(&backups, &rules, 9 * DAY_MS), [Decision::Damaged, kept.clone()]);
+        let rules = Rules { is_damaged_removed: true, ..rules };
+        assert_eq!(decide(&backups, &rules, 9 * DAY_MS), [Decision::RemovedDamaged, kept]);
+    }
+
+    #[test]
+    fn a_full_on_which_a_differential_is_being_built_is_kept() {
+        let backups = [
+            candidate(1, 0, DAY_MS, Wholeness::Complete),
+            candidate(2, 0, 2 * DAY_MS, Wholeness::Complete),
+            differential(1, candidate(3, 0, 3 * DAY_MS, Wholeness::Incomplete)),
+        ];
+        let rules = Rules { last: 1, ..Rules::default() };
+        let decisions = decide(&backups, &rules, 3 * DAY_MS + 1);
+        let needed = Decision::Needed(backups[2].id);
+        assert_eq!(decisions, [needed, Decision::Kept("last"), Decision::Unfinished]);
     }
 
     fn any_backups() -> impl Strategy<Value = Vec<Candidate>> {
@@ -375,7 +431,15 @@ mod tests {
             now in 0..100_u64,
         ) {
             let [last, daily, weekly, monthly] = counts;
-            let rules = Rules { last, daily, weekly, monthly, is_incomplete_removed };
+            let is_damaged_removed = false;
+            let rules = Rules {
+                last,
+                daily,
+                weekly,
+                monthly,
+                is_incomplete_removed,
+                is_damaged_removed,
+            };
             let decisions = decide(&backups, &rules, now * DAY_MS);
             for (own, decision) in backups.iter().zip(&decisions) {
                 let by_rule = is_kept(&backups, own, last, None)
@@ -388,7 +452,8 @@ mod tests {
                 });
                 prop_assert!(!(needs && decision.is_removal()), "{own:?} is needed");
                 if decision.is_removal() && own.wholeness != Wholeness::Complete {
-                    let age = (now * DAY_MS).saturating_sub(own.modified_unix_ms);
+                    let modified = own.modified_unix_ms.expect("it is known here");
+                    let age = (now * DAY_MS).saturating_sub(modified);
                     prop_assert!(is_incomplete_removed
                         || own.wholeness == Wholeness::Incomplete && age >= DAY_MS);
                 }

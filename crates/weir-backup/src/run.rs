@@ -160,22 +160,40 @@ pub struct Finished {
 /// false.
 ///
 /// # Errors
-/// When a source cannot be read, a stripe cannot be written, or `watch` ended it. Nothing is
-/// published then, and what was written is removed as far as possible.
+/// When a source cannot be read, a stripe cannot be written, or `watch` ended it. All stripes end
+/// then, nothing is published, and what was written is removed as far as possible.
 pub fn run(job: Job, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<Finished, BackupError> {
     let stripes = job.stripes.clone();
     let made = make(job, watch);
     if made.is_err() {
-        stripes.iter().for_each(|stripe| stripe.discard());
+        discard(&stripes);
     }
     made
 }
 
+/// Writes the header of each stripe, by which others see that a backup is being made, and on which
+/// full backup it builds.
+///
+/// # Errors
+/// When a stripe cannot be written.
+pub fn announce(identity: &Identity, stripes: &[Arc<dyn StripeSink>]) -> Result<(), BackupError> {
+    identity.check()?;
+    let mut numbered = (0..).zip(stripes);
+    numbered.try_for_each(|(stripe, sink)| sink.write_at(0, &identity.header(stripe)))
+}
+
+/// Removes what was written of stripes, as far as possible and all at once.
+pub fn discard(stripes: &[Arc<dyn StripeSink>]) {
+    std::thread::scope(|scope| {
+        for sink in stripes {
+            sink.cancel();
+            scope.spawn(|| sink.discard());
+        }
+    });
+}
+
 fn make(job: Job, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<Finished, BackupError> {
-    job.identity.check()?;
-    for (stripe, sink) in (0..).zip(&job.stripes) {
-        sink.write_at(0, &job.identity.header(stripe))?;
-    }
+    announce(&job.identity, &job.stripes)?;
     let encoder = || FrameEncoder::new(&job.identity, job.compression, job.key.as_ref());
     let encoders: Vec<_> = (0..job.encoders.max(1)).map(|_| encoder()).collect::<Result<_, _>>()?;
     let Job { identity, key, sources, stripes, targets, manifest, .. } = job;
@@ -196,9 +214,17 @@ fn make(job: Job, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<Finished, 
         name: identity.name.clone(),
     };
     let mut engine = Engine::new(&setup, (feeds, read_done), encoders)?;
-    let digests: Vec<StripeDigest> = engine.drive(watch)?;
+    let driven = engine.drive(watch);
+    if driven.is_err() {
+        // The threads of the other stripes may be in long writes.
+        stripes.iter().for_each(|sink| sink.cancel());
+    }
+    let digests: Vec<StripeDigest> = driven?;
     let report = engine.report();
     drop(engine);
     let manifest = finish::finish(&identity, key.as_deref(), &stripes, &digests, manifest)?;
     Ok(Finished { report, manifest })
 }
+
+#[cfg(test)]
+mod tests;

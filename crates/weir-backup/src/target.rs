@@ -4,12 +4,14 @@
 //! |---|---|
 //! | [`file`](mod@file) | stripe files in a folder: a temporary name, then a rename |
 //! | `label` | the label of a raw volume: which stripes lie where |
+//! | `disk` | the operations on files that a stripe needs |
 //! | [`raw`] | stripes on raw volumes, reached as NBD exports |
 //! | [`spec`] | a place as a user writes it |
 //! | [`blob`] | stripes as block or page blobs of an Azure-compatible endpoint |
 //! | [`http`] | requests to such an endpoint |
 
 pub mod blob;
+pub(crate) mod disk;
 pub mod file;
 pub mod http;
 mod label;
@@ -17,6 +19,7 @@ mod lock;
 pub mod raw;
 pub mod spec;
 
+pub use http::ContainerUrl;
 pub(crate) use label::{LABEL, lists_backups};
 pub use spec::PlaceSpec;
 
@@ -80,6 +83,9 @@ pub trait StripeSink: Send + Sync + fmt::Debug {
     /// When the medium fails, or something has that name already.
     fn publish(&self) -> Result<(), BackupError>;
 
-    /// Removes what was written, as far as possible.
+    /// Ends writes that wait, and lets later ones fail: another stripe has failed.
+    fn cancel(&self) {}
+
+    /// Removes what was written, as far as possible and without a long wait.
     fn discard(&self);
 }

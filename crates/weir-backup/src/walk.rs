@@ -92,6 +92,9 @@ impl<'a> Walk<'a> {
             match self.step(sink) {
                 Ok(()) => sink.passed(self.position - before)?,
                 Err(Stop::Backup(error)) => return Err(error),
+                Err(Stop::Medium(error)) if error.kind() == io::ErrorKind::Interrupted => {
+                    return Err(BackupError::Interrupted);
+                }
                 Err(Stop::Medium(error)) => {
                     let name = self.about.name.to_owned();
                     let (stripe, position) = (self.about.stripe, self.position);

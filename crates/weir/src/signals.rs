@@ -6,6 +6,7 @@ use signal_hook::{flag, iterator, low_level};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use weir_backup::Cancel;
 
 /// The signals that end a run in an orderly way. A second one ends the process at once.
 pub(crate) struct Signals([(u8, Arc<AtomicBool>); 2]);
@@ -14,6 +15,11 @@ impl Signals {
     /// Starts to catch the signals.
     pub(crate) fn catch() -> Result<Self, CliError> {
         Ok(Self([catch(SIGINT)?, catch(SIGTERM)?]))
+    }
+
+    /// Returns a request to stop that is made when a signal is received.
+    pub(crate) fn cancel(&self) -> Cancel {
+        Cancel::new(self.0.iter().map(|(_, flag)| Arc::clone(flag)))
     }
 
     /// Returns the exit code for a received signal, by the convention of shells.

@@ -3,9 +3,11 @@
 use super::{FoundStripe, Place};
 use crate::error::BackupError;
 use crate::read_at::{FileBytes, ReadAt};
+use crate::target::disk::{Disk, System};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 /// The end of a stripe file's name.
@@ -18,6 +20,7 @@ pub const TEMPORARY: &str = ".weirbak.tmp";
 pub struct Folder {
     path: PathBuf,
     name: String,
+    disk: Arc<dyn Disk>,
 }
 
 impl Folder {
@@ -35,7 +38,14 @@ impl Folder {
             false => path.parent().ok_or_else(|| refused("it is in no folder"))?,
         };
         let own = if own.as_os_str().is_empty() { Path::new(".") } else { own };
-        Ok(Self { path: own.to_owned(), name: own.display().to_string() })
+        let (path, name) = (own.to_owned(), own.display().to_string());
+        Ok(Self { path, name, disk: Arc::new(System) })
+    }
+
+    /// Removes files on another disk.
+    #[cfg(test)]
+    pub(crate) fn on(self, disk: Arc<dyn Disk>) -> Self {
+        Self { disk, ..self }
     }
 
     /// Lists the stripe files of a folder, and the folders in it.
@@ -95,11 +105,10 @@ impl Place for Folder {
 
     fn remove(&mut self, stripe: &FoundStripe) -> Result<(), BackupError> {
         let path = Path::new(&stripe.locator);
-        fs::remove_file(path).map_err(BackupError::file("removing", path))?;
+        self.disk.remove(path).map_err(BackupError::file("removing", path))?;
         let folder = path.parent().unwrap_or(&self.path);
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        let synced = File::open(folder).and_then(|folder| folder.sync_all());
-        synced.map_err(BackupError::file("syncing", folder))
+        self.disk.sync_folder(folder).map_err(BackupError::file("syncing", folder))
     }
 }
 
@@ -119,6 +128,7 @@ fn inspect(path: &Path) -> io::Result<FoundStripe> {
     Ok(FoundStripe {
         modified_unix_ms: since.and_then(|since| u64::try_from(since.as_millis()).ok()),
         is_temporary: own.ends_with(TEMPORARY),
+        is_published: own.ends_with(EXTENSION),
         named: named(&own),
         ..FoundStripe::inspect(name, locator, &mut bytes)
     })

@@ -2,11 +2,15 @@
 
 use super::{Target, TargetIo};
 use crate::error::BackupError;
+use crate::target::disk::{self, System};
+use crate::target::file::free;
 use crate::verify::Watch;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use weir_units::Bytes;
 
 /// The unit in which zeros are written.
 const ZEROS: usize = 1 << 20;
@@ -14,15 +18,18 @@ const ZEROS: usize = 1 << 20;
 /// An image that a source is restored to.
 #[derive(Debug)]
 pub struct ImageTarget {
+    file: Arc<File>,
     path: PathBuf,
     temporary: PathBuf,
     name: String,
     size: u64,
+    is_replaced: bool,
     is_published: std::sync::atomic::AtomicBool,
 }
 
 impl ImageTarget {
-    /// Makes an empty image of `size` bytes for the source `name`.
+    /// Makes an empty image of `size` bytes for the source `name`. Links are not followed: an image,
+    /// or a part of one, that is to be replaced is removed as what it is.
     ///
     /// # Errors
     /// When an image of this name is there and not to be replaced, or it cannot be made.
@@ -39,18 +46,64 @@ impl ImageTarget {
             .collect();
         let path = folder.join(format!("{file}.raw"));
         let temporary = folder.join(format!("{file}.raw.tmp"));
-        if path.exists() && !is_replaced {
-            return Err(BackupError::Refused(format!(
-                "{} is there already; --force replaces it",
-                path.display()
-            )));
+        if fs::symlink_metadata(&path).is_ok() && !is_replaced {
+            return Err(exists(&path));
         }
         fs::create_dir_all(folder).map_err(BackupError::file("making", folder))?;
-        let file = File::create(&temporary).map_err(BackupError::file("making", &temporary))?;
-        file.set_len(size).map_err(BackupError::file("growing", &temporary))?;
-        let name = path.display().to_string();
-        Ok(Self { path, temporary, name, size, is_published: false.into() })
+        if is_replaced {
+            match fs::remove_file(&temporary) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(BackupError::file("removing", &temporary)(error));
+                }
+                _ => {}
+            }
+        }
+        let made = File::options().read(true).write(true).create_new(true).open(&temporary);
+        let file = made.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => BackupError::Refused(format!(
+                "{} is there already, of a restore that runs or was interrupted; --force replaces \
+                 it",
+                temporary.display()
+            )),
+            _ => BackupError::file("making", &temporary)(error),
+        })?;
+        let own = Self {
+            file: Arc::new(file),
+            name: path.display().to_string(),
+            path,
+            temporary,
+            size,
+            is_replaced,
+            is_published: false.into(),
+        };
+        own.file.set_len(size).map_err(BackupError::file("growing", &own.temporary))?;
+        Ok(own)
     }
+}
+
+/// Checks that a folder has room for images that take `needed` bytes.
+///
+/// # Errors
+/// [`BackupError::Refused`] if it has not.
+pub fn check_room(folder: &Path, needed: u64) -> Result<(), BackupError> {
+    // The folder may be made by the restore: its parent is on the same file system then.
+    let there = folder.ancestors().find(|own| own.is_dir()).unwrap_or(Path::new("."));
+    let there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
+    let free = free(there)?;
+    if free >= needed {
+        return Ok(());
+    }
+    Err(BackupError::Refused(format!(
+        "no room in {}: the images need {}, and {} are available; give another folder, restore less \
+         with --only, or try it with --force",
+        folder.display(),
+        Bytes::new(needed),
+        Bytes::new(free)
+    )))
+}
+
+fn exists(path: &Path) -> BackupError {
+    BackupError::Refused(format!("{} is there already; --force replaces it", path.display()))
 }
 
 impl Drop for ImageTarget {
@@ -79,19 +132,22 @@ impl Target for ImageTarget {
         Ok(())
     }
 
-    fn open(&self) -> Result<Box<dyn TargetIo>, BackupError> {
-        let file = File::options().read(true).write(true).open(&self.temporary);
-        let file = file.map_err(BackupError::file("opening", &self.temporary))?;
-        Ok(Box::new(ImageWay { file, path: self.temporary.clone() }))
+    fn open(&self, _: usize) -> Result<Box<dyn TargetIo>, BackupError> {
+        Ok(Box::new(ImageWay { file: Arc::clone(&self.file), path: self.temporary.clone() }))
     }
 
     fn publish(&self) -> Result<(), BackupError> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        let synced = File::open(&self.temporary).and_then(|file| file.sync_all());
-        synced.map_err(BackupError::file("syncing", &self.temporary))?;
-        fs::rename(&self.temporary, &self.path)
-            .map_err(BackupError::file("renaming", &self.temporary))?;
+        self.file.sync_all().map_err(BackupError::file("syncing", &self.temporary))?;
+        let renamed = match self.is_replaced {
+            true => fs::rename(&self.temporary, &self.path),
+            false => disk::publish(&System, &self.temporary, &self.path),
+        };
+        renamed.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => exists(&self.path),
+            _ => BackupError::file("renaming", &self.temporary)(error),
+        })?;
         self.is_published.store(true, std::sync::atomic::Ordering::Relaxed);
         let synced = File::open(folder).and_then(|folder| folder.sync_all());
         synced.map_err(BackupError::file("syncing", folder))
@@ -99,7 +155,7 @@ impl Target for ImageTarget {
 }
 
 struct ImageWay {
-    file: File,
+    file: Arc<File>,
     path: PathBuf,
 }
 

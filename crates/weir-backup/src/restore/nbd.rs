@@ -8,8 +8,6 @@ use crate::verify::Watch;
 use weir_client::{ClientError, Connection};
 use weir_proto::{TransmissionFlags, Uri};
 
-/// The most bytes of writes that wait for an answer, for each connection.
-const IN_FLIGHT: usize = 4 << 20;
 /// The longest single write or read, in bytes.
 const REQUEST: usize = 1 << 20;
 /// The longest range that is asked for, or zeroed, at once.
@@ -48,12 +46,12 @@ impl NbdTarget {
         Ok(Self { name, uri, size })
     }
 
-    fn way(&self) -> Result<NbdWay, BackupError> {
+    fn way(&self, most: usize) -> Result<NbdWay, BackupError> {
         let connection = Connection::open_sparse(&self.uri).map_err(failed(&self.name))?;
         let longest = connection.session().block.max_payload() as usize;
-        let request = REQUEST.min(longest);
+        let request = REQUEST.min(longest).min(most.max(1));
         let name = self.name.clone();
-        Ok(NbdWay { connection, name, in_flight: 0, request, size: self.size })
+        Ok(NbdWay { connection, name, in_flight: 0, most, request, size: self.size })
     }
 
     /// Calls `on_data` with each range that may hold something else than zeros.
@@ -101,7 +99,7 @@ impl Target for NbdTarget {
     }
 
     fn is_empty(&self, watch: &Watch) -> Result<bool, BackupError> {
-        let mut way = self.way()?;
+        let mut way = self.way(REQUEST)?;
         let (mut empty, mut buffer) = (true, vec![0; way.request]);
         self.ranges(&mut way, watch, |way, offset, length| {
             let (mut at, end) = (offset, offset + length);
@@ -121,18 +119,18 @@ impl Target for NbdTarget {
     }
 
     fn clear(&self, watch: &Watch) -> Result<(), BackupError> {
-        let mut way = self.way()?;
+        let mut way = self.way(REQUEST)?;
         way.write_zeros(0, HEAD.min(self.size))?;
         way.finish()?;
-        let mut zeroing = self.way()?;
+        let mut zeroing = self.way(REQUEST)?;
         self.ranges(&mut way, watch, |_, offset, length| {
             zeroing.write_zeros(offset, length).map(|()| true)
         })?;
         zeroing.finish()
     }
 
-    fn open(&self) -> Result<Box<dyn TargetIo>, BackupError> {
-        Ok(Box::new(self.way()?))
+    fn open(&self, in_flight: usize) -> Result<Box<dyn TargetIo>, BackupError> {
+        Ok(Box::new(self.way(in_flight)?))
     }
 
     fn publish(&self) -> Result<(), BackupError> {
@@ -144,8 +142,9 @@ impl Target for NbdTarget {
 struct NbdWay {
     connection: Connection,
     name: String,
-    /// Bytes of writes that wait for an answer.
+    /// Bytes of writes that wait for an answer, and the most of them.
     in_flight: usize,
+    most: usize,
     request: usize,
     size: u64,
 }
@@ -179,14 +178,15 @@ impl TargetIo for NbdWay {
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), BackupError> {
         let mut at = offset;
         for part in data.chunks(self.request) {
+            self.drain(self.most.saturating_sub(part.len()))?;
             // The cookie is the length: it says how much an answer is about.
             let queued = self.connection.queue_write(part.len() as u64, at, part, false);
             queued.map_err(failed(&self.name))?;
             self.in_flight += part.len();
             at += part.len() as u64;
-            self.drain(IN_FLIGHT)?;
         }
-        Ok(())
+        // Answers that are there already are taken in by the next write.
+        self.connection.flush_out().map(drop).map_err(failed(&self.name))
     }
 
     fn write_zeros(&mut self, offset: u64, length: u64) -> Result<(), BackupError> {

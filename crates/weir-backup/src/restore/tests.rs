@@ -48,7 +48,7 @@ impl Target for Memory {
         Ok(())
     }
 
-    fn open(&self) -> Result<Box<dyn TargetIo>, BackupError> {
+    fn open(&self, _: usize) -> Result<Box<dyn TargetIo>, BackupError> {
         Ok(Box::new(self.clone()))
     }
 
@@ -269,9 +269,9 @@ fn a_restore_that_reads_otherwise_than_written_is_not_proved() {
         fn clear(&self, watch: &Watch) -> Result<(), BackupError> {
             self.0.clear(watch)
         }
-        fn open(&self) -> Result<Box<dyn TargetIo>, BackupError> {
+        fn open(&self, in_flight: usize) -> Result<Box<dyn TargetIo>, BackupError> {
             self.0.bytes.lock().unwrap()[9000] = 1;
-            self.0.open()
+            self.0.open(in_flight)
         }
         fn publish(&self) -> Result<(), BackupError> {
             self.0.publish()
@@ -330,4 +330,95 @@ fn images_are_sparse_and_have_their_name_at_the_end_only() {
     // One that is not completed leaves nothing, and harms nothing.
     drop(ImageTarget::create(folder.path(), "a/b", size, true).unwrap());
     assert_eq!(names(), ["a_b.raw"]);
+}
+
+#[test]
+fn the_memory_of_a_restore_is_bounded_whatever_its_stripes_and_sources() {
+    /// Counts its ways, and the bytes that may be in flight on them.
+    struct Counted<'a>(Memory, &'a Mutex<(usize, usize)>);
+    impl Target for Counted<'_> {
+        fn name(&self) -> &'static str {
+            "counted"
+        }
+        fn size(&self) -> u64 {
+            self.0.size()
+        }
+        fn is_empty(&self, watch: &Watch) -> Result<bool, BackupError> {
+            self.0.is_empty(watch)
+        }
+        fn clear(&self, watch: &Watch) -> Result<(), BackupError> {
+            self.0.clear(watch)
+        }
+        fn open(&self, in_flight: usize) -> Result<Box<dyn TargetIo>, BackupError> {
+            let mut counts = self.1.lock().unwrap();
+            *counts = (counts.0 + 1, counts.1 + in_flight);
+            self.0.open(in_flight)
+        }
+        fn publish(&self) -> Result<(), BackupError> {
+            self.0.publish()
+        }
+    }
+    for (sources, ways) in [(1_u16, 16), (5, 15), (40, 40)] {
+        let all: Vec<MemorySource> = (0..sources)
+            .map(|at| {
+                let ranges = vec![(0, vec![at.to_le_bytes()[0] | 1; 100_000])];
+                MemorySource { name: at.to_string(), size: 100_000, ranges }
+            })
+            .collect();
+        let mut own = assembly(&identity(1, 64, None), &all);
+        let counts = Mutex::new((0, 0));
+        let targets: Vec<Counted<'_>> =
+            all.iter().map(|own| Counted(Memory::new(own.size), &counts)).collect();
+        let given: Vec<Option<&dyn Target>> =
+            targets.iter().map(|own| Some(own as &dyn Target)).collect();
+        restore(&mut own, None, &given, RestoreOptions::default(), &Watch::default()).unwrap();
+        for (target, own) in targets.iter().zip(&all) {
+            assert!(*target.0.bytes.lock().unwrap() == own.ranges[0].1);
+        }
+        let (opened, in_flight) = *counts.lock().unwrap();
+        // One more for the start of each target.
+        assert!(opened <= ways + all.len(), "{opened} ways to {sources} targets");
+        assert!(in_flight <= (64 << 20) + all.len() * 4096, "{in_flight} bytes in flight");
+    }
+}
+
+#[test]
+fn an_image_never_follows_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let victim = folder.path().join("victim");
+    std::fs::write(&victim, b"precious").unwrap();
+    let images = folder.path().join("images");
+    std::fs::create_dir(&images).unwrap();
+    let link = |name: &str| std::os::unix::fs::symlink(&victim, images.join(name)).unwrap();
+    let create = |is_replaced| ImageTarget::create(&images, "a", 4096, is_replaced);
+    link("a.raw.tmp");
+    let error = create(false).unwrap_err();
+    assert!(error.is_input() && error.to_string().contains("--force replaces it"), "{error}");
+    // With --force the link goes, and not what it points to.
+    drop(create(true).unwrap());
+    assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
+    // A link without an end is something, too.
+    std::fs::remove_file(&victim).unwrap();
+    link("a.raw");
+    let error = create(false).unwrap_err();
+    assert!(error.is_input() && error.to_string().contains("a.raw is there already"), "{error}");
+    assert!(!victim.exists());
+    // What comes in the meantime is not replaced.
+    std::fs::remove_file(images.join("a.raw")).unwrap();
+    let image = create(false).unwrap();
+    std::fs::write(images.join("a.raw"), b"new").unwrap();
+    let error = image.publish().unwrap_err();
+    assert!(error.is_input() && error.to_string().contains("is there already"), "{error}");
+    assert_eq!(std::fs::read(images.join("a.raw")).unwrap(), b"new");
+}
+
+#[test]
+fn room_for_images_is_checked_where_they_will_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let later = folder.path().join("not/there/yet");
+    image::check_room(&later, 4096).unwrap();
+    let error = image::check_room(&later, u64::MAX).unwrap_err();
+    assert!(error.is_input(), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("the images need") && text.contains("are available"), "{text}");
 }

@@ -96,7 +96,14 @@ impl<'a> Walk<'a> {
                     return Ok(());
                 }
             }
-            from = next.filter(|next| *next > at);
+            if let Some(next) = next.filter(|next| *next <= at) {
+                return Err(BackupError::Failed(format!(
+                    "{}: the server told the changes from {at} on and then sent back to {next}; \
+                     the list of changes is incomplete, take a full backup",
+                    self.name
+                )));
+            }
+            from = next;
         }
         self.close(on_piece);
         Ok(())

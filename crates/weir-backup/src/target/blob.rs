@@ -4,10 +4,15 @@
 //! |---|---|---|---|
 //! | block blob | one block each | when the list of blocks is put, at the end | then |
 //! | page blob | pages | from the first write on, without a footer | when the footer's page is there |
+//!
+//! Blocks without a list are invisible. While a block blob is written, a small blob with its temporary
+//! name has the header of the stripe: others see by it that a backup is being made, and on which full
+//! backup it builds.
 
 use super::StripeSink;
-use super::http::{Answer, Ask, Client, ContainerUrl, ESCAPED};
+use super::http::{Answer, Ask, Client, ContainerUrl, ESCAPED, refusal};
 use crate::error::BackupError;
+use crate::place::folder::{EXTENSION, TEMPORARY};
 use crate::place::{FoundStripe, Place};
 use crate::read_at::ReadAt;
 use base64::Engine as _;
@@ -17,15 +22,20 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::UNIX_EPOCH;
 use ureq::http::Method;
+use weir_units::{Instant, Span};
+use weir_wall::Clock;
 
 /// The most blocks of a block blob.
 pub const MAX_BLOCKS: u64 = 50_000;
 /// The most bytes of a page blob that are written at once.
 const MAX_PAGES: usize = 4 << 20;
-/// The end of a stripe's name.
-const EXTENSION: &str = crate::place::folder::EXTENSION;
+/// How often the marker of a block blob is written again, so that its age tells that the backup goes on.
+const MARKED_EVERY: Span = Span::from_secs(3600);
+/// The metadata by which a writer recognises its own blob.
+const WRITER: &str = "x-ms-meta-weir_writer";
 
 /// The kind of blob that a stripe is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,12 +50,27 @@ pub enum BlobKind {
 #[derive(Debug)]
 pub struct StripeBlob {
     client: Client,
+    /// The flag that ends the requests of the client.
+    is_cancelled: Arc<AtomicBool>,
     address: String,
     kind: BlobKind,
     /// The offsets of the blocks that were put.
     blocks: Mutex<Vec<u64>>,
     /// Whether there is a blob of this backup.
     is_there: AtomicBool,
+    /// A random number that the blob has as metadata.
+    writer: String,
+    marker: Marker,
+}
+
+/// The blob that shows that a block blob is being written.
+#[derive(Debug)]
+struct Marker {
+    address: String,
+    clock: Clock,
+    every: Span,
+    /// The stripe's header, and when it was written last, once it was.
+    written: Mutex<Option<(Vec<u8>, Instant)>>,
 }
 
 impl StripeBlob {
@@ -54,12 +79,24 @@ impl StripeBlob {
     /// # Errors
     /// When the endpoint refuses, or a blob has that name.
     pub fn create(url: &ContainerUrl, name: &str, kind: BlobKind) -> Result<Self, BackupError> {
+        let is_cancelled = Arc::new(AtomicBool::new(false));
+        let mut random = [0; 16];
+        crate::format::random(&mut random)?;
+        let marker = Marker {
+            address: url.blob(&format!("{name}.tmp")),
+            clock: Clock::start(),
+            every: MARKED_EVERY,
+            written: Mutex::default(),
+        };
         let own = Self {
-            client: Client::new(url.clone()),
+            client: Client::new(url.clone()).with_flag(Arc::clone(&is_cancelled)),
+            is_cancelled,
             address: url.blob(name),
             kind,
             blocks: Mutex::default(),
             is_there: AtomicBool::new(false),
+            writer: format!("{:032x}", u128::from_le_bytes(random)),
+            marker,
         };
         if own.client.ask(own.asking(&Method::HEAD, "", &[], &[]))?.is_some() {
             return Err(BackupError::Refused(format!(
@@ -73,9 +110,9 @@ impl StripeBlob {
                 ("x-ms-blob-type", "PageBlob"),
                 ("x-ms-blob-content-length", room.as_str()),
                 ("if-none-match", "*"),
+                (WRITER, own.writer.as_str()),
             ];
-            own.client.need(own.asking(&Method::PUT, "", &headers, &[]))?;
-            own.is_there.store(true, Ordering::Relaxed);
+            own.put_new("", &headers, &[])?;
         }
         Ok(own)
     }
@@ -90,7 +127,75 @@ impl StripeBlob {
         Ask { method, address: &self.address, query, headers, body }
     }
 
+    /// Makes the blob, unless there is one. An attempt whose answer was lost may have made it: then
+    /// the next one is refused, and the blob has the number of this writer.
+    fn put_new(
+        &self,
+        query: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<(), BackupError> {
+        let ask = self.asking(&Method::PUT, query, headers, body);
+        let (status, answer) = self.client.status(ask)?;
+        match status {
+            200..=299 => {}
+            409 | 412 if self.is_own()? => {}
+            _ => return Err(refusal(ask, status, &answer)),
+        }
+        self.is_there.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Returns whether the blob that is there is of this writer.
+    fn is_own(&self) -> Result<bool, BackupError> {
+        let answer = self.client.ask(self.asking(&Method::HEAD, "", &[], &[]))?;
+        let writer = answer.as_ref().and_then(|answer| answer.headers.get(WRITER));
+        Ok(writer.is_some_and(|writer| writer.as_bytes() == self.writer.as_bytes()))
+    }
+
+    fn marked(&self) -> MutexGuard<'_, Option<(Vec<u8>, Instant)>> {
+        self.marker.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put_marker(&self, header: &[u8]) -> Result<(), BackupError> {
+        let (method, address) = (Method::PUT, self.marker.address.as_str());
+        let headers = [("x-ms-blob-type", "BlockBlob")];
+        let ask = Ask { method: &method, address, query: "", headers: &headers, body: header };
+        self.client.need(ask).map(drop)
+    }
+
+    /// Writes the marker with the header of the stripe, and again where its age would look as if
+    /// nobody wrote any more.
+    fn mark(&self, offset: u64, bytes: &[u8]) -> Result<(), BackupError> {
+        let now = self.marker.clock.now();
+        if offset == 0 {
+            *self.marked() = Some((bytes.to_owned(), now));
+            return self.put_marker(bytes);
+        }
+        let due =
+            self.marked().as_mut().filter(|own| now >= own.1 + self.marker.every).map(|own| {
+                own.1 = now;
+                own.0.clone()
+            });
+        match due.map(|header| self.put_marker(&header)) {
+            Some(Err(BackupError::Interrupted)) => Err(BackupError::Interrupted),
+            // A marker that stays as old as it is may be removed, and the backup goes on.
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the marker, as far as possible. One that stays says that the stripe is incomplete, or
+    /// is ignored beside a complete one.
+    fn unmark(&self) {
+        if self.marked().take().is_some() {
+            let (method, address) = (Method::DELETE, self.marker.address.as_str());
+            let ask = Ask { method: &method, address, query: "", headers: &[], body: &[] };
+            self.client.try_once(ask);
+        }
+    }
+
     fn put_block(&self, offset: u64, bytes: &[u8]) -> Result<(), BackupError> {
+        self.mark(offset, bytes)?;
         let query = format!("comp=block&blockid={}", escaped(&block_id(offset)));
         self.client.need(self.asking(&Method::PUT, &query, &[], bytes))?;
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner).push(offset);
@@ -151,22 +256,33 @@ impl StripeSink for StripeBlob {
         }
         let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         blocks.sort_unstable();
+        // The header may have been written twice.
+        blocks.dedup();
         let ids = blocks.iter().map(|at| format!("<Latest>{}</Latest>", block_id(*at)));
         let list = format!(
             "<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>{}</BlockList>",
             ids.collect::<String>()
         );
-        let headers = [("if-none-match", "*"), ("content-type", "application/xml")];
-        self.client.need(self.asking(&Method::PUT, "comp=blocklist", &headers, list.as_bytes()))?;
-        self.is_there.store(true, Ordering::Relaxed);
+        let headers = [
+            ("if-none-match", "*"),
+            ("content-type", "application/xml"),
+            (WRITER, self.writer.as_str()),
+        ];
+        self.put_new("comp=blocklist", &headers, list.as_bytes())?;
+        self.unmark();
         Ok(())
+    }
+
+    fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
     fn discard(&self) {
         // Blocks without a list are no blob; the service drops them after a while.
         if self.is_there.load(Ordering::Relaxed) {
-            let _ = self.client.ask(self.asking(&Method::DELETE, "", &[], &[]));
+            self.client.try_once(self.asking(&Method::DELETE, "", &[], &[]));
         }
+        self.unmark();
     }
 }
 
@@ -210,9 +326,13 @@ impl Container {
 struct Listed {
     name: String,
     length: u64,
+    is_page: bool,
+    /// When it was written last, as Unix time in milliseconds.
+    modified_unix_ms: Option<u64>,
 }
 
-/// Reads a page of a list: `Blob` elements with `Name` and `Content-Length`, and `NextMarker`.
+/// Reads a page of a list: `Blob` elements with `Name`, `Content-Length` and `Last-Modified`, and
+/// `NextMarker`.
 fn parse_list(text: &[u8]) -> Result<(Vec<Listed>, String), String> {
     let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
     let mut reader = Reader::from_str(text.trim_start_matches('\u{feff}'));
@@ -260,6 +380,15 @@ fn add_text(
         (Some("Content-Length"), Some("Properties"), Some(blob)) => {
             blob.length = text.trim().parse().map_err(|_| format!("{text:?} is no length"))?;
         }
+        (Some("BlobType"), Some("Properties"), Some(blob)) => {
+            blob.is_page = text.trim() == "PageBlob";
+        }
+        (Some("Last-Modified"), Some("Properties"), Some(blob)) => {
+            // A date that cannot be read is none: the age of the blob is unknown then.
+            let date = httpdate::parse_http_date(text.trim()).ok();
+            let since = date.and_then(|date| date.duration_since(UNIX_EPOCH).ok());
+            blob.modified_unix_ms = since.and_then(|since| u64::try_from(since.as_millis()).ok());
+        }
         (Some("NextMarker"), ..) => marker.push_str(text),
         _ => {}
     }
@@ -275,16 +404,24 @@ impl Place for Container {
         let (mut found, mut marker) = (Vec::new(), String::new());
         loop {
             let (page, next) = self.page(&marker)?;
-            for own in page.into_iter().filter(|own| own.name.ends_with(EXTENSION)) {
+            let is_stripe =
+                |own: &Listed| own.name.ends_with(EXTENSION) || own.name.ends_with(TEMPORARY);
+            for own in page.into_iter().filter(is_stripe) {
                 let file = own.name.rsplit('/').next().unwrap_or_default().to_owned();
                 let path = utf8_percent_encode(&own.name, ESCAPED);
                 let address = format!("{}/{path}", self.client.url.container());
                 let mut bytes = self.bytes(&address, own.length);
                 found.push(FoundStripe {
                     named: crate::place::folder::named(&file),
+                    modified_unix_ms: own.modified_unix_ms,
+                    is_temporary: own.name.ends_with(TEMPORARY),
+                    // A page blob has its name from the start.
+                    is_published: !own.is_page && own.name.ends_with(EXTENSION),
                     ..FoundStripe::inspect(address.clone(), address, &mut bytes)
                 });
             }
+            // Stripes whose reading was ended look damaged.
+            self.client.check()?;
             if next.is_empty() || next == marker {
                 return Ok(found);
             }
@@ -332,7 +469,10 @@ impl ReadAt for BlobBytes {
             body: &[],
         };
         let answer = self.client.need(ask);
-        let Answer { body, .. } = answer.map_err(|error| io::Error::other(error.to_string()))?;
+        let Answer { body, .. } = answer.map_err(|error| match error {
+            BackupError::Interrupted => io::ErrorKind::Interrupted.into(),
+            error => io::Error::other(error.to_string()),
+        })?;
         if body.len() != buffer.len() {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -342,24 +482,4 @@ impl ReadAt for BlobBytes {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_list_of_blobs_is_read() {
-        let text = "\u{feff}<?xml version=\"1.0\"?><EnumerationResults><Blobs><Blob><Name>a/b &amp; \
-                    c.weirbak</Name><Properties><Content-Length>1024</Content-Length></Properties>\
-                    <Metadata><Name>no</Name></Metadata></Blob><Blob><Name>d</Name></Blob></Blobs>\
-                    <NextMarker>2!m</NextMarker></EnumerationResults>";
-        let (all, marker) = parse_list(text.as_bytes()).expect("a list");
-        let first = Listed { name: "a/b & c.weirbak".to_owned(), length: 1024 };
-        assert_eq!(all, [first, Listed { name: "d".to_owned(), length: 0 }]);
-        assert_eq!(marker, "2!m");
-        assert!(parse_list(b"<a><b></a>").is_err());
-    }
-
-    #[test]
-    fn ids_of_blocks_are_equally_long() {
-        assert_eq!(block_id(0).len(), block_id(u64::MAX).len());
-    }
-}
+mod tests;

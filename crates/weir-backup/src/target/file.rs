@@ -4,21 +4,23 @@
 //! is made durable too. A backup that ends early leaves at most files with temporary names.
 
 use super::StripeSink;
+use super::disk::{Disk, DiskFile, System, publish};
 use crate::error::BackupError;
-use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A stripe file that is written.
 #[derive(Debug)]
 pub struct StripeFile {
-    file: File,
+    disk: Arc<dyn Disk>,
+    file: Box<dyn DiskFile>,
     folder: PathBuf,
     temporary: PathBuf,
     path: PathBuf,
     is_published: AtomicBool,
+    is_cancelled: AtomicBool,
 }
 
 impl StripeFile {
@@ -27,22 +29,52 @@ impl StripeFile {
     /// # Errors
     /// When a file of one of the two names is there, or the folder does not take it.
     pub fn create(folder: &Path, name: &str) -> Result<Self, BackupError> {
+        Self::create_on(Arc::new(System), folder, name)
+    }
+
+    pub(crate) fn create_on(
+        disk: Arc<dyn Disk>,
+        folder: &Path,
+        name: &str,
+    ) -> Result<Self, BackupError> {
         let path = folder.join(name);
-        if fs::symlink_metadata(&path).is_ok() {
+        if disk.is_there(&path) {
             return Err(exists(&path));
         }
         let temporary = folder.join(format!("{name}.tmp"));
-        let file = OpenOptions::new().write(true).create_new(true).open(&temporary);
-        let file = file.map_err(|error| match error.kind() {
+        let file = disk.create_new(&temporary).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => exists(&temporary),
-            _ => BackupError::file("creating", &temporary)(error),
+            _ => failed("creating", &temporary)(error),
         })?;
-        let is_published = AtomicBool::new(false);
-        Ok(Self { file, folder: folder.to_owned(), temporary, path, is_published })
+        Ok(Self {
+            disk,
+            file,
+            folder: folder.to_owned(),
+            temporary,
+            path,
+            is_published: AtomicBool::new(false),
+            is_cancelled: AtomicBool::new(false),
+        })
     }
 
-    fn failed(&self, action: &'static str) -> impl FnOnce(io::Error) -> BackupError {
-        BackupError::file(action, &self.temporary)
+    /// Returns an error once another stripe has failed.
+    fn check(&self) -> Result<(), BackupError> {
+        match self.is_cancelled.load(Ordering::Relaxed) {
+            true => Err(BackupError::Interrupted),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Puts a failure into a sentence; one for lack of room says what to do.
+fn failed<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> BackupError + 'a {
+    move |source| match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => BackupError::Failed(format!(
+            "no room for {}: {source}; the backup is incomplete and is removed, earlier ones are \
+             whole. Free some room, give another target, or compress the backup",
+            path.display()
+        )),
+        _ => BackupError::file(action, path)(source),
     }
 }
 
@@ -59,37 +91,37 @@ impl StripeSink for StripeFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), BackupError> {
-        self.file.write_all_at(bytes, offset).map_err(self.failed("writing"))
+        self.check()?;
+        self.file.write_at(offset, bytes).map_err(failed("writing", &self.temporary))
     }
 
     fn sync(&self, _length: u64, _is_closed: bool) -> Result<(), BackupError> {
-        self.file.sync_all().map_err(self.failed("syncing"))
+        self.check()?;
+        self.file.sync().map_err(failed("syncing", &self.temporary))
     }
 
     fn publish(&self) -> Result<(), BackupError> {
-        // A rename would replace a file; the link refuses to.
-        match fs::hard_link(&self.temporary, &self.path) {
-            Ok(()) => fs::remove_file(&self.temporary).map_err(self.failed("removing"))?,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(exists(&self.path));
+        publish(self.disk.as_ref(), &self.temporary, &self.path).map_err(|error| {
+            match error.kind() {
+                io::ErrorKind::AlreadyExists => exists(&self.path),
+                _ => failed("renaming", &self.temporary)(error),
             }
-            // Not all file systems have links.
-            Err(_) if fs::symlink_metadata(&self.path).is_ok() => return Err(exists(&self.path)),
-            Err(_) => {
-                fs::rename(&self.temporary, &self.path).map_err(self.failed("renaming"))?;
-            }
-        }
+        })?;
+        // From here on the name is this stripe's, and goes with it if another one fails.
         self.is_published.store(true, Ordering::Relaxed);
-        let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
-        synced.map_err(BackupError::file("syncing", &self.folder))
+        self.disk.sync_folder(&self.folder).map_err(failed("syncing", &self.folder))
+    }
+
+    fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
     fn discard(&self) {
         // A file that stays is no stripe, or one of an incomplete backup.
-        let _ = fs::remove_file(&self.temporary);
         if self.is_published.load(Ordering::Relaxed) {
-            let _ = fs::remove_file(&self.path);
+            let _ = self.disk.remove(&self.path);
         }
+        let _ = self.disk.remove(&self.temporary);
     }
 }
 

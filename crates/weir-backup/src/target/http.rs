@@ -2,17 +2,32 @@
 //!
 //! A signature is a secret. It stands in the query of each request and in no message.
 
+use crate::cancel::Cancel;
 use crate::error::BackupError;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
 use std::time::Duration;
 use ureq::http::{Method, Request};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 /// The version of the service's protocol.
 const VERSION: &str = "2021-12-02";
-/// How long one request may take: 4 MiB at a few kilobytes per second.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// The longest time to find and reach the endpoint, for each request.
+const CONNECTING: Duration = Duration::from_secs(10);
+/// The longest time that the endpoint may take to begin its answer.
+const ANSWERING: Duration = Duration::from_secs(30);
+/// The longest time of one request: 4 MiB at 35 KiB/s.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How often a wait hears a request to stop.
+const TICK: Duration = Duration::from_millis(50);
+/// The time for tidying up after a failure, and after a request to stop.
+const TIDYING: Duration = Duration::from_secs(5);
+const TIDYING_AT_ONCE: Duration = Duration::from_secs(1);
 /// Attempts at a request that the service is too busy for, or that a broken connection ended.
 const ATTEMPTS: u32 = 5;
 /// The wait before the second attempt; it doubles from one to the next.
@@ -44,6 +59,7 @@ pub struct ContainerUrl {
     /// What the names of its blobs begin with: nothing, or a path that ends in `/`.
     prefix: String,
     sas: String,
+    cancel: Cancel,
 }
 
 impl fmt::Debug for ContainerUrl {
@@ -70,10 +86,7 @@ impl ContainerUrl {
         let refused = |why: &str| BackupError::Refused(format!("{bare}: {why}"));
         let (scheme, rest) = bare.split_once("://").ok_or_else(|| refused("it is no URL"))?;
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let name = match host.strip_prefix('[') {
-            Some(v6) => v6.split(']').next().unwrap_or_default(),
-            None => host.split(':').next().unwrap_or_default(),
-        };
+        let name = host_name(host);
         let is_address = name == "localhost" || name.parse::<std::net::IpAddr>().is_ok();
         let mut parts = path.split('/').filter(|part| !part.is_empty());
         let mut container = format!("{scheme}://{host}");
@@ -91,13 +104,32 @@ impl ContainerUrl {
         } else {
             query.to_owned()
         };
-        Ok(Self { container, prefix, sas: clean(&sas) })
+        Ok(Self { container, prefix, sas: clean(&sas), cancel: Cancel::default() })
     }
 
     /// Uses another signature.
     #[must_use]
     pub fn with_sas(self, sas: &str) -> Self {
         Self { sas: clean(sas), ..self }
+    }
+
+    /// Lets `cancel` end requests to it.
+    #[must_use]
+    pub fn with_cancel(self, cancel: Cancel) -> Self {
+        Self { cancel, ..self }
+    }
+
+    /// Returns a warning if the signature is sent in the clear, where others may read it.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let rest = self.container.strip_prefix("http://").filter(|_| !self.sas.is_empty())?;
+        let host = rest.split('/').next().unwrap_or(rest);
+        (!is_loopback(host)).then(|| {
+            format!(
+                "{self}: http:// sends the signature (SAS) and the backup in the clear, and whoever \
+                 reads it on the way can use it; give https://"
+            )
+        })
     }
 
     /// Returns the address of a blob, for messages.
@@ -116,6 +148,21 @@ impl ContainerUrl {
     }
 }
 
+/// Returns the name or address of a host, without its port.
+fn host_name(host: &str) -> &str {
+    match host.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    }
+}
+
+/// Returns whether a host is this machine.
+fn is_loopback(host: &str) -> bool {
+    let name = host_name(host);
+    let address = name.parse::<std::net::IpAddr>();
+    name == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
 fn clean(sas: &str) -> String {
     sas.trim().trim_start_matches('?').to_owned()
 }
@@ -132,6 +179,7 @@ pub(super) struct Answer {
 pub(super) struct Client {
     agent: ureq::Agent,
     pub(super) url: ContainerUrl,
+    cancel: Cancel,
 }
 
 impl fmt::Debug for Client {
@@ -157,6 +205,9 @@ impl Client {
             .http_status_as_error(false)
             .max_redirects(0)
             .timeout_global(Some(PATIENCE))
+            .timeout_resolve(Some(CONNECTING))
+            .timeout_connect(Some(CONNECTING))
+            .timeout_recv_response(Some(ANSWERING))
             .user_agent(concat!("weir/", env!("CARGO_PKG_VERSION")))
             .max_idle_connections_per_host(64)
             .max_idle_connections(64);
@@ -167,33 +218,72 @@ impl Client {
             let tls = TlsConfig::builder().root_certs(RootCerts::from(roots)).build();
             config = config.tls_config(tls);
         }
-        Self { agent: config.build().new_agent(), url }
+        let cancel = url.cancel.clone();
+        Self { agent: config.build().new_agent(), url, cancel }
+    }
+
+    /// Lets one more flag end the requests of this client.
+    pub(super) fn with_flag(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.cancel = self.cancel.with(flag);
+        self
     }
 
     /// Asks, several times if the service is too busy. Returns `None` for a 404.
     pub(super) fn ask(&self, ask: Ask<'_>) -> Result<Option<Answer>, BackupError> {
+        match self.status(ask)? {
+            (404, _) => Ok(None),
+            (200..=299, answer) => Ok(Some(answer)),
+            (status, answer) => Err(refusal(ask, status, &answer)),
+        }
+    }
+
+    /// Asks, several times if the service is too busy. Returns the status of the last answer.
+    pub(super) fn status(&self, ask: Ask<'_>) -> Result<(u16, Answer), BackupError> {
         let mut pause = PAUSE;
-        for attempt in 1.. {
-            let outcome = self.attempt(ask);
-            let is_last = attempt >= ATTEMPTS;
-            match outcome {
-                Ok((404, _)) => return Ok(None),
-                Ok((200..=299, answer)) => return Ok(Some(answer)),
-                Ok((500..=599 | 429 | 408, _)) | Err(_) if !is_last => {
-                    #[expect(clippy::disallowed_methods, reason = "a busy service wants a pause")]
-                    std::thread::sleep(pause);
+        let mut attempt = 1;
+        loop {
+            match self.attempt(ask)? {
+                Ok((500..=599 | 429 | 408, _)) | Err(_) if attempt < ATTEMPTS => {
+                    self.wait(pause)?;
                     pause *= 2;
+                    attempt += 1;
                 }
-                Ok((status, answer)) => return Err(refusal(ask, status, &answer)),
+                Ok(answered) => return Ok(answered),
                 Err(error) => {
                     return Err(BackupError::Failed(format!(
-                        "{} {}: {error}",
+                        "{} {}: {error}, {ATTEMPTS} times; is the endpoint up and reachable?",
                         ask.method, ask.address
                     )));
                 }
             }
         }
-        Ok(None)
+    }
+
+    /// Asks once, for something that need not succeed, and only for a short time.
+    pub(super) fn try_once(&self, ask: Ask<'_>) {
+        let limit = if self.cancel.is_set() { TIDYING_AT_ONCE } else { TIDYING };
+        if let Ok(request) = self.request(ask) {
+            let answer = self.exchange(request);
+            let _ = answer.map(|answer| answer.recv_timeout(limit));
+        }
+    }
+
+    /// Returns an error after a request to stop.
+    pub(super) fn check(&self) -> Result<(), BackupError> {
+        if self.cancel.is_set() { Err(BackupError::Interrupted) } else { Ok(()) }
+    }
+
+    /// Waits before the next attempt.
+    fn wait(&self, pause: Duration) -> Result<(), BackupError> {
+        let mut left = pause;
+        while !left.is_zero() {
+            self.check()?;
+            let part = left.min(TICK);
+            #[expect(clippy::disallowed_methods, reason = "a busy service wants a pause")]
+            thread::sleep(part);
+            left -= part;
+        }
+        Ok(())
     }
 
     /// Asks for something that must be there.
@@ -206,7 +296,30 @@ impl Client {
         })
     }
 
-    fn attempt(&self, ask: Ask<'_>) -> Result<(u16, Answer), ureq::Error> {
+    /// Makes one attempt. It ends at a request to stop, whatever the endpoint does.
+    fn attempt(&self, ask: Ask<'_>) -> Result<Exchanged, BackupError> {
+        self.check()?;
+        let request = match self.request(ask) {
+            Ok(request) => request,
+            Err(error) => return Ok(Err(error)),
+        };
+        let answer = self.exchange(request)?;
+        loop {
+            match answer.recv_timeout(TICK) {
+                Ok(answer) => return Ok(answer),
+                Err(RecvTimeoutError::Timeout) if self.cancel.is_set() => {
+                    return Err(BackupError::Interrupted);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    let source = io::Error::other("its thread ended early");
+                    return Err(BackupError::System { action: "sending a request", source });
+                }
+            }
+        }
+    }
+
+    fn request(&self, ask: Ask<'_>) -> Result<Request<Vec<u8>>, ureq::Error> {
         let parts = [ask.query, &self.url.sas];
         let query: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let uri = match query.is_empty() {
@@ -221,15 +334,34 @@ impl Client {
         for (name, value) in ask.headers {
             request = request.header(*name, *value);
         }
-        let mut answer = self.agent.run(request.body(ask.body).map_err(ureq::Error::Http)?)?;
-        let status = answer.status().as_u16();
-        let body = answer.body_mut().with_config().limit(LONGEST_ANSWER).read_to_vec()?;
-        Ok((status, Answer { headers: answer.headers().clone(), body }))
+        request.body(ask.body.to_vec()).map_err(ureq::Error::Http)
+    }
+
+    /// Sends a request on a thread of its own: the library's calls cannot be ended from outside. A
+    /// thread that nobody waits for any more ends with the timeouts of its request.
+    fn exchange(&self, request: Request<Vec<u8>>) -> Result<Receiver<Exchanged>, BackupError> {
+        let (done, answer) = sync_channel(1);
+        let agent = self.agent.clone();
+        let work = move || drop(done.send(exchange(&agent, request)));
+        let thread = thread::Builder::new().name("backup-request".to_owned()).spawn(work);
+        let failed = |source| BackupError::System { action: "starting a thread", source };
+        thread.map_err(failed)?;
+        Ok(answer)
     }
 }
 
+/// The status and the answer, or why there is none.
+type Exchanged = Result<(u16, Answer), ureq::Error>;
+
+fn exchange(agent: &ureq::Agent, request: Request<Vec<u8>>) -> Exchanged {
+    let mut answer = agent.run(request)?;
+    let status = answer.status().as_u16();
+    let body = answer.body_mut().with_config().limit(LONGEST_ANSWER).read_to_vec()?;
+    Ok((status, Answer { headers: answer.headers().clone(), body }))
+}
+
 /// Puts a refusal into a sentence. What the caller may do wrong is an error of the input.
-fn refusal(ask: Ask<'_>, status: u16, answer: &Answer) -> BackupError {
+pub(super) fn refusal(ask: Ask<'_>, status: u16, answer: &Answer) -> BackupError {
     let header = answer.headers.get("x-ms-error-code").and_then(|code| code.to_str().ok());
     let code = header.unwrap_or("no reason given");
     let hint = match status {
@@ -272,5 +404,23 @@ mod tests {
         check("http://localhost/a?sig=secret", &format!("http://localhost/a: {none}"));
         let shown = format!("{:?}", ContainerUrl::parse(&format!("{azure}?sig=secret")));
         assert!(!shown.contains("secret"), "{shown}");
+    }
+
+    #[test]
+    fn a_signature_in_the_clear_is_warned_of() {
+        #[track_caller]
+        fn check(text: &str, expect: bool) {
+            let warning = ContainerUrl::parse(text).expect("a URL").with_sas("sig=x").warning();
+            assert_eq!(warning.is_some(), expect, "{warning:?}");
+            assert!(warning.is_none_or(|text| !text.contains("sig=")));
+        }
+        check("http://acme.example/backups", true);
+        check("http://10.0.0.7:10000/account/backups", true);
+        check("https://acme.example/backups", false);
+        check("http://localhost:10000/account/backups", false);
+        check("http://127.0.0.1:10000/account/backups", false);
+        check("http://[::1]:10000/account/backups", false);
+        let unsigned = ContainerUrl::parse("http://acme.example/backups").expect("a URL");
+        assert_eq!(unsigned.with_sas("").warning(), None);
     }
 }

@@ -149,7 +149,10 @@ impl Label {
             let incomplete = self.entries.iter().filter(|own| !own.is_complete).count();
             let left = match incomplete {
                 0 => String::new(),
-                n => format!(" ({n} of its stripes are incomplete)"),
+                n => format!(
+                    " ({n} of its stripes are incomplete: weir backup prune --incomplete removes \
+                     them)"
+                ),
             };
             return Err(BackupError::Refused(format!(
                 "no room on {volume}: a stripe needs {} in one piece, and {} are free{left}; remove \

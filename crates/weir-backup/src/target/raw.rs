@@ -308,8 +308,10 @@ impl Place for RawPlace {
             let mut bytes = self.bytes(own.offset, own.length)?;
             found.push(FoundStripe {
                 named: Some(own.stripe),
-                modified_unix_ms: Some(own.created_unix_ms),
+                // A label has the time of the start. An incomplete stripe may have been written since.
+                modified_unix_ms: own.is_complete.then_some(own.created_unix_ms),
                 is_temporary: !own.is_complete,
+                is_published: own.is_complete,
                 ..FoundStripe::inspect(name, locator, &mut bytes)
             });
         }

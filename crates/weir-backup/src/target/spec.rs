@@ -3,6 +3,7 @@
 use super::blob::Container;
 use super::http::ContainerUrl;
 use super::raw::RawPlace;
+use crate::cancel::Cancel;
 use crate::error::BackupError;
 use crate::place::{Folder, Place};
 use std::fmt;
@@ -75,6 +76,24 @@ impl PlaceSpec {
         match self {
             Self::Export(name) => find(&name).map(|uri| Self::Volume { name, uri }),
             other => Ok(other),
+        }
+    }
+
+    /// Lets `cancel` end requests to a container.
+    #[must_use]
+    pub fn with_cancel(self, cancel: &Cancel) -> Self {
+        match self {
+            Self::Blobs(url) => Self::Blobs(url.with_cancel(cancel.clone())),
+            other => other,
+        }
+    }
+
+    /// Returns a warning about a place that is used in an unsafe way.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        match self {
+            Self::Blobs(url) => url.warning(),
+            _ => None,
         }
     }
 

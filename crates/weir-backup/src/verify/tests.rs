@@ -397,3 +397,50 @@ fn addresses_outside_of_a_source_are_damage() {
     let fault = FrameDamage::Outside;
     assert_eq!(verified.counts.damage, [Damage::Frame { address, length: 20, fault }]);
 }
+
+/// Somebody who cannot make the digest replaces a frame by zeros, and hides it behind damage that
+/// loses nothing: of the same frame, or of another one.
+#[test]
+fn a_forged_frame_of_zeros_is_found_beside_harmless_damage() {
+    for small in [Small::new(1, None, false, 1), Small::new(2, Some(1), false, 1)] {
+        let frames = small.frames(0);
+        for (forged, at) in frames.iter().filter(|(own, _)| !own.is_zeros) {
+            let (start, end) = (*at, at + forged.frame_length());
+            let zeros = FrameHeader {
+                is_zeros: true,
+                is_compressed: false,
+                is_encrypted: false,
+                stored_length: 0,
+                ..forged.clone()
+            };
+            let (own, length) = (zeros.encode(), usize::try_from(zeros.frame_length()).unwrap());
+            let place = |at: u64| usize::try_from(at).unwrap();
+            let forge = |bytes: &mut Vec<u8>, from: usize| {
+                bytes[from..from + FRAME_HEADER].copy_from_slice(&own);
+                bytes[from + FRAME_HEADER..from + length].fill(0);
+                bytes[from + length - FRAME_HEADER..from + length].copy_from_slice(&own);
+            };
+            // Where the frame began; and at its end, where the copy of a damaged header would name it.
+            for (from, is_at_end) in [(place(start), false), (place(end) - length, true)] {
+                for (other, other_at) in &frames {
+                    let verified = small.check(small.with(0, |bytes| {
+                        forge(bytes, from);
+                        if is_at_end {
+                            bytes[place(start) + 9] ^= 1;
+                            bytes[from + 9] ^= 1;
+                        }
+                        if other_at != at {
+                            // The copy of the header at the end of another frame.
+                            bytes[place(other_at + other.frame_length()) - 9] ^= 1;
+                        }
+                    }));
+                    let damage = &verified.counts.damage;
+                    let is_told = damage
+                        .iter()
+                        .any(|own| matches!(own, Damage::Digest { .. } | Damage::Lost { .. }));
+                    assert!(is_told && !verified.is_restorable(), "{start}: {damage:?}");
+                }
+            }
+        }
+    }
+}

@@ -20,9 +20,11 @@ use weir_report::backups::{RestoreReport, RestoreTargetLine};
 
 pub(crate) fn run(args: &RestoreArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let keys = kept::keys(&args.key)?;
-    let (places, exports) =
-        open_places(&kept::places(&args.chosen)?, || source_exports(args, catalog))?;
-    let mut library = Library::open(places)?;
+    let signals = Signals::catch()?;
+    let (places, exports) = open_places(&kept::places(&args.chosen)?, &signals.cancel(), || {
+        source_exports(args, catalog)
+    })?;
+    let mut library = Library::open(places).map_err(|error| kept::ended(error, &signals))?;
     let id = kept::chosen(&args.chosen, &library)?;
     let base = match library.by_id(id) {
         Some(entry) => library.base(entry)?.map(|base| base.identity.id),
@@ -45,8 +47,8 @@ pub(crate) fn run(args: &RestoreArgs, catalog: &Catalog) -> Result<u8, CliError>
     };
     same_sources(&all, &manifest)?;
     let description = args.oltp.as_deref().map(prove::read).transpose()?;
-    let signals = Signals::catch()?;
-    let goal = Goal::open(args, catalog, &manifest, exports)?;
+    let manifests: Vec<&Manifest> = all.iter().filter_map(|own| own.manifest.as_ref()).collect();
+    let goal = Goal::open(args, catalog, &manifests, exports)?;
     let outcome = fill(args, &signals, &goal, &mut all, options);
     let (counts, elapsed_s) = match outcome {
         Ok(done) => done,

@@ -17,7 +17,7 @@ const KILLS: usize = 200;
 const VERBS: [&str; 5] = [
     "backup run data log --to b --stripes 3 --name sales",
     "backup run data log --to raw --stripes 2 --name sales",
-    "backup run data log --to b --differential --compress --name sales",
+    "backup run data log --to b --from raw --differential --compress --name sales",
     "restore kept --from k --image images",
     "backup prune b --keep-last 2 --incomplete",
 ];

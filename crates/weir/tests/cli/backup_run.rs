@@ -223,7 +223,7 @@ fn a_differential_has_what_changed_and_what_is_zeros_now() {
     rig.open("data").write_zeroes(9 << 20, 1 << 20).expect("zeros");
     rig.write("data", 20 << 20, &pattern(8, 1 << 20));
     let expect = rig.contents("data");
-    let report = rig.backup("data log --to c --name day --differential --verify");
+    let report = rig.backup("data log --to c --from b --name day --differential --verify");
     let read = report["bytes_read"].as_u64().expect("bytes");
     assert!((1 << 20..2 << 20).contains(&read), "{read}");
     assert_eq!(report["kind"], "differential");
@@ -231,7 +231,7 @@ fn a_differential_has_what_changed_and_what_is_zeros_now() {
     // Since the full backup, not since the last differential.
     rig.write("data", 3 << 20, &pattern(5, 4096));
     let expect = rig.contents("data");
-    let report = rig.backup("data log --to c --name day2 --differential");
+    let report = rig.backup("data log --to c --from b --name day2 --differential");
     assert!(report["bytes_read"].as_u64() > Some(read));
     rig.restore("day2 --from b --from c", &[("data", &expect)]);
 }
@@ -329,6 +329,10 @@ fn blobs_behind_a_signature() {
         rig.refuse(&format!("data --to {url}?{wrong}"), 2, "refused with 403");
         rig.refuse(&format!("data --to {account}/none?{sas}"), 3, "is there such a container?");
         rig.refuse("data --to http://127.0.0.1:1/a/c", 3, "http://127.0.0.1:1/a/c/");
+        // Nothing is left beside the stripes, and the place shows the backup as complete.
+        let (stdout, _, _) = run(rig.weir(&format!("backup list {url}?{sas} -o json")));
+        let list: Value = serde_json::from_str(&stdout).expect("JSON");
+        assert_eq!(list["backups"][0]["state"], "complete", "{list}");
     }
 }
 
@@ -405,6 +409,65 @@ fn a_database_that_runs() {
     assert_eq!(code, Some(0), "{stderr}");
     let report: Value = serde_json::from_str(&stdout).expect("JSON");
     assert!(report["acknowledged"].as_u64() >= Some(300), "{report}");
+}
+
+#[test]
+fn a_differential_says_what_it_builds_on_and_needs_it() {
+    let rig = Rig::new();
+    rig.place.file("key", &"ab".repeat(32));
+    let full = rig.backup("data log --to b --name week");
+    let day = "data log --to c --name day --differential";
+    let missing = format!("the full backup {}, from which the changes are counted,", id(&full));
+    rig.refuse(day, 2, &missing);
+    rig.refuse(&format!("{day} --from b --encrypt --key-file key"), 2, "it is not encrypted");
+    assert_eq!(rig.files("c"), [""; 0]);
+    let report = rig.backup(&format!("{day} --from b --verify"));
+    assert_eq!((&report["base"], &report["is_verified"]), (&full["id"], &Value::Bool(true)));
+    let notes = report["notes"].to_string();
+    let on = format!("it builds on the full backup week ({}) of 20", id(&full));
+    assert!(notes.contains(&on) && notes.contains(", which has another name"), "{notes}");
+    assert!(notes.contains(&format!("read back of its full backup {}: ", id(&full))), "{notes}");
+    // A verification covers the full backup: without it the differential is worth nothing.
+    let file = rig.place.path("b").join(&rig.files("b")[0]);
+    let mut bytes = fs::read(&file).expect("a stripe");
+    bytes[9000] ^= 1;
+    fs::write(&file, bytes).expect("a stripe");
+    let args = "backup run data log --to c --from b --name day2 --differential --verify -o json";
+    let (stdout, stderr, code) = run(rig.weir(args));
+    assert_eq!(code, Some(1), "{stderr}");
+    let report: Value = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!(report["is_verified"], false);
+    assert!(report["notes"].to_string().contains("damage of its full backup"), "{report}");
+    // Once it is gone there is nothing to build on.
+    fs::remove_file(&file).expect("a stripe");
+    rig.refuse(&format!("{day} --from b"), 2, &missing);
+}
+
+/// An endpoint that takes connections and says nothing.
+#[test]
+fn ctrl_c_ends_the_wait_for_a_dead_endpoint() {
+    let rig = Rig::new();
+    let dead = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = dead.local_addr().expect("an address");
+    for args in [
+        format!("backup run data --to http://{address}/account/c"),
+        format!("backup verify x --from http://{address}/account/c"),
+    ] {
+        let mut command = rig.weir(&args);
+        let mut child = command.stderr(Stdio::null()).spawn().expect("a program");
+        let stream = dead.accept().expect("a connection");
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process");
+        kill_process(pid, Signal::INT).expect("it runs");
+        // Five attempts of half a minute are what it would wait otherwise.
+        #[expect(clippy::disallowed_methods, reason = "it must end long before its timeouts")]
+        let (start, limit) = (std::time::Instant::now(), std::time::Duration::from_secs(25));
+        while child.try_wait().expect("a state").is_none() {
+            assert!(start.elapsed() < limit, "{args}: it waits on");
+            std::thread::yield_now();
+        }
+        assert_eq!(child.wait().expect("an end").code(), Some(130), "{args}");
+        drop(stream);
+    }
 }
 
 /// Ctrl-C and kill -9: nothing looks like a backup, and the sources are not frozen any more.

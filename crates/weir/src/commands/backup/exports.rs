@@ -6,9 +6,9 @@ use crate::output;
 use std::collections::BTreeMap;
 use std::path::Path;
 use tempfile::TempDir;
-use weir_backup::BackupError;
 use weir_backup::place::Place;
 use weir_backup::target::spec::PlaceSpec;
+use weir_backup::{BackupError, Cancel};
 use weir_catalog::Catalog;
 use weir_layout::Layout;
 use weir_proto::Uri;
@@ -113,9 +113,18 @@ impl Exports {
 /// Open places, and the server of those that are exports of it.
 pub(crate) type OpenPlaces = (Vec<Box<dyn Place>>, Option<Exports>);
 
-/// Opens places. `exports` is asked for when the first of them is the name of an export.
+/// Warns of a place that is used in an unsafe way.
+pub(crate) fn warn(spec: &PlaceSpec) {
+    if let Some(warning) = spec.warning() {
+        output::talk(&format!("weir: warning: {warning}"));
+    }
+}
+
+/// Opens places. `cancel` ends requests to them, and `exports` is asked for when the first of them is
+/// the name of an export.
 pub(crate) fn open_places(
     places: &[String],
+    cancel: &Cancel,
     exports: impl Fn() -> Result<Exports, CliError>,
 ) -> Result<OpenPlaces, CliError> {
     let mut found: Option<Exports> = None;
@@ -133,7 +142,8 @@ pub(crate) fn open_places(
             }
             other => other,
         };
-        opened.push(spec.open()?);
+        warn(&spec);
+        opened.push(spec.with_cancel(cancel).open()?);
     }
     Ok((opened, found))
 }

@@ -14,7 +14,7 @@ use weir_backup::format::BackupId;
 use weir_backup::key::{Keys, Secret};
 use weir_backup::library::{Entry, State};
 use weir_backup::target::spec::shown;
-use weir_backup::{Assembly, BackupError, Library, Watch};
+use weir_backup::{Assembly, BackupError, Cancel, Library, Watch};
 use weir_catalog::Catalog;
 use weir_observe::when::written;
 use weir_report::backups::{BackupLine, DamageLine};
@@ -40,13 +40,14 @@ pub(crate) fn exports(args: &PlaceArgs, catalog: &Catalog) -> Result<Exports, Cl
     }
 }
 
-/// Looks at whatever is in the places.
+/// Looks at whatever is in the places. `cancel` ends requests to them.
 pub(crate) fn library(
     places: &[String],
     args: &PlaceArgs,
     catalog: &Catalog,
+    cancel: &Cancel,
 ) -> Result<(Library, Option<Exports>), CliError> {
-    let (places, exports) = open_places(places, || exports(args, catalog))?;
+    let (places, exports) = open_places(places, cancel, || exports(args, catalog))?;
     Ok((Library::open(places)?, exports))
 }
 
@@ -100,6 +101,14 @@ pub(crate) fn ended(error: BackupError, signals: &Signals) -> CliError {
     }
 }
 
+/// Returns an error; one that a signal ended has the exit code of the signal.
+pub(crate) fn interrupted(error: CliError, signals: &Signals) -> CliError {
+    match error {
+        CliError::Stripes(error) => ended(error, signals),
+        other => other,
+    }
+}
+
 /// Reads the key, if one is given.
 pub(crate) fn keys(args: &KeyArgs) -> Result<Option<Keys>, CliError> {
     if let Some(file) = &args.key_file {
@@ -142,14 +151,15 @@ pub(crate) fn line(entry: &Entry) -> BackupLine {
         name: identity.name.clone(),
         kind: identity.kind.to_string(),
         state: match &entry.state {
-            State::Complete => "complete".to_owned(),
-            State::Incomplete => "incomplete".to_owned(),
-            State::Missing(stripes) => {
-                let numbers: Vec<String> =
-                    stripes.iter().map(|stripe| (u16::from(*stripe) + 1).to_string()).collect();
-                format!("missing stripes {}", numbers.join(", "))
-            }
-        },
+            State::Complete => "complete",
+            State::Incomplete => "incomplete",
+            State::Missing(_) => "missing stripes",
+            State::Damaged => "damaged",
+        }
+        .to_owned(),
+        missing_stripes: numbers(&entry.gaps.missing),
+        unfinished_stripes: numbers(&entry.gaps.unfinished),
+        truncated_stripes: numbers(&entry.gaps.truncated),
         created: moment(identity.created_unix_ms),
         created_unix_ms: identity.created_unix_ms,
         stripes: identity.stripes.into(),
@@ -159,6 +169,16 @@ pub(crate) fn line(entry: &Entry) -> BackupLine {
         is_encrypted: identity.encryption.is_some(),
         compression: manifest.and_then(|manifest| manifest.options.compression),
     }
+}
+
+/// Returns stripes as people count them.
+fn numbers(stripes: &[u8]) -> Vec<u32> {
+    stripes.iter().map(|stripe| u32::from(*stripe) + 1).collect()
+}
+
+/// Returns places as messages name them: a URL without its signature.
+pub(crate) fn place_names(places: &[String]) -> Vec<String> {
+    places.iter().map(|place| shown(place).to_owned()).collect()
 }
 
 /// Returns damage for a report.

@@ -3,8 +3,9 @@
 use super::exports::Exports;
 use super::kept;
 use crate::cli::{BackupListArgs, BackupShowArgs};
-use crate::error::CliError;
+use crate::error::{CliError, NO};
 use crate::output;
+use weir_backup::Cancel;
 use weir_backup::place::FoundStripe;
 use weir_catalog::Catalog;
 use weir_report::backups::{
@@ -12,14 +13,16 @@ use weir_report::backups::{
 };
 
 pub(super) fn list(args: &BackupListArgs, catalog: &Catalog) -> Result<u8, CliError> {
-    let (library, exports) = kept::library(&args.places, &args.server, catalog)?;
+    let (library, exports) =
+        kept::library(&args.places, &args.server, catalog, &Cancel::default())?;
     let report = BackupListReport {
+        places: kept::place_names(&args.places),
         backups: library.entries().iter().map(kept::line).collect(),
         notes: library.strangers().map(stranger).collect(),
     };
     output::print(&report, args.output.format())?;
     exports.map_or(Ok(()), Exports::close)?;
-    Ok(0)
+    Ok(if report.backups.is_empty() { NO } else { 0 })
 }
 
 fn stranger(found: &FoundStripe) -> String {
@@ -31,7 +34,7 @@ fn stranger(found: &FoundStripe) -> String {
 
 pub(super) fn show(args: &BackupShowArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let places = kept::places(&args.chosen)?;
-    let (library, exports) = kept::library(&places, &args.server, catalog)?;
+    let (library, exports) = kept::library(&places, &args.server, catalog, &Cancel::default())?;
     let id = kept::chosen(&args.chosen, &library)?;
     let Some(entry) = library.by_id(id) else { return Ok(0) };
     let manifest = entry.manifest.as_ref();
@@ -52,13 +55,10 @@ pub(super) fn show(args: &BackupShowArgs, catalog: &Catalog) -> Result<u8, CliEr
                 tier: source.tier.clone(),
             })
             .collect();
-        let options = manifest.options.others.iter();
-        report.notes.extend(options.map(|(name, value)| format!("{name}: {value}")));
-    } else {
-        report.notes.push("the backup is not complete; it cannot be restored as it is".to_owned());
-    }
-    if entry.identity.encryption.is_some() {
-        report.notes.push("its contents are encrypted".to_owned());
+        let options = &manifest.options;
+        report.max_transfer_bytes = (options.max_transfer > 0).then_some(options.max_transfer);
+        let others = options.others.iter();
+        report.options = others.map(|(name, value)| (name.clone(), value.clone())).collect();
     }
     report.stripe_files = library
         .stripes(entry)
@@ -70,6 +70,12 @@ pub(super) fn show(args: &BackupShowArgs, catalog: &Catalog) -> Result<u8, CliEr
             BackupStripeLine {
                 stripe: stripe.map(|stripe| u32::from(stripe) + 1),
                 name: found.name.clone(),
+                state: match (found.is_complete(), found.is_truncated()) {
+                    (true, _) => "complete",
+                    (_, true) => "truncated",
+                    _ => "unfinished",
+                }
+                .to_owned(),
                 is_complete: found.is_complete(),
                 stored_bytes: found.length,
                 frames: summary.map(|summary| summary.frames),

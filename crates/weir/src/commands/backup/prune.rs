@@ -8,8 +8,9 @@ use crate::output;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_backup::library::{Entry, State};
 use weir_backup::retention::{Candidate, Decision, Rules, Wholeness, decide_about, order};
+use weir_backup::{Cancel, Library};
 use weir_catalog::Catalog;
-use weir_report::backups::{PruneLine, PruneReport};
+use weir_report::backups::{BackupLine, PruneLine, PruneReport, short_id};
 
 pub(super) fn run(args: &BackupPruneArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let rules = Rules {
@@ -18,6 +19,7 @@ pub(super) fn run(args: &BackupPruneArgs, catalog: &Catalog) -> Result<u8, CliEr
         weekly: args.keep_weekly,
         monthly: args.keep_monthly,
         is_incomplete_removed: args.incomplete,
+        is_damaged_removed: args.damaged,
     };
     if rules.is_empty() {
         return Err(CliError::Refused(
@@ -26,7 +28,8 @@ pub(super) fn run(args: &BackupPruneArgs, catalog: &Catalog) -> Result<u8, CliEr
                 .to_owned(),
         ));
     }
-    let (mut library, exports) = kept::library(&args.places, &args.server, catalog)?;
+    let (mut library, exports) =
+        kept::library(&args.places, &args.server, catalog, &Cancel::default())?;
     for name in &args.name {
         if !library.entries().iter().any(|entry| entry.identity.name == *name) {
             return Err(CliError::Refused(format!("there are no backups named {name:?}")));
@@ -36,26 +39,53 @@ pub(super) fn run(args: &BackupPruneArgs, catalog: &Catalog) -> Result<u8, CliEr
     let all: Vec<Candidate> = library.entries().iter().map(candidate).collect();
     let is_named = |own: &Candidate| args.name.is_empty() || args.name.contains(&own.name);
     let decisions = decide_about(&all, &rules, now_unix_ms(), is_named);
-    let mut report = PruneReport { is_dry_run: args.dry_run, ..PruneReport::default() };
+    let mut report = PruneReport {
+        places: kept::place_names(&args.places),
+        is_dry_run: args.dry_run,
+        ..PruneReport::default()
+    };
     for (entry, decision) in library.entries().iter().zip(&decisions) {
         if chosen(&entry) {
             let is_removed = decision.is_removal();
             report.freed_bytes += if is_removed { entry.stored_bytes } else { 0 };
-            report.backups.push(PruneLine {
-                backup: kept::line(entry),
-                is_removed,
-                reason: reason(decision),
-            });
+            let backup = kept::line(entry);
+            let (reason, details) = reason(decision, &backup);
+            report.backups.push(PruneLine { backup, is_removed, reason, details });
         }
     }
     if !args.dry_run {
-        for index in order(&all, &decisions) {
-            library.remove(all[index].id)?;
-        }
+        remove(&mut library, (&all, &decisions), |now| {
+            decide_about(now, &rules, now_unix_ms(), is_named)
+        })?;
     }
     exports.map_or(Ok(()), Exports::close)?;
     output::print(&report, args.output.format())?;
     Ok(0)
+}
+
+/// Removes what was decided, if it still is to be removed: a differential may have been begun on it in
+/// the meantime.
+fn remove(
+    library: &mut Library,
+    (all, decisions): (&[Candidate], &[Decision]),
+    decide: impl Fn(&[Candidate]) -> Vec<Decision>,
+) -> Result<(), CliError> {
+    library.refresh()?;
+    let now: Vec<Candidate> = library.entries().iter().map(candidate).collect();
+    let again = decide(&now);
+    for index in order(all, decisions) {
+        let id = all[index].id;
+        let Some(at) = now.iter().position(|own| own.id == id) else { continue };
+        if again[at].is_removal() {
+            library.remove(id)?;
+            continue;
+        }
+        let (reason, _) = reason(&again[at], &kept::line(&library.entries()[at]));
+        output::talk(&format!(
+            "weir: {id} is kept after all, since something changed meanwhile: {reason}"
+        ));
+    }
+    Ok(())
 }
 
 fn candidate(entry: &Entry) -> Candidate {
@@ -70,25 +100,58 @@ fn candidate(entry: &Entry) -> Candidate {
             State::Complete => Wholeness::Complete,
             State::Missing(_) => Wholeness::Missing,
             State::Incomplete => Wholeness::Incomplete,
+            State::Damaged => Wholeness::Damaged,
         },
     }
 }
 
-fn reason(decision: &Decision) -> String {
-    match decision {
-        Decision::Kept(rule) => format!("--keep-{rule}"),
-        Decision::Needed(id) => format!("the differential {id} builds on it"),
-        Decision::Unfinished => "incomplete, and younger than a day: it may be being written; \
-                                 --incomplete removes it"
-            .to_owned(),
-        Decision::Elsewhere => {
-            "its other stripes may be in another place; --incomplete removes it".to_owned()
-        }
-        Decision::NotChosen => "it has another name".to_owned(),
-        Decision::Orphan => "its full backup is not in these places".to_owned(),
-        Decision::Removed => "no rule keeps it".to_owned(),
-        Decision::RemovedIncomplete => "it is incomplete".to_owned(),
-    }
+/// Returns the reason of a decision on few columns, and in a sentence if there is more to say.
+fn reason(decision: &Decision, backup: &BackupLine) -> (String, Option<String>) {
+    let (short, details) = match decision {
+        Decision::Kept(rule) => return (format!("--keep-{rule}"), None),
+        Decision::Needed(id) => return (format!("{} needs it", short_id(&id.to_string())), None),
+        Decision::Removed => ("no rule keeps it", None),
+        Decision::NotChosen => ("another name", None),
+        Decision::Unfinished => (
+            "incomplete",
+            Some(
+                "it was written to within a day, so it may still be running; --incomplete removes it",
+            ),
+        ),
+        Decision::Undated => (
+            "incomplete",
+            Some(
+                "its place does not say when it was last written to, so it may still be running; \
+                 --incomplete removes it",
+            ),
+        ),
+        Decision::Elsewhere => (
+            "stripes missing",
+            Some("they may be in another place: name that place too; --incomplete removes it"),
+        ),
+        Decision::Damaged => (
+            "damaged",
+            Some(
+                "it was complete once: weir backup verify says what can still be restored, and \
+                 --damaged removes it",
+            ),
+        ),
+        Decision::Orphan => (
+            "full not here",
+            Some(
+                "its full backup is not complete in these places: name the place that has it, or \
+                 remove the stripes by hand",
+            ),
+        ),
+        Decision::RemovedIncomplete => ("incomplete", Some("it was never finished")),
+        Decision::RemovedDamaged => ("damaged", Some("--damaged was given")),
+    };
+    let problems = backup.problems();
+    let details = details.map(|details| match problems.is_empty() {
+        true => details.to_owned(),
+        false => format!("{problems}; {details}"),
+    });
+    (short.to_owned(), details)
 }
 
 /// Returns the present Unix time in milliseconds.

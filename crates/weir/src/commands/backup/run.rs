@@ -5,16 +5,20 @@
 //! | `served` | the server of the sources, its freeze, its counters |
 //! | `sources` | what is backed up |
 //! | `targets` | where the stripes go, and whether they have room |
+//! | `base` | the full backup that a differential builds on |
+//! | `after` | what follows a complete backup |
 //! | `limits` | the limit that binds, by the server's counters |
 
+mod after;
+mod base;
 mod limits;
 mod served;
 mod sources;
 mod targets;
 
-use super::kept::{self, Bar};
+use super::kept;
 use crate::cli::{BackupRunArgs, KeyArgs};
-use crate::error::{CliError, FAILED, NO};
+use crate::error::{CliError, FAILED};
 use crate::output;
 use crate::progress::Moving;
 use crate::signals::Signals;
@@ -23,18 +27,16 @@ use served::{Freeze, Served};
 use sources::Sources;
 use std::sync::Arc;
 use targets::Targets;
+use weir_backup::BackupError;
 use weir_backup::format::{BackupId, Identity, Kind, Manifest};
 use weir_backup::key::{Key, Keys};
-use weir_backup::place::Place;
 use weir_backup::run::{Extent, Finished, Job, Progress, Source};
 use weir_backup::target::StripeSink;
-use weir_backup::verify::verify_assembly;
-use weir_backup::{Assembly, BackupError, Library, Watch};
 use weir_catalog::Catalog;
 use weir_layout::Layout;
 use weir_report::backup_run::{BackupRunReport, BackupStripeReport};
 use weir_server::control::Purpose;
-use weir_units::{Bytes, Span};
+use weir_units::Span;
 use weir_workload::backup::Buffers;
 use weir_workload::backup::buffers::{LARGEST_TRANSFER, MIN_TRANSFER};
 
@@ -45,9 +47,9 @@ const READING: Span = Span::from_secs(1);
 
 pub(super) fn run(args: &BackupRunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     check(args)?;
-    let targets = Targets::parse(args)?;
-    let keys = args.encrypt.then(|| key_of(args)).transpose()?;
     let signals = Signals::catch()?;
+    let targets = Targets::parse(args, &signals.cancel())?;
+    let keys = args.encrypt.then(|| key_of(args)).transpose()?;
     let (served, layout) = serve(args, &targets, catalog)?;
     let done = back_up(args, (targets, keys), (served.as_ref(), layout.as_ref()), &signals);
     let stopped = served.map_or(Ok(()), Served::stop);
@@ -58,10 +60,13 @@ pub(super) fn run(args: &BackupRunArgs, catalog: &Catalog) -> Result<u8, CliErro
             Ok(signals.code().unwrap_or(FAILED))
         }
         Err(error) => Err(error),
-        Ok(report) => {
-            stopped?;
+        Ok((mut report, code)) => {
+            if let Err(error) = stopped {
+                let what = "the server of the sources did not end in order";
+                after::warn(&mut report, &format!("{what}: {error}"));
+            }
             output::print(&report, args.output.format())?;
-            Ok(if report.is_verified == Some(false) { NO } else { 0 })
+            Ok(code)
         }
     }
 }
@@ -132,13 +137,13 @@ fn serve(
     Ok((served, layout))
 }
 
-/// Makes the backup and checks it; returns its report.
+/// Makes the backup and checks it; returns its report and the exit code.
 fn back_up(
     args: &BackupRunArgs,
     (targets, keys): (Targets, Option<Keys>),
     (served, layout): (Option<&Served>, Option<&Layout>),
     signals: &Signals,
-) -> Result<BackupRunReport, CliError> {
+) -> Result<(BackupRunReport, u8), CliError> {
     let targets = targets.resolve(served)?;
     let sources = Sources::find(args, &targets, served, layout)?;
     let created_unix_ms = weir_wall::calendar() / 1_000_000;
@@ -159,6 +164,8 @@ fn back_up(
         encryption,
     };
     identity.check()?;
+    let mut base =
+        base::find(args, &identity, (&targets, keys.as_ref()), (served, signals), sources.names())?;
     let mut all = sources.open(args, freeze.as_ref());
     let transfer = args.max_transfer_size.get();
     let mut extents = Vec::new();
@@ -169,6 +176,9 @@ fn back_up(
     let manifest = manifest(args, &identity, (&all, &extents), freeze.as_ref(), &sources)?;
     let need = targets::Need::new(args, &extents, stripes, &manifest)?;
     let sinks = targets.create(&identity, &need)?;
+    if let Some(base) = &mut base {
+        base.hold(&identity, &sinks)?;
+    }
     let limits = Limits::new(served, layout, &sources, &targets);
     let made = make(
         args,
@@ -178,16 +188,14 @@ fn back_up(
         (signals, &limits),
     )?;
     let mut report = report(args, &made, &sinks, freeze.as_ref());
-    limits.explain(&mut report.run)?;
     report.notes.extend(sources.notes.iter().cloned());
-    if args.verify {
-        verify(args, &mut report, (&targets, keys.as_ref()), signals)?;
-    }
-    if let Some(freeze) = freeze {
-        let released = freeze.release(report.is_verified != Some(false))?;
-        report.kept_bytes = Some(released.kept_bytes);
-    }
-    Ok(report)
+    let code = after::finish(
+        args,
+        &mut report,
+        after::Rest { limits: &limits, base, targets: &targets, served, keys: keys.as_ref() },
+        (freeze, signals),
+    );
+    Ok((report, code))
 }
 
 const fn kind(args: &BackupRunArgs) -> Kind {
@@ -320,39 +328,4 @@ fn report(
         notes: Vec::new(),
         run: report.clone(),
     }
-}
-
-/// Reads the backup back.
-fn verify(
-    args: &BackupRunArgs,
-    report: &mut BackupRunReport,
-    (targets, keys): (&Targets, Option<&Keys>),
-    signals: &Signals,
-) -> Result<(), CliError> {
-    let places: Vec<Box<dyn Place>> = targets.open()?;
-    let mut library = Library::open(places)?;
-    let id: BackupId =
-        report.id.parse().map_err(|error: weir_backup::format::id::ParseIdError| {
-            CliError::Stripes(BackupError::Failed(error.to_string()))
-        })?;
-    let assembly = Assembly::new(library.inputs(id)?, Some(id), keys)?;
-    let watch = Watch::default();
-    let bar = Bar::new(assembly.length(), args.quiet);
-    let verified = kept::watched(signals, &bar, &watch, || verify_assembly(assembly, &watch));
-    drop(bar);
-    let verified = match verified {
-        Err(BackupError::Interrupted) => {
-            report.notes.push("the backup is complete; its verification was interrupted".into());
-            return Ok(());
-        }
-        other => other?,
-    };
-    report.is_verified = Some(verified.is_sound());
-    report.notes.extend(verified.counts.damage.iter().map(ToString::to_string));
-    report.notes.push(format!(
-        "read back: {} frames, {}",
-        verified.counts.frames,
-        Bytes::new(verified.counts.raw_bytes)
-    ));
-    Ok(())
 }

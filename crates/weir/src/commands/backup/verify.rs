@@ -14,14 +14,15 @@ use weir_report::backups::{BackupVerifyReport, BackupVerifyReports};
 pub(super) fn run(args: &BackupVerifyArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let keys = kept::keys(&args.key)?;
     let places = kept::places(&args.chosen)?;
-    let (mut library, exports) = kept::library(&places, &args.server, catalog)?;
+    let signals = Signals::catch()?;
+    let opened = kept::library(&places, &args.server, catalog, &signals.cancel());
+    let (mut library, exports) = opened.map_err(|error| kept::interrupted(error, &signals))?;
     let id = kept::chosen(&args.chosen, &library)?;
     // A differential is worth nothing without its full backup.
     let base = match library.by_id(id) {
         Some(entry) => library.base(entry)?.map(|base| base.identity.id),
         None => None,
     };
-    let signals = Signals::catch()?;
     let mut report = BackupVerifyReports::default();
     for id in base.into_iter().chain([id]) {
         let assembly = Assembly::new(library.inputs(id)?, Some(id), keys.as_ref())?;
@@ -48,8 +49,7 @@ fn about(verified: &Verified, stored_bytes: u64, elapsed_s: f64) -> BackupVerify
     }
     if !verified.is_decrypted {
         notes.push(
-            "the backup is encrypted and no key was given: the stored bytes were checked, not the \
-             contents; give the key with --key-file"
+            "no key was given; --key-file FILE or WEIR_BACKUP_KEY lets it check the contents too"
                 .into(),
         );
     }

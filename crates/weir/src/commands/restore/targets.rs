@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use weir_backup::format::Manifest;
 use weir_backup::restore::Target;
-use weir_backup::restore::image::ImageTarget;
+use weir_backup::restore::image::{ImageTarget, check_room};
 use weir_backup::restore::nbd::NbdTarget;
 use weir_catalog::Catalog;
 use weir_layout::Layout;
@@ -29,13 +29,19 @@ impl Goal {
     pub(super) fn open(
         args: &RestoreArgs,
         catalog: &Catalog,
-        manifest: &Manifest,
+        manifests: &[&Manifest],
         exports: Option<Exports>,
     ) -> Result<Self, CliError> {
+        let Some(manifest) = manifests.last().copied() else {
+            return Err(CliError::Refused("the backup is incomplete".to_owned()));
+        };
         let wanted = wanted(args, manifest)?;
         let sources = manifest.sources.len();
         let mut goal = Self { targets: Vec::new(), sources, exports, scratch: None };
         if let Some(folder) = &args.image {
+            if !args.force {
+                check_room(folder, image_bytes(&wanted, manifests))?;
+            }
             goal.images(folder, &wanted, manifest, args.force)?;
         } else if let Some(control) = &args.control {
             if goal.exports.is_none() {
@@ -45,7 +51,7 @@ impl Goal {
         } else if let Some(to) = &args.to {
             goal.named(args, catalog, to, &wanted)?;
         } else if args.prove {
-            goal.scratch(args, catalog, &wanted, manifest)?;
+            goal.scratch(args, catalog, &wanted, manifests)?;
         } else if wanted.iter().all(|(_, target)| is_uri(target)) {
             goal.connect(&wanted)?;
         } else {
@@ -147,8 +153,9 @@ impl Goal {
         args: &RestoreArgs,
         catalog: &Catalog,
         wanted: &[(usize, String)],
-        manifest: &Manifest,
+        manifests: &[&Manifest],
     ) -> Result<(), CliError> {
+        let Some(manifest) = manifests.last().copied() else { return Ok(()) };
         let made = match &args.scratch {
             Some(folder) => tempfile::tempdir_in(folder),
             None => tempfile::tempdir(),
@@ -158,6 +165,9 @@ impl Goal {
             source,
         })?;
         if args.oltp.is_none() {
+            if !args.force {
+                check_room(folder.path(), image_bytes(wanted, manifests))?;
+            }
             self.images(folder.path(), wanted, manifest, false)?;
         } else {
             let Some(text) = &manifest.layout else {
@@ -256,6 +266,19 @@ fn wanted(args: &RestoreArgs, manifest: &Manifest) -> Result<Vec<(usize, String)
     };
     let all = names.iter().enumerate().filter(|(_, name)| is_wanted(name));
     Ok(all.map(|(source, name)| (source, target(name))).collect())
+}
+
+/// Returns the bytes that images of the wanted sources take at least: of a source, the larger of what
+/// the full backup has and what the differential on it has.
+fn image_bytes(wanted: &[(usize, String)], manifests: &[&Manifest]) -> u64 {
+    let Some(newest) = manifests.last() else { return 0 };
+    let bytes = |(source, _): &(usize, String)| {
+        let own = &newest.sources[*source];
+        let same = manifests.iter().flat_map(|manifest| &manifest.sources);
+        let most = same.filter(|other| other.name == own.name).map(|other| other.raw_bytes).max();
+        most.unwrap_or(0).min(own.size)
+    };
+    wanted.iter().map(bytes).fold(0, u64::saturating_add)
 }
 
 pub(super) fn is_uri(text: &str) -> bool {

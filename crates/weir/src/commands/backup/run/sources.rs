@@ -167,6 +167,11 @@ impl Sources {
         self.database.clone().or_else(layout).unwrap_or_else(|| "backup".to_owned())
     }
 
+    /// Returns the names of all sources.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.all.iter().map(|own| own.about.name.clone()).collect()
+    }
+
     /// Returns the exports that are frozen.
     pub(super) fn frozen(&self) -> Vec<String> {
         self.all.iter().filter(|own| own.is_served).map(|own| own.about.name.clone()).collect()

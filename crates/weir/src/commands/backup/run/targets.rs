@@ -1,5 +1,6 @@
 //! Where the stripes go, and whether they have room.
 
+use super::super::exports::warn;
 use super::served::Served;
 use crate::cli::BackupRunArgs;
 use crate::commands::read;
@@ -7,13 +8,13 @@ use crate::error::CliError;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
-use weir_backup::BackupError;
 use weir_backup::format::{Identity, Manifest, frame_room};
 use weir_backup::place::Place;
 use weir_backup::run::Extent;
 use weir_backup::target::blob::{BlobKind, MAX_BLOCKS, StripeBlob};
 use weir_backup::target::file::{StripeFile, free};
 use weir_backup::target::{PlaceSpec, StripeSink, raw};
+use weir_backup::{BackupError, Cancel};
 use weir_proto::Uri;
 use weir_units::Bytes;
 
@@ -67,7 +68,7 @@ impl Need {
 }
 
 impl Targets {
-    pub(super) fn parse(args: &BackupRunArgs) -> Result<Self, CliError> {
+    pub(super) fn parse(args: &BackupRunArgs, cancel: &Cancel) -> Result<Self, CliError> {
         let mut specs: Vec<PlaceSpec> = Vec::new();
         let sas = args.sas_file.as_deref().map(|file| read(file, "signature")).transpose()?;
         for text in &args.to {
@@ -75,6 +76,8 @@ impl Targets {
                 (PlaceSpec::Blobs(url), Some(sas)) => PlaceSpec::Blobs(url.with_sas(sas)),
                 (spec, _) => spec,
             };
+            let spec = spec.with_cancel(cancel);
+            warn(&spec);
             if specs.contains(&spec) {
                 return Err(CliError::Refused(format!(
                     "{spec} is a target twice; give more stripes with --stripes"
@@ -102,10 +105,7 @@ impl Targets {
 
     /// Finds the addresses of exports.
     pub(super) fn resolve(self, served: Option<&Served>) -> Result<Self, CliError> {
-        let find = |name: &str| match served {
-            Some(served) => served.uri(name),
-            None => Err(BackupError::Refused(format!("{name:?}: no server was found"))),
-        };
+        let find = |name: &str| find(name, served);
         let specs = self.0.into_iter().map(|spec| spec.resolve(find));
         Ok(Self(specs.collect::<Result<_, _>>()?, self.1))
     }
@@ -134,9 +134,23 @@ impl Targets {
         self.1.iter().cycle().take(stripes).cloned().collect()
     }
 
-    /// Opens the targets to read them.
-    pub(super) fn open(&self) -> Result<Vec<Box<dyn Place>>, CliError> {
-        Ok(self.0.iter().map(PlaceSpec::open).collect::<Result<_, _>>()?)
+    /// Opens the targets, and other places, to read them.
+    pub(super) fn open(
+        &self,
+        others: &[String],
+        served: Option<&Served>,
+        cancel: &Cancel,
+    ) -> Result<Vec<Box<dyn Place>>, CliError> {
+        let mut places =
+            self.0.iter().map(PlaceSpec::open).collect::<Result<Vec<_>, BackupError>>()?;
+        for text in others {
+            let spec = PlaceSpec::parse(text)?.resolve(|name| find(name, served))?;
+            if !self.0.contains(&spec) {
+                warn(&spec);
+                places.push(spec.with_cancel(cancel).open()?);
+            }
+        }
+        Ok(places)
     }
 
     /// Makes the stripes, after the room for all of them was checked. Nothing is left if one fails.
@@ -202,6 +216,14 @@ impl Targets {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns the address of an export of the server.
+fn find(name: &str, served: Option<&Served>) -> Result<Uri, BackupError> {
+    match served {
+        Some(served) => served.uri(name),
+        None => Err(BackupError::Refused(format!("{name:?}: no server was found"))),
     }
 }
 
