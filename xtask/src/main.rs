@@ -64,7 +64,6 @@ fn main() -> ExitCode {
 }
 
 fn run(chore: Chore, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
-    let said = |source| XtaskError::System { doing: "writing the output", source };
     match chore {
         Chore::FuzzSmoke(args) => return fuzz(args, out),
         Chore::FuzzCorpus => writeln!(out, "{} inputs written", corpus::generate()?),
@@ -73,7 +72,7 @@ fn run(chore: Chore, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
             writeln!(out, "{} is up to date", schema::check(&xtask::root())?.display())
         }
     }
-    .map_err(said)?;
+    .map_err(|source| XtaskError::System { doing: "writing the output", source })?;
     Ok(ExitCode::SUCCESS)
 }
 

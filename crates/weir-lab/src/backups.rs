@@ -49,8 +49,8 @@ pub(crate) struct Measured {
 /// Runs the backups of a lab's run one after the other, each on its own server.
 pub(crate) fn measure(own: &Databases<'_>) -> Result<Measured, LabError> {
     let size = wall_size(own.lab, own.options);
-    let about = places(&own.layout);
-    let about: Vec<PlaceAbout<'_>> = about.iter().map(|(name, own)| own.about(name)).collect();
+    let places = places(&own.layout);
+    let about: Vec<PlaceAbout<'_>> = places.iter().map(|(name, own)| own.about(name)).collect();
     let (mut backups, mut simulated) = (Vec::new(), Vec::new());
     for backup in &own.backups {
         let backup = backup.clone().scaled(&about, size)?;
@@ -122,8 +122,10 @@ fn back_up(
     let names: Vec<String> = places(&own.layout).into_iter().map(|(name, _)| name).collect();
     let uri = |place: u32| -> Result<(Uri, &str), LabError> {
         let name = names[place as usize].as_str();
-        let uri = uris.get(name).and_then(|uris| uris.first());
-        let uri = uri.ok_or_else(|| own.wrong(&format!("{name:?} is not served")))?;
+        let uri = uris
+            .get(name)
+            .and_then(|uris| uris.first())
+            .ok_or_else(|| own.wrong(&format!("{name:?} is not served")))?;
         Ok((uri.parse().map_err(|error| own.wrong(&error))?, name))
     };
     let mut lengths: BTreeMap<u32, u64> = BTreeMap::new();
@@ -156,8 +158,8 @@ fn back_up(
         created_unix_ms,
         encryption: None,
     };
-    let targets = plan.stripes.iter().map(|(place, _)| uri(*place));
-    let targets = targets.collect::<Result<Vec<_>, _>>()?;
+    let targets =
+        plan.stripes.iter().map(|(place, _)| uri(*place)).collect::<Result<Vec<_>, _>>()?;
     let before = server.status();
     let job = Job {
         stripes: stripes(&identity, plan, &targets)?,

@@ -57,8 +57,9 @@ impl Bench<'_> {
         let first_clones = placed.iter().filter(|placed| placed.clone == 0);
         for (job, placed) in jobs.jobs.iter_mut().zip(first_clones) {
             let (size, files) = (wall_size(self.lab, self.options), placed.regions.len() as u64);
-            let ranges = (0..).zip(&placed.regions);
-            let ranges = ranges.map(|(file, r)| job.range(0, (file, files), r.len.get()));
+            let ranges = (0..)
+                .zip(&placed.regions)
+                .map(|(file, r)| job.range(0, (file, files), r.len.get()));
             let own: u64 = ranges.map(|(_, span)| span).sum();
             if own > size.get() {
                 let least = Bytes::new(u64::from(job.max_block()) * files);

@@ -119,8 +119,13 @@ impl FigureKeys {
             _ => return Err("give published or expected".to_owned()),
         };
         let explained = self.explained.as_ref().and_then(ByRun::runs).unwrap_or_default();
-        let named = value.runs().unwrap_or_default().into_iter().chain(explained);
-        let named = named.chain(self.run.as_deref()).chain(self.per.as_deref());
+        let named = value
+            .runs()
+            .unwrap_or_default()
+            .into_iter()
+            .chain(explained)
+            .chain(self.run.as_deref())
+            .chain(self.per.as_deref());
         for run in named {
             if !runs.contains(&run) {
                 return Err(format!("there is no run {run:?}"));

@@ -102,8 +102,10 @@ impl Lab {
         let name = dir.path().to_string_lossy().into_owned();
         let damaged = |reason: String| LabError::Lab { lab: name.clone(), reason };
         let path = dir.path().join("lab.toml");
-        let text = LABS.get_file(&path).and_then(include_dir::File::contents_utf8);
-        let text = text.ok_or_else(|| damaged("lab.toml is missing".to_owned()))?;
+        let text = LABS
+            .get_file(&path)
+            .and_then(include_dir::File::contents_utf8)
+            .ok_or_else(|| damaged("lab.toml is missing".to_owned()))?;
         let file: LabFile =
             toml::from_str(text).map_err(|error| damaged(format!("lab.toml: {error}")))?;
         let lab = Self { name, file };
@@ -124,8 +126,11 @@ impl Lab {
         let runs: Vec<&str> = self.file.run.iter().map(|run| run.id.as_str()).collect();
         let mut wanted = Vec::new();
         for figure in &self.file.figure {
-            let damaged = |reason| self.damaged(format!("figure {:?}: {reason}", figure.id));
-            wanted.extend(figure.wanted(&runs).map_err(damaged)?);
+            wanted.extend(
+                figure
+                    .wanted(&runs)
+                    .map_err(|reason| self.damaged(format!("figure {:?}: {reason}", figure.id)))?,
+            );
         }
         Ok(wanted)
     }
@@ -148,8 +153,10 @@ impl Lab {
             (Some(text), None) => Ok(Some((format!("labs/{}/lab.toml", self.name), text))),
             (None, Some(file)) => {
                 let path = format!("{}/{file}", self.name);
-                let text = LABS.get_file(&path).and_then(include_dir::File::contents_utf8);
-                let text = text.ok_or_else(|| self.damaged(format!("{file} is missing")))?;
+                let text = LABS
+                    .get_file(&path)
+                    .and_then(include_dir::File::contents_utf8)
+                    .ok_or_else(|| self.damaged(format!("{file} is missing")))?;
                 Ok(Some((format!("labs/{path}"), text)))
             }
             _ => Err(self.damaged("give either a file or a text".to_owned())),
@@ -292,10 +299,9 @@ mod tests {
     #[test]
     fn every_lab_of_databases_or_backups_says_what_is_fitted() {
         for lab in all().expect("sound labs") {
-            let fits = |run: &RunKeys| {
+            let databases = lab.file.run.iter().any(|run: &RunKeys| {
                 run.oltp.is_some() || run.backup.is_some() || run.backup_text.is_some()
-            };
-            let databases = lab.file.run.iter().any(fits);
+            });
             let readme = LABS.get_file(format!("{}/README.md", lab.name));
             let text = readme.and_then(include_dir::File::contents_utf8).unwrap_or_default();
             assert!(!databases || text.contains("## What is fitted"), "{}", lab.name);
@@ -312,8 +318,10 @@ mod tests {
         };
         let check = |common: &str, own: &str, expect: Result<&str, &str>| {
             let lab = lab(common, own);
-            let text = lab.layout_of(&lab.file.run[0]).map(|(_, text)| text);
-            let text = text.map_err(|error| error.to_string());
+            let text = lab
+                .layout_of(&lab.file.run[0])
+                .map(|(_, text)| text)
+                .map_err(|error| error.to_string());
             assert_eq!(text.as_deref().map_err(String::as_str), expect);
         };
         let text = |text: &str| format!("layout_text = \"{text}\"");

@@ -35,23 +35,23 @@ pub(crate) fn of<'a>(
         notes.extend(wall_notes);
         let figures = lab.file.figure.iter();
         let unseen = figures.filter(|figure| metric::virtual_only(&figure.metric));
-        notes.extend(unseen.map(|f| format!("{}: only virtual time can give it", f.id)));
+        notes.extend(unseen.map(|f| format!("{}: only measured in virtual time", f.id)));
     }
     notes
 }
 
 fn jobs_virtually(file: &LabFile) -> String {
     let warm = file.run.iter().any(|run| run.warm_up.is_some());
-    let warm = if warm { ", the cache warmed by one pass in 1 MiB reads" } else { "" };
+    let warm = if warm { ", with the cache warmed by one pass of 1 MiB reads" } else { "" };
     match file.runtime {
-        Some(runtime) => format!("virtual: {runtime} a run{warm}"),
-        None => format!("virtual: as long as the jobs say{warm}"),
+        Some(runtime) => format!("virtual: {runtime} per run{warm}"),
+        None => format!("virtual: as long as the jobs state{warm}"),
     }
 }
 
 fn jobs_really(lab: &Lab, options: &Options) -> String {
     let LabFile { wall_size: size, wall_runtime: runtime, run, .. } = &lab.file;
-    let says = |own: bool, option| if own { "as the lab says" } else { option };
+    let says = |own: bool, option| if own { "set by the lab" } else { option };
     let ramp = match run.iter().any(|run| run.every.is_none()) {
         true => format!(" after a ramp of {WALL_RAMP}"),
         false => String::new(),
@@ -61,8 +61,7 @@ fn jobs_really(lab: &Lab, options: &Options) -> String {
         Driver::Fio => "fio",
     };
     format!(
-        "wall: files larger than {most} scaled to {most} ({}), {} a run ({}){ramp}, driven by \
-         {driver} over NBD",
+        "wall: files limited to {most} ({}), {} per run ({}){ramp}, driven by {driver} over NBD",
         says(size.is_some(), "--size"),
         wall_runtime(lab, options),
         says(runtime.is_some(), "--runtime"),

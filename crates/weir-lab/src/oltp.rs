@@ -168,7 +168,7 @@ impl Databases<'_> {
             }
             None => {
                 let runtime = wall_runtime(self.lab, self.options);
-                format!("wall: databases for real, {runtime} a run at most")
+                format!("wall: databases on served volumes, at most {runtime} per run")
             }
         }
     }
@@ -176,8 +176,8 @@ impl Databases<'_> {
     /// Returns the note about durations in virtual time.
     pub(crate) fn note(&self) -> String {
         let times = |d: &Description| match d.ramp_time {
-            Span::ZERO => format!("{} a run", d.duration),
-            ramp => format!("{} a run after a ramp of {ramp}", d.duration),
+            Span::ZERO => format!("{} per run", d.duration),
+            ramp => format!("{} per run after a ramp of {ramp}", d.duration),
         };
         let alone = || "each backup to its end".to_owned();
         let times = self.descriptions.first().map_or_else(alone, times);

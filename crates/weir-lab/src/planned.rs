@@ -27,8 +27,8 @@ impl Planned {
         };
         let edition = catalog.edition(name).map_err(weir_plan::PlanError::from)?;
         let (region, currency) = (file.region.as_deref(), file.currency.as_deref());
-        let book = PriceBook::of(edition.prices(), region, currency, file.os.as_deref());
-        let book = book.map_err(weir_plan::PlanError::from)?;
+        let book = PriceBook::of(edition.prices(), region, currency, file.os.as_deref())
+            .map_err(weir_plan::PlanError::from)?;
         let (prices, wishes) = (book.as_ref(), file.wishes());
         let question = Question { catalog, edition, prices, need: &need, wishes: &wishes };
         Ok(Self {

@@ -79,8 +79,8 @@ pub fn run(
     options: &Options,
     talk: &mut dyn FnMut(&str),
 ) -> Result<LabReports, LabError> {
-    let rounds = labs.iter().map(|lab| Round::read(lab, catalog, options));
-    let rounds = rounds.collect::<Result<Vec<_>, _>>()?;
+    let rounds =
+        labs.iter().map(|lab| Round::read(lab, catalog, options)).collect::<Result<Vec<_>, _>>()?;
     for round in &rounds {
         round.check()?;
     }
@@ -100,11 +100,15 @@ struct Round<'a> {
 
 impl<'a> Round<'a> {
     fn read(lab: &'a Lab, catalog: &'a Catalog, options: &'a Options) -> Result<Self, LabError> {
-        let works = lab.file.run.iter().map(|keys| {
-            let work = Work::read(lab, keys, catalog, options)?;
-            Ok((keys.id.as_str(), work))
-        });
-        let works = works.collect::<Result<_, LabError>>()?;
+        let works = lab
+            .file
+            .run
+            .iter()
+            .map(|keys| {
+                let work = Work::read(lab, keys, catalog, options)?;
+                Ok((keys.id.as_str(), work))
+            })
+            .collect::<Result<_, LabError>>()?;
         Ok(Self { lab, options, wanted: lab.wanted()?, works })
     }
 

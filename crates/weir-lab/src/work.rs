@@ -70,11 +70,15 @@ impl<'a> Work<'a> {
                 Ok(Self::Jobs(Box::new(Bench { lab, keys, jobs, layout, catalog, options })))
             }
             (None, false) => {
-                let descriptions = oltp.iter().map(|(name, text)| Description::parse(name, text));
-                let descriptions = descriptions.collect::<Result<_, _>>()?;
+                let descriptions = oltp
+                    .iter()
+                    .map(|(name, text)| Description::parse(name, text))
+                    .collect::<Result<_, _>>()?;
                 let layout = layout?;
-                let parse = |(name, text): &(String, &str)| backup::Description::parse(name, text);
-                let backups = backups.iter().map(parse).collect::<Result<_, _>>()?;
+                let backups = backups
+                    .iter()
+                    .map(|(name, text): &(String, &str)| backup::Description::parse(name, text))
+                    .collect::<Result<_, _>>()?;
                 let databases =
                     Databases { lab, catalog, keys, descriptions, backups, layout, options };
                 Ok(Self::Databases(Box::new(databases)))

@@ -41,8 +41,13 @@ fn report(lab: Lab, options: &Options) -> (LabReport, Vec<String>) {
 fn a_miss_in_wall_time_is_tried_again_as_a_whole() {
     let figures = figure("iops", "at-least", 0.0) + &figure("iops", "at-most", 0.0);
     let (report, said) = report(lab(&figures), &options(Clocks::Both, 3));
-    let try_of = |n: u32| [format!("l: wall: try {n} of 3"), "l: r in wall time, 10 ms".into()];
-    let expect = [vec!["l: r in virtual time".into()], [1, 2, 3].map(try_of).concat()].concat();
+    let expect = [
+        vec!["l: r in virtual time".into()],
+        [1, 2, 3]
+            .map(|n: u32| [format!("l: wall: try {n} of 3"), "l: r in wall time, 10 ms".into()])
+            .concat(),
+    ]
+    .concat();
     assert_eq!(said, expect);
     assert_eq!(report.tries, 3);
     assert_eq!(report.notes.last().unwrap(), "wall: try 3 of 3");
@@ -62,7 +67,7 @@ fn what_holds_is_not_tried_again() {
         (only.tries, said.as_slice()),
         (1, ["l: r in wall time, 10 ms".to_owned()].as_slice())
     );
-    let expect = "wall: files larger than 64 MiB scaled to 64 MiB (--size), 10 ms a run (--runtime), \
+    let expect = "wall: files limited to 64 MiB (--size), 10 ms per run (--runtime), \
                   driven by Weir's runner over NBD";
     assert_eq!(only.notes, [expect]);
 }
@@ -81,7 +86,7 @@ fn what_should_have_been_measured_is_told_from_what_cannot_be() {
         (report.figures[0].verdict, report.holds(), report.notes.last().unwrap().clone())
     };
     // Requests never wait at a volume without limits, so there are no shares of waits.
-    let (unseen, wait) = ("only virtual time can give it", "wait_share:disk_iops");
+    let (unseen, wait) = ("only measured in virtual time", "wait_share:disk_iops");
     let (verdict_there, holds, _) = verdict(wait, Clocks::Virtual);
     assert_eq!((verdict_there, holds), (Verdict::NotMeasured, false));
     let note = format!("{wait} at-least 0: {unseen}");
@@ -158,7 +163,7 @@ fn databases_and_layouts_give_figures_of_their_own() {
             ("top_wait", Verdict::Holds),
         ]
     );
-    assert_eq!(report.notes, ["virtual: 200 ms a run"]);
+    assert_eq!(report.notes, ["virtual: 200 ms per run"]);
 }
 
 #[test]

@@ -180,7 +180,7 @@ pub(crate) fn run(
         let greedy = greedy(problem, items, &prices, &state.capacity_prices);
         let left = u128::from(relaxed.cost.saturating_sub(state.limited_bound)) * 1_000_000;
         let is_close = left <= u128::from(relaxed.cost) * u128::from(settings.gap);
-        let has_negative_reduced_cost = |bin: &Bin| {
+        is_stuck = !found.iter().any(|bin: &Bin| {
             let value = value(&relaxed.prices, bin);
             match (limits, relaxed.limit_prices.get(bin.kind)) {
                 (Some(_), Some(limit_price)) => {
@@ -189,8 +189,7 @@ pub(crate) fn run(
                 }
                 _ => value > bin.cost,
             }
-        };
-        is_stuck = !found.iter().any(has_negative_reduced_cost);
+        });
         // Stop as soon as a cut excludes the numbers of bins under test.
         let is_excluded =
             limits.is_some_and(|limits| state.solution.counts.as_ref() != Some(&limits.counts));

@@ -198,12 +198,14 @@ fn dimension_cuts(
         // The smallest items give the highest number that a bin can hold.
         let max_count = |kind: usize| {
             let mut left = capacity(kind);
-            let fits = |size: &&u64| {
-                let is_in = **size <= left;
-                left = left.saturating_sub(**size);
-                is_in
-            };
-            large.iter().take_while(fits).count() as u64
+            large
+                .iter()
+                .take_while(|size: &&u64| {
+                    let is_in = **size <= left;
+                    left = left.saturating_sub(**size);
+                    is_in
+                })
+                .count() as u64
         };
         cuts.push(Cut::bins_only(weights(&max_count), large.len() as u64));
     }
@@ -311,8 +313,11 @@ struct Search<'r> {
 /// Solves the integer program by branch and bound, for solutions below `cutoff`.
 fn search(kinds: &[Kind], cuts: &[Cut], base: u64, items: u64, cutoff: u64) -> Solution {
     let sum = Surrogate::new(kinds, cuts, base);
-    let order = undominated(kinds, cuts).into_iter().map(|kind| (kinds[kind].cost, kind));
-    let mut order: Vec<(u64, usize)> = order.filter(|(cost, _)| *cost < cutoff).collect();
+    let mut order: Vec<(u64, usize)> = undominated(kinds, cuts)
+        .into_iter()
+        .map(|kind| (kinds[kind].cost, kind))
+        .filter(|(cost, _)| *cost < cutoff)
+        .collect();
     order.sort_by(|one, other| {
         // A kind without cost and weight has no ratio. It is sorted before the others.
         let has_ratio = |(cost, kind): &(u64, usize)| *cost > 0 || sum.weights[*kind] > 0;

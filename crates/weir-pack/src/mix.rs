@@ -45,16 +45,19 @@ pub(crate) fn repack(problem: &Problem<'_>, some: &[Bin]) -> Option<Vec<Bin>> {
 /// Returns the total demand of the items by kind and dimension. For a mix, the lowest of its kinds
 /// counts.
 fn demand_by_kind(problem: &Problem<'_>, items: &[usize]) -> Vec<Vec<u64>> {
-    let total = |kind: usize| {
-        let mut sum = vec![0_u64; problem.kinds[kind].capacity.len()];
-        for item in items {
-            // An item that may not be in this kind adds nothing.
-            let Some(fit) = problem.fit(kind, *item) else { continue };
-            sum.iter_mut().zip(&fit.demand).for_each(|(sum, own)| *sum = sum.saturating_add(*own));
-        }
-        sum
-    };
-    (0..problem.kinds.len()).map(total).collect()
+    (0..problem.kinds.len())
+        .map(|kind: usize| {
+            let mut sum = vec![0_u64; problem.kinds[kind].capacity.len()];
+            for item in items {
+                // An item that may not be in this kind adds nothing.
+                let Some(fit) = problem.fit(kind, *item) else { continue };
+                sum.iter_mut()
+                    .zip(&fit.demand)
+                    .for_each(|(sum, own)| *sum = sum.saturating_add(*own));
+            }
+            sum
+        })
+        .collect()
 }
 
 /// Returns the items' costs apart from bins, each in its cheapest kind.

@@ -229,8 +229,8 @@ fn keep_cheaper(best: &mut Vec<Bin>, other: Vec<Bin>) {
 /// Returns each item in its own cheapest bin.
 fn singletons(problem: &Problem<'_>, items: &[usize]) -> Result<Vec<Bin>, PackError> {
     let bins: Vec<Option<Bin>> = items.iter().map(|item| problem.cheapest(&[*item])).collect();
-    let without_bin = items.iter().zip(&bins).filter(|(_, bin)| bin.is_none());
-    let without_bin: Vec<usize> = without_bin.map(|(item, _)| *item).collect();
+    let without_bin: Vec<usize> =
+        items.iter().zip(&bins).filter(|(_, bin)| bin.is_none()).map(|(item, _)| *item).collect();
     if without_bin.is_empty() {
         Ok(bins.into_iter().flatten().collect())
     } else {
@@ -240,18 +240,19 @@ fn singletons(problem: &Problem<'_>, items: &[usize]) -> Result<Vec<Bin>, PackEr
 
 /// Returns initial dual prices: an item's share of its cheapest bin, plus its own cost.
 fn initial_prices(problem: &Problem<'_>) -> Vec<u64> {
-    let price = |item: usize| {
-        let prices = (0..problem.kinds.len()).filter_map(|index| {
-            let fit = problem.fit(index, item)?;
-            let kind = &problem.kinds[index];
-            let shares = fit.demand.iter().zip(&kind.capacity).map(|(demand, capacity)| {
-                u128::from(kind.cost) * u128::from(*demand) / u128::from((*capacity).max(1))
+    (0..problem.items.len())
+        .map(|item: usize| {
+            let prices = (0..problem.kinds.len()).filter_map(|index| {
+                let fit = problem.fit(index, item)?;
+                let kind = &problem.kinds[index];
+                let shares = fit.demand.iter().zip(&kind.capacity).map(|(demand, capacity)| {
+                    u128::from(kind.cost) * u128::from(*demand) / u128::from((*capacity).max(1))
+                });
+                Some(shares.max().unwrap_or(0) + u128::from(fit.cost))
             });
-            Some(shares.max().unwrap_or(0) + u128::from(fit.cost))
-        });
-        u64::try_from(prices.min().unwrap_or(0)).unwrap_or(u64::MAX)
-    };
-    (0..problem.items.len()).map(price).collect()
+            u64::try_from(prices.min().unwrap_or(0)).unwrap_or(u64::MAX)
+        })
+        .collect()
 }
 
 /// The diving heuristic: fixes the columns with the highest values in the relaxation, and solves
@@ -302,8 +303,8 @@ fn dive(problem: &Problem<'_>, items: &[usize], found: &Generation) -> Vec<Bin> 
 fn restrict(problem: &Problem<'_>, columns: &[Bin], left: &[usize]) -> Vec<Bin> {
     let mut seen = std::collections::HashSet::new();
     let restricted = columns.iter().filter_map(|bin| {
-        let items = bin.items.iter().copied().filter(|item| left.binary_search(item).is_ok());
-        let items: Vec<usize> = items.collect();
+        let items: Vec<usize> =
+            bin.items.iter().copied().filter(|item| left.binary_search(item).is_ok()).collect();
         let is_new = items.len() > 1 && seen.insert((bin.kind, items.clone()));
         is_new.then(|| problem.bin(bin.kind, items))
     });

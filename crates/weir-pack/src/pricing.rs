@@ -76,12 +76,14 @@ pub(crate) fn solve(problem: &Problem<'_>, kind: usize, knapsack: Knapsack<'_>) 
         return Priced::default();
     }
     // Any capacity prices give a valid bound; those of the relaxation give the tightest.
-    let capacity_prices = capacity_prices.map(<[u64]>::to_vec).or_else(|| {
-        let pairs: Vec<(u64, &[u64])> =
-            candidates.iter().map(|candidate| (candidate.profit, candidate.demand)).collect();
-        relaxed::capacity_prices(capacity, &pairs)
-    });
-    let capacity_prices = capacity_prices.unwrap_or_else(|| vec![0; capacity.len()]);
+    let capacity_prices = capacity_prices
+        .map(<[u64]>::to_vec)
+        .or_else(|| {
+            let pairs: Vec<(u64, &[u64])> =
+                candidates.iter().map(|candidate| (candidate.profit, candidate.demand)).collect();
+            relaxed::capacity_prices(capacity, &pairs)
+        })
+        .unwrap_or_else(|| vec![0; capacity.len()]);
     let weight_limit = weigh(&mut candidates, &capacity_prices, capacity);
     let prefix = std::iter::once((0, 0)).chain(candidates.iter().scan((0, 0), |sum, candidate| {
         *sum = (sum.0 + u128::from(candidate.profit), sum.1 + u128::from(candidate.weight));

@@ -346,11 +346,12 @@ impl<'p> Filling<'p> {
         }
         order.sort_unstable();
         for (_, item) in order {
-            let score = |bin: usize| {
-                let excess = self.excess_after(bin, Some(item), None)?;
-                Some((excess - self.excess[bin], self.fullest(bin, item), bin))
-            };
-            let (.., bin) = (0..self.kinds.len()).filter_map(score).min()?;
+            let (.., bin) = (0..self.kinds.len())
+                .filter_map(|bin: usize| {
+                    let excess = self.excess_after(bin, Some(item), None)?;
+                    Some((excess - self.excess[bin], self.fullest(bin, item), bin))
+                })
+                .min()?;
             self.change(bin, Some(item), None);
         }
         Some(())
@@ -475,21 +476,27 @@ mod tests {
         for _ in 0..bins {
             let mut left = kinds[1].capacity.clone();
             for at in (0..8).rev() {
-                let part = |left: &mut u64| {
-                    let most = usize::try_from(*left).unwrap();
-                    let demand = if at == 0 { most } else { rng.below(most / 2 + 1) };
-                    *left -= demand as u64;
-                    demand as u64
-                };
-                let demand: Vec<u64> = left.iter_mut().map(part).collect();
-                let fits = |kind: &Kind| {
-                    let fits = demand
+                let demand: Vec<u64> = left
+                    .iter_mut()
+                    .map(|left: &mut u64| {
+                        let most = usize::try_from(*left).unwrap();
+                        let demand = if at == 0 { most } else { rng.below(most / 2 + 1) };
+                        *left -= demand as u64;
+                        demand as u64
+                    })
+                    .collect();
+                items.push(Item {
+                    fits: kinds
                         .iter()
-                        .zip(&kind.capacity)
-                        .all(|(demand, capacity)| demand <= capacity);
-                    fits.then(|| Fit { cost: 1, demand: demand.clone() })
-                };
-                items.push(Item { fits: kinds.iter().map(fits).collect() });
+                        .map(|kind: &Kind| {
+                            let fits = demand
+                                .iter()
+                                .zip(&kind.capacity)
+                                .all(|(demand, capacity)| demand <= capacity);
+                            fits.then(|| Fit { cost: 1, demand: demand.clone() })
+                        })
+                        .collect(),
+                });
             }
         }
         items

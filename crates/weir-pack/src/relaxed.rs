@@ -81,8 +81,8 @@ pub(crate) fn relax(
         Some(_) => bin.cost.saturating_sub(problem.kinds[bin.kind].cost),
         None => bin.cost,
     });
-    let costs = column_costs.chain(penalties.iter().copied());
-    let costs: Vec<f64> = costs.map(|cost| to_float(cost) / scale).collect();
+    let costs: Vec<f64> =
+        column_costs.chain(penalties.iter().copied()).map(|cost| to_float(cost) / scale).collect();
     let mut least = vec![-1.0; rows];
     least.resize(rows + count, 0.0);
     least.extend(limits.iter().flat_map(|limits| &limits.counts).map(|count| to_float(*count)));
@@ -211,10 +211,16 @@ pub(crate) fn capacity_prices(capacity: &[u64], items: &[(u64, &[u64])]) -> Opti
     let mut most = vec![1.0; rows + count];
     most.resize(rows + 2 * count, 0.0);
     let (_, multipliers) = solve(count, &matrix, &costs, &most, PRECISION)?;
-    let per_unit = |(multiplier, capacity): (&f64, &u64)| {
-        to_units(multiplier * scale / to_float((*capacity).max(1)) * 4_294_967_296.0)
-    };
-    Some(multipliers.iter().take(rows).zip(capacity).map(per_unit).collect())
+    Some(
+        multipliers
+            .iter()
+            .take(rows)
+            .zip(capacity)
+            .map(|(multiplier, capacity): (&f64, &u64)| {
+                to_units(multiplier * scale / to_float((*capacity).max(1)) * 4_294_967_296.0)
+            })
+            .collect(),
+    )
 }
 
 /// Returns the multipliers of the cuts for the surrogate constraint with the highest bound; none if

@@ -68,10 +68,9 @@ fn cheapest(kinds: &[Kind], items: &[Item], bin_cost: &dyn Fn(usize, &[usize]) -
             let fits: Option<Vec<&Fit>> =
                 some.iter().map(|item| items[*item].fits[at].as_ref()).collect();
             let Some(fits) = fits else { continue };
-            let is_in = |(dimension, capacity): (usize, &u64)| {
+            if kind.capacity.iter().enumerate().all(|(dimension, capacity): (usize, &u64)| {
                 fits.iter().map(|fit| fit.demand[dimension]).sum::<u64>() <= *capacity
-            };
-            if kind.capacity.iter().enumerate().all(is_in) {
+            }) {
                 *least = (*least).min(bin_cost(at, &some));
             }
         }
@@ -168,16 +167,19 @@ fn bins_are_whole() {
 
 /// Returns a lower bound from one dimension: each item pays for its share of the cheapest kind.
 fn one_measure(kinds: &[Kind], items: &[Item], dimension: usize) -> u64 {
-    let lowest = |item: &Item| {
-        let fits = item.fits.iter().zip(kinds);
-        let costs = fits.filter_map(|(fit, kind)| {
-            let fit = fit.as_ref()?;
-            let part = kind.cost * 1_000_000 * fit.demand[dimension] / kind.capacity[dimension];
-            Some(part + fit.cost * 1_000_000)
-        });
-        costs.min().unwrap_or(u64::MAX / 1_000)
-    };
-    items.iter().map(lowest).sum::<u64>() / 1_000_000
+    items
+        .iter()
+        .map(|item: &Item| {
+            let fits = item.fits.iter().zip(kinds);
+            let costs = fits.filter_map(|(fit, kind)| {
+                let fit = fit.as_ref()?;
+                let part = kind.cost * 1_000_000 * fit.demand[dimension] / kind.capacity[dimension];
+                Some(part + fit.cost * 1_000_000)
+            });
+            costs.min().unwrap_or(u64::MAX / 1_000)
+        })
+        .sum::<u64>()
+        / 1_000_000
 }
 
 #[test]

@@ -30,32 +30,34 @@ fn role(role: Role, gib: u64, iops: u64, request: u64, reads: u64) -> RoleNeed {
 
 /// Large databases, a few on each instance, whose sizes, rates and vCores go up in steps.
 fn steps(count: u64) -> Vec<Member> {
-    let one = |at: u64| {
-        let roles = vec![
-            role(Role::Data, 10 + at * 7 % 1_300, 20 + at * 13 % 900, 8 << 10, 700_000),
-            role(Role::Log, 1 + at % 40, 5 + at % 200, 16 << 10, 0),
-        ];
-        let need = Need { roles, ..Need::default() };
-        Member { name: format!("db{at}"), need, millicores: 100 * (1 + at % 9) }
-    };
-    (1..=count).map(one).collect()
+    (1..=count)
+        .map(|at: u64| {
+            let roles = vec![
+                role(Role::Data, 10 + at * 7 % 1_300, 20 + at * 13 % 900, 8 << 10, 700_000),
+                role(Role::Log, 1 + at % 40, 5 + at % 200, 16 << 10, 0),
+            ];
+            let need = Need { roles, ..Need::default() };
+            Member { name: format!("db{at}"), need, millicores: 100 * (1 + at % 9) }
+        })
+        .collect()
 }
 
 /// Databases of all sizes: most are small, a few are large.
 fn members(count: u64, seed: u64) -> Vec<Member> {
     let mut rng = Rng(seed);
-    let one = |at: u64| {
-        let scale = *rng.one(&[1, 2, 4, 8, 16, 32]);
-        let gib = 4 + rng.within(0, 40 * scale);
-        let roles = vec![
-            role(Role::Data, gib, 20 + rng.within(0, 60 * scale), 8 << 10, 700_000),
-            role(Role::Log, 1 + gib / 8, 5 + rng.within(0, 20 * scale), 16 << 10, 0),
-        ];
-        let need = Need { roles, ..Need::default() };
-        let millicores = if rng.chance(90) { 20 + rng.within(0, 60 * scale) } else { 10 };
-        Member { name: format!("db{at}"), need, millicores }
-    };
-    (0..count).map(one).collect()
+    (0..count)
+        .map(|at: u64| {
+            let scale = *rng.one(&[1, 2, 4, 8, 16, 32]);
+            let gib = 4 + rng.within(0, 40 * scale);
+            let roles = vec![
+                role(Role::Data, gib, 20 + rng.within(0, 60 * scale), 8 << 10, 700_000),
+                role(Role::Log, 1 + gib / 8, 5 + rng.within(0, 20 * scale), 16 << 10, 0),
+            ];
+            let need = Need { roles, ..Need::default() };
+            let millicores = if rng.chance(90) { 20 + rng.within(0, 60 * scale) } else { 10 };
+            Member { name: format!("db{at}"), need, millicores }
+        })
+        .collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "an example that measures")]

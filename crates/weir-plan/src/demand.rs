@@ -272,8 +272,8 @@ mod tests {
         check(98_304_000, Some(256), 375);
         check(98_304_000, None, 375);
         check(98_304_001, Some(64), 1_501);
-        let half = RoleNeed { throughput: 98_304_000, is_derived: true, ..need(94, 1 << 20, 0) };
-        let half = half.scaled(WHOLE / 2);
+        let half = RoleNeed { throughput: 98_304_000, is_derived: true, ..need(94, 1 << 20, 0) }
+            .scaled(WHOLE / 2);
         assert_eq!((half.iops, half.throughput), (47, 49_152_000));
     }
 

@@ -464,8 +464,8 @@ pub(crate) fn bought(family: &Provisioned, asked: &Asked<'_>, count: u64) -> Opt
     // The throughput, and the least that can be bought with the operations.
     let bytes = Flow::most(asked.peaks.iter().copied()).bytes.div_ceil(count);
     let kept = kept_limits(asked).map_or(0, |kept| kept.throughput.get());
-    let bytes = bytes.max(family.min_throughput(least).get()).max(kept);
-    let bytes = bytes.next_multiple_of(step(family));
+    let bytes =
+        bytes.max(family.min_throughput(least).get()).max(kept).next_multiple_of(step(family));
     let throughput = BytesPerSec::new(bytes)?.max(family.minimum.throughput);
     // The operations that the throughput requires.
     let of_throughput = match (family.throughput_per_iops, throughput > family.minimum.throughput) {
@@ -500,8 +500,9 @@ pub(crate) fn smaller<'a>(disk: &Disk<'a>, rules: &Provisioned) -> Option<Disk<'
 /// `rules` allow it.
 pub(crate) fn larger<'a>(disk: &Disk<'a>, rules: &Provisioned, count: u64) -> Option<Disk<'a>> {
     let Disk::Bought { family, size, iops, throughput } = *disk else { return None };
-    let size = (size.get().checked_mul(count)?).div_ceil(count.checked_sub(1).filter(|n| *n > 0)?);
-    let size = size.next_multiple_of(rules.size_step.map_or(1 << 30, Bytes::get));
+    let size = (size.get().checked_mul(count)?)
+        .div_ceil(count.checked_sub(1).filter(|n| *n > 0)?)
+        .next_multiple_of(rules.size_step.map_or(1 << 30, Bytes::get));
     allowed(rules, Bytes::new(size), iops, throughput).map(|own| own.disk(family))
 }
 

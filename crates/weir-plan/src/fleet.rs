@@ -9,7 +9,7 @@ use crate::answer::{CapUse, Line, Plan};
 use crate::cost::{Cost, Prices, gib};
 use crate::demand::Flow;
 use crate::error::PlanError;
-use crate::instance::{self, Files, Found, Instances, Offer};
+use crate::instance::{self, Candidate, Files, Instances, Offer};
 use crate::need::{Member, Need, Wishes};
 use weir_catalog::{Catalog, Edition, HostSize, PriceBook};
 use weir_layout::instance::Measure;
@@ -53,7 +53,7 @@ impl Goal {
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
-            Self::Price => "price a month",
+            Self::Price => "price per month",
             Self::Vcores => "vCores (prices are missing)",
             Self::Instances => "number of instances",
         }
@@ -150,7 +150,7 @@ struct Size<'a> {
 }
 
 /// The files and load of a database on a kind of instance.
-struct Seat<'a> {
+struct Footprint<'a> {
     files: Vec<Files<'a>>,
     gib: u64,
     peaks: Vec<Flow>,
@@ -177,7 +177,7 @@ pub fn plan_fleet_watched(
     if question.members.len() > MOST_MEMBERS {
         let count = question.members.len();
         let reason =
-            format!("has {count} databases, and {MOST_MEMBERS} are planned at once; split it");
+            format!("has {count} databases, above the maximum of {MOST_MEMBERS}; split it");
         return Err(PlanError::need("the fleet", reason));
     }
     for member in question.members {
@@ -210,10 +210,9 @@ fn kinds<'a>(
         let what = format!("no instances of the family {name:?}; it has {known}");
         return Err(PlanError::Nothing { edition, what });
     }
-    let is_wished = |own: &Instances<'_>| {
+    own.retain(|own: &Instances<'_>| {
         wishes.families.is_empty() || wishes.families.iter().any(|name| own.kind.name() == name)
-    };
-    own.retain(is_wished);
+    });
     let mut notes = Vec::new();
     if question.is_fewest {
         return Ok((own, Goal::Instances, notes));
@@ -221,8 +220,8 @@ fn kinds<'a>(
     let is_priced = |own: &Instances<'_>| {
         let host = own.series().next();
         host.is_some_and(|host| {
-            let found = found(own, host, Vec::new(), 1_024, Some(100_000));
-            own.lines(&found).iter().all(|line| line.each.is_some())
+            let candidate = candidate(own, host, Vec::new(), 1_024, Some(100_000));
+            own.lines(&candidate).iter().all(|line| line.each.is_some())
         })
     };
     let without: Vec<&str> =
@@ -233,22 +232,22 @@ fn kinds<'a>(
     if !without.is_empty() {
         let without = without.join(", ");
         notes.push(format!(
-            "{without}: prices are missing, and what has none is not compared (--prices FILE takes prices)"
+            "{without}: left out because prices are missing (add prices with --prices FILE)"
         ));
     }
     own.retain(is_priced);
     Ok((own, Goal::Price, notes))
 }
 
-fn found<'a>(
+fn candidate<'a>(
     of: &Instances<'a>,
     host: &'a HostSize,
     files: Vec<Files<'a>>,
     storage: u64,
     iops: Option<u64>,
-) -> Found<'a> {
+) -> Candidate<'a> {
     let iops = iops.filter(|_| of.kind == ManagedInstance::NextGenGp);
-    Found { host, files, storage, iops, cost: Cost::default() }
+    Candidate { host, files, storage, iops, cost: Cost::default() }
 }
 
 struct Fleet<'q, 'a> {
@@ -257,7 +256,7 @@ struct Fleet<'q, 'a> {
     goal: Goal,
     sizes: Vec<Size<'a>>,
     /// By kind, then by member; `None` if the member does not fit.
-    seats: Vec<Vec<Option<Seat<'a>>>>,
+    footprints: Vec<Vec<Option<Footprint<'a>>>>,
 }
 
 impl<'q, 'a> Fleet<'q, 'a> {
@@ -273,27 +272,27 @@ impl<'q, 'a> Fleet<'q, 'a> {
                 let most = question.wishes.storage.map_or(most, |own| own.min(most));
                 let storage = (most.get() >> 30) / kind.step() * kind.step();
                 let iops = host.uncached.map(|most| most.iops.get());
-                let offer = kind.offer(&found(kind, host, Vec::new(), storage.max(1), iops));
+                let offer = kind.offer(&candidate(kind, host, Vec::new(), storage.max(1), iops));
                 sizes.extend(offer.map(|offer| Size { of, host, offer, storage }));
             }
         }
-        let seat = |kind: &Instances<'a>, member: &Member| seat(kind, &member.need);
-        let seats = kinds
+        let footprint = |kind: &Instances<'a>, member: &Member| footprint(kind, &member.need);
+        let footprints = kinds
             .iter()
-            .map(|kind| question.members.iter().map(|member| seat(kind, member)).collect())
+            .map(|kind| question.members.iter().map(|member| footprint(kind, member)).collect())
             .collect();
-        Self { question, kinds, goal, sizes, seats }
+        Self { question, kinds, goal, sizes, footprints }
     }
 
     /// Returns the demand of a database for each shared limit; `None` if it exceeds a limit of its
     /// own.
     fn takes(&self, size: &Size<'_>, member: usize) -> Option<Vec<u64>> {
-        let seat = self.seats[size.of][member].as_ref()?;
+        let footprint = self.footprints[size.of][member].as_ref()?;
         let own = &self.question.members[member];
         for bound in &size.offer.bounds {
             let used = match bound.measure {
                 Measure::DataFile | Measure::LogFile | Measure::FilesOfDatabase => {
-                    instance::measured(bound.measure, &seat.files)
+                    instance::measured(bound.measure, &footprint.files)
                 }
                 _ => 0,
             };
@@ -301,20 +300,24 @@ impl<'q, 'a> Fleet<'q, 'a> {
                 return None;
             }
         }
-        let of = |measure| instance::measured(measure, &seat.files);
-        let most = Flow::most(&seat.peaks);
-        let takes = |shared: &Shared| match shared {
-            Shared::Vcores => own.millicores,
-            Shared::Storage => seat.gib,
-            Shared::Blobs => of(Measure::Blobs),
-            Shared::Tempdb => of(Measure::Tempdb),
-            Shared::Files => of(Measure::FileCount),
-            Shared::Databases => 1,
-            Shared::Log => own.need.role(Role::Log).map_or(0, |log| log.throughput),
-            Shared::Operations => most.operations,
-            Shared::Bytes => most.bytes,
-        };
-        Some(Shared::ALL.iter().map(takes).collect())
+        let of = |measure| instance::measured(measure, &footprint.files);
+        let most = Flow::most(&footprint.peaks);
+        Some(
+            Shared::ALL
+                .iter()
+                .map(|shared: &Shared| match shared {
+                    Shared::Vcores => own.millicores,
+                    Shared::Storage => footprint.gib,
+                    Shared::Blobs => of(Measure::Blobs),
+                    Shared::Tempdb => of(Measure::Tempdb),
+                    Shared::Files => of(Measure::FileCount),
+                    Shared::Databases => 1,
+                    Shared::Log => own.need.role(Role::Log).map_or(0, |log| log.throughput),
+                    Shared::Operations => most.operations,
+                    Shared::Bytes => most.bytes,
+                })
+                .collect(),
+        )
     }
 
     /// Returns the shared limits of an instance.
@@ -341,17 +344,18 @@ impl<'q, 'a> Fleet<'q, 'a> {
     }
 
     /// Returns an instance with some databases.
-    fn found(&self, size: &Size<'a>, members: &[usize]) -> Found<'a> {
+    fn candidate(&self, size: &Size<'a>, members: &[usize]) -> Candidate<'a> {
         let kind = &self.kinds[size.of];
-        let seats = members.iter().filter_map(|member| self.seats[size.of][*member].as_ref());
-        let least: u64 = seats.clone().map(|seat| seat.gib).sum();
+        let footprints =
+            members.iter().filter_map(|member| self.footprints[size.of][*member].as_ref());
+        let least: u64 = footprints.clone().map(|footprint| footprint.gib).sum();
         let first = least.max(1).next_multiple_of(kind.step());
         if kind.kind == ManagedInstance::NextGenGp {
             let mut peaks = [Flow::default(), Flow::default()];
-            for seat in seats {
+            for footprint in footprints {
                 for (at, all) in peaks.iter_mut().enumerate() {
                     // A database with a single peak has it at both times.
-                    let own = seat.peaks.get(at).or_else(|| seat.peaks.first());
+                    let own = footprint.peaks.get(at).or_else(|| footprint.peaks.first());
                     own.into_iter().for_each(|own| *all += own);
                 }
             }
@@ -362,7 +366,7 @@ impl<'q, 'a> Fleet<'q, 'a> {
             let enough = kind.storage_for(needed).clamp(first, size.storage.max(first));
             let with = |storage: u64| {
                 let iops = kind.iops(size.host, storage, &peaks);
-                found(kind, size.host, Vec::new(), storage, iops)
+                candidate(kind, size.host, Vec::new(), storage, iops)
             };
             let below = enough.saturating_sub(kind.step()).max(first);
             let ways = [with(first), with(below), with(enough)];
@@ -371,7 +375,7 @@ impl<'q, 'a> Fleet<'q, 'a> {
                 .min_by_key(|own| kind.cost(own))
                 .unwrap_or_else(|| with(first));
         }
-        found(kind, size.host, Vec::new(), first, None)
+        candidate(kind, size.host, Vec::new(), first, None)
     }
 
     /// Returns the value of an instance in the objective.
@@ -379,8 +383,8 @@ impl<'q, 'a> Fleet<'q, 'a> {
         let vcores = size.host.vcpus.map_or(0, u64::from);
         match self.goal {
             Goal::Price => {
-                let found = self.found(size, members);
-                let lines = self.kinds[size.of].lines(&found);
+                let candidate = self.candidate(size, members);
+                let lines = self.kinds[size.of].lines(&candidate);
                 let month: Money = lines.iter().filter_map(Line::month).sum();
                 month.micros()
             }
@@ -390,8 +394,9 @@ impl<'q, 'a> Fleet<'q, 'a> {
     }
 
     fn gib(&self, size: &Size<'_>, members: &[usize]) -> u64 {
-        let seats = members.iter().filter_map(|member| self.seats[size.of][*member].as_ref());
-        seats.map(|seat| seat.gib).sum()
+        let footprints =
+            members.iter().filter_map(|member| self.footprints[size.of][*member].as_ref());
+        footprints.map(|footprint| footprint.gib).sum()
     }
 
     /// Returns the price of an instance without storage, less the value of the included storage,
@@ -400,7 +405,7 @@ impl<'q, 'a> Fleet<'q, 'a> {
         match self.goal {
             Goal::Price => {
                 let kind = &self.kinds[size.of];
-                let lines = kind.lines(&found(kind, size.host, Vec::new(), 0, Some(0)));
+                let lines = kind.lines(&candidate(kind, size.host, Vec::new(), 0, Some(0)));
                 let storage = lines.iter().find(|line| line.what == instance::STORAGE);
                 let each = storage.and_then(|line| line.each).map_or(0, Money::micros);
                 let free = storage.map_or(0, |line| line.free);
@@ -423,36 +428,44 @@ impl<'q, 'a> Fleet<'q, 'a> {
         watch: &dyn Fn(Progress),
     ) -> Result<FleetOutcome, PlanError> {
         let linear: Vec<(u64, u64)> = self.sizes.iter().map(|size| self.linear(size)).collect();
-        let kinds = self.sizes.iter().zip(&linear);
-        let kinds = kinds.map(|(size, (cost, _))| Kind { cost: *cost, capacity: Self::room(size) });
+        let kinds = self
+            .sizes
+            .iter()
+            .zip(&linear)
+            .map(|(size, (cost, _))| Kind { cost: *cost, capacity: Self::room(size) });
         let fit = |(size, (_, each)): (&Size<'_>, &(u64, u64)), member: usize| {
             let takes = self.takes(size, member)?;
-            let gib = self.seats[size.of][member].as_ref()?.gib;
+            let gib = self.footprints[size.of][member].as_ref()?.gib;
             Some(Fit { cost: each.saturating_mul(gib), demand: takes })
-        };
-        let item = |member: usize| Item {
-            fits: self.sizes.iter().zip(&linear).map(|size| fit(size, member)).collect(),
         };
         let bill = |kind: usize, members: &[usize]| self.bill(&self.sizes[kind], members);
         let problem = Problem {
             kinds: kinds.collect(),
-            items: (0..self.question.members.len()).map(item).collect(),
+            items: (0..self.question.members.len())
+                .map(|member: usize| Item {
+                    fits: self.sizes.iter().zip(&linear).map(|size| fit(size, member)).collect(),
+                })
+                .collect(),
             bin_cost: &bill,
         };
         let packing = match weir_pack::solve_watched(&problem, &self.question.effort, watch) {
             Ok(packing) => packing,
             Err(PackError::NoBin { items }) => {
-                let of = |member: &usize| {
-                    (self.question.members[*member].name.clone(), self.lacks(*member))
-                };
-                return Ok(FleetOutcome::NotMet(items.iter().map(of).collect()));
+                return Ok(FleetOutcome::NotMet(
+                    items
+                        .iter()
+                        .map(|member: &usize| {
+                            (self.question.members[*member].name.clone(), self.lacks(*member))
+                        })
+                        .collect(),
+                ));
             }
             Err(error) => return Err(PlanError::need("the fleet", error.to_string())),
         };
         let instances: Vec<FleetInstance> =
             packing.bins.iter().map(|bin| self.instance(bin.kind, &bin.items)).collect();
         let cost = instances.iter().fold(Cost::default(), |sum, own| sum + own.plan.cost);
-        notes.push("all databases are taken to have their peaks at one time".to_owned());
+        notes.push("the peaks of all databases are assumed to coincide".to_owned());
         Ok(FleetOutcome::Met(Box::new(FleetPlan {
             instances,
             cost,
@@ -466,13 +479,13 @@ impl<'q, 'a> Fleet<'q, 'a> {
     fn instance(&self, kind: usize, members: &[usize]) -> FleetInstance {
         let size = &self.sizes[kind];
         let of = &self.kinds[size.of];
-        let mut found = self.found(size, members);
-        found.cost = of.cost(&found);
-        let mut text = of.host_table(&found);
+        let mut candidate = self.candidate(size, members);
+        candidate.cost = of.cost(&candidate);
+        let mut text = of.host_table(&candidate);
         let mut tempdb = 0;
         for member in members {
-            let Some(seat) = &self.seats[size.of][*member] else { continue };
-            for files in &seat.files {
+            let Some(footprint) = &self.footprints[size.of][*member] else { continue };
+            for files in &footprint.files {
                 match files.role {
                     Role::Tempdb => tempdb += files.gib,
                     _ => {
@@ -491,26 +504,29 @@ impl<'q, 'a> Fleet<'q, 'a> {
         for takes in members.iter().filter_map(|member| self.takes(size, *member)) {
             used.iter_mut().zip(takes).for_each(|(used, own)| *used += own);
         }
-        let caps = Shared::ALL.iter().zip(used).zip(room);
-        let caps = caps.filter(|((_, used), most)| *used > 0 && *most < MOST);
+        let caps = Shared::ALL
+            .iter()
+            .zip(used)
+            .zip(room)
+            .filter(|((_, used), most)| *used > 0 && *most < MOST);
         let name = &size.host.name;
         let caps = caps.map(|((shared, used), most)| shared.cap(name, used, most)).collect();
-        let iops = found.iops.map(|iops| format!(", {iops} IOPS")).unwrap_or_default();
+        let iops = candidate.iops.map(|iops| format!(", {iops} IOPS")).unwrap_or_default();
         let plan = Plan {
             family: of.kind.name().to_owned(),
             title: format!(
                 "{} with {} vCores, {}{iops}: {}",
                 of.kind.name(),
                 size.host.vcpus.unwrap_or_default(),
-                Bytes::gib(found.storage),
+                Bytes::gib(candidate.storage),
                 match members.len() {
                     1 => "1 database".to_owned(),
                     n => format!("{n} databases"),
                 }
             ),
             layout: text,
-            lines: of.lines(&found),
-            cost: found.cost,
+            lines: of.lines(&candidate),
+            cost: candidate.cost,
             caps,
             reasons: Vec::new(),
             disks: 0,
@@ -525,7 +541,7 @@ impl<'q, 'a> Fleet<'q, 'a> {
             let name = &size.host.name;
             let Some(takes) = self.takes(size, member) else {
                 // Limits of single files or databases.
-                let files = &self.seats[size.of][member].as_ref()?.files;
+                let files = &self.footprints[size.of][member].as_ref()?.files;
                 let bounds = size.offer.bounds.iter().filter_map(|bound| {
                     let used = instance::measured(bound.measure, files);
                     let cap = bound.measure.name();
@@ -538,10 +554,13 @@ impl<'q, 'a> Fleet<'q, 'a> {
                 let caps: Vec<CapUse> = bounds.collect();
                 return Some((caps.iter().map(CapUse::share).max().unwrap_or(0), caps.len(), caps));
             };
-            let caps = Shared::ALL.iter().zip(takes).zip(Self::room(size));
-            let caps = caps.filter(|((_, used), most)| used > most);
-            let caps = caps.map(|((shared, used), most)| shared.cap(name, used, most));
-            let caps: Vec<CapUse> = caps.collect();
+            let caps: Vec<CapUse> = Shared::ALL
+                .iter()
+                .zip(takes)
+                .zip(Self::room(size))
+                .filter(|((_, used), most)| used > most)
+                .map(|((shared, used), most)| shared.cap(name, used, most))
+                .collect();
             Some((caps.iter().map(CapUse::share).max().unwrap_or(0), caps.len(), caps))
         });
         let nearest = lacking.min_by_key(|(share, count, _)| (*share, *count));
@@ -557,7 +576,7 @@ const MOST: u64 = 1 << 60;
 
 /// Returns the files of a need that take the least storage on a kind of instance, the fewest among
 /// equals.
-fn seat<'a>(kind: &Instances<'a>, need: &Need) -> Option<Seat<'a>> {
+fn footprint<'a>(kind: &Instances<'a>, need: &Need) -> Option<Footprint<'a>> {
     if kind.is_slow(need) {
         return None;
     }
@@ -572,5 +591,5 @@ fn seat<'a>(kind: &Instances<'a>, need: &Need) -> Option<Seat<'a>> {
         files.push(ways.min_by_key(|files| (files.count * files.gib, files.count))?);
     }
     let gib = files.iter().map(|files| files.count * files.gib).sum();
-    Some(Seat { files, gib, peaks: kind.peaks(need) })
+    Some(Footprint { files, gib, peaks: kind.peaks(need) })
 }

@@ -52,7 +52,7 @@ pub(crate) struct Files<'a> {
 
 /// An instance with its files.
 #[derive(Debug, Clone)]
-pub(crate) struct Found<'a> {
+pub(crate) struct Candidate<'a> {
     pub(crate) host: &'a HostSize,
     pub(crate) files: Vec<Files<'a>>,
     /// Reserved storage in GiB.
@@ -82,13 +82,16 @@ impl<'a> Instances<'a> {
         if self.is_slow(need) {
             return Ok(searched);
         }
-        let mut best: Option<Found<'a>> = None;
+        let mut best: Option<Candidate<'a>> = None;
         for host in self.hosts(need) {
-            for found in self.founds(need, host) {
+            for candidate in self.candidates(need, host) {
                 searched.compared += 1;
-                let is_less = best.as_ref().is_none_or(|best| found.cost < best.cost);
-                if is_less && self.offer(&found).is_some() && self.fails(need, &found).is_empty() {
-                    best = Some(found);
+                let is_less = best.as_ref().is_none_or(|best| candidate.cost < best.cost);
+                if is_less
+                    && self.offer(&candidate).is_some()
+                    && self.fails(need, &candidate).is_empty()
+                {
+                    best = Some(candidate);
                 }
             }
         }
@@ -106,13 +109,14 @@ impl<'a> Instances<'a> {
     }
 
     fn hosts(&self, need: &Need) -> Vec<&'a HostSize> {
-        let is_named = |host: &&HostSize| match &self.wishes.host {
-            Some(name) => self.edition.host(name).is_ok_and(|own| own == *host),
-            None => true,
-        };
-        let is_large = |host: &&HostSize| host.vcpus.is_some_and(|own| own >= need.vcpus);
-        let stays = |host: &&HostSize| self.stays(host) && self.has_kept_iops(host);
-        self.series().filter(is_named).filter(stays).filter(is_large).collect()
+        self.series()
+            .filter(|host: &&HostSize| match &self.wishes.host {
+                Some(name) => self.edition.host(name).is_ok_and(|own| own == *host),
+                None => true,
+            })
+            .filter(|host: &&HostSize| self.stays(host) && self.has_kept_iops(host))
+            .filter(|host: &&HostSize| host.vcpus.is_some_and(|own| own >= need.vcpus))
+            .collect()
     }
 
     /// Returns whether the vCores may change, or are those in use.
@@ -146,7 +150,7 @@ impl<'a> Instances<'a> {
     }
 
     /// Lists the candidates with these vCores.
-    fn founds(&self, need: &Need, host: &'a HostSize) -> Vec<Found<'a>> {
+    fn candidates(&self, need: &Need, host: &'a HostSize) -> Vec<Candidate<'a>> {
         let of = |role: Role| match need.role(role) {
             Some(own) => self.files(own),
             None => vec![None],
@@ -154,8 +158,7 @@ impl<'a> Instances<'a> {
         let mut all = Vec::new();
         for data in of(Role::Data) {
             for log in of(Role::Log) {
-                let tempdb = need.role(Role::Tempdb);
-                let tempdb = tempdb.map(|own| Files {
+                let tempdb = need.role(Role::Tempdb).map(|own| Files {
                     role: Role::Tempdb,
                     count: 1,
                     gib: gib(own.size),
@@ -166,7 +169,7 @@ impl<'a> Instances<'a> {
                 all.extend(
                     self.storages(least, host)
                         .into_iter()
-                        .map(|storage| self.found(need, host, files.clone(), storage)),
+                        .map(|storage| self.candidate(need, host, files.clone(), storage)),
                 );
             }
         }
@@ -235,17 +238,17 @@ impl<'a> Instances<'a> {
         }
     }
 
-    fn found(
+    fn candidate(
         &self,
         need: &Need,
         host: &'a HostSize,
         files: Vec<Files<'a>>,
         storage: u64,
-    ) -> Found<'a> {
+    ) -> Candidate<'a> {
         let iops = self.iops(host, storage, &self.peaks(need));
-        let mut found = Found { host, files, storage, iops, cost: Cost::default() };
-        found.cost = self.cost(&found);
-        found
+        let mut candidate = Candidate { host, files, storage, iops, cost: Cost::default() };
+        candidate.cost = self.cost(&candidate);
+        candidate
     }
 
     /// Returns the IOPS of a next-generation instance: those included with its storage, or more if
@@ -296,36 +299,38 @@ impl<'a> Instances<'a> {
     pub(crate) fn peaks(&self, need: &Need) -> Vec<Flow> {
         // tempdb is on local SSD, as are all files of Business Critical.
         let is_counted = |role| role != Role::Tempdb || self.kind == ManagedInstance::Bc;
-        let of = |peak: &Peak| {
-            let mut all = Flow::default();
-            for own in need.roles.iter().filter(|own| is_counted(own.role)) {
-                all += &demand::flow(own, *peak, self.edition.io_unit(), None);
-            }
-            all
-        };
-        Peak::of(need).iter().map(of).collect()
+        Peak::of(need)
+            .iter()
+            .map(|peak: &Peak| {
+                let mut all = Flow::default();
+                for own in need.roles.iter().filter(|own| is_counted(own.role)) {
+                    all += &demand::flow(own, *peak, self.edition.io_unit(), None);
+                }
+                all
+            })
+            .collect()
     }
 
-    pub(crate) fn cost(&self, found: &Found<'_>) -> Cost {
-        let lines = self.lines(found);
+    pub(crate) fn cost(&self, candidate: &Candidate<'_>) -> Cost {
+        let lines = self.lines(candidate);
         // IOPS without a price count even if none are bought. Otherwise a candidate without bought
         // IOPS would rank first, whatever its storage.
         let unpriced = lines.iter().filter(|line| line.each.is_none()).count();
-        let files: u64 = found.files.iter().map(|files| files.count).sum();
-        let vcores = found.host.vcpus.map_or(0, u64::from);
+        let files: u64 = candidate.files.iter().map(|files| files.count).sum();
+        let vcores = candidate.host.vcpus.map_or(0, u64::from);
         Cost {
             unpriced: u32::try_from(unpriced).unwrap_or(u32::MAX),
             month: lines.iter().filter_map(Line::month).sum(),
             size: vcores << 48
-                | found.storage << 24
-                | found.iops.unwrap_or(0).min(0xFFFF) << 8
+                | candidate.storage << 24
+                | candidate.iops.unwrap_or(0).min(0xFFFF) << 8
                 | files.min(0xFF),
         }
     }
 
-    pub(crate) fn lines(&self, found: &Found<'_>) -> Vec<Line> {
+    pub(crate) fn lines(&self, candidate: &Candidate<'_>) -> Vec<Line> {
         let series = self.kind.name();
-        let vcores = found.host.vcpus.map_or(0, u64::from);
+        let vcores = candidate.host.vcpus.map_or(0, u64::from);
         let line = |what: &str, units: u64, per: Per| {
             Line::of(what.to_owned(), units, self.prices.unit(series, per))
         };
@@ -333,9 +338,9 @@ impl<'a> Instances<'a> {
         if !self.wishes.owns_licence() {
             lines.push(line("vCores, licence of SQL Server", vcores, Per::Licence));
         }
-        lines.push(line(STORAGE, found.storage, Per::Gib));
-        if let Some(iops) = found.iops {
-            let included = self.included(found.storage);
+        lines.push(line(STORAGE, candidate.storage, Per::Gib));
+        if let Some(iops) = candidate.iops {
+            let included = self.included(candidate.storage);
             lines.push(line("IOPS bought", iops.saturating_sub(included), Per::Iops));
         }
         lines
@@ -353,11 +358,11 @@ impl<'a> Instances<'a> {
     }
 
     /// Returns the limits of a candidate; `None` if it cannot be built.
-    pub(crate) fn offer(&self, found: &Found<'_>) -> Option<Offer> {
+    pub(crate) fn offer(&self, candidate: &Candidate<'_>) -> Option<Offer> {
         let keys = HostKeys {
-            vcores: found.host.vcpus,
-            storage: Some(Bytes::gib(found.storage)),
-            iops: found.iops.and_then(Iops::new),
+            vcores: candidate.host.vcpus,
+            storage: Some(Bytes::gib(candidate.storage)),
+            iops: candidate.iops.and_then(Iops::new),
             ..HostKeys::default()
         };
         let (instance, _, spec) =
@@ -371,13 +376,13 @@ impl<'a> Instances<'a> {
         Some(Offer { all, log_bytes: rate(spec.log_rate), bounds: instance.bounds })
     }
 
-    fn caps(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
-        let of = &found.host.name;
+    fn caps(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<CapUse> {
+        let of = &candidate.host.name;
         let mut caps = Vec::new();
-        let most = found.host.storage.unwrap_or(Bytes::ZERO);
+        let most = candidate.host.storage.unwrap_or(Bytes::ZERO);
         let most = self.wishes.storage.map_or(most, |own| own.min(most));
-        caps.push(CapUse::size(of, "storage", Bytes::gib(found.storage), most));
-        for files in &found.files {
+        caps.push(CapUse::size(of, "storage", Bytes::gib(candidate.storage), most));
+        for files in &candidate.files {
             let Some(own) = need.role(files.role) else { continue };
             let name = files.role.name();
             let room = Bytes::gib(files.count * files.gib);
@@ -390,7 +395,7 @@ impl<'a> Instances<'a> {
                 caps.extend(CapUse::rates(name, &peaks, each, files.count, names));
             }
         }
-        let Some(offer) = self.offer(found) else { return caps };
+        let Some(offer) = self.offer(candidate) else { return caps };
         if offer.all.operations < u64::MAX {
             let peaks = self.peaks(need);
             let peaks: Vec<&Flow> = peaks.iter().collect();
@@ -403,7 +408,7 @@ impl<'a> Instances<'a> {
             caps.push(CapUse { of: of.clone(), cap, unit, is_rate, used, most });
         }
         for Bound { measure, most } in offer.bounds {
-            let used = measured(measure, &found.files);
+            let used = measured(measure, &candidate.files);
             if used == 0 || measure == Measure::Files {
                 continue;
             }
@@ -417,11 +422,11 @@ impl<'a> Instances<'a> {
     }
 
     /// Returns the limits that the need exceeds.
-    fn fails(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
-        let mut fails = self.caps(need, found);
+    fn fails(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<CapUse> {
+        let mut fails = self.caps(need, candidate);
         fails.retain(|cap| cap.used > cap.most);
-        let vcores = found.host.vcpus.map_or(0, u64::from);
-        let of = &found.host.name;
+        let vcores = candidate.host.vcpus.map_or(0, u64::from);
+        let of = &candidate.host.name;
         fails.extend(CapUse::number(of, "vCores", u64::from(need.vcpus), vcores).lacking());
         fails
     }
@@ -439,36 +444,40 @@ impl<'a> Instances<'a> {
         })
     }
 
-    fn plan(&self, need: &Need, found: &Found<'_>) -> Plan {
+    fn plan(&self, need: &Need, candidate: &Candidate<'_>) -> Plan {
         Plan {
             family: self.kind.name().to_owned(),
-            title: self.title(found),
-            layout: self.layout(found),
-            lines: self.lines(found),
-            cost: found.cost,
-            caps: self.caps(need, found),
-            reasons: self.reasons(need, found),
+            title: self.title(candidate),
+            layout: self.layout(candidate),
+            lines: self.lines(candidate),
+            cost: candidate.cost,
+            caps: self.caps(need, candidate),
+            reasons: self.reasons(need, candidate),
             disks: 0,
             passed_over: None,
         }
     }
 
-    fn title(&self, found: &Found<'_>) -> String {
-        let files = found.files.iter().map(|files| {
-            let tier = files.tier.map(|tier| format!(" ({})", tier.name)).unwrap_or_default();
-            let size = Bytes::gib(files.gib);
-            format!("{} {} x {size}{tier}", files.role.name(), files.count)
-        });
-        let files = files.collect::<Vec<_>>().join(", ");
-        let iops = found.iops.map(|iops| format!(", {iops} IOPS")).unwrap_or_default();
-        let storage = Bytes::gib(found.storage);
-        let (kind, vcores) = (self.kind.name(), found.host.vcpus.unwrap_or_default());
+    fn title(&self, candidate: &Candidate<'_>) -> String {
+        let files = candidate
+            .files
+            .iter()
+            .map(|files| {
+                let tier = files.tier.map(|tier| format!(" ({})", tier.name)).unwrap_or_default();
+                let size = Bytes::gib(files.gib);
+                format!("{} {} x {size}{tier}", files.role.name(), files.count)
+            })
+            .collect::<Vec<_>>()
+            .join(", ");
+        let iops = candidate.iops.map(|iops| format!(", {iops} IOPS")).unwrap_or_default();
+        let storage = Bytes::gib(candidate.storage);
+        let (kind, vcores) = (self.kind.name(), candidate.host.vcpus.unwrap_or_default());
         format!("{kind} with {vcores} vCores, {storage}{iops}: {files}")
     }
 
-    fn layout(&self, found: &Found<'_>) -> String {
-        let mut text = self.host_table(found);
-        for files in &found.files {
+    fn layout(&self, candidate: &Candidate<'_>) -> String {
+        let mut text = self.host_table(candidate);
+        for files in &candidate.files {
             let kept = self.wishes.keep.as_ref().and_then(|kept| kept.files(files.role));
             match kept {
                 Some(kept) => write_kept(&mut text, files, kept),
@@ -479,16 +488,16 @@ impl<'a> Instances<'a> {
     }
 
     /// Returns the head of a layout file: edition and instance.
-    pub(crate) fn host_table(&self, found: &Found<'_>) -> String {
+    pub(crate) fn host_table(&self, candidate: &Candidate<'_>) -> String {
         let mut text = format!(
             "edition = {:?}\n\n[host]\nmanaged_instance = {:?}\nvcores = {}\nstorage = \"{}\"\n",
             self.edition.name(),
             self.kind.name(),
-            found.host.vcpus.unwrap_or_default(),
-            Bytes::gib(found.storage).exact(),
+            candidate.host.vcpus.unwrap_or_default(),
+            Bytes::gib(candidate.storage).exact(),
         );
-        let included = self.included(found.storage);
-        if let Some(iops) = found.iops.filter(|iops| *iops > included) {
+        let included = self.included(candidate.storage);
+        if let Some(iops) = candidate.iops.filter(|iops| *iops > included) {
             text += &format!("iops = {iops}\n");
         }
         if self.wishes.owns_licence() {
@@ -497,15 +506,15 @@ impl<'a> Instances<'a> {
         text
     }
 
-    fn reasons(&self, need: &Need, found: &Found<'_>) -> Vec<String> {
+    fn reasons(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<String> {
         let mut all = Vec::new();
-        for files in &found.files {
+        for files in &candidate.files {
             let (Some(tier), Some(own)) = (files.tier, need.role(files.role)) else { continue };
             let peaks = self.peaks_of(own);
             let most = Flow::most(&peaks);
             let (name, size) = (files.role.name(), Bytes::gib(files.gib));
             all.push(format!(
-                "{name}: {} operations and {} a second; {} of {size} snap to {} with {} and {} each",
+                "{name}: needs {} IOPS and {}; {} x {size} are of tier {}, with {} and {} each",
                 most.operations,
                 crate::need::rate_words(most.bytes),
                 files.count,
@@ -516,44 +525,48 @@ impl<'a> Instances<'a> {
             if Bytes::gib(files.gib * files.count) > own.size {
                 let room = Bytes::gib(files.gib * files.count);
                 all.push(format!(
-                    "{name}: {} are stored in {room}: the size buys the limits",
+                    "{name}: {room} for {} of data, because the limits depend on the size",
                     own.size
                 ));
             }
         }
-        if found.files.iter().any(|files| files.role == Role::Data && files.count > 1) {
-            all.push("data files are equal: what is written goes to each by its free space, and the smallest would throttle all".to_owned());
+        if candidate.files.iter().any(|files| files.role == Role::Data && files.count > 1) {
+            all.push(
+                "data files have equal sizes: writes are distributed by free space, so the \
+                      smallest file would throttle all"
+                    .to_owned(),
+            );
         }
         if need.role(Role::Tempdb).is_some_and(|own| own.throughput > 0) {
-            let words = "tempdb: on the local disk of the instance, whose limits are not published: \
-                         what it is asked for is held against none";
+            let words = "tempdb: on the local disk of the instance, whose limits are not published \
+                         and not checked";
             all.push(words.to_owned());
         }
-        let kept = Some(self.kept_iops()).filter(|kept| *kept > self.included(found.storage));
-        all.extend(kept.map(|kept| match found.iops {
+        let kept = Some(self.kept_iops()).filter(|kept| *kept > self.included(candidate.storage));
+        all.extend(kept.map(|kept| match candidate.iops {
             Some(iops) if iops > kept => {
-                format!("the {kept} IOPS of the instance in use become {iops}")
+                format!("the instance in use goes from {kept} to {iops} IOPS")
             }
-            _ => format!("the {kept} IOPS of the instance in use stay"),
+            _ => format!("the instance in use keeps its {kept} IOPS"),
         }));
-        all.extend(self.growth(found));
-        let log = found.files.iter().find(|files| files.role == Role::Log);
+        all.extend(self.growth(candidate));
+        let log = candidate.files.iter().find(|files| files.role == Role::Log);
         if log.is_some_and(|files| files.tier.is_some()) {
-            all.push("the log is one file however many there are: grow it first".to_owned());
+            all.push("SQL Server writes to one log file at a time, so grow it first".to_owned());
         }
         all
     }
 
     /// Returns the order in which to grow files in use: by IOPS gained per GiB, the log first among
     /// equals.
-    fn growth(&self, found: &Found<'_>) -> Vec<String> {
+    fn growth(&self, candidate: &Candidate<'_>) -> Vec<String> {
         let Some(kept) = &self.wishes.keep else { return Vec::new() };
         let mut steps: Vec<(u64, u64, String)> = Vec::new();
-        for files in &found.files {
+        for files in &candidate.files {
             let (Some(old), Some(tier)) = (kept.files(files.role), files.tier) else { continue };
             let of = |gib: u64| self.set().and_then(|set| set.snap(Bytes::gib(gib)));
-            let before = old.each.iter().filter_map(|(_, gib)| of(*gib));
-            let before: u64 = before.map(|tier| tier.iops.get()).sum();
+            let before: u64 =
+                old.each.iter().filter_map(|(_, gib)| of(*gib)).map(|tier| tier.iops.get()).sum();
             let after = tier.iops.get() * files.count;
             let takes = (files.count * files.gib).saturating_sub(old.total);
             if takes == 0 {
@@ -562,13 +575,14 @@ impl<'a> Instances<'a> {
             let gain = after.saturating_sub(before) * 1_000 / takes;
             let more = match files.count - old.count {
                 0 => String::new(),
-                n => format!(", and {n} more as large"),
+                n => format!(", plus {n} more of that size"),
             };
             steps.push((
                 gain,
                 u64::from(files.role == Role::Log),
                 format!(
-                    "{}: {} of {} in all to {} each{more}: {before} IOPS become {after} for {} of storage",
+                    "{}: {} files ({} in total) to {} each{more}, from {before} to {after} IOPS \
+                     for {} of storage",
                     files.role.name(),
                     old.count,
                     Bytes::gib(old.total),
@@ -579,25 +593,28 @@ impl<'a> Instances<'a> {
         }
         steps.sort_by_key(|(gain, log, _)| std::cmp::Reverse((*gain, *log)));
         let count = steps.len();
-        let nth = |(at, (.., text)): (usize, (u64, u64, String))| match count {
-            1 => format!("grow {text}"),
-            _ => format!("grow {}. {text}", at + 1),
-        };
-        steps.into_iter().enumerate().map(nth).collect()
+        steps
+            .into_iter()
+            .enumerate()
+            .map(|(at, (.., text)): (usize, (u64, u64, String))| match count {
+                1 => format!("grow {text}"),
+                _ => format!("grow {}. {text}", at + 1),
+            })
+            .collect()
     }
 
     /// Returns the most expensive candidate that is one step cheaper than the best and fails.
-    fn cheaper(&self, need: &Need, best: &Found<'a>) -> Option<Cheaper> {
-        let mut all: Vec<Found<'a>> = Vec::new();
+    fn cheaper(&self, need: &Need, best: &Candidate<'a>) -> Option<Cheaper> {
+        let mut all: Vec<Candidate<'a>> = Vec::new();
         for (at, files) in best.files.iter().enumerate() {
             let mut with = |own: Files<'a>| {
                 let mut files = best.files.clone();
                 files[at] = own;
                 let least = files.iter().map(|files| files.count * files.gib).sum::<u64>();
                 let storage = least.max(self.reserved()).max(1).next_multiple_of(self.step());
-                let mut found = Found { files, storage, ..best.clone() };
-                found.cost = self.cost(&found);
-                all.push(found);
+                let mut candidate = Candidate { files, storage, ..best.clone() };
+                candidate.cost = self.cost(&candidate);
+                all.push(candidate);
             };
             if files.count > 1 {
                 with(Files { count: files.count - 1, ..*files });
@@ -610,32 +627,32 @@ impl<'a> Instances<'a> {
                 with(Files { gib: tier.holds.get() >> 30, tier: Some(tier), ..*files });
             }
         }
-        let is_smaller = |host: &&HostSize| {
+        for host in self.series().filter(|host: &&HostSize| {
             host.vcpus < best.host.vcpus && self.stays(host) && self.has_kept_iops(host)
-        };
-        for host in self.series().filter(is_smaller) {
-            let mut found = Found { host, ..best.clone() };
-            found.cost = self.cost(&found);
-            all.push(found);
+        }) {
+            let mut candidate = Candidate { host, ..best.clone() };
+            candidate.cost = self.cost(&candidate);
+            all.push(candidate);
         }
         // Files in use stay, and do not shrink.
-        let is_kept = |found: &Found<'_>| {
+        let is_kept = |candidate: &Candidate<'_>| {
             let kept = |files: &Files<'_>| self.wishes.keep.as_ref()?.files(files.role);
-            found.files.iter().all(|own| {
+            candidate.files.iter().all(|own| {
                 kept(own).is_none_or(|kept| own.count >= kept.count && own.gib >= kept.gib)
             })
         };
-        let is_less = |found: &Found<'_>| {
+        let is_less = |candidate: &Candidate<'_>| {
             // Without prices, the smaller layout counts as cheaper.
-            let saves = found.cost.month < best.cost.month || best.cost.unpriced > 0;
-            found.cost.unpriced == best.cost.unpriced
+            let saves = candidate.cost.month < best.cost.month || best.cost.unpriced > 0;
+            candidate.cost.unpriced == best.cost.unpriced
                 && saves
-                && found.cost < best.cost
-                && is_kept(found)
+                && candidate.cost < best.cost
+                && is_kept(candidate)
         };
-        let all =
-            all.into_iter().filter(|found| is_less(found) && !self.fails(need, found).is_empty());
-        let next = all.max_by_key(|found| found.cost)?;
+        let all = all
+            .into_iter()
+            .filter(|candidate| is_less(candidate) && !self.fails(need, candidate).is_empty());
+        let next = all.max_by_key(|candidate| candidate.cost)?;
         Some(Cheaper {
             what: self.title(&next),
             cost: next.cost,
@@ -690,11 +707,12 @@ fn write_kept(text: &mut String, files: &Files<'_>, kept: &KeptFiles) {
 /// Checks that an instance can have the roles of a need.
 pub(crate) fn check(need: &Need) -> Result<(), PlanError> {
     if need.role(Role::Backup).is_some() {
-        let reason = "a managed instance backs itself up to storage of its own; leave it out";
+        let reason =
+            "a managed instance makes its own backups, on storage of its own; leave it out";
         return Err(PlanError::need("backup", reason));
     }
     if need.memory > Bytes::ZERO {
-        let reason = "what memory an instance has is not in the catalog; leave it out";
+        let reason = "the catalog does not have the memory of instances; leave it out";
         return Err(PlanError::need("memory", reason));
     }
     Ok(())

@@ -131,13 +131,16 @@ impl Kept {
     /// [`PlanError::Need`] for a layout that no plan can extend.
     pub fn of(layout: &Layout, is_up: bool) -> Result<Self, PlanError> {
         let [host] = layout.hosts.as_slice() else {
-            let reason = "has several machines; a plan keeps one, so give a layout with that alone";
+            let reason = "has several machines; give a layout with only the one to extend";
             return Err(PlanError::need("the layout to keep", reason));
         };
         let storage = host.billed_storage().unwrap_or(Bytes::ZERO);
         let instance = host.instance.as_ref().map(|own| (own.kind, own.vcores, storage));
-        let assumed_storage = host.instance.as_ref().filter(|own| !own.is_storage_stated);
-        let assumed_storage = assumed_storage.map(|own| (storage, own.storage_step));
+        let assumed_storage = host
+            .instance
+            .as_ref()
+            .filter(|own| !own.is_storage_stated)
+            .map(|own| (storage, own.storage_step));
         let mut databases: Vec<&Option<String>> = host
             .files
             .iter()
@@ -147,8 +150,8 @@ impl Kept {
         databases.sort();
         databases.dedup();
         if databases.len() > 1 {
-            let reason =
-                "has several databases; a plan keeps one (weir plan --fleet plans many anew)";
+            let reason = "has several databases; a plan extends one (weir plan --fleet plans many on new \
+                 instances)";
             return Err(PlanError::need("the layout to keep", reason));
         }
         let pools = match instance {
@@ -200,7 +203,7 @@ impl Kept {
             Some(role) => {
                 let what = format!("{} of the layout to keep", role.name());
                 let reason =
-                    "is not in the need; say what it needs, if only its size, so that it stays";
+                    "is not in the need; add it there, at least with its size, so that it is kept";
                 Err(PlanError::need(what, reason))
             }
             None => Ok(()),
@@ -246,8 +249,7 @@ fn pools(host: &Host) -> Result<Vec<KeptPool>, PlanError> {
         let mut roles: Vec<Role> = on.map(|file| file.role).collect();
         roles.dedup();
         if roles.is_empty() {
-            let reason =
-                "has no [[file]], so a plan does not know what it is for; add one, or take it out";
+            let reason = "has no [[file]], so its role is unknown; add one, or remove it";
             let what = format!("{} of the layout to keep", export.name);
             return Err(PlanError::need(what, reason));
         }
@@ -257,11 +259,12 @@ fn pools(host: &Host) -> Result<Vec<KeptPool>, PlanError> {
         .into_iter()
         .find(|role| all.iter().filter(|pool: &&KeptPool| pool.roles.contains(role)).count() > 1);
     if let Some(role) = twice {
-        let reason = "is on several disks or stripes; a plan keeps one for each role";
+        let reason = "is on several disks or stripes; a plan extends one per role";
         return Err(PlanError::need(format!("{} of the layout to keep", role.name()), reason));
     }
     if all.is_empty() {
-        let reason = "says of no [[file]] what its disks are for; add role and on for each";
+        let reason = "has no [[file]] that gives its disks a role; add one with role and on for \
+                      each";
         return Err(PlanError::need("the layout to keep", reason));
     }
     Ok(all)
@@ -318,10 +321,7 @@ fn pool(host: &Host, export: &Export, mut roles: Vec<Role>) -> Result<KeptPool, 
         };
         if kept.as_ref().is_some_and(|kept| *kept != own) {
             let what = format!("{} of the layout to keep", export.name);
-            return Err(PlanError::need(
-                what,
-                "has disks that are not alike; make them alike first",
-            ));
+            return Err(PlanError::need(what, "has unequal disks; make them equal first"));
         }
         kept = Some(own);
     }

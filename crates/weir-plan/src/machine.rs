@@ -89,7 +89,7 @@ struct Choice<'a> {
 
 /// A machine with disks.
 #[derive(Debug, Clone)]
-struct Found<'a> {
+struct Candidate<'a> {
     host: &'a HostSize,
     arrangement: Arrangement,
     choice: Choice<'a>,
@@ -116,8 +116,8 @@ impl Searched {
     /// if both are close to the cheapest price.
     pub(crate) fn merged(self, other: Self, aim: Aim) -> Self {
         let compared = self.compared + other.compared;
-        let cheapest = self.cheapest.iter().chain(&other.cheapest).min_by_key(|own| own.cost);
-        let cheapest = cheapest.cloned();
+        let cheapest =
+            self.cheapest.iter().chain(&other.cheapest).min_by_key(|own| own.cost).cloned();
         let close = cheapest.as_ref().and_then(|own| aim.close_to(own.cost));
         let rank = |own: &Self| {
             let plan = own.plan.as_ref()?;
@@ -130,10 +130,9 @@ impl Searched {
         };
         let mut taken = if is_other { other } else { self };
         if let Some(plan) = &mut taken.plan {
-            let is_cheaper = |own: &PassedOver| {
+            plan.passed_over = cheapest.clone().filter(|own: &PassedOver| {
                 own.cost.unpriced == plan.cost.unpriced && own.cost.month < plan.cost.month
-            };
-            plan.passed_over = cheapest.clone().filter(is_cheaper);
+            });
         }
         Self { compared, cheapest, ..taken }
     }
@@ -150,18 +149,17 @@ pub(crate) fn licence_of_machine(edition: &Edition, wishes: &Wishes) -> Result<b
     match wishes.owns_licence() {
         false => Ok(false),
         true if is_linux && is_kept => Err(
-            "the machine to keep owns a licence of Windows Server; plan with os = \"windows\", or \
+            "the machine to keep has an owned Windows Server licence; use os = \"windows\", or \
              remove licence_owned from its layout"
                 .to_owned(),
         ),
         true if is_linux => Err(
-            "for a machine it is the licence of Windows Server; plan with os = \"windows\", or leave \
-             it out"
+            "for machines it means the Windows Server licence; use os = \"windows\", or leave it out"
                 .to_owned(),
         ),
         true if edition.name().starts_with("azure") => Ok(true),
         true => Err(format!(
-            "for a machine it is Azure Hybrid Benefit, which {} does not have; leave it out",
+            "for machines it means Azure Hybrid Benefit, which {} does not have; leave it out",
             edition.name()
         )),
     }
@@ -173,7 +171,7 @@ impl<'a> Machines<'a> {
     #[must_use]
     pub fn search(&self, need: &Need, aim: Aim, rival: Option<Cost>) -> Searched {
         let mut search = Search {
-            of: self,
+            machines: self,
             need,
             arrangements: self.arrangements(need),
             options: HashMap::new(),
@@ -183,7 +181,7 @@ impl<'a> Machines<'a> {
         let hosts = self.hosts(need);
         let cheapest = search.best(&hosts, Order::Price);
         let compared = search.compared;
-        let least = cheapest.iter().map(|found| found.cost).chain(rival).min();
+        let least = cheapest.iter().map(|candidate| candidate.cost).chain(rival).min();
         // Prices can only be close to each other where they are known. Otherwise the machine stays
         // that of the cheapest layout.
         let hosts = match &cheapest {
@@ -192,16 +190,15 @@ impl<'a> Machines<'a> {
         };
         let close = least.and_then(|least| aim.close_to(least));
         let fewest = close.and_then(|close| search.best(&hosts, Order::Disks(close)));
-        let cheapest_of = |found: &Found<'a>| PassedOver {
-            title: self.title(need, found),
-            cost: found.cost,
-            disks: found.choice.count,
-        };
-        let passed = cheapest.as_ref().map(cheapest_of);
+        let passed = cheapest.as_ref().map(|candidate: &Candidate<'a>| PassedOver {
+            title: self.title(need, candidate),
+            cost: candidate.cost,
+            disks: candidate.choice.count,
+        });
         let best = fewest.or(cheapest);
         let plan = best.as_ref().map(|best| self.plan(need, best));
-        let cheaper = best.as_ref().filter(|_| aim.explains);
-        let cheaper = cheaper.and_then(|best| self.cheaper(need, best));
+        let cheaper =
+            best.as_ref().filter(|_| aim.explains).and_then(|best| self.cheaper(need, best));
         Searched { plan, cheapest: passed, cheaper, compared }
     }
 
@@ -299,17 +296,19 @@ impl<'a> Machines<'a> {
             let ways = partition.iter().map(|roles| self.ways(need, roles));
             let mut made: Vec<Arrangement> = vec![Vec::new()];
             for ways in ways {
-                let with = |pools: &Arrangement| {
-                    let pools = pools.clone();
-                    ways.iter()
-                        .map(move |way| {
-                            let mut pools = pools.clone();
-                            pools.push(way.clone());
-                            pools
-                        })
-                        .collect::<Vec<_>>()
-                };
-                made = made.iter().flat_map(with).collect();
+                made = made
+                    .iter()
+                    .flat_map(|pools: &Arrangement| {
+                        let pools = pools.clone();
+                        ways.iter()
+                            .map(move |way| {
+                                let mut pools = pools.clone();
+                                pools.push(way.clone());
+                                pools
+                            })
+                            .collect::<Vec<_>>()
+                    })
+                    .collect();
             }
             all.extend(made);
         }
@@ -401,12 +400,14 @@ impl<'a> Machines<'a> {
             return self.units.iter().copied().max().unwrap_or(Bytes::kib(64));
         }
         let counted = |unit: &Bytes| -> u64 {
-            let of = |need: &RoleNeed| -> u64 {
-                let peaks = [Peak::Operations, Peak::Throughput];
-                let at = |peak| demand::flow(need, peak, io_unit, Some(*unit));
-                peaks.map(|peak| at(peak).operations).into_iter().fold(0, u64::saturating_add)
-            };
-            roles.clone().map(of).fold(0, u64::saturating_add)
+            roles
+                .clone()
+                .map(|need: &RoleNeed| -> u64 {
+                    let peaks = [Peak::Operations, Peak::Throughput];
+                    let at = |peak| demand::flow(need, peak, io_unit, Some(*unit));
+                    peaks.map(|peak| at(peak).operations).into_iter().fold(0, u64::saturating_add)
+                })
+                .fold(0, u64::saturating_add)
         };
         let units = self.units.iter().copied();
         units.min_by_key(|unit| (counted(unit), *unit)).unwrap_or(Bytes::kib(64))
@@ -444,19 +445,21 @@ impl<'a> Machines<'a> {
             Place::Single | Place::Local => None,
         };
         let cache = self.edition.host_cache();
-        let of = |peak: &Peak| {
-            let mut all = Demand::default();
-            for role in &pool.roles {
-                let own = &need.roles[*role];
-                let asked = demand::flow(own, *peak, self.edition.io_unit(), stripe);
-                all += &match pool.place {
-                    Place::Local => Demand { cached: asked, ..Demand::default() },
-                    _ => demand::by_cap(asked, own.reads.min(WHOLE), pool.mode, hits, cache),
-                };
-            }
-            all
-        };
-        Peak::of(need).iter().map(of).collect()
+        Peak::of(need)
+            .iter()
+            .map(|peak: &Peak| {
+                let mut all = Demand::default();
+                for role in &pool.roles {
+                    let own = &need.roles[*role];
+                    let asked = demand::flow(own, *peak, self.edition.io_unit(), stripe);
+                    all += &match pool.place {
+                        Place::Local => Demand { cached: asked, ..Demand::default() },
+                        _ => demand::by_cap(asked, own.reads.min(WHOLE), pool.mode, hits, cache),
+                    };
+                }
+                all
+            })
+            .collect()
     }
 
     fn asked<'l>(
@@ -487,8 +490,11 @@ impl<'a> Machines<'a> {
     /// Returns the disk families to use that a machine takes.
     fn taken(&self, host: &HostSize) -> Vec<&'a str> {
         let takes = self.edition.takes(host);
-        let is_taken = |family: &&&str| takes.is_empty() || takes.iter().any(|own| own == *family);
-        self.families.iter().filter(is_taken).copied().collect()
+        self.families
+            .iter()
+            .filter(|family: &&&str| takes.is_empty() || takes.iter().any(|own| own == *family))
+            .copied()
+            .collect()
     }
 }
 
@@ -506,7 +512,7 @@ struct Frontier<'a> {
 type Options<'a> = Rc<(Vec<Demand>, Vec<Disks<'a>>)>;
 
 struct Search<'a, 'm> {
-    of: &'m Machines<'a>,
+    machines: &'m Machines<'a>,
     need: &'m Need,
     arrangements: Vec<Arrangement>,
     options: HashMap<(Pool, u64, Vec<&'a str>), Options<'a>>,
@@ -516,7 +522,7 @@ struct Search<'a, 'm> {
 
 impl<'a> Search<'a, '_> {
     /// Returns the first layout in order, on any of the machines.
-    fn best(&mut self, hosts: &[&'a HostSize], order: Order) -> Option<Found<'a>> {
+    fn best(&mut self, hosts: &[&'a HostSize], order: Order) -> Option<Candidate<'a>> {
         let mut best = None;
         for host in hosts {
             self.host(host, order, &mut best);
@@ -525,21 +531,22 @@ impl<'a> Search<'a, '_> {
     }
 
     /// Compares all arrangements on a machine with the best candidate so far.
-    fn host(&mut self, host: &'a HostSize, order: Order, best: &mut Option<Found<'a>>) {
-        let host_cost = self.of.host_cost(host);
+    fn host(&mut self, host: &'a HostSize, order: Order, best: &mut Option<Candidate<'a>>) {
+        let host_cost = self.machines.host_cost(host);
         // Disks cost money, so a machine that alone costs as much as the best candidate cannot win.
         if order.ends(host_cost, best.as_ref().map(|best| best.cost)) {
             return;
         }
-        let is_named = self.of.is_chosen(host);
-        let most = host.max_data_disks.map_or(MOST_DISKS, u64::from).min(self.of.most_disks());
-        let taken = self.of.taken(host);
+        let is_named = self.machines.is_chosen(host);
+        let most =
+            host.max_data_disks.map_or(MOST_DISKS, u64::from).min(self.machines.most_disks());
+        let taken = self.machines.taken(host);
         for index in 0..self.arrangements.len() {
-            let Some(hits) = self.of.hits(self.need, &self.arrangements[index], host) else {
+            let Some(hits) = self.machines.hits(self.need, &self.arrangements[index], host) else {
                 continue;
             };
-            let io_unit = self.of.edition.io_unit();
-            let filesystem = self.of.wishes.file_system();
+            let io_unit = self.machines.edition.io_unit();
+            let filesystem = self.machines.wishes.file_system();
             if !has_room(self.need, &self.arrangements[index], host, io_unit, filesystem) {
                 continue;
             }
@@ -557,7 +564,7 @@ impl<'a> Search<'a, '_> {
                 let is_first = order.prefers((choice.count, cost), before);
                 let carries = || caps(host, choice).carry(&frontier.demands, is_named);
                 if is_first && choice.count <= most && carries() {
-                    *best = Some(Found {
+                    *best = Some(Candidate {
                         host,
                         arrangement: self.arrangements[index].clone(),
                         choice: choice.clone(),
@@ -577,16 +584,17 @@ impl<'a> Search<'a, '_> {
         if let Some(options) = self.options.get(&key) {
             return Rc::clone(options);
         }
-        let demands = self.of.demands(self.need, pool, hits);
+        let demands = self.machines.demands(self.need, pool, hits);
         let mut options = Vec::new();
         if pool.place != Place::Local {
-            let (edition, prices) = (self.of.edition, self.of.prices);
-            let kept = self.of.kept(self.need, &pool.roles).map(|kept| [kept.family.as_str()]);
+            let (edition, prices) = (self.machines.edition, self.machines.prices);
+            let kept =
+                self.machines.kept(self.need, &pool.roles).map(|kept| [kept.family.as_str()]);
             let families = kept.as_ref().map_or(taken, |kept| kept.as_slice());
             let market = Market { edition, prices, families };
             let peaks: Vec<&Flow> = demands.iter().map(|own| &own.disk).collect();
             let mut latencies = Vec::new();
-            options = market.options(&self.of.asked(self.need, pool, &peaks, &mut latencies));
+            options = market.options(&self.machines.asked(self.need, pool, &peaks, &mut latencies));
         }
         let options = Rc::new((demands, options));
         self.options.insert(key, Rc::clone(&options));
@@ -728,29 +736,31 @@ impl Caps {
 fn partitions(n: usize) -> Vec<Vec<Vec<usize>>> {
     let mut all: Vec<Vec<Vec<usize>>> = vec![Vec::new()];
     for thing in 0..n {
-        let with = |groups: &Vec<Vec<usize>>| {
-            let mut made = Vec::new();
-            for at in 0..=groups.len() {
-                let mut groups = groups.clone();
-                match groups.get_mut(at) {
-                    Some(group) => group.push(thing),
-                    None => groups.push(vec![thing]),
+        all = all
+            .iter()
+            .flat_map(|groups: &Vec<Vec<usize>>| {
+                let mut made = Vec::new();
+                for at in 0..=groups.len() {
+                    let mut groups = groups.clone();
+                    match groups.get_mut(at) {
+                        Some(group) => group.push(thing),
+                        None => groups.push(vec![thing]),
+                    }
+                    made.push(groups);
                 }
-                made.push(groups);
-            }
-            made
-        };
-        all = all.iter().flat_map(with).collect();
+                made
+            })
+            .collect();
     }
     all
 }
 
 // Limits of a candidate, and those that it exceeds.
 impl<'a> Machines<'a> {
-    fn caps(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
+    fn caps(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<CapUse> {
         let mut all = Vec::new();
-        for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
-            let own = self.demands(need, pool, found.hits);
+        for (pool, disks) in candidate.arrangement.iter().zip(&candidate.choice.disks) {
+            let own = self.demands(need, pool, candidate.hits);
             let own: Vec<&Flow> = own.iter().map(|own| &own.disk).collect();
             let name = names(need, pool, "-");
             let size = self.room_for(need, &pool.roles);
@@ -761,15 +771,15 @@ impl<'a> Machines<'a> {
                     all.push(CapUse::size(&name, "size", size, room));
                 }
                 None => {
-                    let disk = found.host.temp.and_then(|temp| temp.size).unwrap_or(size);
+                    let disk = candidate.host.temp.and_then(|temp| temp.size).unwrap_or(size);
                     all.push(CapUse::size(&name, "local disk", size, disk));
                 }
             }
         }
-        let own = caps(found.host, &found.choice);
-        let of = &found.host.name;
-        let uncached: Vec<&Flow> = found.demands.iter().map(|own| &own.uncached).collect();
-        let cached: Vec<&Flow> = found.demands.iter().map(|own| &own.cached).collect();
+        let own = caps(candidate.host, &candidate.choice);
+        let of = &candidate.host.name;
+        let uncached: Vec<&Flow> = candidate.demands.iter().map(|own| &own.uncached).collect();
+        let cached: Vec<&Flow> = candidate.demands.iter().map(|own| &own.cached).collect();
         for (most, peaks, names) in
             [(own.uncached, uncached, UNCACHED), (own.cached, cached, CACHED)]
         {
@@ -777,8 +787,8 @@ impl<'a> Machines<'a> {
                 all.extend(CapUse::rates(of, &peaks, most, 1, names));
             }
         }
-        if let Some(most) = found.host.max_data_disks {
-            all.push(CapUse::number(of, "data disks", found.choice.count, u64::from(most)));
+        if let Some(most) = candidate.host.max_data_disks {
+            all.push(CapUse::number(of, "data disks", candidate.choice.count, u64::from(most)));
         }
         all
     }
@@ -792,12 +802,12 @@ impl<'a> Machines<'a> {
     }
 
     /// Returns the limits that the need exceeds.
-    fn fails(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
-        let mut all = self.caps(need, found);
-        let of = &found.host.name;
+    fn fails(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<CapUse> {
+        let mut all = self.caps(need, candidate);
+        let of = &candidate.host.name;
         all.retain(|cap| cap.used > cap.most);
-        let vcpus = found.host.vcpus.map_or(0, u64::from);
-        let memory = found.host.memory.unwrap_or(Bytes::ZERO);
+        let vcpus = candidate.host.vcpus.map_or(0, u64::from);
+        let memory = candidate.host.memory.unwrap_or(Bytes::ZERO);
         all.extend(CapUse::number(of, "vCPUs", u64::from(need.vcpus), vcpus).lacking());
         all.extend(CapUse::size(of, "memory", need.memory, memory).lacking());
         all

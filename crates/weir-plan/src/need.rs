@@ -100,8 +100,14 @@ impl Need {
             let scaled = u128::from(size.get()) * u128::from(part) / u128::from(WHOLE);
             Bytes::gib(u64::try_from(scaled >> 30).unwrap_or(u64::MAX).max(1)).min(size)
         };
-        let role = |role: &RoleNeed| RoleNeed { size: of(role.size), ..role.clone() };
-        Self { roles: self.roles.iter().map(role).collect(), ..self.clone() }
+        Self {
+            roles: self
+                .roles
+                .iter()
+                .map(|role: &RoleNeed| RoleNeed { size: of(role.size), ..role.clone() })
+                .collect(),
+            ..self.clone()
+        }
     }
 
     /// Returns the needs of a role.
@@ -214,7 +220,12 @@ impl<'de> Deserialize<'de> for Vcpus {
 
             fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Vcpus, E> {
                 let n = u32::try_from(n);
-                let wrong = || E::custom("is no number of virtual processors, like 8 or 0.25");
+                let wrong = || {
+                    E::custom(
+                        "is not a number of virtual processors, for example 8 or \
+                    0.25",
+                    )
+                };
                 n.map(Vcpus::whole).map_err(|_| wrong())
             }
 
@@ -226,7 +237,10 @@ impl<'de> Deserialize<'de> for Vcpus {
                 let is_number = decimals.len() <= 3 && digits.bytes().all(|b| b.is_ascii_digit());
                 let parsed = if is_number { digits.parse().ok() } else { None };
                 parsed.filter(|n| *n <= u64::from(u32::MAX)).map(Vcpus).ok_or_else(|| {
-                    E::custom(format!("{text} is no number of thousandths of processors"))
+                    E::custom(format!(
+                        "{text} has more than three decimals, or is not a number of \
+                                       processors"
+                    ))
                 })
             }
         }
@@ -374,17 +388,16 @@ impl NeedFile {
             }
         }
         if roles.iter().all(|own| own.throughput == 0) && !roles.is_empty() {
-            let words = "nothing says how much is read and written: the size decides alone (iops and \
-                         throughput say it)";
+            let words = "no rates are given, so only the size counts (add iops or throughput)";
             notes.push(words.to_owned());
         }
         if roles.is_empty() {
-            let reason = "say what is needed: [data], [log], [tempdb] or [backup] with size, iops \
-                          or throughput";
+            let reason = "is empty; add [data], [log], [tempdb] or [backup] with size, and iops or \
+                          throughput";
             return Err(PlanError::need("the need", reason));
         }
         if let Some(headroom) = headroom {
-            notes.push(format!("rates are {} % above what is said", in_percent(headroom)));
+            notes.push(format!("rates include {} % headroom", in_percent(headroom)));
         }
         let memory = self.memory.unwrap_or(Bytes::ZERO);
         Ok((Need { roles, vcpus: self.vcpus.map_or(0, Vcpus::rounded_up), memory }, notes))
@@ -421,10 +434,8 @@ impl NeedFile {
             let what = format!("{name}: {key}");
             let all = ["edition", "region", "currency", "families", "host", "max_files", "storage"];
             let reason = match all.contains(&key) || key == "licence_owned" {
-                true => "is the fleet's; say it on the command line",
-                false => {
-                    "says nothing to a fleet, which is planned onto instances anew; leave it out"
-                }
+                true => "applies to the whole fleet; set it on the command line",
+                false => "does not apply to a fleet, which gets new instances; leave it out",
             };
             return Err(PlanError::need(what, reason));
         }
@@ -432,19 +443,22 @@ impl NeedFile {
             return Err(PlanError::need(format!("{name}: vcpus"), ZERO));
         }
         // Names of files and layouts begin with the name of the database.
-        let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-        if name.len() > MOST_NAME || name.starts_with('.') || !name.chars().all(fine) {
+        if name.len() > MOST_NAME
+            || name.starts_with('.')
+            || !name
+                .chars()
+                .all(|c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+        {
             let reason = format!(
-                "cannot be called so: its file has a name of letters, digits, '.', '_' and '-', not \
-                 first '.', {MOST_NAME} at most; rename it"
+                "is not a valid name; rename its file: up to {MOST_NAME} letters, digits, '.', '_' \
+                 and '-', not '.' first"
             );
             return Err(PlanError::need(format!("the database {name:?}"), reason));
         }
-        let named = |error: PlanError| match error {
+        let (need, notes) = self.roles().map_err(|error: PlanError| match error {
             PlanError::Need { what, reason } => PlanError::need(format!("{name}: {what}"), reason),
             error => error,
-        };
-        let (need, notes) = self.roles().map_err(named)?;
+        })?;
         let millicores = self.vcpus.map_or(0, Vcpus::millicores);
         let need = Need { vcpus: 0, ..need };
         Ok((Member { name: name.to_owned(), need, millicores }, notes))
@@ -473,7 +487,7 @@ impl NeedFile {
 }
 
 /// The reason for which a number of 0 is rejected.
-const ZERO: &str = "is 0; say more than that, or leave it out";
+const ZERO: &str = "is 0; use a larger value, or leave it out";
 
 /// Maximum length of a database name.
 const MOST_NAME: usize = 80;
@@ -508,12 +522,13 @@ pub fn share(text: &str) -> Result<u64, String> {
         && whole.bytes().chain(decimals.bytes()).all(|b| b.is_ascii_digit());
     let digits = format!("{whole}{decimals:0<4}");
     let parsed = if is_number { digits.parse::<u64>().ok() } else { None };
-    let share = parsed.ok_or_else(|| format!("{text:?} is no share, like \"70 %\""))?;
+    let share =
+        parsed.ok_or_else(|| format!("{text:?} is not a percentage, for example \"70 %\""))?;
     if share > MOST_PERCENT * WHOLE / 100 {
-        return Err(format!("{text:?} is more than {MOST_PERCENT} %, which is the most"));
+        return Err(format!("{text:?} is above the maximum of {MOST_PERCENT} %"));
     }
     if !own.ends_with('%') && 0 < share && share <= WHOLE / 100 {
-        return Err(format!("{text:?} may be {number} % or a part of 1; write it with the %"));
+        return Err(format!("{text:?} may mean {number} % or a fraction of 1; write it with a %"));
     }
     Ok(share)
 }
@@ -529,18 +544,24 @@ impl RoleKeys {
         let size = self.size.unwrap_or(Bytes::ZERO);
         let (iops, rate) = (self.iops.map(Iops::get), self.throughput.map(BytesPerSec::get));
         if self.size == Some(Bytes::ZERO) {
-            return Err(wrong("size is 0; say how much is stored, like \"900 GiB\"".into()));
+            return Err(wrong("size is 0; give the stored size, for example \"900 GiB\"".into()));
         }
         if self.latency == Some(Span::ZERO) {
-            return Err(wrong("latency is 0; say what requests may take, like \"2ms\"".into()));
+            return Err(wrong(
+                "latency is 0; give the highest median latency, for example \
+                              \"2ms\""
+                    .into(),
+            ));
         }
         if size == Bytes::ZERO {
-            return Err(wrong("size is missing; say how much is stored, like \"900 GiB\"".into()));
+            return Err(wrong(
+                "size is missing; give the stored size, for example \"900 \
+                              GiB\""
+                    .into(),
+            ));
         }
         if self.request == Some(Bytes::ZERO) {
-            return Err(wrong(
-                "request is 0; say the bytes of an operation, like \"8 KiB\"".into(),
-            ));
+            return Err(wrong("request is 0; give the request size, for example \"8 KiB\"".into()));
         }
         let most = [
             ("iops", iops.unwrap_or(0), MOST_IOPS),
@@ -549,17 +570,14 @@ impl RoleKeys {
             ("size", size.get(), MOST_SIZE),
         ];
         if let Some((key, said, most)) = most.into_iter().find(|(_, said, most)| said > most) {
-            return Err(wrong(format!(
-                "{key} is {said}, and {most} is the most that is planned for"
-            )));
+            return Err(wrong(format!("{key} is {said}, above the maximum of {most}")));
         }
         let request = self.request(role, iops, rate, notes);
         let of_operations = iops.unwrap_or(0).saturating_mul(request);
         if self.request.is_some() && rate.is_some_and(|rate| rate < of_operations) {
             let (said, own) = (rate.unwrap_or(0), rate_words(of_operations));
             return Err(wrong(format!(
-                "{} operations of {} are {own}, which is more than the throughput of {}; leave one \
-                 of the three out",
+                "{} IOPS of {} are {own}, above the throughput of {}; leave out one of the three",
                 iops.unwrap_or(0),
                 Bytes::new(request),
                 rate_words(said)
@@ -571,13 +589,11 @@ impl RoleKeys {
         let reads = self.reads(role, iops, notes)?;
         if self.working_set == Some(Bytes::ZERO) {
             return Err(wrong(
-                "working_set is 0; say what is read again and again, or leave it out".into(),
+                "working_set is 0; give the size of the data in use, or leave it out".into(),
             ));
         }
         if let Some(set) = self.working_set.filter(|set| *set > size) {
-            return Err(wrong(format!(
-                "working_set is {set}, which is more than the size, {size}"
-            )));
+            return Err(wrong(format!("working_set is {set}, above the size of {size}")));
         }
         Ok(RoleNeed {
             role,
@@ -606,8 +622,8 @@ impl RoleKeys {
             (None, Some(iops), Some(rate)) => {
                 let request = rate.div_ceil(iops).next_multiple_of(512);
                 notes.push(format!(
-                    "{name}: {} of {iops} operations are requests of {}, rounded up to whole sectors; \
-                     the throughput is held as stated",
+                    "{name}: {} at {iops} IOPS means requests of {}, rounded up to whole sectors; \
+                     the throughput counts as stated",
                     rate_words(rate),
                     Bytes::new(request).exact()
                 ));
@@ -616,7 +632,7 @@ impl RoleKeys {
             (None, ..) => {
                 let usual = usual_request(role);
                 if iops.or(rate).is_some() {
-                    notes.push(format!("{name}: requests are taken to have {usual}"));
+                    notes.push(format!("{name}: assumed a request size of {usual}"));
                 }
                 usual.get()
             }
@@ -634,17 +650,17 @@ impl RoleKeys {
             Some(text) => share_of(&format!("{name}: reads"), text)?,
             None => {
                 if default_reads > 0 && iops > 0 && self.working_set.is_some() {
-                    notes.push(format!("{name}: half of the operations are taken to be reads"));
+                    notes.push(format!("{name}: assumed 50 % reads"));
                 }
                 default_reads
             }
         };
         if reads > WHOLE {
-            let reason = format!("reads are {} %, which is more than all", in_percent(reads));
+            let reason = format!("reads are {} %, above 100 %", in_percent(reads));
             return Err(PlanError::need(name, reason));
         }
         if reads == 0 && self.working_set.is_some() {
-            notes.push(format!("{name}: nothing is read, so no working set is counted on"));
+            notes.push(format!("{name}: there are no reads, so the working set has no effect"));
         }
         Ok(reads)
     }

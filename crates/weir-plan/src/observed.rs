@@ -22,7 +22,7 @@ impl RoleKeys {
             ("reads", self.reads.is_some()),
         ];
         if let Some((key, _)) = stated.into_iter().find(|(_, is_stated)| *is_stated) {
-            let reason = format!("{file} says its {key}, and so does the need; keep one");
+            let reason = format!("both {file} and the need give its {key}; leave out one");
             return Err(PlanError::need(role, reason));
         }
         let grown = |n: f64| n * (1.0 + float(growth) / float(WHOLE));
@@ -33,9 +33,8 @@ impl RoleKeys {
         self.size = self.size.or(observed);
         if self.size.is_none() {
             let how = if role == "data" { "--size SIZE, or " } else { "" };
-            let reason = format!(
-                "it does not say how much is stored as {role}; give {how}size in [{role}] of --need FILE"
-            );
+            let reason =
+                format!("the size of {role} is unknown; give {how}size in [{role}] of --need FILE");
             return Err(PlanError::need(file, reason));
         }
         let iops = whole(grown(own.iops).round());

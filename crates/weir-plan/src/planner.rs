@@ -164,7 +164,7 @@ pub fn within(question: &Question<'_>, budget: Option<Money>) -> Result<Outcome,
             let carried = answer.plan.carries().unwrap_or(WHOLE);
             let times = u128::from(low) * u128::from(carried) / u128::from(WHOLE);
             let times = u64::try_from(times).unwrap_or(u64::MAX);
-            let words = format!("it carries {} % of the need", in_percent(times));
+            let words = format!("carries {} % of the need", in_percent(times));
             answer.plan.reasons.insert(0, words);
             Outcome::Met(Box::new(answer))
         }
@@ -185,10 +185,11 @@ fn too_little(
         return Ok(Outcome::NotMet(relaxations(question, families)?));
     };
     if plan.cost.unpriced > 0 {
-        let reason = "prices are missing, so that a budget decides nothing; give --prices FILE";
+        let reason = "prices are missing, so the cost cannot be compared with the budget; add them \
+                      with --prices FILE";
         return Err(PlanError::need(format!("{} with a budget of {budget}", plan.title), reason));
     }
-    let what = format!("a budget of {}, the least that it can be stored for", plan.cost.month);
+    let what = format!("a budget of {}, the lowest price for the sizes alone", plan.cost.month);
     Ok(Outcome::NotMet(vec![Relaxation { what, cost: plan.cost, title: plan.title.clone() }]))
 }
 
@@ -211,8 +212,7 @@ fn families(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
     let is_idle = |is_used: IsUsed| !families.iter().any(|family| is_used(question, *family));
     if let Some((key, _)) = said(wishes).find(|(_, is_used)| is_idle(*is_used)) {
         let names: Vec<&str> = families.iter().map(|family| family.name()).collect();
-        let reason =
-            format!("it says nothing to what is planned, {}; leave it out", names.join(", "));
+        let reason = format!("does not apply to {}; leave it out", names.join(", "));
         return Err(PlanError::need(key, reason));
     }
     if families.contains(&Family::Machine) {
@@ -228,14 +228,14 @@ fn check_file_system(edition: &Edition, wishes: &Wishes) -> Result<(), String> {
     let (own, kept) = (wishes.file_system(), wishes.keep.as_ref().map(|kept| kept.filesystem));
     if let Some(kept) = kept.filter(|kept| *kept != FileSystem::None && *kept != own) {
         return Err(format!(
-            "the disks in use have {}, and making another file system would erase them; leave it out",
+            "the disks in use have {}, and another file system would erase them; leave it out",
             kept.name()
         ));
     }
     if kept == Some(FileSystem::None) && own != FileSystem::None {
         return Err(format!(
-            "the layout to keep does not state the file system of its disks; if it is {}, write \
-             filesystem = {:?} into its [host], or else leave it out",
+            "the layout to keep does not state the file system of its disks; if it is {}, add \
+             filesystem = {:?} to its [host], otherwise leave it out",
             own.name(),
             own.name()
         ));
@@ -243,13 +243,13 @@ fn check_file_system(edition: &Edition, wishes: &Wishes) -> Result<(), String> {
     let is = |name: &str| wishes.os.as_ref().is_some_and(|os| os.eq_ignore_ascii_case(name));
     let is_windows = is("windows") || licence_of_machine(edition, wishes) == Ok(true);
     match own {
-        FileSystem::Ntfs if is("linux") => Err(
-            "ntfs is a file system of Windows, and os is linux; say os = \"windows\", or take xfs or ext4"
-                .to_owned(),
-        ),
+        FileSystem::Ntfs if is("linux") => {
+            Err("ntfs needs Windows, but os is linux; use os = \"windows\", or xfs or ext4"
+                .to_owned())
+        }
         FileSystem::Ext4 | FileSystem::Xfs if is_windows => Err(format!(
-            "{} is a file system of Linux, and the machine runs Windows; take ntfs, or leave os and \
-             licence_owned out",
+            "{} needs Linux, but the machine runs Windows; use ntfs, or leave out os and \
+             licence_owned",
             own.name()
         )),
         _ => Ok(()),
@@ -290,8 +290,8 @@ fn keeps_no_service(edition: &Edition, kept: &Kept) -> Result<(), PlanError> {
         (Some(service), Some(host)) => {
             let host = host.rsplit('/').next().unwrap_or(host);
             let reason = format!(
-                "is a server of {service} ({host}); services are planned anew: leave keep out, and \
-                 move the data"
+                "is a server of {service} ({host}), and plans do not extend services; leave out \
+                 keep, and move the data"
             );
             Err(PlanError::need("the layout to keep", reason))
         }
@@ -307,8 +307,8 @@ fn keeps_no_shared(question: &Question<'_>) -> Result<(), PlanError> {
         Some(pool) => {
             let what = format!("{} of the layout to keep", pool.name);
             let reason = format!(
-                "is on {}, whose disks share their limits; such are not planned with what is there: \
-                 leave keep out",
+                "is on {}, whose disks share their limits, and plans do not extend those; leave \
+                 out keep",
                 pool.family
             );
             Err(PlanError::need(what, reason))
@@ -331,7 +331,7 @@ fn last(question: &Question<'_>) -> Result<(), PlanError> {
     let Some(longest) = market.tiers().filter_map(credits).max() else {
         let mut names: Vec<&str> = families.clone();
         names.dedup();
-        let reason = format!("no disks of {} have credits; leave it out", names.join(", "));
+        let reason = format!("no disks of {} have burst credits; leave it out", names.join(", "));
         return Err(PlanError::need("bursting", reason));
     };
     if longest >= peaks {
@@ -340,7 +340,8 @@ fn last(question: &Question<'_>) -> Result<(), PlanError> {
     let lasting = market.tiers().filter(|tier| credits(tier) == Some(longest));
     let names: Vec<&str> = lasting.map(|tier| tier.name.as_str()).collect();
     let reason = format!(
-        "peaks of {peaks} are longer than any credits last, {longest} at most ({}); leave it out",
+        "no burst credits last {peaks}; the longest last {longest} ({}); leave it out, or plan for \
+         shorter peaks",
         names.join(", ")
     );
     Err(PlanError::need("bursting", reason))
@@ -363,9 +364,9 @@ fn families_of(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
     if let (true, Some(kept)) = (own.is_empty(), &question.wishes.keep) {
         let what = match kept.instance {
             Some((kind, ..)) => {
-                format!("no {} instances, which the layout to keep is", kind.name())
+                format!("no {} instances, as the layout to keep has", kind.name())
             }
-            None => "no machines, which the layout to keep is".to_owned(),
+            None => "no machines, as the layout to keep has".to_owned(),
         };
         return Err(PlanError::Nothing { edition: question.edition.name().to_owned(), what });
     }
@@ -389,10 +390,13 @@ fn families_of(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
     if let Some(host) = &question.wishes.host {
         let size = question.edition.host(host)?;
         let series = question.edition.series_of(size);
-        let is_own = |family: &Family| series.is_some_and(|series| family.has(series));
-        let named: Vec<Family> = own.iter().copied().filter(is_own).collect();
+        let named: Vec<Family> = own
+            .iter()
+            .copied()
+            .filter(|family: &Family| series.is_some_and(|series| family.has(series)))
+            .collect();
         if !wanted.is_empty() && !named.iter().any(|family| wanted.contains(family)) {
-            let reason = format!("is not of the families {}", question.wishes.families.join(", "));
+            let reason = format!("is not in the families {}", question.wishes.families.join(", "));
             return Err(PlanError::need(format!("host {host}"), reason));
         }
         return Ok(named);
@@ -401,10 +405,13 @@ fn families_of(question: &Question<'_>) -> Result<Vec<Family>, PlanError> {
         return Ok(wanted);
     }
     // A service without the requested features is skipped if there is another family.
-    let is_fit = |family: &&Family| {
-        !matches!(family, Family::Service(_)) || has_what_is_asked(question, **family)
-    };
-    let fit: Vec<Family> = own.iter().filter(is_fit).copied().collect();
+    let fit: Vec<Family> = own
+        .iter()
+        .filter(|family: &&Family| {
+            !matches!(family, Family::Service(_)) || has_what_is_asked(question, **family)
+        })
+        .copied()
+        .collect();
     Ok(if fit.is_empty() { own } else { fit })
 }
 
@@ -453,14 +460,16 @@ pub(crate) fn usable_families<'a>(
         });
         return Ok(all);
     }
-    let of = |name: &String| match all.iter().find(|family| family.eq_ignore_ascii_case(name)) {
-        Some(family) => Ok(*family),
-        None => Err(PlanError::Nothing {
-            edition: edition.name().to_owned(),
-            what: format!("no disks {name:?}; it has {}", all.join(", ")),
-        }),
-    };
-    wished.iter().map(of).collect()
+    wished
+        .iter()
+        .map(|name: &String| match all.iter().find(|family| family.eq_ignore_ascii_case(name)) {
+            Some(family) => Ok(*family),
+            None => Err(PlanError::Nothing {
+                edition: edition.name().to_owned(),
+                what: format!("no disks {name:?}; it has {}", all.join(", ")),
+            }),
+        })
+        .collect()
 }
 
 fn search(
@@ -544,7 +553,7 @@ fn answer(
         notes.extend(left_out(question)?);
     }
     if question.wishes.keep.is_some() && cheaper.is_none() {
-        notes.push("nothing cheaper that is one step away keeps what is there".to_owned());
+        notes.push("no cheaper layout one step away keeps the disks and files in use".to_owned());
     }
     plan.reasons.extend(rebuild::without_rebuilding(question, families, &plan)?);
     Ok(Some(Answer { plan, others, cheaper, better, compared, unranked, notes }))
@@ -553,8 +562,11 @@ fn answer(
 /// Returns notes about prices, and about parts of the need that do not affect the plan.
 fn notes<'a>(question: &Question<'a>, plan: &Plan) -> Vec<String> {
     let mut notes = Vec::new();
-    let lists = |book: &'a PriceBook<'a>| book.lists().iter().chain(book.unlicensed_lists());
-    for list in question.prices.into_iter().flat_map(lists) {
+    for list in question
+        .prices
+        .into_iter()
+        .flat_map(|book: &'a PriceBook<'a>| book.lists().iter().chain(book.unlicensed_lists()))
+    {
         let is_used = plan.lines.iter().any(|line| {
             line.source.as_ref().is_some_and(|(source, _)| source == list.provenance.source())
         });
@@ -571,17 +583,19 @@ fn notes<'a>(question: &Question<'a>, plan: &Plan) -> Vec<String> {
         && wishes.os.is_none()
         && !wishes.owns_licence()
     {
-        let words = "ntfs is a file system of Windows, whose licence is in the price only with os = \
-                     \"windows\" (--os windows)";
+        let words = "ntfs needs Windows, whose licence is in the price only with os = \"windows\" \
+                     (--os windows)";
         notes.push(words.to_owned());
     }
     let family = Family::ALL.into_iter().find(|family| family.name() == plan.family);
     let is_idle = |is_used: IsUsed| !family.is_some_and(|family| is_used(question, family));
-    let idle = said(question.wishes).filter(|(_, is_used)| is_idle(*is_used));
-    let idle: Vec<&str> = idle.map(|(key, _)| key).collect();
+    let idle: Vec<&str> = said(question.wishes)
+        .filter(|(_, is_used)| is_idle(*is_used))
+        .map(|(key, _)| key)
+        .collect();
     if !idle.is_empty() {
         notes.push(format!(
-            "says nothing to {}, the family of the plan: {}",
+            "without effect on {}, the family of the plan: {}",
             plan.family,
             idle.join(", ")
         ));
@@ -594,7 +608,7 @@ fn notes<'a>(question: &Question<'a>, plan: &Plan) -> Vec<String> {
         idle.filter(|own| !is_cacheable(own.role)).map(|own| own.role.name()).collect();
     if !idle.is_empty() {
         notes.push(format!(
-            "{}: the working set says nothing here, for no cache is counted on",
+            "{}: the working set has no effect, because the plan uses no cache for it",
             idle.join(", ")
         ));
     }
@@ -605,14 +619,14 @@ fn notes<'a>(question: &Question<'a>, plan: &Plan) -> Vec<String> {
 fn unranked(question: &Question<'_>, plan: &Plan) -> Option<String> {
     let Some(book) = question.prices else {
         return Some(format!(
-            "{} has no prices; what is smaller ranks first (--prices FILE takes prices)",
+            "{} has no prices, so smaller layouts rank first (add prices with --prices FILE)",
             question.edition.name()
         ));
     };
     if plan.cost.unpriced > 0 {
         return Some(
-            "nothing that meets the need has all its prices; fewest missing come first, then what \
-             is known costs least, then what is smaller (--prices FILE takes prices)"
+            "no layout that meets the need has all prices; fewer missing prices rank first, then \
+             the lower known price, then the smaller layout (add prices with --prices FILE)"
                 .to_owned(),
         );
     }
@@ -629,8 +643,8 @@ fn unranked(question: &Question<'_>, plan: &Plan) -> Option<String> {
     let unknown = hosts().filter(|host| price(host).is_none()).count();
     (unknown > 0 && question.wishes.host.is_none()).then(|| {
         format!(
-            "of {} machines {unknown} have no price (region: {}) and are not ranked: one of them may \
-             be cheaper (--prices FILE takes prices)",
+            "of {} machines, {unknown} have no price in region {} and are not ranked; one of them \
+             may be cheaper (add prices with --prices FILE)",
             hosts().count(),
             book.region()
         )

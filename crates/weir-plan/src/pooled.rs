@@ -20,31 +20,31 @@ const MOST_GIB: u64 = 1 << 20;
 /// number of disks.
 #[must_use]
 pub fn search(machines: &Machines<'_>, need: &Need, aim: Aim) -> Searched {
-    let of = Pools { of: machines, need };
+    let pools = Pools { machines, need };
     let mut searched = Searched::default();
     // Disks in use are of another kind, and a machine has disks of one kind only.
     if machines.wishes.keep.is_some() {
         return searched;
     }
-    let mut best: Option<Found<'_>> = None;
+    let mut best: Option<Candidate<'_>> = None;
     for host in machines.hosts(need) {
-        for family in of.families(host) {
+        for family in pools.families(host) {
             searched.compared += 1;
-            let Some(gib) = of.fewest(host, family) else { continue };
-            let found = of.found(host, family, gib);
-            if best.as_ref().is_none_or(|best| found.cost < best.cost) {
-                best = Some(found);
+            let Some(gib) = pools.fewest(host, family) else { continue };
+            let candidate = pools.candidate(host, family, gib);
+            if best.as_ref().is_none_or(|best| candidate.cost < best.cost) {
+                best = Some(candidate);
             }
         }
     }
-    searched.plan = best.as_ref().map(|best| of.plan(best));
+    searched.plan = best.as_ref().map(|best| pools.plan(best));
     searched.cheapest = searched.plan.as_ref().map(|plan| PassedOver {
         title: plan.title.clone(),
         cost: plan.cost,
         disks: plan.disks,
     });
     let best = best.filter(|_| aim.explains);
-    searched.cheaper = best.and_then(|best| of.cheaper(&best));
+    searched.cheaper = best.and_then(|best| pools.cheaper(&best));
     searched
 }
 
@@ -54,13 +54,13 @@ fn smallest(family: &Pooled) -> u64 {
 }
 
 struct Pools<'m, 'a> {
-    of: &'m Machines<'a>,
+    machines: &'m Machines<'a>,
     need: &'m Need,
 }
 
 /// A machine with disks of one type.
 #[derive(Debug, Clone, Copy)]
-struct Found<'a> {
+struct Candidate<'a> {
     host: &'a HostSize,
     family: &'a Pooled,
     /// The total size.
@@ -71,7 +71,7 @@ struct Found<'a> {
 impl<'a> Pools<'_, 'a> {
     /// Returns the usable families that are fast enough and for which the machine has a limit.
     fn families(&self, host: &HostSize) -> impl Iterator<Item = &'a Pooled> {
-        let edition = self.of.edition;
+        let edition = self.machines.edition;
         let is_fast = |family: &str| {
             let mut limited =
                 self.need.roles.iter().filter_map(|own| Some((own.latency?, own.request)));
@@ -80,7 +80,7 @@ impl<'a> Pools<'_, 'a> {
             })
         };
         edition.pooled_families().iter().filter(move |own| {
-            let is_wished = self.of.families.contains(&own.family.as_str());
+            let is_wished = self.machines.families.contains(&own.family.as_str());
             is_wished && host.pools.contains_key(&own.family) && is_fast(&own.family)
         })
     }
@@ -103,7 +103,7 @@ impl<'a> Pools<'_, 'a> {
     fn room_for(&self, roles: &[usize]) -> u64 {
         let sizes = roles.iter().map(|role| self.need.roles[*role].size.get());
         let size = Bytes::new(sizes.fold(0, u64::saturating_add));
-        gib(self.of.wishes.file_system().room_for(size))
+        gib(self.machines.wishes.file_system().room_for(size))
     }
 
     fn least(&self, family: &Pooled) -> u64 {
@@ -113,12 +113,12 @@ impl<'a> Pools<'_, 'a> {
     /// Groups the roles that share a disk.
     fn groups(&self) -> Vec<Vec<usize>> {
         let all = 0..self.need.roles.len();
-        let is_backup = |at: &usize| self.need.roles[*at].role == Role::Backup;
-        match self.of.wishes {
+        match self.machines.wishes {
             wishes if wishes.is_apart => all.map(|role| vec![role]).collect(),
             wishes if wishes.shares_backup => vec![all.collect()],
             _ => {
-                let (backup, rest): (Vec<usize>, Vec<usize>) = all.partition(is_backup);
+                let (backup, rest): (Vec<usize>, Vec<usize>) =
+                    all.partition(|at: &usize| self.need.roles[*at].role == Role::Backup);
                 [rest, backup].into_iter().filter(|roles| !roles.is_empty()).collect()
             }
         }
@@ -136,15 +136,17 @@ impl<'a> Pools<'_, 'a> {
     }
 
     fn peaks(&self) -> Vec<Flow> {
-        let io_unit = self.of.edition.io_unit();
-        let of = |peak: &Peak| {
-            let mut all = Flow::default();
-            for own in &self.need.roles {
-                all += &demand::flow(own, *peak, io_unit, None);
-            }
-            all
-        };
-        Peak::of(self.need).iter().map(of).collect()
+        let io_unit = self.machines.edition.io_unit();
+        Peak::of(self.need)
+            .iter()
+            .map(|peak: &Peak| {
+                let mut all = Flow::default();
+                for own in &self.need.roles {
+                    all += &demand::flow(own, *peak, io_unit, None);
+                }
+                all
+            })
+            .collect()
     }
 
     /// Returns the smallest total size that stores and carries the need.
@@ -162,7 +164,7 @@ impl<'a> Pools<'_, 'a> {
         // Extra size goes to the first disk.
         let low = self.least(family);
         let (mut low, mut high) = (low, low + largest - disks.first().map_or(0, |(.., gib)| *gib));
-        let is_counted = self.of.wishes.max_disks.is_none_or(|most| self.count() <= most);
+        let is_counted = self.machines.wishes.max_disks.is_none_or(|most| self.count() <= most);
         if !fits(high) || !is_counted {
             return None;
         }
@@ -176,22 +178,22 @@ impl<'a> Pools<'_, 'a> {
         Some(high)
     }
 
-    fn found(&self, host: &'a HostSize, family: &'a Pooled, gib: u64) -> Found<'a> {
-        let price = self.of.prices.unit(&family.family, Per::Gib);
+    fn candidate(&self, host: &'a HostSize, family: &'a Pooled, gib: u64) -> Candidate<'a> {
+        let price = self.machines.prices.unit(&family.family, Per::Gib);
         // The machine decides first where prices are missing, then the size.
-        let cost = self.of.host_cost(host) + Cost::of(price, gib, self.count());
-        Found { host, family, gib, cost }
+        let cost = self.machines.host_cost(host) + Cost::of(price, gib, self.count());
+        Candidate { host, family, gib, cost }
     }
 
-    fn plan(&self, found: &Found<'_>) -> Plan {
-        let Found { host, family, gib, cost } = *found;
+    fn plan(&self, candidate: &Candidate<'_>) -> Plan {
+        let Candidate { host, family, gib, cost } = *candidate;
         let limits = self.limits(host, family, gib);
         let peaks = self.peaks();
         let most = Flow::most(&peaks);
         let mut reasons = vec![
             format!(
-                "{} operations and {} a second; all disks of {} together carry {} and {}, by their \
-                 {gib} GiB and what {} lets through",
+                "needs {} IOPS and {}; all {} disks together provide {} IOPS and {}, from their \
+                 {gib} GiB and the limits of {}",
                 most.operations,
                 rate_words(most.bytes),
                 family.family,
@@ -199,24 +201,27 @@ impl<'a> Pools<'_, 'a> {
                 rate_words(limits.bytes),
                 host.name,
             ),
-            "limits are shared by all disks of a type: more disks and stripes bring nothing"
+            "disks of a type share their limits, so more disks or stripes would not raise them"
                 .to_owned(),
         ];
         let (stored, room) = (self.stored(), Bytes::gib(gib));
         if gib > self.least(family) {
-            reasons.push(format!("{stored} are stored in {room}: the size buys the limits"));
+            reasons.push(format!(
+                "{room} for {stored} of data, because the limits depend on the \
+                                  size"
+            ));
         }
         if let Some(smallest) = family.min_size.filter(|own| stored.get() < own.get()) {
-            reasons.push(format!("no disk of {} is smaller than {smallest}", family.family));
+            reasons.push(format!("a disk of {} has at least {smallest}", family.family));
         }
-        reasons.extend(self.of_wishes());
+        reasons.extend(self.assumptions());
         Plan {
             family: "vm".to_owned(),
-            title: self.title(found),
-            layout: self.layout(found),
-            lines: self.lines(found),
+            title: self.title(candidate),
+            layout: self.layout(candidate),
+            lines: self.lines(candidate),
             cost,
-            caps: self.caps(found),
+            caps: self.caps(candidate),
             reasons,
             disks: self.count(),
             passed_over: None,
@@ -224,9 +229,9 @@ impl<'a> Pools<'_, 'a> {
     }
 
     /// Returns the assumptions about the file system and a backup.
-    fn of_wishes(&self) -> Vec<String> {
+    fn assumptions(&self) -> Vec<String> {
         let mut all = Vec::new();
-        let wishes = self.of.wishes;
+        let wishes = self.machines.wishes;
         if wishes.file_system() != FileSystem::None {
             let (name, words) = (wishes.file_system().name(), wishes.file_system().words());
             all.push(format!("disks have room for {name} (overhead {words})"));
@@ -239,16 +244,16 @@ impl<'a> Pools<'_, 'a> {
         all
     }
 
-    fn title(&self, found: &Found<'_>) -> String {
-        let disks = self.sized(found).into_iter().map(|(name, _, gib)| {
+    fn title(&self, candidate: &Candidate<'_>) -> String {
+        let disks = self.sized(candidate).into_iter().map(|(name, _, gib)| {
             format!(
                 "{} on {} of {}",
                 name.replace('-', " and "),
-                found.family.family,
+                candidate.family.family,
                 Bytes::gib(gib)
             )
         });
-        format!("{}: {}", found.host.name, disks.collect::<Vec<_>>().join(", "))
+        format!("{}: {}", candidate.host.name, disks.collect::<Vec<_>>().join(", "))
     }
 
     /// Returns the stored size.
@@ -258,61 +263,61 @@ impl<'a> Pools<'_, 'a> {
 
     /// Returns the disks with their final sizes. Extra size goes to the first disk. A shortfall is
     /// taken from the first disks, down to the minimum size.
-    fn sized(&self, found: &Found<'_>) -> Vec<(String, Vec<usize>, u64)> {
-        let mut disks = self.disks(found.family);
-        let least = self.least(found.family);
+    fn sized(&self, candidate: &Candidate<'_>) -> Vec<(String, Vec<usize>, u64)> {
+        let mut disks = self.disks(candidate.family);
+        let least = self.least(candidate.family);
         if let Some(first) = disks.first_mut() {
-            first.2 += found.gib.saturating_sub(least);
+            first.2 += candidate.gib.saturating_sub(least);
         }
-        let mut less = least.saturating_sub(found.gib);
+        let mut less = least.saturating_sub(candidate.gib);
         for (.., gib) in &mut disks {
-            let taken = less.min(gib.saturating_sub(smallest(found.family)));
+            let taken = less.min(gib.saturating_sub(smallest(candidate.family)));
             *gib -= taken;
             less -= taken;
         }
         disks
     }
 
-    fn lines(&self, found: &Found<'_>) -> Vec<Line> {
-        let (prices, name) = (self.of.prices, &found.host.name);
-        let family = &found.family.family;
+    fn lines(&self, candidate: &Candidate<'_>) -> Vec<Line> {
+        let (prices, name) = (self.machines.prices, &candidate.host.name);
+        let family = &candidate.family.family;
         vec![
-            Line::of(format!("machine {name}"), 1, self.of.host_price(found.host)),
-            Line::of(format!("GiB of {family}"), found.gib, prices.unit(family, Per::Gib)),
+            Line::of(format!("machine {name}"), 1, self.machines.host_price(candidate.host)),
+            Line::of(format!("GiB of {family}"), candidate.gib, prices.unit(family, Per::Gib)),
         ]
     }
 
-    fn caps(&self, found: &Found<'_>) -> Vec<CapUse> {
+    fn caps(&self, candidate: &Candidate<'_>) -> Vec<CapUse> {
         let peaks = self.peaks();
         let peaks: Vec<&Flow> = peaks.iter().collect();
-        let limits = self.limits(found.host, found.family, found.gib);
-        let of = format!("{} of {}", found.family.family, found.host.name);
+        let limits = self.limits(candidate.host, candidate.family, candidate.gib);
+        let of = format!("{} of {}", candidate.family.family, candidate.host.name);
         let names = ["shared operations", "shared bytes"];
         let mut caps = CapUse::rates(&of, &peaks, limits, 1, names);
         let needed = self.groups().iter().map(|roles| self.room_for(roles)).sum();
-        let (own, room) = (Bytes::gib(needed), Bytes::gib(found.gib));
+        let (own, room) = (Bytes::gib(needed), Bytes::gib(candidate.gib));
         caps.push(CapUse::size(&of, "size", own, room));
         caps
     }
 
-    fn fails(&self, found: &Found<'_>) -> Vec<CapUse> {
-        let mut fails = self.caps(found);
+    fn fails(&self, candidate: &Candidate<'_>) -> Vec<CapUse> {
+        let mut fails = self.caps(candidate);
         fails.retain(|cap| cap.used > cap.most);
-        let vcpus = found.host.vcpus.map_or(0, u64::from);
-        let of = &found.host.name;
+        let vcpus = candidate.host.vcpus.map_or(0, u64::from);
+        let of = &candidate.host.name;
         fails.extend(CapUse::number(of, "vCPUs", u64::from(self.need.vcpus), vcpus).lacking());
         fails
     }
 
-    fn layout(&self, found: &Found<'_>) -> String {
-        let (edition, size) = (self.of.edition.name(), &found.host.name);
+    fn layout(&self, candidate: &Candidate<'_>) -> String {
+        let (edition, size) = (self.machines.edition.name(), &candidate.host.name);
         let mut text = format!("edition = {edition:?}\n\n[host]\nsize = {size:?}\n");
-        if self.of.has_licence() {
+        if self.machines.has_licence() {
             text += "licence_owned = true\n";
         }
-        text += &self.of.wishes.file_system().layout_line();
-        for (name, roles, gib) in self.sized(found) {
-            let (family, size) = (&found.family.family, Bytes::gib(gib).exact());
+        text += &self.machines.wishes.file_system().layout_line();
+        for (name, roles, gib) in self.sized(candidate) {
+            let (family, size) = (&candidate.family.family, Bytes::gib(gib).exact());
             let name = pool_name(&name);
             text +=
                 &format!("\n[[volume]]\nname = {name:?}\nfamily = {family:?}\nsize = \"{size}\"\n");
@@ -330,23 +335,26 @@ impl<'a> Pools<'_, 'a> {
     /// Returns the most expensive layout that is one step cheaper than the best and fails. A step
     /// is a smaller machine, a slower type, or a tenth less size; if there is none, less size than
     /// is stored.
-    fn cheaper(&self, best: &Found<'a>) -> Option<Cheaper> {
-        let edition = self.of.edition;
-        let hosts = edition.hosts().filter(|host| self.of.is_named(host));
-        let hosts = hosts.map(|host| self.found(host, best.family, best.gib));
-        let families = self.families(best.host);
-        let families = families.map(|family| self.found(best.host, family, self.least(family)));
+    fn cheaper(&self, best: &Candidate<'a>) -> Option<Cheaper> {
+        let edition = self.machines.edition;
+        let hosts = edition
+            .hosts()
+            .filter(|host| self.machines.is_named(host))
+            .map(|host| self.candidate(host, best.family, best.gib));
+        let families = self
+            .families(best.host)
+            .map(|family| self.candidate(best.host, family, self.least(family)));
         let tenth_less = best.gib - best.gib / 10;
         let least = self.least(best.family);
-        let slower = self.found(best.host, best.family, tenth_less.max(least));
+        let slower = self.candidate(best.host, best.family, tenth_less.max(least));
         // Disks below the minimum size are not sold.
         let smallest = smallest(best.family) * self.count();
-        let smaller = self.found(best.host, best.family, tenth_less.max(smallest));
-        let is_less = |found: &Found<'_>| {
-            found.host.pools.contains_key(&found.family.family)
-                && found.cost.unpriced == best.cost.unpriced
-                && found.cost.month < best.cost.month
-                && !self.fails(found).is_empty()
+        let smaller = self.candidate(best.host, best.family, tenth_less.max(smallest));
+        let is_less = |candidate: &Candidate<'_>| {
+            candidate.host.pools.contains_key(&candidate.family.family)
+                && candidate.cost.unpriced == best.cost.unpriced
+                && candidate.cost.month < best.cost.month
+                && !self.fails(candidate).is_empty()
         };
         let all = hosts.chain(families).chain([slower]).filter(is_less);
         let next = all.max_by_key(|own| own.cost).or(Some(smaller).filter(is_less))?;

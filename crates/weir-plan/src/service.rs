@@ -71,12 +71,12 @@ struct Storage<'a> {
     /// The size of each disk.
     size: Bytes,
     /// The store's rules, if limits are bought.
-    of: Option<(&'a Store, &'a StoreStep)>,
+    rules: Option<(&'a Store, &'a StoreStep)>,
 }
 
 /// A server and its store.
 #[derive(Debug, Clone, Copy)]
-struct Found<'a> {
+struct Candidate<'a> {
     host: &'a HostSize,
     storage: Storage<'a>,
     cost: Cost,
@@ -92,14 +92,14 @@ impl<'a> Services<'a> {
         self.check(need)?;
         let mut searched = Searched::default();
         let storages = self.storages(need);
-        let mut best: Option<Found<'a>> = None;
+        let mut best: Option<Candidate<'a>> = None;
         for host in self.hosts(need) {
             for storage in &storages {
                 searched.compared += 1;
-                let found = self.found(host, *storage);
-                let is_less = best.as_ref().is_none_or(|best| found.cost < best.cost);
-                if is_less && self.fails(need, &found).is_empty() {
-                    best = Some(found);
+                let candidate = self.candidate(host, *storage);
+                let is_less = best.as_ref().is_none_or(|best| candidate.cost < best.cost);
+                if is_less && self.fails(need, &candidate).is_empty() {
+                    best = Some(candidate);
                 }
             }
         }
@@ -126,12 +126,19 @@ impl<'a> Services<'a> {
         let is_own =
             |step: &StoreStep| step.is_licensed && step.engines.iter().any(|own| own == engine);
         if self.wishes.has_licence && !steps.any(is_own) {
-            let reason = format!("{engine} of {} has no licence to own; leave it out", self.name());
+            let reason = format!(
+                "{engine} of {} includes no licence that could be owned; leave it \
+                                  out",
+                self.name()
+            );
             return Err(PlanError::need("licence_owned", reason));
         }
         if need.role(Role::Backup).is_some() {
-            let reason =
-                format!("{} backs itself up to storage of its own; leave it out", self.name());
+            let reason = format!(
+                "{} makes its own backups, on storage of its own; leave it \
+                         out",
+                self.name()
+            );
             return Err(PlanError::need("backup", reason));
         }
         if need.role(Role::Tempdb).is_some() && engine != WITH_TEMPDB {
@@ -143,7 +150,7 @@ impl<'a> Services<'a> {
         }
         if need.memory > Bytes::ZERO && self.all_hosts().all(|host| host.memory.is_none()) {
             let reason = format!(
-                "what memory a server of {} has is not in the catalog; leave it out",
+                "the catalog does not have the memory of {} servers; leave it out",
                 self.name()
             );
             return Err(PlanError::need("memory", reason));
@@ -178,24 +185,30 @@ impl<'a> Services<'a> {
 
     fn all_hosts(&self) -> impl Iterator<Item = &'a HostSize> {
         let name = self.name();
-        let of = move |series: &&catalog::Series| series.service.as_deref() == Some(name);
-        self.edition.series().iter().filter(of).flat_map(|series| &series.hosts)
+        self.edition
+            .series()
+            .iter()
+            .filter(move |series: &&catalog::Series| series.service.as_deref() == Some(name))
+            .flat_map(|series| &series.hosts)
     }
 
     fn hosts(&self, need: &Need) -> Vec<&'a HostSize> {
-        let is_named = |host: &&HostSize| match &self.wishes.host {
-            Some(name) => self.edition.host(name).is_ok_and(|own| own == *host),
-            None => true,
-        };
         // An unpublished limit cannot be counted on.
         let has_rates = need.roles.iter().any(|own| own.iops > 0 || own.throughput > 0);
         let is_known =
             |host: &&HostSize| host.uncached.is_some() || self.wishes.host.is_some() || !has_rates;
-        let is_large = |host: &&HostSize| {
-            host.vcpus.is_some_and(|own| own >= need.vcpus)
-                && (need.memory == Bytes::ZERO || host.memory.is_some_and(|own| own >= need.memory))
-        };
-        self.all_hosts().filter(is_named).filter(is_known).filter(is_large).collect()
+        self.all_hosts()
+            .filter(|host: &&HostSize| match &self.wishes.host {
+                Some(name) => self.edition.host(name).is_ok_and(|own| own == *host),
+                None => true,
+            })
+            .filter(is_known)
+            .filter(|host: &&HostSize| {
+                host.vcpus.is_some_and(|own| own >= need.vcpus)
+                    && (need.memory == Bytes::ZERO
+                        || host.memory.is_some_and(|own| own >= need.memory))
+            })
+            .collect()
     }
 
     /// Returns the cheapest store of each kind that carries the need.
@@ -232,7 +245,7 @@ impl<'a> Services<'a> {
         };
         let keeps_cache = below >= needed && below < tier.size && self.holds_more(tier, below);
         let size = if keeps_cache { below } else { tier.size };
-        Storage { disk: Disk::Tier(tier), count: 1, size, of: None }
+        Storage { disk: Disk::Tier(tier), count: 1, size, rules: None }
     }
 
     /// Returns whether a size belongs to this tier rather than to the one below.
@@ -262,7 +275,7 @@ impl<'a> Services<'a> {
         };
         let own = bought(&within, &asked, step.volumes)?;
         let (disk, size) = (own.disk(family), own.size);
-        Some(Storage { disk, count: step.volumes, size, of: Some((store, step)) })
+        Some(Storage { disk, count: step.volumes, size, rules: Some((store, step)) })
     }
 
     /// Returns the stripe unit. None is published; with the I/O unit, requests count on several
@@ -281,14 +294,16 @@ impl<'a> Services<'a> {
 
     /// Returns the load on the store, and so on the server, at each peak of the need.
     fn peaks(&self, need: &Need, stripe: Option<Bytes>, io_unit: Option<Bytes>) -> Vec<Flow> {
-        let of = |peak: &Peak| {
-            let mut all = Flow::default();
-            for own in &need.roles {
-                all += &demand::flow(own, *peak, io_unit, stripe);
-            }
-            all
-        };
-        Peak::of(need).iter().map(of).collect()
+        Peak::of(need)
+            .iter()
+            .map(|peak: &Peak| {
+                let mut all = Flow::default();
+                for own in &need.roles {
+                    all += &demand::flow(own, *peak, io_unit, stripe);
+                }
+                all
+            })
+            .collect()
     }
 
     fn peaks_of(&self, need: &Need, storage: &Storage<'_>) -> Vec<Flow> {
@@ -297,11 +312,14 @@ impl<'a> Services<'a> {
     }
 
     fn carries(&self, need: &Need, storage: &Storage<'_>) -> bool {
-        let fits = |flow: &Flow| flow.fits(storage.disk.limits(), storage.count);
-        size_of(need) <= room(storage) && self.peaks_of(need, storage).iter().all(fits)
+        size_of(need) <= room(storage)
+            && self
+                .peaks_of(need, storage)
+                .iter()
+                .all(|flow: &Flow| flow.fits(storage.disk.limits(), storage.count))
     }
 
-    fn found(&self, host: &'a HostSize, storage: Storage<'a>) -> Found<'a> {
+    fn candidate(&self, host: &'a HostSize, storage: Storage<'a>) -> Candidate<'a> {
         let vcpus = host.vcpus.map_or(0, u64::from);
         let mut cost = Cost::of(self.prices.host(&host.name), 1, 0) + self.cost_of(&storage);
         if let Some(licence) = self.licence(host, &storage) {
@@ -314,16 +332,16 @@ impl<'a> Services<'a> {
             | host.memory.map_or(0, gib).min((1 << 13) - 1) << 38
             | gib(room(&storage)).min((1 << 18) - 1) << 20
             | (storage.disk.limits().operations * storage.count).min((1 << 20) - 1);
-        Found { host, storage, cost }
+        Candidate { host, storage, cost }
     }
 
     /// Returns the licence of the database, if it is paid for.
     fn licence(&self, host: &HostSize, storage: &Storage<'_>) -> Option<Line> {
-        let (_, step) = storage.of?;
+        let (_, step) = storage.rules?;
         let vcpus = host.vcpus.map_or(0, u64::from);
         let price = self.prices.unit(self.name(), Per::Licence);
-        let line = || Line::of(format!("vCPUs, licence of {}", self.engine()), vcpus, price);
-        (step.is_licensed && !self.wishes.has_licence).then(line)
+        (step.is_licensed && !self.wishes.has_licence)
+            .then(|| Line::of(format!("vCPUs, licence of {}", self.engine()), vcpus, price))
     }
 
     fn cost_of(&self, storage: &Storage<'_>) -> Cost {
@@ -338,7 +356,7 @@ impl<'a> Services<'a> {
 
     /// Returns the bill of the store: its size, and the limits bought beyond those included.
     fn lines_of(&self, storage: &Storage<'_>) -> Vec<Line> {
-        let Some((store, step)) = storage.of else {
+        let Some((store, step)) = storage.rules else {
             let price = self.prices.unit(storage.disk.family(), Per::Gib);
             return vec![Line::of("GiB of storage".to_owned(), gib(storage.size), price)];
         };
@@ -365,8 +383,8 @@ impl<'a> Services<'a> {
         lines
     }
 
-    fn caps(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
-        let Found { host, storage, .. } = found;
+    fn caps(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<CapUse> {
+        let Candidate { host, storage, .. } = candidate;
         let peaks = self.peaks_of(need, storage);
         let peaks: Vec<&Flow> = peaks.iter().collect();
         let names = ["disk operations", "disk bytes"];
@@ -385,37 +403,37 @@ impl<'a> Services<'a> {
     }
 
     /// Returns the limits that the need exceeds.
-    fn fails(&self, need: &Need, found: &Found<'_>) -> Vec<CapUse> {
-        let mut fails = self.caps(need, found);
+    fn fails(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<CapUse> {
+        let mut fails = self.caps(need, candidate);
         fails.retain(|cap| cap.used > cap.most);
-        let of = &found.host.name;
-        let vcpus = found.host.vcpus.map_or(0, u64::from);
+        let of = &candidate.host.name;
+        let vcpus = candidate.host.vcpus.map_or(0, u64::from);
         fails.extend(CapUse::number(of, "vCPUs", u64::from(need.vcpus), vcpus).lacking());
-        let memory = found.host.memory.unwrap_or(Bytes::ZERO);
+        let memory = candidate.host.memory.unwrap_or(Bytes::ZERO);
         fails.extend(CapUse::size(of, "memory", need.memory, memory).lacking());
         fails
     }
 
-    fn plan(&self, need: &Need, found: &Found<'_>) -> Plan {
-        let host = self.prices.host(&found.host.name);
-        let mut lines = vec![Line::of(format!("machine {}", found.host.name), 1, host)];
-        lines.extend(self.licence(found.host, &found.storage));
-        lines.extend(self.lines_of(&found.storage));
+    fn plan(&self, need: &Need, candidate: &Candidate<'_>) -> Plan {
+        let host = self.prices.host(&candidate.host.name);
+        let mut lines = vec![Line::of(format!("machine {}", candidate.host.name), 1, host)];
+        lines.extend(self.licence(candidate.host, &candidate.storage));
+        lines.extend(self.lines_of(&candidate.storage));
         Plan {
             family: self.name().to_owned(),
-            title: self.title(found),
-            layout: self.layout(need, found),
+            title: self.title(candidate),
+            layout: self.layout(need, candidate),
             lines,
-            cost: found.cost,
-            caps: self.caps(need, found),
-            reasons: self.reasons(need, found),
+            cost: candidate.cost,
+            caps: self.caps(need, candidate),
+            reasons: self.reasons(need, candidate),
             disks: 0,
             passed_over: None,
         }
     }
 
-    fn title(&self, found: &Found<'_>) -> String {
-        let Storage { disk, count, size, .. } = found.storage;
+    fn title(&self, candidate: &Candidate<'_>) -> String {
+        let Storage { disk, count, size, .. } = candidate.storage;
         let storage = match disk {
             Disk::Tier(tier) | Disk::Plus(tier) | Disk::Burst(tier) => {
                 format!("{} of {size}", tier.name)
@@ -425,34 +443,34 @@ impl<'a> Services<'a> {
                 format!("{count} x {} of {size}, {iops} and {throughput}", family.family)
             }
         };
-        format!("{}: {} on {storage}", found.host.name, self.engine())
+        format!("{}: {} on {storage}", candidate.host.name, self.engine())
     }
 
-    fn reasons(&self, need: &Need, found: &Found<'_>) -> Vec<String> {
-        let Storage { disk, count, size, of } = found.storage;
-        let peaks = self.peaks_of(need, &found.storage);
+    fn reasons(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<String> {
+        let Storage { disk, count, size, rules } = candidate.storage;
+        let peaks = self.peaks_of(need, &candidate.storage);
         let most = Flow::most(&peaks);
         let each = disk.limits();
         let mut all = vec![format!(
-            "all files share one storage: {} operations and {} a second; it carries {} and {}",
+            "all files share one store: needs {} IOPS and {}; it provides {} IOPS and {}",
             most.operations,
             rate_words(most.bytes),
             each.operations * count,
             rate_words(each.bytes * count),
         )];
         if self.wishes.engine.is_none() && self.service == Service::Rds {
-            all.push(format!("no engine is named, so it is {ENGINE} (--engine names another)"));
+            all.push(format!("the engine is {ENGINE} by default (change it with --engine)"));
         }
-        if let (Some(unit), Some((store, _))) = (self.unit_of(&found.storage), of) {
+        if let (Some(unit), Some((store, _))) = (self.unit_of(&candidate.storage), rules) {
             all.push(format!(
-                "the service stripes {count} volumes from this size on ({}); the unit is not published, \
-                 so it is taken to be {unit}, with which nothing is gained from requests being cut",
+                "the service stripes {count} volumes at this size ({}); the unit is not published \
+                 and assumed to be {unit}, so that splitting requests gains nothing",
                 store.name
             ));
         }
-        if room(&found.storage) > size_of(need) && of.is_some() {
-            let (own, room) = (size_of(need), room(&found.storage));
-            all.push(format!("{own} are stored in {room}: the size buys the limits"));
+        if room(&candidate.storage) > size_of(need) && rules.is_some() {
+            let (own, room) = (size_of(need), room(&candidate.storage));
+            all.push(format!("{room} for {own} of data, because the limits depend on the size"));
         }
         all.extend(self.cache_words(disk, size));
         all
@@ -466,29 +484,29 @@ impl<'a> Services<'a> {
         let Disk::Tier(tier) = disk else { return None };
         match size < below {
             true if size < tier.size => Some(format!(
-                "{size} and not {}: below {below} storage has a host cache, whose hits come on top and \
-                 are not counted on, for nothing is published of its size",
+                "{size} instead of {}: storage below {below} has a host cache; its size is not \
+                 published, so the plan does not count on hits",
                 tier.size
             )),
             true => None,
             false => Some(format!(
-                "from {below} on storage has no host cache; with one GiB less than {below} it would \
+                "storage of {below} and more has no host cache; one GiB less than {below} would \
                  have one"
             )),
         }
     }
 
-    fn layout(&self, need: &Need, found: &Found<'_>) -> String {
-        let is_single = self.edition.host(&found.host.name).is_ok();
-        let host = if is_single { found.host.name.clone() } else { found.host.qualified() };
-        let Storage { disk, count, size, .. } = found.storage;
+    fn layout(&self, need: &Need, candidate: &Candidate<'_>) -> String {
+        let is_single = self.edition.host(&candidate.host.name).is_ok();
+        let host = if is_single { candidate.host.name.clone() } else { candidate.host.qualified() };
+        let Storage { disk, count, size, .. } = candidate.storage;
         let mut keys = disk.keys();
         if size != disk.size() {
             keys += &format!(", size = \"{}\"", size.exact());
         }
         let edition = self.edition.name();
         let mut text = format!("edition = {edition:?}\n\n[host]\nsize = {host:?}\n");
-        text += &match self.unit_of(&found.storage) {
+        text += &match self.unit_of(&candidate.storage) {
             Some(unit) => format!(
                 "\n[[stripe]]\nname = \"storage\"\nunit = \"{}\"\nvolumes = {{ count = {count}, {keys} }}\n",
                 unit.exact()
@@ -510,35 +528,38 @@ impl<'a> Services<'a> {
     fn dearest(
         &self,
         need: &Need,
-        best: &Found<'_>,
-        all: impl Iterator<Item = Found<'a>>,
-    ) -> Option<Found<'a>> {
-        all.filter(|found| {
-            found.cost.unpriced == best.cost.unpriced && found.cost.month < best.cost.month
+        best: &Candidate<'_>,
+        all: impl Iterator<Item = Candidate<'a>>,
+    ) -> Option<Candidate<'a>> {
+        all.filter(|candidate| {
+            candidate.cost.unpriced == best.cost.unpriced && candidate.cost.month < best.cost.month
         })
-        .filter(|found| !self.fails(need, found).is_empty())
-        .max_by_key(|found| found.cost)
+        .filter(|candidate| !self.fails(need, candidate).is_empty())
+        .max_by_key(|candidate| candidate.cost)
     }
 
     /// Returns the most expensive layout that is one step cheaper than the best and fails. A step
     /// is a smaller server, a smaller tier or less of a bought limit; if there is none, less size.
-    fn cheaper(&self, need: &Need, best: &Found<'a>) -> Option<Cheaper> {
-        let hosts = self.all_hosts().map(|host| self.found(host, best.storage));
-        let tiers = self.tiers().filter(|tier| self.families.contains(&tier.family.as_str()));
-        let tiers = tiers.map(|tier| self.found(best.host, self.of_tier(tier, Bytes::ZERO)));
+    fn cheaper(&self, need: &Need, best: &Candidate<'a>) -> Option<Cheaper> {
+        let hosts = self.all_hosts().map(|host| self.candidate(host, best.storage));
+        let tiers = self
+            .tiers()
+            .filter(|tier| self.families.contains(&tier.family.as_str()))
+            .map(|tier| self.candidate(best.host, self.of_tier(tier, Bytes::ZERO)));
         let own = best.storage;
         let with =
-            |disk: Disk<'a>| self.found(best.host, Storage { disk, size: disk.size(), ..own });
+            |disk: Disk<'a>| self.candidate(best.host, Storage { disk, size: disk.size(), ..own });
         // The store may sell less than its disks could have.
-        let rules = own.of.and_then(|(store, step)| {
+        let rules = own.rules.and_then(|(store, step)| {
             let family = self.edition.provisioned(&store.family).ok()?;
             within(family, step, room(&own))
         });
         let less = rules.iter().flat_map(|rules| slower(&own.disk, rules));
         let all = hosts.chain(tiers).chain(less.map(with));
         let smaller = rules.as_ref().and_then(|rules| smaller(&own.disk, rules)).map(with);
-        let next = self.dearest(need, best, all);
-        let next = next.or_else(|| self.dearest(need, best, smaller.into_iter()))?;
+        let next = self
+            .dearest(need, best, all)
+            .or_else(|| self.dearest(need, best, smaller.into_iter()))?;
         Some(Cheaper {
             what: self.title(&next),
             cost: next.cost,

@@ -189,10 +189,9 @@ pub fn verify_all(
             false => Arrivals::at_operations(own),
         };
         let got = run(&layout, loads, how.seed, own)?;
-        let is_own = |(at, got): &(usize, Got)| {
+        all.extend(got.into_iter().filter(|(at, got): &(usize, Got)| {
             loads[*at].need.role(got.role).is_some_and(|own| is_more(&own))
-        };
-        all.extend(got.into_iter().filter(is_own));
+        }));
     }
     Ok(all)
 }

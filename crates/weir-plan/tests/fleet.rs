@@ -1,7 +1,7 @@
 //! Fleets: every database has a place, every instance is a layout that carries its databases, and
 //! nothing could be much cheaper.
 
-#[path = "../../weir-diagnose/tests/truth/rng.rs"]
+#[path = "../../weir-diagnose/tests/common/rng.rs"]
 mod rng;
 
 use rng::Rng;
@@ -36,20 +36,21 @@ fn role(role: Role, gib: u64, iops: u64, request: u64) -> RoleNeed {
 /// Databases of all sizes: most are small, a few are large.
 fn members(count: u64, seed: u64) -> Vec<Member> {
     let mut rng = Rng(seed);
-    let one = |at: u64| {
-        let scale = *rng.one(&[1, 2, 4, 8, 16, 32]);
-        let gib = 4 + rng.within(0, 40 * scale);
-        let mut roles = vec![
-            role(Role::Data, gib, 20 + rng.within(0, 60 * scale), 8 << 10),
-            role(Role::Log, 1 + gib / 8, 5 + rng.within(0, 20 * scale), 16 << 10),
-        ];
-        if rng.chance(33) {
-            roles.push(role(Role::Tempdb, 1 + rng.within(0, 4), rng.within(0, 100), 64 << 10));
-        }
-        let need = Need { roles, ..Need::default() };
-        Member { name: format!("db{at}"), need, millicores: 20 + rng.within(0, 60 * scale) }
-    };
-    (0..count).map(one).collect()
+    (0..count)
+        .map(|at: u64| {
+            let scale = *rng.one(&[1, 2, 4, 8, 16, 32]);
+            let gib = 4 + rng.within(0, 40 * scale);
+            let mut roles = vec![
+                role(Role::Data, gib, 20 + rng.within(0, 60 * scale), 8 << 10),
+                role(Role::Log, 1 + gib / 8, 5 + rng.within(0, 20 * scale), 16 << 10),
+            ];
+            if rng.chance(33) {
+                roles.push(role(Role::Tempdb, 1 + rng.within(0, 4), rng.within(0, 100), 64 << 10));
+            }
+            let need = Need { roles, ..Need::default() };
+            Member { name: format!("db{at}"), need, millicores: 20 + rng.within(0, 60 * scale) }
+        })
+        .collect()
 }
 
 fn fleet(members: &[Member], edition: &str, families: &[&str], is_fewest: bool) -> FleetOutcome {
@@ -113,11 +114,14 @@ fn databases_go_onto_instances_that_carry_them() {
         // The simulation must confirm the plan.
         let catalog = Catalog::builtin();
         for own in &plan.instances {
-            let load = |at: &usize| Load {
-                database: Some(members[*at].name.as_str()),
-                need: &members[*at].need,
-            };
-            let loads: Vec<Load<'_>> = own.members.iter().map(load).collect();
+            let loads: Vec<Load<'_>> = own
+                .members
+                .iter()
+                .map(|at: &usize| Load {
+                    database: Some(members[*at].name.as_str()),
+                    need: &members[*at].need,
+                })
+                .collect();
             for (at, got) in
                 verify_all(family, &own.plan.layout, &loads, &catalog, How::default()).unwrap()
             {
@@ -144,15 +148,16 @@ fn a_fleet_is_within_a_hundredth_of_what_any_could_cost() {
 /// Large databases whose sizes, rates and vCores go up in steps, two or a dozen on an instance.
 #[test]
 fn a_fleet_of_large_databases_is_within_a_hundredth_too() {
-    let one = |at: u64| {
-        let roles = vec![
-            role(Role::Data, 10 + at * 7 % 1_300, 20 + at * 13 % 900, 8 << 10),
-            role(Role::Log, 1 + at % 40, 5 + at % 200, 16 << 10),
-        ];
-        let need = Need { roles, ..Need::default() };
-        Member { name: format!("db{at}"), need, millicores: 100 * (1 + at % 9) }
-    };
-    let members: Vec<Member> = (1..=300).map(one).collect();
+    let members: Vec<Member> = (1..=300)
+        .map(|at: u64| {
+            let roles = vec![
+                role(Role::Data, 10 + at * 7 % 1_300, 20 + at * 13 % 900, 8 << 10),
+                role(Role::Log, 1 + at % 40, 5 + at % 200, 16 << 10),
+            ];
+            let need = Need { roles, ..Need::default() };
+            Member { name: format!("db{at}"), need, millicores: 100 * (1 + at % 9) }
+        })
+        .collect();
     for family in ["bc", "gp", "next-gen-gp"] {
         let plan = met(fleet(&members, "azure-mi-now", &[family], false));
         println!("{family}: gap {} millionths", plan.gap);
@@ -201,9 +206,12 @@ fn a_member_says_what_is_its_own_and_no_more() {
     assert_eq!(member.millicores, 250);
     let (member, _) = read("vcpus = 3\n[data]\nsize = \"1 GiB\"\n").unwrap();
     assert_eq!(member.millicores, 3_000);
-    check("edition = \"azure-now\"\n[data]\nsize = \"1 GiB\"\n", "db: edition: is the fleet's");
-    check("vcpus = 0.0001\n[data]\nsize = \"1 GiB\"\n", "no number of thousandths");
-    check("vcpus = -1\n[data]\nsize = \"1 GiB\"\n", "like 8 or 0.25");
+    check(
+        "edition = \"azure-now\"\n[data]\nsize = \"1 GiB\"\n",
+        "db: edition: applies to the whole fleet",
+    );
+    check("vcpus = 0.0001\n[data]\nsize = \"1 GiB\"\n", "more than three decimals");
+    check("vcpus = -1\n[data]\nsize = \"1 GiB\"\n", "for example 8 or 0.25");
     check("[data]\niops = 10\n", "db: data: size is missing");
     check("", "db: the need");
 }

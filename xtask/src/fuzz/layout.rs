@@ -107,10 +107,15 @@ fn drive(host: &Host) {
 fn requests(host: &Host, export: &Export) -> Vec<Request> {
     let size = export.size.get();
     assert!(export.unit.is_some() || size > 0, "{export:?} is empty");
-    let dirty = |v: &VolumeId| host.spec.volumes[v.0].cache == CacheMode::ReadWrite;
     let most = match export.unit {
         Some(_) => MAX_STRIPED,
-        None if export.volumes.iter().any(dirty) => MAX_BLOCKWISE,
+        None if export
+            .volumes
+            .iter()
+            .any(|v: &VolumeId| host.spec.volumes[v.0].cache == CacheMode::ReadWrite) =>
+        {
+            MAX_BLOCKWISE
+        }
         None => MAX_REQUEST,
     };
     let mixed = [Op::Read, Op::Write, Op::WriteThrough, Op::Discard, Op::Read, Op::Flush];

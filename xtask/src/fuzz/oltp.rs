@@ -44,13 +44,11 @@ fn said(error: &OltpError) {
 
 fn is_small(model: &Model) -> bool {
     let tempdb = model.tempdb.as_ref().map_or(0, |tempdb| tempdb.size.get() / 8192);
-    let most = |mean: f64| mean <= 1_000.0;
     model.users <= MAX_USERS
         && model.working_set.max(tempdb) <= MAX_PAGES
-        && model
-            .mix
-            .iter()
-            .all(|kind| [kind.reads, kind.writes, kind.new_pages].into_iter().all(most))
+        && model.mix.iter().all(|kind| {
+            [kind.reads, kind.writes, kind.new_pages].into_iter().all(|mean: f64| mean <= 1_000.0)
+        })
         && model.mix.iter().all(|kind| kind.hot_writes.max(kind.tempdb_pages) <= 1_000)
 }
 

@@ -168,8 +168,10 @@ fn string(text: &str) -> Vec<u8> {
 }
 
 fn every_option() -> Vec<u8> {
-    let facts = [info::EXPORT, info::NAME, info::DESCRIPTION, info::BLOCK_SIZE];
-    let facts: Vec<u8> = facts.iter().flat_map(|fact| fact.to_be_bytes()).collect();
+    let facts: Vec<u8> = [info::EXPORT, info::NAME, info::DESCRIPTION, info::BLOCK_SIZE]
+        .iter()
+        .flat_map(|fact| fact.to_be_bytes())
+        .collect();
     let describe = |name: &str| [string(name), vec![0, 4], facts.clone()].concat();
     let contexts = |queries: &[&str]| {
         let count = u32::try_from(queries.len()).unwrap_or(u32::MAX).to_be_bytes();

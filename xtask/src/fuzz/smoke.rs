@@ -276,8 +276,9 @@ fn tell(
 
 /// Returns the FNV-1a hash, so that a finding has the same name in every run.
 fn fingerprint(text: &str) -> u64 {
-    let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 fn summarize(
@@ -301,8 +302,9 @@ fn summarize(
 }
 
 fn say(out: &mut dyn Write, text: &str) -> Result<(), XtaskError> {
-    let failed = |source: io::Error| XtaskError::System { doing: "writing the output", source };
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(failed)
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|source: io::Error| XtaskError::System { doing: "writing the output", source })
 }
 
 #[cfg(test)]

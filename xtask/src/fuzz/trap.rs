@@ -62,8 +62,10 @@ fn describe(info: &PanicHookInfo<'_>) -> Panic {
     // A panic in the standard library, for example of an overflowing sum, is located at its caller.
     let place = if Path::new(&place).is_relative() { place } else { caller().unwrap_or(place) };
     let payload = info.payload();
-    let text = payload.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let text = payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     let message = text.unwrap_or("(no message)").to_owned();
     Panic { place, message }
 }

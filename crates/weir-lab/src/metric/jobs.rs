@@ -60,20 +60,22 @@ fn wait_share<'a>(jobs: impl Iterator<Item = &'a JobReport>, cap: &str) -> Optio
 
 /// Returns the mean of a series' column; the outer `None` means an unknown column.
 fn mean(points: &[SeriesPoint], column: &str) -> Option<Option<f64>> {
-    let value = |p: &SeriesPoint| match column {
-        "read_mib_per_s" => Some(p.read_bytes_per_s / MIB),
-        "write_mib_per_s" => Some(p.write_bytes_per_s / MIB),
-        // All requests of a run with a series have the same size.
-        "disk_read_mib_per_s" => {
-            Some(p.read_bytes_per_s * (1.0 - p.hit_share.unwrap_or(0.0)) / MIB)
-        }
-        _ => None,
-    };
     if column == "disk_read_mib_per_s" && points.iter().all(|p| p.hit_share.is_none()) {
         // Wall time does not know the cache's hits.
         return Some(None);
     }
-    let values: Vec<f64> = points.iter().map(value).collect::<Option<_>>()?;
+    let values: Vec<f64> = points
+        .iter()
+        .map(|p: &SeriesPoint| match column {
+            "read_mib_per_s" => Some(p.read_bytes_per_s / MIB),
+            "write_mib_per_s" => Some(p.write_bytes_per_s / MIB),
+            // All requests of a run with a series have the same size.
+            "disk_read_mib_per_s" => {
+                Some(p.read_bytes_per_s * (1.0 - p.hit_share.unwrap_or(0.0)) / MIB)
+            }
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
     if values.is_empty() {
         return Some(None);
     }

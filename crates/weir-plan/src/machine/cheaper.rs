@@ -1,6 +1,6 @@
 //! The next cheaper layout: one step below the plan, with the limits that it exceeds.
 
-use super::{Found, MOST_DISKS, Machines, Place, caps};
+use super::{Candidate, MOST_DISKS, Machines, Place, caps};
 use crate::answer::Cheaper;
 use crate::demand::{Demand, Peak};
 use crate::disks::{Disk, Disks, Market, larger, slower, smaller};
@@ -11,7 +11,7 @@ impl<'a> Machines<'a> {
     /// Returns the most expensive layout that is one step cheaper than the best and fails. A step
     /// is fewer or smaller disks, less of a bought limit, or a smaller machine; if there is none,
     /// less of a bought size.
-    pub(super) fn cheaper(&self, need: &Need, best: &Found<'a>) -> Option<Cheaper> {
+    pub(super) fn cheaper(&self, need: &Need, best: &Candidate<'a>) -> Option<Cheaper> {
         let with_disks = (0..best.arrangement.len()).flat_map(|at| {
             let kept = self.kept(need, &best.arrangement[at].roles);
             self.with_less(need, best, at, |own, fewest| self.less(best, own, kept, fewest))
@@ -23,7 +23,7 @@ impl<'a> Machines<'a> {
             // Demand cannot be compared with limits that are not published.
             let own = caps(host, &best.choice);
             let is_known = own.is_known(&best.demands) || self.is_chosen(host);
-            (is_priced && is_known).then(|| Found { host, cost, ..best.clone() })
+            (is_priced && is_known).then(|| Candidate { host, cost, ..best.clone() })
         });
         let smaller = (0..best.arrangement.len()).flat_map(|at| {
             self.with_less(need, best, at, |own, _| {
@@ -31,15 +31,20 @@ impl<'a> Machines<'a> {
                 smaller(&own.disk, family).map(|disk| (disk, own.count)).into_iter().collect()
             })
         });
-        let next = self.dearest(need, with_disks.chain(with_hosts));
-        let next = next.or_else(|| self.dearest(need, smaller))?;
+        let next = self
+            .dearest(need, with_disks.chain(with_hosts))
+            .or_else(|| self.dearest(need, smaller))?;
         let fails = self.fails(need, &next);
         let layout = Some(self.layout(need, &next));
         Some(Cheaper { what: self.title(need, &next), cost: next.cost, fails, layout })
     }
 
     /// Returns the most expensive candidate that exceeds a limit.
-    fn dearest(&self, need: &Need, all: impl Iterator<Item = Found<'a>>) -> Option<Found<'a>> {
+    fn dearest(
+        &self,
+        need: &Need,
+        all: impl Iterator<Item = Candidate<'a>>,
+    ) -> Option<Candidate<'a>> {
         all.filter(|other| !self.fails(need, other).is_empty())
             .max_by_key(|other| (other.cost.month, std::cmp::Reverse(other.choice.count)))
     }
@@ -48,18 +53,13 @@ impl<'a> Machines<'a> {
     fn with_less(
         &self,
         need: &Need,
-        best: &Found<'a>,
+        best: &Candidate<'a>,
         at: usize,
         ways: impl Fn(&Disks<'a>, u64) -> Vec<(Disk<'a>, u64)>,
-    ) -> Vec<Found<'a>> {
+    ) -> Vec<Candidate<'a>> {
         let Some(own) = best.choice.disks.get(at).copied().flatten() else { return Vec::new() };
         let pool = &best.arrangement[at];
         let kept = self.kept(need, &pool.roles);
-        let priced = |(disk, count): (Disk<'a>, u64)| Disks {
-            disk,
-            count,
-            cost: disk.cost(count, self.prices),
-        };
         let is_less = |disks: &Disks<'_>| {
             disks.cost.unpriced == own.cost.unpriced && disks.cost.month < own.cost.month
         };
@@ -88,14 +88,20 @@ impl<'a> Machines<'a> {
             }
             other
         };
-        let ways = ways(&own, kept.map_or(1, |kept| kept.count)).into_iter().map(priced);
+        let ways = ways(&own, kept.map_or(1, |kept| kept.count)).into_iter().map(
+            |(disk, count): (Disk<'a>, u64)| Disks {
+                disk,
+                count,
+                cost: disk.cost(count, self.prices),
+            },
+        );
         ways.filter(|own| is_less(own) && stays(own)).map(with).collect()
     }
 
     /// Lists smaller choices of a pool's disks with their number, which is at least `fewest`.
     fn less(
         &self,
-        best: &Found<'a>,
+        best: &Candidate<'a>,
         own: &Disks<'a>,
         kept: Option<&KeptPool>,
         fewest: u64,
@@ -115,7 +121,7 @@ impl<'a> Machines<'a> {
     /// Lists the disks of a family's tiers that cost less, in any number.
     fn of_tiers(
         &self,
-        best: &Found<'a>,
+        best: &Candidate<'a>,
         own: &Disks<'a>,
         kept: Option<&KeptPool>,
     ) -> Vec<(Disk<'a>, u64)> {
@@ -124,8 +130,10 @@ impl<'a> Machines<'a> {
         let most = best.host.max_data_disks.map_or(MOST_DISKS, u64::from).min(self.most_disks());
         let of = |disk: Disk<'a>| {
             // The price grows with the number.
-            let is_less = |count: &u64| disk.cost(*count, self.prices).month < own.cost.month;
-            (1..=most).take_while(is_less).map(|count| (disk, count)).collect::<Vec<_>>()
+            (1..=most)
+                .take_while(|count: &u64| disk.cost(*count, self.prices).month < own.cost.month)
+                .map(|count| (disk, count))
+                .collect::<Vec<_>>()
         };
         // The last of equal cost is taken, so performance plus counts.
         market.of_tiers(kept).into_iter().flat_map(of).collect()

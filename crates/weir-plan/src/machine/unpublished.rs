@@ -32,18 +32,20 @@ impl<'a> Machines<'a> {
                 None => groups.push((unknown, vec![&host.name])),
             }
         }
-        let groups = groups.into_iter().map(|(unknown, names)| {
-            let more = match names.len().saturating_sub(NAMED) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            let names: Vec<&str> = names.into_iter().take(NAMED).collect();
-            format!("{}{more} ({unknown})", names.join(", "))
-        });
-        let groups: Vec<String> = groups.collect();
+        let groups: Vec<String> = groups
+            .into_iter()
+            .map(|(unknown, names)| {
+                let more = match names.len().saturating_sub(NAMED) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                let names: Vec<&str> = names.into_iter().take(NAMED).collect();
+                format!("{}{more} ({unknown})", names.join(", "))
+            })
+            .collect();
         (!groups.is_empty()).then(|| {
             format!(
-                "left out, because limits are not published: {} (--host NAME plans with one of them)",
+                "left out because limits are not published: {} (choose one with --host NAME)",
                 groups.join("; ")
             )
         })
@@ -51,14 +53,16 @@ impl<'a> Machines<'a> {
 
     /// Returns the disk families for which a machine has no published limit.
     fn unknown_families(&self, host: &HostSize) -> Vec<&'a str> {
-        let is_unknown = |family: &&str| {
-            let is_bought = self.edition.provisioned(family).is_ok();
-            let is_shared = self.edition.pooled(family).is_some();
-            match is_bought {
-                true => host.v2_or_uncached().is_none(),
-                false => !is_shared && host.uncached.is_none(),
-            }
-        };
-        self.taken(host).into_iter().filter(is_unknown).collect()
+        self.taken(host)
+            .into_iter()
+            .filter(|family: &&str| {
+                let is_bought = self.edition.provisioned(family).is_ok();
+                let is_shared = self.edition.pooled(family).is_some();
+                match is_bought {
+                    true => host.v2_or_uncached().is_none(),
+                    false => !is_shared && host.uncached.is_none(),
+                }
+            })
+            .collect()
     }
 }

@@ -1,6 +1,6 @@
 //! Plans of machines with disks: title, bill, reasons and layout file.
 
-use super::{Found, Machines, Place, Pool, caps};
+use super::{Candidate, Machines, Place, Pool, caps};
 use crate::answer::{Line, Plan};
 use crate::demand::Flow;
 use crate::disks::{Disk, Disks};
@@ -14,76 +14,78 @@ use weir_layout::{Role, luns};
 use weir_units::Bytes;
 
 impl<'a> Machines<'a> {
-    pub(super) fn plan(&self, need: &Need, found: &Found<'a>) -> Plan {
-        let mut reasons = self.reasons(need, found);
-        if caps(found.host, &found.choice).uncached.is_none() {
+    pub(super) fn plan(&self, need: &Need, candidate: &Candidate<'a>) -> Plan {
+        let mut reasons = self.reasons(need, candidate);
+        if caps(candidate.host, &candidate.choice).uncached.is_none() {
             reasons.push(format!(
-                "no limit of {} itself is published; its disks alone are counted",
-                found.host.name
+                "no limits of {} itself are published, so only those of its disks count",
+                candidate.host.name
             ));
         }
-        if found.host.max_data_disks.is_none() && found.choice.count > 1 {
+        if candidate.host.max_data_disks.is_none() && candidate.choice.count > 1 {
             reasons.push(format!(
-                "how many disks {} takes was not published in what was read; {} are tried at most \
-                 (--max-disks tries others)",
-                found.host.name,
+                "the maximum number of disks of {} is not published, so up to {} are tried (change \
+                 it with --max-disks)",
+                candidate.host.name,
                 self.most_disks()
             ));
         }
         Plan {
             family: "vm".to_owned(),
-            title: self.title(need, found),
-            layout: self.layout(need, found),
-            lines: self.lines(need, found),
-            cost: found.cost,
-            caps: self.caps(need, found),
+            title: self.title(need, candidate),
+            layout: self.layout(need, candidate),
+            lines: self.lines(need, candidate),
+            cost: candidate.cost,
+            caps: self.caps(need, candidate),
             reasons,
-            disks: found.choice.count,
+            disks: candidate.choice.count,
             passed_over: None,
         }
     }
 
-    pub(super) fn title(&self, need: &Need, found: &Found<'_>) -> String {
-        let pools = found.arrangement.iter().zip(&found.choice.disks);
+    pub(super) fn title(&self, need: &Need, candidate: &Candidate<'_>) -> String {
+        let pools = candidate.arrangement.iter().zip(&candidate.choice.disks);
         let words = pools.map(|(pool, disks)| {
             format!("{} on {}", names(need, pool, " and "), on(pool, disks.as_ref()))
         });
-        format!("{}: {}", found.host.name, words.collect::<Vec<_>>().join(", "))
+        format!("{}: {}", candidate.host.name, words.collect::<Vec<_>>().join(", "))
     }
 
-    fn lines(&self, need: &Need, found: &Found<'a>) -> Vec<Line> {
-        let host = self.host_price(found.host);
-        let mut lines = vec![Line::of(format!("machine {}", found.host.name), 1, host)];
-        for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
+    fn lines(&self, need: &Need, candidate: &Candidate<'a>) -> Vec<Line> {
+        let host = self.host_price(candidate.host);
+        let mut lines = vec![Line::of(format!("machine {}", candidate.host.name), 1, host)];
+        for (pool, disks) in candidate.arrangement.iter().zip(&candidate.choice.disks) {
             let Some(Disks { disk, count, .. }) = disks else { continue };
             lines.extend(disk.lines(&names(need, pool, "-"), *count, self.prices));
         }
         lines
     }
 
-    fn reasons(&self, need: &Need, found: &Found<'_>) -> Vec<String> {
+    fn reasons(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<String> {
         let mut all = Vec::new();
-        let mut disks = found.choice.disks.iter().flatten();
+        let mut disks = candidate.choice.disks.iter().flatten();
         if self.wishes.peaks.is_some() && !disks.any(|own| matches!(own.disk, Disk::Burst(_))) {
             all.push(
-                "no credits are counted on: disks that carry it without cost no more".to_owned(),
+                "burst credits are not needed: disks that carry the load without them cost no \
+                 more"
+                    .to_owned(),
             );
         }
-        for (pool, disks) in found.arrangement.iter().zip(&found.choice.disks) {
-            let own = self.demands(need, pool, found.hits);
+        for (pool, disks) in candidate.arrangement.iter().zip(&candidate.choice.disks) {
+            let own = self.demands(need, pool, candidate.hits);
             let name = names(need, pool, " and ");
             let Some(Disks { disk, count, .. }) = disks else {
                 all.push(format!(
-                    "{name}: on the machine's own disk, which is in its price and is empty after a \
-                     move; it counts at the cached limit"
+                    "{name}: on the machine's local disk, which its price includes and which loses \
+                     its data when the machine moves; it counts at the cached limit"
                 ));
                 continue;
             };
             let each = disk.limits();
             let most = Flow::most(own.iter().map(|own| &own.disk));
             all.push(format!(
-                "{name}: {} operations and {} a second at the disks; {count} with {} and {} each carry \
-                 {} and {}",
+                "{name}: needs {} IOPS and {} at the disks; {count} x {} IOPS and {} provide {} \
+                 IOPS and {}",
                 most.operations,
                 rate_words(most.bytes),
                 each.operations,
@@ -93,53 +95,56 @@ impl<'a> Machines<'a> {
             ));
             if let Disk::Burst(tier) = disk {
                 all.push(format!(
-                    "{name}: counts on bursts, as asked for: each {} falls to {} and {} when its credits \
-                     are spent, and they come back only while it is used less than that",
+                    "{name}: uses burst credits, as requested: each {} falls to {} and {} when its \
+                     credits are spent, and earns new ones only below these rates",
                     tier.name, tier.iops, tier.throughput
                 ));
             }
             if let Disk::Plus(tier) = disk {
                 all.push(format!(
-                    "{name}: with performance plus, which costs nothing and can only be chosen when a \
-                     disk is made; without it each {} has {} and {}",
+                    "{name}: performance plus is free and can only be chosen when a disk is \
+                     created; without it, each {} has {} and {}",
                     tier.name, tier.iops, tier.throughput
                 ));
             }
             let kept = self.kept(need, &pool.roles);
-            all.extend(kept.map(|kept| stays(&name, kept, disk, pool.place)));
-            all.extend(kept.and_then(|kept| chosen(&name, kept, disk)));
-            all.extend(kept.and_then(|kept| rebuilt(&name, kept, pool.place)));
+            all.extend(kept.map(|kept| kept_note(&name, kept, disk, pool.place)));
+            all.extend(kept.and_then(|kept| settings_note(&name, kept, disk)));
+            all.extend(kept.and_then(|kept| rebuild_note(&name, kept, pool.place)));
             let size: u64 = pool.roles.iter().map(|role| need.roles[*role].size.get()).sum();
             let room = disk.size().get().saturating_mul(*count);
-            all.extend(of_file_system(self.wishes.file_system(), &name, size, room));
+            all.extend(file_system_note(self.wishes.file_system(), &name, size, room));
             if let (Place::Striped(unit), true) = (pool.place, *count > 1) {
-                all.push(format!("{name}: {count} columns, one for each disk, in units of {unit}"));
+                all.push(format!(
+                    "{name}: a stripe of {count} columns, one per disk, with a unit \
+                                  of {unit}"
+                ));
             }
             if pool.mode == CacheMode::ReadOnly {
                 all.push(format!(
-                    "{name}: read-only cache, which serves {} % of the reads once it is warm; the other \
-                     reads and all writes count twice, at the uncached limit and at the cached one",
-                    in_percent(found.hits)
+                    "{name}: read-only cache with a hit ratio of {} % once it is warm; misses and \
+                     writes count at both the uncached and the cached limit",
+                    in_percent(candidate.hits)
                 ));
             }
         }
-        all.extend(self.of_backup(need, found));
+        all.extend(self.backup_note(need, candidate));
         if self.has_licence() {
-            let words = "the licence of Windows Server is owned: the machine costs its price without one \
-                         (Azure Hybrid Benefit)";
+            let words = "the Windows Server licence is owned, so the price of the machine excludes \
+                         it (Azure Hybrid Benefit)";
             all.push(words.to_owned());
         }
         all
     }
 
     /// Returns the reason why a backup has disks of its own, or a warning that it has not.
-    fn of_backup(&self, need: &Need, found: &Found<'_>) -> Option<String> {
+    fn backup_note(&self, need: &Need, candidate: &Candidate<'_>) -> Option<String> {
         let is = |at: &usize, roles: &[Role]| roles.contains(&need.roles[*at].role);
         let exposed = [Role::Data, Role::Log];
         if !need.roles.iter().any(|own| exposed.contains(&own.role)) {
             return None;
         }
-        let mut pools = found.arrangement.iter();
+        let mut pools = candidate.arrangement.iter();
         let own = pools.find(|pool| pool.roles.iter().any(|at| is(at, &[Role::Backup])))?;
         let beside: Vec<&str> = own
             .roles
@@ -150,7 +155,7 @@ impl<'a> Machines<'a> {
         Some(match (beside.is_empty(), self.kept(need, &own.roles)) {
             (true, _) => backup_apart(),
             (false, kept) => format!(
-                "backup: shares disks with {}, {}; whoever loses these disks loses the backup, too",
+                "backup: shares disks with {}, {}; if these disks fail, the backup is lost too",
                 beside.join(" and "),
                 match kept {
                     Some(_) => "as in the layout to keep",
@@ -160,21 +165,22 @@ impl<'a> Machines<'a> {
         })
     }
 
-    pub(super) fn layout(&self, need: &Need, found: &Found<'_>) -> String {
-        let is_single = self.edition.host(&found.host.name).is_ok();
-        let size = if is_single { found.host.name.clone() } else { found.host.qualified() };
+    pub(super) fn layout(&self, need: &Need, candidate: &Candidate<'_>) -> String {
+        let is_single = self.edition.host(&candidate.host.name).is_ok();
+        let size = if is_single { candidate.host.name.clone() } else { candidate.host.qualified() };
         let mut text = format!("edition = {:?}\n\n[host]\nsize = {size:?}\n", self.edition.name());
         if self.has_licence() {
             text += "licence_owned = true\n";
         }
         text += &self.wishes.file_system().layout_line();
         let mut taken = self.wishes.keep.as_ref().map(Kept::luns).unwrap_or_default();
-        let pools = || found.arrangement.iter().zip(&found.choice.disks);
-        let numbers = |(pool, disks): (&Pool, &Option<Disks<'_>>)| {
-            let count = disks.as_ref().map_or(0, |disks| disks.count);
-            self.luns(self.kept(need, &pool.roles), count, &mut taken)
-        };
-        let mut luns: Vec<Vec<u32>> = pools().map(numbers).collect();
+        let pools = || candidate.arrangement.iter().zip(&candidate.choice.disks);
+        let mut luns: Vec<Vec<u32>> = pools()
+            .map(|(pool, disks): (&Pool, &Option<Disks<'_>>)| {
+                let count = disks.as_ref().map_or(0, |disks| disks.count);
+                self.luns(self.kept(need, &pool.roles), count, &mut taken)
+            })
+            .collect();
         // A layout has no LUNs beyond the maximum.
         if luns.iter().flatten().any(|lun| *lun >= luns::MOST) {
             luns.iter_mut().for_each(Vec::clear);
@@ -199,14 +205,14 @@ impl<'a> Machines<'a> {
 
 /// Returns the reason why a backup has disks of its own.
 pub(crate) fn backup_apart() -> String {
-    "backup: on disks of its own, so that it is not lost with those of data and log and does not \
-     compete with them (apart = false lets it share theirs)"
+    "backup: on disks of its own, so that it survives the loss of data and log and does not \
+     compete with them (apart = false lets them share disks)"
         .to_owned()
 }
 
 /// Returns the assumed overhead of the file system. Without a file system, returns a warning if
 /// ext4 would not leave enough room.
-fn of_file_system(filesystem: FileSystem, name: &str, size: u64, room: u64) -> Option<String> {
+fn file_system_note(filesystem: FileSystem, name: &str, size: u64, room: u64) -> Option<String> {
     if filesystem != FileSystem::None {
         return Some(format!(
             "{name}: files of {} need disks of {} with {} (overhead {})",
@@ -219,8 +225,9 @@ fn of_file_system(filesystem: FileSystem, name: &str, size: u64, room: u64) -> O
     let left = u128::from(room.saturating_sub(size)) * u128::from(WHOLE);
     (left < u128::from(room) * u128::from(FileSystem::Ext4.overhead())).then(|| {
         format!(
-            "{name}: {} of the disks' {} are asked for, and a file system takes some of that: ext4 1.7 % \
-             and 5 % reserved for root, others less; --filesystem ext4|xfs|ntfs makes room for it",
+            "{name}: {} of the disks' {} are needed, which may leave too little for a file system: \
+             ext4 takes 1.7 % and reserves 5 % for root, others take less; plan for it with \
+             --filesystem ext4|xfs|ntfs",
             Bytes::new(size),
             Bytes::new(room)
         )
@@ -228,42 +235,42 @@ fn of_file_system(filesystem: FileSystem, name: &str, size: u64, room: u64) -> O
 }
 
 /// Returns the note about rebuilding a stripe with another unit.
-fn rebuilt(name: &str, kept: &KeptPool, place: Place) -> Option<String> {
+fn rebuild_note(name: &str, kept: &KeptPool, place: Place) -> Option<String> {
     let (Some(old), Place::Striped(unit)) = (kept.unit, place) else { return None };
     (old != unit).then(|| {
         format!(
-            "{name}: the stripe is rebuilt with a unit of {unit} instead of {old}, so that limits count \
-             fewer requests; the disks cost no more for it, but the data has to be copied away and \
-             back (or restored from a backup), and is not available meanwhile"
+            "{name}: the stripe is rebuilt with a unit of {unit} instead of {old}, so that limits \
+             count fewer operations; it costs no more, but the data must be copied away and back \
+             (or restored from a backup) and is unavailable meanwhile"
         )
     })
 }
 
 /// Returns the note about disks in use: kept, or grown.
-fn stays(name: &str, kept: &KeptPool, disk: &Disk<'_>, place: Place) -> String {
+fn kept_note(name: &str, kept: &KeptPool, disk: &Disk<'_>, place: Place) -> String {
     let (count, size) = (kept.count, disk.size());
     let old = kept.tier.clone().unwrap_or_else(|| format!("{} of {}", kept.family, kept.size));
-    let grow = format!("{name}: the {count} x {old} stay and grow to {size} each");
+    let grow = format!("{name}: the {count} x {old} in use grow to {size} each");
     match (size > kept.size, kept.unit) {
         (true, None) => format!("{grow}, without copying"),
         (true, Some(unit)) if place != Place::Striped(unit) => grow,
         // docs/EXPORT.md has the steps by tool.
         (true, Some(_)) => format!(
-            "{grow}; that raises their limits without copying, but only a stripe of LVM takes up their room in \
-             place: one of mdadm or Storage Spaces has to be copied for it"
+            "{grow}; their limits rise without copying, but only an LVM stripe can use the new \
+             room in place: data on mdadm or Storage Spaces must be copied"
         ),
-        (false, _) => format!("{name}: the {count} x {old} stay as large as they are"),
+        (false, _) => format!("{name}: the {count} x {old} in use keep their size"),
     }
 }
 
 /// Returns the note about settings of disks in use.
-fn chosen(name: &str, kept: &KeptPool, disk: &Disk<'_>) -> Option<String> {
+fn settings_note(name: &str, kept: &KeptPool, disk: &Disk<'_>) -> Option<String> {
     let mut words = Vec::new();
     if let Disk::Bought { iops, throughput, .. } = disk {
         let old = kept.limits?;
         let change = |old: String, new: String| match old == new {
             true => format!("keeps {new}"),
-            false => format!("goes from {old} to {new}"),
+            false => format!("changes from {old} to {new}"),
         };
         words.push(format!("each disk {}", change(old.iops.to_string(), iops.to_string())));
         words.push(change(old.throughput.to_string(), throughput.to_string()));
@@ -272,12 +279,12 @@ fn chosen(name: &str, kept: &KeptPool, disk: &Disk<'_>) -> Option<String> {
     match (&kept.performance_tier, own.and_then(|own| own.performance_tier)) {
         (Some(_), Some(tier)) => words.push(format!("performance tier {} stays", tier.name)),
         (Some(old), None) => {
-            words.push(format!("performance tier {old} is dropped, since the disks grow to it"));
+            words.push(format!("performance tier {old} is dropped, because the disks grow to it"));
         }
         (None, _) => {}
     }
     if kept.on_demand_burst {
-        words.push("on-demand bursting stays on; nothing is counted on it".to_owned());
+        words.push("on-demand bursting stays on, but the plan does not count on it".to_owned());
     }
     (!words.is_empty()).then(|| format!("{name}: {}", words.join(", ")))
 }
@@ -348,12 +355,14 @@ fn write_pool(
     let count = disks.map_or(1, |disks| disks.count);
     let lun = |at: usize| luns.get(at).map(|lun| format!(", lun = {lun}")).unwrap_or_default();
     let all = if luns.is_empty() { String::new() } else { format!(", luns = {luns:?}") };
-    let is_named = |kept: &&KeptPool| {
-        // Columns with names of their own are written one by one.
-        let mut named = kept.volumes.iter().enumerate();
-        kept.unit.is_some() && !named.all(|(at, own)| *own == format!("{name}-{at}"))
-    };
-    let written = match (pool.place, kept.filter(is_named)) {
+    let written = match (
+        pool.place,
+        kept.filter(|kept: &&KeptPool| {
+            // Columns with names of their own are written one by one.
+            let mut named = kept.volumes.iter().enumerate();
+            kept.unit.is_some() && !named.all(|(at, own)| *own == format!("{name}-{at}"))
+        }),
+    ) {
         (Place::Striped(unit), Some(kept)) => {
             for (at, volume) in kept.volumes.iter().enumerate() {
                 let keys = format!("{each}{cache}{}", lun(at)).replace(", ", "\n");

@@ -45,8 +45,10 @@ impl Give {
             (Self::Storage, wishes.storage.is_some()),
             (Self::Families, !wishes.families.is_empty()),
             (Self::Machine, need.vcpus > 0 || need.memory > Bytes::ZERO),
-        ];
-        let said = said.into_iter().filter(|(_, is_said)| *is_said).map(|(give, _)| give);
+        ]
+        .into_iter()
+        .filter(|(_, is_said)| *is_said)
+        .map(|(give, _)| give);
         let latencies = need.roles.iter().enumerate().filter(|(_, role)| role.latency.is_some());
         said.chain(latencies.map(|(at, _)| Self::Latency(at))).collect()
     }
@@ -74,7 +76,7 @@ impl Give {
         match self {
             Self::Host => "another machine".to_owned(),
             Self::Downtime => "a restart".to_owned(),
-            Self::Keep => "a new layout, to which all is copied".to_owned(),
+            Self::Keep => "a new layout, to which all data is copied".to_owned(),
             Self::MaxDisks => "more disks".to_owned(),
             Self::MaxFiles => "more data files".to_owned(),
             Self::Disks => "other disks".to_owned(),
@@ -181,24 +183,30 @@ fn without(
         true => families_of(&own)?,
         false => families.to_vec(),
     };
-    let is_fine = |family: &Family| has_what_is_asked(&own, *family);
-    let families: Vec<Family> = families.into_iter().filter(is_fine).collect();
+    let families: Vec<Family> =
+        families.into_iter().filter(|family: &Family| has_what_is_asked(&own, *family)).collect();
     attempt(&own, &families, words.join(", and "), &need)
 }
 
 fn rates(need: &Need, part: u64) -> String {
-    let of = |role: &RoleNeed| {
-        let own = role.scaled(part);
-        let rate = crate::need::rate_words(own.throughput);
-        format!("{} at {} IOPS and {rate}", role.role.name(), own.iops)
-    };
-    need.roles.iter().map(of).collect::<Vec<_>>().join(", ")
+    need.roles
+        .iter()
+        .map(|role: &RoleNeed| {
+            let own = role.scaled(part);
+            let rate = crate::need::rate_words(own.throughput);
+            format!("{} at {} IOPS and {rate}", role.role.name(), own.iops)
+        })
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn sizes(need: &Need, part: u64) -> String {
     let own = need.resized(part);
-    let of = |role: &RoleNeed| format!("{} of {}", role.role.name(), role.size);
-    own.roles.iter().map(of).collect::<Vec<_>>().join(", ")
+    own.roles
+        .iter()
+        .map(|role: &RoleNeed| format!("{} of {}", role.role.name(), role.size))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Finds the fewest disks beyond `most` that meet the need, up to 64 more.

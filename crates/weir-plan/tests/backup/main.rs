@@ -2,5 +2,5 @@
 
 mod exhaustive;
 mod plans;
-#[path = "../../../weir-diagnose/tests/truth/rng.rs"]
+#[path = "../../../weir-diagnose/tests/common/rng.rs"]
 mod rng;

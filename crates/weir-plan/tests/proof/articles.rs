@@ -53,7 +53,7 @@ fn article_003_16_000_iops_cost_half_on_premium_disks() {
         (other.plan.title.as_str(), other.plan.cost.unpriced),
         ("DS4_v2: data on 32 x S30", 1)
     );
-    let words = "left out, because limits are not published: A0, ";
+    let words = "left out because limits are not published: A0, ";
     assert!(other.notes.iter().any(|note| note.starts_with(words)), "{:?}", other.notes);
 }
 

@@ -56,8 +56,8 @@ struct Market {
 
 impl Market {
     fn read(kind: Kind, edition: &Edition) -> Self {
-        let book = PriceBook::of(edition.prices(), None, None, None).expect("prices");
-        let book = book.expect("prices");
+        let book =
+            PriceBook::of(edition.prices(), None, None, None).expect("prices").expect("prices");
         let sets = kind.disks.iter().map(|family| edition.tier_set(family).expect("a family"));
         let disks = sets.flat_map(|set| &set.tiers).flat_map(|tier| {
             let month = book.tier(&tier.name).map(|price| price.month);
@@ -73,18 +73,21 @@ impl Market {
         });
         let machines = edition.series().iter().filter(|own| !own.preview && own.service.is_none());
         let machines = machines.flat_map(|series| {
-            let machine = |host: &HostSize| {
-                let limits = host.uncached?;
-                let takes = if host.takes.is_empty() { &series.takes } else { &host.takes };
-                Some(Machine {
-                    takes: takes.clone(),
-                    disks: u64::from(host.max_data_disks?),
-                    iops: limits.iops.get(),
-                    bytes: limits.throughput.get(),
-                    month: book.host(&host.name).map(|price| price.month),
+            series
+                .hosts
+                .iter()
+                .filter_map(|host: &HostSize| {
+                    let limits = host.uncached?;
+                    let takes = if host.takes.is_empty() { &series.takes } else { &host.takes };
+                    Some(Machine {
+                        takes: takes.clone(),
+                        disks: u64::from(host.max_data_disks?),
+                        iops: limits.iops.get(),
+                        bytes: limits.throughput.get(),
+                        month: book.host(&host.name).map(|price| price.month),
+                    })
                 })
-            };
-            series.hosts.iter().filter_map(machine).collect::<Vec<_>>()
+                .collect::<Vec<_>>()
         });
         let text = format!(
             "edition = {:?}\ndisks = {:?}\nfamilies = [\"vm\"]\n",
@@ -105,11 +108,12 @@ impl Market {
             if !is_enough {
                 continue;
             }
-            let carries = |own: &&Machine| {
-                let takes = own.takes.is_empty() || own.takes.contains(&sold.family);
-                takes && count <= own.disks && operations <= own.iops && bytes <= own.bytes
+            let fit = || {
+                self.machines.iter().filter(|own: &&Machine| {
+                    let takes = own.takes.is_empty() || own.takes.contains(&sold.family);
+                    takes && count <= own.disks && operations <= own.iops && bytes <= own.bytes
+                })
             };
-            let fit = || self.machines.iter().filter(carries);
             let priced = fit().filter_map(|own| own.month).min().map(Some);
             let unpriced = fit().any(|own| own.month.is_none()).then_some(None);
             found.extend(priced.into_iter().chain(unpriced).map(|machine| {
@@ -307,11 +311,12 @@ fn plans_at_caps_are_those_of_exhaustive_search() {
             .zip(900_001..)
             .map(|(kind, seed)| scope.spawn(move || compare(kind, seed)))
             .collect();
-        let count = |run: std::thread::ScopedJoinHandle<'_, Count>| match run.join() {
-            Ok(count) => count,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        runs.into_iter().map(count).fold(Count::default(), Count::plus)
+        runs.into_iter()
+            .map(|run: std::thread::ScopedJoinHandle<'_, Count>| match run.join() {
+                Ok(count) => count,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+            .fold(Count::default(), Count::plus)
     });
     println!("{counts:?}");
     assert_eq!(u64::from(counts.met + counts.unmet), NEEDS * KINDS.len() as u64);

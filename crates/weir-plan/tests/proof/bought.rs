@@ -54,12 +54,11 @@ fn in_words(thousandths: u64) -> String {
 fn edition(prices: &Prices) -> Edition {
     let cite = "source = \"made up\"\nas_of = \"2026-11-22\"\n";
     let hosts = |prefix: &str, more: &str| -> String {
-        let row = |(name, iops, mb): (&str, u64, u64)| {
+        MACHINES.into_iter().map(|(name, iops, mb): (&str, u64, u64)| {
             format!(
                 "{{ name = \"{prefix}{name}\", vcpus = 2, memory = \"8 GiB\", uncached = {{ iops = {iops}, throughput = \"{mb} MB/s\" }}{more} }},\n"
             )
-        };
-        MACHINES.into_iter().map(row).collect()
+        }).collect()
     };
     let pools = ", pools = { wide = { iops = 3000, throughput = \"90 MiB/s\" }, fast = { iops = 5000, throughput = \"120 MiB/s\" } }";
     let quantiles = "{ p0 = \"1 ms\", p50 = \"2 ms\", p100 = \"20 ms\" }";
@@ -116,10 +115,13 @@ fn edition(prices: &Prices) -> Edition {
 fn price_rows(prices: &Prices) -> String {
     let cite = "source = \"made up\"\nas_of = \"2026-11-22\"\n";
     let per_host = |prefix: &str| -> String {
-        let row = |((name, ..), month): (&(&str, u64, u64), u64)| {
-            format!("{{ host = \"{prefix}{name}\", month = \"{}\" }},\n", in_words(month))
-        };
-        MACHINES.iter().zip(prices.machines).map(row).collect()
+        MACHINES
+            .iter()
+            .zip(prices.machines)
+            .map(|((name, ..), month): (&(&str, u64, u64), u64)| {
+                format!("{{ host = \"{prefix}{name}\", month = \"{}\" }},\n", in_words(month))
+            })
+            .collect()
     };
     let [gib, iops, mib, above] =
         [prices.gib, prices.iops, prices.mib, prices.iops_above].map(in_words);
@@ -275,13 +277,15 @@ fn nothing_cheaper_can_be_bought_for_a_machine() {
             let units = if count == 1 { vec![None] } else { vec![Some(64 << 10), Some(256 << 10)] };
             units.into_iter().map(move |unit| (count, unit))
         });
-        let of = |(count, unit)| {
-            let flex = cheapest_flex(need, prices, count, unit, (200, 2_000), (20, 80), (1, 400));
-            let follow = cheapest_follow(need, prices, count, unit);
-            let month = with_machine(need, prices, unit, flex.into_iter().chain(follow).min())?;
-            Some((count, Money::from_micros(month)))
-        };
-        let ways: Vec<(u64, Money)> = ways.filter_map(of).collect();
+        let ways: Vec<(u64, Money)> = ways
+            .filter_map(|(count, unit)| {
+                let flex =
+                    cheapest_flex(need, prices, count, unit, (200, 2_000), (20, 80), (1, 400));
+                let follow = cheapest_follow(need, prices, count, unit);
+                let month = with_machine(need, prices, unit, flex.into_iter().chain(follow).min())?;
+                Some((count, Money::from_micros(month)))
+            })
+            .collect();
         taken(ways.into_iter()).map(|(_, month)| month.micros())
     });
 }
@@ -305,8 +309,7 @@ fn nothing_cheaper_can_be_bought_of_a_striped_store() {
 fn nothing_cheaper_stores_a_server_of_postgres() {
     compare(820_001, "families = [\"postgres\"]\n", &["data", "log"], |need, prices| {
         let peaks = peaks(need, None);
-        let tiers = [(100, 500.0, 30e6), (400, 2_000.0, 90e6), (900, 6_000.0, 200e6)];
-        let tiers = tiers
+        let tiers = [(100, 500.0, 30e6), (400, 2_000.0, 90e6), (900, 6_000.0, 200e6)]
             .into_iter()
             .filter(|(gib, iops, bytes)| gib_of(need) <= *gib && holds(&peaks, *iops, *bytes, 1));
         let tiers = tiers.map(|(gib, ..)| gib * prices.tier);

@@ -60,7 +60,7 @@ fn a_stripe_is_rebuilt_with_another_unit_where_that_is_cheaper() {
     assert!(own.plan.layout.contains("unit = \"256 KiB\""), "{}", own.plan.layout);
     let reasons = own.plan.reasons.join("\n");
     assert!(reasons.contains("with a unit of 256 KiB instead of 64 KiB"), "{reasons}");
-    assert!(reasons.contains("the data has to be copied"), "{reasons}");
+    assert!(reasons.contains("the data must be copied"), "{reasons}");
     let without = "without rebuilding a stripe: Standard_D8s_v3: data on 4 x P15, 432.40 a month";
     assert!(reasons.contains(without), "{reasons}");
 }
@@ -258,7 +258,7 @@ fn a_licence_is_wished_for_machines_of_windows() {
         let error = planned(&need(own), &Catalog::builtin(), edition).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     };
-    refused("azure-now", "families = [\"vm\"]\nos = \"linux\"", "plan with os = \"windows\"");
+    refused("azure-now", "families = [\"vm\"]\nos = \"linux\"", "use os = \"windows\"");
     refused("gcp", "", "Azure Hybrid Benefit, which gcp does not have");
 }
 
@@ -350,12 +350,17 @@ fn a_change_of_what_was_bought_is_said() {
         raised,
         6_000,
         "P40",
-        "data: performance tier P30 is dropped, since the disks grow to it",
+        "data: performance tier P30 is dropped, because the disks grow to it",
     );
     let bought =
         "family = \"premium-ssd-v2\"\nsize = \"600 GiB\"\niops = 5000\nthroughput = \"300 MB/s\"";
     let title = "premium-ssd-v2 of 600 GiB, 6000 IOPS and 300 MB/s";
-    check(bought, 6_000, title, "data: each disk goes from 5000 IOPS to 6000 IOPS, keeps 300 MB/s");
+    check(
+        bought,
+        6_000,
+        title,
+        "data: each disk changes from 5000 IOPS to 6000 IOPS, keeps 300 MB/s",
+    );
     let bursts = "tier = \"P30\"\non_demand_burst = true";
     check(bursts, 6_000, "P40 with on-demand bursting", "on-demand bursting stays on");
 }
@@ -366,8 +371,8 @@ fn the_operations_that_an_instance_in_use_has_bought_stay() {
                  \"1 TiB\", iops = 9000 }\n[[file]]\nname = \"a\"\nrole = \"data\"\nsize = \"500 GiB\"\n";
     let need = |iops: u64| format!("[data]\nsize = \"500 GiB\"\niops = {iops}\n");
     for (asked, iops, words) in [
-        (1_000, 9_000, "the 9000 IOPS of the instance in use stay"),
-        (10_000, 10_000, "the 9000 IOPS of the instance in use become 10000"),
+        (1_000, 9_000, "the instance in use keeps its 9000 IOPS"),
+        (10_000, 10_000, "the instance in use goes from 9000 to 10000 IOPS"),
     ] {
         let (_, own) = kept(there, &need(asked));
         assert!(own.plan.layout.contains(&format!("iops = {iops}\n")), "{}", own.plan.layout);
@@ -385,12 +390,9 @@ fn the_file_system_goes_into_the_layout_and_is_one_of_the_machines_system() {
         let error = planned(&need(own), &Catalog::builtin(), "azure-now").unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     };
-    refused(
-        "filesystem = \"ntfs\"\nos = \"linux\"",
-        "ntfs is a file system of Windows, and os is linux",
-    );
-    refused("filesystem = \"ext4\"\nos = \"windows\"", "ext4 is a file system of Linux");
-    refused("filesystem = \"xfs\"\nlicence_owned = true", "xfs is a file system of Linux");
+    refused("filesystem = \"ntfs\"\nos = \"linux\"", "ntfs needs Windows, but os is linux");
+    refused("filesystem = \"ext4\"\nos = \"windows\"", "ext4 needs Linux");
+    refused("filesystem = \"xfs\"\nlicence_owned = true", "xfs needs Linux");
     let own = answer("azure-now", &need("filesystem = \"ext4\"\nos = \"linux\""));
     assert!(own.plan.layout.contains("\nfilesystem = \"ext4\"\n"), "{}", own.plan.layout);
     let own = answer("azure-now", &need("filesystem = \"ntfs\""));
