@@ -2,6 +2,7 @@
 
 use crate::cells;
 use crate::number::{Amount, percent};
+use crate::page;
 use crate::plan::{PlanCap, PlanChoice, pair};
 use crate::screen::Screen;
 use crate::table::{Cell, Report, Table};
@@ -22,18 +23,22 @@ pub struct FleetReport {
     /// Number of databases.
     pub databases: usize,
     /// The objective.
+    #[serde(rename = "objective")]
     pub goal: Option<String>,
     /// Monthly price; items without a price are left out.
     pub month: Option<Amount>,
     /// Number of missing prices.
     pub unpriced: u32,
     /// Lower bound of the monthly price.
+    #[serde(rename = "lower_bound")]
     pub bound: Option<Amount>,
     /// Optimality gap, from 0 to 1.
+    #[serde(rename = "optimality_gap")]
     pub gap: Option<f64>,
     /// Instances, by price.
     pub instances: Vec<FleetHost>,
     /// Databases that fit no instance.
+    #[serde(rename = "unplaced")]
     pub lacks: Vec<FleetLack>,
     /// Notes.
     pub notes: Vec<String>,
@@ -59,6 +64,7 @@ pub struct FleetLack {
     /// The database.
     pub database: String,
     /// Limits that the nearest instance fails.
+    #[serde(rename = "exceeded")]
     pub caps: Vec<PlanCap>,
 }
 
@@ -145,11 +151,23 @@ impl FleetReport {
             (None, false) => format!("compared by {goal}: optimal"),
         })
     }
+
+    /// Returns a self-contained HTML page.
+    #[must_use]
+    pub fn html(&self) -> String {
+        let mut body = format!("<h1>{}</h1>\n", page::escaped(&self.headline()));
+        body += &page::paragraphs(self.proof().as_deref());
+        for table in self.tables() {
+            body += &page::table(&table);
+        }
+        body += &page::paragraphs(self.notes.iter().map(String::as_str));
+        page::page(&self.headline(), &body)
+    }
 }
 
 impl Report for FleetReport {
     fn tables(&self) -> Vec<Table> {
-        vec![self.table().named("instance"), self.lacks_table().named("lack")]
+        vec![self.table().named("instance"), self.lacks_table().named("unplaced")]
     }
 
     fn text(&self, screen: &Screen) -> String {

@@ -2,6 +2,7 @@
 
 use crate::cells;
 use crate::number::rate;
+use crate::page;
 use crate::screen::Screen;
 use crate::table::{Cell, Report, Table};
 use serde::{Deserialize, Serialize};
@@ -409,9 +410,9 @@ const HEADS: [&str; 15] = [
     ">difference|",
     "|virtual_difference",
     "|wall_difference",
-    ">allowed",
+    ">tolerance",
     "unit",
-    "rests on|rests_on",
+    "basis",
     "verdict",
     "|tries",
 ];
@@ -466,17 +467,32 @@ impl LabReports {
     }
 }
 
+impl LabReports {
+    /// Returns a self-contained HTML page.
+    #[must_use]
+    pub fn html(&self) -> String {
+        let labs = ByLab(&self.0);
+        let mut body = format!("<h1>{}</h1>\n", page::escaped(&labs.summary()));
+        for lab in &self.0 {
+            body += &page::table(&lab.table());
+        }
+        page::page(&labs.summary(), &body)
+    }
+}
+
 impl Report for LabReports {
     fn tables(&self) -> Vec<Table> {
         ByLab(&self.0).tables()
     }
 
     fn text(&self, screen: &Screen) -> String {
-        ByLab(&self.0).text(screen)
+        let labs = ByLab(&self.0);
+        format!("{}\n\n{}", screen.prose(&labs.summary(), 2), labs.text(screen))
     }
 
     fn markdown(&self) -> String {
-        ByLab(&self.0).markdown()
+        let labs = ByLab(&self.0);
+        format!("**{}**\n\n{}", labs.summary(), labs.markdown())
     }
 
     /// Returns one table for all labs, with the lab in each row.
@@ -508,11 +524,7 @@ impl ByLab<'_> {
 
 impl Report for ByLab<'_> {
     fn tables(&self) -> Vec<Table> {
-        let mut tables: Vec<Table> = self.0.iter().map(LabReport::table).collect();
-        if let Some(last) = tables.last_mut() {
-            last.notes.push(self.summary());
-        }
-        tables
+        self.0.iter().map(LabReport::table).collect()
     }
 }
 

@@ -28,6 +28,7 @@
 //! | [`diagnosis`] | the result of a diagnosis |
 //! | [`lab`] | published figures and Weir's figures |
 //! | `answer` | reports that begin with their answer |
+//! | `page` | self-contained HTML pages |
 //! | `finite` | for tests: floats of a report that are NaN or infinite |
 
 #![forbid(unsafe_code)]
@@ -50,6 +51,7 @@ pub mod lab;
 pub mod number;
 pub mod observe;
 pub mod oltp;
+mod page;
 pub mod percentiles;
 pub mod plan;
 pub mod recovery;

@@ -2,6 +2,7 @@
 
 use crate::cells;
 use crate::number::{Amount, Delta, percent};
+use crate::page;
 use crate::scale::Scale;
 use crate::screen::Screen;
 use crate::table::{Cell, Report, Table};
@@ -91,12 +92,14 @@ pub struct PlanPresent {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanLine {
     /// The item.
+    #[serde(rename = "item")]
     pub what: String,
     /// Quantity.
     pub units: u64,
     /// Quantity free of charge.
     pub free: u64,
     /// Monthly price of one.
+    #[serde(rename = "unit_price")]
     pub each: Option<Amount>,
     /// Monthly price of all.
     pub month: Option<Amount>,
@@ -110,16 +113,20 @@ pub struct PlanLine {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanCap {
     /// Owner.
+    #[serde(rename = "owner")]
     pub of: String,
     /// The limit.
     pub cap: String,
     /// Demand.
+    #[serde(rename = "needed")]
     pub used: f64,
     /// Value of the limit.
+    #[serde(rename = "limit")]
     pub most: f64,
     /// Unit of both.
     pub unit: Unit,
     /// Utilisation, from 0 to 1.
+    #[serde(rename = "utilisation")]
     pub share: f64,
 }
 
@@ -207,6 +214,7 @@ pub struct PlanPassedOver {
     /// Number of disks.
     pub disks: u64,
     /// Monthly savings.
+    #[serde(rename = "savings")]
     pub saves: Amount,
 }
 
@@ -217,6 +225,7 @@ pub struct PlanCheaper {
     #[serde(flatten)]
     pub what: PlanBeside,
     /// Limits that it fails.
+    #[serde(rename = "exceeded")]
     pub fails: Vec<PlanCap>,
 }
 
@@ -224,6 +233,7 @@ pub struct PlanCheaper {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlanRelaxation {
     /// The constraint and its relaxed value.
+    #[serde(rename = "change")]
     pub what: String,
     /// The plan under this constraint.
     #[serde(flatten)]
@@ -238,16 +248,20 @@ pub struct PlanVerified {
     /// The role.
     pub role: String,
     /// Request size in bytes.
+    #[serde(rename = "request_bytes")]
     pub request: u64,
     /// Requested rate per second.
+    #[serde(rename = "target_per_s")]
     pub asked: u64,
     /// Achieved rate per second.
+    #[serde(rename = "achieved_per_s")]
     pub got: f64,
     /// Mean latency in nanoseconds.
     pub latency_ns: f64,
     /// Median latency of reads or of writes, whichever is longer, in nanoseconds.
     pub median_ns: u64,
     /// Required median latency, if any.
+    #[serde(rename = "median_target_ns")]
     pub asked_latency_ns: Option<u64>,
     /// Set if this meets the need.
     pub is_met: bool,
@@ -319,7 +333,10 @@ impl PlanReport {
     fn lines_table<'a>(&self, title: &str, lines: impl Iterator<Item = &'a PlanLine>) -> Table {
         let currency = self.currency.as_deref().unwrap_or("price");
         let month = format!(">{currency} a month");
-        let mut table = Table::new(title, &["what", ">units", ">each", &month, "|source", "as of"]);
+        let mut table = Table::new(
+            title,
+            &["item", ">units", ">unit price", &month, "|source", "|as of|as_of"],
+        );
         for own in lines {
             let words = |words: &Option<String>| words.clone().unwrap_or_else(|| "-".to_owned());
             let free = if own.free > 0 { format!(", {} free", own.free) } else { String::new() };
@@ -345,7 +362,8 @@ impl PlanReport {
     }
 
     fn caps_table(&self) -> Table {
-        let mut table = Table::new("Caps", &["of", "cap", ">needed", ">limit", "|unit", ">used"]);
+        let mut table =
+            Table::new("Limits", &["owner", "limit", ">needed", ">maximum", "|unit", ">used"]);
         let caps = || self.plan.iter().flat_map(|plan| &plan.caps);
         for own in caps() {
             let [needed, limit] = pair(own, caps());
@@ -365,13 +383,13 @@ impl PlanReport {
         let heads = [
             "layout",
             "role",
-            ">KiB each",
-            ">asked/s",
-            ">got/s",
-            ">median at most|median_at_most_ns",
+            ">KiB|request_kib",
+            ">target/s",
+            ">achieved/s",
+            ">median target|median_target_ns",
             ">median|median_ns",
-            ">mean latency|latency_ns",
-            "is met",
+            ">mean|latency_ns",
+            "met",
         ];
         let mut table = Table::new("Simulated", &heads);
         let times = self.verified.iter().flat_map(|own| {
@@ -405,75 +423,93 @@ impl PlanReport {
         }
     }
 
-    /// Returns the price of the layout in use, and how far the plan's is from it.
-    fn present_words(&self) -> Option<String> {
+    /// Returns the price of the layout in use, that of the plan, and their difference.
+    fn cost_words(&self) -> Option<String> {
         let own = self.present.as_ref()?;
-        let price = self.price(own.month, own.unpriced);
-        let currency = self.currency.as_deref().unwrap_or_default();
+        let present = self.price(own.month, own.unpriced);
         let unknown = match own.unknown.as_slice() {
             [] => String::new(),
             all => format!(" ({})", all.join(", ")),
         };
-        let difference = match (&self.plan, own.difference) {
-            (None, _) => String::new(),
-            (Some(_), Some(delta)) => format!("; the plan costs {}", delta.words(currency)),
-            (Some(_), None) => "; the difference is unknown, since prices are missing".to_owned(),
+        let present = format!("{present} at present ({}){unknown}", own.name);
+        let Some(plan) = &self.plan else { return Some(format!("cost: {present}")) };
+        let planned = self.price(plan.month, plan.unpriced);
+        let currency = self.currency.as_deref().unwrap_or_default();
+        let difference = match own.difference {
+            Some(delta) => delta.words(currency),
+            None => "unknown, because prices are missing".to_owned(),
         };
-        Some(format!("at present: {}: {price}{unknown}{difference}", own.name))
+        Some(format!("cost: {present}, {planned} planned; difference: {difference}"))
     }
 
-    /// Returns the plan with its price, and a note on candidates without a price.
-    fn headline(&self) -> (String, Option<&str>) {
+    /// Returns the plan with its price.
+    fn headline(&self) -> String {
         match &self.plan {
             Some(plan) => {
-                let price = self.price(plan.month, plan.unpriced);
-                (format!("{}: {price}", plan.title), self.unranked.as_deref())
+                format!("plan: {}: {}", plan.title, self.price(plan.month, plan.unpriced))
             }
-            None => ("no layout meets the need".to_owned(), None),
+            None => "no layout meets the need".to_owned(),
         }
     }
 
-    fn lines(&self, screen: &Screen) -> Vec<String> {
-        let mut out = Vec::new();
-        let beside =
-            |own: &PlanBeside| format!("{}: {}", own.title, self.price(own.month, own.unpriced));
-        let mut line = |text: &str| out.push(screen.prose(text, 2));
-        let (headline, unranked) = self.headline();
-        match &self.plan {
-            Some(plan) => {
-                line(&format!("plan: {headline}"));
-                unranked.iter().for_each(|words| line(&format!("  {words}")));
-                plan.reasons.iter().for_each(|reason| line(&format!("  {reason}")));
-                if let Some(binding) = &plan.binding {
-                    line(&format!("  binding limit: {binding}"));
-                }
-            }
-            None => line(&headline),
-        }
-        self.present_words().iter().for_each(|words| line(words));
-        for own in &self.relaxations {
-            line(&format!("  feasible with {}: {}", own.what, beside(&own.then)));
-        }
+    /// Returns the lines below the headline: cost, binding limit, and changes that make the need
+    /// feasible.
+    fn details(&self) -> Vec<String> {
+        let unranked = self.unranked.iter().filter(|_| self.plan.is_some()).cloned();
+        let binding = self.plan.iter().filter_map(|plan| plan.binding.as_ref());
+        let binding = binding.map(|binding| format!("binding limit: {binding}"));
+        let relaxations = self
+            .relaxations
+            .iter()
+            .map(|own| format!("feasible with {}: {}", own.what, self.beside(&own.then)));
+        self.cost_words().into_iter().chain(binding).chain(relaxations).chain(unranked).collect()
+    }
+
+    fn beside(&self, own: &PlanBeside) -> String {
+        format!("{}: {}", own.title, self.price(own.month, own.unpriced))
+    }
+
+    /// Returns the reasons for the plan.
+    fn reasons(&self) -> &[String] {
+        self.plan.as_ref().map_or(&[], |plan| plan.reasons.as_slice())
+    }
+
+    /// Returns the layouts that were not chosen, with the reasons.
+    fn alternatives(&self) -> Vec<String> {
+        let mut all = Vec::new();
         if let (Some(own), Some(plan)) = (&self.passed_over, &self.plan) {
-            line(&format!("passed over: {}; {}", beside(&own.what), own.words(plan.disks)));
+            all.push(format!("passed over: {}; {}", self.beside(&own.what), own.words(plan.disks)));
         }
         if let Some(cheaper) = &self.cheaper {
-            line(&format!("next cheaper: {}", beside(&cheaper.what)));
-            for cap in &cheaper.fails {
-                line(&format!(
-                    "  fails: {} of {}: {} needed, limit {}",
-                    cap.cap,
-                    cap.of,
-                    cap.needed(),
-                    cap.limit()
-                ));
-            }
+            all.push(format!("next cheaper: {}", self.beside(&cheaper.what)));
+            all.extend(cheaper.fails.iter().map(|cap| {
+                let (needed, limit) = (cap.needed(), cap.limit());
+                format!("  fails: {} of {}: {needed} needed, limit {limit}", cap.cap, cap.of)
+            }));
         }
-        if let Some(better) = &self.better {
-            line(&format!("next better: {}", beside(better)));
+        all.extend(self.better.iter().map(|own| format!("next better: {}", self.beside(own))));
+        all.extend(self.others.iter().map(|own| format!("another family: {}", self.beside(own))));
+        all
+    }
+
+    /// Returns a self-contained HTML page.
+    #[must_use]
+    pub fn html(&self) -> String {
+        let mut body = format!("<h1>{}</h1>\n", page::escaped(&self.headline()));
+        body += &page::paragraphs(self.details().iter().map(String::as_str));
+        for table in self.tables() {
+            body += &page::table(&table);
         }
-        self.others.iter().for_each(|other| line(&format!("of another family: {}", beside(other))));
-        out
+        let lists = [("Reasons", self.reasons().to_vec()), ("Notes", self.notes.clone())];
+        for (title, lines) in lists.into_iter().filter(|(_, lines)| !lines.is_empty()) {
+            let _ = writeln!(body, "<h2>{title}</h2>");
+            body += &page::paragraphs(lines.iter().map(String::as_str));
+        }
+        if let Some(plan) = &self.plan {
+            let layout = page::escaped(plan.layout.trim_end());
+            let _ = writeln!(body, "<h2>Layout</h2>\n<pre>{layout}</pre>");
+        }
+        page::page(&self.headline(), &body)
     }
 }
 
@@ -493,7 +529,10 @@ impl Report for PlanReport {
     }
 
     fn text(&self, screen: &Screen) -> String {
-        let mut out = self.lines(screen).join("\n") + "\n";
+        let mut out = format!("{}\n", screen.prose(&self.headline(), 2));
+        for line in self.details() {
+            let _ = writeln!(out, "{}", screen.prose(&format!("  {line}"), 2));
+        }
         for table in
             [self.price_table(), self.present_table(), self.caps_table(), self.verified_table()]
         {
@@ -501,28 +540,27 @@ impl Report for PlanReport {
                 let _ = write!(out, "\n{}", table.block(screen));
             }
         }
+        let blocks = [
+            ("Reasons", self.reasons().to_vec()),
+            ("Alternatives", self.alternatives()),
+            ("Notes", self.notes.clone()),
+        ];
+        for (title, lines) in blocks.into_iter().filter(|(_, lines)| !lines.is_empty()) {
+            let _ = writeln!(out, "\n{title}");
+            for line in lines {
+                let _ = writeln!(out, "{}", screen.prose(&line, 2));
+            }
+        }
         if let Some(plan) = &self.plan {
             let _ = writeln!(out, "\nLayout\n{}", plan.layout.trim_end());
-        }
-        if !self.notes.is_empty() {
-            out.push('\n');
-        }
-        for note in &self.notes {
-            let _ = writeln!(out, "{}", screen.prose(note, 2));
         }
         out
     }
 
     fn markdown(&self) -> String {
-        let (headline, unranked) = self.headline();
-        let mut out = format!("**{headline}**\n");
-        let plan = self.plan.iter();
-        let reasons = plan.clone().flat_map(|plan| &plan.reasons).cloned();
-        let binding = plan.flat_map(|plan| &plan.binding);
-        let binding = binding.map(|binding| format!("binding limit: {binding}"));
-        let unranked = unranked.map(str::to_owned).into_iter();
-        let unranked = unranked.chain(self.present_words());
-        for words in unranked.chain(reasons).chain(binding).chain(self.notes.clone()) {
+        let mut out = format!("**{}**\n", self.headline());
+        let lines = self.details();
+        for words in lines.iter().chain(self.reasons()).chain(&self.notes) {
             let _ = write!(out, "\n{words}\n");
         }
         for table in self.tables().into_iter().filter(|table| !table.rows.is_empty()) {

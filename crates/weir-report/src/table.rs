@@ -159,7 +159,7 @@ impl Table {
     }
 
     /// Returns the headings and indexes of columns for text.
-    fn shown(&self) -> Vec<(&str, usize)> {
+    pub(crate) fn shown(&self) -> Vec<(&str, usize)> {
         let shown = |head: &'_ str| head.find('|').unwrap_or(head.len());
         let heads = self.heads.iter().enumerate();
         let heads = heads.map(|(at, head)| (head[..shown(head)].trim_start_matches('>'), at));

@@ -3,7 +3,8 @@
 use super::shown::moment_lines;
 use super::{DiagnosisReport, PlotReport};
 use crate::chart::{self, Chart, DrawError, Line};
-use crate::table::{Report, Table};
+use crate::page::{self, escaped};
+use crate::table::Report;
 use std::fmt::Write as _;
 
 impl DiagnosisReport {
@@ -48,7 +49,7 @@ impl DiagnosisReport {
             body.push_str("</dl></section>\n");
         }
         for table in self.tables() {
-            body.push_str(&html_table(&table));
+            body.push_str(&page::table(&table));
         }
         let rows: Vec<Vec<Chart>> = self.plots.iter().map(charts).collect();
         if !rows.is_empty() {
@@ -58,44 +59,8 @@ impl DiagnosisReport {
         self.notes.iter().for_each(|note| {
             let _ = writeln!(body, "<p>{}</p>", escaped(note));
         });
-        Ok(format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>{word}</title>\n\
-             <style>{STYLE}</style></head>\n<body>\n{body}</body>\n</html>\n"
-        ))
+        Ok(page::page(self.verdict.words(), &body))
     }
-}
-
-const STYLE: &str = "body{font-family:sans-serif;margin:2em auto;max-width:1200px;line-height:1.4}\
-    section{border-left:4px solid #999;padding:0 1em;margin:1.5em 0}\
-    section.throttling{border-color:#c81e1e}section.not-the-storage{border-color:#0072b2}\
-    section.headroom{border-color:#e69f00}.small{color:#555;font-size:90%}\
-    dl{display:grid;grid-template-columns:6em 1fr;gap:.2em 1em}dt{color:#555}dd{margin:0}\
-    table{border-collapse:collapse;margin:1em 0}td,th{padding:.2em .7em;text-align:right;\
-    border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}\
-    svg{max-width:100%;height:auto}";
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-fn html_table(table: &Table) -> String {
-    if table.rows.is_empty() {
-        return String::new();
-    }
-    let mut out = format!("<h2>{}</h2>\n<table><tr>", escaped(&table.title));
-    for head in &table.heads {
-        let _ = write!(out, "<th>{}</th>", escaped(head.trim_start_matches('>')));
-    }
-    out.push_str("</tr>\n");
-    for row in &table.rows {
-        out.push_str("<tr>");
-        for cell in row {
-            let _ = write!(out, "<td>{}</td>", escaped(&cell.to_string()));
-        }
-        out.push_str("</tr>\n");
-    }
-    out.push_str("</table>\n");
-    out
 }
 
 /// Returns the plots of a subject: IOPS, throughput and latency.

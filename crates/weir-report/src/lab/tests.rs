@@ -182,7 +182,7 @@ fn two() -> LabReports {
 #[test]
 fn csv_is_one_table_with_every_column() {
     let head = "lab,figure,published,compare,expected,virtual,wall,virtual_difference,\
-                wall_difference,allowed,unit,rests_on,verdict,tries\n";
+                wall_difference,tolerance,unit,basis,verdict,tries\n";
     let a = "a,iops,1000,>=,1000,1010,995,0.01,-0.005,2 / 3 %,\
              IOPS,cap,holds,2\n";
     let b = "b,iops,1000,=,1000,1010,,0.01,,2 / 3 %,IOPS,cap,not measured,2\n";
@@ -195,14 +195,18 @@ fn csv_is_one_table_with_every_column() {
 #[test]
 fn people_read_a_table_for_each_lab() {
     let markdown = two().render(Format::Markdown);
+    assert!(markdown.starts_with("**1 of 2 figures hold**\n\n**a: "), "{markdown}");
     let b = "**b: what it shows (article 003)**\n\n\
-        | figure | published | expected | virtual | wall | difference | allowed | unit | rests on | verdict      |\n\
-        |--------|-----------|----------|---------|------|------------|---------|------|----------|--------------|\n\
-        | iops   |     1,000 |    1,000 |   1,010 |    - |     +1.0 % | 2 / 3 % | IOPS | cap      | not measured |\n\
-        \nwall: scaled\n\n1 of 2 figures hold\n";
+        | figure | published | expected | virtual | wall | difference | tolerance | unit | basis | verdict      |\n\
+        |--------|-----------|----------|---------|------|------------|-----------|------|-------|--------------|\n\
+        | iops   |     1,000 |    1,000 |   1,010 |    - |     +1.0 % |   2 / 3 % | IOPS | cap   | not measured |\n\
+        \nwall: scaled\n";
     assert!(markdown.ends_with(b), "{markdown}");
     assert!(markdown.contains("| >= 1,000 |"), "{markdown}");
     let text = two().render(Format::Text);
+    assert!(text.starts_with("1 of 2 figures hold\n\na: "), "{text}");
+    let page = two().html();
+    assert!(page.contains("<h1>1 of 2 figures hold</h1>\n<h2>a: "), "{page}");
     assert!(text.contains("+1.0 % / -0.5 %"), "{text}");
 }
 
