@@ -581,10 +581,14 @@ impl<'a> Instances<'a> {
                 gain,
                 u64::from(files.role == Role::Log),
                 format!(
-                    "{}: {} files ({} in total) to {} each{more}, from {before} to {after} IOPS \
-                     for {} of storage",
+                    "{}: {} ({} in total) to {} each{more}, from {before} to {after} IOPS for {} \
+                     of storage",
                     files.role.name(),
-                    old.count,
+                    if old.count == 1 {
+                        "1 file".to_owned()
+                    } else {
+                        format!("{} files", old.count)
+                    },
                     Bytes::gib(old.total),
                     Bytes::gib(files.gib),
                     Bytes::gib(takes),

@@ -643,7 +643,7 @@ fn unranked(question: &Question<'_>, plan: &Plan) -> Option<String> {
     let unknown = hosts().filter(|host| price(host).is_none()).count();
     (unknown > 0 && question.wishes.host.is_none()).then(|| {
         format!(
-            "of {} machines, {unknown} have no price in region {} and are not ranked; one of them \
+            "of {} machines, {unknown} have no price (region: {}) and are not ranked; one of them \
              may be cheaper (add prices with --prices FILE)",
             hosts().count(),
             book.region()

@@ -362,8 +362,10 @@ impl PlanReport {
     }
 
     fn caps_table(&self) -> Table {
-        let mut table =
-            Table::new("Limits", &["owner", "limit", ">needed", ">maximum", "|unit", ">used"]);
+        let mut table = Table::new(
+            "Limits",
+            &["owner", "limit|cap", ">needed", ">maximum|limit", "|unit", ">used|utilisation"],
+        );
         let caps = || self.plan.iter().flat_map(|plan| &plan.caps);
         for own in caps() {
             let [needed, limit] = pair(own, caps());
@@ -462,7 +464,7 @@ impl PlanReport {
             .relaxations
             .iter()
             .map(|own| format!("feasible with {}: {}", own.what, self.beside(&own.then)));
-        self.cost_words().into_iter().chain(binding).chain(relaxations).chain(unranked).collect()
+        self.cost_words().into_iter().chain(unranked).chain(binding).chain(relaxations).collect()
     }
 
     fn beside(&self, own: &PlanBeside) -> String {

@@ -11,8 +11,8 @@ pub(crate) struct ExportArgs {
     /// The kind of script.
     #[arg(long = "as", value_name = "KIND", value_enum)]
     pub(crate) kind: KindArg,
-    /// The layout of the present state: export only the changes from it. Modules (bicep, terraform)
-    /// always hold the whole layout.
+    /// Layout in use: export only the changes from it. Modules (bicep, terraform) always contain
+    /// the whole layout.
     #[arg(long, value_name = "LAYOUT")]
     pub(crate) from: Option<PathBuf>,
     /// The host to export, if the layout has several.
@@ -77,7 +77,10 @@ impl ExportArgs {
             match device {
                 DeviceArg::Of(name, path) => devices.push((name.clone(), path.clone())),
                 DeviceArg::Pattern(path) if device_pattern.is_some() => {
-                    return Err(format!("--device {path}: one path is for all others; keep one"));
+                    return Err(format!(
+                        "--device {path}: only one pattern can apply to all other \
+                                        volumes; leave out one"
+                    ));
                 }
                 DeviceArg::Pattern(path) => device_pattern = Some(path.clone()),
             }
@@ -107,11 +110,13 @@ fn pair(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if !name.is_empty() && !value.is_empty() => {
             Ok((name.to_owned(), value.to_owned()))
         }
-        _ => Err("write what the layout calls it, =, and the rest, like data=sales".to_owned()),
+        _ => {
+            Err("write the name in the layout, = and the value, for example data=sales".to_owned())
+        }
     }
 }
 
-/// One device, or a pattern of all.
+/// A device of one volume, or a pattern for all others.
 #[derive(Debug, Clone)]
 pub(crate) enum DeviceArg {
     Of(String, String),
@@ -205,7 +210,7 @@ impl FilesystemArg {
 pub(crate) enum OsArg {
     /// Linux; the administrator logs in with an SSH key.
     Linux,
-    /// Windows Server; the administrator's password is asked for.
+    /// Windows Server; the script asks for the administrator's password.
     Windows,
 }
 

@@ -2,6 +2,7 @@
 
 use super::{OutputArgs, seed, some_bytes, some_time};
 use clap::{Args, Subcommand, ValueEnum, value_parser};
+use std::path::PathBuf;
 use weir_units::{Bytes, Span};
 
 #[derive(Debug, Subcommand)]
@@ -12,8 +13,8 @@ pub(crate) enum LabCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Run labs on the virtual and the wall clock. Exit code 1 if a figure misses or
-    /// was not measured.
+    /// Run labs in virtual and wall time, and compare their figures with the published ones. The
+    /// exit code is 1 if a figure misses or was not measured.
     #[command(
         override_usage = "weir lab run [OPTIONS] <LAB>...\n       weir lab run [OPTIONS] --all",
         after_help = "Example:\n  weir lab run ds14-benchmark\n  weir lab run --all --clock virtual --output json\n  \
@@ -24,54 +25,56 @@ pub(crate) enum LabCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct LabRunArgs {
-    /// The labs; weir lab list shows them.
+    /// Labs to run, by name (see weir lab list).
     #[arg(value_name = "LAB")]
     pub(crate) names: Vec<String>,
-    /// Every lab.
+    /// Run all labs.
     #[arg(long, conflicts_with = "names")]
     pub(crate) all: bool,
-    /// Which clock.
+    /// Clock to run on.
     #[arg(long, default_value = "both", value_enum)]
     pub(crate) clock: ClockArg,
-    /// Who drives the wall clock's jobs: weir, if this is not given.
+    /// Driver of fio jobs in wall time [default: weir].
     #[arg(long = "with", value_enum, value_name = "DRIVER")]
     pub(crate) driver: Option<DriverArg>,
-    /// Files of jobs that are larger have this size in wall time, 64MiB if this is not
-    /// given; the articles' are of tens of GiB. A lab may say its own.
+    /// Maximum size of a job's files in wall time [default: that of the lab, else 64MiB]. The
+    /// articles use tens of GiB.
     #[arg(long, value_name = "SIZE", value_parser = some_bytes, allow_hyphen_values = true)]
     pub(crate) size: Option<Bytes>,
-    /// How long each job runs in wall time, 6s if this is not given; the article's run
-    /// 30 s. A lab may say its own.
+    /// Runtime of each job in wall time [default: that of the lab, else 6s]. The articles use 30 s.
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
     pub(crate) runtime: Option<Span>,
-    /// Run a lab up to so many times (1 to 10) in wall time until its figures hold
-    /// there, once if this is not given; a shared machine may stall. The last run's
-    /// figures count, all of them: nothing is averaged or picked.
+    /// Repeat a lab in wall time until its figures hold, at most this many times, from 1 to 10
+    /// [default: 1]. A shared machine may stall. The figures of the last run count; nothing is
+    /// averaged.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=10))]
     pub(crate) tries: Option<u32>,
-    /// Seed of the jobs, a whole number.
+    /// Random seed of the jobs.
     #[arg(long, default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
     pub(crate) seed: u64,
+    /// Write an HTML report to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
 
-/// Which clock runs a lab.
+/// The clocks to run on.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum ClockArg {
-    /// The simulator's.
+    /// The simulator's clock.
     Virtual,
-    /// The real one, on served volumes.
+    /// The real clock, with served volumes.
     Wall,
-    /// Both.
+    /// Both clocks.
     Both,
 }
 
-/// Who drives jobs in wall time.
+/// The driver of jobs in wall time.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum DriverArg {
     /// Weir's own runner.
     Weir,
-    /// The real fio, which must be installed.
+    /// fio, which must be installed.
     Fio,
 }

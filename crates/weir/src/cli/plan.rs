@@ -10,7 +10,7 @@ use weir_units::{Bytes, BytesPerSec, Iops, Money, Span};
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct PlanArgs {
-    /// The need: what each role stores and does, and what may be used for it.
+    /// Need file: size and rates of each role, and constraints on the layout (docs/PLAN.md).
     #[arg(long, value_name = "FILE")]
     pub(crate) need: Option<PathBuf>,
     /// Size for an observed load: an observation, or files that weir observe import reads. Add --need
@@ -21,8 +21,8 @@ pub(crate) struct PlanArgs {
     /// Size for this percentile of the observed samples, for example 99.9 [default: 99].
     #[arg(long, value_name = "N", value_parser = percentile)]
     pub(crate) percentile: Option<f64>,
-    /// Size for the observed rates even if the system was throttled. By default, the plan is for an
-    /// estimate of what a throttled system would do without limits.
+    /// Size for the observed rates even if the system was throttled. By default, rates of a
+    /// throttled system are raised to an estimate of its demand.
     #[arg(long)]
     pub(crate) as_observed: bool,
     /// Growth to plan for, on top of observed sizes and rates, for example 30%; at most 10000%.
@@ -61,7 +61,7 @@ pub(crate) struct PlanArgs {
     /// simulation.
     #[arg(long, value_name = "TIME")]
     pub(crate) latency: Option<Span>,
-    /// Working set of the data. Without it, no host cache is counted on.
+    /// Working set of the data. Without it, the plan counts on no host cache.
     #[arg(long, value_name = "SIZE")]
     pub(crate) working_set: Option<Bytes>,
     /// Extra capacity to plan for on top of the stated rates, for example 20%; at most 10000%.
@@ -141,22 +141,25 @@ pub(crate) struct PlanArgs {
     /// it, and with --verify simulate the need on it.
     #[arg(long, value_name = "LAYOUT")]
     pub(crate) present: Option<PathBuf>,
-    /// Extend this layout: its disks and files stay and may grow, and others may be added. The answer
-    /// shows its price beside the plan's.
+    /// Extend this layout: its disks and files stay and may grow, and others may be added. The
+    /// output compares its price with that of the plan.
     #[arg(long, value_name = "LAYOUT", conflicts_with = "fleet")]
     pub(crate) keep: Option<PathBuf>,
     /// With --keep, avoid downtime: the machine or the vCores of the instance stay, and no stripe is
     /// rebuilt.
     #[arg(long, conflicts_with = "fleet")]
     pub(crate) no_downtime: bool,
-    /// Count on the burst credits of disks for peaks up to this long, for example 20min. An error if
-    /// no credits last that long. By default bursts are not counted on.
+    /// Count on the burst credits of disks for peaks up to this long, for example 20min. An error
+    /// if no credits last that long. By default, the plan does not count on bursts.
     #[arg(long, value_name = "TIME", value_parser = some_time, conflicts_with = "fleet")]
     pub(crate) bursting: Option<Span>,
     /// Write the layout to this file. For a fleet, write the layouts into this folder, which is
     /// created.
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
+    /// Write an HTML report to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Do not show the progress of a fleet plan, which goes to stderr if that is a terminal.
     #[arg(long, short, requires = "fleet")]
     pub(crate) quiet: bool,
@@ -164,15 +167,16 @@ pub(crate) struct PlanArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// A number that is not zero.
+/// Parses a positive integer.
 fn count<N: FromStr + Default + PartialEq>(text: &str) -> Result<N, String> {
     let number = text.trim().parse().ok().filter(|n| *n != N::default());
-    number.ok_or_else(|| format!("{text:?} is no whole number of 1 at least"))
+    number.ok_or_else(|| format!("{text:?} is not a whole number of at least 1"))
 }
 
 fn percentile(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.trim().trim_end_matches('%').trim().parse().ok();
-    let wrong = || format!("{text:?} is no number above 0 and up to 100, like 99 or 99.9");
+    let wrong =
+        || format!("{text:?} is not a number above 0 and up to 100, for example 99 or 99.9");
     number.filter(|n| *n > 0.0 && *n <= 100.0).ok_or_else(wrong)
 }
 
@@ -181,8 +185,8 @@ fn role(text: &str) -> Result<(String, String), String> {
         Some((name, role @ ("data" | "log" | "tempdb" | "backup"))) if !name.is_empty() => {
             Ok((name.to_owned(), role.to_owned()))
         }
-        _ => {
-            Err("write NAME=ROLE, like sdc=data; a role is data, log, tempdb or backup".to_owned())
-        }
+        _ => Err("write NAME=ROLE, for example sdc=data; roles are data, log, tempdb and \
+                 backup"
+            .to_owned()),
     }
 }

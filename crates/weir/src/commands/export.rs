@@ -70,7 +70,7 @@ fn backup(path: &Path, layout: &Layout) -> Result<Backup, CliError> {
     })
 }
 
-/// The machines of a service are not one's own to build.
+/// Rejects servers of a managed service, which no script can create.
 fn check_service(path: &Path, layout: &Layout, catalog: &Catalog) -> Result<(), CliError> {
     let edition = layout.edition.as_deref().and_then(|name| catalog.edition(name).ok());
     let service = layout.hosts.iter().find_map(|host| {
@@ -81,42 +81,42 @@ fn check_service(path: &Path, layout: &Layout, catalog: &Catalog) -> Result<(), 
     match service {
         None => Ok(()),
         Some(service) => Err(CliError::Refused(format!(
-            "{}: its machine is one of {service}, which builds it; there are scripts for machines of \
-             one's own and for managed instances",
+            "{}: its server belongs to {service}, which creates it; scripts exist for virtual \
+             machines and managed instances",
             path.display()
         ))),
     }
 }
 
-/// A script does not say in which folder it was made.
+/// Returns the file name, because a script does not mention the folder of its layout.
 fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// Whether a script may be written there.
+/// Checks that a script may be written to a path.
 fn check_out(out: &Path, inputs: &[&PathBuf], backup: Option<&PathBuf>) -> Result<(), CliError> {
     let refused = |why: &str| {
         let words = format!("--out {}: {why}; give the name of a file", out.display());
         Err(CliError::Refused(words))
     };
     if out.as_os_str() == OsStr::new("-") {
-        return refused("a script is on the standard output without --out");
+        return refused("without --out, the script goes to standard output");
     }
     let Ok(there) = fs::symlink_metadata(out) else { return Ok(()) };
     let is_one = |file: &PathBuf| fs::canonicalize(file).ok() == fs::canonicalize(out).ok();
     match () {
         () if there.is_symlink() => refused("it is a link, which would be replaced"),
-        () if !there.is_file() => refused("it is there and is no file"),
-        () if inputs.iter().any(|own| is_one(own)) => refused("it is a layout that is read"),
-        () if backup.is_some_and(is_one) => refused("it is the backup that is read"),
+        () if !there.is_file() => refused("it exists and is not a file"),
+        () if inputs.iter().any(|own| is_one(own)) => refused("it is an input layout"),
+        () if backup.is_some_and(is_one) => refused("it is the input backup"),
         () => Ok(()),
     }
 }
 
-/// Beside the place where it is to be, so that what is there stays until the new one is whole.
+/// Writes a temporary file beside the target and renames it, so that an old script stays until the
+/// new one is complete.
 fn write(out: &Path, text: &str) -> io::Result<()> {
-    let dir = out.parent().filter(|dir| !dir.as_os_str().is_empty());
-    let dir = dir.unwrap_or(Path::new("."));
+    let dir = out.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let all = fs::Permissions::from_mode(0o666);
     let mut part =
         tempfile::Builder::new().prefix(".").suffix(".part").permissions(all).tempfile_in(dir)?;

@@ -5,6 +5,7 @@ use crate::error::{CliError, NO};
 use crate::output;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_catalog::Catalog;
@@ -28,12 +29,12 @@ pub(crate) fn run(command: &LabCommand, catalog: &Catalog) -> Result<u8, CliErro
     }
 }
 
-/// What Ctrl-C and SIGTERM set.
+/// Flags that Ctrl-C and SIGTERM set.
 struct Ending {
-    /// By either, so that what is being served is stopped in order and nothing is left. One more
-    /// changes nothing: some send two of them at once.
+    /// Set by either signal, so that servers shut down in order. Further signals change nothing,
+    /// because some programs send two at once.
     stop: Arc<AtomicBool>,
-    /// By SIGTERM.
+    /// Set by SIGTERM.
     terminated: Arc<AtomicBool>,
 }
 
@@ -48,7 +49,7 @@ impl Ending {
         Ok(ending)
     }
 
-    /// What a run that was ended so exits with.
+    /// Returns the error of an interrupted run.
     fn error(&self, error: LabError) -> CliError {
         let signal = if self.terminated.load(Ordering::Relaxed) { SIGTERM } else { SIGINT };
         match error {
@@ -67,13 +68,13 @@ fn chosen(args: &LabRunArgs) -> Result<Vec<Lab>, CliError> {
         let known: Vec<&str> = all.iter().map(|lab| lab.name.as_str()).collect();
         let known = known.join(", ");
         return Err(CliError::Refused(format!(
-            "which lab? name one or more, or give --all; there are: {known}"
+            "no lab was named: give one or more, or --all; there are: {known}"
         )));
     }
     Ok(args.names.iter().map(|name| weir_lab::find(name)).collect::<Result<_, _>>()?)
 }
 
-/// Options that would change nothing without a run in wall time are refused.
+/// Rejects options that have no effect without a run in wall time.
 fn check_clock(args: &LabRunArgs) -> Result<(), CliError> {
     let for_wall = [
         ("--with", args.driver.is_some()),
@@ -86,7 +87,7 @@ fn check_clock(args: &LabRunArgs) -> Result<(), CliError> {
         return Ok(());
     }
     Err(CliError::Refused(format!(
-        "--clock virtual: only runs in wall time use {}; leave that out, or take --clock wall or both",
+        "--clock virtual: only runs in wall time use {}; leave it out, or use --clock wall or both",
         given.join(", ")
     )))
 }
@@ -113,8 +114,11 @@ fn rerun(args: &LabRunArgs, catalog: &Catalog) -> Result<u8, CliError> {
         seed: args.seed,
         stop: Arc::clone(&ending.stop),
     };
-    let reports = weir_lab::run(&labs, catalog, &options, &mut output::talk);
-    let reports = reports.map_err(|error| ending.error(error))?;
+    let reports = weir_lab::run(&labs, catalog, &options, &mut output::talk)
+        .map_err(|error| ending.error(error))?;
+    if let Some(path) = &args.html {
+        fs::write(path, reports.html()).map_err(|source| CliError::write(path, source))?;
+    }
     output::print(&reports, args.output.format())?;
     Ok(if reports.hold() { 0 } else { NO })
 }

@@ -26,7 +26,7 @@ use weir_report::plan::{
     PlanReport, Unit,
 };
 
-/// The edition where none is named: what can be bought now.
+/// The default edition: offers of the present.
 pub(super) const EDITION: &str = "azure-now";
 
 pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
@@ -73,8 +73,8 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     match verified {
         Some(verified) => verified.say(&mut report),
         None if asks_latency && report.is_met => report.notes.push(
-            "latency chooses the disks; how long requests wait at limits is not in it: --verify holds \
-             the plan against it"
+            "disks are chosen by latency without waits at limits; --verify simulates the plan with \
+             them"
                 .to_owned(),
         ),
         None => {}
@@ -87,6 +87,9 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
         let written = fs::write(path, &plan.layout);
         written.map_err(|source| CliError::write(path, source))?;
     }
+    if let Some(path) = &args.html {
+        fs::write(path, report.html()).map_err(|source| CliError::write(path, source))?;
+    }
     output::print(&report, args.output.format())?;
     Ok(if report.is_met { 0 } else { NO })
 }
@@ -95,32 +98,37 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
 fn check(args: &PlanArgs) -> Result<(), CliError> {
     for (option, is_said) in [("--fewest", args.fewest), ("--quiet", args.quiet)] {
         if is_said {
-            let words = format!("{option} is for a fleet; give --fleet DIR");
+            let words = format!("{option} needs --fleet DIR");
             return Err(CliError::Refused(words));
         }
     }
-    let inputs = args.need.iter().chain(&args.keep).chain(&args.present).chain(&args.prices);
-    let inputs = inputs.chain(&args.from);
-    if let Some(out) = args.out.as_ref().filter(|out| inputs.clone().any(|own| is_same(own, out))) {
-        let words = format!("--out {}: is one of the inputs; take another name", out.display());
-        return Err(CliError::Refused(words));
-    }
-    if let Some(out) = &args.out {
-        can_write(out)?;
+    let inputs = args
+        .need
+        .iter()
+        .chain(&args.keep)
+        .chain(&args.present)
+        .chain(&args.prices)
+        .chain(&args.from);
+    for (option, path) in [("--out", &args.out), ("--html", &args.html)] {
+        let Some(path) = path else { continue };
+        if inputs.clone().any(|own| is_same(own, path)) {
+            let words = format!("{option} {}: is an input file; use another name", path.display());
+            return Err(CliError::Refused(words));
+        }
+        can_write(option, path)?;
     }
     if args.need.is_none() && args.from.is_empty() && args.size.is_none() {
-        let words = "nothing says how much is stored: give --size SIZE with rates, or --need FILE, \
+        let words = "the stored size is missing: give --size SIZE with rates, or --need FILE, \
                      --from OBSERVATION or --fleet DIR";
         return Err(CliError::Refused(words.to_owned()));
     }
     Ok(())
 }
 
-/// Whether a file can be there: better said before a plan is made than after.
-pub(super) fn can_write(out: &Path) -> Result<(), CliError> {
+/// Checks that a file can be written, before a plan is made.
+pub(super) fn can_write(option: &str, out: &Path) -> Result<(), CliError> {
     if out.is_dir() {
-        let words =
-            format!("--out {}: is a folder; give a name for the layout's file", out.display());
+        let words = format!("{option} {}: is a folder; give the name of a file", out.display());
         return Err(CliError::Refused(words));
     }
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -133,7 +141,7 @@ pub(super) fn can_write(out: &Path) -> Result<(), CliError> {
     }
 }
 
-/// Reads the layout to keep, if there is one, into the wishes; returns its edition.
+/// Reads the layout to keep, if there is one, into the constraints; returns its edition.
 fn keep<'a>(
     file: &NeedFile,
     wishes: &mut Wishes,
@@ -141,7 +149,7 @@ fn keep<'a>(
 ) -> Result<Option<&'a Edition>, CliError> {
     let Some(path) = &file.keep else {
         if file.no_downtime {
-            let words = "no_downtime is for what is there; say keep, too, the layout of that";
+            let words = "no_downtime needs keep, the layout in use";
             return Err(CliError::Refused(words.to_owned()));
         }
         return Ok(None);
@@ -151,7 +159,7 @@ fn keep<'a>(
     Ok(Some(edition_there(path, &layout, catalog)?))
 }
 
-/// The edition of what is there.
+/// Returns the edition of a layout in use.
 fn edition_there<'a>(
     path: &Path,
     layout: &Layout,
@@ -159,14 +167,14 @@ fn edition_there<'a>(
 ) -> Result<&'a Edition, CliError> {
     edition_of(layout, catalog)?.ok_or_else(|| {
         CliError::Refused(format!(
-            "{}: the layout to keep names no edition, so its disks have no tiers to grow by; add \
+            "{}: the layout to keep has no edition, so the tiers of its disks are unknown; add \
              edition = \"NAME\" to it",
             path.display()
         ))
     })
 }
 
-/// The edition to plan with: that of what is there, if there is something.
+/// Returns the edition to plan with: that of the layout in use, if there is one.
 fn edition<'a>(
     file: &NeedFile,
     there: Option<&'a Edition>,
@@ -176,7 +184,7 @@ fn edition<'a>(
     match (said, there) {
         (Some(said), Some(there)) if said.name() != there.name() => {
             Err(CliError::Refused(format!(
-                "edition {}: the layout to keep is of {}; leave the edition out, or keep nothing",
+                "edition {}: the layout to keep has the edition {}; leave out one of the two",
                 said.name(),
                 there.name()
             )))
@@ -186,7 +194,7 @@ fn edition<'a>(
     }
 }
 
-/// What is needed as it was observed, if it is to be.
+/// Fills the need from an observation, if there is one; returns the notes about it.
 fn observed(
     file: &mut NeedFile,
     args: &PlanArgs,
@@ -201,7 +209,7 @@ fn observed(
     if args.from.is_empty() {
         return match stray.into_iter().find(|(_, is_said)| *is_said) {
             Some((option, _)) => {
-                let words = format!("{option} is for what is observed; give --from OBSERVATION");
+                let words = format!("{option} needs --from OBSERVATION");
                 Err(CliError::Refused(words))
             }
             None => Ok(Vec::new()),
@@ -211,12 +219,12 @@ fn observed(
     observed::fill(file, &args.from, Measure::of(args), (present.as_deref(), catalog))
 }
 
-/// The need as a file says it, and what the arguments say in place of that.
+/// Reads the need file and applies the command line to it.
 fn need_file(args: &PlanArgs) -> Result<NeedFile, CliError> {
     let mut file = match &args.need {
         Some(path) => {
-            let text = fs::read_to_string(path);
-            let text = text.map_err(|source| CliError::Read { path: path.clone(), source })?;
+            let text = fs::read_to_string(path)
+                .map_err(|source| CliError::Read { path: path.clone(), source })?;
             NeedFile::read(&path.display().to_string(), &text)?
         }
         None => NeedFile::default(),
@@ -239,7 +247,7 @@ fn need_file(args: &PlanArgs) -> Result<NeedFile, CliError> {
         || args.working_set.is_some();
     if says_data && file.data.is_some() {
         let path = args.need.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-        let words = format!("{path} says what [data] needs, and so do the arguments; keep one");
+        let words = format!("both {path} and the command line describe [data]; leave out one");
         return Err(CliError::Refused(words));
     }
     if says_data {
@@ -277,13 +285,13 @@ fn need_file(args: &PlanArgs) -> Result<NeedFile, CliError> {
     Ok(file)
 }
 
-/// Whether two paths are of one file or folder that is there.
+/// Returns whether two paths lead to the same existing file or folder.
 pub(super) fn is_same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| fs::canonicalize(path).ok();
     real(one).is_some_and(|one| real(other) == Some(one))
 }
 
-/// The paths of a file begin where it is.
+/// Resolves a path of a need file against the folder of that file.
 fn beside(file: Option<&Path>, path: Option<PathBuf>) -> Option<PathBuf> {
     let folder = file.and_then(Path::parent);
     path.map(|path| folder.map_or(path.clone(), |folder| folder.join(&path)))
@@ -328,19 +336,20 @@ fn choice(plan: &Plan) -> PlanChoice {
     }
 }
 
-/// Returns the lines of a bill that count something.
+/// Returns the lines of a bill with a number above 0.
 pub(super) fn lines(all: &[Line]) -> Vec<PlanLine> {
     let counted = all.iter().filter(|line| line.units > 0);
-    let line = |line: &Line| PlanLine {
-        what: line.what.clone(),
-        units: line.units,
-        free: line.free.min(line.units),
-        each: line.each.map(Amount),
-        month: line.month().map(Amount),
-        source: line.source.as_ref().map(|(source, _)| source.clone()),
-        as_of: line.source.as_ref().map(|(_, as_of)| as_of.clone()),
-    };
-    counted.map(line).collect()
+    counted
+        .map(|line: &Line| PlanLine {
+            what: line.what.clone(),
+            units: line.units,
+            free: line.free.min(line.units),
+            each: line.each.map(Amount),
+            month: line.month().map(Amount),
+            source: line.source.as_ref().map(|(source, _)| source.clone()),
+            as_of: line.source.as_ref().map(|(_, as_of)| as_of.clone()),
+        })
+        .collect()
 }
 
 fn relaxation(own: &Relaxation) -> PlanRelaxation {

@@ -103,7 +103,7 @@ fn a_machine_without_a_layout_has_an_assumed_source() {
     let args = ["backup", "plan", "--size", "4GiB", "--within", "60s", "--edition", "azure-now"];
     let report = json(&place, &[&args[..], &["--host", "D16s_v3"]].concat(), 0);
     let notes = report["notes"].to_string();
-    assert!(notes.contains("the source is assumed to deliver whatever is read"), "{notes}");
+    assert!(notes.contains("the source is assumed to have no limits"), "{notes}");
     assert!(report["plan"]["month"].as_f64().is_some_and(|month| month > 0.0), "{report}");
 }
 

@@ -58,7 +58,7 @@ fn a_diff_tells_what_is_not_done_and_goes_to_a_file() {
     assert!(script.contains("# NOT DONE: pool:"), "{script}");
     let (_, stderr, code) = export(&place, &["layout.toml", "--from", "layout.toml", "--as", "az"]);
     assert_eq!(code, Some(0));
-    assert_eq!(stderr, "note: nothing to do: layout.toml and layout.toml are the same to az\n");
+    assert_eq!(stderr, "note: nothing to do: layout.toml and layout.toml are the same for az\n");
 }
 
 /// What is missing from a module is destroyed.
@@ -69,7 +69,7 @@ fn a_module_is_whole_where_nothing_differs() {
         let args = ["layout.toml", "--from", "layout.toml", "--as", kind];
         let (stdout, stderr, code) = export(&place, &args);
         assert_eq!(code, Some(0), "{stderr}");
-        assert!(stderr.starts_with("note: nothing differs: "), "{stderr}");
+        assert!(stderr.starts_with("note: no changes: "), "{stderr}");
         assert!(stdout.contains("pool-3"), "{stdout}");
     }
     let aws = "edition = \"aws\"\n[[volume]]\nname = \"d\"\nfamily = \"gp3\"\nsize = \"100 GiB\"\n";
@@ -85,12 +85,12 @@ fn a_script_replaces_no_layout() {
     let place = place();
     symlink(place.path("layout.toml"), place.path("link")).expect("a link");
     for (out, words) in [
-        ("layout.toml", "it is a layout that is read"),
-        ("./layout.toml", "it is a layout that is read"),
-        ("larger.toml", "it is a layout that is read"),
+        ("layout.toml", "it is an input layout"),
+        ("./layout.toml", "it is an input layout"),
+        ("larger.toml", "it is an input layout"),
         ("link", "it is a link, which would be replaced"),
-        ("/dev/null", "it is there and is no file"),
-        ("-", "on the standard output without --out"),
+        ("/dev/null", "it exists and is not a file"),
+        ("-", "the script goes to standard output"),
     ] {
         let args = ["layout.toml", "--from", "larger.toml", "--as", "az", "--out", out];
         let (stdout, stderr, code) = export(&place, &args);
@@ -124,22 +124,16 @@ fn what_cannot_be_exported_is_said_in_one_line() {
         assert_eq!((stdout.as_str(), code), ("", Some(2)), "{args:?}: {stderr}");
         assert!(stderr.contains(words), "{args:?}: {stderr}");
     };
-    refused(&["layout.toml", "--as", "tsql"], "say it with --mount pool=PATH");
-    refused(
-        &["layout.toml", "--as", "az", "--database", "x"],
-        "a script of kind az has no use for it",
-    );
+    refused(&["layout.toml", "--as", "tsql"], "give it with --mount pool=PATH");
+    refused(&["layout.toml", "--as", "az", "--database", "x"], "az scripts do not use it");
     refused(&["layout.toml", "--as", "perl"], "invalid value 'perl'");
     refused(&["layout.toml"], "--as <KIND>");
     refused(&["layout.toml", "--as", "az", "--zone", "1 2"], "--zone 1 2: it has a space");
     refused(&["layout.toml", "--as", "az", "--location", ""], "--location: it is empty");
-    refused(&["layout.toml", "--as", "az", "--name", "pool"], "write what the layout calls it");
+    refused(&["layout.toml", "--as", "az", "--name", "pool"], "write the name in the layout");
     refused(&["layout.toml", "--as", "lvm", "--device", "sdc"], "write NAME=/dev/..");
     refused(&["layout.toml", "--as", "az", "--os", "beos"], "invalid value 'beos' for '--os <OS>'");
-    refused(
-        &["layout.toml", "--as", "lvm", "--os", "linux"],
-        "a script of kind lvm has no use for it",
-    );
+    refused(&["layout.toml", "--as", "lvm", "--os", "linux"], "lvm scripts do not use it");
     let change = ["larger.toml", "--from", "layout.toml", "--as", "az", "--os", "windows"];
     refused(&change, "--os windows: this script creates no machine; leave it out");
     place.file("owned.toml", &LAYOUT.replace("\"D8s_v3\"", "\"D8s_v3\", licence_owned = true"));
@@ -151,7 +145,7 @@ fn what_cannot_be_exported_is_said_in_one_line() {
     refused(&["wrong.toml", "--as", "az"], "wrong.toml:2:43: invalid type: integer `1`");
     refused(
         &["layout.toml", "--as", "lvm", "--device", "/a{lun}", "--device", "/b{lun}"],
-        "keep one",
+        "leave out one",
     );
     refused(&["none.toml", "--as", "az"], "cannot read none.toml");
     refused(&["layout.toml", "--as", "az", "--from", "none.toml"], "cannot read none.toml");
@@ -236,7 +230,7 @@ fn numbers(script: &str, kind: &str) -> BTreeMap<String, u32> {
     all
 }
 
-/// The layout of each plan is what is there at the next, as somebody would do it who never looks at
+/// The layout of each plan is the layout in use at the next, as somebody would do it who never looks at
 /// the machine again.
 #[test]
 fn plan_after_plan_moves_no_disk() {
@@ -280,7 +274,7 @@ fn plan_after_plan_moves_no_disk() {
         assert!(attached.keys().all(|name| !present.contains_key(name)), "{script}");
         present.extend(attached);
         assert_eq!(present, module);
-        // What is written down is what is there, whatever it is compared with.
+        // What is written down is the layout in use, whatever it is compared with.
         let (script, _, _) = export(&place, &[&new, "--as", "terraform"]);
         assert_eq!(numbers(&script, "terraform"), present, "{script}");
     }
@@ -317,7 +311,10 @@ fn disks_of_other_clouds_are_exported_and_services_are_not() {
     assert!(!has_numbers());
     check(
         &["--edition", "aws", "--family", "rds"],
-        Err("its machine is one of rds, which builds it"),
+        Err("its server belongs to rds, which creates it"),
     );
-    check(&["--edition", "azure-postgres"], Err("which builds it; there are scripts for machines"));
+    check(
+        &["--edition", "azure-postgres"],
+        Err("which creates it; scripts exist for virtual machines"),
+    );
 }

@@ -23,7 +23,7 @@ fn check(args: &[&str], expect: &str) {
 
 #[test]
 fn what_cannot_be_run_is_said_before_anything_runs() {
-    check(&[], &format!("which lab? name one or more, or give --all; there are: {KNOWN}"));
+    check(&[], &format!("no lab was named: give one or more, or --all; there are: {KNOWN}"));
     check(
         &["stripe", "ds14"],
         &format!("there is no lab \"ds14\"; did you mean \"ds14-benchmark\"?; there are: {KNOWN}"),
@@ -36,12 +36,12 @@ fn what_cannot_be_run_is_said_before_anything_runs() {
     let wall = ["--with", "weir", "--size", "1GiB", "--runtime", "1s", "--tries", "3"];
     check(
         &[&["io-size", "--clock", "virtual"], &wall[..]].concat(),
-        "--clock virtual: only runs in wall time use --with, --size, --runtime, --tries; leave that \
-         out, or take --clock wall or both",
+        "--clock virtual: only runs in wall time use --with, --size, --runtime, --tries; leave it \
+         out, or use --clock wall or both",
     );
     check(
         &["--all", "--tries", "1", "--clock", "virtual"],
-        "--clock virtual: only runs in wall time use --tries; leave that out, or take --clock wall \
+        "--clock virtual: only runs in wall time use --tries; leave it out, or use --clock wall \
          or both",
     );
 }
@@ -83,7 +83,7 @@ fn what_files_of_an_instance_come_to() {
     let row = stdout.lines().find(|line| line.contains("a report: BlobSizeGB")).expect("a row");
     let cells: Vec<&str> = row.split_whitespace().skip(3).collect();
     assert_eq!(cells, ["2,944", "2,944", "2,944", "-", "+0.0", "none", "GiB", "exact", "holds"]);
-    assert!(stdout.trim_end().ends_with("13 of 13 figures hold"), "{stdout}");
+    assert!(stdout.starts_with("13 of 13 figures hold\n"), "{stdout}");
 }
 
 /// A lab on the wall clock that would take an hour; killed if it is dropped.
@@ -117,8 +117,8 @@ impl Drop for Running {
 fn child_of(parent: &mut Child) -> String {
     let id = parent.id();
     while parent.try_wait().expect("its state").is_none() {
-        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
-        let children = children.expect("a running process");
+        let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children"))
+            .expect("a running process");
         if let Some(child) = children.split_whitespace().next() {
             return child.to_owned();
         }
@@ -161,4 +161,14 @@ fn an_interrupted_run_with_fio_leaves_no_file_and_no_fio() {
         check_stopped(&place, running, signals);
         assert!(!Path::new("/proc").join(fio).exists(), "fio is still there");
     }
+}
+
+#[test]
+fn a_run_of_labs_is_a_page() {
+    let place = Place::new();
+    let lab = ["lab", "run", "mi-allocation", "--clock", "virtual", "--html", "labs.html"];
+    let (stdout, _, code) = run(place.weir(&lab));
+    assert_eq!(code, Some(0), "{stdout}");
+    let page = std::fs::read_to_string(place.path("labs.html")).expect("a page");
+    assert!(page.contains("<h1>13 of 13 figures hold</h1>\n<h2>mi-allocation: "), "{page}");
 }

@@ -28,7 +28,7 @@ fn the_price_at_present_stands_beside_the_plans() {
     // A DS13 costs 1,003.66, a P10 19.71 and a P30 136.085.
     let text = with("text");
     assert!(text.starts_with("plan: DS13: data on 1 x P30: 1,139.75 USD a month"), "{text}");
-    let words = "at present: now.toml: 1,023.37 USD a month; the plan costs 116.38 USD more";
+    let words = "cost: 1,023.37 USD a month at present (now.toml), 1,139.75 USD a month planned; difference: 116.38 USD more";
     assert!(text.contains(words), "{text}");
     assert!(text.contains("\nPrice at present\n"), "{text}");
     let markdown = with("markdown");
@@ -37,12 +37,12 @@ fn the_price_at_present_stands_beside_the_plans() {
     let csv = with("csv");
     assert!(csv.contains("\nlayout,at present,now.toml,1023.37,0,"), "{csv}");
     assert!(csv.contains("\nlayout,difference,plan minus present,116.375,"), "{csv}");
-    assert!(csv.contains("\npresent,,d: disk P10,19.71,"), "{csv}");
+    assert!(csv.contains("\npresent,,,19.71,,,d: disk P10,"), "{csv}");
     let report: Value = serde_json::from_str(&with("json")).expect("JSON");
     let present = &report["present"];
     assert_eq!((&present["month"], &present["unpriced"]), (&1_023.37.into(), &0.into()));
     assert_eq!(present["difference"], 116.375);
-    assert_eq!(present["lines"][1]["what"], "d: disk P10");
+    assert_eq!(present["lines"][1]["item"], "d: disk P10");
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn the_layout_of_present_is_priced_beside_the_one_to_keep() {
         ["--keep", "now.toml", "--present", "other.toml", "--size", "100GiB", "--iops", "400"];
     let text = met(&place, &need);
     // A DS13 costs 1,003.66, and a P20 73.22.
-    assert!(text.contains("at present: other.toml: 1,076.88 USD a month"), "{text}");
+    assert!(text.contains("cost: 1,076.88 USD a month at present (other.toml)"), "{text}");
 }
 
 #[test]
@@ -65,11 +65,12 @@ fn a_present_price_that_is_not_known_is_said() {
     let need = ["--keep", "now.toml", "--size", "400GiB", "--iops", "400"];
     // The same machine before and after: the disks are known, a P20 and a P10.
     let text = met(&place, &[&need[..], &["--no-downtime"]].concat());
-    let words = "at present: now.toml: 19.71 USD a month and a price that is not known (machine \
-                 Standard_D16s_v3 has no price); the plan costs 53.51 USD more";
+    let words = "cost: 19.71 USD a month and an unknown price at present (now.toml) (machine \
+                 Standard_D16s_v3 has no price), 73.22 USD a month and an unknown price planned; \
+                 difference: 53.51 USD more";
     assert!(text.contains(words), "{text}");
     let text = met(&place, &[&need[..], &["--host", "Standard_D8s_v3"]].concat());
-    assert!(text.contains("; the difference is not known, for prices are missing"), "{text}");
+    assert!(text.contains("difference: unknown, because prices are missing"), "{text}");
 }
 
 #[test]
@@ -85,7 +86,7 @@ fn storage_that_is_assumed_is_said() {
     assert!(text.contains(words), "{text}");
     assert!(!text.contains("8 TiB: data"), "{text}");
     // 8 vCores at 195.205625 and 512 - 32 GiB at 0.137.
-    assert!(text.contains("at present: now.toml: 1,627.41 USD a month"), "{text}");
+    assert!(text.contains("cost: 1,627.41 USD a month at present (now.toml)"), "{text}");
 }
 
 #[test]
@@ -102,7 +103,7 @@ fn a_file_system_takes_room_on_machines_alone() {
     assert!(text.contains(words), "{text}");
     refused(&place, &["--size", "1TiB", "--filesystem", "zfs"], "use ext4, xfs, ntfs, none");
     let instance = ["--edition", "azure-mi-now", "--size", "1TiB", "--filesystem", "ntfs"];
-    refused(&place, &instance, "filesystem: it says nothing to what is planned");
+    refused(&place, &instance, "filesystem: does not apply to gp");
     place.file("need.toml", "filesystem = \"zfs\"\n[data]\nsize = \"1 TiB\"\n");
     refused(&place, &["--need", "need.toml"], "need.toml:1:");
 }
@@ -117,7 +118,10 @@ fn a_backup_shares_disks_only_if_that_is_allowed() {
     );
     let need = ["--need", "need.toml"];
     let text = met(&place, &need);
-    assert!(text.contains("backup: on disks of its own, so that it is not lost"), "{text}");
+    assert!(
+        text.contains("backup: on disks of its own, so that it survives the loss of data and log"),
+        "{text}"
+    );
     let shared = met(&place, &[&need[..], &["--apart=false"]].concat());
     assert!(shared.contains("data and backup on"), "{shared}");
     assert!(shared.contains("backup: shares disks with data, as apart = false allows"), "{shared}");
@@ -134,8 +138,11 @@ fn a_column_of_a_table_has_one_unit() {
          size = \"100 GiB\"\nthroughput = \"20 MB/s\"\n",
     );
     let text = met(&place, &["--need", "need.toml"]);
-    let caps = text.split("\nCaps\n").nth(1).and_then(|rest| rest.split("\n\n").next());
-    let caps = caps.expect("a table");
+    let caps = text
+        .split("\nLimits\n")
+        .nth(1)
+        .and_then(|rest| rest.split("\n\n").next())
+        .expect("a table");
     let count = |unit: &str| caps.matches(unit).count();
     assert!(count(" GiB ") + count(" TiB ") >= 4, "{caps}");
     assert!(count(" GiB ") == 0 || count(" TiB ") == 0, "{caps}");

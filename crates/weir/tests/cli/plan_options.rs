@@ -34,25 +34,24 @@ fn what_says_nothing_is_refused() {
         &with(&["--os", "beos"]),
         "there are no prices of os \"beos\"; there are: East US in USD, East",
     );
-    check(&with(&["--max-disks", "0"]), "\"0\" is no whole number of 1 at least");
-    check(&with(&["--vcpus", "0"]), "\"0\" is no whole number of 1 at least");
-    check(&with(&["--max-files", "0"]), "\"0\" is no whole number of 1 at least");
-    check(&["--from", "x", "--percentile", "0"], "is no number above 0 and up to 100");
+    check(&with(&["--max-disks", "0"]), "\"0\" is not a whole number of at least 1");
+    check(&with(&["--vcpus", "0"]), "\"0\" is not a whole number of at least 1");
+    check(&with(&["--max-files", "0"]), "\"0\" is not a whole number of at least 1");
+    check(&["--from", "x", "--percentile", "0"], "is not a number above 0 and up to 100");
     check(
         &with(&["--bursting", "31min"]),
-        "peaks of 31 min are longer than any credits last, 30 min at most (P1, P2, P3, P4, P6, P10, \
-         P15, P20)",
+        "no burst credits last 31 min; the longest last 30 min (P1, P2, P3, P4, P6, P10, P15, P20)",
     );
     check(
         &with(&["--bursting", "20min", "--edition", "aws"]),
-        "bursting: no disks of gp3, io1, io2 have credits",
+        "bursting: no disks of gp3, io1, io2 have burst credits",
     );
     check(
         &with(&["--edition", "azure-mi-now", "--family", "bc", "--max-files", "3"]),
-        "max_files: it says nothing to what is planned, bc",
+        "max_files: does not apply to bc",
     );
     for (key, words) in [
-        ("vcpus = 0", "vcpus: is 0; say more than that, or leave it out"),
+        ("vcpus = 0", "vcpus: is 0; use a larger value, or leave it out"),
         ("max_disks = 0", "max_disks: is 0"),
         ("max_files = 0", "max_files: is 0"),
         ("bursting = \"0s\"", "bursting: is 0"),
@@ -65,9 +64,9 @@ fn what_says_nothing_is_refused() {
         ),
         (
             "headroom = \"0.2\"",
-            "headroom: \"0.2\" may be 0.2 % or a part of 1; write it with the %",
+            "headroom: \"0.2\" may mean 0.2 % or a fraction of 1; write it with a %",
         ),
-        ("headroom = \"20000 %\"", "headroom: \"20000 %\" is more than 10000 %, which is the most"),
+        ("headroom = \"20000 %\"", "headroom: \"20000 %\" is above the maximum of 10000 %"),
     ] {
         place.file("need.toml", &format!("{key}\n[data]\nsize = \"1 TiB\"\niops = 5\n"));
         check(&["--need", "need.toml"], words);
@@ -77,7 +76,7 @@ fn what_says_nothing_is_refused() {
     check(&["--size", "1TiB", "--iops", "-5"], "invalid value '-5' for '--iops <N>'");
     check(
         &with(&["--edition", "aws", "--family", "rds", "--licence-owned"]),
-        "licence_owned: postgresql of rds has no licence to own; leave it out",
+        "licence_owned: postgresql of rds includes no licence that could be owned; leave it out",
     );
 }
 
@@ -85,13 +84,16 @@ fn what_says_nothing_is_refused() {
 fn what_was_taken_for_granted_is_told() {
     let place = Place::new();
     let stdout = met(&place, &["--size", "400GiB"]);
-    assert!(stdout.contains("nothing says how much is read and written"), "{stdout}");
+    assert!(stdout.contains("no rates are given, so only the size counts"), "{stdout}");
     let size = ["--size", "400GiB", "--iops", "3000"];
     let with = |more: &[&'static str]| met(&place, &[&size[..], more].concat());
     let stdout = with(&["--reads", "0%", "--working-set", "9GiB"]);
-    assert!(stdout.contains("data: nothing is read, so no working set is counted on"), "{stdout}");
+    assert!(
+        stdout.contains("data: there are no reads, so the working set has no effect"),
+        "{stdout}"
+    );
     let stdout = with(&["--bursting", "20min"]);
-    assert!(stdout.contains("no credits are counted on: disks that carry it without"), "{stdout}");
+    assert!(stdout.contains("burst credits are not needed: disks that carry the load"), "{stdout}");
     // A share may be said without its sign where it can be nothing else.
     assert_eq!(with(&["--headroom", "20"]), with(&["--headroom", "20 %"]));
 }
@@ -104,10 +106,10 @@ fn a_plan_in_numbers() {
     let report = met(&place, &[&args[..], &["json"]].concat());
     let report: Value = serde_json::from_str(&report).expect("JSON");
     let cap = &report["plan"]["caps"][0];
-    assert_eq!((&cap["used"], &cap["unit"]), (&16_000.0.into(), &"IOPS".into()));
-    let lacking = &report["cheaper"]["fails"][0];
+    assert_eq!((&cap["needed"], &cap["unit"]), (&16_000.0.into(), &"IOPS".into()));
+    let lacking = &report["cheaper"]["exceeded"][0];
     assert_eq!(
-        (&lacking["most"], &lacking["unit"]),
+        (&lacking["limit"], &lacking["unit"]),
         (&(3_584.0 * 1_073_741_824.0).into(), &"B".into())
     );
     assert_eq!(report["cheaper"]["month"], 1516.20);
@@ -127,7 +129,7 @@ fn a_plan_in_numbers() {
     assert_eq!(&row("layout,plan,")[at("USD a month")], "1548");
     let cheaper = row("layout,next cheaper,");
     assert_eq!(&cheaper[at("USD a month")], "1516.2");
-    assert_eq!(&cheaper[at("why")], "size of data: 3.5 TiB of 4 TiB");
+    assert_eq!(&cheaper[at("reason")], "size of data: 3.5 TiB of 4 TiB");
     let cap = row("cap,");
     assert_eq!(
         [&cap[at("needed")], &cap[at("limit")], &cap[at("unit")]],
@@ -136,10 +138,11 @@ fn a_plan_in_numbers() {
     let rows = met(&place, &[&args[..], &["csv", "--verify", "--latency", "50ms"]].concat());
     let heads = rows.lines().next().expect("heads");
     assert!(
-        heads.contains(",KiB each,asked/s,got/s,median_at_most_ns,median_ns,latency_ns,"),
+        heads.contains(",request_kib,target/s,achieved/s,median_target_ns,median_ns,latency_ns,"),
         "{heads}"
     );
-    assert!(rows.contains(",plan,data,8,16000,"), "{rows}");
+    let simulated = rows.lines().find(|row| row.starts_with("simulated,,plan,"));
+    assert!(simulated.is_some_and(|row| row.contains(",data,8,16000,")), "{rows}");
 }
 
 #[test]
@@ -147,10 +150,10 @@ fn what_says_nothing_to_the_cheapest_family_is_told() {
     let place = Place::new();
     let args = ["--edition", "aws", "--size", "1TiB", "--iops", "5000", "--storage", "2TiB"];
     let stdout = met(&place, &args);
-    assert!(stdout.contains("says nothing to vm, the family of the plan: storage"), "{stdout}");
+    assert!(stdout.contains("without effect on vm, the family of the plan: storage"), "{stdout}");
     let args = ["--edition", "azure-mi-now", "--size", "1TiB", "--working-set", "9GiB"];
     let stdout = met(&place, &args);
-    assert!(stdout.contains("data: the working set says nothing here"), "{stdout}");
+    assert!(stdout.contains("data: the working set has no effect"), "{stdout}");
 }
 
 #[test]
@@ -188,15 +191,15 @@ fn what_a_fleet_does_not_use_is_refused() {
         check(args, "cannot be used with");
     }
     check(&["--verify", "--present", "fleet/a.toml"], "cannot be used with");
-    check(&["--role", "a=data"], "are for observations");
-    check(&["--family", "bc", "--max-files", "3"], "--max-files says nothing to bc");
+    check(&["--role", "a=data"], "need observations");
+    check(&["--family", "bc", "--max-files", "3"], "--max-files applies to gp, not to bc");
     check(&["--host", "huge"], "unknown host size \"huge\"");
-    check(&["--host", "gp-8", "--family", "bc"], "--host gp-8: is not of the families bc");
+    check(&["--host", "gp-8", "--family", "bc"], "--host gp-8: is not in the families bc");
     let stdout = met(&place, &["--fleet", "fleet", "--edition", "azure-mi-2018"]);
     assert!(stdout.starts_with("plan: 1 database on 1 instance: price unknown"), "{stdout}");
     assert!(!stdout.contains("0.00"), "{stdout}");
     place.file("fleet/a.toml", "engine = \"mysql\"\n[data]\nsize = \"10 GiB\"\n");
-    check(&[], "a: engine: says nothing to a fleet, which is planned onto instances anew; leave");
+    check(&[], "a: engine: does not apply to a fleet, which gets new instances; leave");
 }
 
 #[test]
@@ -211,13 +214,13 @@ fn what_is_there_says_the_edition() {
     refused(
         &place,
         &[&keep[..], &["--edition", "azure-now"]].concat(),
-        "edition azure-now: the layout to keep is of azure-premium-2015; leave the edition out",
+        "edition azure-now: the layout to keep has the edition azure-premium-2015; leave out",
     );
     let least = ["--keep", "now.toml", "--size", "100GiB", "--iops", "400", "--no-downtime"];
     let stdout = met(&place, &least);
     assert!(stdout.starts_with("plan: DS13: data on 1 x P10"), "{stdout}");
     assert!(!stdout.contains("next cheaper"), "{stdout}");
-    assert!(stdout.contains("nothing cheaper that is one step away keeps what is"), "{stdout}");
+    assert!(stdout.contains("no cheaper layout one step away keeps the disks"), "{stdout}");
     let disk = "family = \"pd-balanced\"\nsize = \"500 GiB\"";
     place.file("gcp.toml", &layout("gcp", "n1-standard-16", disk));
     refused(
@@ -231,7 +234,7 @@ fn what_is_there_says_the_edition() {
     refused(
         &place,
         &["--keep", "own.toml", "--size", "400GiB"],
-        "own.toml: the layout to keep names no edition",
+        "own.toml: the layout to keep has no edition",
     );
 }
 
@@ -251,7 +254,7 @@ fn prices_of_another_place_are_said_and_never_passed_over() {
     assert!(stdout.starts_with("plan: Standard_D4s_v3: data on 1 x P30: 290.00 EUR a"), "{stdout}");
     assert!(
         stdout.contains(
-            "prices are those of own.toml (West Europe in EUR); others are of another place and left \
+            "prices are from own.toml (West Europe in EUR); those of other regions or currencies are left \
              out: East US in USD, East US in USD (linux), East US in USD (windows)"
         ),
         "{stdout}"
@@ -262,7 +265,7 @@ fn prices_of_another_place_are_said_and_never_passed_over() {
         (["--os", "windows"], "windows"),
     ] {
         let words = format!(
-            "--prices own.toml: has no prices of {asked}; it has West Europe in EUR (linux): leave"
+            "--prices own.toml: has no prices for {asked}; it has West Europe in EUR (linux); leave"
         );
         refused(&place, &with(&more), &words);
     }
@@ -281,7 +284,7 @@ fn a_price_of_nothing_is_told() {
     let args = ["--size", "1TiB", "--iops", "5000", "--disks", "premium-ssd"];
     let stdout = met(&place, &[&args[..], &["--prices", "own.toml"]].concat());
     let words =
-        "own.toml: azure-now has no \"P31\", \"premium-ssd-v3, GiB\": the price is not used";
+        "own.toml: azure-now has no \"P31\", \"premium-ssd-v3, GiB\", so the price is not used";
     assert!(stdout.contains(words), "{stdout}");
 }
 
@@ -290,7 +293,7 @@ fn machines_without_a_price_are_told_beside_the_price() {
     let place = Place::new();
     let args = ["--size", "4TiB", "--iops", "16000"];
     let words =
-        "machines 127 have no price (region: East US) and are not ranked: one of them may be";
+        "machines, 127 have no price (region: East US) and are not ranked; one of them may be";
     let stdout = met(&place, &args);
     let line = stdout.lines().nth(1).unwrap_or_default();
     assert!(line.contains(words), "{stdout}");
@@ -316,18 +319,21 @@ fn a_latency_is_held_against_the_simulation() {
     assert_eq!(report["plan"]["title"], "DS13: data on 4 x P30");
     let median = report["verified"][0]["median_ns"].as_u64().expect("a time");
     assert!(median > 20_000_000, "{median}");
-    assert!(report["verified"][0]["asked_latency_ns"].is_null());
+    assert!(report["verified"][0]["median_target_ns"].is_null());
     // One more has room, and the median is that of the medium, 1.9 ms, and a little.
     let (report, code) = verify(&[&rates[..], &["--latency", "3ms"]].concat());
     assert_eq!(code, Some(0), "{report}");
     assert_eq!(report["plan"]["title"], "DS13: data on 5 x P30");
     let reasons = report["plan"]["reasons"].to_string();
-    assert!(reasons.contains("rates are planned 5 % above what is asked, so that"), "{reasons}");
+    assert!(
+        reasons.contains("rates are planned 5 % above the need, to shorten waits"),
+        "{reasons}"
+    );
     let own = &report["verified"][0];
     let median = own["median_ns"].as_u64().expect("a time");
     assert!((1_900_000..3_060_000).contains(&median), "{median}");
     assert_eq!(
-        (own["asked_latency_ns"].as_u64(), own["is_met"].as_bool(), own["asked"].as_u64()),
+        (own["median_target_ns"].as_u64(), own["is_met"].as_bool(), own["target_per_s"].as_u64()),
         (Some(3_000_000), Some(true), Some(20_000))
     );
     // 25 ms after ten seconds are more after a minute: a queue that grows holds no latency. What has
@@ -335,10 +341,7 @@ fn a_latency_is_held_against_the_simulation() {
     let (report, code) = verify(&[&rates[..], &["--latency", "30ms"]].concat());
     assert_eq!((&report["plan"]["title"], code), (&"DS13: data on 9 x P20".into(), Some(0)));
     let reasons = report["plan"]["reasons"].to_string();
-    assert!(
-        reasons.contains("2.5 % above") && reasons.contains("and more the longer"),
-        "{reasons}"
-    );
+    assert!(reasons.contains("2.5 % above") && reasons.contains("and rising"), "{reasons}");
     let notes = report["notes"].to_string();
     assert!(notes.contains("next cheaper: DS13: data on 8 x P20, at 1,589.42 a month"), "{notes}");
     // Nothing waits for as little as the medium takes alone.
@@ -348,14 +351,14 @@ fn a_latency_is_held_against_the_simulation() {
     assert_eq!(report["verified"][0]["is_met"], false);
     let notes = report["notes"].to_string();
     for words in [
-        "DS13: data on 4 x P30 was found, and simulated half of the requests of data take",
-        "1910 us are asked: the limit of disk operations of data is used to 100.0 %",
+        "DS13: data on 4 x P30 was found, but in simulation the median latency of data is",
+        "instead of 1910 us: the limit disk operations of data is 100.0 % used",
     ] {
         assert!(notes.contains(words), "{notes}");
     }
     let args = ["--size", "4TiB", "--iops", "20000", "--latency", "3ms"];
     let stdout = met(&place, &args);
-    assert!(stdout.contains("--verify holds the plan against it"), "{stdout}");
+    assert!(stdout.contains("--verify simulates the plan with them"), "{stdout}");
 }
 
 /// Machines that take the disks that are there, and none of a service.
@@ -395,12 +398,12 @@ fn a_fleet_is_written_as_one() {
     let need = "vcpus = 1\n[data]\nsize = \"10 GiB\"\niops = 100\n";
     std::fs::create_dir_all(place.path("fleet")).expect("a folder");
     place.file("fleet/a'b$(x).toml", need);
-    refused(&place, &["--fleet", "fleet"], "the database \"a'b$(x)\": cannot be called so");
+    refused(&place, &["--fleet", "fleet"], "the database \"a'b$(x)\": is not a valid name");
     std::fs::remove_file(place.path("fleet/a'b$(x).toml")).expect("a file");
     place.file("fleet/a.toml", need);
     std::fs::create_dir_all(place.path("out")).expect("a folder");
     place.file("out/instance2.toml", "an older one");
-    refused(&place, &["--fleet", "fleet", "--out", "out"], "it has instance2.toml, which is none");
+    refused(&place, &["--fleet", "fleet", "--out", "out"], "instance2.toml is not one of the");
     assert!(!place.path("out/instance1.toml").exists());
     std::fs::remove_file(place.path("out/instance2.toml")).expect("a file");
     for _ in 0..2 {
@@ -427,10 +430,24 @@ fn what_is_no_need_of_a_fleet_is_named() {
     let (_, quiet, _) = run(place.weir(&[&args[..], &["--quiet"]].concat()));
     assert_eq!(quiet, stderr);
     place.file("fleet/b.toml", need);
-    refused(&place, &["--fleet", "fleet"], "b is there twice, in upper and lower case");
+    refused(&place, &["--fleet", "fleet"], "b exists twice, in upper and lower case");
     std::fs::remove_file(place.path("fleet/b.toml")).expect("a file");
     place.file("fleet/a.toml", "vcpus = 0\n[data]\nsize = \"10 GiB\"\niops = 100\n");
-    let words = "a: vcpus: is 0; say more than that, or leave it out";
+    let words = "a: vcpus: is 0; use a larger value, or leave it out";
     refused(&place, &["--fleet", "fleet"], words);
-    refused(&place, &["--size", "1TiB", "--quiet"], "--quiet is for a fleet");
+    refused(&place, &["--size", "1TiB", "--quiet"], "--quiet needs --fleet DIR");
+}
+
+#[test]
+fn a_plan_is_a_page() {
+    let place = Place::new();
+    place.file("now.toml", &layout("azure-premium-2015", "DS13", "tier = \"P10\""));
+    let keep = ["--keep", "now.toml", "--size", "400GiB", "--iops", "4000", "--html"];
+    met(&place, &[&keep[..], &["plan.html"]].concat());
+    let page = std::fs::read_to_string(place.path("plan.html")).expect("a page");
+    assert!(page.contains("<h1>plan: DS13: data on 1 x P30: 1,139.75 USD a month</h1>"), "{page}");
+    let cost = "<p>cost: 1,023.37 USD a month at present (now.toml), 1,139.75 USD a month planned; \
+                difference: 116.38 USD more</p>";
+    assert!(page.contains(cost) && page.contains("<pre>edition = "), "{page}");
+    refused(&place, &[&keep[..], &["now.toml"]].concat(), "--html now.toml: is an input file");
 }

@@ -19,13 +19,13 @@ use weir_plan::{FleetOutcome, FleetQuestion, Member, plan_fleet_watched};
 use weir_report::fleet::{FleetHost, FleetLack, FleetReport};
 use weir_report::number::Amount;
 
-/// The edition where none is named: the one with instances that can be bought now.
+/// The default edition: managed instances of the present.
 const EDITION: &str = "azure-mi-now";
 
-/// What `--out` cannot be: better said before a plan is made than after.
+/// Checks `--out` before a plan is made.
 fn check_out(folder: &Path, args: &PlanArgs) -> Result<(), CliError> {
     if let Some(out) = args.out.as_ref().filter(|out| is_same(out, folder)) {
-        let words = format!("--out {}: is the folder of the needs; take another", out.display());
+        let words = format!("--out {}: is the folder of the needs; use another", out.display());
         return Err(CliError::Refused(words));
     }
     if let Some(out) = args.out.as_ref().filter(|out| out.exists() && !out.is_dir()) {
@@ -109,17 +109,20 @@ pub(super) fn run(folder: &Path, args: &PlanArgs, catalog: &Catalog) -> Result<u
     if let Some(path) = args.out.as_ref().filter(|_| report.is_met) {
         write(path, &report)?;
     }
+    if let Some(path) = &args.html {
+        fs::write(path, report.html()).map_err(|source| CliError::write(path, source))?;
+    }
     output::print(&report, args.output.format())?;
     Ok(if report.is_met { 0 } else { NO })
 }
 
-/// Whether what is wished for says something to instances of the families that may be used.
+/// Checks that the constraints apply to the families to use.
 fn check(args: &PlanArgs, edition: &Edition) -> Result<(), CliError> {
     let is_used = |name: &str| args.family.is_empty() || args.family.iter().any(|own| own == name);
     let gp = ManagedInstance::Gp.name();
     if args.max_files.is_some() && !is_used(gp) {
         let families = args.family.join(", ");
-        let words = format!("--max-files says nothing to {families}, but to {gp}; leave it out");
+        let words = format!("--max-files applies to {gp}, not to {families}; leave it out");
         return Err(CliError::Refused(words));
     }
     let Some(host) = &args.host else { return Ok(()) };
@@ -128,19 +131,19 @@ fn check(args: &PlanArgs, edition: &Edition) -> Result<(), CliError> {
         true => Ok(()),
         false => {
             let families = args.family.join(", ");
-            Err(CliError::Refused(format!("--host {host}: is not of the families {families}")))
+            Err(CliError::Refused(format!("--host {host}: is not in the families {families}")))
         }
     }
 }
 
-/// The files of a database: what it says of itself, and what was observed of it.
+/// The files of a database: its need, its observation, or both.
 #[derive(Default)]
 struct Said {
     need: Option<PathBuf>,
     observed: Option<PathBuf>,
 }
 
-/// The files of a folder, by database; and what else is in it.
+/// Returns the files of a folder by database, and the names of all other files.
 fn files(folder: &Path) -> Result<(BTreeMap<OsString, Said>, Vec<String>), CliError> {
     let read = |source| CliError::Read { path: folder.to_owned(), source };
     let (mut said, mut ignored): (BTreeMap<OsString, Said>, _) = (BTreeMap::new(), Vec::new());
@@ -165,11 +168,11 @@ fn files(folder: &Path) -> Result<(BTreeMap<OsString, Said>, Vec<String>), CliEr
 }
 
 fn twice(name: &str) -> CliError {
-    let words = format!("{name} is there twice, in upper and lower case; databases differ in more");
+    let words = format!("{name} exists twice, in upper and lower case; rename one");
     CliError::Refused(words)
 }
 
-/// The databases of a folder, by name: a need file or an observation for each.
+/// Reads the databases of a folder, by name: a need file or an observation for each.
 fn members(
     folder: &Path,
     args: &PlanArgs,
@@ -183,15 +186,16 @@ fn members(
         || !args.role.is_empty();
     if is_said && !has_observations {
         let words = format!(
-            "--percentile, --growth, --role and --as-observed are for observations; {} has no DATABASE.{OBSERVATION}",
+            "--percentile, --growth, --role and --as-observed need observations; {} has no \
+             DATABASE.{OBSERVATION}",
             folder.display()
         );
         return Err(CliError::Refused(words));
     }
     if said.is_empty() {
         let words = format!(
-            "{} has no need files; a fleet has one for each database, DATABASE.{NEED} with [data], \
-             [log] and vcpus, or DATABASE.{OBSERVATION}",
+            "{} has no need files; add one for each database: DATABASE.{NEED} with [data], [log] \
+             and vcpus, or DATABASE.{OBSERVATION}",
             folder.display()
         );
         return Err(CliError::Refused(words));
@@ -203,12 +207,14 @@ fn members(
     for (name, own) in &said {
         let Some(name) = name.to_str() else {
             let file = folder.join(name).display().to_string();
-            return Err(CliError::Refused(format!("{file}: its name is no text; rename it")));
+            return Err(CliError::Refused(format!(
+                "{file}: its name is not valid UTF-8; rename it"
+            )));
         };
         let mut keys = NeedFile::default();
         if let Some(path) = &own.need {
-            let text = fs::read_to_string(path);
-            let text = text.map_err(|source| CliError::Read { path: path.clone(), source })?;
+            let text = fs::read_to_string(path)
+                .map_err(|source| CliError::Read { path: path.clone(), source })?;
             keys = NeedFile::read(&path.display().to_string(), &text)?;
         }
         if let Some(path) = &own.observed {
@@ -227,7 +233,7 @@ fn members(
     let idle = all.iter().filter(|own| own.millicores == 0).count();
     if idle > 0 {
         notes.push(format!(
-            "{idle} of {} databases say no vcpus and are taken to use none; instances are sized by the \
+            "{idle} of {} databases have no vcpus and count as idle; instances are sized for the \
              rest",
             all.len()
         ));
@@ -235,7 +241,7 @@ fn members(
     Ok((all, notes))
 }
 
-/// The first names of many.
+/// Lists the first of many names.
 fn some(names: &[String]) -> String {
     let first = names[..names.len().min(NAMED)].join(", ");
     match names.len().saturating_sub(NAMED) {
@@ -244,10 +250,10 @@ fn some(names: &[String]) -> String {
     }
 }
 
-/// So many names are said of what is ignored.
+/// Number of ignored files that are named.
 const NAMED: usize = 8;
 
-/// What the files of needs and of observations end in, in upper or lower case.
+/// The extensions of need files and observations, in upper or lower case.
 const NEED: &str = "toml";
 const OBSERVATION: &str = "weirobs";
 
@@ -260,7 +266,7 @@ fn host(at: usize, own: &FleetInstance, members: &[Member]) -> FleetHost {
     }
 }
 
-/// Simulates the databases of each instance on its layout. A fleet with one that fails is none.
+/// Simulates the databases of each instance on its layout. If one fails, there is no plan.
 fn verified(
     report: &mut FleetReport,
     instances: &[FleetInstance],
@@ -269,11 +275,14 @@ fn verified(
 ) -> Result<(), CliError> {
     let mut defects = Vec::new();
     for (host, own) in report.instances.iter_mut().zip(instances) {
-        let load = |member: &usize| {
-            let own = &members[*member];
-            Load { database: Some(own.name.as_str()), need: &own.need }
-        };
-        let loads: Vec<Load<'_>> = own.members.iter().map(load).collect();
+        let loads: Vec<Load<'_>> = own
+            .members
+            .iter()
+            .map(|member: &usize| {
+                let own = &members[*member];
+                Load { database: Some(own.name.as_str()), need: &own.need }
+            })
+            .collect();
         let got = verify_all(&host.name, &host.plan.layout, &loads, catalog, How::default())?;
         let least = got.iter().map(|(_, got)| Got::part(got)).fold(1.0, f64::min);
         host.verified = Some(least);
@@ -282,23 +291,24 @@ fn verified(
             let slow = got.iter().find(|(_, got)| !got.is_fast());
             defects.push(match slow.filter(|_| got.iter().all(|(_, got)| got.has_rate())) {
                 Some((member, got)) => format!(
-                    "{}: half of the requests of {} of {} take {}, which is longer than its latency: \
-                     requests wait for those of others; plan it on an instance of its own, or allow \
-                     more time",
+                    "{}: the median latency of {} of {} is {}, above its target, because requests \
+                     wait for those of other databases; plan it on an instance of its own, or \
+                     allow more time",
                     host.name,
                     got.role.name(),
                     members[own.members[*member]].name,
                     weir_report::number::time(weir_report::number::float(got.median))
                 ),
                 None => format!(
-                    "{} fails its own simulation: that is a defect of the planner, so this is no plan",
+                    "{} fails its own simulation, so there is no plan: this is a defect of the \
+                     planner",
                     host.name
                 ),
             });
         }
     }
     if !defects.is_empty() {
-        // What fails is not printed as a plan.
+        // A failed plan is not printed.
         report.instances.clear();
         (report.month, report.bound, report.gap, report.goal) = (None, None, None, None);
         report.notes.extend(defects);
@@ -313,15 +323,15 @@ fn write(folder: &Path, report: &FleetReport) -> Result<(), CliError> {
         move |source| CliError::write(&path, source)
     };
     fs::create_dir_all(folder).map_err(wrong(folder))?;
-    // Who builds what is in the folder would build what is left of an older plan, too.
+    // Layouts of an older plan would be built together with this one.
     for entry in fs::read_dir(folder).map_err(wrong(folder))? {
         let name = entry.map_err(wrong(folder))?.file_name().to_string_lossy().into_owned();
         let number = name.strip_prefix("instance").and_then(|name| name.strip_suffix(".toml"));
         let number: Option<usize> = number.and_then(|number| number.parse().ok());
         if number.is_some_and(|number| number == 0 || number > report.instances.len()) {
             let words = format!(
-                "--out {}: it has {name}, which is none of the {} instances of this plan; take it \
-                 away, or another folder",
+                "--out {}: {name} is not one of the {} instances of this plan; remove it, or use \
+                 another folder",
                 folder.display(),
                 report.instances.len()
             );

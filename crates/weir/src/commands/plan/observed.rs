@@ -17,29 +17,29 @@ use weir_plan::need::{NeedFile, in_percent};
 use weir_report::number::{float, percent, rate, time, whole};
 use weir_units::Span;
 
-/// Where nothing else is said, one sample in a hundred may ask for more.
+/// The default percentile: one sample in a hundred may ask for more.
 const PERCENTILE: f64 = 99.0;
 
-/// What is shorter says little of the hours and days that come.
+/// Shorter observations, in seconds, say little about hours and days.
 const SHORT: f64 = 3_600.0;
 
-/// And so do fewer samples.
+/// Observations with fewer samples say little, too.
 const FEW: u64 = 60;
 
-/// Samples that are longer hide peaks within them.
+/// Longer sampling intervals, in seconds, hide peaks.
 const COARSE: f64 = 60.0;
 
-/// Latency of which so much is spent at caps is that of somebody who is throttled.
+/// A role is throttled if this share of its latency is waits at caps.
 const THROTTLED: f64 = 0.1;
 
-/// How an observation becomes a need.
+/// The way from an observation to a need.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measure<'a> {
     percentile: f64,
-    /// In millionths of what was observed.
+    /// Growth in millionths of the observed rates and sizes.
     growth: u64,
     roles: &'a [(String, String)],
-    /// Whether rates of a throttled system are planned for as they were observed.
+    /// Whether the observed rates of a throttled system are used as they are.
     as_observed: bool,
 }
 
@@ -51,8 +51,8 @@ impl<'a> Measure<'a> {
     }
 }
 
-/// Reads the layout of the system that was observed: the one that the caller names, else the one
-/// that a run of Weir keeps. Without one, limits are what the observation says.
+/// Reads the layout of the observed system: the named one, or the one stored by a run of Weir.
+/// Without a layout, the observation gives the limits.
 fn layout_of(
     header: &Header,
     named: Option<&Path>,
@@ -65,7 +65,7 @@ fn layout_of(
     }
 }
 
-/// Diagnoses what was observed, and estimates the demand of everything that is throttled.
+/// Diagnoses an observation and estimates the demand of all throttled entities.
 fn demands(
     source: &Source,
     header: &Header,
@@ -74,10 +74,11 @@ fn demands(
 ) -> Result<Vec<Demand>, CliError> {
     let mapping = Mapping::new();
     let contents = &header.contents;
-    let edition = layout.and_then(|layout| layout.edition.as_deref());
-    let edition = edition.and_then(|name| catalog.edition(name).ok());
+    let edition = layout
+        .and_then(|layout| layout.edition.as_deref())
+        .and_then(|name| catalog.edition(name).ok());
     let question = |layout, edition| Question { layout, edition, catalog, mapping: &mapping };
-    // A layout to keep may name its disks in another way than the observation.
+    // A layout to keep may use other names for disks than the observation.
     let (question, system) = match question(layout, edition).system(contents) {
         Ok((system, _)) => (question(layout, edition), system),
         Err(_) => match question(None, None).system(contents) {
@@ -99,7 +100,7 @@ fn demands(
     Ok(question.answer(contents, &system, &facts, |case, found| estimate(case, &found, planned)))
 }
 
-/// Raises the rates of a role to the demand of its throttled members, and tells so.
+/// Raises the rates of a role to the demand of its throttled members; returns notes about that.
 fn raise(own: &mut Sized, demands: &[Demand], as_observed: bool) -> Vec<String> {
     let mut notes = Vec::new();
     for demand in demands.iter().filter(|demand| own.entities.contains(&demand.entity)) {
@@ -107,38 +108,35 @@ fn raise(own: &mut Sized, demands: &[Demand], as_observed: bool) -> Vec<String> 
         let throttled = format!("{role}: {name} was throttled ({})", demand.because);
         let Some(estimate) = demand.estimate else {
             notes.push(format!(
-                "{throttled}: it may ask for more than was observed, and how much cannot be told; \
-                 plan with --headroom"
+                "{throttled}: its demand may exceed the observed rates by an unknown amount; plan \
+                 with --headroom"
             ));
             continue;
         };
         let Estimate { iops, in_flight, unloaded_ns, is_assumed, is_capped } = estimate;
         let how = format!(
-            "{} requests were always in flight, which would do {} IOPS if each took {}{}{}",
+            "with a queue depth of {}, it would reach {} IOPS at a latency of {}{}{}",
             rate(in_flight),
             rate(in_flight / (unloaded_ns / 1e9)),
             time(unloaded_ns),
             if is_assumed {
-                ", the latency of the edition's medium, as every sample took more than 1.5 times that"
+                ", the unloaded latency of the edition's medium, because every sample exceeded 1.5 \
+                 times that"
             } else {
                 ""
             },
-            if is_capped {
-                "; ten times the observed rate is the most that is assumed"
-            } else {
-                ""
-            }
+            if is_capped { "; at most ten times the observed rate is assumed" } else { "" }
         );
         if as_observed {
-            notes.push(format!("{throttled}; {how}: not planned for (--as-observed)"));
+            notes.push(format!("{throttled}; {how}: left out (--as-observed)"));
             continue;
         }
         let more = iops - demand.iops;
         own.iops += more;
         own.bytes = own.bytes.zip(own.request).map(|(bytes, request)| bytes + more * request);
         notes.push(format!(
-            "{throttled}; {how}: planned for {} IOPS of it in place of the {} that were observed, \
-             which is an estimate of its demand (--as-observed plans for what was observed)",
+            "{throttled}; {how}: planned for {} IOPS, an estimate of its demand, instead of the \
+             observed {} (--as-observed plans for the observed rates)",
             rate(iops),
             rate(demand.iops)
         ));
@@ -146,8 +144,7 @@ fn raise(own: &mut Sized, demands: &[Demand], as_observed: bool) -> Vec<String> 
     notes
 }
 
-/// Puts into `file` what the observation in `paths` says of each role, and returns what is to be
-/// said of it.
+/// Fills `file` with the observed rates and sizes of each role; returns notes about them.
 pub(super) fn fill(
     file: &mut NeedFile,
     paths: &[PathBuf],
@@ -159,30 +156,25 @@ pub(super) fn fill(
     let (header, _) = source.survey()?;
     let contents = &header.contents;
     let said = Roles { said: measure.roles.iter().cloned().collect() };
-    let sizer = Sizer::new(contents, &said);
-    let mut sizer = sizer.map_err(|(missing, known)| {
-        let words = format!(
-            "{name}: nobody in it is called {}; it has {}",
-            missing.join(", "),
-            known.join(", ")
-        );
+    let mut sizer = Sizer::new(contents, &said).map_err(|(missing, known)| {
+        let words = format!("{name}: has no {}; it has {}", missing.join(", "), known.join(", "));
         CliError::Refused(words)
     })?;
     source.each(|at, row| sizer.sample(at, row))?;
     let mut sized = sizer.finish(contents, measure.percentile / 100.0);
     if sized.is_empty() {
         return Err(CliError::Refused(format!(
-            "{name}: it says nothing of operations from one sample to the next, so there is nothing \
-             to size from; it needs counters or rates of files or disks at two times at least"
+            "{name}: has no rates to size from; it needs counters or rates of files or disks at \
+             two times at least"
         )));
     }
     let mut notes = vec![format!(
-        "{name}: {} were observed; rates are the {} percentile of all samples{}",
+        "{name}: {} observed; rates are the {} percentile of all samples{}",
         weir_report::number::time(sizer.seconds() * 1e9),
         ordinal(measure.percentile),
         match measure.growth {
             0 => String::new(),
-            growth => format!(", and what was observed grows by {} %", in_percent(growth)),
+            growth => format!(", plus {} % growth", in_percent(growth)),
         }
     )];
     let layout = layout_of(&header, present, catalog)?;
@@ -191,7 +183,7 @@ pub(super) fn fill(
     let planned = catalog.edition(planned).ok();
     let demands = demands(&source, &header, layout.as_ref(), (catalog, planned))?;
     for own in &mut sized {
-        // Where a limit lets 500 through each second, a second may see the end of 501.
+        // At a limit of 500 per second, a second may contain the end of the 501st request.
         own.iops = (own.iops - float(own.samples) / sizer.seconds().max(1.0)).max(0.0);
         let raised = raise(own, &demands, measure.as_observed);
         let keys = match own.role.as_str() {
@@ -207,8 +199,8 @@ pub(super) fn fill(
     notes.extend(short(&sized, sizer.seconds()));
     if measure.roles.is_empty() && header.contents.entities.len() > 1 && sized.len() == 1 {
         notes.push(format!(
-            "all of {} are taken for {}; where devices lie on each other they count twice: choose \
-             with --role NAME=ROLE",
+            "{} all count as {}; devices on top of each other count twice, so choose with --role \
+             NAME=ROLE",
             sized[0].of.join(", "),
             sized[0].role
         ));
@@ -216,31 +208,32 @@ pub(super) fn fill(
     Ok(notes)
 }
 
-/// What is to be said of a role.
+/// Returns the note about a role that was throttled.
 fn said_of(own: &Sized) -> Option<String> {
     let waited = own.waited.filter(|part| *part > THROTTLED)?;
     Some(format!(
-        "{}: {} of its latency were spent waiting at caps: it was throttled, and asks for more than \
-         was seen (weir diagnose says which cap); plan with --headroom, or observe where it is not",
+        "{}: {} of its latency were waits at caps, so it was throttled and its demand exceeds the \
+         observed rates (weir diagnose names the cap); plan with --headroom, or observe it without \
+         the limit",
         own.role,
         percent(waited)
     ))
 }
 
-/// What is lacking where an observation is short or coarse.
+/// Returns notes about an observation that is short or coarse.
 fn short(sized: &[Sized], seconds: f64) -> Vec<String> {
     let samples = sized.iter().map(|own| own.samples).max().unwrap_or(0);
     let mut notes = Vec::new();
     if seconds < SHORT || samples < FEW {
         notes.push(format!(
-            "{samples} samples in {} are little to size from: peaks of a day, a week and the end of \
-             the month are not in it; observe an hour at least, better a week",
+            "{samples} samples in {} miss the peaks of a day, a week and the end of a month; \
+             observe for an hour at least, better a week",
             weir_report::number::time(seconds * 1e9)
         ));
     }
     if samples > 0 && seconds / float(samples) > COARSE {
         notes.push(format!(
-            "a sample is {} long: what is shorter than that is averaged away; observe every second",
+            "the sampling interval is {}: shorter peaks are averaged out; sample every second",
             Span::from_secs(whole((seconds / float(samples)).ceil()))
         ));
     }

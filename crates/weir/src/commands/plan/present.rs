@@ -9,8 +9,8 @@ use weir_plan::Question;
 use weir_report::number::{Amount, Delta};
 use weir_report::plan::{PlanPresent, PlanReport};
 
-/// Adds the price of a layout to the report, and its difference to the plan's price. A layout of
-/// another edition has no prices to compare with and is left out.
+/// Adds the price of a layout to the report, and its difference from the plan's price. The prices
+/// of another edition cannot be compared, so such a layout is left out.
 pub(super) fn price(
     report: &mut PlanReport,
     path: &Path,
@@ -19,7 +19,11 @@ pub(super) fn price(
     let (_, layout) = read_layout_text(path, question.catalog)?;
     if layout.edition.as_deref() != Some(question.edition.name()) {
         let name = question.edition.name();
-        let words = format!("{}: is not of {name}, so its price is not known", path.display());
+        let words = format!(
+            "{}: has another edition than {name}, so its price is \
+                             unknown",
+            path.display()
+        );
         report.notes.push(words);
         return Ok(());
     }

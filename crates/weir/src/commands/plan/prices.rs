@@ -6,18 +6,18 @@ use std::path::Path;
 use weir_catalog::{Edition, PriceBook, PriceList};
 use weir_plan::need::NeedFile;
 
-/// The price lists of a file, if one was given.
+/// Reads the price lists of a file, if one is given.
 pub(in crate::commands) fn own(path: Option<&Path>) -> Result<Vec<PriceList>, CliError> {
     let Some(path) = path else { return Ok(Vec::new()) };
-    let text = fs::read_to_string(path);
-    let text = text.map_err(|source| CliError::Read { path: path.to_owned(), source })?;
+    let text = fs::read_to_string(path)
+        .map_err(|source| CliError::Read { path: path.to_owned(), source })?;
     Ok(PriceList::read(&path.display().to_string(), &text)?)
 }
 
-/// A file with more prices than this of what an edition has not is a vendor's whole list.
+/// A file with more unknown items than this is a vendor's complete list.
 const WHOLE_LIST: usize = 20;
 
-/// The prices of one place, and what is to be said of those that are of another, or of nothing.
+/// Returns the prices of one region and currency, and notes about prices that are not used.
 pub(in crate::commands) fn book<'a>(
     keys: &NeedFile,
     edition: &'a Edition,
@@ -30,12 +30,11 @@ pub(in crate::commands) fn book<'a>(
     let (Some(path), Some(book)) = (path, book.as_ref()) else {
         return Ok((book, Vec::new()));
     };
-    let is_used = |list: &PriceList| book.lists().iter().any(|own| std::ptr::eq(*own, list));
-    if !own.iter().any(is_used) {
+    if !own.iter().any(|list: &PriceList| book.lists().iter().any(|own| std::ptr::eq(*own, list))) {
         let asked = [region, currency, keys.os.as_deref()];
         return Err(CliError::Refused(format!(
-            "--prices {}: has no prices of {}; it has {}: leave region, currency and os out, or give \
-             prices of those",
+            "--prices {}: has no prices for {}; it has {}; leave out region, currency and os, or \
+             add those prices",
             path.display(),
             asked.into_iter().flatten().collect::<Vec<_>>().join(", "),
             places(own.iter())
@@ -48,7 +47,8 @@ pub(in crate::commands) fn book<'a>(
     let left = places(own.iter().chain(edition.prices()).filter(|list| !is_here(list)));
     let other_place = (!left.is_empty()).then(|| {
         format!(
-            "prices are those of {} ({} in {}); others are of another place and left out: {left}",
+            "prices are from {} ({} in {}); those of other regions or currencies are left out: \
+             {left}",
             path.display(),
             book.region(),
             book.currency()
@@ -58,14 +58,15 @@ pub(in crate::commands) fn book<'a>(
     Ok((Some(book.clone()), notes.collect()))
 }
 
-/// What to say of prices that nothing of the edition has: nobody asks for them.
+/// Returns the note about prices of items that the edition does not have.
 fn of_nothing(edition: &Edition, path: &Path, own: &[PriceList]) -> Option<String> {
     let rows = own.iter().flat_map(|list| &list.rows).map(|row| &row.item);
-    let unknown = rows.filter(|item| !edition.has(item)).map(|item| format!("\"{item}\""));
-    let unknown: Vec<String> = unknown.collect();
+    let unknown: Vec<String> =
+        rows.filter(|item| !edition.has(item)).map(|item| format!("\"{item}\"")).collect();
     (1..=WHOLE_LIST).contains(&unknown.len()).then(|| {
         format!(
-            "{}: {} has no {}: the price is not used; `weir catalog tiers` and `hosts` list the names",
+            "{}: {} has no {}, so the price is not used; `weir catalog tiers` and `hosts` list the \
+             names",
             path.display(),
             edition.name(),
             unknown.join(", ")
@@ -73,7 +74,7 @@ fn of_nothing(edition: &Edition, path: &Path, own: &[PriceList]) -> Option<Strin
     })
 }
 
-/// Regions and currencies of lists, each once.
+/// Lists the regions and currencies of price lists, each once.
 fn places<'a>(lists: impl Iterator<Item = &'a PriceList>) -> String {
     let mut all: Vec<String> = Vec::new();
     for list in lists {

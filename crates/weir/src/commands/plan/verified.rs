@@ -16,19 +16,19 @@ use weir_plan::{Outcome, Question, plan};
 use weir_report::number::{float, percent, time};
 use weir_report::plan::{PlanReport, PlanVerified};
 
-/// The room that is tried where a latency is missed, in millionths above the rates.
+/// Extra capacity to try if a latency is missed, in millionths of the rates.
 const ROOM: [u64; 6] = [50_000, 100_000, 200_000, 300_000, 500_000, 1_000_000];
 
-/// So often the room between what misses and what holds is halved.
+/// Number of bisection steps between extra capacity that misses and that is enough.
 const HALVES: u32 = 3;
 
-/// A cap of which so much is used is one that requests wait at.
+/// Requests wait at a limit that is used by this share.
 const BUSY: f64 = 0.8;
 
-/// A plan with room, what it got, and how much room that is, in millionths.
+/// A plan with extra capacity, its simulation, and that capacity in millionths.
 type Roomy = (Answer, Vec<Got>, u64);
 
-/// What simulations came to.
+/// The results of simulations.
 #[derive(Debug, Default)]
 pub(super) struct Verified {
     rows: Vec<PlanVerified>,
@@ -37,7 +37,7 @@ pub(super) struct Verified {
 }
 
 impl Verified {
-    /// Puts it into the report. A plan that fails is none, and nothing is beside it.
+    /// Adds the results to the report. A plan that fails is removed, with all comparisons to it.
     pub(super) fn say(self, report: &mut PlanReport) {
         report.verified = self.rows;
         report.notes.extend(self.notes);
@@ -64,8 +64,8 @@ impl Verified {
     }
 }
 
-/// Simulates the need on the plan, and on what is there now. Where only a latency is missed, the
-/// plan makes way for one with room, if that holds.
+/// Simulates the need on the plan, and on the layout in use. If only a latency is missed, a plan
+/// with extra capacity replaces the plan if it meets the latency.
 pub(super) fn check(
     args: &PlanArgs,
     question: &Question<'_>,
@@ -78,7 +78,7 @@ pub(super) fn check(
         let name = path.display().to_string();
         match verify(&name, &text, question.need, question.catalog, how) {
             Ok(got) => verified.rows("at present", &got),
-            // What is too small for the need, or lacks a role, carries nothing of it.
+            // A layout that is too small for the need, or lacks a role, cannot be simulated.
             Err(error @ VerifyError::Layout(_)) => return Err(error.into()),
             Err(error) => verified.notes.push(format!("{name} cannot carry the need: {error}")),
         }
@@ -86,21 +86,21 @@ pub(super) fn check(
     let Outcome::Met(answer) = outcome else { return Ok(verified) };
     let mut got = simulated(question, &answer.plan, how)?;
     let is_slow = got.iter().all(Got::has_rate) && !got.iter().all(Got::is_fast);
-    // What is the most that a budget or a machine gives has no room.
+    // The most that a budget or a machine allows leaves no extra capacity.
     let may_grow = args.budget.is_none() && !args.fastest;
     if is_slow
         && may_grow
         && let Some((mut other, own, room)) = with_room(question, &answer.plan, how)?
     {
         let words = format!(
-            "rates are planned {} % above what is asked, so that requests wait less, and caps are told \
-             for those: on {} {}",
+            "rates are planned {} % above the need, to shorten waits, and the limits below are for \
+             these rates: on {} {}",
             in_percent(room),
             answer.plan.title,
             slow(&got)
         );
         other.plan.reasons.insert(0, words);
-        // That it lacks a rate with room says nothing of what was asked.
+        // The limits that it exceeds with extra capacity do not matter for the need itself.
         verified.notes.extend(next_cheaper(question, other.cheaper.take(), how)?);
         (**answer, got) = (other, own);
     }
@@ -108,8 +108,7 @@ pub(super) fn check(
     if !got.iter().all(Got::has_rate) {
         verified.is_failed = true;
         verified.notes.push(format!(
-            "{} was found and fails its own simulation: that is a defect of the planner, so it is no \
-             plan",
+            "{} fails its own simulation, so there is no plan: this is a defect of the planner",
             answer.plan.title
         ));
     } else if !got.iter().all(Got::is_fast) {
@@ -123,7 +122,7 @@ fn simulated(question: &Question<'_>, plan: &Plan, how: How) -> Result<Vec<Got>,
     Ok(verify("the plan", &plan.layout, question.need, question.catalog, how)?)
 }
 
-/// The first plan with room on which the need, as it is asked, holds; and how much room that is.
+/// Returns the first plan with extra capacity that meets the original need, and that capacity.
 fn with_room(question: &Question<'_>, slow: &Plan, how: How) -> Result<Option<Roomy>, CliError> {
     let (mut layout, mut missed) = (slow.layout.clone(), 0);
     for room in ROOM {
@@ -144,7 +143,7 @@ fn with_room(question: &Question<'_>, slow: &Plan, how: How) -> Result<Option<Ro
     Ok(None)
 }
 
-/// What holds with less room, between room that is missed with and room that is enough.
+/// Bisects the extra capacity between the last that misses and the first that is enough.
 fn with_less(
     question: &Question<'_>,
     enough: Roomy,
@@ -174,7 +173,7 @@ fn with_less(
     Ok(best)
 }
 
-/// What the next cheaper layout is worth, by simulation of what is asked.
+/// Returns the note about the next cheaper layout, simulated with the original need.
 fn next_cheaper(
     question: &Question<'_>,
     cheaper: Option<Cheaper>,
@@ -182,7 +181,7 @@ fn next_cheaper(
 ) -> Result<Option<String>, CliError> {
     let Some(Cheaper { what, cost, fails, layout }) = cheaper else { return Ok(None) };
     let cost = format!("{what}, at {} a month", cost.month);
-    // What has no room for the data cannot be run.
+    // A layout without enough room cannot be simulated.
     let small =
         fails.iter().filter(|cap| !cap.is_rate).map(|cap| format!("{} of {}", cap.cap, cap.of));
     let small = small.collect::<Vec<_>>().join(", ");
@@ -197,7 +196,8 @@ fn next_cheaper(
     Ok(Some(match () {
         () if got.iter().all(Got::is_met) => {
             format!(
-                "{cost}, holds in the simulation, too, and costs less: room in the rates does not find it"
+                "{cost}, also meets the need in simulation and costs less: planning for higher \
+                 rates does not find it"
             )
         }
         () if slow.is_empty() => format!("next cheaper: {cost}, misses a rate in the simulation"),
@@ -205,37 +205,37 @@ fn next_cheaper(
     }))
 }
 
-/// What takes longer than it may.
+/// Lists the roles that miss their latency.
 fn slow(got: &[Got]) -> String {
     let slow = got.iter().filter(|own| !own.is_fast()).map(|own| {
         let took = time(float(own.median)).to_string();
         let most = own.asked_latency.map(|most| most.to_string()).unwrap_or_default();
-        let grows = if own.grows { ", and more the longer it lasts" } else { "" };
+        let grows = if own.grows { " and rising" } else { "" };
         let role = own.role.name();
-        format!("half of the requests of {role} take {took}{grows} where {most} are asked")
+        format!("the median latency of {role} is {took}{grows} instead of {most}")
     });
     slow.collect::<Vec<_>>().join(", ")
 }
 
-/// Why a plan that has the rates is none.
+/// Returns the reason why a plan that meets the rates is rejected.
 fn too_slow(plan: &Plan, got: &[Got], may_grow: bool) -> String {
-    let mut words = format!("{} was found, and simulated {}", plan.title, slow(got));
+    let mut words = format!("{} was found, but in simulation {}", plan.title, slow(got));
     let busy = plan.binding().map(|cap| (cap, share(cap))).filter(|(_, share)| *share >= BUSY);
     let written = match busy {
         Some((cap, share)) => write!(
             words,
-            ": the limit of {} of {} is used to {}, so requests likely wait there",
+            ": the limit {} of {} is {} used, so requests likely wait there",
             cap.cap,
             cap.of,
             percent(share)
         ),
-        None => write!(words, ": the medium takes that long, or the pieces that a stripe cuts"),
+        None => write!(words, ": the medium takes that long, or the stripe splits requests"),
     };
     // Writing to a string does not fail.
     debug_assert!(written.is_ok());
     words += match may_grow {
         true => {
-            "; no plan with more room, up to twice the rates, holds either: allow more time, or other disks"
+            "; no plan for up to twice the rates meets it either: allow more time, or other disks"
         }
         false => "; allow more time, or a larger budget or machine",
     };
@@ -259,7 +259,7 @@ mod tests {
         let edition = edition.expect("an edition");
         let question =
             Question { catalog: &catalog, edition, prices: None, need: &need, wishes: &wishes };
-        // A P20 has 512 GiB; and no layout at all.
+        // A P20 has 512 GiB; the second case has no layout.
         let small = "edition = \"azure-premium-2015\"\nhost = { size = \"DS13\" }\n[[volume]]\n\
                      name = \"d\"\ntier = \"P20\"\n[[file]]\nname = \"f\"\nrole = \"data\"\n\
                      size = \"900 GiB\"\non = \"d\"\n";
