@@ -279,6 +279,10 @@ fn is_encoding(case: &Case<'_>, backup: &Backup<'_>, in_flight: f64) -> Option<b
 fn from_options(case: &Case<'_>, backup: &Backup<'_>, highest: Option<f64>) -> Option<Limit> {
     // Without a cap to compare with there is nothing to say.
     highest?;
+    // Nor without the disks that it writes to.
+    if backup.targets.is_empty() && !backup.unknown_targets.is_empty() {
+        return None;
+    }
     let stripes = backup.stripes()?;
     if backup.is_to_local_ssd(case) && stripes > LOCAL_FILES {
         return Some(Limit::LocalSsd);

@@ -1,10 +1,10 @@
 //! The limit of a backup: a cap, too little in flight, or compression.
 
 use super::backup::command;
-use super::{Found, Rule, source};
-use crate::backup::{self, Attributed, Backup, Limit, PER_DISK, Side, TRANSFER, Trial};
+use super::{Candidate, Rule, source};
+use crate::backup::{self, Attributed, Backup, Limit, PER_DISK, Refuted, Side, TRANSFER, Trial};
 use crate::case::{Case, amount, cap_words, size};
-use crate::system::{Cap, Owner};
+use crate::system::{Cap, On, Owner};
 use weir_core::Cap as Kind;
 use weir_report::diagnosis::{Confidence, Finding, Group};
 use weir_report::number::{float, percent, rate, time, whole};
@@ -29,13 +29,16 @@ const BLIND: u8 = 50;
 /// Caps that are named as not reached.
 const MOST: usize = 5;
 
-fn find(case: &Case<'_>, rule: &Rule) -> Vec<Found> {
+fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let all = backup::all(case).into_iter().filter(Backup::is_long);
     all.map(|own| limit_finding(case, rule, &own).into()).collect()
 }
 
 fn limit_finding(case: &Case<'_>, rule: &Rule, own: &Backup<'_>) -> Finding {
     let known = backup::attribute(case, own);
+    if let Some(refuted) = known.refuted {
+        return does_not_fit(case, rule, own, (&known, refuted));
+    }
     let Some(limit) = known.limit else { return unknown(case, rule, own, &known) };
     let mut finding = rule.finding(own.name(), said(case, own, &known, limit));
     finding.confidence = known.confidence;
@@ -79,9 +82,13 @@ fn said(case: &Case<'_>, own: &Backup<'_>, known: &Attributed, limit: Limit) -> 
             let owner = case.system.owner_name(own_cap);
             let most = amount(own_cap.counts_bytes(), own_cap.limit.rate);
             let words = cap_words(own_cap.kind);
+            let of_each = |what: &str, places: &[On]| match Backup::disks(case, places).len() {
+                0 | 1 => format!("its {what} {owner}"),
+                count => format!("each of the {count} disks of its {what}s"),
+            };
             let whose = match side {
-                Side::Source => format!("its source {owner}"),
-                Side::Target => format!("its target {owner}"),
+                Side::Source => of_each("source", &own.sources),
+                Side::Target => of_each("target", &own.targets),
                 Side::Machine => format!("the machine {owner}, which its reads and writes share"),
             };
             format!("{name}{} is held at the {words} of {whose}: {most}", speed(own))
@@ -130,6 +137,13 @@ fn evidence(case: &Case<'_>, own: &Backup<'_>, known: &Attributed) -> Vec<String
             let names = Backup::names(case, places).join(", ");
             all.push(format!("{what}: {names}, disks: {}", Backup::disks(case, places).len()));
         }
+    }
+    if own.targets.is_empty() && !own.unknown_targets.is_empty() {
+        all.push(format!(
+            "its target {} is not in the layout, so the limits of targets are not looked at: --map \
+             TARGET=VOLUME says where it is",
+            own.unknown_targets.join(", ")
+        ));
     }
     if known.reads.is_none() && !known.used.is_empty() {
         all.push(
@@ -235,15 +249,78 @@ fn trial(case: &Case<'_>, own: &Backup<'_>, limit: Limit) -> Option<Trial> {
     Some(Trial { stripes, max_transfer: before.max_transfer.max(TRANSFER), buffers: None })
 }
 
+/// Says that a backup cannot be one of this layout: it is faster than the layout allows.
+fn does_not_fit(
+    case: &Case<'_>,
+    rule: &Rule,
+    own: &Backup<'_>,
+    (known, refuted): (&Attributed, Refuted),
+) -> Finding {
+    let Refuted { side, cap, rate, most } = refuted;
+    let cap = &case.system.caps[cap];
+    let (rate, most) = (amount(true, rate), amount(true, most));
+    let (did, whose) = match side {
+        Side::Source => ("reads", names(case, "source", &own.sources)),
+        Side::Target => ("writes", names(case, "target", &own.targets)),
+        Side::Machine => {
+            let owner = case.system.owner_name(cap);
+            ("reads and writes", format!("the machine {owner} allows"))
+        }
+    };
+    let text = format!(
+        "the layout does not fit {}: it {did} {rate}, more than the {most} that {whose}",
+        own.name()
+    );
+    let mut finding = rule.finding(own.name(), text);
+    (finding.group, finding.priority) = (Group::Evidence, BLIND);
+    finding.confidence = Confidence::High;
+    finding.evidence = evidence(case, own, known);
+    if side != Side::Source && own.facts.written.is_none() && !own.is_compressed() {
+        finding.evidence.push(
+            "the bytes written are taken to be those read; a compressed backup writes fewer, as the \
+             statement or msdb says"
+                .to_owned(),
+        );
+    }
+    let target = own.unknown_targets.first().map_or("F:", String::as_str);
+    finding.action = match side {
+        Side::Target => {
+            "give the layout of the system that made the backup, or say which volumes its targets are: \
+             --map TARGET=VOLUME"
+                .to_owned()
+        }
+        _ => format!(
+            "give the layout of the system that made the backup, with its data files ([[file]], role = \
+             \"data\") on the volumes that it reads, and say which volumes it writes to: --map \
+             {target}=VOLUME"
+        ),
+    };
+    finding
+}
+
+/// Returns places with the limit that they give, as the end of a sentence.
+fn names(case: &Case<'_>, what: &str, places: &[On]) -> String {
+    let all = Backup::names(case, places);
+    let verb = if all.len() == 1 { "gives" } else { "give together" };
+    let plural = if all.len() == 1 { "" } else { "s" };
+    format!("its {what}{plural} {} {verb}", all.join(", "))
+}
+
 fn unknown(case: &Case<'_>, rule: &Rule, own: &Backup<'_>, known: &Attributed) -> Finding {
     let has_limits = !known.used.is_empty();
-    let text = match has_limits {
-        true => format!(
+    let missing = own.unknown_targets.first().filter(|_| own.targets.is_empty());
+    let text = match (has_limits, missing) {
+        (true, Some(target)) => format!(
+            "the limit of {} cannot be told: its target {target} is not in the layout, and no limit of \
+             its sources explains its rate",
+            own.name()
+        ),
+        (true, None) => format!(
             "the limit of {} cannot be told: its rate is below all limits, and its disks were not \
              observed",
             own.name()
         ),
-        false => {
+        (false, _) => {
             format!("the limit of {} cannot be told: no limit of its disks is known", own.name())
         }
     };
@@ -251,10 +328,16 @@ fn unknown(case: &Case<'_>, rule: &Rule, own: &Backup<'_>, known: &Attributed) -
     (finding.group, finding.priority) = (Group::Evidence, BLIND);
     finding.confidence = Confidence::Low;
     finding.evidence = evidence(case, own, known);
+    if let Some(target) = missing.filter(|_| case.layout.is_some()) {
+        finding.action = format!(
+            "say on which volume of the layout its target lies, for example --map {target}=VOLUME"
+        );
+        return finding;
+    }
     finding.action = if has_limits {
         "observe its disks while it runs (iostat -x, PerfMon), and diagnose that beside it"
     } else if own.targets.is_empty() && case.layout.is_some() {
-        "say which volumes are its targets: --map TARGET=VOLUME, such as --map F:=backup1"
+        "say which volumes are its targets: --map TARGET=VOLUME, for example --map F:=backup1"
     } else {
         "give the limits with --layout, and its targets with --map TARGET=VOLUME"
     }
@@ -263,7 +346,7 @@ fn unknown(case: &Case<'_>, rule: &Rule, own: &Backup<'_>, known: &Attributed) -
 }
 
 /// Drops findings that say the same of the disks of a backup as the finding of its limit.
-pub(super) fn without_repeats(case: &Case<'_>, found: &mut Vec<Found>) {
+pub(super) fn without_repeats(case: &Case<'_>, found: &mut Vec<Candidate>) {
     const REPEATS: [&str; 12] = [
         "disk-operations",
         "disk-bytes",
@@ -282,7 +365,7 @@ pub(super) fn without_repeats(case: &Case<'_>, found: &mut Vec<Found>) {
     // A short backup takes what it gets for some seconds, and nobody is held back.
     let are_short = !all.is_empty() && !all.iter().any(Backup::is_long);
     let is_limit =
-        |own: &Found| own.finding.check_id == RULE.id && own.finding.group != Group::Evidence;
+        |own: &Candidate| own.finding.check_id == RULE.id && own.finding.group != Group::Evidence;
     if !are_short && !found.iter().any(is_limit) {
         return;
     }

@@ -65,6 +65,58 @@ fn a_message_and_a_layout_name_the_limit() {
     assert!(text.contains("write 4 files at a time"), "{text}");
 }
 
+/// Three small disks, one of which is for backups.
+const SMALL: &str = "edition = \"azure-now\"\n[host]\nsize = \"D2s_v3\"\n[[volume]]\nname = \"data\"\ntier \
+                     = \"P4\"\n[[volume]]\nname = \"log\"\ntier = \"P4\"\n[[volume]]\nname = \
+                     \"backup1\"\ntier = \"P4\"\n";
+
+#[test]
+fn a_layout_that_a_backup_is_faster_than_does_not_fit() {
+    let place = place();
+    // Without bursts: three disks of 25 MB/s.
+    let disk = |name: &str| {
+        format!(
+            "[[volume]]\nname = \"{name}\"\nsize = \"32 GiB\"\nlimits = {{ throughput = \"25 MB/s\" }}\n"
+        )
+    };
+    place.file("small.toml", &["data", "log", "backup1"].map(disk).concat());
+    let diagnose = ["diagnose", "messages.txt", "--layout", "small.toml", "-o", "json"];
+    let finding = |args: &[&str]| {
+        let (json, stderr, code) = run(place.weir(args));
+        assert_eq!(code, Some(0), "{stderr}");
+        let report: Value = serde_json::from_str(&json).expect("JSON");
+        let all = report["findings"].as_array().expect("findings").iter();
+        all.clone().find(|own| own["rule"] == "backup-limit").expect("a finding").clone()
+    };
+    let own = finding(&diagnose);
+    let said = own["finding"].as_str().expect("text");
+    // The volume for backups is not read.
+    let words = "the layout does not fit Sales full: it reads 164 MiB/s, more than the 47.7 MiB/s that \
+                 its sources data, log give together";
+    assert_eq!((said, &own["group"]), (words, &"evidence".into()));
+    let action = own["action"].as_str().expect("text");
+    assert!(action.contains("--map F:\\b=VOLUME"), "{action}");
+    let own = finding(&[&diagnose[..], &["--map", "F:=backup1"]].concat());
+    let said = own["finding"].as_str().expect("text");
+    assert!(said.contains("it writes 164 MiB/s, more than the 23.8 MiB/s that its target backup1"));
+    // A burst may be what was seen, and is no contradiction.
+    place.file("bursts.toml", SMALL);
+    let bursts = ["diagnose", "messages.txt", "--layout", "bursts.toml", "-o", "json"];
+    let said = finding(&bursts)["finding"].to_string();
+    assert!(!said.contains("does not fit"), "{said}");
+}
+
+#[test]
+fn a_target_that_is_nowhere_is_asked_for() {
+    let place = place();
+    let (text, stderr, code) =
+        run(place.weir(&["diagnose", "messages.txt", "--layout", "layout.toml"]));
+    assert_eq!(code, Some(0), "{stderr}");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("its target F:\\b is not in the layout"), "{text}");
+    assert!(text.contains("--map F:\\b=VOLUME"), "{text}");
+}
+
 #[test]
 fn a_simulated_backup_is_diagnosed_from_its_observation() {
     let place = place();
