@@ -61,6 +61,8 @@ pub struct BackupChoice {
     pub max_transfer_bytes: u64,
     /// Buffers of a set.
     pub buffer_count: u32,
+    /// The highest rate at which the sources are read together.
+    pub limit_bytes_per_s: Option<u64>,
     /// The simulated duration.
     pub duration_s: f64,
     /// Bytes of the sources in 2^20 bytes per second.

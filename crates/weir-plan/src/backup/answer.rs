@@ -3,7 +3,7 @@
 use super::trial::Settings;
 use crate::answer::Line;
 use crate::cost::Cost;
-use weir_units::{Bytes, Span};
+use weir_units::{Bytes, BytesPerSec, Span};
 
 /// The binding limit of a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub enum Binding {
     },
     /// The processors that compress.
     Compression,
+    /// The limit of the backup itself.
+    Limit,
     /// No limit: latency binds, with too few transfers in flight.
     Latency,
 }
@@ -63,6 +65,8 @@ pub struct Choice {
     pub count: u64,
     /// Stripes on each disk, and the size of transfers.
     pub settings: Settings,
+    /// Highest rate at which the sources are read together.
+    pub limit: Option<BytesPerSec>,
     /// Buffers of a set.
     pub buffer_count: u32,
     /// The price of the disks.

@@ -8,6 +8,7 @@
 //! | stripe | its writes: a fixed number in flight, each at the medium's lowest latency |
 //! | buffers | all transfers, each with a read and a write |
 //! | processors | compression |
+//! | the limit of the backup | what is read of all sources |
 //!
 //! A limit admits its first request at once, so one transfer is subtracted from each sum. Disks
 //! with a cache are left out, because hits do not reach them.
@@ -49,7 +50,8 @@ pub fn lower_bound(layout: &Layout, places: &[Place], plan: &Plan) -> Span {
     let devices = devices(layout, &traffic, transfer);
     let hosts = hosts(layout, &traffic, transfer);
     let own = [stripes_take(layout, places, plan), buffers_take(layout, places, plan)];
-    let all = devices.chain(hosts).chain(own).chain([processors_take(plan)]);
+    let limited = plan.limit.map_or(0, |limit| takes(plan.bytes(), transfer, limit.get()));
+    let all = devices.chain(hosts).chain(own).chain([processors_take(plan), limited]);
     let nanos = all.max().unwrap_or(0);
     Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
@@ -93,8 +95,10 @@ fn devices<'l>(
         let by_bytes = sum(|own| own.limits.gate.bytes)
             .map_or(0, |rate| takes(*bytes, transfer.saturating_mul(count), rate));
         // An operation is at most one I/O unit of the disk, or one piece of the stripe.
-        let unit = volumes(host, export).filter_map(|own| Some(own.limits.io_unit?.get())).max();
-        let unit = unit.map(|own| export.unit.map_or(own, |cut| own.min(cut.get())));
+        let unit = volumes(host, export)
+            .filter_map(|own| Some(own.limits.io_unit?.get()))
+            .max()
+            .map(|own| export.unit.map_or(own, |cut| own.min(cut.get())));
         let by_operations = match (unit, sum(|own| own.limits.gate.iops)) {
             (Some(unit), Some(rate)) => {
                 takes(bytes / unit, transfer.div_ceil(unit).saturating_mul(count), rate)
@@ -136,11 +140,13 @@ fn shortest(layout: &Layout, places: &[Place], place: u32, is_write: bool) -> u6
         let host = layout.hosts.get(place.host)?;
         let export = export_of(host, place.device.0)?;
         let is_cached = volumes(host, export).any(|own| own.cache != CacheMode::None);
-        let time = |own: &VolumeSpec| {
-            let medium = if is_write { &own.medium.write } else { &own.medium.read };
-            medium.shortest().nanos()
-        };
-        volumes(host, export).filter(|_| !is_cached).map(time).min()
+        volumes(host, export)
+            .filter(|_| !is_cached)
+            .map(|own: &VolumeSpec| {
+                let medium = if is_write { &own.medium.write } else { &own.medium.read };
+                medium.shortest().nanos()
+            })
+            .min()
     });
     found.unwrap_or(0)
 }

@@ -83,8 +83,11 @@ impl<'a> Ground<'a> {
                 && layout.hosts[0].volumes.iter().all(|volume| name(&volume.name))
         };
         let names = ["backup", "backup-target", "weir-backup-target"];
-        let prefix = names.into_iter().find(|own| is_free(&format!("{own}-")));
-        let prefix = prefix.unwrap_or("weir-planned-backup-target").to_owned();
+        let prefix = names
+            .into_iter()
+            .find(|own| is_free(&format!("{own}-")))
+            .unwrap_or("weir-planned-backup-target")
+            .to_owned();
         Ok(Self { catalog, base, latency, layout, prefix, edition })
     }
 
@@ -141,13 +144,90 @@ fn read(name: &str, text: &str, catalog: &Catalog) -> Result<Layout, PlanError> 
     Ok(layout)
 }
 
-/// Returns the default sources of a layout: data files and logs, or everything if it has no such
-/// files.
-#[must_use]
-pub fn usual_sources(layout: &Layout) -> Vec<String> {
-    let places = layout.places();
-    let is_database = |place: &&Place| matches!(place.role, Some(Role::Data | Role::Log));
-    let names = |own: &Place| own.name.clone();
-    let files: Vec<String> = places.iter().filter(is_database).map(names).collect();
-    if files.is_empty() { places.iter().map(names).collect() } else { files }
+/// The sources of a backup for which none are named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DefaultSources {
+    /// The names of the sources.
+    pub names: Vec<String>,
+    /// Targets of backups, which are not read.
+    pub left_out: Vec<String>,
+}
+
+impl DefaultSources {
+    /// Finds the files with one of these roles; in a layout without such files everything except for
+    /// targets of backups.
+    #[must_use]
+    pub fn new(layout: &Layout, roles: &[Role]) -> Self {
+        let places = layout.places();
+        let name = |own: &Place| own.name.clone();
+        let has_role = |own: &&Place| own.role.is_some_and(|role| roles.contains(&role));
+        let files: Vec<String> = places.iter().filter(has_role).map(name).collect();
+        if !files.is_empty() {
+            return Self { names: files, left_out: Vec::new() };
+        }
+        let (targets, others): (Vec<&Place>, Vec<&Place>) =
+            places.iter().partition(|own| layout.is_backup_target(own));
+        match others.is_empty() {
+            true => Self { names: places.iter().map(name).collect(), left_out: Vec::new() },
+            false => Self {
+                names: others.into_iter().map(name).collect(),
+                left_out: targets.into_iter().map(name).collect(),
+            },
+        }
+    }
+
+    /// Says which sources are counted, and which are not.
+    #[must_use]
+    pub fn note(&self) -> String {
+        let names = self.names.join(", ");
+        match self.left_out.is_empty() {
+            true => format!("sources: {names}; --sources names others"),
+            false => format!(
+                "sources: {names}; {} left out as backup targets by name or role; --sources names \
+                 others",
+                self.left_out.join(", ")
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DefaultSources;
+    use weir_catalog::Catalog;
+    use weir_layout::{Layout, Role};
+
+    const VOLUMES: &str = "[[volume]]\nname = \"data\"\nsize = \"4 GiB\"\nunlimited = true\n\
+        [[volume]]\nname = \"backup1\"\nsize = \"4 GiB\"\nunlimited = true\n";
+
+    #[track_caller]
+    fn check(text: &str, names: &[&str], left_out: &[&str]) {
+        let layout = Layout::parse("l.toml", text, &Catalog::builtin()).expect("a layout");
+        let own = DefaultSources::new(&layout, &[Role::Data, Role::Log]);
+        assert_eq!(
+            (&own.names[..], &own.left_out[..]),
+            (&strings(names)[..], &strings(left_out)[..])
+        );
+    }
+
+    fn strings(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn targets_of_backups_are_no_sources() {
+        check(VOLUMES, &["data"], &["backup1"]);
+        let file = |name: &str, role: &str, on: &str| {
+            format!(
+                "[[file]]\nname = \"{name}\"\nrole = \"{role}\"\nsize = \"1 GiB\"\non = \"{on}\"\n"
+            )
+        };
+        let backup = file("full", "backup", "backup1");
+        check(&format!("{VOLUMES}{backup}"), &["data"], &["full"]);
+        let data = file("prices", "data", "data");
+        check(&format!("{VOLUMES}{data}{backup}"), &["prices"], &[]);
+        // A layout of nothing else has sources too.
+        let only = "[[volume]]\nname = \"target\"\nsize = \"4 GiB\"\nunlimited = true\n";
+        check(only, &["target"], &[]);
+    }
 }

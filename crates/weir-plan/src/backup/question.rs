@@ -2,7 +2,7 @@
 
 use super::ground::Base;
 use weir_catalog::{Catalog, Edition, PriceBook};
-use weir_units::{Bytes, Span};
+use weir_units::{Bytes, BytesPerSec, Span};
 use weir_workload::oltp::Description;
 
 /// The effect of compression, and its cost.
@@ -53,6 +53,9 @@ pub struct Question<'a> {
     pub families: Vec<String>,
     /// Maximum number of target disks.
     pub max_disks: Option<u64>,
+    /// Highest rate at which the sources are read together. Without it, a backup beside databases is
+    /// limited where it would slow them down too much otherwise.
+    pub limit: Option<BytesPerSec>,
     /// Latency of the targets' medium, instead of the edition's.
     pub latency: Option<Span>,
     /// Databases that run beside the backup.

@@ -11,7 +11,7 @@ use crate::disks::{Disk, Market};
 use crate::error::PlanError;
 use crate::need::WHOLE;
 use crate::planner::usable_families;
-use weir_units::Span;
+use weir_units::{BytesPerSec, Span};
 
 /// Error margin of an extrapolated duration, in millionths.
 const MARGIN: u64 = 10_000;
@@ -27,6 +27,10 @@ const MOST_BESIDE: u64 = 240;
 const MOST_DISKS: u64 = 64;
 /// Number of cheaper choices that are simulated to find the fastest.
 const CHEAPER: usize = 4;
+/// A limit of a backup is this much above the rate that its window needs, in hundredths.
+const SPARE: u64 = 2;
+/// Limits of a backup are multiples of this, in bytes per second.
+const LIMIT_STEP: u64 = 100_000;
 /// Number of ideal targets, which have no limits.
 const IDEAL: u64 = 8;
 
@@ -76,22 +80,24 @@ impl<'a> Search<'_, '_, 'a> {
         let question = self.bench.question;
         if question.within <= question.setup {
             let reason =
-                format!("is no longer than the setup of {}; give more time", question.setup);
+                format!("is not longer than the setup of {}; allow more time", question.setup);
             return Err(PlanError::need(format!("a window of {}", question.within), reason));
         }
         if self.most() == 0 {
             let host = self.bench.ground.host();
             let reason = match question.max_disks {
-                Some(_) => "leaves no disk to write to; give at least 1".to_owned(),
-                None => "has no room for another disk; take one of its disks as the target, or a larger \
+                Some(_) => "leaves no disk to write to; allow at least 1".to_owned(),
+                None => {
+                    "cannot take another disk; use one of its disks as the target, or a larger \
                          machine"
-                    .to_owned(),
+                        .to_owned()
+                }
             };
             return Err(PlanError::need(format!("host {}", host.name), reason));
         }
         // Missing or too small sources are an error with any targets.
         let built = self.bench.build(self.ideal())?;
-        self.bench.bound(&built, Settings { stripes: 1, transfer: TRANSFERS[0] })?;
+        self.bench.bound(&built, Settings { stripes: 1, transfer: TRANSFERS[0], limit: None })?;
         Ok(())
     }
 
@@ -169,7 +175,7 @@ impl<'a> Search<'_, '_, 'a> {
         let targets = self.ideal();
         let stripes = MOST_STRIPES / targets.count;
         let built = self.bench.build(targets)?;
-        let own = Settings { stripes, transfer: TRANSFERS[2] };
+        let own = Settings { stripes, transfer: TRANSFERS[2], limit: None };
         let ideal = self.bench.measure(&built, own, false)?;
         Ok(ideal.is_none_or(|own| own.duration <= longer(within, 2 * MARGIN)))
     }
@@ -217,15 +223,41 @@ impl<'a> Search<'_, '_, 'a> {
                 all.extend(self.bench.measure(built, own, false)?.map(|had| (own, had, None)));
                 continue;
             };
-            let most = self.bench.question.beside.map_or(0, |own| own.max_slowdown);
             let found = self.bench.measure_beside(built, own, alone)?;
-            let is_kind = |own: &Slowdown| {
-                self.is_patient || own.worst() <= weir_report::number::float(most) / 1e6
-            };
-            let found = found.filter(|(_, slowdown)| is_kind(slowdown));
+            let Some((had, slowdown)) = found else { continue };
+            if self.is_kind(&slowdown) {
+                all.push((own, had, Some(slowdown)));
+                continue;
+            }
+            let Some(limit) = self.lowest_limit(within, had.duration) else { continue };
+            let own = Settings { limit: Some(limit), ..own };
+            let found = self.bench.measure_beside(built, own, alone)?;
+            let found = found.filter(|(_, slowdown)| self.is_kind(slowdown));
             all.extend(found.map(|(had, slowdown)| (own, had, Some(slowdown))));
         }
         Ok(all)
+    }
+
+    /// Returns whether databases are slowed down no more than is acceptable.
+    fn is_kind(&self, slowdown: &Slowdown) -> bool {
+        let most = self.bench.question.beside.map_or(0, |own| own.max_slowdown);
+        self.is_patient || slowdown.worst() <= weir_report::number::float(most) / 1e6
+    }
+
+    /// Returns the lowest limit with which a backup that takes `duration` at full speed meets a window:
+    /// nothing if a limit is stated, or the window leaves no time to spare.
+    fn lowest_limit(&self, within: Span, duration: Span) -> Option<BytesPerSec> {
+        let question = self.bench.question;
+        let is_far = within >= Span::from_secs(FAR_SECONDS);
+        if is_far || question.limit.is_some() || duration >= shorter(within, BETTER) {
+            return None;
+        }
+        let time = u128::from(within.saturating_sub(question.setup).nanos().max(1));
+        let rate = u128::from(question.size.get()) * 1_000_000_000 / time;
+        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        // Time for the last transfers, and a number that people can read.
+        let spare = rate.saturating_add(rate / 100 * SPARE);
+        BytesPerSec::new(spare.div_ceil(LIMIT_STEP).saturating_mul(LIMIT_STEP))
     }
 
     fn choice(&self, candidate: &Candidate<'_>, built: &Built, tried: Tried) -> Choice {
@@ -238,6 +270,7 @@ impl<'a> Search<'_, '_, 'a> {
             tier,
             count,
             settings,
+            limit: settings.limit.or(self.bench.question.limit),
             buffer_count: own.buffer_count,
             cost,
             lines: disk.lines("backup", count, self.market.prices),
@@ -361,13 +394,13 @@ impl<'a> Search<'_, '_, 'a> {
         let mut notes = Vec::new();
         if question.base.is_assumed {
             notes.push(
-                "the source is assumed to deliver whatever is read: only the machine and the targets \
-                 limit the backup; --layout plans with the source's disks"
+                "the source is assumed to have no limits, so only the machine and the targets \
+                 limit the backup; plan with the source's disks with --layout"
                     .to_owned(),
             );
         }
         if self.bench.ground.host().spec.uncached.bytes.is_none() {
-            notes.push("the machine has no limit of throughput in the layout".to_owned());
+            notes.push("the layout has no throughput limit of the machine".to_owned());
         }
         notes.push("burst credits of disks and machines are not counted on".to_owned());
         if self.alone.is_some() {
@@ -377,11 +410,11 @@ impl<'a> Search<'_, '_, 'a> {
             );
         }
         if question.prices.is_none() {
-            notes.push("the edition has no prices: fewer disks come first".to_owned());
+            notes.push("the edition has no prices, so fewer disks rank first".to_owned());
         }
         if self.has_given_up {
             notes.push(format!(
-                "a search ended after {} simulations; choices that cost more were not tried",
+                "the search ended after {} simulations; more expensive choices were not tried",
                 self.most_simulated()
             ));
         }

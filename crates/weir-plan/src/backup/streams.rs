@@ -198,8 +198,11 @@ pub(super) fn below<'a>(market: &Market<'a, '_>, least: Least, cost: Cost) -> Ve
     for disk in market.of_tiers(None) {
         let first = least.room.get().div_ceil(disk.size().get().max(1)).max(1);
         let counts = (first..=least.most).rev();
-        let candidate = |count| Candidate { disk, count, cost: disk.cost(count, market.prices) };
-        all.extend(counts.map(candidate).find(|own| own.cost < cost));
+        all.extend(
+            counts
+                .map(|count| Candidate { disk, count, cost: disk.cost(count, market.prices) })
+                .find(|own| own.cost < cost),
+        );
     }
     for family in market.edition.provisioned_families() {
         if !market.families.contains(&family.family.as_str()) {

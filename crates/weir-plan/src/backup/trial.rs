@@ -14,7 +14,7 @@ use weir_layout::Layout;
 use weir_layout::files::Place;
 use weir_report::backup::BackupReport;
 use weir_sim::{OltpOptions, OltpSimError, OltpSimulation};
-use weir_units::{Bytes, Instant, Span};
+use weir_units::{Bytes, BytesPerSec, Instant, Span};
 use weir_workload::backup::{BackupError, BackupFault, Description, PlaceAbout, Plan};
 
 /// Numbers of stripes on each disk to try. Article 004 found four to be enough.
@@ -38,6 +38,8 @@ pub struct Settings {
     pub stripes: u64,
     /// The largest transfer.
     pub transfer: Bytes,
+    /// Highest rate at which the sources are read together.
+    pub limit: Option<BytesPerSec>,
 }
 
 impl Settings {
@@ -47,7 +49,7 @@ impl Settings {
         let stripes = STRIPES.into_iter().filter(move |own| own * count <= MOST_STRIPES);
         stripes.flat_map(|stripes| {
             let transfers = TRANSFERS.into_iter().rev();
-            transfers.map(move |transfer| Self { stripes, transfer })
+            transfers.map(move |transfer| Self { stripes, transfer, limit: None })
         })
     }
 }
@@ -123,6 +125,9 @@ impl<'q, 'a> Bench<'q, 'a> {
                 own.rate.exact(),
                 own.threads
             );
+        }
+        if let Some(limit) = own.limit.or(question.limit) {
+            text += &format!("limit = \"{limit}\"\n");
         }
         if question.setup > Span::ZERO {
             text += &format!("setup = \"{}\"\n", question.setup);
@@ -247,17 +252,25 @@ fn is_room(error: &BackupError) -> bool {
 /// Processors bind a backup if compression takes this share of its duration, in per cent.
 const BUSY: u128 = 95;
 
+/// The name of a backup's own limit in its report.
+const OWN_LIMIT: &str = "limit";
+
 /// Returns the binding limit of a backup that took `elapsed` from its first transfer on.
 pub(super) fn binding(report: &BackupReport, plan: &Plan, elapsed: Span) -> Binding {
     if processors_take(plan) * 100 >= u128::from(elapsed.nanos()) * BUSY {
         return Binding::Compression;
     }
     let Some(limit) = report.binding_limit.clone() else { return Binding::Latency };
+    if limit == OWN_LIMIT {
+        return Binding::Limit;
+    }
     if !limit.starts_with("disk") {
         return Binding::Machine { limit };
     }
-    let waited = |own: &&weir_report::backup::BackupPlaceReport| own.waits_ns.get(&limit).copied();
-    let longest = report.places.iter().max_by_key(waited);
+    let longest =
+        report.places.iter().max_by_key(|own: &&weir_report::backup::BackupPlaceReport| {
+            own.waits_ns.get(&limit).copied()
+        });
     match longest {
         Some(own) if own.role == "target" => Binding::Target { place: own.place.clone(), limit },
         Some(own) => Binding::Source { place: own.place.clone(), limit },

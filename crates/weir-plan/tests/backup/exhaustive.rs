@@ -168,6 +168,7 @@ fn nothing_cheaper_meets_the_window() {
             setup: Span::ZERO,
             compression: case.compression,
             families: Vec::new(),
+            limit: None,
             max_disks: Some(MOST),
             latency: None,
             beside: None,

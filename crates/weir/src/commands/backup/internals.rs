@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use weir_catalog::Catalog;
 use weir_layout::files::Place;
 use weir_layout::{Layout, Role};
+use weir_plan::backup::ground::DefaultSources;
 use weir_report::backup_internals::BackupInternalsReport;
 use weir_units::Bytes;
 use weir_workload::backup::buffers::{LARGEST_TRANSFER, MAX_TRANSFER, MIN_TRANSFER};
@@ -24,7 +25,7 @@ pub(super) fn run(args: &BackupInternalsArgs, catalog: &Catalog) -> Result<u8, C
             let description = Description::parse(&path.display().to_string(), &text)?;
             described(&layout, &description, args)?
         }
-        None => from_options(&layout, args)?,
+        None => from_options(&layout, args, &mut notes)?,
     };
     let (limit, source) = limit(&layout, args, catalog)?;
     if limit.is_some_and(|limit| buffers.total() > limit) {
@@ -90,9 +91,17 @@ fn described(
 }
 
 /// Returns the buffers of a backup that the options describe.
-fn from_options(layout: &Layout, args: &BackupInternalsArgs) -> Result<Found, CliError> {
+fn from_options(
+    layout: &Layout,
+    args: &BackupInternalsArgs,
+    notes: &mut Vec<String>,
+) -> Result<Found, CliError> {
     let places = layout.places();
-    let sources = sources(&places, args)?;
+    let usual = DefaultSources::new(layout, &[Role::Data]);
+    if args.sources.is_empty() {
+        notes.push(usual.note());
+    }
+    let sources = sources(&places, args, &usual)?;
     let devices: BTreeSet<(usize, usize)> =
         sources.iter().map(|place| (place.host, place.device.0)).collect();
     let found = u32::try_from(devices.len()).unwrap_or(u32::MAX);
@@ -116,11 +125,10 @@ fn from_options(layout: &Layout, args: &BackupInternalsArgs) -> Result<Found, Cl
 fn sources<'p>(
     places: &'p [Place],
     args: &BackupInternalsArgs,
+    usual: &DefaultSources,
 ) -> Result<Vec<&'p Place>, CliError> {
     if args.sources.is_empty() {
-        let data: Vec<&Place> =
-            places.iter().filter(|place| place.role == Some(Role::Data)).collect();
-        return Ok(if data.is_empty() { places.iter().collect() } else { data });
+        return Ok(places.iter().filter(|place| usual.names.contains(&place.name)).collect());
     }
     let find = |name: &String| {
         places.iter().find(|place| place.name == *name).ok_or_else(|| {

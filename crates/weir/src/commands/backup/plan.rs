@@ -8,14 +8,15 @@ use crate::output;
 use std::fs;
 use std::path::PathBuf;
 use weir_catalog::{Catalog, Edition};
-use weir_layout::Layout;
+use weir_layout::{Layout, Role};
+use weir_plan::backup::ground::DefaultSources;
 use weir_plan::backup::{
     Answer, Base, Beside, Binding, Choice, Compression, Outcome, Question, Relaxation, ground, plan,
 };
 use weir_plan::need::{NeedFile, WHOLE};
 use weir_report::backup_plan::{BackupChoice, BackupPlanReport, BackupRelaxation};
 use weir_report::number::{Amount, float};
-use weir_units::{Bytes, Span};
+use weir_units::{Bytes, BytesPerSec, Span};
 use weir_workload::oltp::Description;
 
 /// The slowdown of databases where none is stated, in millionths.
@@ -56,6 +57,7 @@ pub(super) fn run(args: &BackupPlanArgs, catalog: &Catalog) -> Result<u8, CliErr
         compression,
         families: args.disks.clone(),
         max_disks: args.max_disks,
+        limit: args.limit,
         latency: args.latency,
         beside: (!databases.is_empty()).then_some(beside),
     };
@@ -74,6 +76,7 @@ pub(super) fn run(args: &BackupPlanArgs, catalog: &Catalog) -> Result<u8, CliErr
             "compression is assumed to keep up; --compress-rate plans with processors that do not";
         report.notes.push(words.to_owned());
     }
+    report.notes.extend(there.note);
     fill(&mut report, outcome, question.size);
     if let Some(plan) = &report.plan {
         for (path, text) in [(&args.out, &plan.layout), (&args.out_backup, &plan.backup)] {
@@ -98,7 +101,7 @@ fn check(args: &BackupPlanArgs) -> Result<(), CliError> {
                 format!("{option} {}: is one of the inputs; take another name", out.display());
             return Err(CliError::Refused(words));
         }
-        of_plan::can_write(out)?;
+        of_plan::can_write(option, out)?;
     }
     if args.out.is_some() && args.out == args.out_backup {
         let words = "--out and --out-backup name one file; give two";
@@ -114,6 +117,8 @@ struct There<'a> {
     sources: Vec<String>,
     size: Bytes,
     processors: Option<u32>,
+    /// The sources that were chosen by default.
+    note: Option<String>,
 }
 
 fn there<'a>(args: &BackupPlanArgs, catalog: &'a Catalog) -> Result<There<'a>, CliError> {
@@ -125,16 +130,20 @@ fn there<'a>(args: &BackupPlanArgs, catalog: &'a Catalog) -> Result<There<'a>, C
             path.display()
         ))
     })?;
-    let sources = match args.sources.is_empty() {
-        true => ground::usual_sources(&layout),
-        false => args.sources.clone(),
+    let (sources, note) = match args.sources.is_empty() {
+        true => {
+            let usual = DefaultSources::new(&layout, &[Role::Data, Role::Log]);
+            let note = usual.note();
+            (usual.names, Some(note))
+        }
+        false => (args.sources.clone(), None),
     };
     let size = args.size.unwrap_or_else(|| in_use(&layout, &sources));
     let host = layout.hosts.first().and_then(|host| host.qualified_size());
     let processors = host.and_then(|name| edition.host(&name).ok()?.vcpus);
     let name = path.display().to_string();
     let base = Base { name, text, is_assumed: false };
-    Ok(There { edition, base, sources, size, processors })
+    Ok(There { edition, base, sources, size, processors, note })
 }
 
 /// Returns the bytes of sources that are in use.
@@ -156,7 +165,7 @@ fn assumed<'a>(args: &BackupPlanArgs, catalog: &'a Catalog) -> Result<There<'a>,
     let host = edition.host(name)?;
     let base = Base::assumed(edition, host, size);
     let sources = vec![ground::ASSUMED.to_owned()];
-    Ok(There { edition, base, sources, size, processors: host.vcpus })
+    Ok(There { edition, base, sources, size, processors: host.vcpus, note: None })
 }
 
 fn databases(args: &BackupPlanArgs) -> Result<Vec<Description>, CliError> {
@@ -208,6 +217,7 @@ fn choice(own: &Choice, size: Bytes) -> BackupChoice {
         stripes: own.stripes(),
         max_transfer_bytes: own.settings.transfer.get(),
         buffer_count: own.buffer_count,
+        limit_bytes_per_s: own.limit.map(BytesPerSec::get),
         duration_s: seconds(own.duration),
         mib_per_s: float(size.get()) / f64::from(1 << 20) / seconds(own.duration),
         is_extrapolated: own.is_extrapolated,
@@ -239,6 +249,7 @@ fn bound(binding: &Binding) -> (&'static str, Option<String>, String) {
             ("target", Some(limit.clone()), format!("the targets ({limit} of each disk)"))
         }
         Binding::Compression => ("compression", None, "compression".to_owned()),
+        Binding::Limit => ("limit", None, "the limit of the backup".to_owned()),
         Binding::Latency => ("latency", None, "the latency of transfers".to_owned()),
     }
 }
@@ -249,6 +260,11 @@ fn reasons(plan: &Choice, better: Option<&Choice>) -> Vec<String> {
          each",
         plan.buffer_count, plan.settings.transfer
     )];
+    if let Some(limit) = plan.limit {
+        all.push(format!(
+            "its reads are limited: weir backup run --limit \"{limit}\"; SQL Server has no such option"
+        ));
+    }
     if let Some(slowdown) = plan.slowdown {
         all.push(format!(
             "it costs the databases {} of their throughput and makes their transactions {} longer",
