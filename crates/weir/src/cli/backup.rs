@@ -18,63 +18,67 @@ use clap::Subcommand;
 /// The verbs of `weir backup`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BackupCommand {
-    /// Back up exports, all of one instant, into stripes on folders, raw volumes or blobs.
+    /// Back up exports, all as of one instant, into stripes in folders, on raw volumes or in blobs.
     #[command(
         after_help = "Example:\n  weir backup run --layout layout.toml --data /var/lib/weir --to \
                             /mnt/a /mnt/b --stripes 8\n  weir backup run data log --to backup1 backup2 \
                             --stripes 8 --compress --verify\n  weir backup run --layout layout.toml \
                             oltp.toml --to /backups --differential\n  weir backup run \
                             nbd://host/disk --to /backups --encrypt --key-file backup.key\n\n\
-                            Without --data the server at --control is asked: its exports are frozen at \
-                            one instant while clients go on, and read through its limits. A stripe has its \
-                            name only when all stripes are complete. Exit code 1: --verify found damage, \
-                            2: the input is wrong or there is no room, 130: Ctrl-C. docs/BACKUP.md explains \
-                            the format."
+                            Without --data, the exports of the server at --control are frozen at one \
+                            instant, without stopping their clients, and are read through the limits of \
+                            their tiers. Stripes get their final names when all of them are complete.\n\n\
+                            Exit codes: 0 complete; 1 --verify found damage; 2 wrong input, or no room on a \
+                            target; 3 a source or target failed; 130 Ctrl-C. docs/BACKUP.md describes the \
+                            format."
     )]
     Run(Box<BackupRunArgs>),
-    /// Find the cheapest target disks, stripes and transfers with which a backup meets its window.
-    /// Exit code 1 if none do.
+    /// Find the cheapest target disks, and the stripes and transfer size, with which a backup meets its
+    /// window.
     #[command(
         after_help = "Example:\n  weir backup plan --size 4TiB --within 2h --edition azure-now \
                             --host D64s_v3\n  weir backup plan --layout layout.toml --within 3h --out \
                             new.toml --out-backup backup.toml\n  weir backup plan --layout layout.toml \
                             --within 3h --beside oltp.toml --max-slowdown 5%\n\n\
-                            Every choice that could be cheaper is excluded by a lower bound or simulated, and \
-                            the plan is simulated as a whole. weir export --as tsql-backup, ola, dbatools or \
-                            pgbackrest writes it as a script. docs/BACKUP.md explains the search."
+                            Each cheaper choice is simulated or excluded by a lower bound, and the plan \
+                            itself is simulated as a whole. weir export --as tsql-backup, ola, dbatools or \
+                            pgbackrest writes it as a script. docs/BACKUP.md describes the search.\n\nExit \
+                            codes: 0 the plan meets the window; 1 no disks do; 2 wrong input."
     )]
     Plan(Box<BackupPlanArgs>),
-    /// Print what SQL Server logs of a backup under trace flags 3213, 3014, 3004 and 3605: readers,
-    /// buffers and their memory.
+    /// Print the readers, buffers and buffer memory that SQL Server logs for a backup under trace flags
+    /// 3213, 3014, 3004 and 3605.
     #[command(
         after_help = "Example:\n  weir backup internals layout.toml backup.toml\n  weir backup \
                             internals layout.toml --sources data --readers 4 --stripes 8 --compress"
     )]
     Internals(Box<BackupInternalsArgs>),
-    /// List the backups in folders, raw volumes and containers.
+    /// List the backups in folders, on raw volumes and in blob containers.
     #[command(
         after_help = "Example:\n  weir backup list /backups\n  weir backup list /mnt/a /mnt/b \
-                            --output json"
+                            --output json\n\nExit codes: 0 there are backups; 1 there are none; 2 a place \
+                            does not exist."
     )]
     List(BackupListArgs),
-    /// Show one backup: its sources, its stripes, and how it was made.
+    /// Show one backup: its id, sources, stripes and options.
     #[command(after_help = "Example:\n  weir backup show sales --from /backups")]
     Show(BackupShowArgs),
-    /// Read a whole backup and name whatever is damaged, to the frame. Nothing is written. Exit code
-    /// 1 if anything is damaged.
+    /// Read a whole backup and report damage, down to the frame. Nothing is written.
     #[command(
         after_help = "Example:\n  weir backup verify sales --from /backups\n  weir backup verify \
                             /backups/sales-0199c1a2-7b3c-01of04.weirbak --key-file backup.key\n\n\
                             A differential is verified together with the full backup that it builds \
-                            on. Without the key, the stored bytes of an encrypted backup are checked."
+                            on. Without its key, only the stored bytes of an encrypted backup are \
+                            checked, not the contents.\n\nExit codes: 0 sound; 1 damaged; 2 wrong input or \
+                            key; 3 a place failed; 130 Ctrl-C."
     )]
     Verify(BackupVerifyArgs),
-    /// Remove the backups that no rule keeps. A full backup that a kept differential needs is kept.
+    /// Remove the backups that no retention rule keeps.
     #[command(
         after_help = "Example:\n  weir backup prune /backups --keep-daily 7 --keep-weekly 4 \
-                            --dry-run\n\nThe backups of one name are a series with days, weeks and \
-                            months of its own. An incomplete backup is removed when it is older than \
-                            a day."
+                            --dry-run\n\nThe rules apply to the backups of each name separately. A full \
+                            backup that a kept differential builds on is kept. An incomplete backup is \
+                            removed a day after the last write to it, a damaged one only with --damaged."
     )]
     Prune(BackupPruneArgs),
     /// Print a new random key for encrypted backups.

@@ -7,46 +7,46 @@ use weir_units::Bytes;
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupInternalsArgs {
-    /// The layout file (docs/LAYOUT.md explains its keys).
+    /// Layout file; docs/LAYOUT.md describes its keys.
     pub(crate) layout: PathBuf,
-    /// The description of the backup (docs/BACKUP.md explains its keys). The options below stand
-    /// in for it.
+    /// Backup description; docs/BACKUP.md describes its keys. Without it, the options below describe
+    /// the backup.
     #[arg(conflicts_with_all = ["sources", "stripes", "readers", "size", "max_transfer_size",
         "buffer_count", "compress"])]
     pub(crate) backup: Option<PathBuf>,
-    /// Files, volumes or stripes to read; a reader for each volume or stripe [default: data files,
-    /// or everything if the layout has no files].
+    /// Files, volumes or stripes to back up, separated by commas. Each volume or stripe has a reader
+    /// [default: data files; without files, all volumes that are not backup targets].
     #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     pub(crate) sources: Vec<String>,
-    /// Files of the backup [default: 1].
+    /// Number of backup files, 1 to 64 [default: 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) stripes: Option<u32>,
-    /// Readers of all sources together [default: one for each volume or stripe].
+    /// Number of readers of all sources together, 1 to 64 [default: one for each volume or stripe].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) readers: Option<u32>,
-    /// Bytes to back up [default: all that is in use of the sources].
+    /// Bytes to back up, for example 50GiB [default: the bytes in use on the sources].
     #[arg(long, value_name = "SIZE", value_parser = some_bytes)]
     pub(crate) size: Option<Bytes>,
-    /// MAXTRANSFERSIZE, in multiples of 64KiB up to 4MiB [default: 1MiB].
+    /// MAXTRANSFERSIZE: 64KiB to 4MiB, in multiples of 64KiB [default: 1MiB].
     #[arg(long, value_name = "SIZE", value_parser = some_bytes)]
     pub(crate) max_transfer_size: Option<Bytes>,
-    /// BUFFERCOUNT [default: five for each stripe and two for each reader].
+    /// BUFFERCOUNT, 1 to 16384 [default: 5 for each stripe and 2 for each reader].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16384))]
     pub(crate) buffer_count: Option<u32>,
-    /// COMPRESSION.
+    /// WITH COMPRESSION, which takes three sets of buffers.
     #[arg(long)]
     pub(crate) compress: bool,
-    /// CHECKSUM.
+    /// WITH CHECKSUM.
     #[arg(long)]
     pub(crate) checksum: bool,
-    /// ENCRYPTION.
+    /// WITH ENCRYPTION.
     #[arg(long)]
     pub(crate) encrypt: bool,
-    /// The memory that buffers may take, as the server's log says it [default: a 128th of the
+    /// Memory that backup buffers may take, as the server's log states it [default: 1/128 of the
     /// machine's memory].
     #[arg(long, value_name = "SIZE", value_parser = some_bytes)]
     pub(crate) memory_limit: Option<Bytes>,
-    /// Count buffers as before SQL Server 2008: four for each stripe and two for each reader.
+    /// Count buffers as SQL Server 2005 does: 4 for each stripe and 2 for each reader.
     #[arg(long, conflicts_with = "buffer_count")]
     pub(crate) sql_server_2005: bool,
     #[command(flatten)]

@@ -7,8 +7,7 @@ use std::path::PathBuf;
 /// Where the key of an encrypted backup is.
 #[derive(Debug, Args)]
 pub(crate) struct KeyArgs {
-    /// Read the key of an encrypted backup from this file; otherwise it is taken from the
-    /// environment variable WEIR_BACKUP_KEY.
+    /// File with the key of an encrypted backup. Otherwise the key is the value of WEIR_BACKUP_KEY.
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
 }
@@ -16,11 +15,10 @@ pub(crate) struct KeyArgs {
 /// The server of places that are named by their export.
 #[derive(Debug, Args)]
 pub(crate) struct PlaceArgs {
-    /// With --data: the layout of places that are named by their export.
+    /// Layout file, for places that are exports of a layout that no server has open. Needs --data.
     #[arg(long, value_name = "FILE", requires = "data")]
     pub(crate) layout: Option<PathBuf>,
-    /// With --layout: its data folder, which no server has open. Without both, the running server
-    /// is asked.
+    /// Data folder of --layout. Without both options, exports are asked of the server at --control.
     #[arg(long, value_name = "DIR", requires = "layout")]
     pub(crate) data: Option<PathBuf>,
     #[command(flatten)]
@@ -29,7 +27,8 @@ pub(crate) struct PlaceArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupListArgs {
-    /// Folders, exports of raw volumes or blob containers that hold backups.
+    /// Place with backups: a folder, the export of a raw volume, or the https:// URL of a blob
+    /// container.
     #[arg(required = true, value_name = "PLACE")]
     pub(crate) places: Vec<String>,
     #[command(flatten)]
@@ -41,12 +40,12 @@ pub(crate) struct BackupListArgs {
 /// A backup, and the places to find it in.
 #[derive(Debug, Args)]
 pub(crate) struct ChosenArgs {
-    /// The backup: its id or the beginning of it, its name (the newest complete one is taken), or
-    /// the path of one of its stripes.
+    /// Backup: its id, at least the first 4 characters of its id, its name (the newest complete backup
+    /// of that name), the path of a stripe, or a folder (its newest complete backup).
     #[arg(value_name = "BACKUP")]
     pub(crate) backup: String,
-    /// Look for stripes here: a folder, the export of a raw volume, or a blob container. May be
-    /// repeated. Not needed if BACKUP is a path and all stripes are in its folder.
+    /// Place that holds stripes: a folder, the export of a raw volume, or the https:// URL of a blob
+    /// container. May be repeated. Not needed if BACKUP is a path and all stripes are in its folder.
     #[arg(long, value_name = "PLACE")]
     pub(crate) from: Vec<String>,
 }
@@ -67,7 +66,7 @@ pub(crate) struct BackupVerifyArgs {
     pub(crate) chosen: ChosenArgs,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
-    /// Show no progress. It is shown on stderr, if that is a terminal.
+    /// Show no progress. Progress goes to stderr if that is a terminal.
     #[arg(long, short)]
     pub(crate) quiet: bool,
     #[command(flatten)]
@@ -78,29 +77,33 @@ pub(crate) struct BackupVerifyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupPruneArgs {
-    /// Folders, exports of raw volumes or blob containers that hold backups. Name all that hold
-    /// stripes of the same backups.
+    /// Place with backups: a folder, the export of a raw volume, or the https:// URL of a blob
+    /// container. Name every place that holds stripes of these backups or differentials on them.
     #[arg(required = true, value_name = "PLACE")]
     pub(crate) places: Vec<String>,
-    /// Keep the newest backups of each name, so many.
+    /// Number of backups of each name to keep, the newest first.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) keep_last: u32,
-    /// Keep the newest backup of each day (UTC), for so many days that have one.
+    /// Number of days (UTC) of which to keep the newest backup. Days without a backup do not count.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) keep_daily: u32,
-    /// Keep the newest backup of each week, for so many weeks that have one.
+    /// Number of weeks (from Monday) of which to keep the newest backup.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) keep_weekly: u32,
-    /// Keep the newest backup of each month, for so many months that have one.
+    /// Number of months of which to keep the newest backup.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) keep_monthly: u32,
-    /// Act on backups with this name only. May be repeated.
+    /// Prune backups of this name only. May be repeated [default: all names, each on its own].
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Vec<String>,
-    /// Remove incomplete backups younger than a day, and backups of which stripes are missing.
+    /// Remove incomplete backups that are younger than a day too, and backups with missing stripes.
+    /// Do not use it while a backup to these places is running.
     #[arg(long)]
     pub(crate) incomplete: bool,
-    /// Say what would be removed, and remove nothing.
+    /// Remove damaged backups: they were complete, and a stripe is truncated.
+    #[arg(long)]
+    pub(crate) damaged: bool,
+    /// Print the decisions and remove nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -112,10 +115,10 @@ pub(crate) struct BackupPruneArgs {
 /// What to do with damage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DamagedArg {
-    /// Restore nothing that is not whole.
+    /// Restore nothing from a damaged backup.
     #[default]
     Refuse,
-    /// Restore what is sound, and list what is lost. The exit code is 1.
+    /// Restore what is sound, list what is lost, and end with exit code 1.
     Skip,
 }
 
@@ -123,51 +126,56 @@ pub(crate) enum DamagedArg {
 pub(crate) struct RestoreArgs {
     #[command(flatten)]
     pub(crate) chosen: ChosenArgs,
-    /// Restore to the volumes of this layout file, with --data; or to this export: nbd://HOST/NAME
-    /// or nbd+unix:///NAME?socket=PATH, for a backup of one source.
+    /// Layout file whose volumes are restored, together with --data; or, for one source, the address
+    /// of an export: nbd://HOST/NAME or nbd+unix:///NAME?socket=PATH.
     #[arg(long, visible_alias = "layout", value_name = "LAYOUT|URI",
         conflicts_with_all = ["control", "image"])]
     pub(crate) to: Option<String>,
-    /// The data folder of the layout of --to, which is made if it is not there. No server may have
-    /// it open.
+    /// Data folder of the layout of --to. It is made if it does not exist; no server may have it open.
     #[arg(long, value_name = "DIR", requires = "to")]
     pub(crate) data: Option<PathBuf>,
-    /// Restore to the exports of the server with this control socket, while it runs.
+    /// Control socket of a running server whose exports are restored.
     #[arg(long, value_name = "PATH", conflicts_with = "image")]
     pub(crate) control: Option<PathBuf>,
-    /// Restore to raw images in this folder: NAME.raw, sparse.
+    /// Control socket of the server whose exports --from names, if it is not the server that is
+    /// restored to [default: the server of --control or --to, then WEIR_CONTROL, then the default
+    /// socket].
+    #[arg(long, value_name = "PATH", requires = "from")]
+    pub(crate) from_control: Option<PathBuf>,
+    /// Folder for raw images: each source becomes a sparse file NAME.raw.
     #[arg(long, value_name = "DIR")]
     pub(crate) image: Option<PathBuf>,
-    /// Restore a source to the target of this name, for example data=data2. May be repeated.
-    /// Otherwise a source goes to the target of its own name.
+    /// Restore a source to a target of another name, for example data=data2. May be repeated
+    /// [default: the target of the source's own name].
     #[arg(long, value_name = "SOURCE=TARGET", value_parser = renaming)]
     pub(crate) map: Vec<(String, String)>,
-    /// Restore this source only. May be repeated.
+    /// Restore this source only. May be repeated [default: all sources].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) only: Vec<String>,
-    /// Replace what is on the targets. Without it, a target that holds anything is refused.
+    /// Overwrite targets that are not empty. A target is zeroed first.
     #[arg(long)]
     pub(crate) force: bool,
-    /// Decide about a damaged backup.
+    /// What to do with a damaged backup.
     #[arg(long, value_enum, default_value_t = DamagedArg::Refuse)]
     pub(crate) damaged: DamagedArg,
-    /// Read everything back and compare it with the backup. Without a target it goes to scratch
-    /// volumes, which are removed: a test of the restore.
+    /// Read everything back and compare it with the backup. Without a target, the backup is restored
+    /// to scratch volumes, which are removed at the end: a test of the backup.
     #[arg(long)]
     pub(crate) prove: bool,
-    /// With --prove: recover this database from the restored volumes, and check every transaction.
+    /// With --prove: OLTP description of the database to recover from the restored volumes. The
+    /// recovery checks every page and every transaction in the log.
     #[arg(long, value_name = "OLTP", requires = "prove")]
     pub(crate) oltp: Option<PathBuf>,
-    /// With --oltp: the file with the number of the newest acknowledged transaction, which the
-    /// recovery is held to.
+    /// With --oltp: file with the number of the newest acknowledged transaction. The proof fails if the
+    /// recovery does not find all up to it.
     #[arg(long, value_name = "FILE", requires = "oltp")]
     pub(crate) acknowledged: Option<PathBuf>,
-    /// With --prove: the folder for scratch volumes, instead of the system's temporary folder.
+    /// With --prove: folder for scratch volumes [default: the system's temporary folder].
     #[arg(long, value_name = "DIR", requires = "prove")]
     pub(crate) scratch: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
-    /// Show no progress. It is shown on stderr, if that is a terminal.
+    /// Show no progress. Progress goes to stderr if that is a terminal.
     #[arg(long, short)]
     pub(crate) quiet: bool,
     #[command(flatten)]
@@ -179,6 +187,6 @@ fn renaming(text: &str) -> Result<(String, String), String> {
         Some((source, target)) if !source.is_empty() && !target.is_empty() => {
             Ok((source.to_owned(), target.to_owned()))
         }
-        _ => Err("write SOURCE=TARGET, like data=data2".to_owned()),
+        _ => Err("write SOURCE=TARGET, for example data=data2".to_owned()),
     }
 }

@@ -3,67 +3,77 @@
 use crate::cli::{OutputArgs, some_bytes, some_time};
 use clap::Args;
 use std::path::PathBuf;
-use weir_units::{Bytes, Span};
+use weir_units::{Bytes, BytesPerSec, Span};
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupPlanArgs {
-    /// Bytes to back up, for example 4TiB [default: all that is in use of the sources of --layout].
+    /// Bytes to back up, for example 4TiB [default: the bytes in use on the sources of --layout].
     #[arg(long, value_name = "SIZE", value_parser = some_bytes, required_unless_present = "layout")]
     pub(crate) size: Option<Bytes>,
-    /// The window: the time that the backup may take, for example 2h.
+    /// Backup window: the longest duration that is acceptable, for example 2h.
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub(crate) within: Span,
-    /// The layout with the sources. The plan adds target disks to its host.
+    /// Layout file with the sources and their machine. The plan adds target disks to that machine.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["edition", "host"])]
     pub(crate) layout: Option<PathBuf>,
-    /// Edition to plan with, where there is no layout.
+    /// Catalog edition to plan with if there is no layout; weir catalog list prints them [default:
+    /// azure-now].
     #[arg(long, value_name = "NAME", requires = "host")]
     pub(crate) edition: Option<String>,
-    /// Size of the machine, where there is no layout. The source is then assumed to deliver whatever
-    /// is read.
+    /// Machine size to plan with if there is no layout, for example D64s_v3. The source is then assumed
+    /// to be faster than everything else.
     #[arg(long, value_name = "SIZE", required_unless_present = "layout")]
     pub(crate) host: Option<String>,
-    /// Files, volumes or stripes of the layout to read [default: data files and logs, or everything
-    /// if the layout has no files].
+    /// Files, volumes or stripes of the layout to back up. Several names are separated by commas
+    /// [default: data files and logs; without files, all volumes that are not backup targets].
     #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',', requires = "layout")]
     pub(crate) sources: Vec<String>,
-    /// Readers of each source [default: 1].
+    /// Number of readers for each source, 1 to 64 [default: 1].
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true,
         value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) readers: u32,
-    /// Time from the start of the backup to its first transfer, for example 2s.
+    /// Time from the start of the backup to its first transfer, for example 2s, as measured on your
+    /// system [default: 0s].
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub(crate) setup: Option<Span>,
-    /// Compress: the compressed size as a share (0.4 or 40%), or the ratio as 2.5:1.
+    /// Plan with compression: compressed size as a share (0.4 or 40%), or ratio (2.5:1) [default: no
+    /// compression].
     #[arg(long, value_name = "RATIO", value_parser = ratio)]
     pub(crate) compress: Option<f64>,
-    /// Bytes that a processor compresses per second, for example 200MiB [default: as many as come].
+    /// Bytes that one processor compresses per second, for example 200MiB [default: compression is
+    /// never the limit].
     #[arg(long, value_name = "SIZE", value_parser = some_bytes, requires = "compress")]
     pub(crate) compress_rate: Option<Bytes>,
-    /// Processors that compress [default: those of the machine].
+    /// Number of processors that compress [default: those of the machine].
     #[arg(long, value_name = "N", requires = "compress",
         value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) compress_threads: Option<u32>,
-    /// Databases that run meanwhile (docs/OLTP.md). May be repeated.
+    /// OLTP description of a database that runs during the backup (docs/OLTP.md). May be repeated.
     #[arg(long, value_name = "OLTP", requires = "layout")]
     pub(crate) beside: Vec<PathBuf>,
-    /// The most that the backup may cost these databases, in throughput and in response time, for
-    /// example 10% [default: 10%].
+    /// Largest acceptable loss of throughput and increase of response time of these databases, for
+    /// example 10% [default: 10%]. A backup that would cost more is slowed down with a limit if the
+    /// window allows that.
     #[arg(long, value_name = "SHARE", value_parser = weir_plan::need::share, requires = "beside")]
     pub(crate) max_slowdown: Option<u64>,
-    /// Families of target disks [default: those that are no slower than the edition's default].
+    /// Rate at which the backup reads its sources at most, for example 100MB/s, as weir backup run
+    /// --limit has it [default: none, or the lowest that meets the window if databases need it].
+    #[arg(long, value_name = "RATE", value_parser = super::run::limit)]
+    pub(crate) limit: Option<BytesPerSec>,
+    /// Disk families to choose target disks from, separated by commas [default: those at least as fast
+    /// as the edition's default family].
     #[arg(long, value_name = "FAMILY", num_args = 1.., value_delimiter = ',')]
     pub(crate) disks: Vec<String>,
-    /// Maximum number of target disks.
+    /// Maximum number of target disks, 1 to 64 [default: as many as the machine takes].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
     pub(crate) max_disks: Option<u64>,
-    /// Latency of a write to a target, if you have measured it, for example 24ms.
+    /// Measured latency of a write to a target disk, for example 24ms [default: the edition's].
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub(crate) latency: Option<Span>,
-    /// Region of the prices.
+    /// Region whose prices apply [default: the edition's first].
     #[arg(long, value_name = "REGION")]
     pub(crate) region: Option<String>,
-    /// Currency of the prices.
+    /// Currency of the prices [default: the edition's first].
     #[arg(long, value_name = "CODE")]
     pub(crate) currency: Option<String>,
     /// Price file that overrides the edition's prices.
@@ -72,7 +82,7 @@ pub(crate) struct BackupPlanArgs {
     /// Write the layout with the target disks to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Write the description of the backup to this file, for weir sim and weir export.
+    /// Write the backup description to this file, for weir sim and weir export.
     #[arg(long, value_name = "FILE")]
     pub(crate) out_backup: Option<PathBuf>,
     #[command(flatten)]
