@@ -1,20 +1,20 @@
-//! Reading ahead: a thread reads, and decompresses, while what was read before is understood.
+//! Read-ahead: a thread reads and decompresses the next block while the current one is parsed.
 
 use std::fmt;
 use std::io::{self, BufRead, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// Bytes that are read at once, and that the kind of an input is found by.
+/// Size of a read, and of the beginning by which the kind of an input is detected.
 const BLOCK: usize = 1 << 18;
 
-/// A read that brings less than this has brought all there is by now.
+/// A read that returns less than this has returned everything available.
 const SMALL: usize = 1 << 12;
 
-/// Blocks that wait to be understood.
+/// The most blocks waiting to be parsed.
 const WAITING: usize = 2;
 
-/// What was read, and what then kept more from being read.
+/// Bytes read, and the error that ended the read.
 #[derive(Debug, Default)]
 struct Block {
     bytes: Vec<u8>,
@@ -22,17 +22,18 @@ struct Block {
 }
 
 impl Block {
-    /// Fills `bytes` with what there is, and waits until that is `least`; whether it is full.
+    /// Reads until `bytes` is full, or until the input pauses after `least` bytes. Returns whether
+    /// it is full.
     fn read(mut bytes: Vec<u8>, input: &mut impl Read, least: usize) -> (Self, bool) {
         bytes.resize(BLOCK, 0);
         let mut length = 0;
         let error = loop {
             match input.read(&mut bytes[length..]) {
                 Ok(0) => break None,
-                // What comes slowly is understood as it comes.
+                // A slow input is parsed as it arrives.
                 Ok(read) => {
                     length += read;
-                    // What comes slowly is understood as it comes.
+                    // A slow input is parsed as it arrives.
                     if read < SMALL && length >= least {
                         break None;
                     }
@@ -49,30 +50,30 @@ impl Block {
         (Self { bytes, error }, is_full)
     }
 
-    /// Whether nothing follows.
+    /// Returns whether this is the last block.
     fn is_last(&self) -> bool {
         self.bytes.is_empty() || self.error.is_some()
     }
 }
 
-/// See the module. The thread ends with its next block when this is dropped, or when nothing more
-/// comes.
+/// An input with read-ahead. Its thread ends with the next block after this is dropped, or at the
+/// end of the input.
 pub(super) struct Ahead {
     block: Block,
-    /// How much of it was taken.
+    /// Number of bytes taken from the block.
     at: usize,
-    /// How much the next block has at least: the first is what a kind is found by.
+    /// Least size of the next block; the first must suffice to detect the kind.
     least: usize,
     rest: Rest,
 }
 
-/// Where what follows comes from.
+/// The source of further blocks.
 enum Rest {
-    /// From the input, as long as it comes in small pieces.
+    /// The input, while it is small or slow.
     Input(Box<dyn Read + Send>),
-    /// From the thread; and the way back for the memory of blocks that were taken.
+    /// The thread, and the channel that returns the memory of used blocks.
     Thread(Receiver<Block>, SyncSender<Vec<u8>>),
-    /// Nothing follows.
+    /// The end.
     Nothing,
 }
 
@@ -83,7 +84,7 @@ impl fmt::Debug for Ahead {
 }
 
 impl Ahead {
-    /// Reads `input`: here and now as long as it is small or slow, then by a thread.
+    /// Reads `input` directly while it is small or slow, and through a thread afterwards.
     pub(super) fn of(input: impl Read + Send + 'static) -> io::Result<Self> {
         let mut own = Self {
             block: Block::default(),
@@ -116,9 +117,9 @@ impl Ahead {
                 self.block = block;
             }
             Rest::Thread(blocks, back) => {
-                // Who has sent all there is has gone.
+                // The thread ends after the last block.
                 if let Ok(block) = blocks.recv() {
-                    // Whoever has enough memory does not take it.
+                    // A full channel means that the thread has enough memory.
                     let _ = back.try_send(taken.bytes);
                     self.block = block;
                     self.rest = Rest::Thread(blocks, back);
@@ -129,7 +130,7 @@ impl Ahead {
     }
 }
 
-/// The thread that reads what follows.
+/// Starts the thread that reads the rest.
 fn follow(mut input: impl Read + Send + 'static) -> io::Result<Rest> {
     let (blocks, rest) = sync_channel(WAITING);
     let (back, spare) = sync_channel(WAITING + 1);
@@ -173,7 +174,7 @@ impl BufRead for Ahead {
 mod tests {
     use super::*;
 
-    /// So many bytes, then an error.
+    /// A reader that fails after this number of bytes.
     struct Fails(u64);
 
     impl Read for Fails {
@@ -206,7 +207,7 @@ mod tests {
         }
     }
 
-    /// What comes in small pieces is there before more comes, but for the first.
+    /// After the first block, small pieces are returned before more arrives.
     #[test]
     fn what_comes_slowly_does_not_wait() {
         let mut ahead = Ahead::of(Fails(9_500)).unwrap();
@@ -228,7 +229,7 @@ mod tests {
         let mut ahead = Ahead::of(Endless(gone)).unwrap();
         assert_eq!(ahead.fill_buf().unwrap().len(), BLOCK);
         drop(ahead);
-        // It comes back when the thread has dropped its end.
+        // `recv` returns once the thread has dropped its end.
         assert!(is_gone.recv().is_err());
     }
 }

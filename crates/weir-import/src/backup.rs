@@ -30,7 +30,7 @@ pub(super) use history::with_media;
 
 use super::kind::{By, Kind};
 
-/// What is read of it, the more special first.
+/// The kinds, most specific first.
 pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "sqlserver-errorlog",

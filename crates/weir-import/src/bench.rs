@@ -1,24 +1,24 @@
-//! Results of benchmarks: what a load generator says of the load that it made.
+//! Results of benchmarks.
 //!
-//! A result is one sample at the end of its run, whose rates and means hold over the run; what
-//! a benchmark says from interval to interval is a sample each.
+//! A result is one sample at the end of its run; its rates and means hold over the run. Reports of
+//! intervals are a sample each.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`job`] | jobs, what is known of them, and where in time a run is |
+//! | [`job`] | jobs, their attributes, and the times of runs |
 //! | [`fio`] | results of fio, as JSON |
-//! | [`fio_log`] | the logs that fio writes from interval to interval |
-//! | [`run`] | a run of diskspd, however it is written |
+//! | [`fio_log`] | logs of intervals written by fio |
+//! | [`run`] | a run of diskspd in any format |
 //! | [`diskspd`] | results of diskspd, as text |
 //! | [`diskspd_xml`] | the same as XML |
 //! | [`iometer`] | access specifications of Iometer |
-//! | [`minute`] | what the logs of HammerDB have in common |
+//! | [`minute`] | common parts of the logs of HammerDB |
 //! | [`hammerdb`] | logs of HammerDB with results |
-//! | [`hammerdb_counter`] | its logs of transactions counted from time to time |
+//! | [`hammerdb_counter`] | its logs of transaction counts |
 //! | [`hammerdb_profile`] | its time profiles |
 //! | [`hammerdb_table`] | its results as a table |
-//! | [`pgbench`] | what pgbench prints |
-//! | [`pgbench_log`] | what pgbench logs per interval |
+//! | [`pgbench`] | output of pgbench |
+//! | [`pgbench_log`] | logs of intervals written by pgbench |
 
 pub mod diskspd;
 pub mod diskspd_xml;
@@ -37,7 +37,7 @@ pub mod run;
 
 use super::kind::{By, Kind};
 
-/// What is read of it, the more special first.
+/// The kinds, most specific first.
 pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "fio",

@@ -1,15 +1,15 @@
 //! Metrics of clouds, as JSON.
 //!
-//! Clouds give a value the time at which its interval begins; an observation has it at its end.
+//! A cloud reports the beginning of each interval; an observation has its end.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`azure_monitor`] | metrics of Azure Monitor |
-//! | [`cloudwatch`] | metrics of AWS CloudWatch, as its API answers |
-//! | [`metric_stream`] | metrics of AWS CloudWatch, as metric streams deliver them |
-//! | `aws` | what metrics of AWS mean |
+//! | [`cloudwatch`] | metrics of AWS CloudWatch, from its API |
+//! | [`metric_stream`] | metrics of AWS CloudWatch, from metric streams |
+//! | `aws` | the meaning of metrics of AWS |
 //! | `document` | JSON documents |
-//! | `timeline` | values put in order of time |
+//! | `timeline` | values in order of time |
 
 mod aws;
 pub mod azure_monitor;
@@ -20,7 +20,7 @@ mod timeline;
 
 use super::kind::{By, Kind};
 
-/// What is read of it, the more special first.
+/// The kinds, most specific first.
 pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "azure-monitor",

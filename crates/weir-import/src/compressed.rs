@@ -1,7 +1,7 @@
-//! Inputs that were compressed with gzip, xz or zstd.
+//! Inputs compressed with gzip, xz or zstd.
 //!
-//! All of them are read as a stream: a decoder holds its window and no more, however much comes
-//! out of a few bytes. A window that is larger than [`WINDOW`] is refused.
+//! They are decoded as a stream, so memory is bounded by the window of the decoder. A window
+//! larger than [`WINDOW`] is rejected.
 
 use super::ahead::Ahead;
 use super::kind::Bytes;
@@ -13,8 +13,8 @@ use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The largest window of a decoder in bytes, which is what `zstd -d` accepts by default. `xz -9`
-/// needs half of it.
+/// The largest window of a decoder in bytes, the default limit of `zstd -d`. `xz -9` needs half of
+/// it.
 const WINDOW: u64 = 128 << 20;
 
 /// A compressed format: its name and its first bytes.
@@ -49,16 +49,16 @@ pub(super) fn decompressed(input: impl Read + Send + 'static) -> io::Result<Byte
     Ok(Box::new(Ahead::of(Decompressed { decoder: Some(decoder), name, state })?))
 }
 
-/// What became of a compressed input.
+/// The state of a compressed input.
 #[derive(Debug, Default)]
 struct State {
-    /// It was read to its end.
+    /// The input was read to its end.
     has_ended: AtomicBool,
-    /// The system could not read it.
+    /// The system failed to read the input.
     has_failed: AtomicBool,
 }
 
-/// A compressed input that notes what becomes of it.
+/// A compressed input that records its state.
 struct Noted {
     input: Ahead,
     state: Arc<State>,
@@ -88,10 +88,10 @@ impl BufRead for Noted {
     }
 }
 
-/// The decompressed bytes. An input that ends early or is damaged is itself at fault, and not the
-/// system that it is read from.
+/// Decompressed bytes. A truncated or damaged input is reported as an error of the input, not of
+/// the system.
 struct Decompressed {
-    /// Nothing after an error: decoders do not go on then.
+    /// `None` after an error, since decoders cannot continue.
     decoder: Option<Box<dyn Read + Send>>,
     name: &'static str,
     state: Arc<State>,
@@ -131,11 +131,11 @@ impl Decompressed {
     }
 }
 
-/// The frames of a zstd file, one after the other.
+/// The frames of a zstd file in sequence.
 struct Zstd<R> {
     input: R,
     decoder: FrameDecoder,
-    /// Whether a frame has begun and not ended.
+    /// Whether the decoder is within a frame.
     in_frame: bool,
 }
 
@@ -146,7 +146,7 @@ impl<R: BufRead> Zstd<R> {
         Self { input, decoder, in_frame: false }
     }
 
-    /// Goes on to the next frame; whether there is one.
+    /// Starts the next frame; returns false at the end.
     fn begin(&mut self) -> io::Result<bool> {
         loop {
             if self.input.fill_buf()?.is_empty() {
@@ -172,7 +172,7 @@ impl<R: BufRead> Zstd<R> {
         }
     }
 
-    /// Compares the checksum of a frame that has ended.
+    /// Checks the checksum of a finished frame.
     fn end(&mut self) -> io::Result<()> {
         self.in_frame = false;
         let said = self.decoder.get_checksum_from_data();
@@ -245,7 +245,7 @@ mod tests {
     type Compress = fn(&[u8]) -> Vec<u8>;
     const FORMATS: [(&str, Compress); 3] = [("gzip", gzip), ("xz", xz), ("zstd", zstd)];
 
-    /// Reads all of it, or tells the error and whether the input is at fault.
+    /// Reads everything, or returns the error and whether the input is at fault.
     fn read(bytes: Vec<u8>) -> Result<String, (String, bool)> {
         let told = |error: io::Error| {
             let error = ImportError::from(error);
@@ -288,7 +288,7 @@ mod tests {
             for at in [2, 8, whole.len() / 3, whole.len() / 2] {
                 let mut damaged = whole.clone();
                 damaged[at] ^= 0x5a;
-                // A name or a time in a header may be damaged without harm.
+                // Damage to a name or time in a header is harmless.
                 if let Err((words, is_input)) = read(damaged) {
                     assert!(words.contains(&format!("compressed with {name} and")), "{words}");
                     assert!(is_input, "{words}");
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_window_beyond_the_limit_is_refused_before_it_is_allocated() {
-        // A frame that wants a window of 2 GiB: its descriptor is 21 << 3 above 1 KiB.
+        // A frame with a window of 2 GiB: its descriptor is 21 << 3 above 1 KiB.
         let bomb = [ZSTD.1, &[0x00, 21 << 3, 0x01, 0x00, 0x00]].concat();
         let (words, is_input) = read(bomb).expect_err("it is refused");
         let expect = "it was compressed with zstd and needs a window of more than 128 MiB: \

@@ -1,9 +1,9 @@
-//! What is known by name, where names come in the same order again and again: the devices of
-//! a report, the columns of a record. The one after the last is tried before any other.
+//! A map for names that repeat in the same order: the devices of a report, the columns of a
+//! record. A lookup tries the successor of the last name first.
 
 use std::collections::HashMap;
 
-/// See the module.
+/// A map with a prediction of the next name.
 #[derive(Debug)]
 pub(crate) struct InTurn<T> {
     all: Vec<(String, T)>,
@@ -18,12 +18,12 @@ impl<T> Default for InTurn<T> {
 }
 
 impl<T> InTurn<T> {
-    /// Forgets all.
+    /// Removes all entries.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// What is known of a name, which is there from now on; `make` says it if it is new.
+    /// Returns the value of a name, created by `make` if the name is new.
     pub(crate) fn get(&mut self, name: &str, make: impl FnOnce() -> T) -> &mut T {
         let is_next = self.all.get(self.next).is_some_and(|(own, _)| own == name);
         let place = if is_next { self.next } else { self.find(name, make) };

@@ -1,4 +1,4 @@
-//! The kinds of input, and telling which one it is.
+//! The kinds of input, and their detection.
 
 use super::compressed::{self, GZIP, XZ, ZSTD};
 use super::linux::stamped;
@@ -10,7 +10,7 @@ use std::fmt;
 use std::io::{self, BufRead, Read};
 use weir_observe::moment::Clock;
 
-/// An input that a reader takes.
+/// The bytes of an input.
 pub type Bytes = Box<dyn BufRead>;
 
 /// Returns the bytes of an input, decompressed if it was compressed with gzip, xz or zstd.
@@ -22,11 +22,11 @@ pub fn bytes_of(input: impl Read + Send + 'static) -> io::Result<Bytes> {
     compressed::decompressed(input)
 }
 
-/// What an input is recognized by: whether one that begins so is of a kind.
+/// A test of the beginning of an input.
 #[derive(Clone, Copy)]
 pub(super) enum By {
     Text(fn(&str) -> bool),
-    /// Of what is no text. It is tried before all text.
+    /// For binary input; tried before all text.
     Bytes(fn(&[u8]) -> bool),
 }
 
@@ -37,7 +37,7 @@ type Open = fn(Bytes, &Options) -> Result<Box<dyn ReadSamples>, ImportError>;
 pub struct Kind {
     /// Its name, as `--as` takes it.
     pub name: &'static str,
-    /// What it is, for people.
+    /// Its description.
     pub about: &'static str,
     pub(super) recognizes: By,
     pub(super) open: Open,
@@ -55,8 +55,8 @@ impl PartialEq for Kind {
     }
 }
 
-/// The kinds by where they come from, in the order in which they are looked for: what is known
-/// by its own words comes before what is known by its shape.
+/// The kinds by origin, in the order of detection. Kinds with distinctive words come before kinds
+/// known by their shape.
 const GROUPS: [&[Kind]; 8] = [
     cloud::KINDS,
     windows::KINDS,
@@ -68,12 +68,12 @@ const GROUPS: [&[Kind]; 8] = [
     bench::KINDS,
 ];
 
-/// All kinds.
+/// Returns all kinds.
 pub fn all() -> impl Iterator<Item = Kind> {
     GROUPS.into_iter().flatten().copied()
 }
 
-/// What is known and not read: what it begins with, what it is called, and why.
+/// Binary formats that are recognized and not read: first bytes, name, and reason.
 type RefusedBytes = (&'static [u8], &'static str, &'static str);
 
 const REFUSED_BYTES: &[RefusedBytes] = &[
@@ -82,7 +82,7 @@ const REFUSED_BYTES: &[RefusedBytes] = &[
     (ZSTD.1, "compressed with zstd", "decompress it, and take that"),
 ];
 
-/// What is known and not read, by what it is called, how it is recognized, and why.
+/// Text formats that are recognized and not read: name, test, and reason.
 type Refused = (&'static str, fn(&str) -> bool, &'static str);
 
 const REFUSED: &[Refused] = &[
@@ -137,17 +137,17 @@ const REFUSED: &[Refused] = &[
 ];
 
 impl Kind {
-    /// The kind of that name.
+    /// Returns the kind of a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         all().find(|kind| kind.name == name)
     }
 
-    /// The kind of an input that begins with `bytes`.
+    /// Detects the kind of an input that begins with `bytes`.
     ///
     /// # Errors
     ///
-    /// [`ImportError::UnknownKind`], with the kinds that it is nearest to.
+    /// [`ImportError::UnknownKind`], with the nearest kinds.
     pub fn of(bytes: &[u8]) -> Result<Self, ImportError> {
         let by_bytes = |kind: &Self| matches!(kind.recognizes, By::Bytes(is_it) if is_it(bytes));
         if let Some(kind) = all().find(by_bytes) {
@@ -170,11 +170,11 @@ impl Kind {
         Err(ImportError::UnknownKind { found, nearest })
     }
 
-    /// A reader of `input`.
+    /// Opens a reader of `input`.
     ///
     /// # Errors
     ///
-    /// [`ImportError`] if its beginning is not what it must be.
+    /// [`ImportError`] if the beginning of the input does not fit the kind.
     pub fn open(
         self,
         input: Bytes,
@@ -184,7 +184,7 @@ impl Kind {
     }
 }
 
-/// What an input begins with, for a person, and whether it is text.
+/// Describes the beginning of an input, and whether it is text.
 fn found(text: &str, bytes: &[u8]) -> (String, bool) {
     if bytes.is_empty() {
         return ("it is empty".to_owned(), false);
@@ -198,14 +198,14 @@ fn found(text: &str, bytes: &[u8]) -> (String, bool) {
     (format!("it begins with {short:?}"), true)
 }
 
-/// Returns the kinds that an input which begins with `bytes` is nearest to, the nearest first.
+/// Returns the kinds nearest to an input that begins with `bytes`, the nearest first.
 #[must_use]
 pub fn nearest(bytes: &[u8]) -> Vec<Nearest> {
     near::nearest(&text::beginning(bytes))
 }
 
-/// Whether a text has the head of iostat as it is on systems other than Linux: on BSD, where it
-/// has columns of terminals or of niced processes, or else on macOS.
+/// Returns whether a text has the head of iostat on another system: on BSD, with columns of
+/// terminals or of niced processes, or else on macOS.
 fn is_foreign_iostat(text: &str, is_bsd: bool) -> bool {
     const DISK: [&str; 3] = ["KB/t", "tps", "MB/s"];
     const BSD: [&str; 4] = ["tin", "tout", "ni", "in"];
@@ -221,7 +221,7 @@ fn is_foreign_iostat(text: &str, is_bsd: bool) -> bool {
     })
 }
 
-/// Whether a text is the aggregated counters of a SKU assessment of SQL Server.
+/// Returns whether a text is the aggregated counters of a SKU assessment of SQL Server.
 fn is_aggregated_assessment(text: &str) -> bool {
     let head = text.lines().next().unwrap_or_default().to_ascii_lowercase();
     let names: Vec<_> =

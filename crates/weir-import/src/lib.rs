@@ -80,51 +80,51 @@ pub use sheet::{At, ReadSamples, Sheet};
 use std::io;
 use thiserror::Error;
 
-/// Why an input cannot be read.
+/// The reason why an input cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// The system does not give it.
+    /// An I/O error.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It is of no kind that is known.
-    #[error("it is nothing that is known here: {found}; {}", nearest_words(.nearest))]
+    /// The input is of no known kind.
+    #[error("unknown kind of input: {found}; {}", nearest_words(.nearest))]
     UnknownKind {
-        /// What is there.
+        /// Description of the input.
         found: String,
-        /// The kinds that it is nearest to, the nearest first.
+        /// The nearest kinds, the nearest first.
         nearest: Vec<Nearest>,
     },
-    /// It is none of the kind that it is said to be, or that its beginning promises.
+    /// The input does not fit its kind.
     #[error("{}{reason}", place(*.line))]
     Malformed {
-        /// Where, if it is in a line.
+        /// The line at fault, if it is known.
         line: Option<u64>,
-        /// What was expected and what is there.
+        /// Expected and actual content.
         reason: String,
     },
-    /// Where another kind of input begins: one of them would be lost.
+    /// Another kind of input begins here; one of the two would be lost.
     #[error(
-        "line {line}: from here on this looks like {begins}; what comes before was read as {before}: split the file{}",
+        "line {line}: from here on this looks like {begins}; the part before was read as {before}: split the file{}",
         because(.reason)
     )]
     TwoKinds {
-        /// Where the second begins.
+        /// The first line of the second kind.
         line: u64,
-        /// What it looks like.
+        /// Kind of the second part.
         begins: String,
-        /// What the first is.
+        /// Kind of the first part.
         before: String,
-        /// What was wrong with the line, if it could not be read.
+        /// The reason why the line cannot be read, if there is one.
         reason: Option<String>,
     },
-    /// There is no sample in it.
-    #[error("there is nothing in it: {reason}")]
+    /// The input has no samples.
+    #[error("it has no samples: {reason}")]
     Empty {
-        /// What was expected.
+        /// Expected content.
         reason: String,
     },
-    /// Inputs that cannot be put side by side.
+    /// Inputs without a common time.
     #[error("{0}")]
     Times(String),
     /// The observation cannot be written.
@@ -135,10 +135,13 @@ pub enum ImportError {
 fn nearest_words(nearest: &[Nearest]) -> String {
     let all = "`weir observe kinds` lists what is read";
     if nearest.is_empty() {
-        return format!("it is near to no kind; {all}");
+        return format!("it resembles no kind; {all}");
     }
     let named: Vec<_> = nearest.iter().map(Nearest::to_string).collect();
-    format!("nearest are {}; {all}, and --as KIND reads it as one of them", named.join(", "))
+    format!(
+        "the nearest kinds are {}; {all}, and --as KIND reads it as one of them",
+        named.join(", ")
+    )
 }
 
 fn place(line: Option<u64>) -> String {
@@ -150,12 +153,12 @@ fn because(reason: &Option<String>) -> String {
 }
 
 impl ImportError {
-    /// What is wrong with a line.
+    /// Creates an error in a line.
     pub(crate) fn at(line: u64, reason: impl Into<String>) -> Self {
         Self::Malformed { line: Some(line), reason: reason.into() }
     }
 
-    /// Whether the input is at fault, and not the system.
+    /// Returns whether the input is at fault, and not the system.
     #[must_use]
     pub fn is_input(&self) -> bool {
         match self {
@@ -165,7 +168,7 @@ impl ImportError {
         }
     }
 
-    /// What is wrong with the whole.
+    /// Creates an error in the whole input.
     pub(crate) fn whole(reason: impl Into<String>) -> Self {
         Self::Malformed { line: None, reason: reason.into() }
     }

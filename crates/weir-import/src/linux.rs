@@ -1,4 +1,4 @@
-//! iostat and its kin.
+//! iostat, vmstat, sar and related tools.
 //!
 //! | module | holds |
 //! |---|---|
@@ -9,14 +9,14 @@
 //! | [`vmstat`], [`vmstat_d`] | `vmstat` and `vmstat -d` |
 //! | [`diskstats`] | `/proc/diskstats` |
 //! | [`diskstats_json`] | the same as JSON |
-//! | `activity` | what the columns of sar and sadf are |
-//! | `by_table` | reading what comes table by table |
-//! | `processors` | what processors did, by the names of all these tools |
-//! | `held` | values that wait for the rest of their sample |
-//! | `record` | an object of JSON with numbers and texts |
+//! | `activity` | the columns of sar and sadf |
+//! | `by_table` | a reader of output that is grouped by table |
+//! | `processors` | processor time, by the names of all these tools |
+//! | `held` | values of incomplete samples |
+//! | `record` | a JSON object with numbers and texts |
 //! | `pages` | heads of vmstat: of a run, or of a page |
-//! | `runs`, `singles` | runs of iostat that follow each other in one input |
-//! | `statistics` | the JSON that all of sysstat writes |
+//! | `runs`, `singles` | consecutive runs of iostat in one input |
+//! | `statistics` | the JSON format of sysstat |
 //! | `disks` | counters of disks, device by device |
 
 mod activity;
@@ -50,7 +50,7 @@ use weir_observe::moment::Clock;
 
 const KIB: f64 = 1024.0;
 
-/// A line without the time that a collector put before it, and that time.
+/// Splits off the time that a collector put before a line.
 pub(crate) fn stamped(line: &str, clock: Clock) -> (Option<i64>, &str) {
     match line.split_once('\t') {
         Some((stamp, rest)) => match clock.moment(stamp) {
@@ -61,8 +61,8 @@ pub(crate) fn stamped(line: &str, clock: Clock) -> (Option<i64>, &str) {
     }
 }
 
-/// The host and the date of the line that sysstat begins with:
-/// `Linux 3.16.6 (host.example) 02/25/2015 _x86_64_ (8 CPU)`.
+/// Parses the first line of sysstat, `Linux 3.16.6 (host.example) 02/25/2015 _x86_64_ (8 CPU)`:
+/// the host and the date.
 pub(crate) fn banner(line: &str, clock: Clock) -> Option<(String, Option<i64>)> {
     let rest = line.strip_prefix("Linux ")?;
     let (_, rest) = rest.split_once('(')?;
@@ -71,8 +71,8 @@ pub(crate) fn banner(line: &str, clock: Clock) -> Option<(String, Option<i64>)> 
     Some((host.to_owned(), date))
 }
 
-/// A number in some unit, in a smaller one of which that unit has `by`: `1.5` KiB are 1536
-/// bytes. With `-h`, sysstat puts a unit of its own behind the number, and that counts.
+/// Parses a number in a unit of `by` smaller units: `1.5` KiB are 1536 bytes. With `-h`, sysstat
+/// appends a unit to the number, which then applies.
 pub(crate) fn quantity(style: Style, text: &str, by: f64) -> Option<f64> {
     if text.as_bytes().last().is_some_and(u8::is_ascii_digit) {
         return Some(style.parse(text)? * by);
@@ -89,10 +89,10 @@ pub(crate) fn quantity(style: Style, text: &str, by: f64) -> Option<f64> {
     Some(style.parse(number)? * unit)
 }
 
-/// The style of numbers once one of them has decimals, which a whole number does not show.
+/// Returns the style of numbers once one has decimals; a whole number does not show it.
 pub(crate) fn style_of(known: &mut Option<Style>, words: &[&str]) -> Style {
     known.unwrap_or_else(|| {
-        // Most outputs without any have no decimals at all.
+        // Most outputs without decimals have none anywhere.
         if !words.iter().any(|word| word.bytes().any(|byte| matches!(byte, b'.' | b','))) {
             return Style::default();
         }
@@ -104,8 +104,8 @@ pub(crate) fn style_of(known: &mut Option<Style>, words: &[&str]) -> Style {
     })
 }
 
-/// The time of a line that has nothing else in it but maybe a word or a mark before it:
-/// `zzz ***Thu Jun 30 22:43:39 UTC 2022`, `# 1598650497`, `Time: 2020-01-07 12:00:39`.
+/// Parses a line with a time and at most a word or mark before it: `zzz ***Thu Jun 30 22:43:39 UTC
+/// 2022`, `# 1598650497`, `Time: 2020-01-07 12:00:39`.
 pub(crate) fn time_line(text: &str, clock: Clock) -> Option<i64> {
     if !text.contains(|c: char| c.is_ascii_digit()) {
         return None;
@@ -121,7 +121,7 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphabetic() || c == '_')
 }
 
-/// What is read of it, the more special first.
+/// The kinds, most specific first.
 pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "diskstats-json",

@@ -1,4 +1,4 @@
-//! From sheets to an observation: several inputs side by side, by their times.
+//! Sheets to an observation: several inputs side by side, by their times.
 
 use super::ImportError;
 use super::backup;
@@ -18,40 +18,40 @@ use weir_observe::observation::Note;
 use weir_observe::{attribute, metric};
 use weir_units::{Instant, Span};
 
-/// How inputs are read.
+/// Options of an import.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// How their times are.
+    /// Order and zone of dates in the inputs.
     pub clock: Clock,
-    /// The time from sample to sample, for inputs that do not say.
+    /// Sampling interval of inputs that do not state it.
     pub every: Option<Span>,
-    /// When inputs without dates begin, in nanoseconds since 1970.
+    /// Start of inputs without dates, in nanoseconds since 1970.
     pub start: Option<i64>,
-    /// The unit of times in block traces that do not say it.
+    /// Unit of times in block traces that do not state it.
     pub time_unit: Option<TimeUnit>,
-    /// The program that reads, with its version.
+    /// The importing program, with its version.
     pub by: String,
-    /// What the input is called: some inputs say only there what they hold.
+    /// Name of the input, which tells the contents of some kinds.
     pub name: String,
-    /// The stripes of media sets, for histories of backups.
+    /// Stripes of media sets, for histories of backups.
     pub media: backup::BackupMedia,
 }
 
 impl Options {
-    /// From sample to sample where the input does not say: a second, if nobody does.
+    /// Returns the sampling interval for inputs that do not state it; one second by default.
     #[must_use]
     pub fn step(&self) -> Span {
         self.every.unwrap_or(Span::from_secs(1))
     }
 }
 
-/// Something to read.
+/// An input.
 pub struct Input {
-    /// What it is called.
+    /// Name of the input.
     pub name: String,
     /// Its bytes.
     pub bytes: Bytes,
-    /// Its kind, if somebody has said it.
+    /// Its kind, if the user states it.
     pub kind: Option<Kind>,
 }
 
@@ -61,18 +61,18 @@ impl std::fmt::Debug for Input {
     }
 }
 
-/// What came of an import.
+/// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Of each input: its name, its kind, and the samples that it gave.
+    /// Name, kind and number of samples of each input.
     pub inputs: Vec<(String, &'static str, u64)>,
     /// Samples in the observation.
     pub samples: u64,
-    /// Entities and series.
+    /// Entities in the observation.
     pub entities: usize,
-    /// Series.
+    /// Series in the observation.
     pub series: usize,
-    /// What a reader of the numbers should know.
+    /// Notes on the numbers.
     pub notes: Vec<String>,
 }
 
@@ -80,36 +80,36 @@ pub struct Summary {
 struct OpenInput {
     name: String,
     kind: &'static str,
-    /// Whether somebody has said that it is of that kind.
+    /// Whether the user stated the kind.
     is_said: bool,
     reader: Box<dyn ReadSamples>,
-    /// What has been read of it, if it is text.
+    /// The text read recently, if it is text.
     lately: Option<Lately>,
     sheet: Sheet,
-    /// The first sample, while the second is in the sheet: only then it is known over what
-    /// time the rates of the first may hold.
+    /// The first sample, while the second is in the sheet. Only the second shows the interval over
+    /// which the rates of the first hold.
     first: Option<(At, Vec<Option<i64>>)>,
-    /// When the sample in the sheet is.
+    /// Time of the sample in the sheet.
     at: Option<At>,
-    /// How much later it begins than others without dates.
+    /// Its start relative to other inputs without dates.
     offset: u64,
     samples: u64,
     late: u64,
     presence: Presence,
-    /// When its first sampling interval begins.
+    /// Start of its first sampling interval.
     begins: i64,
-    /// Where what is on its sheet is in the observation.
+    /// Entities and columns of its sheet in the observation.
     places: Places,
 }
 
-/// An input that could not be read, and why.
+/// An input that could not be read, and the reason.
 pub type Failure = (String, ImportError);
 
-/// Reads inputs and writes what they say as one observation.
+/// Reads inputs into one observation.
 ///
 /// # Errors
 ///
-/// The input at fault, and why.
+/// The input at fault, and the reason.
 pub fn import<W: Write>(
     inputs: Vec<Input>,
     options: &Options,
@@ -127,7 +127,7 @@ pub fn import<W: Write>(
     let start = start_of(&sources, options)?;
     for source in &mut sources {
         source.begins = source.begins(&start, options);
-        // Another source may have reported the same entities long before.
+        // An earlier source may have reported the same entities.
         if source.begins > start.base {
             source.state_first_interval(options);
         }
@@ -170,7 +170,7 @@ fn with_traces_together(inputs: Vec<Input>) -> Result<Vec<Input>, Failure> {
         let failed = |error: std::io::Error| (input.name.clone(), ImportError::from(error));
         let is_trace = match input.kind {
             Some(kind) => kind.name == "blktrace",
-            // A processor that no request came from leaves an empty part.
+            // A processor without requests has an empty file.
             None => {
                 let begin = begin.map_err(failed)?;
                 begin.is_empty() || blktrace::recognizes(begin)
@@ -196,7 +196,7 @@ fn with_traces_together(inputs: Vec<Input>) -> Result<Vec<Input>, Failure> {
     Ok(rest)
 }
 
-/// What is wrong with no input alone.
+/// Wraps an error of the output, which no input causes.
 fn of_all(error: weir_observe::WriteError) -> Failure {
     (String::new(), ImportError::from(error))
 }
@@ -267,13 +267,14 @@ fn open(mut input: Input, options: &Options) -> Result<OpenInput, ImportError> {
     Ok(source)
 }
 
-/// Wall times outside these years, in nanoseconds since 1970, come of a wrong unit or a broken input.
+/// Times outside of these years, in nanoseconds since 1970, indicate a wrong unit or a broken
+/// input.
 const EARLIEST: i64 = 631_152_000_000_000_000;
 const LATEST: i64 = 4_102_444_800_000_000_000;
-/// A sample is no later than this after the beginning of its input: a hundred years.
+/// The longest time from the beginning of an input to a sample: a hundred years.
 const LONGEST: u64 = 3_155_760_000_000_000_000;
 
-/// Refuses a time that cannot be right.
+/// Rejects an impossible time.
 fn check_time(at: At) -> Result<(), ImportError> {
     let reason = match at {
         At::Wall(at) if !(EARLIEST..=LATEST).contains(&at) => {
@@ -292,7 +293,7 @@ fn check_time(at: At) -> Result<(), ImportError> {
     Err(ImportError::Times(reason))
 }
 
-/// The same error, or that another kind of input begins where it is.
+/// Returns the error, or that another kind of input begins there.
 fn two_kinds(error: ImportError, before: &'static str, lately: Option<&Lately>) -> ImportError {
     let ImportError::Malformed { line: Some(line), reason } = error else { return error };
     let Some(kind) = lately.and_then(|lately| lately.begins(line, before)) else {
@@ -305,8 +306,8 @@ fn two_kinds(error: ImportError, before: &'static str, lately: Option<&Lately>) 
     ImportError::TwoKinds { line, begins, before: before.to_owned(), reason: Some(reason) }
 }
 
-/// Snapshots without times, a file each: in the order in which they are given, as far apart as
-/// somebody says.
+/// Spaces out snapshots without times, one per file, in the given order and by the stated
+/// interval.
 fn space_out(sources: &mut [OpenInput], options: &Options) -> Result<(), Failure> {
     for at in 1..sources.len() {
         let (before, rest) = sources.split_at_mut(at);
@@ -317,7 +318,7 @@ fn space_out(sources: &mut [OpenInput], options: &Options) -> Result<(), Failure
         let Some(every) = options.every else {
             let other = &last.name;
             let reason = format!(
-                "it does not say when it was taken, and neither does {other}; say how far they are \
+                "it has no time, and neither has {other}; say how far they are \
                  apart, with --every"
             );
             return Err((own.name.clone(), ImportError::Times(reason)));
@@ -327,13 +328,13 @@ fn space_out(sources: &mut [OpenInput], options: &Options) -> Result<(), Failure
     Ok(())
 }
 
-/// When the observation begins.
+/// The start of the observation.
 struct Start {
-    /// What times are counted from.
+    /// The moment that times count from.
     base: i64,
-    /// When that was, if anybody knows.
+    /// The actual moment, if it is known.
     known: Option<i64>,
-    /// When inputs without dates begin.
+    /// Start of inputs without dates.
     undated: i64,
 }
 
@@ -350,7 +351,7 @@ fn start_of(sources: &[OpenInput], options: &Options) -> Result<Start, Failure> 
     let undated = start.unwrap_or(0);
     let begins = |source: &OpenInput| {
         let begins = source.moment(undated)?.saturating_sub(source.lead(options));
-        // Its own beginning, or what is before it.
+        // Its own start, or the interval before it.
         let own = if is_undated(&source) { undated } else { begins };
         Some(begins.min(own))
     };
@@ -358,7 +359,7 @@ fn start_of(sources: &[OpenInput], options: &Options) -> Result<Start, Failure> 
     Ok(Start { base, known: is_known.then_some(base), undated })
 }
 
-/// Where the times begin over which the first rates of sources hold, the last one first.
+/// Returns the starts of the intervals of first rates, the last one first.
 fn beginnings(sources: &[OpenInput], start: &Start, options: &Options) -> Vec<i64> {
     let with_lead = sources.iter().filter(|source| source.lead(options) > 0);
     let mut all: Vec<_> = with_lead.map(|source| source.begins(start, options)).collect();
@@ -368,30 +369,29 @@ fn beginnings(sources: &[OpenInput], start: &Start, options: &Options) -> Vec<i6
 }
 
 impl OpenInput {
-    /// Whether it is one sample that does not say when it was.
+    /// Returns whether the input is a single sample without a time.
     fn is_snapshot(&self) -> bool {
         self.at.is_none() && matches!(self.first, Some((At::Since(0), _)))
     }
 
-    /// When the sample is that comes next.
+    /// Returns the time of the next sample.
     fn now(&self) -> Option<At> {
         self.first.as_ref().map_or(self.at, |(at, _)| Some(*at))
     }
 
-    /// How long the rates of the first sample held, if it has any: as long as those of the
-    /// second, if there is one.
+    /// Returns the interval of the rates of the first sample: that of the second, if there is one.
     fn lead(&self, options: &Options) -> i64 {
         let Some((first, row)) = &self.first else { return 0 };
         let series = row.iter().zip(&self.sheet.contents.series);
-        // A level is of its moment; what is per second is of the time until then.
+        // A level describes a moment; a rate describes the interval before.
         let has_rates =
             series.clone().any(|(value, own)| value.is_some() && metric::is_rate(&own.metric));
-        // A report without any device is one of idle devices, and a backup is of the time it took.
+        // A report without devices is one of idle devices, and a backup describes its duration.
         let is_of_time = has_rates || self.sheet.held.is_some();
         if !is_of_time && self.sheet.reports != Reports::AllButIdle {
             return 0;
         }
-        // What counts from its own beginning says since when the first rates hold.
+        // Times that count from a start of their own show the interval of the first rates.
         if let At::Since(nanos @ 1..) = first {
             return i64::try_from(*nanos).unwrap_or(0);
         }
@@ -409,16 +409,16 @@ impl OpenInput {
         between.filter(|nanos| *nanos > 0).unwrap_or(step)
     }
 
-    /// When the sampling interval of the next sample begins, as far as that is the first.
+    /// Returns the start of the next sample's interval, as far as it is the first.
     fn begins(&self, start: &Start, options: &Options) -> i64 {
         let first = self.moment(start.undated).unwrap_or(start.base);
         first.saturating_sub(self.lead(options))
     }
 
-    /// States for how long the rates of the first sample held, as far as that is known.
+    /// States the interval of the first sample's rates, if it is known.
     ///
-    /// A file of one report does not tell it. Where an earlier input has reports of the same entities,
-    /// its rates would be held since then.
+    /// A file with one report does not state it. If an earlier input has the same entities, the
+    /// rates would otherwise hold since its last report.
     fn state_first_interval(&mut self, options: &Options) {
         let is_known = self.at.is_some() || self.sheet.held.is_some() || options.every.is_some();
         let lead = self.lead(options);
@@ -426,7 +426,7 @@ impl OpenInput {
         if !is_known {
             let seconds = options.step();
             self.sheet.note(format!(
-                "it has one report, which does not tell for how long its rates held: taken for \
+                "it has one report, without the interval of its rates: assumed to be \
                  {seconds}; state it with --every"
             ));
         }
@@ -451,8 +451,8 @@ impl OpenInput {
         }
     }
 
-    /// When the next sample is, in nanoseconds since 1970 or since the beginning, where
-    /// inputs without dates begin at `undated`.
+    /// Returns the time of the next sample, in nanoseconds since 1970 or since the beginning, with
+    /// inputs without dates starting at `undated`.
     fn moment(&self, undated: i64) -> Option<i64> {
         match self.now()? {
             At::Wall(at) => Some(at),
@@ -462,10 +462,10 @@ impl OpenInput {
         }
     }
 
-    /// Goes on to a sample that is later than `now`.
+    /// Advances to a sample later than `now`.
     fn advance(&mut self, now: i64, start: &Start) -> Result<(), ImportError> {
         self.samples += 1;
-        // The second is in the sheet already.
+        // The second sample is in the sheet already.
         let mut is_there = self.first.take().is_some();
         loop {
             if !std::mem::take(&mut is_there) {
@@ -479,27 +479,27 @@ impl OpenInput {
         }
     }
 
-    /// Reads as far as the next sample.
+    /// Reads to the next sample.
     fn next_sample(&mut self) -> Result<Option<At>, ImportError> {
         let read = self.reader.next_sample(&mut self.sheet);
         let at = read.map_err(|error| two_kinds(error, self.kind, self.lately.as_ref()))?;
         if let Some(at) = at {
             if let Err(error) = check_time(at) {
-                // At the end the reader may know better what is wrong with its times.
+                // At the end the reader may know the cause of wrong times.
                 while self.reader.next_sample(&mut self.sheet)?.is_some() {}
                 return Err(error);
             }
             self.presence.complete(&mut self.sheet, at);
             self.check_hosts()?;
         }
-        // What was skipped is known as a whole once something else was read.
+        // A run of skipped lines is complete once other lines follow.
         if at.is_none() || self.sheet.skipped.len() > 1 || self.samples == 0 {
             self.check_skipped()?;
         }
         Ok(at)
     }
 
-    /// Refuses reports of two hosts that leave out idle devices.
+    /// Rejects reports of two hosts that leave out idle devices.
     fn check_hosts(&self) -> Result<(), ImportError> {
         let is_checked = self.sheet.reports == Reports::AllButIdle;
         let Some((one, other)) = self.presence.two_hosts().filter(|_| is_checked) else {
@@ -509,11 +509,10 @@ impl OpenInput {
         Err(ImportError::whole(reason))
     }
 
-    /// Refuses what would lose one of two kinds of input. Who says of which kind it is wants no
-    /// other.
+    /// Rejects input that would lose one of two kinds, unless the user states the kind.
     fn check_skipped(&mut self) -> Result<(), ImportError> {
         for run in std::mem::take(&mut self.sheet.skipped) {
-            // A head without a row has nothing to lose.
+            // A head without rows loses nothing.
             if self.is_said || run.text.lines().count() < 2 {
                 continue;
             }
@@ -531,7 +530,7 @@ impl OpenInput {
         Ok(())
     }
 
-    /// What is to be said of it at the end.
+    /// Returns the notes for the end.
     fn told(&mut self) -> Vec<String> {
         let mut notes: Vec<_> = std::mem::take(&mut self.sheet.notes);
         if self.late > 0 {
@@ -546,14 +545,14 @@ impl OpenInput {
     }
 }
 
-/// A join whose rows are at moments, and have the beginnings of first rates between them.
+/// A join whose rows have moments; starts of first intervals are between them.
 struct Merge<W: Write> {
     join: Join<W>,
-    /// What times are counted from.
+    /// The moment that times count from.
     base: i64,
-    /// See [`beginnings`]: those that are still to come.
+    /// Remaining starts of first intervals; see [`beginnings`].
     beginnings: Vec<i64>,
-    /// The moment of the sample that was written last.
+    /// Moment of the last sample written.
     written: Option<i64>,
 }
 
@@ -569,8 +568,8 @@ impl<W: Write> Merge<W> {
         self.join.finish(true)
     }
 
-    /// Writes the row of a moment. Rates hold since the row before them, so there is one without
-    /// values where the first of a source begin, unless somebody has a sample just then.
+    /// Writes the row of a moment. Rates hold since the row before, so a row without values marks
+    /// the start of a source's first interval, unless there is a sample at that moment.
     fn write(&mut self, now: i64) -> Result<(), weir_observe::WriteError> {
         while let Some(begin) = self.beginnings.pop_if(|begin| *begin <= now) {
             if begin < now && self.written != Some(begin) {

@@ -1,17 +1,17 @@
-//! The kinds that an unknown input is nearest to.
+//! The kinds nearest to an unknown input.
 //!
-//! Each kind has signs that its inputs show: words of their heads, keys of their documents, rows of
-//! so many fields. An input that no kind recognizes is told which kinds share most signs with it,
-//! and which signs it lacks.
+//! Each kind has signs that its inputs show: words of their heads, keys of their documents, rows
+//! with a number of fields. For an unrecognized input, the message names the kinds that share most
+//! signs with it, and the missing signs.
 
 use std::collections::HashSet;
 use std::fmt;
 
-/// So many kinds are named.
+/// The most kinds named.
 const NAMED: usize = 3;
-/// Bytes of an input that signs are looked for in.
+/// The bytes of an input that are searched for signs.
 const GLANCE: usize = 1 << 16;
-/// Alternatives of a sign that are named.
+/// The most alternatives of a sign that are named.
 const ALTERNATIVES: usize = 4;
 
 /// A kind that an input is near to.
@@ -44,12 +44,12 @@ enum Sign {
     Text(&'static [&'static str]),
     Json,
     Xml,
-    /// A first row of so many fields, at least and at most, most of which are numbers.
+    /// A first row of mostly numbers: separator, least and most fields.
     Rows(char, usize, usize),
 }
 use Sign::{Json, Rows, Text, Word, Xml};
 
-/// The signs of each kind of text; of kinds with several tables, those of each table.
+/// The signs of each kind of text; a kind with several tables has several entries.
 const SIGNS: &[(&str, &[Sign])] = &[
     (
         "azure-monitor",
@@ -289,7 +289,7 @@ const SIGNS: &[(&str, &[Sign])] = &[
 pub(super) fn nearest(text: &str) -> Vec<Nearest> {
     let seen = Seen::new(text);
     let mut all: Vec<_> = SIGNS.iter().filter_map(|(kind, signs)| seen.rate(kind, signs)).collect();
-    // Where two have as much in common, the one that lacks less is nearer.
+    // Of two kinds with equal matches, the one that lacks less is nearer.
     all.sort_by_key(|(points, own)| (std::cmp::Reverse(*points), own.lacks.len()));
     let mut named: Vec<Nearest> = Vec::new();
     for (_, own) in all {
@@ -321,14 +321,14 @@ impl<'a> Seen<'a> {
         Self { text, words, first_row }
     }
 
-    /// Tells which of the signs of a kind are there, and how much that says; nothing if none is.
+    /// Returns the signs of a kind that are present, and their weight; `None` if there are none.
     fn rate(&self, kind: &'static str, signs: &[Sign]) -> Option<(u32, Nearest)> {
         let mut own = Nearest { kind, has: Vec::new(), lacks: Vec::new() };
         let mut points = 0;
         for sign in signs {
             match self.find(sign) {
                 Some(found) => {
-                    // One word may stand for two signs.
+                    // One word may match two signs.
                     if !own.has.contains(&found) {
                         own.has.push(found);
                     }
@@ -340,7 +340,7 @@ impl<'a> Seen<'a> {
         (points > 0).then_some((points, own))
     }
 
-    /// The words for a sign, if it is there.
+    /// Returns the matching words of a sign, if it is present.
     fn find(&self, sign: &Sign) -> Option<String> {
         match sign {
             Word(words) => {
@@ -367,7 +367,7 @@ impl<'a> Seen<'a> {
 }
 
 impl Sign {
-    /// How much it says that a sign is there: many inputs are JSON, or rows of numbers.
+    /// Returns the weight of a sign: many inputs are JSON, or rows of numbers.
     const fn points(self) -> u32 {
         match self {
             Word(_) | Text(_) => 2,
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_text_has_signs() {
-        // Logs of fio look alike, whatever they are of.
+        // All logs of fio look alike.
         let is_alike = |name: &str| ["fio-lat-log", "fio-bw-log", "fio-iops-log"].contains(&name);
         for kind in kind::all() {
             let is_text = matches!(kind.recognizes, By::Text(_));

@@ -1,9 +1,9 @@
-//! Numbers as people write them: `1,234.5`, `1.234,5`, `1 234,5`, `12,5`, `1'234`, `NULL`.
+//! Numbers in various notations: `1,234.5`, `1.234,5`, `1 234,5`, `12,5`, `1'234`, `NULL`.
 //!
-//! One number alone cannot always be told: `1,234` is a thousand to some and a bit more than
-//! one to others. A [`Style`] is found by looking at many.
+//! A single number can be ambiguous: `1,234` is a thousand or a bit more than one. A [`Style`] is
+//! found from many numbers.
 
-/// What separates the decimals of the numbers of an input.
+/// The decimal separator of an input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Style {
     /// `1,234.5`
@@ -14,8 +14,8 @@ pub enum Style {
 }
 
 impl Style {
-    /// The style of numbers that stand in columns: what none of the style would write decides,
-    /// and without any such the point.
+    /// Determines the style of numbers in columns from those that only one style would write; the
+    /// point by default.
     pub fn of<'a>(numbers: impl IntoIterator<Item = &'a str>) -> Self {
         let (mut point, mut comma) = (0_u32, 0_u32);
         for text in numbers {
@@ -28,7 +28,7 @@ impl Style {
         if comma > point { Self::Comma } else { Self::Point }
     }
 
-    /// A number of this style; nothing if it is none.
+    /// Parses a number of this style.
     #[must_use]
     pub fn parse(self, text: &str) -> Option<f64> {
         let decimal = if self == Self::Point { b'.' } else { b',' };
@@ -37,7 +37,7 @@ impl Style {
         }
         let text = text.trim();
         let text = text.strip_suffix('%').unwrap_or(text).trim_end();
-        // What most inputs are full of needs no rewriting.
+        // The most common form needs no rewriting.
         if self == Self::Point
             && let Ok(number) = text.parse::<f64>()
         {
@@ -68,14 +68,13 @@ impl Style {
     }
 }
 
-/// So many digits are exact in a float, as is the power of ten that divides them.
+/// The digits that are exact in a float, like the power of ten that divides them.
 const EXACT: usize = 15;
 const POWERS: [f64; EXACT + 1] =
     [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
-/// A number of a few digits and nothing else but a sign and decimals, which is what nearly all
-/// are. Both the digits and the power of ten are exact, so their quotient is the float that is
-/// nearest to it.
+/// Parses a short number with only a sign and decimals, the most common form. Digits and power of
+/// ten are exact, so their quotient is the nearest float.
 fn plain(text: &[u8], decimal: u8) -> Option<f64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     if !digits.first().is_some_and(u8::is_ascii_digit) || digits.len() > EXACT {
@@ -95,7 +94,7 @@ fn plain(text: &[u8], decimal: u8) -> Option<f64> {
     Some(if digits.len() < text.len() { -number } else { number })
 }
 
-/// Whether a text stands for no number at all: it is missing.
+/// Returns whether a text stands for a missing number.
 #[must_use]
 pub fn is_missing(text: &str) -> bool {
     let text = text.trim();
@@ -103,12 +102,12 @@ pub fn is_missing(text: &str) -> bool {
     text.is_empty() || WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// As people in some countries separate thousands.
+/// Returns whether a character is a space that separates thousands.
 fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\u{a0}' | '\u{202f}' | '\u{2009}')
 }
 
-/// Groups of three digits, but for the first.
+/// Returns whether all groups but the first have three digits.
 fn is_grouped(whole: &str, separator: char) -> bool {
     let mut groups = whole.split(|c| c == separator || c == '\'' || c == '’' || is_space(c));
     let first = groups.next().unwrap_or_default();
@@ -119,7 +118,7 @@ fn is_grouped(whole: &str, separator: char) -> bool {
     rest.all(three) && (!grouped || (1..=3).contains(&first.len()))
 }
 
-/// What only one of the styles would write.
+/// Returns the style, if only one would write this.
 fn vote(text: &str) -> Option<Style> {
     let (points, commas) = (text.matches('.').count(), text.matches(',').count());
     if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | ',')) {

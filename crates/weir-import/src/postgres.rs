@@ -1,10 +1,10 @@
-//! What PostgreSQL counts, as psql or any client saves it.
+//! Statistics of PostgreSQL, as psql or other clients save them.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `activity` | `pg_stat_activity` |
-//! | `pgstat` | what `pgstat -s database` prints |
-//! | `stat` | `pg_stat_io`, `pg_stat_database`, `pg_stat_bgwriter` and their kin |
+//! | `pgstat` | output of `pgstat -s database` |
+//! | `stat` | `pg_stat_io`, `pg_stat_database`, `pg_stat_bgwriter` and related views |
 
 mod activity;
 pub(crate) mod pgstat;
@@ -12,7 +12,7 @@ pub(crate) mod stat;
 
 use super::kind::{By, Kind};
 
-/// What is read of it, the more special first.
+/// The kinds, most specific first.
 pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "pgstat",

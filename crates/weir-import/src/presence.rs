@@ -1,7 +1,7 @@
 //! Entities that are missing from some samples of an input.
 //!
-//! A rate holds for the sampling interval that ends at its sample. As long as an entity is in every
-//! sample, that is the time since its last one. Where it is not, the difference is said:
+//! A rate holds for the sampling interval that ends at its sample. While an entity is in every
+//! sample, this is the time since its last one. Otherwise the interval is recorded:
 //!
 //! ```text
 //!  report          1      2      3      4      5
@@ -10,64 +10,64 @@
 //!  sdb, -z         -      -      -    300      -     idle_since_ns: the start of report 1
 //! ```
 //!
-//! Reports leave out idle devices (`iostat -z`) if none of their devices ever is idle: without the
-//! option an idle device is reported with zeros. Then a device that is missing was removed, and
-//! what it did is unknown. Both readings are told in a note.
+//! An input leaves out idle devices (`iostat -z`) if none of its devices is ever reported idle.
+//! Without the option, an idle device is reported with zeros, so a missing device was removed and
+//! its activity is unknown. Notes report both interpretations.
 //!
-//! A step to a sample that is several times the step before it, without a stated interval, is a gap
-//! too: the collector was stopped. Such a sample is one of the usual interval.
+//! A step several times as long as the step before, without a stated interval, is a gap too: the
+//! collector was stopped. Such a sample is given the usual interval.
 
 use super::sheet::{At, Sheet};
 use weir_observe::header::{Contents, Entity, EntityId, EntityKind, SeriesId};
 use weir_observe::metric;
 use weir_observe::metric::{BUSY, INTERVAL_NS, QUEUE_DEPTH};
 
-/// Which entities an input reports in each sample.
+/// The set of entities that an input reports in each sample.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Reports {
-    /// Some at one time, others at another.
+    /// A varying set.
     #[default]
     Some,
-    /// All of them.
+    /// All entities.
     All,
-    /// All of them, or all that were not idle.
+    /// All entities, or all that were not idle.
     AllButIdle,
 }
 
-/// A sampling interval shorter than this part of the time since the sample before leaves a gap.
+/// An interval shorter than this fraction of the time since the sample before leaves a gap.
 const SHORTER: f64 = 0.9;
 
-/// A step that is longer than this many steps before it, and of no stated interval, has a gap.
+/// A step longer than this multiple of the step before it has a gap, if no interval is stated.
 pub(super) const GAP: i64 = 3;
 
-/// The name that readers give a host that the input does not name.
+/// The name of an unnamed host.
 const UNNAMED_HOST: &str = "host";
 
-/// Follows which entities of an input are in its samples.
+/// The presence of an input's entities in its samples.
 #[derive(Debug, Default)]
 pub(super) struct Presence {
     samples: u64,
     last: Option<At>,
-    /// The time between the last two samples.
+    /// Time between the last two samples.
     step_ns: Option<i64>,
-    /// Steps that were longer than the interval of their sample.
+    /// Number of steps longer than the interval of their sample.
     gaps: u64,
-    /// Samples in which a device was missing and taken for idle.
+    /// Number of samples in which a missing device was taken for idle.
     taken_for_idle: u64,
     entities: Vec<Followed>,
-    /// How many series are known.
+    /// Number of series known.
     series: usize,
-    /// A device was reported idle.
+    /// Whether a device was ever reported idle.
     has_idle: bool,
-    /// The hosts that the input names, up to two.
+    /// Hosts named by the input, up to two.
     hosts: Vec<String>,
-    /// Entities that were idle until now, whose first sample is at hand.
+    /// Entities that were idle until their first sample, which is the current one.
     pub(super) idle_until_now: Vec<EntityId>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Followed {
-    /// The number of the last sample that it was in, from 1.
+    /// Number of its last sample, from 1.
     seen: u64,
     is_device: bool,
     series: Vec<FollowedSeries>,
@@ -77,9 +77,9 @@ struct Followed {
 struct FollowedSeries {
     id: SeriesId,
     is_rate: bool,
-    /// It is zero while its entity is idle. Means of idle devices are unknown.
+    /// Whether it is zero while its entity is idle. Means of idle devices are unknown.
     is_zero_while_idle: bool,
-    /// The number of the last sample in which it had a value, from 1.
+    /// Number of the last sample with a value, from 1.
     seen: u64,
 }
 
@@ -92,7 +92,7 @@ impl Presence {
         }
         let between_ns = self.last.replace(at).and_then(|last| nanos_between(last, at));
         let usual_ns = std::mem::replace(&mut self.step_ns, between_ns);
-        // The rates of a run of iostat are of the whole step, however long it was.
+        // The rates of a run of iostat cover the whole step, however long it is.
         let may_stop = sheet.reports == Reports::All;
         let interval_ns = said_ns.or(usual_ns.filter(|usual| {
             may_stop
@@ -135,8 +135,8 @@ impl Presence {
         self.taken_for_idle += u64::from(has_zeros);
     }
 
-    /// Returns two hosts, if an input whose reports leave out idle devices names more than one: the
-    /// devices of one would be taken for idle in reports of the other.
+    /// Returns two hosts, if an input that leaves out idle devices names more than one. Devices of
+    /// one would be taken for idle in reports of the other.
     pub(super) fn two_hosts(&self) -> Option<(&str, &str)> {
         match &self.hosts[..] {
             [one, other] => Some((one, other)),
@@ -161,14 +161,14 @@ impl Presence {
                 ", as with iostat -z"
             };
             notes.push(format!(
-                "devices that are missing from {} samples are taken for idle{until}",
+                "devices that are missing from {} samples are assumed to be idle{until}",
                 self.taken_for_idle
             ));
         }
         notes
     }
 
-    /// Takes in the entities and series that are new.
+    /// Adds new entities and series.
     fn learn(&mut self, contents: &Contents) {
         let known = self.entities.len();
         let new = contents.entities.iter().skip(known);
@@ -208,13 +208,13 @@ impl Followed {
     }
 }
 
-/// Whether an entity was reported, and did nothing.
+/// Returns whether an entity was reported without activity.
 fn is_idle(sheet: &Sheet, own: &Followed) -> bool {
     let mut rates = own.series.iter().filter(|own| own.is_zero_while_idle).peekable();
     rates.peek().is_some() && rates.all(|own| sheet.row[own.id.0 as usize] == Some(0))
 }
 
-/// Puts zeros where an entity that does something has rates.
+/// Writes zeros for the rates of an idle entity.
 fn put_idle(sheet: &mut Sheet, own: &Followed) {
     for own in own.series.iter().filter(|own| own.is_zero_while_idle) {
         sheet.row[own.id.0 as usize] = Some(0);
@@ -234,10 +234,10 @@ mod tests {
     use super::*;
     use weir_observe::metric::READS_PER_S;
 
-    /// What devices have in a sample: reads a second and the interval, in seconds, if it is said.
+    /// A device in a sample: reads per second, and the interval in seconds if it is stated.
     type Told = (Option<i64>, Option<i64>);
 
-    /// Completes samples of `sda` and `sdb`, ten seconds apart, and tells what they have then.
+    /// Completes samples of `sda` and `sdb`, ten seconds apart, and returns their values.
     fn completed(reports: Reports, samples: &[[Option<f64>; 2]]) -> (Vec<[Told; 2]>, Vec<String>) {
         let (mut presence, mut sheet) = (Presence::default(), Sheet::default());
         sheet.reports = reports;
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(told[2], [(Some(7), None), NOTHING]);
     }
 
-    /// Completes samples of `sda` at seconds, and returns the seconds of the intervals it tells.
+    /// Completes samples of `sda`, and returns the stated intervals in seconds.
     fn intervals(samples: &[(u64, Option<f64>)]) -> (Vec<Option<i64>>, Vec<String>) {
         let (mut presence, mut sheet) = (Presence::default(), Sheet::default());
         sheet.reports = Reports::All;
@@ -325,7 +325,7 @@ mod tests {
         let (told, notes) = intervals(&samples);
         assert_eq!(told, [None, None, None, Some(10), None, Some(10)]);
         assert_eq!(notes, ["2 gaps between its samples: rates are not held over them"]);
-        // A collector that goes on at another pace has one gap at most.
+        // A collector that continues at another pace has one gap at most.
         let (told, _) = intervals(&[0, 1, 2, 62, 122, 182].map(|at_s| (at_s, Some(1.0))));
         assert_eq!(told, [None, None, None, Some(1), None, None]);
     }

@@ -1,9 +1,9 @@
-//! Result sets of databases, however they were saved: tables of text, records of `psql -x`,
-//! documents of JSON.
+//! Result sets of databases in all formats: tables of text, records of `psql -x`, documents of
+//! JSON.
 //!
-//! A document of JSON is held whole. In it, whatever is a list of objects is a result set, so
-//! that an answer of `FOR JSON`, a result that Azure Data Studio saved and a notebook with such
-//! results in it are all read the same way.
+//! A JSON document is kept in memory. Every list of objects in it is a result set, so an answer of
+//! `FOR JSON`, a result saved by Azure Data Studio and a notebook with such results are read
+//! alike.
 
 mod html;
 
@@ -15,19 +15,19 @@ use super::text::{self, Lines};
 use serde_json::Value;
 use std::collections::VecDeque;
 
-/// Rows that the style of numbers is found by.
+/// The number of rows used to find the style of numbers.
 const GLANCE: usize = 64;
-/// The length of the lines that SQL Server breaks an answer in JSON into.
+/// The length of the lines into which SQL Server breaks a JSON answer.
 const BROKEN: usize = 2033;
-/// What SQL Server calls the column of an answer in JSON.
+/// SQL Server's column name of a JSON answer.
 const JSON_HEAD: &str = "JSON_F52E2B61";
 
 /// The head of a result set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ResultSet {
-    /// The line of text before it, if there is one.
+    /// The line of text before it.
     pub(crate) title: Option<String>,
-    /// The names of its columns.
+    /// Column names.
     pub(crate) columns: Vec<String>,
     plain: Vec<String>,
     style: Style,
@@ -40,39 +40,39 @@ impl ResultSet {
         Self { title, columns, plain, style: Style::default(), table }
     }
 
-    /// A head that has no rows, to see what it would be.
+    /// Creates a head without rows, to detect its kind.
     pub(crate) fn of_columns(columns: Vec<String>) -> Self {
         Self::new(None, columns, None)
     }
 
-    /// Where the column is that has the first of these names that is there; names are in lower
-    /// case and without spaces and underscores.
+    /// Returns the column with the first of these names that exists; names are in lower case
+    /// without spaces and underscores.
     pub(crate) fn column(&self, names: &[&str]) -> Option<usize> {
         names.iter().find_map(|name| self.plain.iter().position(|own| own == name))
     }
 
-    /// Whether there is a column of one of these names.
+    /// Returns whether there is a column with one of these names.
     pub(crate) fn has(&self, names: &[&str]) -> bool {
         self.column(names).is_some()
     }
 
-    /// Its columns' names without what people write differently.
+    /// Returns the normalized names of its columns.
     pub(crate) fn names(&self) -> impl Iterator<Item = (usize, &str)> {
         self.plain.iter().map(String::as_str).enumerate()
     }
 }
 
-/// A name without case, spaces, underscores, brackets, dots and slashes.
+/// Normalizes a name: lower case, without spaces, underscores, brackets, dots and slashes.
 fn plain_name(name: &str) -> String {
     plain(name).chars().filter(|c| !matches!(c, '.' | '/' | '(' | ')' | '@')).collect()
 }
 
-/// A result set that somebody asked for, and has whole.
+/// A complete result set of a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowSet {
-    /// The names of its columns.
+    /// Column names.
     pub columns: Vec<String>,
-    /// Its rows, a field for each column; a field that is missing is empty.
+    /// Rows with a field per column; a missing field is empty.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -80,12 +80,12 @@ pub struct RowSet {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     fields: Fields,
-    /// The line that it is in; none in a document.
+    /// Line number; `None` in a document.
     pub(crate) line: Option<u64>,
 }
 
 impl Row {
-    /// A row that was asked for.
+    /// Creates a row from the fields of a query result.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl Row {
         Err(row.wrong(format!("a row has {there} fields, and its head {expected}")))
     }
 
-    /// A field's text; nothing if it is missing.
+    /// Returns the text of a field, or `None` if it is missing.
     pub(crate) fn text(&self, at: Option<usize>) -> Option<&str> {
         let text = self.fields.get(at?)?;
         if text.starts_with(|c: char| c.is_ascii_digit()) {
@@ -108,11 +108,11 @@ impl Row {
         (!is_missing(text)).then_some(text)
     }
 
-    /// The number in a field; nothing if it is missing.
+    /// Returns the number in a field, or `None` if it is missing.
     ///
     /// # Errors
     ///
-    /// [`ImportError::Malformed`] if there is something that is no number.
+    /// [`ImportError::Malformed`] if the field is not a number.
     pub(crate) fn number(
         &self,
         set: &ResultSet,
@@ -123,10 +123,10 @@ impl Row {
             return Ok(Some(number));
         }
         let name = at.and_then(|at| set.columns.get(at)).map_or("", String::as_str);
-        Err(self.wrong(format!("{name} is {text:?}, which is no number")))
+        Err(self.wrong(format!("{name} is {text:?}, which is not a number")))
     }
 
-    /// What is wrong with it.
+    /// Creates an error of this row.
     pub(crate) fn wrong(&self, reason: String) -> ImportError {
         ImportError::Malformed { line: self.line, reason }
     }
@@ -145,23 +145,23 @@ struct Found {
     rows: VecDeque<Vec<String>>,
 }
 
-/// The result sets of an input, one after the other.
+/// The result sets of an input in sequence.
 pub(crate) struct ResultSets {
     source: Source,
-    /// Rows read ahead, and what came of going on behind them.
+    /// Rows read ahead, and the error that ended the read-ahead.
     ahead: VecDeque<Row>,
     behind: Option<Result<(), ImportError>>,
     document: VecDeque<Vec<String>>,
-    /// The last row of a document is not whole.
+    /// Whether the last row of a document is incomplete.
     is_cut: bool,
 }
 
 impl ResultSets {
-    /// Those of `input`.
+    /// Opens the result sets of `input`.
     ///
     /// # Errors
     ///
-    /// [`ImportError`] if it is a document that is not whole.
+    /// [`ImportError`] if it is an incomplete document.
     pub(crate) fn new(mut input: Bytes) -> Result<Self, ImportError> {
         let glance = text::beginning(input.fill_buf()?);
         let lines = Lines::new(input);
@@ -181,11 +181,11 @@ impl ResultSets {
         Ok(Self { source, ahead, behind: None, document, is_cut })
     }
 
-    /// Goes on to the next one.
+    /// Advances to the next result set.
     ///
     /// # Errors
     ///
-    /// [`ImportError`] if it cannot go on.
+    /// [`ImportError`] if it cannot be read.
     pub(crate) fn next_set(&mut self) -> Result<Option<ResultSet>, ImportError> {
         self.ahead.clear();
         self.behind = None;
@@ -212,7 +212,7 @@ impl ResultSets {
         Ok(Some(set))
     }
 
-    /// The next row of `set`; nothing at its end.
+    /// Returns the next row of `set`, or `None` at its end.
     ///
     /// # Errors
     ///
@@ -230,29 +230,29 @@ impl ResultSets {
         }
     }
 
-    /// The row that comes next, if it was read ahead.
+    /// Returns the next row, if it was read ahead.
     pub(crate) fn first(&self) -> Option<&Row> {
         self.ahead.front()
     }
 
-    /// The line of a set's head, and that and its first row as they may stand in a file.
+    /// Returns the line of a set's head, and the text of the head with its first row.
     pub(crate) fn glance(&self, set: &ResultSet) -> (u64, String) {
         let row = self.ahead.front().map(|row| row.fields.iter().collect::<Vec<_>>().join(","));
         let line = set.table.as_ref().map_or(0, |table| table.line);
         (line, format!("{}\n{}", set.columns.join(","), row.unwrap_or_default()))
     }
 
-    /// Whether the last row was cut at the end of the input.
+    /// Returns whether the last row was cut at the end of the input.
     pub(crate) fn is_cut(&self) -> bool {
         match &self.source {
             Source::Text(tables) => tables.cut().is_some(),
-            // The last result set is the one that is cut.
+            // The last result set is the truncated one.
             Source::Document(rest) => self.is_cut && rest.is_empty(),
             Source::Records(_) => false,
         }
     }
 
-    /// How many lines there were since the last call that are of no table.
+    /// Returns the number of lines outside of tables since the last call.
     pub(crate) fn take_outside(&mut self) -> u64 {
         match &mut self.source {
             Source::Text(tables) => tables.take_outside(),
@@ -277,7 +277,7 @@ impl ResultSets {
         let Some(fields) = fields else { return Ok(None) };
         let row = Row { fields, line };
         let (there, expected) = (row.fields.len(), set.columns.len());
-        // A separator at the end of each line is a field more that has nothing in it.
+        // A separator at the end of each line makes one empty field more.
         let is_more = there == expected + 1 && row.fields.get(expected).is_some_and(str::is_empty);
         if there != expected && !is_more {
             return Err(row.wrong(format!("a row has {there} fields, and its head {expected}")));
@@ -286,10 +286,10 @@ impl ResultSets {
     }
 }
 
-/// Records as `psql -x` writes them: a line for each field.
+/// Records of `psql -x`: one line per field.
 struct Records {
     lines: Lines<Bytes>,
-    /// The record that was read and not yet given out.
+    /// The next record.
     next: Option<Record>,
     title: Option<String>,
 }
@@ -328,7 +328,7 @@ impl Records {
                 }
                 record.title = self.title.take();
             } else if let Some((name, value)) = line.split_once(['|', '│']) {
-                // A value goes on in a line that has no name.
+                // A line without a name continues the value.
                 if !name.trim().is_empty() {
                     record.names.push(name.trim().to_owned());
                     record.values.push(value.trim().trim_end_matches('+').trim().to_owned());
@@ -352,21 +352,21 @@ fn has_records(text: &str) -> bool {
     text.lines().any(is_record)
 }
 
-/// Whether a text begins as a document of JSON, maybe below the head that sqlcmd prints.
+/// Returns whether a text begins as a JSON document, also below a head of sqlcmd.
 pub(crate) fn is_json(text: &str) -> bool {
     let text = text.trim_start();
-    // A name in brackets is none.
+    // A name in brackets is no list.
     let is_list = |rest: &str| rest.is_empty() || rest.starts_with(['{', '[', '"', ']']);
     let list = text.strip_prefix('[').map(str::trim_start);
     text.starts_with('{') || list.is_some_and(is_list) || text.starts_with(JSON_HEAD)
 }
 
-/// The names that stand in the beginning of a document.
+/// Returns the names at the beginning of a document.
 fn quoted(text: &str) -> Vec<String> {
     text.split('"').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// The heads that stand in the beginning of an input.
+/// Returns the heads at the beginning of an input.
 pub(crate) fn heads(text: &str) -> Vec<ResultSet> {
     if is_json(text) {
         return vec![ResultSet::of_columns(quoted(text))];
@@ -387,7 +387,7 @@ fn document(mut lines: Lines<Bytes>) -> Result<VecDeque<Found>, ImportError> {
     let (mut is_split, mut is_broken) = (false, false);
     while let Some(line) = lines.next_line()? {
         if line.starts_with(JSON_HEAD) {
-            // sqlcmd breaks an answer into lines anywhere.
+            // sqlcmd breaks an answer into lines at any character.
             is_split = true;
             continue;
         }
@@ -397,7 +397,7 @@ fn document(mut lines: Lines<Bytes>) -> Result<VecDeque<Found>, ImportError> {
         if is_split && (line.starts_with("---") || is_trailer(&line)) {
             continue;
         }
-        // It breaks one without a head, too.
+        // It also breaks an answer without a head.
         is_broken = is_split || line.chars().count() == BROKEN;
         text.push_str(&line);
     }
@@ -405,7 +405,7 @@ fn document(mut lines: Lines<Bytes>) -> Result<VecDeque<Found>, ImportError> {
     for value in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
         let wrong = |error: serde_json::Error| {
             let line = u64::try_from(error.line()).ok().filter(|_| !is_split);
-            ImportError::Malformed { line, reason: format!("it is no whole JSON: {error}") }
+            ImportError::Malformed { line, reason: format!("incomplete JSON: {error}") }
         };
         values.push(value.map_err(wrong)?);
     }
@@ -446,7 +446,7 @@ fn walk(name: Option<&str>, value: &Value, found: &mut VecDeque<Found>) {
     }
 }
 
-/// Whether it is an object without lists or objects in it.
+/// Returns whether a value is an object without lists or objects in it.
 fn is_flat(value: &Value) -> bool {
     let plain = |value: &Value| !value.is_array() && !value.is_object();
     value.as_object().is_some_and(|fields| !fields.is_empty() && fields.values().all(plain))
@@ -457,7 +457,7 @@ fn schema_names(schema: &Value) -> Option<Vec<String>> {
     fields.iter().map(|field| Some(field.get("name")?.as_str()?.to_owned())).collect()
 }
 
-/// Rows whose fields are known by their places or by their names.
+/// Creates a result set whose fields are found by position or by name.
 fn of_schema(title: Option<&str>, names: Vec<String>, rows: &[Value]) -> Found {
     let row = |row: &Value| {
         let field = |(at, name): (usize, &String)| {

@@ -1,4 +1,4 @@
-//! Reading rows of result sets: each set is somebody's, who knows what its columns mean.
+//! Readers of result sets: each set goes to a reader that knows its columns.
 
 use super::ImportError;
 use super::kind::Bytes;
@@ -12,65 +12,64 @@ use weir_observe::header::{EntityId, EntityKind, SeriesId};
 use weir_observe::metric::Metric;
 use weir_observe::moment::Clock;
 
-/// Who reads the rows of a result set.
+/// A reader of the rows of a result set.
 pub(crate) trait ReadRows {
     /// Takes a row.
     ///
     /// # Errors
     ///
-    /// [`ImportError`] if it is not what its head promises.
+    /// [`ImportError`] if it does not fit its head.
     fn row(&mut self, rows: &mut Rows, set: &ResultSet, row: &Row) -> Result<(), ImportError>;
 
-    /// Takes it that there are no more.
+    /// Ends the set.
     ///
     /// # Errors
     ///
-    /// [`ImportError`] if what was held back cannot be put.
+    /// [`ImportError`] if values that were held back cannot be written.
     fn end(&mut self, _rows: &mut Rows, _set: &ResultSet) -> Result<(), ImportError> {
         Ok(())
     }
 }
 
-/// Who reads a result set, if anybody does.
+/// A function that returns the reader of a result set, if there is one.
 pub(crate) type Plan = fn(&ResultSet) -> Option<Box<dyn ReadRows>>;
 
-/// A result set and who reads it.
+/// A result set and its reader.
 type SetReader = (ResultSet, Box<dyn ReadRows>);
 
-/// A column that is a measure, and by what its values are multiplied.
+/// Columns with their metrics and factors.
 pub(crate) type Columns = Vec<(usize, &'static Metric, f64)>;
 
-/// Names of columns that say the same, what they say, and by what it is multiplied.
+/// Synonymous column names, their metric, and the factor of the values.
 pub(crate) type Meaning = (&'static [&'static str], &'static Metric, f64);
 
-/// What is kept from set to set.
+/// State that is kept across sets.
 pub(crate) struct Rows {
-    /// What a sample is filled with.
+    /// The sheet to fill.
     pub(crate) sheet: Sheet,
     window: Window,
     timing: Timing,
     times: TimeColumns,
-    /// When somebody was last in a result set of some kind, of those that do not say when, and
-    /// which set that was.
+    /// The moment and set at which an entity was last seen in a kind of result set without times.
     seen: HashMap<(EntityId, &'static str), (i64, u64)>,
-    /// The number of the set at hand.
+    /// Number of the current set.
     set: u64,
-    /// Of those in the set at hand, the series of its columns.
+    /// Series of the current set's columns, by entity.
     series: HashMap<EntityId, Vec<Option<SeriesId>>>,
-    /// The values of a row.
+    /// Values of a row.
     values: Vec<(SeriesId, f64)>,
-    /// How many values there were of the moment at which the set at hand began.
+    /// Number of values of the current set's first moment.
     before: usize,
-    /// Names that were learnt, by the ids that others use.
+    /// Names by the ids used in other sets.
     pub(crate) names: HashMap<String, String>,
-    /// What the host is called that has no name in a result.
+    /// Name of a host that a result does not name.
     nameless: String,
-    /// When all rows were taken, if whoever asked for them knows.
+    /// Time at which all rows were taken, for a live query.
     now: Option<Stamp>,
 }
 
 impl Rows {
-    /// For results without times that are `step` nanoseconds apart.
+    /// Creates the state for results without times that are `step` nanoseconds apart.
     fn new(clock: Clock, step: i64) -> Self {
         Self {
             sheet: Sheet::default(),
@@ -88,17 +87,17 @@ impl Rows {
         }
     }
 
-    /// The host of that name, or the one that has none.
+    /// Returns the host of a name, or the unnamed host.
     pub(crate) fn host(&mut self, name: Option<&str>) -> EntityId {
         self.sheet.entity(EntityKind::Host, name.unwrap_or(&self.nameless), None)
     }
 
-    /// When all rows were taken, where whoever asked for them knows.
+    /// Returns the time at which all rows were taken, for a live query.
     pub(crate) const fn now(&self) -> Option<Stamp> {
         self.now
     }
 
-    /// Whether the rows of the set at hand say when they were taken, or somebody knows.
+    /// Returns whether the rows of the current set have times, or the time is known.
     pub(crate) fn is_dated(&self) -> bool {
         self.now.is_some() || self.times.is_dated()
     }
@@ -112,12 +111,12 @@ impl Rows {
         self.before = self.window.count(self.timing.moment());
     }
 
-    /// When a row of the set at hand was taken, in which `entity` is. `what` tells apart sets
-    /// that say different things of the same.
+    /// Returns the time of a row with `entity` in the current set. `what` distinguishes sets with
+    /// different facts about the same entities.
     ///
     /// # Errors
     ///
-    /// [`ImportError::Malformed`] if it should say when and does not.
+    /// [`ImportError::Malformed`] if a time is missing.
     pub(crate) fn stamp(
         &mut self,
         row: &Row,
@@ -132,7 +131,7 @@ impl Rows {
         let (mut seen, began) = (last.map(|(at, _)| at), self.timing.moment());
         let stamp = self.timing.stamp(&mut self.sheet, &self.times, row, &mut seen)?;
         if let Some(at) = seen {
-            // A list that has somebody of the list before it is later, all of it.
+            // A list with an entity of the previous list is a later one as a whole.
             if at != began && last.is_some_and(|(_, set)| set < self.set) {
                 self.window.shift(began, self.before, at);
                 self.before = 0;
@@ -143,25 +142,25 @@ impl Rows {
         Ok(stamp)
     }
 
-    /// When a row was taken, as it writes it.
+    /// Returns the text of a row's time.
     pub(crate) fn time_text<'a>(&self, row: &'a Row) -> Option<&'a str> {
         self.times.text(row)
     }
 
-    /// Takes a row that says what is always so, whenever it was taken.
+    /// Takes a row with facts that do not depend on time.
     ///
     /// # Errors
     ///
-    /// [`ImportError::Malformed`] if it is too late for it.
+    /// [`ImportError::Malformed`] if the entity was declared already.
     pub(crate) fn without_time(&mut self) -> Result<(), ImportError> {
         self.window.touch(self.now.unwrap_or(Stamp::Since(self.timing.moment())))
     }
 
-    /// Puts a value, if there is one.
+    /// Writes a value, if there is one.
     ///
     /// # Errors
     ///
-    /// [`ImportError::Malformed`] if it is too late for it.
+    /// [`ImportError::Malformed`] if its time has passed already.
     pub(crate) fn set(
         &mut self,
         at: Stamp,
@@ -172,11 +171,11 @@ impl Rows {
         self.window.set(&mut self.sheet, at, entity, measure, value)
     }
 
-    /// Puts the values of a row.
+    /// Writes the values of a row.
     ///
     /// # Errors
     ///
-    /// [`ImportError::Malformed`] if one is no number.
+    /// [`ImportError::Malformed`] if a value is not a number.
     pub(crate) fn set_all(
         &mut self,
         at: Stamp,
@@ -200,7 +199,7 @@ impl Rows {
         self.window.put_all(at, &self.values)
     }
 
-    /// Says a whole number of an entity, if there is one.
+    /// Sets an attribute of an entity, if there is a value.
     pub(crate) fn attribute(&mut self, entity: EntityId, name: &str, value: Option<f64>) {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
         if let Some(value) = value.filter(|value| (0.0..9e15).contains(value)) {
@@ -208,13 +207,13 @@ impl Rows {
         }
     }
 
-    /// Takes the times of the set at hand for those of UTC.
+    /// Interprets the times of the current set as UTC.
     pub(crate) fn is_utc(&mut self) {
         self.times.is_utc = true;
     }
 
-    /// Tells which columns are not used: those that are none of `used`, and are not counted
-    /// from others (means, shares of a sum).
+    /// Notes the unused columns: those not in `used`, and not computed from others (means, shares
+    /// of a sum).
     pub(crate) fn tell_unused(&mut self, set: &ResultSet, used: &[usize]) {
         for (at, name) in set.names() {
             let is_counted = ["avg", "pct", "percent", "total", "running", "row"]
@@ -231,7 +230,7 @@ impl Rows {
     }
 }
 
-/// The columns of a set that mean something; of several that mean the same, the first.
+/// Returns the columns of a set with a meaning; of synonyms, the first.
 pub(crate) fn columns(set: &ResultSet, meanings: &[Meaning]) -> Columns {
     let mut found = Columns::new();
     for (names, measure, by) in meanings {
@@ -243,27 +242,27 @@ pub(crate) fn columns(set: &ResultSet, meanings: &[Meaning]) -> Columns {
     found
 }
 
-/// Rows that were asked for at known times, and are given to their readers at once.
+/// Rows of a live query at a known time.
 pub(crate) struct AskedRows {
     plan: Plan,
     rows: Rows,
-    /// Who reads the sets of these columns.
+    /// Readers by column names.
     readers: HashMap<Vec<String>, Option<SetReader>>,
 }
 
 impl AskedRows {
-    /// Of the host of that name, where the results name none.
+    /// Creates the reader for results of this host, unless they name one.
     pub(crate) fn new(plan: Plan, host: &str) -> Self {
         let mut rows = Rows::new(Clock::default(), 0);
         host.clone_into(&mut rows.nameless);
         Self { plan, rows, readers: HashMap::new() }
     }
 
-    /// Takes what was asked for at a time, in nanoseconds since 1970, into the sheet.
+    /// Takes the results of a query into the sheet; `at` is in nanoseconds since 1970.
     ///
     /// # Errors
     ///
-    /// [`ImportError`] if it is not what its heads promise.
+    /// [`ImportError`] if a result does not fit its head.
     pub(crate) fn take(
         &mut self,
         sheet: &mut Sheet,
@@ -271,11 +270,11 @@ impl AskedRows {
         sets: Vec<RowSet>,
     ) -> Result<(), ImportError> {
         self.rows.now = Some(Stamp::Wall(at));
-        // The window is filled while the sheet is held by somebody else.
+        // The window is filled while the caller holds the sheet.
         std::mem::swap(sheet, &mut self.rows.sheet);
         let read = sets.into_iter().try_for_each(|set| self.set(set));
         std::mem::swap(sheet, &mut self.rows.sheet);
-        // What was not whole is not half a sample of the next time.
+        // An incomplete sample must not leak into the next one.
         while self.rows.window.pop(sheet).is_some() {}
         read
     }
@@ -304,7 +303,7 @@ impl AskedRows {
 pub(crate) struct RowReader {
     sets: ResultSets,
     plan: Plan,
-    /// The set at hand, and who reads it.
+    /// The current set and its reader.
     set: Option<SetReader>,
     rows: Rows,
     clock: Clock,
@@ -313,11 +312,11 @@ pub(crate) struct RowReader {
 }
 
 impl RowReader {
-    /// A reader of `input`, in which `plan` says who reads which set.
+    /// Opens `input`; `plan` selects the reader of each set.
     ///
     /// # Errors
     ///
-    /// [`ImportError`] if it is a document that is not whole.
+    /// [`ImportError`] if it is an incomplete document.
     pub(crate) fn open(
         input: Bytes,
         options: &Options,
@@ -373,7 +372,7 @@ fn called(set: &ResultSet) -> String {
 
 impl ReadSamples for RowReader {
     fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
-        // The window is filled while the sheet is held by somebody else.
+        // The window is filled while the caller holds the sheet.
         std::mem::swap(sheet, &mut self.rows.sheet);
         let result = self.fill();
         std::mem::swap(sheet, &mut self.rows.sheet);
@@ -381,7 +380,7 @@ impl ReadSamples for RowReader {
         let at = self.rows.window.pop(sheet);
         if at.is_none() && !self.has_any && !sheet.unused.is_empty() {
             let unused: Vec<_> = sheet.unused.keys().map(String::as_str).collect();
-            let reason = format!("nothing that is in it can be used: {}", unused.join("; "));
+            let reason = format!("nothing in it can be used: {}", unused.join("; "));
             return Err(ImportError::Empty { reason });
         }
         self.has_any = true;

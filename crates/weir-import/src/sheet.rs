@@ -1,5 +1,4 @@
-//! What a reader fills: who there is, what is measured of them, and the values of the sample
-//! at hand.
+//! The target of a reader: entities, series, and the values of the current sample.
 
 use super::ImportError;
 use super::presence::Reports;
@@ -7,72 +6,72 @@ use std::collections::{BTreeMap, HashMap};
 use weir_observe::header::{Attribute, Contents, Entity, EntityId, EntityKind, Series, SeriesId};
 use weir_observe::metric::Metric;
 
-/// When a sample is.
+/// The time of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
-    /// In nanoseconds since 1970.
+    /// Nanoseconds since 1970.
     Wall(i64),
-    /// In nanoseconds since the input's own beginning, of which nobody knows when it was.
+    /// Nanoseconds since the input's own start, whose moment is unknown.
     Since(u64),
 }
 
-/// A reader of an input of some kind.
+/// A reader of an input.
 pub trait ReadSamples {
-    /// Reads as far as the next sample, puts its values into the sheet and says when it is;
-    /// nothing at the end.
+    /// Reads to the next sample, writes its values into the sheet and returns its time; `None` at
+    /// the end.
     ///
     /// # Errors
     ///
-    /// [`ImportError`] if it cannot go on.
+    /// [`ImportError`] if it cannot continue.
     fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError>;
 }
 
-/// See the module.
+/// Entities, series and values of an input.
 #[derive(Debug, Default)]
 pub struct Sheet {
     pub(super) contents: Contents,
     entities: HashMap<(String, String, Option<EntityId>), EntityId>,
     series: HashMap<(EntityId, &'static str), SeriesId>,
-    /// Readers ask for them in the same order again and again: what came after the last.
+    /// The successor of the last entity: readers repeat the same order.
     next_entity: usize,
     next_series: usize,
     pub(crate) row: Vec<Option<i64>>,
     pub(crate) notes: Vec<String>,
-    /// What was not used, and how often it was there.
+    /// Unused parts of the input, with their number.
     pub(super) unused: BTreeMap<String, u64>,
-    /// Lines that were skipped.
+    /// Skipped lines.
     pub(super) skipped: Vec<Skipped>,
-    /// What the input says of itself.
+    /// Facts that the input states about itself.
     pub(crate) about: BTreeMap<String, String>,
-    /// For how many nanoseconds the rates of the first sample held, if the input says it.
+    /// Interval of the rates of the first sample in nanoseconds, if the input states it.
     pub(crate) held: Option<i64>,
-    /// Which entities the input reports in each sample.
+    /// The set of entities in each sample.
     pub(super) reports: Reports,
-    /// The sampling interval of the sample at hand, in nanoseconds, if the input says it.
+    /// Interval of the current sample in nanoseconds, if the input states it.
     pub(super) interval_ns: Option<i64>,
 }
 
-/// Lines that follow each other and are not used.
+/// A run of consecutive unused lines.
 #[derive(Debug, Default)]
 pub(super) struct Skipped {
     /// Whether nothing was read before them.
     pub(super) is_before: bool,
-    /// The number of the first.
+    /// Number of the first line.
     pub(super) first: u64,
-    /// That of the last.
+    /// Number of the last line.
     pub(super) last: u64,
-    /// The first of them.
+    /// Text of the first lines.
     pub(super) text: String,
 }
 
 impl Sheet {
-    /// Who and what is in it.
+    /// Returns the entities and series.
     #[must_use]
     pub const fn contents(&self) -> &Contents {
         &self.contents
     }
 
-    /// The entity of that kind, name and parent, which is there from now on.
+    /// Returns the entity of a kind, name and parent, and creates it if it is new.
     pub fn entity(&mut self, kind: EntityKind, name: &str, parent: Option<EntityId>) -> EntityId {
         let is_it = |own: &Entity| own.name == name && own.parent == parent && own.kind == kind;
         let next = self.contents.entities.get(self.next_entity).is_some_and(is_it);
@@ -95,15 +94,15 @@ impl Sheet {
         id
     }
 
-    /// Says something of an entity. It must be said before the sample in which the entity is
-    /// first; the first to say it is right.
+    /// Sets an attribute of an entity, unless it is set already. It must be set before the first
+    /// sample with the entity.
     pub fn attribute(&mut self, entity: EntityId, name: &str, value: impl Into<Attribute>) {
         if let Some(entity) = self.contents.entities.get_mut(entity.0 as usize) {
             entity.attributes.entry(name.to_owned()).or_insert_with(|| value.into());
         }
     }
 
-    /// The series of a measure of an entity, which is there from now on.
+    /// Returns the series of a metric of an entity, and creates it if it is new.
     pub fn series(&mut self, entity: EntityId, measure: &Metric) -> SeriesId {
         let is_it = |own: &Series| own.entity == entity && own.metric == measure.name;
         let next = self.contents.series.get(self.next_series).is_some_and(is_it);
@@ -126,33 +125,33 @@ impl Sheet {
         id
     }
 
-    /// Puts a value of the sample at hand.
+    /// Sets a value of the current sample.
     pub fn put(&mut self, series: SeriesId, measure: &Metric, value: f64) {
         self.row[series.0 as usize] = measure.stored(value);
     }
 
-    /// The same where the series has not been asked for.
+    /// Sets a value of the current sample, and creates the series if it is new.
     pub fn set(&mut self, entity: EntityId, measure: &Metric, value: f64) {
         let series = self.series(entity, measure);
         self.put(series, measure, value);
     }
 
-    /// Something that a reader of the numbers should know.
+    /// Adds a note.
     pub fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
     }
 
-    /// Something in the input that is not used here, by what it is called there.
+    /// Counts an unused part of the input, by its name there.
     pub fn unused(&mut self, what: &str) {
         let is_kept = self.unused.contains_key(what) || self.unused.len() < MOST_UNUSED;
         let what = if is_kept { what } else { "more of this kind" };
         *self.unused.entry(what.to_owned()).or_default() += 1;
     }
 
-    /// A line that is not used here, and may be one of another kind of input.
+    /// Counts an unused line, which may belong to another kind of input.
     pub(crate) fn skipped(&mut self, what: &str, number: u64, line: &str) {
         self.unused(what);
-        // Lines without anything in them do not end a run.
+        // Blank lines do not end a run.
         let goes_on = self.skipped.last().is_some_and(|run| number <= run.last + MOST_BLANK);
         if !goes_on && self.skipped.len() < MOST_SKIPPED {
             let is_before = self.contents.series.is_empty();
@@ -174,7 +173,7 @@ impl Sheet {
         }
     }
 
-    /// All that was not used, in a sentence.
+    /// Describes all unused parts.
     pub(crate) fn told_unused(&self) -> Option<String> {
         let all = self.unused.iter().map(|(what, count)| match count {
             1 => what.clone(),
@@ -189,22 +188,22 @@ impl Sheet {
         self.row.iter_mut().for_each(|value| *value = None);
     }
 
-    /// What the input says of itself.
+    /// Records a fact that the input states about itself.
     pub fn about(&mut self, name: &str, value: &str) {
         self.about.entry(name.to_owned()).or_insert_with(|| value.to_owned());
     }
 }
 
-/// The place after another of so many, in a circle.
+/// Returns the next index in a circle.
 const fn after(place: usize, count: usize) -> usize {
     if place + 1 < count { place + 1 } else { 0 }
 }
 
-/// So many runs of skipped lines are looked at, and so many bytes of each.
+/// The most runs of skipped lines kept, and the most bytes of each.
 const MOST_SKIPPED: usize = 16;
 const MOST_TEXT: usize = 1 << 16;
-/// Lines without anything in them that a run goes on over.
+/// Blank lines that do not end a run.
 const MOST_BLANK: u64 = 4;
 
-/// So many different unused things are kept by name.
+/// The most unused parts kept by name.
 const MOST_UNUSED: usize = 200;

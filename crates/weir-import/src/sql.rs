@@ -1,18 +1,18 @@
-//! Result sets of SQL Server and of Azure SQL, as sqlcmd, Management Studio, Azure Data Studio
-//! and collectors save them.
+//! Result sets of SQL Server and of Azure SQL, as sqlcmd, Management Studio, Azure Data Studio and
+//! collectors save them.
 //!
-//! An input may have several result sets of several kinds; each is known by its columns.
+//! An input may have several result sets of several kinds, which are recognized by their columns.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `files` | files: `sys.dm_io_virtual_file_stats`, `sys.master_files` and what is like them |
-//! | `interval` | `file_stats` of qpi: what files did in an interval |
+//! | `files` | files: `sys.dm_io_virtual_file_stats`, `sys.master_files` and similar |
+//! | `interval` | `file_stats` of qpi: activity of files in an interval |
 //! | `counters` | `sys.dm_os_performance_counters` |
 //! | `waits` | `sys.dm_os_wait_stats` and tables of waits by minutes |
 //! | `resources` | `sys.dm_db_resource_stats`, `sys.server_resource_stats`, governed limits |
 //! | `pivots` | the pivoted tables of telegraf's first `sqlserver` plugin |
 
-/// What asks a server for what is read here, in T-SQL.
+/// The T-SQL script that queries a server for these result sets.
 pub const SCRIPT: &str = include_str!("../scripts/sqlserver.sql");
 
 mod counters;
@@ -41,7 +41,7 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     RowReader::open(input, options, plan)
 }
 
-/// Who reads a result set: the more special first.
+/// Returns the reader of a result set; the most specific first.
 pub(crate) fn plan(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
     pivots::plan(set)
         .or_else(|| counters::plan(set))
@@ -68,7 +68,7 @@ const PATH: &[&str] =
 const FILE_ID: &[&str] = &["fileid"];
 const TYPE: &[&str] = &["typedesc", "filetypedesc", "filetype", "type"];
 
-/// Where a set says of which file a row is.
+/// Columns that identify the file of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Identity {
     server: Option<usize>,
@@ -80,7 +80,7 @@ struct Identity {
     kind: Option<usize>,
 }
 
-/// Numbers the files of rows that name none, among those of their database at one time.
+/// Numbers of files that have no name, within their database and time.
 #[derive(Debug, Default)]
 struct Numbers {
     of_database: HashMap<String, u64>,
@@ -126,12 +126,12 @@ impl Identity {
         all.into_iter().flatten()
     }
 
-    /// Whether rows say which file they are of, and not only of which database.
+    /// Returns whether rows identify their file, and not only their database.
     fn names_files(&self) -> bool {
         self.file.is_some() || self.path.is_some() || self.file_id.is_some()
     }
 
-    /// All that a row says of it, to know it again.
+    /// Builds a key that identifies the file of a row.
     fn key(&self, row: &Row, key: &mut String) {
         key.clear();
         for at in self.used() {
@@ -140,7 +140,7 @@ impl Identity {
         }
     }
 
-    /// What a row says of the database that it is of.
+    /// Returns the key of the database of a row.
     fn database_key(&self, row: &Row) -> String {
         let columns = [self.server, self.database, self.database_id];
         columns.map(|at| row.text(at).unwrap_or_default()).join("\u{1f}")
@@ -150,7 +150,7 @@ impl Identity {
         rows.host(row.text(self.server))
     }
 
-    /// The database of a row.
+    /// Returns the database of a row.
     fn database(&self, rows: &mut Rows, row: &Row) -> Option<EntityId> {
         let host = self.host(rows, row);
         let id = row.text(self.database_id);
@@ -163,7 +163,7 @@ impl Identity {
         Some(rows.sheet.entity(EntityKind::Database, &name, Some(host)))
     }
 
-    /// The file of a row, with what is known of it; one without any name goes by `number`.
+    /// Returns the file of a row with its attributes; one without a name is called by `number`.
     fn file(&self, rows: &mut Rows, row: &Row, number: u64) -> EntityId {
         let ids = (row.text(self.database_id), row.text(self.file_id));
         let of_ids = match ids {
@@ -197,8 +197,8 @@ impl Identity {
         file
     }
 
-    /// What a file is for, by its type, the end of its path, or its number: the second file of
-    /// a database is its log.
+    /// Returns the role of a file by its type, the end of its path, or its number: the second file
+    /// of a database is its log.
     fn role(&self, rows: &Rows, row: &Row, parent: EntityId) -> Option<String> {
         let is_temporary = || {
             let parent = rows.sheet.contents.entity(parent);
@@ -219,7 +219,7 @@ impl Identity {
     }
 }
 
-/// The databases that have the same number in every instance.
+/// Returns the name of a database with the same number in every instance.
 fn of_system(id: &str) -> Option<&'static str> {
     Some(match id {
         "1" => "master",
@@ -231,7 +231,7 @@ fn of_system(id: &str) -> Option<&'static str> {
     })
 }
 
-/// What is read of it, the more special first.
+/// The kinds, most specific first.
 pub(super) const KINDS: &[Kind] = &[Kind {
     name: "sqlserver",
     about: "result sets of SQL Server: files, waits, counters, resources",

@@ -1,8 +1,7 @@
-//! Tables in text: delimited, as sqlcmd prints them in columns of fixed width, as psql aligns
-//! them, in Markdown.
+//! Tables in text: delimited, in columns of fixed width (sqlcmd), aligned (psql), in Markdown.
 //!
-//! What stands before a table (titles), between its head and its rows (dashes) and behind it
-//! (`(50 rows affected)`) is no row. A file may have several tables.
+//! Titles before a table, dashes below its head and the line behind it (`(50 rows affected)`) are
+//! no rows. A file may have several tables.
 
 use super::ImportError;
 use super::text::{self, Lines};
@@ -13,11 +12,11 @@ use std::ops::Range;
 /// The head of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// The line of text before it, if there is one.
+    /// The line of text before it.
     pub title: Option<String>,
-    /// The names of its columns, as they are written.
+    /// Column names, unchanged.
     pub columns: Vec<String>,
-    /// The line that they are in.
+    /// Line of the head.
     pub line: u64,
     form: Form,
 }
@@ -26,15 +25,15 @@ pub struct Table {
 enum Form {
     Delimited(u8),
     Markdown,
-    /// As psql aligns it: bars between columns, and below the head a line of `-` and `+`.
+    /// Aligned by psql: bars between columns, and a line of `-` and `+` below the head.
     Aligned,
-    /// Where each column is, in characters.
+    /// Fixed ranges of characters.
     Fixed(Vec<Range<usize>>),
 }
 
 impl Table {
-    /// Where the column is that has one of these names, without regard to case, spaces and
-    /// underscores. The first name that is there counts.
+    /// Returns the column with the first of these names that exists, ignoring case, spaces and
+    /// underscores.
     #[must_use]
     pub fn column(&self, names: &[&str]) -> Option<usize> {
         names.iter().find_map(|name| {
@@ -44,46 +43,46 @@ impl Table {
     }
 }
 
-/// A name without what people write differently.
+/// Normalizes a name.
 #[must_use]
 pub fn plain(name: &str) -> String {
     let keep = |c: &char| !matches!(c, ' ' | '_' | '\u{a0}' | '[' | ']' | '"');
     name.trim().chars().filter(keep).flat_map(char::to_lowercase).collect()
 }
 
-/// The tables of an input, one after the other.
+/// The tables of an input in sequence.
 #[derive(Debug)]
 pub struct Tables<R> {
     lines: Lines<R>,
     csv: Option<(u8, Reader)>,
-    /// The last row was cut.
+    /// Line of a last row that was cut.
     cut: Option<u64>,
-    /// Lines that were no part of any table, nor its title.
+    /// Number of lines that belong to no table or title.
     outside: u64,
 }
 
 impl<R: BufRead> Tables<R> {
-    /// The tables in `lines`.
+    /// Creates a reader of the tables in `lines`.
     pub fn new(lines: Lines<R>) -> Self {
         Self { lines, csv: None, cut: None, outside: 0 }
     }
 
-    /// The number of the line read last.
+    /// Returns the number of the last line read.
     pub const fn line(&self) -> u64 {
         self.lines.number()
     }
 
-    /// The line of a row that was cut at the end of the input, if one was.
+    /// Returns the line of a row that was cut at the end of the input.
     pub const fn cut(&self) -> Option<u64> {
         self.cut
     }
 
-    /// How many lines there were since the last call that are neither of a table nor its title.
+    /// Returns the number of lines outside of tables and titles since the last call.
     pub const fn take_outside(&mut self) -> u64 {
         std::mem::replace(&mut self.outside, 0)
     }
 
-    /// Goes on to the next table; nothing if there is none.
+    /// Advances to the next table, or returns `None` at the end.
     ///
     /// # Errors
     ///
@@ -135,7 +134,7 @@ impl<R: BufRead> Tables<R> {
         Table { title, columns, line, form }
     }
 
-    /// The fields of the table's next row; nothing at its end.
+    /// Returns the fields of the next row, or `None` at the end of the table.
     ///
     /// # Errors
     ///
@@ -150,7 +149,8 @@ impl<R: BufRead> Tables<R> {
                         let goes_on = matches!(table.form, Form::Delimited(_))
                             && self.split(&table.form, &next).len() == table.columns.len()
                             && !self.split(&table.form, &next).is(&table.columns);
-                        // Another table may have as many columns: dashes below say so.
+                        // Dashes below a row of equal width show that it is the head of another
+                        // table.
                         let is_head = goes_on && self.has_dashes(&table.form)?;
                         self.lines.put_back(next);
                         if goes_on && !is_head {
@@ -169,7 +169,7 @@ impl<R: BufRead> Tables<R> {
                 self.lines.put_back(line);
                 return Ok(None);
             }
-            // A text in quotes may go on in the next line.
+            // A quoted text may continue in the next line.
             let mut joined = 0;
             while matches!(table.form, Form::Delimited(_))
                 && line.bytes().filter(|byte| *byte == b'"').count() % 2 == 1
@@ -188,7 +188,7 @@ impl<R: BufRead> Tables<R> {
                 self.cut = Some(self.lines.number());
                 return Ok(None);
             }
-            // The same head once more, where files were put together.
+            // A repeated head: files were concatenated.
             if fields.is(&table.columns) {
                 continue;
             }
@@ -196,7 +196,7 @@ impl<R: BufRead> Tables<R> {
         }
     }
 
-    /// Whether the line that comes next is all dashes, as below the head of a table.
+    /// Returns whether the next line is all dashes, as below the head of a table.
     fn has_dashes(&mut self, form: &Form) -> Result<bool, ImportError> {
         let Some(next) = self.lines.next_line()? else { return Ok(false) };
         let fields = self.split(form, &next);
@@ -264,16 +264,16 @@ impl<R: BufRead> Tables<R> {
     }
 }
 
-/// The fields of a row, without the spaces around them.
+/// The trimmed fields of a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fields {
-    /// One after the other.
+    /// All fields, concatenated.
     text: String,
     ends: Vec<usize>,
 }
 
 impl Fields {
-    /// The field at a place, if there is one.
+    /// Returns a field by position.
     #[must_use]
     pub fn get(&self, at: usize) -> Option<&str> {
         let end = *self.ends.get(at)?;
@@ -281,24 +281,24 @@ impl Fields {
         self.text.get(start.unwrap_or(0)..end)
     }
 
-    /// How many there are.
+    /// Returns the number of fields.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no fields.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// All of them.
+    /// Returns all fields.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len()).filter_map(|at| self.get(at))
     }
 
-    /// Whether they are these.
+    /// Returns whether the fields equal these.
     fn is(&self, others: &[String]) -> bool {
         self.len() == others.len() && self.iter().eq(others)
     }
@@ -318,12 +318,12 @@ impl<T: AsRef<str>> FromIterator<T> for Fields {
     }
 }
 
-/// Most fields are shorter.
+/// The usual length of a field, for allocation.
 const USUAL_LENGTH: usize = 12;
-/// Lines that a text in quotes may go over.
+/// The most lines of a quoted text.
 const MOST_JOINED: usize = 1000;
 
-/// What separates the fields of a head: whatever makes most of them, outside of quotes.
+/// Returns the separator that splits a head into most fields, outside of quotes.
 #[must_use]
 pub fn delimiter(head: &str) -> Option<u8> {
     let best = [',', ';', '\t', '|'].into_iter().map(|delimiter| {
@@ -339,7 +339,7 @@ pub fn delimiter(head: &str) -> Option<u8> {
     if found > 0 { u8::try_from(delimiter).ok() } else { None }
 }
 
-/// The columns that a line of dashes marks.
+/// Returns the columns marked by a line of dashes.
 fn dashes(line: &str) -> Option<Vec<Range<usize>>> {
     if !line.contains("--") || !line.chars().all(|c| c == '-' || c == ' ') {
         return None;
@@ -352,14 +352,14 @@ fn dashes(line: &str) -> Option<Vec<Range<usize>>> {
             _ => {}
         }
     }
-    // The last may be wider than its dashes.
+    // The last column may be wider than its dashes.
     if let Some(last) = ranges.last_mut() {
         last.end = usize::MAX;
     }
     Some(ranges)
 }
 
-/// Whether a line has spaces where the columns do.
+/// Returns whether a line has spaces between the columns.
 fn is_in_columns(line: &str, ranges: &[Range<usize>]) -> bool {
     let mut starts = ranges.iter().skip(1).map(|range| range.start.saturating_sub(1)).peekable();
     for (at, c) in line.chars().enumerate() {
@@ -370,20 +370,20 @@ fn is_in_columns(line: &str, ranges: &[Range<usize>]) -> bool {
     true
 }
 
-/// Whether nothing of a line is in the last column.
+/// Returns whether the last column of a line is empty.
 fn ends_before_last(line: &str, ranges: &[Range<usize>]) -> bool {
     is_in_columns(line, ranges)
         && ranges.last().is_some_and(|last| line.trim_end().chars().count() <= last.start)
 }
 
-/// Whether a line can be a row: it keeps to the columns, or has as many words one space apart,
-/// as `sqlcmd -W` leaves them.
+/// Returns whether a line can be a row: it keeps to the columns, or has as many words separated by
+/// one space, as `sqlcmd -W` prints.
 fn is_row(line: &str, ranges: &[Range<usize>]) -> bool {
     let words = || line.split(' ').count() == ranges.len();
     !line.starts_with("==") && (is_in_columns(line, ranges) || words())
 }
 
-/// The line below the head of a table that psql aligns.
+/// Returns whether a line is the one below the head of a table of psql.
 fn is_crossed(line: &str) -> bool {
     line.contains(['+', '┼']) && line.trim().chars().all(|c| "-+─┼".contains(c))
 }
@@ -392,7 +392,7 @@ fn is_dash(field: &str) -> bool {
     !field.is_empty() && field.chars().all(|c| c == '-')
 }
 
-/// The line below the head of a table in Markdown.
+/// Returns whether a line is the one below the head of a Markdown table.
 fn is_ruled(line: &str) -> bool {
     let line = line.trim();
     line.starts_with('|') && line.contains('-') && line.chars().all(|c| "|-: ".contains(c))

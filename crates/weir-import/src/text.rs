@@ -1,15 +1,15 @@
 //! Encodings and lines.
 //!
-//! PowerShell writes UTF-16, Windows tools a code page, editors a byte order mark: whatever it
-//! is, a reader gets lines of text. A byte that is no UTF-8 is taken for Latin-1, which keeps
-//! digits and English words what they are.
+//! PowerShell writes UTF-16, Windows tools a code page, editors a byte order mark; a reader gets
+//! lines of text from all of them. A byte that is not UTF-8 is taken for Latin-1, which preserves
+//! digits and English words.
 
 use encoding_rs::{CoderResult, Decoder, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use std::io::{self, BufRead};
 
-/// Longer lines are cut there, and that is told.
+/// The longest line.
 const LONGEST: usize = 16 << 20;
-/// Bytes that the encoding is guessed by.
+/// The bytes used to guess the encoding.
 const GLANCE: usize = 4096;
 
 /// The lines of an input, as text.
@@ -17,27 +17,27 @@ const GLANCE: usize = 4096;
 pub struct Lines<R> {
     input: R,
     decoder: Option<Decoder>,
-    /// What came until the encoding was known.
+    /// Bytes read before the encoding was known.
     glance: Vec<u8>,
-    /// Decoded and not yet given out.
+    /// Decoded text that is not returned yet.
     text: String,
     at: usize,
     line: u64,
     ended: bool,
-    /// The last line given out had no end.
+    /// Whether the last line had no end.
     open: bool,
-    /// They were given back, and are what comes next, the last first.
+    /// Lines that were put back, the next one last.
     again: Vec<String>,
 }
 
 impl<R: BufRead> Lines<R> {
-    /// The lines of `input`.
+    /// Creates the lines of `input`.
     pub fn new(input: R) -> Self {
         let (decoder, glance, text, again) = (None, Vec::new(), String::new(), Vec::new());
         Self { input, decoder, glance, text, at: 0, line: 0, ended: false, open: false, again }
     }
 
-    /// The next line, without its end.
+    /// Returns the next line without its end.
     ///
     /// # Errors
     ///
@@ -76,18 +76,18 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Gives a line back: it comes once more, before those that were given back earlier.
+    /// Puts a line back, to be returned before lines that were put back earlier.
     pub fn put_back(&mut self, line: String) {
         self.line -= 1;
         self.again.push(line);
     }
 
-    /// The number of the line that was given out last, from 1.
+    /// Returns the number of the last line, from 1.
     pub const fn number(&self) -> u64 {
         self.line
     }
 
-    /// Whether the line given out last had no end: it may have been cut.
+    /// Returns whether the last line had no end, so that it may be cut.
     pub const fn was_open(&self) -> bool {
         self.open
     }
@@ -116,10 +116,10 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Most lines have fewer words.
+/// The usual number of words in a line, for allocation.
 const USUAL_WORDS: usize = 32;
 
-/// The words of a line.
+/// Splits a line into words.
 #[must_use]
 pub fn words(line: &str) -> Vec<&str> {
     let mut words = Vec::with_capacity(USUAL_WORDS);
@@ -127,10 +127,10 @@ pub fn words(line: &str) -> Vec<&str> {
         words.extend(line.split_whitespace());
         return words;
     }
-    // Columns are far apart: of many spaces in a row, none is looked at twice.
+    // Columns are far apart: no space in a sequence is examined twice.
     let mut start = None;
     for (at, byte) in line.bytes().enumerate() {
-        // Nearly all of a line is beyond the space.
+        // Nearly all characters are above the space.
         match (start, byte <= b' ' && byte.is_ascii_whitespace()) {
             (None, false) => start = Some(at),
             (Some(begin), true) => {
@@ -144,7 +144,7 @@ pub fn words(line: &str) -> Vec<&str> {
     words
 }
 
-/// What of a line is between separators.
+/// Splits a line at a separator.
 #[must_use]
 pub fn fields(line: &str, separator: u8) -> Vec<&str> {
     debug_assert!(separator.is_ascii());
@@ -165,7 +165,7 @@ fn decode(decoder: &mut Decoder, bytes: &[u8], text: &mut String, last: bool) {
     debug_assert_eq!(result, CoderResult::InputEmpty, "there is room for all");
 }
 
-/// By its mark, by the zeros of UTF-16, or by whether it is UTF-8 at all.
+/// Guesses the encoding from the byte order mark, from the zeros of UTF-16, or from valid UTF-8.
 fn decoder_of(bytes: &[u8]) -> Decoder {
     let glance = &bytes[..bytes.len().min(GLANCE)];
     let zeros = |start: usize| glance.iter().skip(start).step_by(2).filter(|b| **b == 0).count();
@@ -177,13 +177,13 @@ fn decoder_of(bytes: &[u8]) -> Decoder {
         return UTF_16BE.new_decoder();
     }
     match std::str::from_utf8(glance) {
-        // A character may be cut where the glance ends.
+        // A character may be cut at the end of the beginning.
         Err(error) if error.error_len().is_some() => WINDOWS_1252.new_decoder(),
         _ => UTF_8.new_decoder(),
     }
 }
 
-/// The beginning of an input as text, for whoever guesses what it is.
+/// Decodes the beginning of an input, for detection.
 #[must_use]
 pub fn beginning(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2 + 16);

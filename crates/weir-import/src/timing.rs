@@ -1,8 +1,8 @@
-//! When rows of a result set were taken.
+//! The times of the rows of a result set.
 //!
-//! Most say it in a column that somebody added (`collection_time`, `CheckDate`), some count
-//! from the start of the machine (`sample_ms`), and many say nothing: these are one sample
-//! until somebody that was in it comes again.
+//! Most sets have them in an added column (`collection_time`, `CheckDate`), some count from the
+//! start of the machine (`sample_ms`), and many have none. Rows without times are one sample,
+//! until an entity of the sample repeats.
 
 use super::ImportError;
 use super::results::{ResultSet, Row};
@@ -12,10 +12,10 @@ use weir_observe::moment::Clock;
 use weir_units::Span;
 
 const MS: i64 = 1_000_000;
-/// Rows of one result may be so far apart by the clock of the machine.
+/// The longest distance of rows of one result by the clock of the machine.
 const APART: i64 = 500 * MS;
 
-/// Columns that say when a row was taken, the surest first.
+/// Columns with the time of a row, most reliable first.
 const TIMES: &[&str] = &[
     "collectiontime",
     "collectiontimeutc",
@@ -48,25 +48,25 @@ const TIMES: &[&str] = &[
     "epoch",
     "utc",
 ];
-/// Of clocks of the machine, in milliseconds.
+/// Columns with the clock of the machine, in milliseconds.
 const MACHINE: &[&str] = &["samplems", "msticks"];
-/// Parts of the names of columns that are times of something else.
+/// Parts of column names for other times.
 const OTHER: &[&str] =
     &["create", "start", "reset", "modif", "login", "last", "backup", "update", "reboot"];
 
-/// Where the rows of a result set say when they were taken.
+/// The columns of a result set with its times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TimeColumns {
     time: Option<usize>,
     machine: Option<usize>,
-    /// Said above the result, for all of its rows.
+    /// Time stated above the result, for all of its rows.
     above: Option<i64>,
-    /// Its times are of UTC whatever clocks are set to.
+    /// Whether times are UTC, whatever the clock option says.
     pub(crate) is_utc: bool,
 }
 
 impl TimeColumns {
-    /// Those of `set`, whose first row is `first`.
+    /// Finds the time columns of `set`, whose first row is `first`.
     pub(crate) fn of(set: &ResultSet, first: Option<&Row>, clock: Clock) -> Self {
         let machine = set.column(MACHINE).or_else(|| old_machine(set, first));
         let is_time = |at: usize| first.is_some_and(|row| is_written_time(row, at, clock));
@@ -78,8 +78,8 @@ impl TimeColumns {
                     && !OTHER.iter().any(|part| name.contains(part))
             });
             let like = like.find(|(at, _)| is_time(*at)).map(|(at, _)| at);
-            // Whatever it is called: a date with a time of day is when the row was taken, unless
-            // its name says what else began or ended then.
+            // Any date with a time of day is the time of the row, unless its name says that
+            // something else began or ended then.
             like.or_else(|| {
                 let is_other = |name: &str| OTHER.iter().any(|part| name.contains(part));
                 let mut rest = set.names().filter(|(_, name)| !is_other(name));
@@ -91,23 +91,24 @@ impl TimeColumns {
         Self { time, machine, above, is_utc: false }
     }
 
-    /// What a row writes of it.
+    /// Returns the text of a row's time.
     pub(crate) fn text<'a>(&self, row: &'a Row) -> Option<&'a str> {
         row.text(self.time.or(self.machine))
     }
 
-    /// Whether a time stands in each row, or above all of them.
+    /// Returns whether there is a time in each row, or above all of them.
     pub(crate) const fn is_dated(&self) -> bool {
         self.time.is_some() || self.above.is_some()
     }
 
-    /// Whether a column is one of them.
+    /// Returns whether a column is a time column.
     pub(crate) fn is_one(&self, at: usize) -> bool {
         self.time == Some(at) || self.machine == Some(at)
     }
 }
 
-/// The column of `fn_virtualfilestats`, which calls milliseconds a time stamp.
+/// Returns the column of `fn_virtualfilestats` that has milliseconds under the name of a time
+/// stamp.
 fn old_machine(set: &ResultSet, first: Option<&Row>) -> Option<usize> {
     let at = set.column(&["timestamp"]).filter(|_| set.has(&["numberreads"]))?;
     let text = first?.text(Some(at))?;
@@ -119,8 +120,8 @@ fn is_written_time(row: &Row, at: usize, clock: Clock) -> bool {
     text.contains(['-', '/', ':']) && clock.moment(text).is_some()
 }
 
-/// The time in what `\watch` of psql writes above each result:
-/// `Sun 22 Nov 2026 04:45:14 AM UTC (every 2s)`.
+/// Parses the time that `\watch` of psql writes above each result: `Sun 22 Nov 2026 04:45:14 AM
+/// UTC (every 2s)`.
 fn watched(title: &str, clock: Clock) -> Option<i64> {
     let (time, _) = title.split_once("(every ")?;
     let time = time.trim();
@@ -137,7 +138,7 @@ fn watched(title: &str, clock: Clock) -> Option<i64> {
     })
 }
 
-/// A time of the morning or of the afternoon as one of the day.
+/// Converts a 12-hour time to a 24-hour time.
 fn in_24(time: &str, half: &str) -> String {
     let Some((hour, rest)) = time.split_once(':') else { return time.to_owned() };
     let hour = hour.parse::<u8>().unwrap_or(0) % 12;
@@ -145,16 +146,16 @@ fn in_24(time: &str, half: &str) -> String {
     format!("{hour:02}:{rest}")
 }
 
-/// From rows to times, over all result sets of an input.
+/// The conversion of rows to times, over all result sets of an input.
 #[derive(Debug)]
 pub(crate) struct Timing {
     clock: Clock,
     step: i64,
-    /// The time of the row before, as text and as what it is.
+    /// Text and value of the last row's time.
     last: Option<(String, i64)>,
-    /// The moment of what has no date.
+    /// Moment of rows without a date.
     now: i64,
-    /// What the clock of the machine said then.
+    /// Clock of the machine at that moment.
     machine: Option<i64>,
     has_risen: bool,
     has_no_zone: bool,
@@ -162,28 +163,29 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// With `step` from sample to sample, in nanoseconds, where nothing is said.
+    /// Creates the conversion; rows without times are `step` nanoseconds apart.
     pub(crate) fn new(clock: Clock, step: i64) -> Self {
         let machine = None;
         let (has_risen, has_no_zone, has_gone_on) = (false, false, false);
         Self { clock, step, last: None, now: 0, machine, has_risen, has_no_zone, has_gone_on }
     }
 
-    /// Forgets the time of the row before, which another set may write by another clock.
+    /// Forgets the last row's time, since another set may use another clock.
     pub(crate) fn forget(&mut self) {
         self.last = None;
     }
 
-    /// The moment of what has no date.
+    /// Returns the moment of rows without a date.
     pub(crate) const fn moment(&self) -> i64 {
         self.now
     }
 
-    /// When a row was taken. `seen` is the moment without a date at which somebody was last.
+    /// Returns the time of a row. `seen` is the moment without a date at which the entity was last
+    /// seen.
     ///
     /// # Errors
     ///
-    /// [`ImportError::Malformed`] if it should say when and does not.
+    /// [`ImportError::Malformed`] if a time is missing.
     pub(crate) fn stamp(
         &mut self,
         sheet: &mut Sheet,
@@ -193,13 +195,13 @@ impl Timing {
     ) -> Result<Stamp, ImportError> {
         if let Some(at) = columns.time {
             let text = row.text(Some(at)).unwrap_or_default();
-            // Many rows were taken at once.
+            // Many rows share a time.
             if let Some((_, moment)) = self.last.as_ref().filter(|(last, _)| last == text) {
                 return Ok(Stamp::Wall(*moment));
             }
             let clock = if columns.is_utc { Clock { offset: 0, ..self.clock } } else { self.clock };
             let Some(moment) = clock.moment(text) else {
-                return Err(row.wrong(format!("{text:?} is no time")));
+                return Err(row.wrong(format!("{text:?} is not a time")));
             };
             self.tell_zone(sheet, columns, text);
             self.last = Some((text.to_owned(), moment));
@@ -218,7 +220,7 @@ impl Timing {
         Ok(Stamp::Since(self.now))
     }
 
-    /// Goes to the moment at which the clock of the machine said so.
+    /// Advances to the moment of this value of the machine's clock.
     fn by_machine(&mut self, sheet: &mut Sheet, machine: i64, is_again: bool) {
         let before = *self.machine.get_or_insert(machine);
         let passed = machine.saturating_sub(before);
@@ -226,9 +228,7 @@ impl Timing {
             return;
         }
         if passed < 0 && self.has_risen {
-            sheet.note(
-                "the machine was started again: by how much later its clock goes on, nobody knows",
-            );
+            sheet.note("the machine was restarted: the length of the interruption is unknown");
             self.now = self.now.saturating_add(self.step);
         } else {
             self.now = self.now.saturating_add(passed);
@@ -237,14 +237,12 @@ impl Timing {
         self.machine = Some(machine);
     }
 
-    /// Goes to the next moment where nothing says when that is.
+    /// Advances to the next moment, without a known time.
     fn go_on(&mut self, sheet: &mut Sheet) {
         if !self.has_gone_on {
             self.has_gone_on = true;
             let seconds = Span::from_nanos(self.step.unsigned_abs());
-            sheet.note(format!(
-                "it does not say when its samples were taken: they are put {seconds} apart"
-            ));
+            sheet.note(format!("its samples have no times: they are put {seconds} apart"));
         }
         self.now = self.now.saturating_add(self.step);
     }
@@ -252,7 +250,7 @@ impl Timing {
     fn tell_zone(&mut self, sheet: &mut Sheet, columns: &TimeColumns, text: &str) {
         if !self.has_no_zone && !columns.is_utc && self.clock.offset == 0 && !has_zone(text) {
             self.has_no_zone = true;
-            sheet.note("its times name no zone: taken for UTC");
+            sheet.note("its times name no zone: UTC assumed");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Block traces: every single I/O, summed into samples.
+//! Block traces: single I/Os, summed into samples.
 //!
 //! ```text
 //!  a trace --> one request after the other --> summing: counters, queue, places --> samples
@@ -6,22 +6,22 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`summing`] | from single requests to samples |
-//! | [`rows`] | traces that are tables: a request a row |
+//! | [`summing`] | single requests to samples |
+//! | [`rows`] | traces as tables with one request per row |
 //! | [`csv`] | tables whose head names their columns |
-//! | [`msr`] | the traces of MSR Cambridge |
-//! | [`cloudphysics`] | those of CloudPhysics, as text |
-//! | [`spc`] | those of the Storage Performance Council |
-//! | [`disksim`] | those for `DiskSim`, in ASCII |
-//! | `simulator` | what traces for simulators have in common |
-//! | [`mqsim`] | those for `MQSim`, in ASCII |
-//! | [`blkparse`] | what blkparse prints |
-//! | [`blktrace`] | what blktrace writes, in binary |
-//! | `pairing` | events of the block layer, put together to requests |
-//! | [`iolog`] | what fio did, in its versions 2 and 3 |
-//! | [`vscsi`] | those of CloudPhysics, as they were taken |
-//! | [`oracle_general`] | the format of caches: times, objects and sizes |
-//! | [`scsi`] | commands of SCSI |
+//! | [`msr`] | traces of MSR Cambridge |
+//! | [`cloudphysics`] | traces of CloudPhysics, as text |
+//! | [`spc`] | traces of the Storage Performance Council |
+//! | [`disksim`] | traces for `DiskSim`, in ASCII |
+//! | `simulator` | common parts of traces for simulators |
+//! | [`mqsim`] | traces for `MQSim`, in ASCII |
+//! | [`blkparse`] | output of blkparse |
+//! | [`blktrace`] | binary output of blktrace |
+//! | `pairing` | events of the block layer, paired to requests |
+//! | [`iolog`] | I/O logs of fio, versions 2 and 3 |
+//! | [`vscsi`] | traces of CloudPhysics, in their original format |
+//! | [`oracle_general`] | traces for caches: times, objects and sizes |
+//! | [`scsi`] | SCSI commands |
 //! | [`record`] | records of fixed length |
 
 pub mod blkparse;
@@ -88,7 +88,7 @@ impl TimeUnit {
     }
 }
 
-/// What is read of it, the more special first.
+/// The kinds, most specific first.
 pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "fio-iolog",

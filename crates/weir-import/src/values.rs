@@ -1,15 +1,15 @@
-//! JSON values that follow each other, with or without line ends between them.
+//! Consecutive JSON values, with or without line ends between them.
 
 use crate::ImportError;
 use crate::kind::Bytes;
 use serde_json::Value;
 use std::io::BufRead;
 
-/// A value has no more bytes.
+/// The most bytes in a value.
 const LONGEST: usize = 64 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Objects and lists, one at a time.
+/// A reader of objects and lists, one at a time.
 pub(super) struct Values {
     input: Bytes,
     scan: Scan,
@@ -19,7 +19,7 @@ pub(super) struct Values {
 struct Scan {
     value: Vec<u8>,
     line: u64,
-    /// The line in which the value at hand begins.
+    /// Line in which the current value begins.
     begins: u64,
     depth: u32,
     in_text: bool,
@@ -31,17 +31,17 @@ impl Values {
         Self { input, scan: Scan { line: 1, ..Scan::default() } }
     }
 
-    /// Reads the next value and the line that it begins in; nothing at the end.
+    /// Reads the next value and the line that it begins in; `None` at the end.
     ///
     /// # Errors
     ///
-    /// [`ImportError`] if it is no JSON, or too long.
+    /// [`ImportError`] if it is not JSON, or too long.
     pub(super) fn next(&mut self) -> Result<Option<(Value, u64)>, ImportError> {
         self.scan.value.clear();
         loop {
             let bytes = self.input.fill_buf()?;
             if bytes.is_empty() {
-                // A value that was cut in the middle of the input takes in all that follows it.
+                // A value that was cut in the middle of the input absorbs all that follows.
                 let is_broken = |error: serde_json::Error| !error.is_eof();
                 let cut = &self.scan.value;
                 if self.scan.depth > 0 && serde_json::from_slice::<Value>(cut).is_err_and(is_broken)
@@ -63,7 +63,7 @@ impl Values {
         }
     }
 
-    /// Whether the input ended within a value.
+    /// Returns whether the input ended within a value.
     pub(super) const fn was_cut(&self) -> bool {
         self.scan.depth > 0
     }
@@ -74,14 +74,15 @@ fn parse(bytes: &[u8], begins: u64) -> Result<Value, ImportError> {
         let line = begins + u64::try_from(error.line()).unwrap_or(1).max(1) - 1;
         let reason = error.to_string();
         let reason = reason.split(" at line ").next().unwrap_or_default();
-        ImportError::at(line, format!("this is no JSON: {reason}"))
+        ImportError::at(line, format!("invalid JSON: {reason}"))
     })
 }
 
 impl Scan {
-    /// Takes bytes up to the end of a value; how many, and whether it is whole.
+    /// Takes bytes up to the end of a value; returns their number, and whether the value is
+    /// complete.
     fn take(&mut self, bytes: &[u8]) -> Result<(usize, bool), ImportError> {
-        // Where in these bytes the value is.
+        // Start of the value in these bytes.
         let mut begin = 0;
         for (at, byte) in bytes.iter().enumerate() {
             self.line += u64::from(*byte == b'\n');
@@ -107,7 +108,7 @@ impl Scan {
         Ok((bytes.len(), false))
     }
 
-    /// Follows brackets, but for those in texts.
+    /// Tracks the nesting of brackets outside of strings.
     fn nest(&mut self, byte: u8) {
         match byte {
             _ if self.escaped => self.escaped = false,
@@ -143,7 +144,7 @@ mod tests {
         let mut values = Values::new(Box::new("{}\n{\"a\": {\"b\": 1\n{}\n{}\n".as_bytes()));
         assert!(values.next().is_ok_and(|value| value.is_some()));
         let error = values.next().expect_err("it is refused").to_string();
-        assert!(error.starts_with("line 3: this is no JSON"), "{error}");
+        assert!(error.starts_with("line 3: invalid JSON"), "{error}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! An input that can be looked at again from a line on: where a reader has found what it did
-//! not expect, another kind of input may begin.
+//! An input that can be examined again from a line on. At unexpected content, another kind of
+//! input may begin.
 
 use super::kind::{Bytes, Kind};
 use std::cell::RefCell;
@@ -7,34 +7,34 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 use std::rc::Rc;
 
-/// Bytes that are kept, and the block at hand on top.
+/// The bytes kept, besides the current block.
 const KEPT: usize = 1 << 19;
-/// Lines that a kind is found by.
+/// The lines used to detect a kind.
 const GLANCE: usize = 40;
-/// Kinds that are known by the heads of their tables.
+/// Kinds that are recognized by the heads of their tables.
 const HEADED: [&str; 4] = ["sqlserver", "postgres", "perfmon", "get-counter"];
-/// What is looked at has no more bytes.
+/// The most bytes examined.
 const MOST: usize = 1 << 16;
 
-/// What a reader reads.
+/// The input of a reader, with a copy of the recent part.
 pub(super) struct Watched {
     shared: Rc<RefCell<Shared>>,
     block: Rc<Vec<u8>>,
     at: usize,
 }
 
-/// What has been read of an input lately.
+/// The recent part of an input.
 pub(super) struct Lately(Rc<RefCell<Shared>>);
 
 struct Shared {
     input: Bytes,
     blocks: VecDeque<Rc<Vec<u8>>>,
     kept: usize,
-    /// Lines that are not kept any more.
+    /// Number of lines that are no longer kept.
     lines_before: u64,
 }
 
-/// An input for a reader, and for who looks at it again.
+/// Splits an input into one for the reader and one for later examination.
 pub(super) fn watched(input: Bytes) -> (Bytes, Lately) {
     let shared = Shared { input, blocks: VecDeque::new(), kept: 0, lines_before: 0 };
     let shared = Rc::new(RefCell::new(shared));
@@ -83,10 +83,10 @@ fn lines(bytes: &[u8]) -> u64 {
 }
 
 impl Lately {
-    /// The kind of input that begins in a line, where `before` is what comes before it: another
-    /// one, or the same if it is by this line that it is known, which is a head of its own.
+    /// Returns the kind of input that begins in a line, where `before` is the current kind. It is
+    /// another kind, or the same one with a second head.
     pub(super) fn begins(&self, line: u64, before: &str) -> Option<Kind> {
-        // What is wrong with the first line is wrong with the only kind.
+        // An error in the first line concerns the only kind.
         let text = self.text_at(line).filter(|_| line > 1)?;
         let kind = Kind::of(first_lines(&text)).ok()?;
         if kind.name != before {
@@ -100,11 +100,11 @@ impl Lately {
         is_head.then_some(kind)
     }
 
-    /// What is kept of the text from a line on, and more of it, if little is there.
+    /// Returns the kept text from a line on, extended by further input if it is short.
     fn text_at(&self, line: u64) -> Option<Vec<u8>> {
         let mut shared = self.0.borrow_mut();
         let skipped = line.checked_sub(shared.lines_before + 1)?;
-        // The line at which the kept part begins may have begun before.
+        // The first kept line may be incomplete.
         if skipped == 0 && shared.lines_before > 0 {
             return None;
         }

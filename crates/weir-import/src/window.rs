@@ -1,8 +1,8 @@
-//! Values of rows, put in the order of their times.
+//! Values of rows in the order of their times.
 //!
-//! Results come newest first, or one table after the other, each over the same time. A window
-//! holds values until there are too many of them and then gives out the earliest; so what it
-//! holds is bounded, and what is in order passes through whatever its length.
+//! Results may come newest first, or as one table after the other over the same time. A window
+//! holds a bounded number of values and then returns the earliest. Ordered input of any length
+//! passes through.
 //!
 //! ```text
 //!  rows, any order -->  [ time: values, time: values, ... ]  --> samples, earliest first
@@ -14,29 +14,29 @@ use std::collections::BTreeMap;
 use weir_observe::header::{EntityId, SeriesId};
 use weir_observe::metric::Metric;
 
-/// Values that are held: 16 bytes each.
+/// The most values held, 16 bytes each.
 const MOST: usize = 2 << 20;
 
-/// When a row was taken.
+/// The time of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stamp {
-    /// In nanoseconds since 1970.
+    /// Nanoseconds since 1970.
     Wall(i64),
-    /// In nanoseconds from some moment that nobody knows.
+    /// Nanoseconds from an unknown moment.
     Since(i64),
 }
 
 type Held = Vec<(SeriesId, f64)>;
 
-/// See the module.
+/// A bounded set of values, ordered by time.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     dated: BTreeMap<i64, Held>,
     undated: BTreeMap<i64, Held>,
-    /// By series.
+    /// Metrics by series.
     measures: Vec<Option<&'static Metric>>,
     values: usize,
-    /// What was given out last.
+    /// Time of the last sample returned.
     last: Option<i64>,
     started: bool,
     /// The earliest moment without a date.
@@ -45,7 +45,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Learns what a series is of.
+    /// Records the metric of a series.
     pub(crate) fn know(&mut self, series: SeriesId, measure: &'static Metric) {
         let place = series.0 as usize;
         if place >= self.measures.len() {
@@ -57,11 +57,11 @@ impl Window {
         self.has_counters |= measure.is_counter;
     }
 
-    /// Puts values of series that are known.
+    /// Adds values of known series.
     ///
     /// # Errors
     ///
-    /// [`ImportError::Malformed`] if they are of a time before what was already given out.
+    /// [`ImportError::Malformed`] if a later sample was returned already.
     pub(crate) fn put_all(
         &mut self,
         at: Stamp,
@@ -72,11 +72,11 @@ impl Window {
         Ok(())
     }
 
-    /// Puts a value of a measure of an entity, if there is one.
+    /// Adds a value of a metric of an entity, if there is one.
     ///
     /// # Errors
     ///
-    /// As of [`put_all`](Self::put_all).
+    /// As [`put_all`](Self::put_all).
     pub(crate) fn set(
         &mut self,
         sheet: &mut Sheet,
@@ -91,11 +91,11 @@ impl Window {
         self.put_all(at, &[(series, value)])
     }
 
-    /// Makes sure that there is a sample at that time, even if it has no values.
+    /// Ensures that there is a sample at a time, even without values.
     ///
     /// # Errors
     ///
-    /// As of [`put_all`](Self::put_all).
+    /// As [`put_all`](Self::put_all).
     pub(crate) fn touch(&mut self, at: Stamp) -> Result<(), ImportError> {
         self.sample(at).map(|_| ())
     }
@@ -107,30 +107,30 @@ impl Window {
         };
         if self.last.is_some_and(|last| at <= last) {
             return Err(ImportError::whole(
-                "it goes back in time over more rows than can be held; sort it by time first",
+                "its times go back over too many rows; sort it by time first",
             ));
         }
         Ok(samples.entry(at).or_default())
     }
 
-    /// How many values there are of a moment without a date.
+    /// Returns the number of values of a moment without a date.
     pub(crate) fn count(&self, since: i64) -> usize {
         self.undated.get(&since).map_or(0, Vec::len)
     }
 
-    /// Takes what was put to a moment without a date after the first `keep` values to another.
+    /// Moves the values of a moment without a date, after the first `keep`, to another moment.
     pub(crate) fn shift(&mut self, from: i64, keep: usize, to: i64) {
         let Some(held) = self.undated.get_mut(&from) else { return };
         let moved = held.split_off(keep.min(held.len()));
         self.undated.entry(to).or_default().extend(moved);
     }
 
-    /// Whether the earliest must be given out before more is put.
+    /// Returns whether the earliest sample must be returned before more is added.
     pub(crate) fn is_full(&self) -> bool {
         self.values >= MOST && self.dated.len() + self.undated.len() > 1
     }
 
-    /// Gives out the earliest.
+    /// Removes the earliest sample and writes it into the sheet.
     pub(crate) fn pop(&mut self, sheet: &mut Sheet) -> Option<At> {
         if !self.started {
             self.started = true;
@@ -157,12 +157,12 @@ impl Window {
         Some(At::Since(u64::try_from(at.saturating_sub(base)).unwrap_or(0)))
     }
 
-    /// Says what can be said of the times of all, and puts what has no date to what has.
+    /// Notes facts about all times, and dates the values without a date.
     fn begin(&mut self, sheet: &mut Sheet) {
         if self.dated.is_empty() {
             if self.undated.len() == 1 {
                 sheet.note(if self.has_counters {
-                    "it does not say when it was taken, and is one sample: counters need a second \
+                    "it has no time, and is one sample: counters need a second \
                      one, as only differences mean something"
                 } else {
                     "it does not say when it was taken"
@@ -175,14 +175,14 @@ impl Window {
             return;
         }
         if undated.len() > 1 {
-            sheet.note("of what has no time, only the first of each is taken");
+            sheet.note("of values without a time, only the first of each is read");
         } else {
-            sheet.note("what has no time is put to the first sample that has one");
+            sheet.note("values without a time are put into the first sample with one");
         }
         if let (Some(held), Some(mut first)) =
             (undated.into_values().next(), self.dated.first_entry())
         {
-            // What has a date is right.
+            // A value with a date takes precedence.
             let (own, mut held) = (first.get_mut(), held);
             held.append(own);
             *own = held;

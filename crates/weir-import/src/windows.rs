@@ -2,12 +2,12 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`perfmon`] | logs of PerfMon, `relog` and `typeperf`: a column for each counter |
+//! | [`perfmon`] | logs of PerfMon, `relog` and `typeperf`: one column per counter |
 //! | [`get_counter`] | tables with a row for each counter and time |
-//! | [`readings`] | what `Get-Counter` prints |
+//! | [`readings`] | output of `Get-Counter` |
 //! | `path` | counter paths: host, object, instance, counter |
-//! | `counter` | what counters mean |
-//! | `board` | from counters to series |
+//! | `counter` | the meaning of counters |
+//! | `board` | counters to series |
 //! | `row` | fields and numbers |
 
 mod board;
@@ -20,7 +20,7 @@ mod row;
 
 use super::kind::{By, Kind};
 
-/// What is read of it, the more special first.
+/// The kinds, most specific first.
 pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "perfmon",

@@ -80,7 +80,7 @@ fn what_is_no_answer_is_refused() {
         assert_eq!(error.to_string(), expect);
     };
     let text = |text: &str| Answer::Diskstats(text.to_owned());
-    let empty = "there is nothing in it: there is no block device in it, as in some containers";
+    let empty = "it has no samples: there is no block device in it, as in some containers";
     check(Feed::diskstats("d"), text(""), empty);
     check(Feed::diskstats("d"), text("no disks here\n"), empty);
     let other = "s was not asked for /proc/diskstats";
@@ -88,6 +88,6 @@ fn what_is_no_answer_is_refused() {
     let short = Answer::Sets(vec![set(WAITS, &["WRITELOG,5"])]);
     check(Feed::sqlserver("s", "h"), short, "a row has 2 fields, and its head 3");
     let words = Answer::Sets(vec![set(WAITS, &["WRITELOG,5,many"])]);
-    let expect = "wait_time_ms is \"many\", which is no number";
+    let expect = "wait_time_ms is \"many\", which is not a number";
     check(Feed::sqlserver("s", "h"), words, expect);
 }

@@ -4,17 +4,17 @@
 pub const IOPS_LIMIT: &str = "iops_limit";
 /// The limit in bytes per second.
 pub const BYTES_PER_S_LIMIT: &str = "bytes_per_s_limit";
-/// The tier.
+/// The tier of a volume.
 pub const TIER: &str = "tier";
-/// The size.
+/// The size in bytes.
 pub const SIZE_BYTES: &str = "size_bytes";
 /// The role of a file: data, log, tempdb, backup.
 pub const ROLE: &str = "role";
 /// The volume or stripe that a file is on.
 pub const VOLUME: &str = "volume";
-/// The number of requests that a job of a benchmark keeps in flight: queue depth times threads.
+/// Requests that a benchmark job keeps in flight: queue depth times threads.
 pub const TARGET_QUEUE_DEPTH: &str = "target_queue_depth";
-/// Schedulers.
+/// Virtual processors.
 pub const VCORES: &str = "vcores";
 /// 1 for a volume that stands for all data disks of a machine: its gauges are averages over them.
 pub const ALL_DISKS: &str = "all_disks";
@@ -29,17 +29,17 @@ pub const BACKUP_TYPE: &str = "backup_type";
 pub const TOOL: &str = "tool";
 /// The database that a backup is of.
 pub const DATABASE: &str = "database";
-/// Where a backup is written to, separated by semicolons.
+/// Targets of a backup, separated by semicolons.
 pub const TARGETS: &str = "targets";
-/// What a backup reads, separated by semicolons.
+/// Sources of a backup, separated by semicolons.
 pub const SOURCES: &str = "sources";
-/// Files, blobs or other devices that a backup is written to at once.
+/// Files, blobs or other devices written in parallel by a backup.
 pub const STRIPES: &str = "stripes";
 /// Readers of a backup.
 pub const READERS: &str = "readers";
-/// Buffers of a backup, of a set.
+/// Buffers per set of a backup.
 pub const BUFFER_COUNT: &str = "buffer_count";
-/// Buffers that somebody has set, in place of the computed number.
+/// Buffers set by an option, in place of the computed number.
 pub const BUFFER_COUNT_SET: &str = "buffer_count_set";
 /// Sets of buffers: three with compression.
 pub const BUFFER_SETS: &str = "buffer_sets";
@@ -51,5 +51,5 @@ pub const BLOCK_BYTES: &str = "block_bytes";
 pub const COMPRESSION: &str = "compression";
 /// Threads that compress at once.
 pub const ENCODERS: &str = "encoders";
-/// Its level.
+/// The compression level.
 pub const COMPRESSION_LEVEL: &str = "compression_level";

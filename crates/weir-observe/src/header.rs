@@ -295,7 +295,7 @@ pub enum ContentsError {
         name: String,
     },
     /// A series whose entity does not exist.
-    #[error("the series {metric:?} belongs to entity {entity}, which is not there")]
+    #[error("the series {metric:?} belongs to entity {entity}, which does not exist")]
     NoEntity {
         /// The metric.
         metric: String,

@@ -1,13 +1,12 @@
-//! Times as people write them.
+//! Times in the notations of other programs.
 //!
-//! A time without a zone is taken for UTC unless an offset is given; that it had none is told
-//! by whoever reads it. Of `05/06/2020` nobody can tell whether that is May or June: the month
-//! comes first unless it cannot, or unless the order is given.
+//! A time without a zone is UTC unless an offset is given; the reader notes it. `05/06/2020` is
+//! ambiguous: the month comes first unless it cannot, or unless the order is given.
 
-/// Nanoseconds of a second.
+/// Nanoseconds in a second.
 const SECOND: i64 = 1_000_000_000;
 
-/// What in a date of three numbers comes first, where the year comes last.
+/// The order of day and month in a date that ends with the year.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
     /// `07/27/2010`
@@ -17,17 +16,18 @@ pub enum Order {
     Day,
 }
 
-/// How times of an input are read.
+/// The interpretation of an input's times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Clock {
-    /// Of dates.
+    /// Order in dates.
     pub order: Order,
-    /// How much a time without a zone is ahead of UTC, in seconds.
+    /// Offset from UTC of times without a zone, in seconds.
     pub offset: i64,
 }
 
 impl Clock {
-    /// A date with a time, or seconds or milliseconds since 1970; in nanoseconds since 1970.
+    /// Parses a date with a time, or seconds or milliseconds since 1970. Returns nanoseconds since
+    /// 1970.
     #[must_use]
     pub fn moment(self, text: &str) -> Option<i64> {
         if let Some(moment) = self.usual(text.as_bytes()) {
@@ -49,7 +49,7 @@ impl Clock {
         self.date(date)?.checked_add(time)?.checked_sub(offset.checked_mul(SECOND)?)
     }
 
-    /// What programs write most: `2015-01-03 16:40:43.766337`, maybe with a `T` or ` UTC`.
+    /// Parses the most common form: `2015-01-03 16:40:43.766337`, also with a `T` or ` UTC`.
     fn usual(self, text: &[u8]) -> Option<i64> {
         let (main, mut rest) = text.split_at_checked(19)?;
         let number = |from: usize, to: usize| digits(main.get(from..to)?);
@@ -81,7 +81,7 @@ impl Clock {
         seconds.checked_sub(offset)?.checked_mul(SECOND)?.checked_add(nanos)
     }
 
-    /// A date, as the nanoseconds since 1970 at its beginning, by the clock it was written by.
+    /// Parses a date. Returns the nanoseconds from 1970 to its beginning, in the date's own zone.
     #[must_use]
     pub fn date(self, text: &str) -> Option<i64> {
         let text = text.trim();
@@ -103,7 +103,7 @@ impl Clock {
         days(year.into(), month.into(), day.into())?.checked_mul(86_400 * SECOND)
     }
 
-    /// Seconds ahead of UTC for a moment that was read, to the moment itself.
+    /// Parses a time in the format of `ctime`.
     fn as_ctime(self, text: &str) -> Option<i64> {
         const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
         let words: Vec<_> = text.split_whitespace().collect();
@@ -119,8 +119,8 @@ impl Clock {
     }
 }
 
-/// A time of the day, in nanoseconds from its beginning, and the seconds that it is said to be
-/// ahead of UTC.
+/// Parses a time of day. Returns the nanoseconds since midnight, and its offset from UTC in
+/// seconds if it has one.
 #[must_use]
 pub fn time_of(text: &str) -> Option<(i64, Option<i64>)> {
     let text = text.trim();
@@ -135,7 +135,7 @@ pub fn time_of(text: &str) -> Option<(i64, Option<i64>)> {
     }
     let (second, fraction) = second.split_once(['.', ',']).unwrap_or((second, ""));
     let second: i8 = second.parse().ok()?;
-    // Nine digits of it count.
+    // Digits beyond nanoseconds are dropped.
     let own = &fraction.as_bytes()[..fraction.len().min(9)];
     let missing = u32::try_from(9 - own.len()).ok()?;
     let nanos = if own.is_empty() { 0 } else { digits(own)? * 10_i64.pow(missing) };
@@ -155,7 +155,7 @@ pub fn time_of(text: &str) -> Option<(i64, Option<i64>)> {
     is_time.then_some((seconds * SECOND + nanos, offset))
 }
 
-/// A number of at most 18 digits and nothing else.
+/// Parses a number of at most 18 digits and nothing else.
 fn digits(text: &[u8]) -> Option<i64> {
     if text.is_empty() || text.len() > 18 || !text.iter().all(u8::is_ascii_digit) {
         return None;
@@ -163,7 +163,7 @@ fn digits(text: &[u8]) -> Option<i64> {
     Some(text.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
 }
 
-/// The days from 1970 to a date, if there is that date.
+/// Returns the days from 1970 to a date, if the date exists.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let longest = match month {
@@ -175,14 +175,14 @@ fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(1..=longest).contains(&day) || !(0..=9999).contains(&year) {
         return None;
     }
-    // Of years that begin in March, so that a leap day is their last.
+    // Years begin in March, so that the leap day is their last.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leap = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     let of_year = (153 * month + 2) / 5 + day - 1;
     Some(year * 365 + leap + of_year - 719_468)
 }
 
-/// `Z`, `UTC`, `+01:00`, `-0700`, `+01`: seconds ahead of UTC.
+/// Parses `Z`, `UTC`, `+01:00`, `-0700` or `+01` to an offset in seconds.
 #[must_use]
 pub fn offset_of(text: &str) -> Option<i64> {
     if ["Z", "UTC", "GMT"].iter().any(|zone| text.eq_ignore_ascii_case(zone)) {
@@ -203,7 +203,7 @@ pub fn offset_of(text: &str) -> Option<i64> {
     Some(sign * (hours * 3600 + minutes * 60))
 }
 
-/// Seconds since 1970 with decimals, or milliseconds, microseconds, nanoseconds without.
+/// Parses seconds since 1970 with decimals, or milliseconds, microseconds, nanoseconds without.
 fn since_1970(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());

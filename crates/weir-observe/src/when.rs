@@ -41,7 +41,7 @@ pub struct Extent {
 pub enum WhenError {
     /// The text is no time.
     #[error(
-        "{text:?} is no time; use first, last, a length from its beginning like 90s, a time of \
+        "{text:?} is not a time; use first, last, a length from its beginning like 90s, a time of \
          the day like 14:05, or a date with a time like \"2026-11-22 14:05:00\""
     )]
     NoTime {
@@ -50,12 +50,12 @@ pub enum WhenError {
     },
     /// The observation has no dates.
     #[error(
-        "it is not known on which day and at what time it was taken; use first, last, or a \
+        "the observation has no dates; use first, last, or a \
          length from its beginning like 90s"
     )]
     NoDates,
     /// It is before or after all samples.
-    #[error("there is nothing: its samples are from {first} to {last}")]
+    #[error("no sample at that time: the samples are from {first} to {last}")]
     Outside {
         /// First sample.
         first: String,
@@ -63,7 +63,9 @@ pub enum WhenError {
         last: String,
     },
     /// A time of day that occurs on several days.
-    #[error("that was on several days, as its samples are from {first} to {last}; say the date")]
+    #[error(
+        "that time is on several days, since the samples are from {first} to {last}; say the date"
+    )]
     Ambiguous {
         /// First occurrence.
         first: String,
@@ -211,12 +213,12 @@ mod tests {
     #[test]
     fn times_that_there_are_not() {
         let own = extent();
-        let outside = "there is nothing: its samples are from 2026-11-23 00:00:10+01:00 to \
+        let outside = "no sample at that time: the samples are from 2026-11-23 00:00:10+01:00 to \
                        2026-11-23 02:00:00+01:00";
         for text in ["3h", "5s", "02:30", "2026-11-22 10:00:00", "2026-11-23"] {
             check(text, &own, Err(outside));
         }
-        let no_time = "\"soon\" is no time; use first, last, a length from its beginning like \
+        let no_time = "\"soon\" is not a time; use first, last, a length from its beginning like \
                        90s, a time of the day like 14:05, or a date with a time like \
                        \"2026-11-22 14:05:00\"";
         check("soon", &own, Err(no_time));
@@ -224,18 +226,18 @@ mod tests {
         check(
             "14:05",
             &undated,
-            Err(
-                "it is not known on which day and at what time it was taken; use first, last, or a \
-                 length from its beginning like 90s",
-            ),
+            Err("the observation has no dates; use first, last, or a \
+                 length from its beginning like 90s"),
         );
-        check("3h", &undated, Err("there is nothing: its samples are from 10 s to 2 h"));
+        check("3h", &undated, Err("no sample at that time: the samples are from 10 s to 2 h"));
         let long = Extent { last: Instant::ZERO + Span::from_secs(200_000), ..own };
         check(
             "00:30",
             &long,
-            Err("that was on several days, as its samples are from 2026-11-23 00:00:10+01:00 to \
-                 2026-11-25 07:33:20+01:00; say the date"),
+            Err(
+                "that time is on several days, since the samples are from 2026-11-23 00:00:10+01:00 to \
+                 2026-11-25 07:33:20+01:00; say the date",
+            ),
         );
         check("2026-11-24 00:30", &long, Ok(1800 + 86_400));
     }

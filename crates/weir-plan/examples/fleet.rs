@@ -10,7 +10,7 @@ use weir_layout::Role;
 use weir_plan::{FleetOutcome, FleetQuestion, Member, Need, RoleNeed, Wishes, plan_fleet};
 use weir_units::Bytes;
 
-#[path = "../../weir-diagnose/tests/truth/rng.rs"]
+#[path = "../../weir-diagnose/tests/common/rng.rs"]
 mod rng;
 use rng::Rng;
 

@@ -1,5 +1,5 @@
-//! Invariants of an input of any kind: it is read, or refused with words. The observation that
-//! comes of it can be read again, diagnosed and planned from, and no figure is NaN or infinite.
+//! Invariants of an input of any kind: it is read, or rejected with a message. Its observation can
+//! be written, read, diagnosed and planned for, and no figure is NaN or infinite.
 
 use std::io::{BufReader, Cursor};
 use std::sync::OnceLock;
@@ -15,10 +15,10 @@ use weir_plan::need::NeedFile;
 use weir_report::finite::non_finite;
 use weir_report::{Format, Report};
 
-/// An edition with a machine and two disk sizes: plans over it take microseconds.
+/// An edition with one machine and two disk sizes, for which plans take microseconds.
 const SMALL: &str = include_str!("../../../catalog/example.toml");
 
-/// Reads `data` as what it looks like, and as the kind that its first byte stands for.
+/// Reads `data` as the kind that it looks like, and as the kind that its first byte selects.
 pub(super) fn run(data: &[u8]) {
     read(data, None);
     let kinds: Vec<_> = kind::all().collect();
@@ -62,7 +62,7 @@ fn small() -> &'static Edition {
     })
 }
 
-/// Diagnoses an observation, and looks at every figure of the report.
+/// Diagnoses an observation and visits every figure of the report.
 fn diagnose(observation: &Observation, edition: Option<&Edition>) {
     let mapping = Mapping::new();
     let question = Question { layout: None, edition, catalog: catalog(), mapping: &mapping };
@@ -88,7 +88,7 @@ fn diagnose(observation: &Observation, edition: Option<&Edition>) {
     }
 }
 
-/// Plans for the load that an observation has.
+/// Plans for an observed load.
 fn plan(observation: &Observation) {
     let contents = observation.contents();
     let Ok(mut sizer) = Sizer::new(contents, &Roles::default()) else { return };

@@ -1,7 +1,7 @@
 //! Options of backups against the practices of article 004: buffers, transfers and files.
 
 use super::backup::command;
-use super::{Found, Rule, source};
+use super::{Candidate, Rule, source};
 use crate::backup::{self, Backup, FILES, Limit, PER_DISK, TRANSFER};
 use crate::case::{Case, size};
 use weir_observe::attribute;
@@ -47,12 +47,12 @@ fn each(
     case: &Case<'_>,
     rule: &Rule,
     of: fn(&Case<'_>, &Rule, &Backup<'_>) -> Option<Finding>,
-) -> Vec<Found> {
+) -> Vec<Candidate> {
     let all = backup::all(case).into_iter().filter(Backup::is_long);
     let own = all.filter(|own| {
         own.entity.text(attribute::TOOL).is_some_and(|tool| SQL_SERVER.contains(&tool))
     });
-    own.filter_map(|own| of(case, rule, &own)).map(Found::from).collect()
+    own.filter_map(|own| of(case, rule, &own)).map(Candidate::from).collect()
 }
 
 /// Lowers the priority of advice that brings nothing while a cap holds the backup.

@@ -703,7 +703,9 @@ fn modules_of_other_clouds_keep_what_goes_and_what_would_shrink() {
     let resized = made(Kind::Terraform, &machine("m5.4xlarge"), &machine("m5.8xlarge"));
     assert_eq!(
         resized.notes,
-        ["m5.4xlarge becomes m5.8xlarge: that restarts the machine, and its local disk loses its data"]
+        [
+            "m5.4xlarge becomes m5.8xlarge: that restarts the machine, and its local disk loses its data"
+        ]
     );
     assert!(resized.text.contains("value = \"m5.8xlarge\""), "{}", resized.text);
 }

@@ -1,4 +1,4 @@
-//! What `pg_basebackup` prints with `--verbose` and `--progress`.
+//! Output of `pg_basebackup` with `--verbose` and `--progress`.
 //!
 //! ```text
 //! pg_basebackup: initiating base backup, waiting for checkpoint to complete
@@ -7,8 +7,8 @@
 //! real    2m13.724s
 //! ```
 //!
-//! It prints neither times nor rates. The time is that of the shell's `time`, or between lines that
-//! somebody put times before.
+//! It has neither times nor rates. The duration comes from the shell's `time`, or from times that
+//! a collector put before the lines.
 
 use super::ended::{Backups, Ended, float, leading};
 use crate::ImportError;
@@ -38,7 +38,7 @@ pub(super) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     }))
 }
 
-/// A backup that runs.
+/// A backup in progress.
 #[derive(Debug, Default, PartialEq)]
 struct Run {
     kib: Option<u64>,
@@ -61,7 +61,7 @@ struct BaseBackup {
 impl ReadSamples for BaseBackup {
     fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
         while let Some(line) = self.lines.next_line()? {
-            // Progress is overwritten in its line.
+            // Progress overwrites itself within a line.
             for part in line.split('\r') {
                 if part.contains("pg_basebackup: initiating base backup")
                     && let Some(own) = self.next(sheet)
@@ -121,7 +121,7 @@ impl BaseBackup {
             return None;
         }
         if !run.is_complete {
-            sheet.note("a base backup did not come to its end: left out");
+            sheet.note("a base backup did not finish: left out");
             return None;
         }
         self.count += 1;
@@ -131,7 +131,7 @@ impl BaseBackup {
         let seconds = between.filter(|seconds| *seconds > 0.0).or(run.seconds);
         if seconds.is_none() {
             sheet.note(
-                "it does not say how long it took: run it with `time`, or put times before its \
+                "its duration is not stated: run it with `time`, or put times before its \
                  lines with `ts`",
             );
         }
@@ -143,14 +143,14 @@ impl BaseBackup {
             ended: run.ended,
             ..Ended::default()
         };
-        // One process reads all of it, one file after the other.
+        // One process reads all files, one after the other.
         own.number(attribute::READERS, Some(1));
         own.number(attribute::STRIPES, run.tablespaces.filter(|count| *count > 0));
         Some(own)
     }
 }
 
-/// Reads `24264/24264 kB (100%), 1/1 tablespace`: what is done, all of it, and tablespaces.
+/// Parses `24264/24264 kB (100%), 1/1 tablespace`: done, total, and number of tablespaces.
 fn progress(line: &str) -> Option<(u64, u64, Option<u64>)> {
     let at = line.find(" kB (")?;
     let counts = line[..at].rsplit(char::is_whitespace).next()?;
@@ -160,7 +160,7 @@ fn progress(line: &str) -> Option<(u64, u64, Option<u64>)> {
     rest.contains("tablespace").then_some((done.parse().ok()?, total.parse().ok()?, tablespaces))
 }
 
-/// Reads `real 2m13.724s` or `real 133.72`, as shells write it: seconds.
+/// Parses `real 2m13.724s` or `real 133.72`, as shells print it, to seconds.
 fn real(line: &str) -> Option<f64> {
     let rest = line.strip_prefix("real")?.trim().replace(',', ".");
     let seconds = match rest.split_once('m') {

@@ -1,5 +1,5 @@
-//! What a client of SQL Server shows of BACKUP and RESTORE: sqlcmd, Management Studio, logs of jobs
-//! and of the scripts of Ola Hallengren, with the statements that were run, if they are there.
+//! Client output of BACKUP and RESTORE: sqlcmd, Management Studio, logs of jobs and of Ola
+//! Hallengren's scripts, with the statements if they are present.
 //!
 //! ```text
 //! 10 percent processed.
@@ -8,8 +8,8 @@
 //! Completion time: 2023-05-04T10:11:12.1234567+02:00
 //! ```
 //!
-//! Only some clients write a time, behind the results: those since the time before it ran one after
-//! the other until then.
+//! Only some clients write a time after the results. The results since the previous time ran one
+//! after the other until then.
 
 use super::ended::{Backups, Ended};
 use super::message::{Message, processed};
@@ -23,10 +23,10 @@ use crate::text::Lines;
 use std::collections::VecDeque;
 use weir_observe::moment::Clock;
 
-/// The program that writes it.
+/// Name of the tool.
 pub(super) const TOOL: &str = "SQL Server";
 
-/// Results that are kept until a time is written behind them.
+/// The most results kept until a time follows them.
 const MOST: usize = 4096;
 
 pub(super) fn recognizes(text: &str) -> bool {
@@ -50,13 +50,13 @@ pub(super) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     }))
 }
 
-/// What was said since the last result.
+/// State since the last result.
 #[derive(Debug, Default)]
 struct State {
     statement: Statement,
     trace: Trace,
     database: Option<String>,
-    /// Pages of the file that was named last, which is the log.
+    /// Pages of the last file, which is the log.
     last_file: Option<u64>,
 }
 
@@ -64,7 +64,7 @@ struct Client {
     lines: Lines<Bytes>,
     clock: Clock,
     backups: Backups,
-    /// Results whose time is not known yet, or that are ready to be put.
+    /// Results without a time yet, or ready to be returned.
     results: VecDeque<Ended>,
     is_ready: bool,
     ended: bool,
@@ -90,7 +90,7 @@ impl ReadSamples for Client {
 }
 
 impl Client {
-    /// Reads lines until results can be put.
+    /// Reads lines until a result is ready.
     fn fill(&mut self, sheet: &mut Sheet) -> Result<(), ImportError> {
         while !self.is_ready {
             let Some(line) = self.lines.next_line()? else {
@@ -163,7 +163,7 @@ impl Client {
         Ok(())
     }
 
-    /// Takes a time: what came before it ended then, one after the other.
+    /// Dates the pending results: they ended one after the other, the last at this time.
     fn completed(&mut self, at: i64) {
         let mut at = at;
         for own in self.results.iter_mut().rev() {

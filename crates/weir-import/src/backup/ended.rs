@@ -1,4 +1,4 @@
-//! A backup or restore that ended, and how it becomes a sample.
+//! A finished backup or restore, and its conversion to a sample.
 
 use crate::sheet::{At, Sheet};
 use std::collections::HashMap;
@@ -6,19 +6,19 @@ use weir_observe::attribute;
 use weir_observe::header::{Attribute, EntityId, EntityKind};
 use weir_observe::metric as m;
 
-/// Nanoseconds of a second.
+/// Nanoseconds in a second.
 pub(super) const SECOND: f64 = 1e9;
 
-/// Targets of one backup that are kept.
+/// The most targets of a backup that are kept.
 const MOST_TARGETS: usize = 64;
 
 /// Attributes of a backup by name.
 pub(super) type Facts = Vec<(&'static str, Attribute)>;
 
-/// A backup or restore that came to its end.
+/// A finished backup or restore.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Ended {
-    /// The program that made it.
+    /// Tool that made it.
     pub(super) tool: &'static str,
     /// `full`, `differential`, `incremental`, `log`, `file`.
     pub(super) what: &'static str,
@@ -27,30 +27,31 @@ pub(super) struct Ended {
     pub(super) database: Option<String>,
     /// Bytes of the database in it.
     pub(super) bytes: Option<f64>,
-    /// Bytes that were written to all targets.
+    /// Bytes written to all targets.
     pub(super) written: Option<f64>,
     pub(super) seconds: Option<f64>,
-    /// When it ended, in nanoseconds since 1970.
+    /// End of the backup, in nanoseconds since 1970.
     pub(super) ended: Option<i64>,
-    /// The folders, URLs or devices that it was written to.
+    /// Folders, URLs or devices with its parts.
     pub(super) targets: Vec<String>,
     pub(super) facts: Facts,
 }
 
 impl Ended {
-    /// States a whole number, if it is known. The first to state it is right.
+    /// Sets a number, if it is known and not set already.
     pub(super) fn number(&mut self, name: &'static str, value: Option<u64>) {
         let is_new = !self.facts.iter().any(|(own, _)| *own == name);
         self.facts.extend(value.filter(|_| is_new).map(|value| (name, value.into())));
     }
 
-    /// States a text, if it is known. The first to state it is right.
+    /// Sets a text, if it is known and not set already.
     pub(super) fn text(&mut self, name: &'static str, value: Option<&str>) {
         let is_new = !self.facts.iter().any(|(own, _)| *own == name);
         self.facts.extend(value.filter(|_| is_new).map(|value| (name, value.into())));
     }
 
-    /// Adds the place of a target: a file's folder, or a URL without its last part and its query.
+    /// Adds the location of a target: the folder of a file, or a URL without its last part and its
+    /// query.
     pub(super) fn target(&mut self, path: &str) {
         let place = place_of(path);
         if !place.is_empty() && !self.targets.contains(&place) && self.targets.len() < MOST_TARGETS
@@ -70,10 +71,10 @@ impl Ended {
     }
 }
 
-/// Returns where a target is: the folder of a file, or the container of a blob.
+/// Returns the location of a target: the folder of a file, or the container of a blob.
 fn place_of(path: &str) -> String {
     let path = path.trim();
-    // A query may hold a signature, which is nobody's business.
+    // A query may contain a signature, which must not be stored.
     let path = path.split('?').next().unwrap_or_default();
     match path.rsplit_once(['\\', '/']) {
         Some((folder, _)) if folder.ends_with(':') => format!("{folder}\\"),
@@ -83,24 +84,24 @@ fn place_of(path: &str) -> String {
     }
 }
 
-/// A backup with what is known of it.
+/// A backup with its attributes.
 type Known = (Facts, EntityId);
 
-/// Puts backups into a sheet.
+/// A writer of backups into a sheet.
 ///
-/// Backups of a database that are alike are samples of one entity; one with another number of
-/// stripes or another transfer size is another entity.
+/// Backups of a database with the same settings are samples of one entity. Another number of
+/// stripes or another transfer size makes another entity.
 #[derive(Debug, Default)]
 pub(super) struct Backups {
     known: HashMap<(String, Option<EntityId>), Vec<Known>>,
-    /// Whether the first one said when it ended.
+    /// Whether the first backup has a time.
     is_dated: Option<bool>,
-    /// When the last one ended.
+    /// End of the last backup.
     end: i64,
 }
 
 impl Backups {
-    /// Puts a backup into the sample at hand.
+    /// Writes a backup into the current sample.
     pub(super) fn put(&mut self, sheet: &mut Sheet, own: &Ended) -> At {
         let host = own.host.as_deref();
         let host = host.map(|name| sheet.entity(EntityKind::Host, name, None));
@@ -153,10 +154,10 @@ impl Backups {
         id
     }
 
-    /// Returns when a backup ends: as it says, or behind the one before.
+    /// Returns the end of a backup: its own, or one after the previous backup.
     fn end(&mut self, ended: Option<i64>, nanos: i64) -> At {
         let is_dated = *self.is_dated.get_or_insert(ended.is_some());
-        // Two never end at the very same time, or one of them would be lost.
+        // Two samples never have the same time, or one of them would be lost.
         let next = self.end.saturating_add(nanos.max(1));
         match ended.filter(|_| is_dated) {
             Some(at) => self.end = at.max(self.end.saturating_add(1)),
@@ -173,12 +174,12 @@ pub(super) fn leading(text: &str) -> Option<u64> {
     text[..end].parse().ok()
 }
 
-/// Returns what is between two marks.
+/// Returns the text between two marks.
 pub(super) fn between<'a>(text: &'a str, before: &str, behind: &str) -> Option<&'a str> {
     text.split_once(before)?.1.split_once(behind).map(|(own, _)| own)
 }
 
-/// Converts a count that a log prints into a number for arithmetic.
+/// Converts a count to a float for arithmetic.
 #[expect(clippy::cast_precision_loss, reason = "bytes and pages of a log are far below 2^53")]
 pub(super) const fn float(count: u64) -> f64 {
     count as f64

@@ -1,4 +1,4 @@
-//! The error log of SQL Server, of which backups and restores are read.
+//! Backups and restores in the error log of SQL Server.
 //!
 //! ```text
 //! 2014-09-10 18:10:49.04 spid51      BufferCount:                7
@@ -8,9 +8,9 @@
 //! 2014-09-10 18:10:50.88 Backup      BACKUP DATABASE successfully processed 11634 pages in ..
 //! ```
 //!
-//! All versions write the first of the two messages, with the devices; those since 2019 the second,
-//! with the time it took. The lines of trace flags come before both, from the session that runs the
-//! backup.
+//! All versions write the first of the two messages, with the devices; versions since 2019 also
+//! the second, with the duration. Lines of trace flags precede both, from the session that runs
+//! the backup.
 
 use super::client::TOOL;
 use super::ended::{Backups, Ended, between, float, leading};
@@ -25,13 +25,13 @@ use std::collections::{BTreeMap, VecDeque};
 use weir_observe::attribute;
 use weir_observe::moment::Clock;
 
-/// Sessions with lines of a trace that are kept.
+/// The most sessions whose trace is kept.
 const MOST_SESSIONS: usize = 1024;
 
-/// The two messages of a backup are no further apart, in nanoseconds.
+/// The longest distance of the two messages of a backup, in nanoseconds.
 const APART: i64 = 60_000_000_000;
 
-/// Begins of messages, what they are of, and whether they are of a restore.
+/// Beginnings of messages, the kind of backup, and whether it is a restore.
 const DONE: [(&str, &str, bool); 9] = [
     ("Database backed up.", "full", false),
     ("Log was backed up.", "log", false),
@@ -74,7 +74,7 @@ impl<'a> Entry<'a> {
     fn parse(line: &'a str, clock: Clock) -> Option<Self> {
         let line = line.trim_start_matches('\u{feff}').trim_end();
         let (when, rest) = line.split_at_checked(22)?;
-        // Quickly, since most lines of a log are none of a backup.
+        // A quick test, since most lines of a log concern no backup.
         if !when.starts_with(|c: char| c.is_ascii_digit()) {
             return None;
         }
@@ -86,7 +86,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// What a session has printed of its backup.
+/// Trace output of a session's backup.
 #[derive(Debug, Default)]
 struct Session {
     database: Option<String>,
@@ -94,14 +94,14 @@ struct Session {
     began: Option<i64>,
 }
 
-/// A backup of which one of the two messages is there.
+/// A backup with one of its two messages.
 #[derive(Debug)]
 struct Half {
     ended: Ended,
     at: i64,
     has_devices: bool,
     has_seconds: bool,
-    /// Pages that the message with the devices states.
+    /// Pages in the message with the devices.
     pages: Option<u64>,
 }
 
@@ -186,7 +186,7 @@ impl ErrorLog {
         session.trace.take(entry.text);
     }
 
-    /// Takes the message that has the devices.
+    /// Takes the message with the devices.
     fn done(&mut self, entry: &Entry<'_>, what: &'static str, is_restore: bool) {
         let database = between(entry.text, "Database: ", ", creation date");
         let devices = between(entry.text, "number of dump devices: ", ",").and_then(leading);
@@ -233,7 +233,7 @@ impl ErrorLog {
         self.complete();
     }
 
-    /// Takes the message that has the time.
+    /// Takes the message with the duration.
     fn processed(&mut self, sheet: &mut Sheet, entry: &Entry<'_>) -> Result<(), ImportError> {
         let Some(message) = Message::parse(entry.text) else {
             if self.lines.was_open() {
@@ -277,14 +277,14 @@ impl ErrorLog {
         Ok(())
     }
 
-    /// Gives out a backup whose two messages are there.
+    /// Returns the current backup if both messages are there.
     fn complete(&mut self) {
         if self.half.as_ref().is_some_and(|half| half.has_devices && half.has_seconds) {
             self.flush();
         }
     }
 
-    /// Gives out the backup at hand with what is known of it.
+    /// Returns the current backup with the facts known so far.
     fn flush(&mut self) {
         let Some(half) = self.half.take() else { return };
         let mut own = half.ended;

@@ -1,8 +1,8 @@
-//! The history of backups that SQL Server keeps: `msdb.dbo.backupset`, a row for each backup, and
-//! `msdb.dbo.backupmediafamily`, a row for each stripe, as two results or joined.
+//! The backup history of SQL Server: `msdb.dbo.backupset`, with one row per backup, and
+//! `msdb.dbo.backupmediafamily`, with one row per stripe, as two results or joined.
 //!
-//! Queries list the newest first as often as the oldest, so the history is held whole. The table of
-//! stripes may be an input of its own, beside the history.
+//! Queries list the newest first as often as the oldest, so the history is kept in memory. The
+//! table of stripes can be an input of its own.
 
 use super::client::TOOL;
 use super::ended::{Backups, Ended};
@@ -21,12 +21,12 @@ use weir_observe::moment::Clock;
 /// The kind of the table of stripes.
 const MEDIA: &str = "backup-media";
 
-/// Rows of a history that are held.
+/// The most rows of a history.
 const MOST: usize = 500_000;
 
 const MIB: f64 = 1_048_576.0;
 const GIB: f64 = 1_073_741_824.0;
-/// A zone is in quarters of an hour, and this is none.
+/// Value of a column for an unknown zone; zones are in quarters of an hour.
 const QUARTER: i64 = 900;
 const NO_ZONE: f64 = 127.0;
 
@@ -68,14 +68,14 @@ fn is_media(set: &ResultSet) -> bool {
 /// The stripes of media sets, by their numbers.
 type Media = BTreeMap<String, Stripes>;
 
-/// Tables of stripes that were read beside a history.
+/// Tables of stripes read beside a history.
 #[derive(Debug, Clone, Default)]
 pub struct BackupMedia(Arc<Media>);
 
 /// The stripes of a media set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Stripes {
-    /// The numbers or devices of its stripes; copies do not count.
+    /// Numbers or devices of its stripes; mirrors do not count.
     families: BTreeSet<String>,
     devices: BTreeSet<String>,
     block: Option<u64>,
@@ -92,16 +92,15 @@ impl Stripes {
     }
 }
 
-/// Inputs, the options with the tables of stripes that were among them, and what was read of each:
-/// its name, its kind and its samples.
+/// Inputs, the options with their tables of stripes, and the name, kind and number of samples of
+/// each table.
 type WithMedia = (Vec<Input>, Options, Vec<(String, &'static str, u64)>);
 
-/// Takes the tables of stripes out of the inputs. Returns them with the other inputs, which they
-/// are for.
+/// Moves the tables of stripes from the inputs to the options, for the other inputs.
 ///
 /// # Errors
 ///
-/// The table at fault, and why.
+/// The table at fault, and the reason.
 pub(crate) fn with_media(inputs: Vec<Input>, options: &Options) -> Result<WithMedia, Failure> {
     let mut options = options.clone();
     if inputs.len() < 2 {
@@ -151,7 +150,7 @@ pub(super) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     }))
 }
 
-/// Refuses a table of stripes that is alone.
+/// Rejects a table of stripes without a history.
 pub(super) fn open_media(_: Bytes, _: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let reason = "it says where backups are, and not how long they took: give msdb.dbo.backupset \
                   beside it";
@@ -173,7 +172,7 @@ impl ReadSamples for Reader {
     }
 }
 
-/// A row of `backupset`, and its stripes.
+/// A row of `backupset` and its stripes.
 #[derive(Debug, Default)]
 struct Set {
     ended: Ended,
@@ -181,10 +180,10 @@ struct Set {
     stripes: Stripes,
 }
 
-/// All that tables have said.
+/// The contents of all tables.
 #[derive(Debug, Default)]
 struct History {
-    /// By what tells a backup from others.
+    /// Backups by their identifying columns.
     sets: BTreeMap<String, Set>,
     media: Media,
     rows: usize,
@@ -230,7 +229,7 @@ impl History {
         let clock = Clock { offset: offset.unwrap_or(clock.offset), ..clock };
         let time = |names: &[&str]| -> Result<Option<i64>, ImportError> {
             let Some(text) = row.text(set.column(names)) else { return Ok(None) };
-            let wrong = || row.wrong(format!("{} is {text:?}, which is no time", names[0]));
+            let wrong = || row.wrong(format!("{} is {text:?}, which is not a time", names[0]));
             clock.moment(text).map(Some).ok_or_else(wrong)
         };
         let (start, finish) = (time(START)?, time(FINISH)?);
@@ -307,7 +306,7 @@ impl History {
         if self.backwards > 0 {
             let count = self.backwards;
             notes.push(format!(
-                "{count} backups end before they begin, as the clock was set: their time is unknown"
+                "{count} backups end before they begin, since the clock was set: their time is unknown"
             ));
         }
         notes
@@ -334,7 +333,7 @@ impl History {
     }
 }
 
-/// Adds a stripe that a row names.
+/// Adds the stripe of a row.
 fn stripe(own: &mut Stripes, set: &ResultSet, row: &Row) -> Result<(), ImportError> {
     let device = row.text(set.column(DEVICE));
     let is_copy = row.number(set, set.column(&["mirror"]))?.is_some_and(|copy| copy > 0.0);
@@ -350,7 +349,7 @@ fn stripe(own: &mut Stripes, set: &ResultSet, row: &Row) -> Result<(), ImportErr
     Ok(())
 }
 
-/// Returns the kind of a backup by its letter, or by a word that a query puts in its place.
+/// Returns the kind of a backup by its letter, or by a word that a query uses instead.
 fn what(letter: &str) -> &'static str {
     let lower = letter.trim().to_ascii_lowercase();
     match lower.as_str() {

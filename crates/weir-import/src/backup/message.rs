@@ -17,10 +17,10 @@ pub(super) const PAGE: f64 = 8192.0;
 /// Bytes of a block of the log.
 const BLOCK: f64 = 512.0;
 const MIB: f64 = 1_048_576.0;
-/// The rate is cut after so many decimals.
+/// The rate is truncated to this precision.
 const CUT: f64 = 0.001;
 
-/// What the line says.
+/// The parsed line.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Message {
     pub(super) is_restore: bool,
@@ -28,12 +28,12 @@ pub(super) struct Message {
     pub(super) what: &'static str,
     pub(super) pages: u64,
     pub(super) seconds: f64,
-    /// In MiB a second, if it is printed.
+    /// MiB per second, if it is printed.
     pub(super) rate: Option<f64>,
 }
 
 impl Message {
-    /// Whether a line is one, whole or not.
+    /// Returns whether a line is this message, complete or not.
     pub(super) fn is_one(line: &str) -> bool {
         line.contains(" successfully processed ")
             && ["BACKUP DATABASE", "BACKUP LOG", "RESTORE DATABASE", "RESTORE LOG"]
@@ -41,14 +41,14 @@ impl Message {
                 .any(|verb| line.contains(verb))
     }
 
-    /// Reads a line.
+    /// Parses a line.
     pub(super) fn parse(line: &str) -> Option<Self> {
         let (head, rest) = line.split_once(" successfully processed ")?;
         let start = head.find("BACKUP ").or_else(|| head.find("RESTORE "))?;
         let head = &head[start..];
         let words: Vec<&str> = rest.split_whitespace().collect();
         let [pages, "pages", "in", seconds, "seconds", rate @ ..] = &words[..] else { return None };
-        // Some systems print a comma in place of the point.
+        // Some locales print a comma in place of the point.
         let number = |text: &str| text.replace(',', ".").parse::<f64>().ok();
         let rate = match rate {
             [rate, unit, ..] if unit.starts_with("MB/sec") => {
@@ -74,8 +74,8 @@ impl Message {
         })
     }
 
-    /// Returns the bytes that were processed, and a remark if the printed rate does not fit. `log`
-    /// is how many of the pages are of the log, if that is known.
+    /// Returns the bytes processed, and a remark if the printed rate does not fit. `log` is the
+    /// number of log pages among all pages, if known.
     pub(super) fn bytes(&self, log: Option<u64>) -> (f64, Option<String>) {
         let all = float(self.pages) * PAGE;
         let Some(rate) = self.rate.filter(|_| self.seconds > 0.0) else { return (all, None) };
@@ -83,7 +83,7 @@ impl Message {
             "log" => self.pages,
             _ => log.unwrap_or(self.pages).min(self.pages),
         };
-        // Of its last page, the log has one block at least.
+        // The last page of the log has at least one block.
         let least = all - float(log) * PAGE + (float(log) * 16.0 - 15.0).max(0.0) * BLOCK;
         let per_s = |bytes: f64| bytes / MIB / self.seconds;
         if rate > per_s(all) + CUT || rate + CUT < per_s(least) {
@@ -96,7 +96,7 @@ impl Message {
             );
             return (all, Some(remark));
         }
-        // The rate is cut, so the bytes are between this and a little more: whole blocks.
+        // The rate is truncated, so the bytes are between this and a little more, in whole blocks.
         let from = rate * MIB * self.seconds;
         let bytes = (from / BLOCK).ceil() * BLOCK;
         let is_whole = per_s(all) < rate + CUT;
@@ -104,7 +104,8 @@ impl Message {
     }
 }
 
-/// Reads `Processed 584 pages for database 'Sales', file 'Sales_log' on file 1.`: pages, database.
+/// Parses `Processed 584 pages for database 'Sales', file 'Sales_log' on file 1.`: pages,
+/// database.
 pub(super) fn processed(line: &str) -> Option<(u64, &str)> {
     let (pages, rest) = line.trim_start().strip_prefix("Processed ")?.split_once(' ')?;
     let rest = rest.strip_prefix("pages for database '")?;
@@ -146,7 +147,7 @@ mod tests {
         );
     }
 
-    /// Bytes by the published rule, of data pages and blocks of the log.
+    /// Returns the bytes by the published rule, from data pages and blocks of the log.
     #[track_caller]
     fn bytes(what: &'static str, (data, log): (u64, u64), seconds: f64, rate: f64, blocks: u64) {
         let pages = data + log;
@@ -154,7 +155,7 @@ mod tests {
         let (bytes, remark) = own.bytes(Some(log));
         assert_eq!(remark, None);
         let expect = float(data) * PAGE + float(blocks) * BLOCK;
-        // Three decimals of the rate tell the bytes to so many.
+        // The uncertainty of bytes computed from three decimals of the rate.
         let fuzzy = CUT * MIB * seconds + BLOCK;
         assert!((bytes - expect).abs() <= fuzzy, "{bytes} and not {expect}");
     }
@@ -181,7 +182,7 @@ mod tests {
         assert!(check("log", 5, 0.031, 1.0));
         assert!(check("full", 100, 1.0, 0.9));
         assert!(!check("full", 100, 1.0, 0.781));
-        // As SQL Server 2005 counted.
+        // The rule of SQL Server 2005.
         let old = Message {
             is_restore: false,
             what: "differential",

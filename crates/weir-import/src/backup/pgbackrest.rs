@@ -1,4 +1,4 @@
-//! Logs of pgBackRest, and what it prints.
+//! Logs and output of pgBackRest.
 //!
 //! ```text
 //! 2024-03-27 16:06:02.001 P00   INFO: backup command begin 2.50: --process-max=4 --stanza=main ..
@@ -8,9 +8,9 @@
 //! 2024-03-27 16:06:20.816 P00   INFO: backup command end: completed successfully (19411ms)
 //! ```
 //!
-//! Where there are times, a backup took from `backup start archive` to `backup stop`: before it, the
-//! command waits for a checkpoint, and after it for the archive. Sizes are those before compression,
-//! with one decimal; what was written is not in the log.
+//! With times, a backup lasts from `backup start archive` to `backup stop`. Before that, the
+//! command waits for a checkpoint, and afterwards for the archive. Sizes are uncompressed and have
+//! one decimal; the bytes written are not logged.
 
 use super::ended::{Backups, Ended, between, leading};
 use crate::ImportError;
@@ -44,7 +44,7 @@ pub(super) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     }))
 }
 
-/// A line without what stands before its message.
+/// The message of a line, with its time and level.
 #[derive(Debug, PartialEq, Eq)]
 struct Entry<'a> {
     at: Option<i64>,
@@ -65,7 +65,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// A command that runs.
+/// A command in progress.
 #[derive(Debug, Default)]
 struct Command {
     ended: Ended,
@@ -104,7 +104,7 @@ impl ReadSamples for PgBackRest {
 }
 
 impl PgBackRest {
-    /// Takes a line. Returns a backup that ends with it.
+    /// Takes a line; returns a backup that ends with it.
     fn line(&mut self, sheet: &mut Sheet, line: &str) -> Option<Ended> {
         let Entry { at, text } = Entry::parse(line, self.clock);
         for (verb, is_restore) in [("backup", false), ("restore", true)] {
@@ -146,7 +146,7 @@ impl PgBackRest {
     }
 }
 
-/// Begins a command with what its options say.
+/// Begins a command with the facts in its options.
 fn begun(options: &str, is_restore: bool, at: Option<i64>) -> Command {
     let mut ended = Ended { tool: TOOL, what: "full", is_restore, ..Ended::default() };
     let option = |name: &str| -> Option<&str> {
@@ -154,7 +154,7 @@ fn begun(options: &str, is_restore: bool, at: Option<i64>) -> Command {
         words.filter_map(|word| word.strip_prefix(name)?.strip_prefix('=')).next()
     };
     let workers = option("--process-max").and_then(leading);
-    // A worker reads a file and writes it: one, unless more are asked for.
+    // Each worker reads one file and writes it. The default is one worker.
     let workers = workers.or((options.contains("--")).then_some(1));
     ended.number(attribute::READERS, workers);
     ended.number(attribute::STRIPES, workers);
@@ -177,7 +177,7 @@ fn begun(options: &str, is_restore: bool, at: Option<i64>) -> Command {
     Command { ended, began: at, ..Command::default() }
 }
 
-/// Ends a command, with what stands behind `command end: `.
+/// Ends a command; `rest` is the text after `command end: `.
 fn ended(command: Command, rest: &str, at: Option<i64>) -> Ended {
     let Command { mut ended, began, copied_from, copied_to, last } = command;
     let seconds = |from: Option<i64>, to: Option<i64>| {
@@ -202,7 +202,7 @@ fn kind_of(words: &str) -> &'static str {
     }
 }
 
-/// Reads `359.1MB`: units are powers of 1024.
+/// Parses `359.1MB`; units are powers of 1024.
 fn size_of(text: &str) -> Option<f64> {
     let bytes = job::size(text.trim())?;
     Some(super::ended::float(bytes))

@@ -3,10 +3,10 @@
 use super::ended::Ended;
 use weir_observe::attribute;
 
-/// Words before a target.
+/// Keywords before a target.
 const DEVICES: [&str; 3] = ["DISK", "URL", "TAPE"];
 
-/// What statements have said since the last result.
+/// Facts from statements since the last result.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Statement {
     pub(super) database: Option<String>,
@@ -18,7 +18,7 @@ pub(super) struct Statement {
 }
 
 impl Statement {
-    /// Takes a line of a statement; other lines have nothing for it.
+    /// Takes a line; lines outside of statements are ignored.
     pub(super) fn take(&mut self, line: &str) {
         let upper = line.to_ascii_uppercase();
         for verb in ["BACKUP DATABASE ", "BACKUP LOG ", "RESTORE DATABASE ", "RESTORE LOG "] {
@@ -45,7 +45,7 @@ impl Statement {
         self.is_compressed |= has_word("COMPRESSION") && !self.targets.is_empty();
     }
 
-    /// States what is known in a backup.
+    /// Adds the facts to a backup.
     pub(super) fn tell(self, ended: &mut Ended) {
         let stripes = u64::try_from(self.targets.len()).ok().filter(|count| *count > 0);
         ended.number(attribute::STRIPES, stripes);
@@ -62,7 +62,7 @@ impl Statement {
     }
 }
 
-/// Reads a name, in brackets or without.
+/// Parses a name, with or without brackets.
 fn name_of(text: &str) -> Option<String> {
     let text = text.trim_start();
     let name = match text.strip_prefix('[') {
@@ -72,7 +72,7 @@ fn name_of(text: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// Returns the paths behind `device = N'..'`.
+/// Returns the paths in `device = N'..'`.
 fn devices(line: &str, upper: &str, device: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -90,7 +90,7 @@ fn devices(line: &str, upper: &str, device: &str) -> Vec<String> {
     found
 }
 
-/// Returns the number that an option has.
+/// Returns the number assigned to an option.
 fn assigned(upper: &str, option: &str) -> Option<u64> {
     let (_, rest) = upper.split_once(option)?;
     super::ended::leading(rest.trim_start().strip_prefix('=')?)

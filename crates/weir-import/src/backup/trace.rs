@@ -1,5 +1,5 @@
-//! The buffer configuration that trace flags 3213, 3014 and 3004 print, to the client or to the error
-//! log.
+//! The buffer configuration printed by trace flags 3213, 3014 and 3004, to the client or to the
+//! error log.
 //!
 //! ```text
 //! Backup/Restore buffer configuration parameters
@@ -11,7 +11,7 @@
 use super::ended::{Ended, between, leading};
 use weir_observe::attribute;
 
-/// Buffers and readers of a backup, as far as they were printed.
+/// Buffers and readers of a backup, as far as they are printed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Trace {
     readers: Option<u64>,
@@ -19,14 +19,14 @@ pub(super) struct Trace {
     sets: Option<u64>,
     max_transfer: Option<u64>,
     is_compressed: Option<bool>,
-    /// Streams that lines name, which are the stripes.
+    /// Streams named by lines, which are the stripes.
     streams: u64,
-    /// Targets that lines name.
+    /// Targets named by lines.
     targets: Vec<String>,
 }
 
 impl Trace {
-    /// Takes a line. Returns whether it is one of the trace.
+    /// Takes a line; returns whether it belongs to the trace.
     pub(super) fn take(&mut self, line: &str) -> bool {
         let line = line.trim();
         let lower = line.to_ascii_lowercase();
@@ -85,7 +85,7 @@ impl Trace {
         lower.starts_with("backup(") || lower.starts_with("restore(") || is_of_it(&lower)
     }
 
-    /// States what is known in a backup.
+    /// Adds the facts to a backup.
     pub(super) fn tell(self, ended: &mut Ended) {
         ended.number(attribute::READERS, self.readers);
         ended.number(attribute::BUFFER_COUNT, self.buffers);
@@ -110,7 +110,7 @@ fn is_of_it(lower: &str) -> bool {
     .any(|begin| lower.starts_with(begin))
 }
 
-/// Returns the database that a line of the trace is of: `Backup(Sales): ..`.
+/// Returns the database in a line of the trace: `Backup(Sales): ..`.
 pub(super) fn database(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let rest = line.strip_prefix("Backup(").or_else(|| line.strip_prefix("Restore("))?;

@@ -1,4 +1,4 @@
-//! Logs of WAL-G: base backups of PostgreSQL that it pushed.
+//! Logs of WAL-G: base backups of PostgreSQL.
 //!
 //! ```text
 //! INFO: 2023/08/17 12:14:54.361729 Starting a new tar bundle
@@ -8,8 +8,8 @@
 //! INFO: 2023/08/17 12:14:54.629729 Wrote backup with name base_000..0C to storage default
 //! ```
 //!
-//! Sizes are printed at debug level only. A backup took from the first part to the end of the last
-//! one that was finished.
+//! Sizes are printed at debug level only. A backup lasts from the first part to the end of the
+//! last finished one.
 
 use super::ended::{Backups, Ended, float, leading};
 use crate::ImportError;
@@ -63,7 +63,7 @@ fn entry(line: &str, clock: Clock) -> Option<(Option<i64>, &str)> {
     Some((clock.moment(when), rest[19 + len..].trim()))
 }
 
-/// A backup that is pushed.
+/// A push in progress.
 #[derive(Debug, Default, PartialEq)]
 struct Push {
     began: Option<i64>,
@@ -129,9 +129,9 @@ impl WalG {
             self.told = true;
             sheet.note("sizes are not in it: WAL-G prints them with WALG_LOG_LEVEL=DEVEL or DEBUG");
         }
-        // A delta has the name of its base behind its own.
+        // The name of a delta ends with that of its base.
         let is_delta = name.split_whitespace().next().is_some_and(|name| name.contains("_D_"));
-        // Uploads go on behind the last part.
+        // Uploads continue after the last part.
         let ended = at.or(push.finished);
         #[expect(clippy::cast_precision_loss, reason = "for rates, 53 bits are enough")]
         let seconds = push.began.zip(ended).map(|(from, to)| to.saturating_sub(from) as f64 / 1e9);

@@ -1,8 +1,8 @@
-//! Results of diskspd, as text: 2.0.15 to 2.2, one run or many in a file, with whatever people
-//! have written around them.
+//! Results of diskspd, as text: versions 2.0.15 to 2.2, one run or many in a file, with any text
+//! around them.
 //!
 //! ```text
-//!  Input parameters:       timespan, path, block size, ..      what is known of jobs
+//!  Input parameters:       timespan, path, block size, ..      facts about jobs
 //!  System information:     computer name, start time           since 2.0.21
 //!  Results for timespan 1:
 //!    CPU |  Usage | ..     avg.
@@ -44,14 +44,14 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     }))
 }
 
-/// What a timespan was to do.
+/// The parameters of a timespan.
 #[derive(Debug, Default)]
 struct Plan {
     warmup: f64,
     targets: Vec<(String, Facts)>,
 }
 
-/// Which table of the results lines are in.
+/// The current table of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Section {
     Both,
@@ -75,7 +75,7 @@ struct Diskspd {
     lines: Lines<Bytes>,
     options: Options,
     plans: BTreeMap<u32, Plan>,
-    /// Whose parameters are read.
+    /// Timespan of the current parameters.
     timespan: u32,
     host: Option<String>,
     began: Option<i64>,
@@ -115,7 +115,7 @@ impl ReadSamples for Diskspd {
                 None => self.parameter(text),
                 Some(results) => {
                     let (number, is_open) = (self.lines.number(), self.lines.was_open());
-                    // Of a file's name that was cut nobody can tell.
+                    // A row whose file name was cut cannot be assigned.
                     let is_row = is_open && results.is_row(text);
                     match results.line(if is_row { "" } else { text }) {
                         Ok(()) if is_row => sheet.note("its last line was cut: left out"),
@@ -130,7 +130,7 @@ impl ReadSamples for Diskspd {
 }
 
 impl Diskspd {
-    /// A line of the parameters, or of what is said of the system.
+    /// Takes a line of the parameters or of the system information.
     fn parameter(&mut self, text: &str) {
         let Some((name, value)) = text.split_once(':') else {
             return self.target_fact(text, "");
@@ -154,7 +154,7 @@ impl Diskspd {
         self.plans.entry(self.timespan).or_default()
     }
 
-    /// What is said of the target at hand: `block size: 4KiB`, `performing write test`.
+    /// Takes a fact about the current target: `block size: 4KiB`, `performing write test`.
     fn target_fact(&mut self, name: &str, value: &str) {
         let Some((_, facts)) = self.plan().targets.last_mut() else { return };
         let mut add = |what: &'static str, value: Option<u64>| {
@@ -182,7 +182,7 @@ impl Diskspd {
         }
     }
 
-    /// Puts results into the sheet, if there are any.
+    /// Writes results into the sheet, if there are any.
     fn put(&mut self, sheet: &mut Sheet, mut results: Results) -> Option<At> {
         if results.totals.is_empty() && results.run.targets.is_empty() {
             sheet.note(format!("timespan {} has no results: left out", results.timespan));
@@ -215,7 +215,7 @@ impl Results {
         }
     }
 
-    /// Takes a line; says why it cannot be right.
+    /// Takes a line; the error describes the malformed part.
     fn line(&mut self, text: &str) -> Result<(), String> {
         if let Some(rest) = text.strip_prefix("actual test time:") {
             let seconds = rest.trim().trim_end_matches('s').trim_end();
@@ -252,12 +252,12 @@ impl Results {
         Ok(())
     }
 
-    /// Whether a line is of a thread and a target.
+    /// Returns whether a line is a row of a thread and a target.
     fn is_row(&self, text: &str) -> bool {
         self.tail_columns.is_empty() && text.starts_with(|c: char| c.is_ascii_digit())
     }
 
-    /// The mean of all processors.
+    /// Takes the mean of all processors.
     fn cpu(&mut self, fields: &[&str]) -> Result<(), String> {
         for (name, text) in self.cpu_columns.iter().zip(fields) {
             let measure = match name.as_str() {
@@ -272,7 +272,7 @@ impl Results {
         Ok(())
     }
 
-    /// What a thread did to a target, or all to all.
+    /// Takes a row of a thread and a target, or of the total.
     fn row(&mut self, fields: &[&str], is_total: bool) -> Result<(), String> {
         let (Some(section), false) = (self.section, self.columns.is_empty()) else { return Ok(()) };
         let expected = self.columns.len() - usize::from(is_total);
@@ -311,7 +311,7 @@ impl Results {
         Ok(())
     }
 
-    /// A row of the distribution of latencies.
+    /// Takes a row of the latency distribution.
     fn tail(&mut self, label: &str, fields: &[&str]) -> Result<(), String> {
         let Some(what) = tail(label) else { return Ok(()) };
         for ((column, by), text) in self.tail_columns.iter().zip(fields) {
@@ -334,7 +334,8 @@ impl Results {
         Ok(())
     }
 
-    /// Of a single target the printed totals are less rounded than a sum over its threads.
+    /// Uses the printed totals of a single target, which are less rounded than a sum over its
+    /// threads.
     fn use_totals(&mut self) {
         let [target] = &mut self.run.targets[..] else { return };
         for (section, io) in &self.totals {
@@ -348,10 +349,10 @@ impl Results {
 }
 
 fn number(text: &str) -> Result<f64, String> {
-    Style::Point.parse(text).ok_or_else(|| format!("{text:?} is no number"))
+    Style::Point.parse(text).ok_or_else(|| format!("{text:?} is not a number"))
 }
 
-/// `Read (ms)`: what a column is of, and the nanoseconds of its unit.
+/// Parses `Read (ms)`: the direction, and the nanoseconds of the unit.
 fn tail_column(field: &str) -> (String, f64) {
     let (name, unit) = field.split_once('(').unwrap_or((field, "ms"));
     let by = if unit.trim_end_matches(')') == "us" { US } else { MS };
@@ -363,7 +364,7 @@ enum Tail {
     Percent(f64),
 }
 
-/// `min`, `25th`, `3-nines`, `max`.
+/// Parses `min`, `25th`, `3-nines`, `max`.
 fn tail(label: &str) -> Option<Tail> {
     if let Some(nines) = label.strip_suffix("-nines") {
         return Some(Tail::Percent(match nines {
@@ -380,7 +381,7 @@ fn tail(label: &str) -> Option<Tail> {
     }
 }
 
-/// `C:\testfile.foo (8192MB)`: a target's path and size.
+/// Parses `C:\testfile.foo (8192MB)`: a target's path and size.
 fn target(file: &str) -> (&str, Option<u64>) {
     let Some((path, size)) = file.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (")) else {
         return (file, None);

@@ -3,9 +3,9 @@
 //! ```text
 //!  Results
 //!    System                ComputerName, RunTime
-//!    Profile/TimeSpans     what was to be done
+//!    Profile/TimeSpans     parameters
 //!    TimeSpan              TestTimeSeconds, CpuUtilization/Average, Latency/Bucket
-//!      Thread/Target       what a thread did to a target
+//!      Thread/Target       I/O of a thread to a target
 //! ```
 
 use super::job::{self, BOTH, Facts, MS, READ, WRITE};
@@ -20,9 +20,9 @@ use quick_xml::events::Event;
 use std::collections::VecDeque;
 use weir_observe::metric as m;
 
-/// A document is in memory as a whole, and may have so many bytes.
+/// The most bytes of a document, which is kept in memory.
 const LONGEST: usize = 256 << 20;
-/// Elements within elements.
+/// The deepest nesting of elements.
 const DEEPEST: usize = 64;
 
 pub(crate) fn recognizes(text: &str) -> bool {
@@ -45,7 +45,7 @@ struct DiskspdXml {
     options: Options,
     runs: Runs,
     results: Element,
-    /// Of the document at hand: timespans with their places, that are still to come.
+    /// Remaining timespans of the current document, with their indices.
     spans: VecDeque<(usize, Element)>,
 }
 
@@ -83,7 +83,7 @@ impl ReadSamples for DiskspdXml {
 }
 
 impl DiskspdXml {
-    /// The text of the next document, and the line that it begins in.
+    /// Returns the text of the next document, and the line that it begins in.
     fn document(&mut self) -> Result<Option<(String, u64)>, ImportError> {
         let mut text = String::new();
         let mut begins = 0;
@@ -143,7 +143,7 @@ impl DiskspdXml {
     }
 }
 
-/// What a thread did to a target.
+/// Adds the I/O of a thread to a target.
 fn add_target(run: &mut Run, from: &Element) {
     let seconds = run.seconds;
     let io = |count: &str, bytes: &str, latency: &str, stddev: &str| {
@@ -175,7 +175,7 @@ fn add_target(run: &mut Run, from: &Element) {
     }
 }
 
-/// The distribution of latencies of all targets.
+/// Reads the latency distribution of all targets.
 fn tails(run: &mut Run, span: &Element) {
     let Some(latency) = span.child("Latency") else { return };
     for bucket in latency.all("Bucket") {
@@ -196,7 +196,7 @@ fn tails(run: &mut Run, span: &Element) {
     }
 }
 
-/// What a timespan was to do with a target.
+/// Returns the parameters of a timespan for a target.
 fn facts(plan: Option<&Element>, path: &str) -> Facts {
     let targets = plan.and_then(|plan| plan.child("Targets"));
     let is_it = |target: &&Element| target.child("Path").is_some_and(|own| own.text == path);
@@ -220,8 +220,8 @@ fn facts(plan: Option<&Element>, path: &str) -> Facts {
     all.into_iter().filter_map(|(name, value)| Some((name, value?.into()))).collect()
 }
 
-/// An element with what is in it. Attributes are children of their own: newer versions write
-/// some of what older ones have as elements.
+/// An element with its children. Attributes count as children, since newer versions write some
+/// elements of older ones as attributes.
 #[derive(Debug, Default)]
 struct Element {
     name: String,
@@ -259,7 +259,7 @@ fn parse(text: &str, begins: u64) -> Result<Element, ImportError> {
     loop {
         let event = reader
             .read_event()
-            .map_err(|error| wrong(reader.error_position(), format!("no XML: {error}")))?;
+            .map_err(|error| wrong(reader.error_position(), format!("invalid XML: {error}")))?;
         let position = reader.buffer_position();
         match event {
             Event::Start(tag) => {
@@ -307,7 +307,7 @@ fn close(stack: &mut [Element], done: Element) {
     }
 }
 
-/// The characters that XML must not have as they are.
+/// Returns a character that XML must escape.
 fn entity(name: &str) -> &'static str {
     match name {
         "amp" => "&",

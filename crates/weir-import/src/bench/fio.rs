@@ -7,8 +7,8 @@
 //!    "disk_util": [ .. ] }
 //! ```
 //!
-//! Before fio 3 latencies were in microseconds (`lat`, not `lat_ns`) and `io_bytes` in KiB.
-//! With `--status-interval` there are several documents, each of the time since the start.
+//! Before fio 3, latencies were in microseconds (`lat`, not `lat_ns`) and `io_bytes` in KiB. With
+//! `--status-interval` there are several documents, each of the time since the start.
 
 use super::job::{self, BOTH, DISCARD, Direction, Facts, MS, READ, WRITE};
 use crate::ImportError;
@@ -22,11 +22,11 @@ use weir_observe::attribute;
 use weir_observe::header::{Attribute, EntityId, EntityKind};
 use weir_observe::metric as m;
 
-/// A document is in memory as a whole, and may have so many bytes.
+/// The most bytes of a document, which is kept in memory.
 const LONGEST: usize = 128 << 20;
 const KIB: f64 = 1024.0;
 const SECTOR: f64 = 512.0;
-/// What fio calls the sum of all rows.
+/// fio's name of the sum of all rows.
 const SUM: &str = "All clients";
 
 pub(crate) fn recognizes(text: &str) -> bool {
@@ -35,7 +35,7 @@ pub(crate) fn recognizes(text: &str) -> bool {
         || text.lines().any(|line| line.contains("(g=") && line.contains("rw="))
 }
 
-/// Whether a text is what fio is to run: sections, and `rw=` or `ioengine=` in them.
+/// Returns whether a text is a job file: sections with `rw=` or `ioengine=`.
 pub(crate) fn is_job_file(text: &str) -> bool {
     const OPTIONS: [&str; 3] = ["rw", "readwrite", "ioengine"];
     let is_section = |line: &str| line.starts_with('[') && line.ends_with(']') && line.len() > 2;
@@ -45,7 +45,7 @@ pub(crate) fn is_job_file(text: &str) -> bool {
     lines().any(is_section) && lines().any(is_option)
 }
 
-/// Whether a text is what fio prints with `--minimal`: `3;fio-3.7;job;0;0;..`.
+/// Returns whether a text is output of `--minimal`: `3;fio-3.7;job;0;0;..`.
 pub(crate) fn is_terse(text: &str) -> bool {
     text.lines().any(|line| {
         let mut fields = line.split(';');
@@ -63,7 +63,7 @@ struct Fio {
     documents: Documents,
     options: Options,
     reports: u64,
-    /// The time of the report before.
+    /// Time of the previous report.
     last: Option<At>,
 }
 
@@ -108,8 +108,8 @@ impl ReadSamples for Fio {
                 sheet.unused(SUM);
             } else {
                 let id = job_row(sheet, row, &report["global options"], &mut names);
-                // A later report is of the time since the start, and of no more that is new than since
-                // the one before.
+                // A later report is of the time since the start, but adds only the time since the
+                // previous report.
                 let nanos = run_nanos(row).min(since.unwrap_or(u64::MAX));
                 job::put_interval(sheet, id, nanos);
                 longest = longest.max(nanos);
@@ -124,7 +124,7 @@ impl ReadSamples for Fio {
 }
 
 impl Fio {
-    /// When a report was made.
+    /// Returns the time of a report.
     fn moment(&self, report: &Value) -> At {
         let scaled = |name: &str, by: i64| report[name].as_i64()?.checked_mul(by);
         let at = scaled("timestamp_ms", 1_000_000)
@@ -135,7 +135,7 @@ impl Fio {
     }
 }
 
-/// Returns how much later `to` is than `from`, in nanoseconds.
+/// Returns the nanoseconds from one time to another.
 fn nanos_between(from: At, to: At) -> Option<u64> {
     match (from, to) {
         (At::Wall(from), At::Wall(to)) => u64::try_from(to.checked_sub(from)?).ok(),
@@ -144,8 +144,8 @@ fn nanos_between(from: At, to: At) -> Option<u64> {
     }
 }
 
-/// Returns for how long the rates of a row held, in nanoseconds; 0 if it does not say. Of jobs that
-/// fio has put together `job_runtime` is a sum.
+/// Returns the run time of a row in nanoseconds, or 0 if it is unknown. For jobs that fio has
+/// grouped, `job_runtime` is a sum.
 fn run_nanos(row: &Value) -> u64 {
     let all = ["read", "write", "trim", "mixed"].into_iter();
     let parts = all.filter_map(|name| row[name]["runtime"].as_f64());
@@ -157,10 +157,10 @@ fn run_nanos(row: &Value) -> u64 {
     job::nanos(ms.unwrap_or(0.0) / 1e3)
 }
 
-/// The names of rows. Clones of a job have its name, in the order of their numbers; fio may have put
-/// them together into one row.
+/// The names of rows. Clones of a job share its name, in order of their numbers; fio may have
+/// grouped them into one row.
 struct Names {
-    /// By host and name, how many rows there are and how many were read.
+    /// Number of rows, and of rows read, by host and name.
     rows: HashMap<(String, String), (u64, u64)>,
 }
 
@@ -178,7 +178,7 @@ impl Names {
         (text("hostname").unwrap_or_default(), text("jobname").unwrap_or("job".to_owned()))
     }
 
-    /// Returns the name of the next row, and whether it may be of several clones.
+    /// Returns the name of the next row, and whether it may represent several clones.
     fn next(&mut self, row: &Value) -> (String, bool) {
         let key = Self::key(row);
         let name = key.1.clone();
@@ -189,10 +189,10 @@ impl Names {
     }
 }
 
-/// Engines that wait for each request.
+/// I/O engines that wait for each request.
 const SYNCHRONOUS: [&str; 7] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice"];
 
-/// Returns how many requests a row keeps in flight; nothing if options slow it down.
+/// Returns the queue depth that a row keeps; `None` if options limit it further.
 fn target_depth(own: &Value, globals: &Value, is_together: bool) -> Option<u64> {
     let option = |name: &str| own[name].as_str().or_else(|| globals[name].as_str());
     let is_said = own.is_object() || globals.is_object();
@@ -206,12 +206,12 @@ fn target_depth(own: &Value, globals: &Value, is_together: bool) -> Option<u64> 
     depth.checked_mul(clones).filter(|depth| *depth > 0)
 }
 
-/// The host that a row is of.
+/// Returns the host of a row.
 fn host(sheet: &mut Sheet, row: &Value) -> EntityId {
     job::host(sheet, row["hostname"].as_str())
 }
 
-/// A job, or a group of jobs that fio has put together.
+/// Reads a job, or a group of jobs.
 fn job_row(sheet: &mut Sheet, row: &Value, globals: &Value, names: &mut Names) -> EntityId {
     let host = host(sheet, row);
     let (own, is_together) = names.next(row);
@@ -238,7 +238,7 @@ fn job_row(sheet: &mut Sheet, row: &Value, globals: &Value, names: &mut Names) -
     id
 }
 
-/// What a job was to do, by its own options and by those of all.
+/// Returns the options of a job, its own and the global ones.
 fn facts(own: &Value, globals: &Value) -> Facts {
     let option = |names: &[&str]| {
         let of =
@@ -278,7 +278,7 @@ fn facts(own: &Value, globals: &Value) -> Facts {
     facts
 }
 
-/// Reads, writes, discards, or what fio was told not to tell apart.
+/// Reads one direction: reads, writes, discards, or all mixed.
 fn direction(sheet: &mut Sheet, id: EntityId, of: &Direction, from: &Value) {
     if !from.is_object() {
         return;
@@ -286,7 +286,7 @@ fn direction(sheet: &mut Sheet, id: EntityId, of: &Direction, from: &Value) {
     let number = |name: &str| from[name].as_f64();
     let bytes = match (number("io_bytes"), number("io_kbytes")) {
         (Some(bytes), Some(_)) => Some(bytes),
-        // Without the other name it is fio 2, which counts KiB under this one.
+        // Without the other name this is fio 2, which counts KiB here.
         (kib, None) | (None, kib) => kib.map(|kib| kib * KIB),
     };
     let done = number("total_ios").or(bytes).or_else(|| number("iops")).unwrap_or(0.0);
@@ -311,7 +311,7 @@ fn direction(sheet: &mut Sheet, id: EntityId, of: &Direction, from: &Value) {
     }
 }
 
-/// What a kind of latency is, and the nanoseconds of its unit.
+/// Returns a kind of latency, and the nanoseconds of its unit.
 fn latency<'a>(from: &'a Value, name: &str) -> Option<(&'a Value, f64)> {
     let is_there = |value: &&Value| value.is_object();
     let nanos = from.get(format!("{name}_ns")).filter(is_there);
@@ -368,7 +368,7 @@ fn flushes(sheet: &mut Sheet, id: EntityId, from: &Value) {
     }
 }
 
-/// What the system counted of a disk while jobs ran.
+/// Reads the system's counters of a disk during the run.
 fn disk_row(sheet: &mut Sheet, row: &Value) {
     let Some(name) = row["name"].as_str() else { return };
     let host = host(sheet, row);
@@ -402,7 +402,7 @@ fn disk_row(sheet: &mut Sheet, row: &Value) {
     }
 }
 
-/// A document of JSON, and the line that it begins in.
+/// A JSON document, and the line that it begins in.
 struct Document {
     text: String,
     line: u64,
@@ -413,7 +413,7 @@ fn parse(document: &Document) -> Result<Value, ImportError> {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
-    // Some versions write a mean of nothing so.
+    // Some versions write a mean without samples like this.
     let plain = [": -nan", ": nan", ": inf", ": -inf"]
         .into_iter()
         .fold(document.text.clone(), |text, word| text.replace(word, ": null"));
@@ -425,10 +425,10 @@ fn parse(document: &Document) -> Result<Value, ImportError> {
     })
 }
 
-/// The documents of JSON in a text, whatever stands around them.
+/// The JSON documents in a text with other content.
 struct Documents {
     lines: Lines<Bytes>,
-    /// Of a line, what comes behind a document.
+    /// The rest of a line after a document.
     rest: String,
 }
 
@@ -479,7 +479,7 @@ impl Documents {
     }
 }
 
-/// How deep in brackets a text is.
+/// The nesting depth of brackets.
 #[derive(Default)]
 struct Depth {
     open: u32,
@@ -488,7 +488,7 @@ struct Depth {
 }
 
 impl Depth {
-    /// Goes on by a piece of text; says where in it the outermost bracket closes.
+    /// Scans a piece of text; returns where the outermost bracket closes.
     fn end(&mut self, piece: &str) -> Option<usize> {
         for (at, byte) in piece.bytes().enumerate() {
             if self.is_quoted {

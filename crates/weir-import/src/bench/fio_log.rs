@@ -1,13 +1,13 @@
-//! The logs of fio: `write_bw_log`, `write_iops_log`, `write_lat_log`.
+//! Logs of fio: `write_bw_log`, `write_iops_log`, `write_lat_log`.
 //!
 //! ```text
 //!  time in ms, value, direction, block size[, offset[, priority[, ..]]]
 //!  1000, 12609, 0, 0
 //! ```
 //!
-//! A line does not say what its value is, the name of its file does: `job_clat.1.log`. With
-//! `log_avg_msec` a line is the mean of an interval and its block size is 0; without it a line
-//! is a single request, and what is read here are the means of intervals of these.
+//! The name of the file tells the kind of its values: `job_clat.1.log`. With `log_avg_msec`, a
+//! line is the mean of an interval and its block size is 0. Otherwise a line is a single request,
+//! and means of intervals are computed.
 
 use super::job::{self, DISCARD, Direction, READ, WRITE};
 use crate::ImportError;
@@ -19,17 +19,17 @@ use weir_observe::header::SeriesId;
 use weir_observe::metric::Metric;
 
 const KIB: f64 = 1024.0;
-/// Nanoseconds of a millisecond.
+/// Nanoseconds in a millisecond.
 const MS: u64 = 1_000_000;
 
-/// What the values of a log are.
+/// The kind of the values of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
-    /// KiB a second.
+    /// KiB per second.
     Bandwidth,
-    /// Operations a second.
+    /// Operations per second.
     Operations,
-    /// Nanoseconds: of all of the latency, or of the named part of it.
+    /// Nanoseconds of the whole latency, or of the named part.
     Latency(&'static str),
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn recognizes(text: &str) -> bool {
     head && lines.take(4).filter(|line| !is_one(line)).count() <= usize::from(!text.ends_with('\n'))
 }
 
-/// For what is not recognized by itself.
+/// Returns false: this kind is not detected by its contents.
 pub(crate) fn never(_: &str) -> bool {
     false
 }
@@ -69,12 +69,12 @@ pub(crate) fn open_iops(input: Bytes, options: &Options) -> Opened {
     Ok(FioLog::boxed(input, options, Some(Content::Operations)))
 }
 
-/// The name of a file without its folder.
+/// Returns the name of a file without its folder.
 fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// What a log is of, by the name of its file: `fio_slat.1.log`.
+/// Returns the kind of a log by the name of its file: `fio_slat.1.log`.
 fn content_of(path: &str) -> Option<Content> {
     let name = file_name(path).to_ascii_lowercase();
     let has =
@@ -90,8 +90,8 @@ fn content_of(path: &str) -> Option<Content> {
     .find_map(|(part, content)| has(part).then_some(content))
 }
 
-/// The job that a log is of, by the name of its file: what stands before `_clat.1.log`, and
-/// the number of the job.
+/// Returns the job of a log by the name of its file: the part before `_clat.1.log`, and the number
+/// of the job.
 fn job_of(path: &str) -> String {
     let name = file_name(path);
     let parts = ["_bw.", "_iops.", "_slat.", "_clat.", "_lat."];
@@ -107,7 +107,7 @@ fn job_of(path: &str) -> String {
 /// A line of a log.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Line {
-    /// In milliseconds.
+    /// Time in milliseconds.
     time: u64,
     value: f64,
     direction: u8,
@@ -119,7 +119,7 @@ impl Line {
         Self::plain(text.as_bytes()).map_or_else(|| Self::explained(text), Ok)
     }
 
-    /// A line as fio writes it. There may be one per request, so this is where time goes.
+    /// Parses a line as fio writes it. There may be one per request, so this is the hot path.
     fn plain(mut rest: &[u8]) -> Option<Self> {
         let [time, value, direction, block_bytes] = [
             next_number(&mut rest)?,
@@ -132,12 +132,12 @@ impl Line {
         Some(Self { time, value: value as f64, direction, block_bytes })
     }
 
-    /// The same for any line, with what is wrong with it.
+    /// Parses any other line, with a description of an error.
     fn explained(text: &str) -> Result<Self, String> {
         let mut fields = text.split(',').map(str::trim);
         let mut next = |what: &str| {
             let text = fields.next().ok_or_else(|| format!("there is no {what}"))?;
-            text.parse::<u64>().map_err(|_| format!("{what} {text:?} is no whole number"))
+            text.parse::<u64>().map_err(|_| format!("{what} {text:?} is not a whole number"))
         };
         let time = next("time")?;
         let value = next("value")?;
@@ -152,7 +152,7 @@ impl Line {
     }
 }
 
-/// The number that a text begins with, up to the comma behind it or the end.
+/// Parses the number at the beginning of a text, up to the comma or the end.
 fn next_number(rest: &mut &[u8]) -> Option<u64> {
     let text = rest.trim_ascii_start();
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -166,7 +166,7 @@ fn next_number(rest: &mut &[u8]) -> Option<u64> {
     if number.is_empty() { None } else { number.iter().try_fold(0, add) }
 }
 
-/// Lines of an interval, of a direction.
+/// Sums over the lines of an interval and direction.
 #[derive(Debug, Default, Clone, Copy)]
 struct Sum {
     lines: f64,
@@ -182,15 +182,15 @@ struct FioLog {
     content: Content,
     is_assumed: bool,
     job: String,
-    /// The intervals of single requests, in milliseconds.
+    /// Length of the intervals of single requests, in milliseconds.
     step: u64,
-    /// The line that comes next.
+    /// The next line.
     next: Option<Line>,
     /// Whether lines are single requests.
     is_single: bool,
     begun: bool,
     sums: [Sum; 3],
-    /// Per direction: the value, operations and bytes a second.
+    /// Value, operations and bytes per second, by direction.
     slots: [[Slot; 3]; 3],
     late: u64,
 }
@@ -212,7 +212,7 @@ impl FioLog {
         })
     }
 
-    /// The next line; nothing at the end.
+    /// Returns the next line, or `None` at the end.
     fn line(&mut self, sheet: &mut Sheet) -> Result<Option<Line>, ImportError> {
         loop {
             let Some(text) = self.lines.next_line()? else { return Ok(None) };
@@ -220,7 +220,7 @@ impl FioLog {
                 continue;
             }
             return match Line::parse(&text) {
-                // A number that was cut is a number still.
+                // A truncated number still parses.
                 _ if self.lines.was_open() => {
                     sheet.note("its last line has no end and may have been cut: left out");
                     Ok(None)
@@ -237,11 +237,11 @@ impl FioLog {
         self.is_single = self.next.is_some_and(|line| line.block_bytes > 0);
         if self.is_assumed {
             sheet.note(
-                "its name does not say what its values are: taken for latencies in nanoseconds, \
+                "its name does not tell the kind of its values: latencies in nanoseconds assumed, \
                  as of fio 3; fio-bw-log or fio-iops-log say otherwise",
             );
         } else if let Content::Latency(_) = self.content {
-            sheet.note("its latencies are taken for nanoseconds, as of fio 3");
+            sheet.note("its latencies are assumed to be nanoseconds, as of fio 3");
         }
         if self.is_single {
             let step = self.step;
@@ -250,7 +250,7 @@ impl FioLog {
         Ok(())
     }
 
-    /// Whether a line is in the interval that ends then.
+    /// Returns whether a line is in the interval that ends then.
     fn is_within(&self, line: &Line, end: u64) -> bool {
         if self.is_single { line.time < end } else { line.time == end }
     }
@@ -263,7 +263,7 @@ impl FioLog {
         let direction: &Direction = [&READ, &WRITE, &DISCARD][of];
         let by = if self.content == Content::Bandwidth { KIB } else { 1.0 };
         self.slot(sheet, direction, of, 0, sum.values / sum.lines * by);
-        // A line per request: their number is known, too.
+        // With one line per request, their number is known too.
         if self.is_single && matches!(self.content, Content::Latency(_)) {
             #[expect(clippy::cast_precision_loss, reason = "milliseconds")]
             let seconds = self.step as f64 / 1e3;

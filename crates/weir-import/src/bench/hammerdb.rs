@@ -1,5 +1,5 @@
-//! Logs of HammerDB: what each run came to, of 3.x and 4.x, of the window and of the command
-//! line, and the JSON in which 4.x keeps the results of jobs.
+//! Logs of HammerDB with the results of runs, of 3.x and 4.x, of its window and its command line,
+//! and the JSON in which 4.x stores results of jobs.
 //!
 //! ```text
 //!  Timestamp 1 @ Tue Jan 07 12:25:15 PST 2020
@@ -8,9 +8,9 @@
 //!  Vuser 1:TEST RESULT : System achieved 11 NOPM from 25 MySQL TPM               since 4.0
 //! ```
 //!
-//! TPM are the transactions a minute that the database counts, NOPM the new orders a minute of
-//! the benchmark; both become seconds. A command line writes no times: its runs follow each
-//! other, each as long as it says.
+//! TPM is the number of database transactions per minute, NOPM the number of new orders per
+//! minute; both are stored per second. The command line writes no times, so its runs follow each
+//! other, each with its stated duration.
 
 use super::job::{self, Facts, Jobs, RunClock};
 use super::minute::{MINUTE, moment, tell_zone};
@@ -43,7 +43,7 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     }))
 }
 
-/// What was said since the last result.
+/// State since the last result.
 #[derive(Debug, Default)]
 struct State {
     at: Option<i64>,
@@ -88,7 +88,7 @@ impl ReadSamples for HammerDb {
 }
 
 impl HammerDb {
-    /// A line that is no result.
+    /// Takes a line without a result.
     fn take(&mut self, sheet: &mut Sheet, text: &str) {
         let said = |before: &str, behind: &str| -> Option<f64> {
             let (_, rest) = text.split_once(before)?;
@@ -157,13 +157,13 @@ impl HammerDb {
         if self.results == 1 {
             sheet.note("it has no times: its runs follow each other from the beginning");
         }
-        // Without any length, a second keeps them apart.
+        // Without a duration, one second separates them.
         let seconds = if minutes > 0.0 { minutes * MINUTE } else { 1.0 };
         Ok(Some(self.runs.end(None, job::nanos(seconds))))
     }
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, PartialEq)]
 struct Achieved {
     tpm: f64,

@@ -1,13 +1,11 @@
-//! HammerDB's log of transactions counted from time to time, and the JSON in which 4.x keeps
-//! the same of a job.
+//! HammerDB's log of transaction counts, and the JSON in which 4.x stores those of a job.
 //!
 //! ```text
 //!  324540 PostgreSQL tpm @ Thu Jun 30 22:43:41 UTC 2022
 //!  "324540": "2022-06-30 22:43:41",                        under {"PostgreSQL tpm": {
 //! ```
 //!
-//! A count is that of the interval before it, as transactions a minute. The first is of no
-//! interval, and 0.
+//! A count is the rate per minute of the interval before it. The first has no interval and is 0.
 
 use super::job;
 use super::minute::{MINUTE, moment, tell_zone};
@@ -40,7 +38,7 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
 struct Counter {
     lines: Lines<Bytes>,
     clock: Clock,
-    /// As the head of JSON names it.
+    /// Name of the database in the head of the JSON.
     database: Option<String>,
     samples: u64,
     is_zone_told: bool,
@@ -76,10 +74,10 @@ impl Counter {
             return Ok(None);
         };
         let Some((at, zone)) = moment(self.clock, when) else {
-            return self.wrong(sheet, format!("{when:?} is no time"));
+            return self.wrong(sheet, format!("{when:?} is not a time"));
         };
         let Ok(tpm) = count.trim().parse::<f64>() else {
-            return self.wrong(sheet, format!("{count:?} is no number of transactions"));
+            return self.wrong(sheet, format!("{count:?} is not a number of transactions"));
         };
         tell_zone(sheet, zone, &mut self.is_zone_told);
         self.samples += 1;

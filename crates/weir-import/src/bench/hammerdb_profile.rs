@@ -1,5 +1,5 @@
-//! Time profiles of HammerDB (xtprof): how long each stored procedure took, as the log
-//! `hdbxtprofile.log` and as the JSON of `job ID timing`.
+//! Time profiles of HammerDB (xtprof): the durations of stored procedures, in the log
+//! `hdbxtprofile.log` and in the JSON of `job ID timing`.
 //!
 //! ```text
 //!  MySQL Hammerdb Time Profile Report @ Thu Jan 27 05:47:26 UTC 2022
@@ -23,10 +23,10 @@ use serde_json::Value;
 use weir_observe::metric::{self as m, Metric};
 use weir_observe::moment::Clock;
 
-/// A document is in memory as a whole, and may have so many bytes.
+/// The most bytes of a document, which is kept in memory.
 const LONGEST: usize = 64 << 20;
 
-/// Latencies: their name in the log, their name in JSON, what they are.
+/// Latencies: name in the log, name in JSON, and metric.
 const LATENCIES: [(&str, &str, &Metric); 7] = [
     ("MIN", "min_ms", &m::TRANSACTION_LATENCY_MIN_NS),
     ("AVG", "avg_ms", &m::TRANSACTION_LATENCY_NS),
@@ -54,9 +54,9 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
 struct Profile {
     lines: Lines<Bytes>,
     clock: Clock,
-    /// When the report at hand was written.
+    /// Time of the current report.
     at: Option<i64>,
-    /// How long all reports so far took, in nanoseconds.
+    /// Total duration of all reports so far, in nanoseconds.
     elapsed: u64,
     samples: u64,
     is_zone_told: bool,
@@ -64,7 +64,7 @@ struct Profile {
 
 /// A summary of a report, as far as it was read.
 struct Summary {
-    /// How long it took, in nanoseconds.
+    /// Duration in nanoseconds.
     nanos: u64,
     users: Option<f64>,
     procedures: Vec<(String, Vec<(&'static Metric, f64)>)>,
@@ -133,12 +133,12 @@ impl Profile {
             job::put_interval(sheet, id, summary.nanos);
         }
         job::begin(sheet, summary.nanos);
-        // Without any length, a second keeps them apart.
+        // Without a duration, one second separates them.
         self.elapsed = self.elapsed.saturating_add(summary.nanos.max(1_000_000_000));
         self.at.take().map_or(At::Since(self.elapsed), At::Wall)
     }
 
-    /// Reads the JSON of `job ID timing`, which begins with a line.
+    /// Reads the JSON of `job ID timing` from its first line on.
     fn document(&mut self, first: String) -> Result<Summary, ImportError> {
         let begins = self.lines.number();
         let mut text = first;
@@ -152,7 +152,7 @@ impl Profile {
         }
         let value: Value = serde_json::from_str(&text).map_err(|error| {
             let line = begins + u64::try_from(error.line()).unwrap_or(1) - 1;
-            ImportError::at(line, format!("it is no whole JSON: {error}"))
+            ImportError::at(line, format!("incomplete JSON: {error}"))
         })?;
         let mut summary = Summary { nanos: 0, users: None, procedures: Vec::new() };
         for (name, own) in value.as_object().into_iter().flatten() {
@@ -179,7 +179,7 @@ impl Profile {
 }
 
 impl Summary {
-    /// Begins with `8 ACTIVE VIRTUAL USERS : MEDIAN ELAPSED TIME : 904548ms`.
+    /// Begins a summary with `8 ACTIVE VIRTUAL USERS : MEDIAN ELAPSED TIME : 904548ms`.
     fn begin(rest: &str) -> Self {
         let users = rest.split(' ').next().and_then(|users| users.parse().ok());
         let elapsed = rest.rsplit(' ').next().and_then(|text| text.strip_suffix("ms"));
@@ -187,7 +187,7 @@ impl Summary {
         Self { nanos: job::nanos(ms / 1e3), users, procedures: Vec::new() }
     }
 
-    /// Takes a line; says why it cannot be right.
+    /// Takes a line; the error describes the malformed part.
     fn line(&mut self, text: &str) -> Result<(), String> {
         if let Some(name) = text.strip_prefix(">>>>> PROC: ") {
             self.procedures.push((name.trim().to_owned(), Vec::new()));
@@ -206,7 +206,7 @@ impl Summary {
     }
 }
 
-/// Finds `NAME: 9.236ms` in a line: the number, and what stands behind it.
+/// Finds `NAME: 9.236ms` in a line: the number, and the text after it.
 fn value<'a>(text: &'a str, name: &str) -> Result<Option<(f64, &'a str)>, String> {
     let Some(at) = text.find(&format!("{name}: ")) else { return Ok(None) };
     let rest = text.get(at + name.len() + 2..).unwrap_or_default();
@@ -216,7 +216,7 @@ fn value<'a>(text: &'a str, name: &str) -> Result<Option<(f64, &'a str)>, String
     let is_whole = unit == "ms" || matches!(name, "CALLS" | "SD");
     match number.parse::<f64>() {
         Ok(number) if is_whole => Ok(Some((number, unit))),
-        _ => Err(format!("{name} is {rest:?}, which is no number of milliseconds")),
+        _ => Err(format!("{name} is {rest:?}, which is not a number of milliseconds")),
     }
 }
 
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(value(line, "AVG"), Ok(Some((9.169, "ms"))));
         assert_eq!(value(line, "SD"), Ok(Some((1840.094, ""))));
         assert_eq!(value(line, "P99"), Ok(None));
-        // Tabs are lost where it was copied.
+        // Copied text loses its tabs.
         assert_eq!(value("CALLS: 7MIN: 2.4ms", "CALLS"), Ok(Some((7.0, ""))));
         assert!(value("MIN: x", "MIN").is_err() && value("MIN: 2.4", "MIN").is_err());
     }

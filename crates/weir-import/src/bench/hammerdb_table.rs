@@ -1,4 +1,4 @@
-//! Results of HammerDB as a table: a row per run, with its times, users, TPM and NOPM.
+//! Results of HammerDB as a table: one row per run, with its times, users, TPM and NOPM.
 
 use super::job::{Facts, Jobs, RunClock, nanos};
 use super::minute::MINUTE;
@@ -36,7 +36,7 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     }))
 }
 
-/// A table with the places of its columns.
+/// A table with the indices of its columns.
 struct Columns {
     table: Table,
     end: Option<usize>,
@@ -75,7 +75,7 @@ impl ReadSamples for Results {
     }
 }
 
-/// The places of what is known; nothing if the table has no results.
+/// Returns the columns of a table, or `None` if it has no results.
 fn columns(sheet: &mut Sheet, table: Table) -> Option<Columns> {
     let values: Vec<_> = [
         (table.column(&TPM), &m::TRANSACTIONS_PER_S, 1.0 / MINUTE),
@@ -96,7 +96,7 @@ fn columns(sheet: &mut Sheet, table: Table) -> Option<Columns> {
         }
     }
     if end.is_some() {
-        sheet.note("its times have no zone: taken for UTC unless an offset is given");
+        sheet.note("its times have no zone: UTC assumed unless an offset is given");
     }
     if table.column(&START).is_some() {
         sheet.note("each of its values is of the time from the start to the end in its row");
@@ -111,7 +111,7 @@ impl Results {
         let text = |at: Option<usize>| at.and_then(|at| row.get(at));
         let when = match text(columns.end) {
             Some(text) if !is_missing(text) => {
-                let wrong = || ImportError::at(line, format!("{text:?} is no time"));
+                let wrong = || ImportError::at(line, format!("{text:?} is not a time"));
                 Some(self.options.clock.moment(text).ok_or_else(wrong)?)
             }
             _ => None,
@@ -122,7 +122,7 @@ impl Results {
         for (at, measure, by) in &columns.values {
             let Some(text) = text(Some(*at)).filter(|text| !is_missing(text)) else { continue };
             let Some(value) = Style::Point.parse(text) else {
-                return Err(ImportError::at(line, format!("{text:?} is no number")));
+                return Err(ImportError::at(line, format!("{text:?} is not a number")));
             };
             sheet.set(id, measure, value * by);
         }

@@ -1,4 +1,4 @@
-//! Access specifications of Iometer (`.icf`): what it is to run, as jobs without a result.
+//! Access specifications of Iometer (`.icf`): jobs without results.
 //!
 //! ```text
 //!  Version 1.1.0
@@ -10,8 +10,8 @@
 //!      4096,100,50,100,0,1,4096,0
 //! ```
 //!
-//! A line that begins with `'` says what the next ones hold: their values are found by the
-//! names there. The layout of 1998 has blanks between them and no names of specifications.
+//! A line that begins with `'` names the values of the following lines. The layout of 1998 has
+//! blanks between them and no names of specifications.
 
 use super::job::{self, Facts, whole};
 use crate::ImportError;
@@ -38,7 +38,7 @@ pub(crate) fn open(input: Bytes, _: &Options) -> Result<Box<dyn ReadSamples>, Im
     }))
 }
 
-/// Kinds of accesses with the parts of all that each has.
+/// Kinds of accesses with their shares.
 #[derive(Debug, Default)]
 struct Specification {
     name: String,
@@ -48,7 +48,7 @@ struct Specification {
 #[derive(Debug, Clone, Copy)]
 struct Part {
     bytes: f64,
-    /// Of 100 accesses, how many are of this size.
+    /// Percentage of accesses with this size.
     share: f64,
     reads: f64,
     random: f64,
@@ -57,12 +57,12 @@ struct Part {
 
 struct Iometer {
     lines: Lines<Bytes>,
-    /// The names in the last line that began with a quote.
+    /// Names in the last line that began with a quote.
     heading: Vec<String>,
     specifications: Vec<Specification>,
-    /// Of the worker at hand, how many accesses are under way.
+    /// Queue depth of the current worker.
     outstanding: Option<u64>,
-    /// The same of specifications, by the first worker that each is assigned to.
+    /// Queue depth of specifications, by the first worker that each is assigned to.
     assigned: HashMap<String, u64>,
     done: bool,
 }
@@ -77,7 +77,7 @@ impl ReadSamples for Iometer {
         if self.specifications.is_empty() {
             return Ok(None);
         }
-        sheet.note("it says what Iometer is to run, and has no result");
+        sheet.note("it is a specification for Iometer and has no results");
         for (specification, place) in self.specifications.iter().zip(1..) {
             let id = match &specification.name[..] {
                 "" => job::job(sheet, None, &format!("access specification {place}")),
@@ -143,7 +143,7 @@ impl Iometer {
         Ok(())
     }
 
-    /// A line of a specification; nothing if it was cut.
+    /// Parses a line of a specification; `None` if it was cut.
     fn part(&self, text: &str) -> Result<Option<Part>, ImportError> {
         let fields: Vec<&str> = if text.contains(',') {
             text.split(',').map(str::trim).filter(|field| !field.is_empty()).collect()
@@ -154,7 +154,7 @@ impl Iometer {
         let number = |name: &str| -> Result<f64, String> {
             let at = at(name).ok_or_else(|| format!("there is no column {name:?}"))?;
             let text = fields.get(at).ok_or_else(|| format!("there is no {name:?}"))?;
-            text.parse().map_err(|_| format!("{name:?} is {text:?}, which is no number"))
+            text.parse().map_err(|_| format!("{name:?} is {text:?}, which is not a number"))
         };
         let part = || -> Result<Part, String> {
             Ok(Part {
@@ -174,7 +174,7 @@ impl Iometer {
 }
 
 impl Specification {
-    /// What is known of it: of several parts, the mean by their shares, and each as text.
+    /// Returns its attributes: the mean of several parts by their shares, and each part as text.
     fn facts(&self) -> Facts {
         let all: f64 = self.parts.iter().map(|part| part.share).sum();
         let mean = |of: fn(&Part) -> f64| {

@@ -1,24 +1,24 @@
-//! Jobs: who they are, what is known of them, what is measured of their reads and writes.
+//! Jobs: their entities, attributes and metrics by direction.
 
 use crate::sheet::{At, Sheet};
 use std::collections::HashMap;
 use weir_observe::header::{Attribute, EntityId, EntityKind};
 use weir_observe::metric::{self as m, Metric};
 
-/// Nanoseconds of a millisecond.
+/// Nanoseconds in a millisecond.
 pub(super) const MS: f64 = 1e6;
-/// Nanoseconds of a microsecond.
+/// Nanoseconds in a microsecond.
 pub(super) const US: f64 = 1e3;
 
-/// Reads, writes, discards, or all together: what is measured of them.
+/// The metrics of reads, writes, discards, or all together.
 #[derive(Debug)]
 pub(super) struct Direction {
-    /// What names of latencies begin with.
+    /// Prefix of the names of latencies.
     pub(super) prefix: &'static str,
     pub(super) rate: &'static Metric,
     pub(super) bytes_rate: &'static Metric,
     pub(super) latency: &'static Metric,
-    /// How many there were, and their bytes.
+    /// Metrics of the totals of operations and bytes.
     pub(super) totals: Option<(&'static Metric, &'static Metric)>,
 }
 
@@ -59,17 +59,17 @@ pub(super) const BOTH: Direction = Direction {
 };
 
 impl Direction {
-    /// The measure of what is meant by `what` of its latency: `min`, `stddev`, `p99_9`.
+    /// Returns the metric of a statistic of its latency: `min`, `stddev`, `p99_9`.
     pub(super) fn tail(&self, what: &str) -> Option<&'static Metric> {
         m::named(&format!("{}latency_{what}_ns", self.prefix))
     }
 
-    /// The measure of a percentile of its latency, of those that are kept.
+    /// Returns the metric of a percentile of its latency, if that percentile is kept.
     pub(super) fn percentile(&self, percent: f64) -> Option<&'static Metric> {
         self.tail(&format!("p{}", percent.to_string().replace('.', "_")))
     }
 
-    /// Its mean latency, of the part that is meant: `submission` or `completion`, else all.
+    /// Returns the metric of its mean latency, or of a part: `submission` or `completion`.
     pub(super) fn part(&self, part: &str) -> Option<&'static Metric> {
         match part {
             "" => Some(self.latency),
@@ -78,24 +78,24 @@ impl Direction {
     }
 }
 
-/// What is known of a job.
+/// The attributes of a job.
 pub(super) type Facts = Vec<(&'static str, Attribute)>;
 
-/// A job with what is known of it.
+/// A job with its attributes.
 type Known = (Facts, EntityId);
 
 /// The jobs of an input.
 ///
-/// A file may have the results of many runs. Runs of the same job are samples of one; what ran
-/// under the same name with other parameters is another job.
+/// A file may have the results of many runs. Runs of a job with equal parameters are samples of
+/// one entity; other parameters under the same name make another entity.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
-    /// By name and host.
+    /// Jobs by name and host.
     known: HashMap<(String, Option<EntityId>), Vec<Known>>,
 }
 
 impl Jobs {
-    /// The job of that name of which that is known.
+    /// Returns the job with this name and these attributes.
     pub(super) fn job(
         &mut self,
         sheet: &mut Sheet,
@@ -120,12 +120,12 @@ impl Jobs {
     }
 }
 
-/// The job of that name, which is there from now on.
+/// Returns the job of a name, and creates it if it is new.
 pub(super) fn job(sheet: &mut Sheet, host: Option<EntityId>, name: &str) -> EntityId {
     sheet.entity(EntityKind::Job, name, host)
 }
 
-/// Says for how many nanoseconds the rates of a job held that end with the sample at hand.
+/// Sets the interval of a job's rates in the current sample, in nanoseconds.
 pub(super) fn put_interval(sheet: &mut Sheet, id: EntityId, nanos: u64) {
     if nanos > 0 {
         #[expect(clippy::cast_precision_loss, reason = "runs are far below 2^53 ns")]
@@ -133,31 +133,31 @@ pub(super) fn put_interval(sheet: &mut Sheet, id: EntityId, nanos: u64) {
     }
 }
 
-/// Lets the observation begin with the first run, which took that long.
+/// Starts the observation with the first run, which lasted this long.
 pub(super) fn begin(sheet: &mut Sheet, nanos: u64) {
     if let (None, Some(held)) = (sheet.held, i64::try_from(nanos).ok().filter(|held| *held > 0)) {
         sheet.held = Some(held);
     }
 }
 
-/// The host of that name; without a name it is called so.
+/// Returns the host of a name, or a host with a default name.
 pub(super) fn host(sheet: &mut Sheet, name: Option<&str>) -> EntityId {
     sheet.entity(EntityKind::Host, name.unwrap_or("host"), None)
 }
 
-/// Where in time runs end that follow each other in a file.
+/// The ends of consecutive runs in a file.
 #[derive(Debug, Default)]
 pub(super) struct RunClock {
-    /// Whether the first run said when it began.
+    /// Whether the first run has a start time.
     is_dated: Option<bool>,
-    /// When the run at hand said that it began.
+    /// Stated start of the current run.
     began: Option<i64>,
-    /// When the last run ended, in nanoseconds.
+    /// End of the last run, in nanoseconds.
     end: i64,
 }
 
 impl RunClock {
-    /// When a run ends that took `nanos`. Several parts of a run say the same beginning.
+    /// Returns the end of a run of `nanos`. Several parts of a run have the same start.
     pub(super) fn end(&mut self, began: Option<i64>, nanos: u64) -> At {
         let is_dated = *self.is_dated.get_or_insert(began.is_some());
         if is_dated && began.is_some() && began != self.began {
@@ -169,7 +169,7 @@ impl RunClock {
     }
 }
 
-/// Seconds as nanoseconds; what cannot be is none.
+/// Converts seconds to nanoseconds; impossible values become zero.
 pub(super) fn nanos(seconds: f64) -> u64 {
     let nanos = (seconds * 1e9).round();
     #[expect(
@@ -180,20 +180,20 @@ pub(super) fn nanos(seconds: f64) -> u64 {
     if nanos > 0.0 { nanos.min(3e18) as u64 } else { 0 }
 }
 
-/// Nanoseconds as seconds.
+/// Converts nanoseconds to seconds.
 pub(super) fn seconds(nanos: u64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "for rates, 53 bits are enough")]
     let nanos = nanos as f64;
     nanos / 1e9
 }
 
-/// A whole number that is not negative.
+/// Converts to a whole number, if it is not negative.
 pub(super) fn whole(number: f64) -> Option<u64> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
     (0.0..1.8e19).contains(&number).then_some(number.round() as u64)
 }
 
-/// A size with a unit, which is a power of 1024 however it is written: `4KiB`, `8192MB`, `256k`.
+/// Parses a size with a unit, always a power of 1024: `4KiB`, `8192MB`, `256k`.
 pub(crate) fn size(text: &str) -> Option<u64> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());

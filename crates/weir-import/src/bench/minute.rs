@@ -1,12 +1,12 @@
-//! What the logs of HammerDB have in common: minutes, and times with zones of letters.
+//! Common parts of the logs of HammerDB: minutes, and times with zone abbreviations.
 
 use crate::sheet::Sheet;
 use weir_observe::moment::Clock;
 
-/// Seconds of a minute.
+/// Seconds in a minute.
 pub(super) const MINUTE: f64 = 60.0;
 
-/// The zones of RFC 822 that have letters, in hours from UTC.
+/// The zone abbreviations of RFC 822, in hours from UTC.
 const ZONES: [(&str, &str); 8] = [
     ("EST", "-0500"),
     ("EDT", "-0400"),
@@ -18,7 +18,7 @@ const ZONES: [(&str, &str); 8] = [
     ("PDT", "-0700"),
 ];
 
-/// A time of a log, and the zone in it if it is one of letters.
+/// Parses a time of a log, with its zone if that is an abbreviation.
 pub(super) fn moment(clock: Clock, text: &str) -> Option<(i64, Option<String>)> {
     let text = text.trim();
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -32,13 +32,15 @@ pub(super) fn moment(clock: Clock, text: &str) -> Option<(i64, Option<String>)> 
     };
     let is_utc = ["UTC", "GMT"].contains(zone) || zone.starts_with(['+', '-']);
     let zone = (!is_utc).then(|| match known {
-        Some((_, offset)) => format!("the zone {zone} is taken for {offset}, as RFC 822 has it"),
-        None => format!("the zone {zone} is not known: taken for UTC unless an offset is given"),
+        Some((_, offset)) => {
+            format!("the zone {zone} is assumed to be {offset}, as RFC 822 has it")
+        }
+        None => format!("the zone {zone} is unknown: UTC assumed unless an offset is given"),
     });
     clock.moment(&plain).map(|at| (at, zone))
 }
 
-/// Says once what a zone is taken for.
+/// Notes once how a zone abbreviation is interpreted.
 pub(super) fn tell_zone(sheet: &mut Sheet, zone: Option<String>, is_told: &mut bool) {
     if let Some(zone) = zone.filter(|_| !*is_told) {
         *is_told = true;

@@ -1,4 +1,4 @@
-//! What pgbench prints, of 9.6 to 17: progress (`-P`) as it goes, and a summary of each run.
+//! Output of pgbench 9.6 to 17: progress (`-P`), and a summary of each run.
 //!
 //! ```text
 //!  progress: 5.0 s, 1234.5 tps, lat 3.456 ms stddev 1.234, 0 failed
@@ -10,8 +10,8 @@
 //!  tps = 6884.10 (without initial connection time)               since 14
 //! ```
 //!
-//! Progress is of the interval before it, the summary of all of the run. So where there is
-//! progress, the summary is another job: the whole run.
+//! Progress covers the interval before it, the summary the whole run. If there is progress, the
+//! summary is therefore another job.
 
 use super::job::{self, Facts, Jobs, MS};
 use crate::ImportError;
@@ -46,13 +46,13 @@ pub(crate) fn open(input: Bytes, _: &Options) -> Result<Box<dyn ReadSamples>, Im
     }))
 }
 
-/// Values of a sample, with their measures.
+/// Values of a sample, with their metrics.
 type Values = Vec<(&'static Metric, f64)>;
 
 /// A line of progress.
 #[derive(Debug)]
 struct Progress {
-    /// Seconds since the beginning of the run, or since 1970.
+    /// Seconds since the start of the run, or since 1970.
     seconds: f64,
     values: Values,
 }
@@ -66,19 +66,19 @@ struct Summary {
     transactions: Option<f64>,
     tps: Option<f64>,
     values: Values,
-    /// What follows is of single scripts and statements.
+    /// Whether the following lines are of single scripts and statements.
     is_detail: bool,
 }
 
 struct Pgbench {
     lines: Lines<Bytes>,
     jobs: Jobs,
-    /// Seconds at the beginning of the run at hand.
+    /// Seconds at the start of the current run.
     base: f64,
     /// Seconds of the last sample.
     end: f64,
     is_dated: bool,
-    /// Progress that the summary may be put beside.
+    /// Progress that the summary may join.
     held: Option<Progress>,
     has_progress: bool,
     summary: Summary,
@@ -121,7 +121,7 @@ impl ReadSamples for Pgbench {
 }
 
 impl Pgbench {
-    /// `5.0 s, 1234.5 tps, lat 3.456 ms stddev 1.234, 0 failed, lag 0.1 ms, 3 skipped`.
+    /// Parses `5.0 s, 1234.5 tps, lat 3.456 ms stddev 1.234, 0 failed, lag 0.1 ms, 3 skipped`.
     fn progress(&self, sheet: &mut Sheet, text: &str) -> Result<Option<Progress>, ImportError> {
         let mut seconds = None;
         let mut values = Values::new();
@@ -159,25 +159,25 @@ impl Pgbench {
             return Err(ImportError::at(self.lines.number(), reason));
         };
         if tps == 0.0 {
-            // Of no transactions there is no latency.
+            // Without transactions there is no latency.
             values.retain(|(measure, _)| **measure == m::TRANSACTIONS_PER_S);
         }
         Ok(Some(Progress { seconds, values }))
     }
 
-    /// Puts progress into the sheet.
+    /// Writes progress into the sheet.
     fn put_progress(&mut self, sheet: &mut Sheet, progress: &Progress) -> At {
         let id = job::job(sheet, None, "pgbench");
         for (measure, value) in &progress.values {
             sheet.set(id, measure, *value);
         }
-        // Seconds since 1970 are more than any run has.
+        // Only seconds since 1970 are that large.
         self.is_dated = progress.seconds > 1e8;
         self.end = if self.is_dated { progress.seconds } else { self.base + progress.seconds };
         self.at()
     }
 
-    /// When the sample at hand is.
+    /// Returns the time of the current sample.
     fn at(&self) -> At {
         let nanos = job::nanos(self.end);
         if self.is_dated {
@@ -187,13 +187,13 @@ impl Pgbench {
         }
     }
 
-    /// Puts what a run came to, if its summary is there.
+    /// Writes the result of a run, if its summary is complete.
     fn end_of_run(&mut self, sheet: &mut Sheet) -> Option<At> {
         let summary = std::mem::take(&mut self.summary);
         let tps = match summary.tps {
             Some(tps) => tps,
             None => {
-                // Its head may be there already, and its results still to come.
+                // Its head may be there already, before its results.
                 self.summary = summary;
                 return None;
             }
@@ -241,11 +241,12 @@ impl Pgbench {
 }
 
 impl Summary {
-    /// Takes a line of the summary; says why it cannot be right.
+    /// Takes a line of the summary; the error describes the malformed part.
     fn fact(&mut self, name: &str, value: &str) -> Result<(), String> {
         let first = value.split([' ', '/']).next().unwrap_or_default();
-        let number =
-            || first.parse::<f64>().map_err(|_| format!("{name} is {first:?}, which is no number"));
+        let number = || {
+            first.parse::<f64>().map_err(|_| format!("{name} is {first:?}, which is not a number"))
+        };
         let whole = || number().map(job::whole);
         let nanos = || -> Result<f64, String> {
             let unit = value.split_whitespace().nth(1).unwrap_or("ms");

@@ -1,5 +1,5 @@
-//! What pgbench logs per interval (`--aggregate-interval`), and the table of latencies per
-//! second that pgbench-tools makes of it.
+//! Logs of pgbench per interval (`--aggregate-interval`), and the latencies per second that
+//! pgbench-tools computes from them.
 //!
 //! ```text
 //!  interval_start transactions sum_latency sum_latency_2 min_latency max_latency ..    in us
@@ -9,8 +9,8 @@
 //!  1598650497,5280,0.405,3.345,20.324
 //! ```
 //!
-//! Both name the beginning of an interval; the sample is at its end. How long an interval is
-//! they do not say: as long as from the first to the second.
+//! Both have the start of an interval; the sample is at its end. The length of an interval is the
+//! distance of the first two.
 
 use super::job::{self, MS, US};
 use crate::ImportError;
@@ -22,12 +22,13 @@ use crate::table::{Table, Tables, plain};
 use crate::text::Lines;
 use weir_observe::metric::{self as m, Metric};
 
-/// Whether lines are those of intervals.
+/// Returns whether lines are those of intervals.
 pub(crate) fn recognizes(text: &str) -> bool {
     all_lines(text, |line| Interval::parse(line).is_ok_and(|interval| interval.is_sound()))
 }
 
-/// Whether lines are those of single transactions: `client transaction time script epoch us`.
+/// Returns whether lines are those of single transactions: `client transaction time script epoch
+/// us`.
 pub(crate) fn is_of_transactions(text: &str) -> bool {
     all_lines(text, |line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
@@ -44,7 +45,7 @@ pub(crate) fn recognizes_table(text: &str) -> bool {
     })
 }
 
-/// Whether the first lines are all of a kind, and there are some.
+/// Returns whether there are lines, and all first lines are of one kind.
 fn all_lines(text: &str, is_one: impl Fn(&str) -> bool) -> bool {
     // The last may be cut where the beginning ends.
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -64,16 +65,16 @@ pub(crate) fn open_table(
     Ok(Intervals::boxed(Source::Table(table), options))
 }
 
-/// What there was in an interval; latencies in nanoseconds.
+/// The transactions of an interval; latencies in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct Interval {
-    /// When it began, in nanoseconds since 1970.
+    /// Start in nanoseconds since 1970.
     began: i64,
     count: f64,
     mean: Option<f64>,
     min: Option<f64>,
     max: Option<f64>,
-    /// There are fields behind those that are known.
+    /// Whether there are further fields.
     has_more: bool,
 }
 
@@ -82,7 +83,7 @@ impl Interval {
         let mut fields = text.split_ascii_whitespace();
         let mut next = |what: &str| {
             let text = fields.next().ok_or_else(|| format!("there is no {what}"))?;
-            text.parse::<u64>().map_err(|_| format!("{what} {text:?} is no whole number"))
+            text.parse::<u64>().map_err(|_| format!("{what} {text:?} is not a whole number"))
         };
         let began = next("time")?;
         let began = i64::try_from(began).ok().and_then(|s| s.checked_mul(1_000_000_000));
@@ -98,7 +99,7 @@ impl Interval {
         Ok(Self { began, count, mean, min: of(min), max: of(max), has_more })
     }
 
-    /// Whether a mean is between the least and the greatest, at a time of this age.
+    /// Returns whether the mean is between least and greatest, and the time is plausible.
     fn is_sound(&self) -> bool {
         let (Some(mean), Some(min), Some(max)) = (self.mean, self.min, self.max) else {
             return self.count == 0.0;
@@ -114,7 +115,7 @@ enum Source {
 
 struct Intervals {
     source: Source,
-    /// How long an interval is, in nanoseconds, once it is known.
+    /// Length of an interval in nanoseconds, once it is known.
     step: Option<u64>,
     said_step: Option<u64>,
     next: Option<Interval>,
@@ -134,7 +135,7 @@ impl Intervals {
         }
     }
 
-    /// Takes the first, and finds how long an interval is.
+    /// Takes the first line, and determines the length of an interval.
     fn begin(&mut self, sheet: &mut Sheet) -> Result<Option<Interval>, ImportError> {
         self.begun = true;
         let Some(first) = self.read(sheet)? else { return Ok(None) };
@@ -143,7 +144,7 @@ impl Intervals {
         let between = between.and_then(|nanos| u64::try_from(nanos).ok()).filter(|n| *n > 0);
         let step = self.said_step.or(between).unwrap_or(1_000_000_000);
         sheet.note(format!(
-            "an interval of it is taken for {} s; its last may not be a whole one",
+            "an interval of it is assumed to be {} s; its last may not be a whole one",
             step / 1_000_000_000
         ));
         self.step = Some(step);
@@ -229,7 +230,7 @@ impl Latencies {
             if is_missing(text) {
                 return Ok(None);
             }
-            let wrong = || ImportError::at(line, format!("{name} {text:?} is no number"));
+            let wrong = || ImportError::at(line, format!("{name} {text:?} is not a number"));
             Style::Point.parse(text).map(Some).ok_or_else(wrong)
         };
         let latency = |name: &str| number(name).map(|ms| ms.map(|ms| ms * MS));

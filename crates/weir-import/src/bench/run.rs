@@ -1,4 +1,4 @@
-//! A run of diskspd, however it is written: what it did to each of its targets.
+//! A run of diskspd in any format, by target.
 
 use super::job::{self, BOTH, Direction, Facts, Jobs, READ, RunClock, WRITE};
 use crate::sheet::{At, Sheet};
@@ -6,16 +6,16 @@ use weir_observe::attribute;
 use weir_observe::header::{Attribute, EntityId};
 use weir_observe::metric::Metric;
 
-/// What was done: in all of the run, per thread and target or in a sum of these.
+/// I/O of a run: per thread and target, or a sum of these.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Io {
     pub(super) count: f64,
     pub(super) bytes: f64,
-    /// How many a second.
+    /// Operations per second.
     pub(super) per_s: f64,
-    /// Their latencies together, in nanoseconds, where they were measured.
+    /// Total latency in nanoseconds, if it was measured.
     pub(super) latency_sum: Option<f64>,
-    /// In nanoseconds; of a sum nobody knows it.
+    /// Standard deviation in nanoseconds; unknown for a sum.
     pub(super) stddev: Option<f64>,
 }
 
@@ -35,7 +35,7 @@ impl Io {
     }
 }
 
-/// What was done to a target: all, reads, writes.
+/// The I/O to a target: all, reads, writes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Target {
     pub(super) path: String,
@@ -43,28 +43,28 @@ pub(super) struct Target {
     pub(super) both: Option<Io>,
     pub(super) reads: Option<Io>,
     pub(super) writes: Option<Io>,
-    /// Threads that did I/O to it.
+    /// Threads with I/O to it.
     pub(super) threads: u64,
 }
 
-/// See the module.
+/// A run of diskspd.
 #[derive(Debug, Default)]
 pub(super) struct Run {
     pub(super) host: Option<String>,
-    /// When its process began, in nanoseconds since 1970.
+    /// Start of its process, in nanoseconds since 1970.
     pub(super) began: Option<i64>,
-    /// Seconds that it measured.
+    /// Measured seconds.
     pub(super) seconds: f64,
-    /// Seconds before that.
+    /// Seconds of warm-up.
     pub(super) warmup: f64,
     pub(super) cpu: Vec<(&'static Metric, f64)>,
     pub(super) targets: Vec<Target>,
-    /// Of all targets together: the distribution of latencies.
+    /// Latency distribution of all targets together.
     pub(super) tails: Vec<(&'static Metric, f64)>,
 }
 
 impl Run {
-    /// The target of that path, which is there from now on.
+    /// Returns the target of a path, and creates it if it is new.
     pub(super) fn target(&mut self, path: &str) -> &mut Target {
         let at = match self.targets.iter().position(|target| target.path == path) {
             Some(at) => at,
@@ -77,7 +77,7 @@ impl Run {
     }
 }
 
-/// Puts runs into a sheet.
+/// A writer of runs into a sheet.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     jobs: Jobs,
@@ -86,7 +86,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Puts a run, of whose targets `facts` knows what was to be done.
+    /// Writes a run; `facts` returns the parameters of its targets.
     pub(super) fn put(
         &mut self,
         sheet: &mut Sheet,
@@ -109,7 +109,7 @@ impl Runs {
             last = Some(id);
         }
         if !run.tails.is_empty() {
-            // Of several targets nobody knows the percentiles of each.
+            // The percentiles of several targets cannot be separated.
             let id = match (&run.targets[..], last) {
                 ([_], Some(id)) => id,
                 _ => job::job(sheet, Some(host), "all targets"),
@@ -128,7 +128,7 @@ impl Runs {
     }
 }
 
-/// Returns how many requests all threads together keep in flight at a target.
+/// Returns the queue depth of a target over all threads.
 fn target_depth(facts: &Facts, threads: u64) -> Option<u64> {
     let (_, per_thread) = facts.iter().find(|(name, _)| *name == "outstanding_per_thread")?;
     match per_thread {
@@ -141,7 +141,7 @@ fn put_target(sheet: &mut Sheet, id: EntityId, target: &Target) {
     let has_parts = target.reads.is_some() || target.writes.is_some();
     for (of, io) in [(&READ, target.reads), (&WRITE, target.writes), (&BOTH, target.both)] {
         let Some(io) = io else { continue };
-        // Reads and writes say it already.
+        // Reads and writes contain it already.
         if of.totals.is_some() || !has_parts {
             put_rates(sheet, id, of, &io);
         }
@@ -158,7 +158,7 @@ fn put_target(sheet: &mut Sheet, id: EntityId, target: &Target) {
 
 fn put_rates(sheet: &mut Sheet, id: EntityId, of: &Direction, io: &Io) {
     sheet.set(id, of.rate, io.per_s);
-    // MiB a second are printed with two decimals; this is as exact as operations are.
+    // MiB per second have two decimals; this is as exact as operations are.
     let bytes = if io.count > 0.0 { io.bytes / io.count * io.per_s } else { 0.0 };
     sheet.set(id, of.bytes_rate, bytes);
     if let Some((count, sum)) = of.totals {

@@ -1,4 +1,4 @@
-//! What metrics of AWS mean, whichever way they come, and the figures that they become.
+//! The meaning of metrics of AWS from any source, and their conversion.
 
 use super::timeline::Timeline;
 use crate::sheet::{At, Sheet};
@@ -6,19 +6,19 @@ use std::collections::BTreeMap;
 use weir_observe::header::{EntityId, EntityKind};
 use weir_observe::metric::{self as m, Metric};
 
-/// Operations of a volume and what they took in seconds, by their times: to divide them.
+/// Operations of a volume and their total seconds, by time.
 type Latencies = BTreeMap<(EntityId, bool), BTreeMap<i64, (Option<f64>, Option<f64>)>>;
 
-/// A value and what it is of its period.
+/// A value, and the statistic that it is.
 #[derive(Clone, Copy)]
 pub(super) struct Point {
     pub(super) at: i64,
     pub(super) sum: Option<f64>,
-    /// The average, or whatever else there is.
+    /// The average, or another statistic.
     pub(super) value: Option<f64>,
 }
 
-/// What a metric means.
+/// The meaning of a metric.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Meaning {
     pub(super) of: Of,
@@ -27,36 +27,36 @@ pub(super) struct Meaning {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
-    /// A volume of EBS.
+    /// An EBS volume.
     Volume,
     /// An instance.
     Host,
-    /// What an instance of RDS stores to.
+    /// The storage of an RDS instance.
     Storage,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Means {
-    /// So much in a period.
+    /// A total of a period.
     Amount(&'static Metric),
-    /// The same, of operations whose latency is given apart: those of reads, or of writes.
+    /// A total of operations whose latency is separate: of reads, or of writes.
     Operations(&'static Metric, bool),
-    /// Seconds that operations took.
+    /// Total seconds of operations.
     Time(bool),
-    /// Seconds in which there was nothing.
+    /// Idle seconds.
     Idle,
-    /// How it was, times a factor.
+    /// A level, times a factor.
     Gauge(&'static Metric, f64),
 }
 
 impl Means {
-    /// Whether a value is divided by the length of its period.
+    /// Returns whether a value is divided by the length of its period.
     pub(super) const fn is_of_period(self) -> bool {
         !matches!(self, Self::Gauge(..))
     }
 }
 
-/// A note on a metric whose period cannot be told.
+/// Returns the note on a metric with an unknown period.
 pub(super) fn unknown_period(metric: &str) -> String {
     format!(
         "the values of {metric} are further apart than those of other metrics, and not evenly: its \
@@ -105,7 +105,7 @@ pub(super) fn meaning(metric: &str) -> Option<Meaning> {
     Some(Meaning { of, means })
 }
 
-/// Figures of metrics, by their times.
+/// Values of metrics, by time.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     line: Timeline,
@@ -113,17 +113,17 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// Whether there is no figure.
+    /// Returns whether there are no values.
     pub(super) fn is_empty(&self) -> bool {
         self.line.is_empty()
     }
 
-    /// Puts the earliest sample into the sheet and lets go of it.
+    /// Removes the earliest sample and writes it into the sheet.
     pub(super) fn next(&mut self, sheet: &mut Sheet) -> Option<At> {
         self.line.next(sheet)
     }
 
-    /// Takes in a value that holds for a period, in nanoseconds and in seconds.
+    /// Adds a value of a period, whose length is in nanoseconds and in seconds.
     pub(super) fn value(
         &mut self,
         sheet: &mut Sheet,
@@ -155,7 +155,7 @@ impl Figures {
         self.line.add(at, series, measure, value);
     }
 
-    /// Latencies, from what operations took all together.
+    /// Computes latencies from the total time of operations.
     pub(super) fn divide(&mut self, sheet: &mut Sheet) {
         for ((entity, is_read), times) in std::mem::take(&mut self.latencies) {
             let measure = if is_read { &m::READ_LATENCY_NS } else { &m::WRITE_LATENCY_NS };
@@ -171,7 +171,7 @@ impl Figures {
     }
 }
 
-/// Of whom a metric is, as far as its label or its dimensions say.
+/// Returns the entity of a metric, from its label or its dimensions.
 pub(super) fn entity(sheet: &mut Sheet, of: Of, name: &str) -> EntityId {
     let or =
         |default: &'static str| if name.is_empty() { default.to_owned() } else { name.to_owned() };

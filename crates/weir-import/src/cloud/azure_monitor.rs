@@ -1,9 +1,9 @@
-//! Metrics of Azure Monitor: what `az monitor metrics list`, the REST API (single and batch)
-//! and `Get-AzMetric` give, alone or within other JSON.
+//! Metrics of Azure Monitor: `az monitor metrics list`, the REST API (single and batch) and
+//! `Get-AzMetric`, alone or within other JSON.
 //!
-//! Of a virtual machine, `OS Disk`, `Data Disk` and `Temp Disk` are volumes of their own, data
-//! disks by their LUN if the metric was split by it. Of several aggregations the average counts;
-//! of shares of limits, the maximum is kept beside it.
+//! `OS Disk`, `Data Disk` and `Temp Disk` of a virtual machine are volumes of their own; data
+//! disks by LUN if the metric was split by it. Of several aggregations the average is used. For
+//! shares of limits, the maximum is kept too.
 
 use super::document::{self, SECOND, get, list, text};
 use super::timeline::{Timeline, least_step};
@@ -50,7 +50,7 @@ impl ReadSamples for AzureMonitor {
     }
 }
 
-/// What is said of metrics further out.
+/// Facts from enclosing objects.
 #[derive(Debug, Clone, Copy, Default)]
 struct About<'a> {
     interval: Option<i64>,
@@ -68,7 +68,7 @@ struct Reported<'a> {
     data: &'a [Value],
 }
 
-/// Finds metrics, wherever they are.
+/// Finds metrics at any depth.
 fn collect<'a>(value: &'a Value, about: &About<'a>, metrics: &mut Vec<Reported<'a>>) {
     match value {
         Value::Array(values) => values.iter().for_each(|value| collect(value, about, metrics)),
@@ -85,7 +85,7 @@ fn collect<'a>(value: &'a Value, about: &About<'a>, metrics: &mut Vec<Reported<'
     }
 }
 
-/// Takes an object in that is a metric.
+/// Reads an object that is a metric.
 fn metric<'a>(
     object: &'a Map<String, Value>,
     about: &About<'a>,
@@ -118,12 +118,12 @@ fn metric<'a>(
     Some(())
 }
 
-/// A name, or what has one in several languages.
+/// Returns a name, also from a localizable object.
 fn named(value: &Value) -> Option<&str> {
     value.as_str().or_else(|| text(value.as_object()?, "value"))
 }
 
-/// `PT1M`, `PT1H`, `P1D`, `00:05:00`: in nanoseconds.
+/// Parses `PT1M`, `PT1H`, `P1D`, `00:05:00` to nanoseconds.
 fn duration(text: &str) -> Option<i64> {
     if let Some((hours, rest)) = text.split_once(':') {
         let (minutes, seconds) = rest.split_once(':')?;
@@ -194,8 +194,7 @@ impl AzureMonitor {
         }
         if !known {
             let names: Vec<_> = metrics.iter().map(|metric| metric.name).take(3).collect();
-            let reason =
-                format!("none of its metrics is one that is used here: {}", names.join(", "));
+            let reason = format!("none of its metrics is used: {}", names.join(", "));
             return Err(ImportError::whole(reason));
         }
         if self.line.is_empty() {
@@ -227,13 +226,12 @@ impl AzureMonitor {
         let aggregation = meaning.aggregation(metric.data);
         if let Some((name, true)) = aggregation {
             sheet.note(format!(
-                "of {:?} there are no averages: its {name} values are taken",
+                "of {:?} there are no averages: its {name} values are used",
                 metric.name
             ));
         }
         if let (Number::Resource, Some(("average", _))) = (meaning.number, aggregation) {
-            sheet
-                .note(format!("{:?} is taken for what there was in 15 s, on average", metric.name));
+            sheet.note(format!("{:?} is read as an average over 15 s", metric.name));
         }
         #[expect(clippy::cast_precision_loss, reason = "seconds")]
         let seconds = interval as f64 / 1e9;
@@ -267,29 +265,29 @@ fn moment(clock: Clock, point: &Map<String, Value>) -> Option<i64> {
     clock.moment(text(point, "timestamp")?)
 }
 
-/// The volume that stands for all data disks, where metrics are not split by LUN.
+/// The volume for all data disks, if metrics are not split by LUN.
 const DATA_DISKS: &str = "data disks";
 
-/// What a metric means.
+/// The meaning of a metric.
 #[derive(Debug, Clone, Copy)]
 struct Meaning {
-    /// Of a volume of the machine.
+    /// Volume of the machine.
     volume: Option<&'static str>,
     measure: &'static Metric,
-    /// What its maxima are.
+    /// Metric of its maxima.
     most: Option<&'static Metric>,
     number: Number,
 }
 
-/// How a value becomes one of its measure.
+/// The conversion of a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Number {
     Times(f64),
-    /// The rest of a hundred percent.
+    /// The complement to 100 %.
     Rest,
-    /// How much there was in an interval, which the platform gives each minute.
+    /// A total of an interval, which the platform reports each minute.
     Amount,
-    /// The same of managed instances, whose resources are measured every 15 s.
+    /// The same for managed instances, whose resources are measured every 15 s.
     Resource,
 }
 
@@ -306,7 +304,7 @@ impl Number {
 }
 
 impl Meaning {
-    /// The aggregation that is taken, and whether it is a makeshift.
+    /// Returns the aggregation to use, and whether it replaces a better one.
     fn aggregation(&self, data: &[Value]) -> Option<(&'static str, bool)> {
         let has = |name: &&'static str| {
             data.iter().any(|point| {
@@ -319,7 +317,7 @@ impl Meaning {
             return Some(("total", false));
         }
         let name = ["average", "maximum", "minimum"].into_iter().find(has)?;
-        // Where maxima have a series of their own, they stand in for nothing.
+        // If maxima have a series of their own, they replace no average.
         (name == "average" || self.most.is_none()).then_some((name, name != "average"))
     }
 }
@@ -392,7 +390,7 @@ fn machine(name: &str) -> Known {
     })
 }
 
-/// Of databases, elastic pools and managed instances.
+/// Returns the meaning of a metric of databases, elastic pools and managed instances.
 fn database(name: &str) -> Known {
     let once = Number::Times(1.0);
     Some(match name {
@@ -419,7 +417,7 @@ fn database(name: &str) -> Known {
     })
 }
 
-/// Types and names of a resource, from the outermost on.
+/// Splits the identifier of a resource into types and names, outermost first.
 fn resource(id: &str) -> Vec<(String, &str)> {
     let mut segments = id.split('/').skip_while(|part| !part.eq_ignore_ascii_case("providers"));
     let (_, namespace) = (segments.next(), segments.next());
@@ -436,11 +434,11 @@ fn resource(id: &str) -> Vec<(String, &str)> {
     pairs
 }
 
-/// Of whom a metric is.
+/// Returns the entity of a metric.
 fn entity(sheet: &mut Sheet, metric: &Reported<'_>, volume: Option<&str>) -> EntityId {
     let own = resource(metric.resource);
     let other = |kind: &str| EntityKind::Other(kind.to_owned());
-    // The resource that is split by tells more than the one that was asked.
+    // A resource in a dimension is more specific than the queried one.
     let is_resource = |name: &str| name.to_lowercase().ends_with("resourceid");
     let inner = metric.dimensions.iter().find(|(name, _)| is_resource(name));
     let mut pairs = inner.map_or_else(|| own.clone(), |(_, id)| resource(id));

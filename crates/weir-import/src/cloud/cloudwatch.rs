@@ -1,10 +1,10 @@
-//! Metrics of AWS CloudWatch: what `get-metric-data` and `get-metric-statistics` give, for EBS
-//! volumes, instances of EC2 and databases of RDS.
+//! Metrics of AWS CloudWatch: `get-metric-data` and `get-metric-statistics`, for EBS volumes, EC2
+//! instances and RDS databases.
 //!
-//! The answers do not say how long a period is: what lies between values of a metric does, or
-//! `--every`. Metrics of one instance may have several periods.
-//! Neither does `get-metric-data` say which statistic it was asked for: counts are taken for
-//! sums. If the questions (`MetricDataQueries`) stand beside the answers, they say it all.
+//! The answers do not state the length of a period. The distance of a metric's values shows it, or
+//! `--every` does. Metrics of one instance may have several periods. `get-metric-data` does not
+//! state the statistic either, so counts are taken for sums. If the queries (`MetricDataQueries`)
+//! are in the input, they define both.
 
 use super::aws::{self, Figures, Meaning, Means, Point, meaning};
 use super::document::{self, SECOND, get, list, text};
@@ -35,7 +35,7 @@ struct CloudWatch {
     input: Option<Bytes>,
     options: Options,
     figures: Figures,
-    /// Which answer a series came from.
+    /// The answer that each series came from.
     taken: HashMap<(EntityId, &'static str), String>,
 }
 
@@ -51,14 +51,14 @@ impl ReadSamples for CloudWatch {
     }
 }
 
-/// What is in a document.
+/// Contents of a document.
 #[derive(Default)]
 struct Found<'a> {
     questions: HashMap<&'a str, Question<'a>>,
     answers: Vec<Answer<'a>>,
 }
 
-/// What was asked for.
+/// A query.
 struct Question<'a> {
     metric: &'a str,
     dimensions: Vec<(&'a str, &'a str)>,
@@ -66,7 +66,7 @@ struct Question<'a> {
     statistic: &'a str,
 }
 
-/// What came.
+/// An answer.
 struct Answer<'a> {
     id: &'a str,
     label: &'a str,
@@ -76,11 +76,11 @@ struct Answer<'a> {
 enum Points<'a> {
     /// Times and values.
     Two(&'a [Value], &'a [Value]),
-    /// Objects of a time and its statistics.
+    /// Objects with a time and statistics.
     One(&'a [Value]),
 }
 
-/// Finds answers and questions, wherever they are.
+/// Finds answers and queries at any depth.
 fn collect<'a>(value: &'a Value, found: &mut Found<'a>) {
     match value {
         Value::Array(values) => values.iter().for_each(|value| collect(value, found)),
@@ -124,7 +124,7 @@ fn question(object: &Map<String, Value>) -> Option<(&str, Question<'_>)> {
 }
 
 impl Answer<'_> {
-    /// Its values in the order of their times. Those of an unknown statistic are both.
+    /// Returns its values in order of time. An unknown statistic counts as both.
     fn points(
         &self,
         clock: Clock,
@@ -132,7 +132,7 @@ impl Answer<'_> {
     ) -> Result<Vec<Point>, ImportError> {
         let no_time = |time: Option<&Value>| {
             let there = time.map_or_else(|| "nothing".to_owned(), Value::to_string);
-            let reason = format!("{:?} has {there} where a time was expected", self.label);
+            let reason = format!("{:?} has {there} in place of a time", self.label);
             ImportError::whole(reason)
         };
         let mut points = Vec::new();
@@ -163,7 +163,7 @@ impl Answer<'_> {
     }
 }
 
-/// A time as text, in seconds since 1970, or as the parts of a `datetime`.
+/// Parses a time: text, seconds since 1970, or the parts of a `datetime`.
 fn moment(clock: Clock, value: &Value) -> Option<i64> {
     match value {
         Value::String(text) => clock.moment(text),
@@ -186,7 +186,7 @@ fn moment(clock: Clock, value: &Value) -> Option<i64> {
     }
 }
 
-/// The metric that a label names, and what else it says.
+/// Returns the metric in a label, and the rest of the label.
 fn label_of(label: &str) -> Option<(Meaning, String)> {
     let words: Vec<_> = label.split_whitespace().collect();
     let bare = |word: &str| meaning(word.trim_matches([',', ':', ';', '(', ')', '[', ']', '/']));
@@ -220,7 +220,7 @@ impl CloudWatch {
             question.is_some() || matches!(answer.points, Points::One(_))
         });
         if !is_said {
-            sheet.note("its statistics are not said: counts are taken for sums");
+            sheet.note("its statistics are not stated: counts are assumed to be sums");
         }
         let step = least_step(all.iter().flat_map(|(.., points)| points.iter().map(|p| p.at)));
         for (answer, question, known, name, points) in all {
@@ -229,7 +229,7 @@ impl CloudWatch {
             let period = match said.or_else(|| period_of(&moments, step)) {
                 Some(period) => period,
                 None if step.is_none() => {
-                    sheet.note("its period is not said: taken for a minute");
+                    sheet.note("its period is not stated: one minute assumed");
                     60 * SECOND
                 }
                 None if known.means.is_of_period() => {
@@ -248,12 +248,12 @@ impl CloudWatch {
         Ok(())
     }
 
-    /// The period that the user states.
+    /// Returns the period stated by the user.
     fn every(&self) -> Option<i64> {
         self.options.every.and_then(|every| i64::try_from(every.nanos()).ok())
     }
 
-    /// Takes in the values of an answer.
+    /// Adds the values of an answer.
     fn values(
         &mut self,
         sheet: &mut Sheet,
@@ -279,7 +279,7 @@ impl CloudWatch {
             Means::Time(false) => "time of writes",
             Means::Idle => m::BUSY.name,
         };
-        // Answers that do not say of whom they are must not be one.
+        // Answers without an entity must not be merged.
         let owner = self.taken.entry((entity, metric)).or_insert_with(|| answer.id.to_owned());
         if owner != answer.id {
             entity = aws::entity(sheet, known.of, answer.id);
@@ -292,7 +292,7 @@ impl CloudWatch {
     }
 }
 
-/// Why there is nothing to read.
+/// Describes why there is nothing to read.
 fn nothing(found: &Found<'_>) -> ImportError {
     let labels: Vec<_> = found.answers.iter().map(|answer| answer.label).take(3).collect();
     let is_known = |answer: &Answer<'_>| {
@@ -306,6 +306,6 @@ fn nothing(found: &Found<'_>) -> ImportError {
         ImportError::Empty { reason }
     } else {
         let names = labels.join(", ");
-        ImportError::whole(format!("none of its metrics is one that is used here: {names}"))
+        ImportError::whole(format!("none of its metrics is used: {names}"))
     }
 }

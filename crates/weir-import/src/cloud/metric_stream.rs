@@ -1,5 +1,5 @@
-//! Metric streams of AWS CloudWatch, as Firehose delivers them in JSON: an object for each metric
-//! and time, with the count, sum, maximum and minimum of a period.
+//! Metric streams of AWS CloudWatch, as Firehose delivers them in JSON: an object per metric and
+//! time, with the count, sum, maximum and minimum of a period.
 //!
 //! ```text
 //!  {"metric_stream_name": .., "namespace": "AWS/EBS", "metric_name": "VolumeReadOps",
@@ -7,12 +7,12 @@
 //!   "value": {"count": 3.0, "sum": 20.0, "max": 18.0, "min": 0.0}, "unit": "Count"}
 //! ```
 //!
-//! Objects stand in lines of their own, or one behind the other. What Firehose sends to an HTTP
-//! endpoint or to a Lambda function has them in `records[].data`, encoded in base64.
+//! Objects are consecutive, on separate lines or not. Firehose sends them to an HTTP endpoint or
+//! to a Lambda function in `records[].data`, encoded in base64.
 //!
-//! A record does not say how long its period is. Metrics of EBS, EC2 and RDS have periods of one
-//! or of five minutes; the steps between the times of a metric tell which. Those of one instance may
-//! differ: its volumes can be monitored each minute and its processors every five.
+//! A record does not state its period. Metrics of EBS, EC2 and RDS have periods of one or five
+//! minutes, which the distances of a metric's values show. Periods of one instance may differ:
+//! volumes can be monitored each minute and processors every five.
 
 use super::aws::{self, Figures, Meaning, Of, Point, entity, meaning};
 use super::document::{self, SECOND, get, list, text};
@@ -28,9 +28,9 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use weir_observe::header::EntityId;
 
-/// Points that are held until all are in order of time, in about 64 bytes each.
+/// The most points kept for sorting, about 64 bytes each.
 const MOST: usize = 4 << 20;
-/// Nanoseconds of a millisecond.
+/// Nanoseconds in a millisecond.
 const MILLISECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
 
@@ -40,7 +40,7 @@ pub(crate) fn recognizes(text: &str) -> bool {
         && (is_stream(text) || first_data(text).is_some_and(|data| is_stream(&data)))
 }
 
-/// Whether it is a metric stream, or something like it, in a format of OpenTelemetry.
+/// Returns whether a text is a metric stream, or similar, in a format of OpenTelemetry.
 pub(crate) fn is_open_telemetry(text: &str) -> bool {
     let is_it = |text: &str| {
         ["\"resourceMetrics\"", "\"resource_metrics\"", "aws.exporter.arn", "amazonaws.com/AWS/"]
@@ -50,7 +50,7 @@ pub(crate) fn is_open_telemetry(text: &str) -> bool {
     is_it(text) || first_data(text).is_some_and(|data| is_it(&data))
 }
 
-/// The beginning of the first `data` that is encoded in base64.
+/// Decodes the beginning of the first base64 `data`.
 fn first_data(text: &str) -> Option<String> {
     const GLANCE: usize = 4096;
     let rest = text.split_once("\"data\"")?.1.trim_start().strip_prefix(':')?;
@@ -93,16 +93,16 @@ impl ReadSamples for MetricStream {
 struct Stream {
     every: Option<i64>,
     metrics: Vec<Metric>,
-    /// The places of metrics, by whose they are and by their names.
+    /// Indices of metrics, by entity and name.
     places: HashMap<(EntityId, String), usize>,
     points: usize,
-    /// Records that are not of a metric stream.
+    /// Number of records that are not of a metric stream.
     others: u64,
-    /// Metrics that are not used, the first few of them.
+    /// Examples of unused metrics.
     unused: Vec<String>,
 }
 
-/// A metric of an entity, with its points by their times.
+/// A metric of an entity, with its points by time.
 #[derive(Debug)]
 struct Metric {
     entity: EntityId,
@@ -119,7 +119,7 @@ struct Statistics {
 }
 
 impl Stream {
-    /// Takes what a value holds: a record, or others that hold records.
+    /// Takes a value: a record, or an object that contains records.
     fn take(&mut self, sheet: &mut Sheet, value: &Value, line: u64) -> Result<(), ImportError> {
         if let Some(values) = value.as_array() {
             return values.iter().try_for_each(|value| self.take(sheet, value, line));
@@ -146,7 +146,7 @@ impl Stream {
         }
     }
 
-    /// Takes the records that are encoded in base64.
+    /// Takes base64 records.
     fn coded(&mut self, sheet: &mut Sheet, data: &str, line: u64) -> Result<(), ImportError> {
         let wrong = |reason: String| ImportError::at(line, reason);
         let bytes = STANDARD.decode(data.trim());
@@ -157,7 +157,7 @@ impl Stream {
                     true => "the data of a record is in a format of OpenTelemetry, which is not \
                              read: set the output format of the metric stream to JSON"
                         .to_owned(),
-                    false => format!("the data of a record is no JSON: {error}"),
+                    false => format!("the data of a record is not JSON: {error}"),
                 })
             })?;
             if value.get("metric_name").is_none() {
@@ -216,7 +216,7 @@ impl Stream {
         });
         let Some(metric) = self.metrics.get_mut(place) else { return Ok(()) };
         match metric.points.get_mut(&at) {
-            // A period is delivered again when more of it has come.
+            // A period is delivered again when more data has arrived.
             Some(known) if own.count >= known.count => *known = own,
             Some(_) => {}
             None => {
@@ -230,7 +230,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Notes a metric that is not used, with the dimensions that it is summed up by.
+    /// Notes an unused metric, with the dimensions of its sum.
     fn leave_out(&mut self, sheet: &mut Sheet, record: &Map<String, Value>, name: &str) {
         let dimensions = get(record, "dimensions").and_then(Value::as_object);
         let names: Vec<_> = dimensions.into_iter().flatten().map(|(key, _)| key.as_str()).collect();
@@ -244,7 +244,7 @@ impl Stream {
         }
     }
 
-    /// Turns all points into figures.
+    /// Converts all points to values.
     fn finish(&mut self, sheet: &mut Sheet, figures: &mut Figures) -> Result<(), ImportError> {
         if self.metrics.is_empty() {
             return Err(self.nothing());
@@ -281,7 +281,7 @@ impl Stream {
             }
         }
         if is_assumed {
-            sheet.note("the period of metrics with one value is not stated: taken for a minute");
+            sheet.note("the period of metrics with one value is not stated: one minute assumed");
         }
         if is_sparse {
             sheet.note(
@@ -298,7 +298,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Returns the least step between the values of each entity: its metrics share a period, and
+    /// Returns the least distance between values of each entity: its metrics share a period, and
     /// some of them may have gaps.
     fn least_steps(&self) -> HashMap<EntityId, i64> {
         let mut steps = HashMap::new();
@@ -316,12 +316,12 @@ impl Stream {
             return ImportError::whole("there is no record of a metric stream in it");
         }
         let names = self.unused.join("; ");
-        ImportError::whole(format!("none of its metrics is one that is used here: {names}"))
+        ImportError::whole(format!("none of its metrics is used: {names}"))
     }
 }
 
-/// Returns the meaning of a metric and the name of what it is of. A metric that is summed up over
-/// several instances or volumes has none.
+/// Returns the meaning of a metric and the name of its entity. A metric that is a sum over several
+/// instances or volumes has none.
 fn owner<'a>(
     record: &'a Map<String, Value>,
     space: &str,
@@ -340,8 +340,8 @@ fn owner<'a>(
     Some((meaning, owner))
 }
 
-/// Returns the period of metrics by the least step between their values. A step of more than five
-/// minutes has a gap.
+/// Returns the period from the least distance of values. A distance of more than five minutes has
+/// a gap.
 const fn period(step: i64) -> i64 {
     match step {
         _ if step < MINUTE => step,

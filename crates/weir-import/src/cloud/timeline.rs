@@ -1,15 +1,15 @@
-//! Values of many metrics, each with times of its own, put in order of time.
+//! Values of many metrics with different times, in order of time.
 
 use crate::sheet::{At, Sheet};
 use std::collections::{BTreeMap, HashMap};
 use weir_observe::header::{EntityId, SeriesId};
 use weir_observe::metric::{INTERVAL_NS, Metric};
 
-/// Values by their times.
+/// Values by time.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     samples: BTreeMap<i64, Sample>,
-    /// The time of the last sample of each entity.
+    /// Time of the last sample of each entity.
     last: HashMap<EntityId, i64>,
     has_begun: bool,
 }
@@ -17,29 +17,29 @@ pub(super) struct Timeline {
 #[derive(Debug, Default)]
 struct Sample {
     values: Vec<(SeriesId, &'static Metric, f64)>,
-    /// The shortest interval of the metrics of each entity, in nanoseconds.
+    /// Shortest interval of the metrics of each entity, in nanoseconds.
     intervals: BTreeMap<EntityId, i64>,
 }
 
 impl Timeline {
-    /// Takes a value in.
+    /// Adds a value.
     pub(super) fn add(&mut self, at: i64, series: SeriesId, measure: &'static Metric, value: f64) {
         self.samples.entry(at).or_default().values.push((series, measure, value));
     }
 
-    /// Notes that the values of an entity at a time are of an interval of so many nanoseconds.
+    /// Records the interval of an entity's values at a time, in nanoseconds.
     pub(super) fn cover(&mut self, at: i64, entity: EntityId, interval_ns: i64) {
         let intervals = &mut self.samples.entry(at).or_default().intervals;
         let shortest = intervals.entry(entity).or_insert(interval_ns);
         *shortest = interval_ns.min(*shortest);
     }
 
-    /// Whether there is no value.
+    /// Returns whether there are no values.
     pub(super) fn is_empty(&self) -> bool {
         self.samples.is_empty()
     }
 
-    /// Puts the earliest sample into the sheet and lets go of it.
+    /// Removes the earliest sample and writes it into the sheet.
     pub(super) fn next(&mut self, sheet: &mut Sheet) -> Option<At> {
         let (at, Sample { values, intervals }) = self.samples.pop_first()?;
         for (series, measure, value) in values {
@@ -47,7 +47,7 @@ impl Timeline {
         }
         for (entity, interval_ns) in intervals {
             let last = self.last.insert(entity, at);
-            // A cloud has no values of the time in which a disk was detached or did nothing.
+            // A cloud has no values for the time in which a disk was detached or idle.
             let is_gap = last.map_or(self.has_begun, |last| at.saturating_sub(last) > interval_ns);
             if is_gap {
                 #[expect(clippy::cast_precision_loss, reason = "intervals are far below 2^53 ns")]
@@ -59,12 +59,12 @@ impl Timeline {
     }
 }
 
-/// Values of a metric that tell its period if they are evenly apart.
+/// The number of evenly spaced values that show a metric's period.
 const EVEN: usize = 3;
 
-/// Returns the period of a metric with values at `moments`, in order of time, where that of others
-/// like it is `others` as far as they tell. `None` if it cannot be told: its values are further
-/// apart than those of the others, for a longer period or for gaps.
+/// Returns the period of a metric with values at these `moments`, in order. `others` is the period
+/// of similar metrics, if known. Returns `None` if it is ambiguous: its values are further apart
+/// than those of the others, because of a longer period or of gaps.
 pub(super) fn period_of(moments: &[i64], others: Option<i64>) -> Option<i64> {
     let Some(own) = least_step(moments.iter().copied()) else { return others };
     let is_longer = others.is_some_and(|others| own > others);
@@ -72,7 +72,7 @@ pub(super) fn period_of(moments: &[i64], others: Option<i64>) -> Option<i64> {
     (!is_longer || is_even).then_some(own)
 }
 
-/// The least time between two of several moments.
+/// Returns the least distance of several moments.
 pub(super) fn least_step(moments: impl IntoIterator<Item = i64>) -> Option<i64> {
     let mut moments: Vec<_> = moments.into_iter().collect();
     moments.sort_unstable();

@@ -1,7 +1,7 @@
-//! What the columns of sar and sadf are, and the tables that they make.
+//! The columns of sar and sadf, and their tables.
 //!
-//! Tables are of the host, of its processors, or of devices; those of networks, files and
-//! fans are not used.
+//! Tables describe the host, its processors, or devices; those of networks, files and fans are not
+//! used.
 
 use super::held::{Held, Slot};
 use super::iostat;
@@ -14,13 +14,13 @@ use weir_observe::header::{EntityId, EntityKind};
 use weir_observe::metric::{self as m, Metric};
 
 const SECTOR: f64 = 512.0;
-/// Bytes of a page of memory, as of nearly all machines that sar runs on.
+/// Bytes of a page of memory on nearly all machines.
 const PAGE: f64 = 4096.0;
 
-/// What a column is of, and by what its values are multiplied.
+/// The metric of a column, and the factor of its values.
 pub(super) type Column = (&'static Metric, f64);
 
-/// A column of a table of devices.
+/// Returns the meaning of a column in a table of devices.
 pub(super) fn device(name: &str) -> Option<Column> {
     Some(match name {
         "rd_sec/s" => (&m::READ_BYTES_PER_S, SECTOR),
@@ -31,7 +31,7 @@ pub(super) fn device(name: &str) -> Option<Column> {
     })
 }
 
-/// A column of a table of the whole host.
+/// Returns the meaning of a column in a table of the whole host.
 pub(super) fn host(name: &str) -> Option<Column> {
     Some(match name {
         "tps" => (&m::OPERATIONS_PER_S, 1.0),
@@ -52,19 +52,19 @@ pub(super) fn host(name: &str) -> Option<Column> {
     })
 }
 
-/// Tells what is assumed of a column, if it is.
+/// Notes the assumption made for a column, if there is one.
 pub(super) fn assume(sheet: &mut Sheet, name: &str) {
     if name == "pswpin/s" {
-        sheet.note("pages of memory are taken for 4 KiB");
+        sheet.note("pages of memory are assumed to have 4 KiB");
     }
 }
 
-/// Whether that is the name for all processors together.
+/// Returns whether a name stands for all processors together.
 pub(super) fn is_all_processors(name: &str) -> bool {
     matches!(name, "all" | "-1")
 }
 
-/// Whose values are in a table.
+/// The subject of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
     Host,
@@ -72,7 +72,7 @@ pub(super) enum Of {
     Devices,
 }
 
-/// What a table is of, and which of its columns has the names, if one has.
+/// Returns the subject of a table, and the column with names of devices or processors.
 pub(super) fn of(names: &[&str]) -> Option<(Of, Option<usize>)> {
     let ends = [0, names.len().saturating_sub(1)];
     let key = |name: &str| ends.into_iter().find(|at| names.get(*at) == Some(&name));
@@ -85,17 +85,17 @@ pub(super) fn of(names: &[&str]) -> Option<(Of, Option<usize>)> {
     names.iter().any(|name| host(name).is_some()).then_some((Of::Host, None))
 }
 
-/// A table of sar or `sadf -d`, and where its values go.
+/// A table of sar or `sadf -d`, and the slots of its values.
 #[derive(Debug)]
 pub(super) struct Table {
     names: Vec<String>,
     of: Option<(Of, Option<usize>)>,
     columns: Vec<Option<Column>>,
-    /// Of each that is named in it, the places of its columns.
+    /// Slots of its columns, by name in the row.
     slots: InTurn<Vec<Option<Slot>>>,
 }
 
-/// Where and when the values of a row are.
+/// The host and moment of a row, and the store for its values.
 #[derive(Debug)]
 pub(super) struct Place<'a> {
     pub(super) sheet: &'a mut Sheet,
@@ -105,7 +105,7 @@ pub(super) struct Place<'a> {
 }
 
 impl Table {
-    /// The table with these columns; what is not used of it is told.
+    /// Creates a table with these columns, and notes the unused ones.
     pub(super) fn new(names: &[&str], sheet: &mut Sheet) -> Self {
         let of = of(names);
         let column = |name: &&str| match of?.0 {
@@ -133,17 +133,17 @@ impl Table {
         Self { names, of, columns, slots: InTurn::default() }
     }
 
-    /// Whether its columns are these.
+    /// Returns whether its columns are these.
     pub(super) fn has(&self, names: &[&str]) -> bool {
         self.names.iter().eq(names)
     }
 
-    /// Whether anything of it is used.
+    /// Returns whether any column is used.
     pub(super) const fn is_used(&self) -> bool {
         self.of.is_some()
     }
 
-    /// Forgets who is named in it: it goes on with those of another host.
+    /// Forgets the names in rows, because the next rows are of another host.
     pub(super) fn forget(&mut self) {
         self.slots.clear();
     }
@@ -152,7 +152,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// A description of the malformed part.
     pub(super) fn row(
         &mut self,
         words: &[&str],
@@ -189,7 +189,7 @@ impl Table {
         Ok(())
     }
 
-    /// Takes a row of processors, if it is of all of them.
+    /// Takes a row of processors, if it is the one for all of them.
     fn processors(
         &mut self,
         name: &str,
@@ -211,7 +211,7 @@ impl Table {
     }
 }
 
-/// Holds what the processors of a host did.
+/// Stores the processor shares of a host.
 pub(super) fn hold_processors(all: Processors, place: &mut Place<'_>) {
     for (measure, share) in all.shares() {
         let series = place.sheet.series(place.host, measure);
@@ -219,12 +219,12 @@ pub(super) fn hold_processors(all: Processors, place: &mut Place<'_>) {
     }
 }
 
-/// A number, if it is not missing.
+/// Parses a number that may be missing.
 pub(super) fn number(style: Style, text: &str, by: f64) -> Result<Option<f64>, String> {
     match quantity(style, text, by) {
         Some(number) => Ok(Some(number)),
         None if is_missing(text.trim_start_matches('-')) => Ok(None),
-        None => Err(format!("{text:?} is no number")),
+        None => Err(format!("{text:?} is not a number")),
     }
 }
 

@@ -1,5 +1,5 @@
-//! What comes table by table, as of sar and sadf: its lines are taken one by one, and its
-//! samples wait until they are whole.
+//! A reader of output grouped by table, as of sar and sadf. It takes line by line and keeps
+//! samples until they are complete.
 
 use super::held::Held;
 use crate::ImportError;
@@ -10,32 +10,32 @@ use crate::text::Lines;
 use weir_observe::header::{EntityId, EntityKind};
 use weir_observe::moment::Clock;
 
-/// Who knows what the lines say.
+/// A parser of lines.
 pub(super) trait TakeLines {
-    /// Takes a line that has something in it.
+    /// Takes a line that is not blank.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// A description of the malformed part.
     fn line(&mut self, sheet: &mut Sheet, held: &mut Held, line: &str) -> Result<(), String>;
 
-    /// Takes it that there are no more.
+    /// Ends the input.
     fn end(&mut self, _sheet: &mut Sheet, held: &mut Held) {
         held.release();
     }
 
-    /// Tells which devices are in each sample, as far as is known.
+    /// Returns the set of devices in each sample, as far as it is known.
     fn reports(&self) -> Reports {
         Reports::AllButIdle
     }
 
-    /// When the sample of a moment is.
+    /// Returns the time of the sample at a moment.
     fn at(&mut self, moment: i64) -> At {
         At::Wall(moment)
     }
 }
 
-/// A reader of such an input.
+/// A reader of output grouped by table.
 pub(super) struct ByTable<T> {
     lines: Lines<Bytes>,
     held: Held,
@@ -78,14 +78,14 @@ impl<T: TakeLines> ReadSamples for ByTable<T> {
     }
 }
 
-/// The host of the rows at hand.
+/// The host of the current rows.
 #[derive(Debug, Default)]
 pub(super) struct Hosts {
     last: Option<(String, EntityId)>,
 }
 
 impl Hosts {
-    /// The host of that name, and whether it is another than before.
+    /// Returns the host of a name, and whether it is another than before.
     pub(super) fn host(&mut self, sheet: &mut Sheet, name: &str) -> (EntityId, bool) {
         match &self.last {
             Some((last, id)) if last == name => (*id, false),
@@ -99,7 +99,7 @@ impl Hosts {
     }
 }
 
-/// The times of rows, of which those of one time come one after the other.
+/// The times of rows; rows of one time are consecutive.
 #[derive(Debug, Default)]
 pub(super) struct Moments {
     clock: Clock,
@@ -111,15 +111,15 @@ impl Moments {
         Self { clock, ..Self::default() }
     }
 
-    /// The moment that a text is.
+    /// Parses a time.
     ///
     /// # Errors
     ///
-    /// That it is none.
+    /// A description, if the text is no time.
     pub(super) fn moment(&mut self, text: &str) -> Result<i64, String> {
         if self.last.0 != text {
             let moment = self.clock.moment(text);
-            self.last = (text.to_owned(), moment.ok_or_else(|| format!("{text:?} is no time"))?);
+            self.last = (text.to_owned(), moment.ok_or_else(|| format!("{text:?} is not a time"))?);
         }
         Ok(self.last.1)
     }

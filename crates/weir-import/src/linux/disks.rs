@@ -1,11 +1,11 @@
-//! Counters of disks that come device by device, snapshot by snapshot.
+//! Counters of disks, device by device and snapshot by snapshot.
 
 use crate::sheet::Sheet;
 use std::collections::HashMap;
 use weir_observe::header::{EntityId, EntityKind, SeriesId};
 use weir_observe::metric::Metric;
 
-/// What a counter is of, and by what its values are multiplied.
+/// The metric of a counter, and the factor of its values.
 pub(super) type Column = (&'static Metric, f64);
 
 /// The devices seen so far.
@@ -13,36 +13,36 @@ pub(super) type Column = (&'static Metric, f64);
 pub(super) struct Disks {
     host: Option<EntityId>,
     devices: HashMap<String, Device>,
-    /// The snapshot at hand, from 1.
+    /// Number of the current snapshot, from 1.
     snapshot: u64,
 }
 
 #[derive(Debug)]
 struct Device {
     entity: EntityId,
-    /// Of each column, as far as it has been there.
+    /// Series of each column that has had values.
     series: Vec<Option<SeriesId>>,
-    /// The snapshot that it was last in.
+    /// Number of the last snapshot with the device.
     seen: u64,
 }
 
 impl Disks {
-    /// A snapshot begins.
+    /// Begins a snapshot.
     pub(super) fn begin(&mut self) {
         self.snapshot += 1;
     }
 
-    /// The number of the snapshot at hand, from 1.
+    /// Returns the number of the current snapshot, from 1.
     pub(super) const fn snapshot(&self) -> u64 {
         self.snapshot
     }
 
-    /// Whether a device is in the snapshot at hand already: another one begins.
+    /// Returns whether the current snapshot has the device already, so that another one begins.
     pub(super) fn has(&self, name: &str) -> bool {
         self.devices.get(name).is_some_and(|device| device.seen == self.snapshot)
     }
 
-    /// Puts the counters of a device; those that are missing are `None`.
+    /// Writes the counters of a device; missing ones are `None`.
     pub(super) fn put(
         &mut self,
         sheet: &mut Sheet,
@@ -72,14 +72,14 @@ impl Disks {
         let host = *self.host.get_or_insert_with(|| sheet.entity(EntityKind::Host, "host", None));
         let entity = sheet.entity(EntityKind::Volume, name, Some(host));
         if let Some(disk) = disk_of(name).filter(|disk| self.devices.contains_key(*disk)) {
-            // What is counted here is counted there, too.
+            // The disk counts the I/O of its partitions too.
             sheet.attribute(entity, "partition_of", disk);
         }
         entity
     }
 }
 
-/// The disk that a partition of that name is of: `sda` of `sda1`, `nvme0n1` of `nvme0n1p2`.
+/// Returns the disk of a partition: `sda` for `sda1`, `nvme0n1` for `nvme0n1p2`.
 fn disk_of(name: &str) -> Option<&str> {
     let digit = |c: char| c.is_ascii_digit();
     let bare = name.trim_end_matches(digit);
@@ -92,7 +92,7 @@ fn disk_of(name: &str) -> Option<&str> {
     }
 }
 
-/// A counter as a number; nothing if it is none.
+/// Parses a counter.
 pub(super) fn counter(text: &str) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "exact up to petabytes")]
     text.parse::<u64>().ok().map(|number| number as f64)

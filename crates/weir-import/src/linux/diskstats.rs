@@ -1,13 +1,13 @@
-//! `/proc/diskstats`, once or again and again, maybe with a time or the uptime before each.
+//! `/proc/diskstats`, once or repeatedly, with an optional time or uptime before each.
 //!
 //! ```text
 //!  major minor name  reads merged sectors ms  writes merged sectors ms  now busy-ms queued-ms
 //!                    discards merged sectors ms  flushes ms
 //! ```
 //!
-//! Kernels before 4.18 have no discards, those before 5.5 no flushes, and those before 2.6.25
-//! only reads, sectors, writes and sectors of partitions. A sector has 512 bytes whatever the
-//! disk says. A snapshot ends where a device is there again, or the next time is.
+//! Kernels before 4.18 have no discards, those before 5.5 no flushes, and those before 2.6.25 only
+//! reads, sectors, writes and sectors of partitions. A sector always has 512 bytes. A snapshot
+//! ends at a repeated device or at the next time.
 
 use super::disks::{Column, Disks, counter};
 use super::time_line;
@@ -22,7 +22,7 @@ use weir_observe::moment::Clock;
 
 const SECTOR: f64 = 512.0;
 
-/// What stands behind the name of a device.
+/// The columns after the name of a device.
 const COLUMNS: [Option<Column>; 17] = [
     Some((&m::READS, 1.0)),
     Some((&m::READS_MERGED, 1.0)),
@@ -42,12 +42,12 @@ const COLUMNS: [Option<Column>; 17] = [
     Some((&m::FLUSHES, 1.0)),
     Some((&m::IO_STALL_FLUSH_MS, 1.0)),
 ];
-/// How many of them there are at least.
+/// The fewest columns of a device.
 const FEWEST: usize = 11;
-/// Where the number of requests under way is.
+/// Index of the number of in-flight requests.
 const UNDER_WAY: usize = 8;
 
-/// The same of partitions, of old.
+/// The columns of partitions on old kernels.
 const OF_OLD: [Option<Column>; 4] = [
     Some((&m::READS, 1.0)),
     Some((&m::READ_BYTES, SECTOR)),
@@ -74,7 +74,7 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     }))
 }
 
-/// Snapshots that somebody takes at known times.
+/// A reader of snapshots taken at known times.
 #[derive(Default)]
 pub(crate) struct Snapshots {
     disks: Disks,
@@ -85,7 +85,7 @@ impl Snapshots {
     ///
     /// # Errors
     ///
-    /// [`ImportError`] if there is no device in it, or it is none.
+    /// [`ImportError`] if it has no device, or is malformed.
     pub(crate) fn take(
         &mut self,
         sheet: &mut Sheet,
@@ -111,7 +111,7 @@ impl Snapshots {
 /// A line of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Line<'a> {
-    /// What a collector put before it.
+    /// Text that a collector put before it.
     stamp: &'a str,
     name: &'a str,
     rest: &'a str,
@@ -123,7 +123,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Finds the first word that is no number behind two that are: major, minor, name.
+/// Finds the first word that is not a number after two that are: major, minor, name.
 fn split(line: &str) -> Option<Line<'_>> {
     let whole = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
     let (mut from, mut numbers) = (0, (None, None));
@@ -147,18 +147,18 @@ struct Diskstats {
     lines: Lines<Bytes>,
     options: Options,
     disks: Disks,
-    /// Columns of the widest line so far.
+    /// Number of columns of the widest line so far.
     most: usize,
-    /// What was said of the time of the next snapshot.
+    /// Time stated for the next snapshot.
     mark: Option<Mark>,
     time: Time,
 }
 
-/// What a line says of the time.
+/// The time stated by a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Mark {
     Wall(i64),
-    /// Nanoseconds since the machine started.
+    /// Uptime in nanoseconds.
     Uptime(u64),
 }
 
@@ -187,7 +187,7 @@ impl ReadSamples for Diskstats {
                         self.lines.put_back(line);
                         break;
                     }
-                    // A time says more than how long the machine has been up.
+                    // A time is more informative than an uptime.
                     if !matches!((self.mark, mark), (Some(Mark::Wall(_)), Mark::Uptime(_))) {
                         self.mark = Some(mark);
                     }
@@ -218,13 +218,13 @@ impl ReadSamples for Diskstats {
 }
 
 impl Diskstats {
-    /// Puts the counters of a device; whether there are any.
+    /// Writes the counters of a device; returns whether there are any.
     fn device(&mut self, sheet: &mut Sheet, line: Line<'_>) -> Result<bool, ImportError> {
         let mut values = [None; COLUMNS.len()];
         let mut count = 0;
         for word in line.values() {
             let Some(value) = counter(word) else {
-                return self.wrong(sheet, &format!("{word:?} is no whole number"));
+                return self.wrong(sheet, &format!("{word:?} is not a whole number"));
             };
             if let Some(place) = values.get_mut(count) {
                 *place = Some(value);
@@ -244,7 +244,7 @@ impl Diskstats {
         if count > COLUMNS.len() {
             sheet.unused("columns after the 20th");
         }
-        // Some kernels count below zero.
+        // Some kernels report negative counts.
         if let Some(value) = values.get_mut(UNDER_WAY) {
             *value = value.filter(|under_way| *under_way < f64::from(i32::MAX));
         }
@@ -253,7 +253,7 @@ impl Diskstats {
         Ok(true)
     }
 
-    /// What is wrong with a line, unless it was cut.
+    /// Creates an error for a line, unless it was cut.
     fn wrong(&self, sheet: &mut Sheet, reason: &str) -> Result<bool, ImportError> {
         if self.lines.was_open() {
             sheet.note("its last line was cut: left out");
@@ -263,12 +263,12 @@ impl Diskstats {
     }
 }
 
-/// When snapshots are.
+/// The times of snapshots.
 #[derive(Debug, Default)]
 struct Time {
-    /// The last snapshot's.
+    /// Time of the last snapshot.
     last: Option<At>,
-    /// How much more the uptime was than the time since the beginning; less after a restart.
+    /// Difference of the uptime and the time since the beginning; it falls at a restart.
     ahead: i128,
     uptime: u64,
 }
@@ -280,7 +280,7 @@ impl Time {
             (Some(Mark::Uptime(up)), None | Some(At::Since(_))) => self.since(sheet, up),
             (mark, None) => {
                 debug_assert!(mark.is_none(), "all marks are taken above");
-                sheet.note("it says no times: from one snapshot to the next is always the same");
+                sheet.note("it has no times: snapshots are assumed to be evenly spaced");
                 At::Since(0)
             }
             (_, Some(At::Wall(last))) => At::Wall(last.saturating_add_unsigned(step)),
@@ -290,11 +290,13 @@ impl Time {
         at
     }
 
-    /// The time since the beginning by the uptime.
+    /// Returns the time since the beginning, from the uptime.
     fn since(&mut self, sheet: &mut Sheet, up: u64) -> At {
         match self.last {
             Some(At::Since(last)) if up < self.uptime => {
-                sheet.note("the machine was started again, and for how long it was off is unknown");
+                sheet.note(
+                    "the machine was restarted, and the length of the interruption is unknown",
+                );
                 self.ahead = -i128::from(last);
             }
             None => self.ahead = i128::from(up),

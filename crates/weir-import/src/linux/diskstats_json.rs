@@ -6,8 +6,8 @@
 //!    "timestamp": 1700000000 }                                                Telegraf, a line each
 //! ```
 //!
-//! Several documents follow each other. A snapshot ends where a device is there again, or the time
-//! is another one. Around a list of jc there may be an object that says the time.
+//! Documents are consecutive. A snapshot ends at a repeated device or another time. A list of jc
+//! may be inside an object with the time.
 
 use super::disks::{Column, Disks};
 use crate::ImportError;
@@ -22,10 +22,10 @@ use weir_observe::moment::Clock;
 
 const SECTOR: f64 = 512.0;
 
-/// Counters of devices that are held at once, in about 400 bytes each.
+/// The most device records kept, about 400 bytes each.
 const MOST_DEVICES: usize = 4 << 20;
 
-/// Counters by the names that programs give them.
+/// Counters by their names in different programs.
 const COUNTERS: [(&[&str], Column); 19] = [
     (&["reads_completed", "reads"], (&m::READS, 1.0)),
     (&["reads_merged", "merged_reads"], (&m::READS_MERGED, 1.0)),
@@ -65,7 +65,7 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
 #[derive(Debug)]
 struct Device {
     name: String,
-    /// When, if it is said.
+    /// Time, if it is stated.
     at: Option<i64>,
     values: [Option<f64>; COUNTERS.len()],
 }
@@ -74,7 +74,7 @@ struct Json {
     devices: VecDeque<Device>,
     is_cut: bool,
     disks: Disks,
-    /// From snapshot to snapshot without times, in nanoseconds.
+    /// Interval of snapshots without times, in nanoseconds.
     step: u64,
     last: Option<At>,
 }
@@ -104,7 +104,7 @@ impl ReadSamples for Json {
             (_, Some(At::Wall(last))) => At::Wall(last.saturating_add_unsigned(self.step)),
             (_, Some(At::Since(last))) => At::Since(last.saturating_add(self.step)),
             (None, None) => {
-                sheet.note("it says no times: from one snapshot to the next is always the same");
+                sheet.note("it has no times: snapshots are assumed to be evenly spaced");
                 At::Since(0)
             }
         };
@@ -113,7 +113,7 @@ impl ReadSamples for Json {
     }
 }
 
-/// Returns all devices of all documents in their order, and whether the last document was cut.
+/// Returns the devices of all documents in order, and whether the last document was cut.
 fn devices(input: Bytes, clock: Clock) -> Result<(VecDeque<Device>, bool), ImportError> {
     let mut found = Found { clock, devices: VecDeque::new(), host: None };
     let mut values = Values::new(input);
@@ -125,7 +125,7 @@ fn devices(input: Bytes, clock: Clock) -> Result<(VecDeque<Device>, bool), Impor
         }
     }
     if values.was_cut() && found.devices.is_empty() {
-        return Err(ImportError::whole("it is no whole JSON: it was cut within its first value"));
+        return Err(ImportError::whole("the JSON is truncated within its first value"));
     }
     Ok((found.devices, values.was_cut()))
 }
@@ -137,7 +137,8 @@ struct Found {
 }
 
 impl Found {
-    /// Finds the devices in a value, whose time is that of what it is in unless it says its own.
+    /// Finds the devices in a value; their time is that of the enclosing object unless they have
+    /// their own.
     fn walk(&mut self, value: &Value, at: Option<i64>) -> Result<(), ImportError> {
         match value {
             Value::Array(items) => items.iter().try_for_each(|item| self.walk(item, at)),
@@ -163,7 +164,8 @@ impl Found {
             let Some(found) = names.iter().find_map(|name| own.get(*name)) else { continue };
             let number = found.as_f64().or_else(|| found.as_str()?.parse().ok());
             let Some(number) = number.filter(|number| number.is_finite()) else {
-                let reason = format!("{} of {name} is {found}, which is no number", measure.name);
+                let reason =
+                    format!("{} of {name} is {found}, which is not a number", measure.name);
                 return Err(ImportError::whole(reason));
             };
             *value = Some(number);
@@ -174,7 +176,8 @@ impl Found {
         Ok(())
     }
 
-    /// The time of an object, as seconds (or milliseconds and so on) since 1970 or as a text.
+    /// Returns the time of an object, given in seconds (or milliseconds and so on) since 1970 or
+    /// as text.
     fn moment(&self, value: &Value) -> Option<i64> {
         let names = ["timestamp", "time", "date"];
         let found = names.iter().find_map(|name| value.get(*name))?;
@@ -185,7 +188,7 @@ impl Found {
         }
     }
 
-    /// Devices of two hosts would be taken for those of one.
+    /// Rejects devices of a second host, which would be taken for those of the first.
     fn check_host(&mut self, host: Option<&str>) -> Result<(), ImportError> {
         let Some(host) = host else { return Ok(()) };
         let known = self.host.get_or_insert_with(|| host.to_owned());

@@ -1,22 +1,22 @@
-//! Values that wait for the rest of their sample.
+//! Values of incomplete samples.
 //!
-//! sar and sadf print a file table by table, each from the first time to the last, so that a
-//! sample is whole only at the end, or where the machine was started again. What is used of it
-//! waits here, in a few bytes a value; what there is of it has a bound.
+//! sar and sadf print a file table by table, each from the first time to the last. A sample is
+//! therefore complete only at the end, or at a restart of the machine. Values are kept here until
+//! then, in a few bytes each and up to a bound.
 
 use crate::sheet::Sheet;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use weir_observe::header::SeriesId;
 use weir_observe::metric::Metric;
 
-/// So many values are kept at most, in 12 bytes each; then the earlier ones go out as they are.
+/// The most values kept, 12 bytes each; beyond it, the earliest samples are returned as they are.
 const MOST: usize = 1 << 24;
 
-/// A series, as it is known here.
+/// Index of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot(u32);
 
-/// The values of a sample. Both in one vector would take a third more.
+/// The values of a sample. A single vector of pairs would take a third more.
 #[derive(Debug, Default)]
 struct Row {
     slots: Vec<Slot>,
@@ -47,31 +47,31 @@ impl Row {
     }
 }
 
-/// See the module.
+/// A bounded store of incomplete samples.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     series: Vec<(SeriesId, &'static Metric)>,
     slots: HashMap<SeriesId, Slot>,
     rows: BTreeMap<i64, Row>,
-    /// The row at hand, which most values are for that come next.
+    /// The current row, to which most values belong.
     row: (i64, Row),
     values: usize,
-    /// Samples before this time are whole.
+    /// Samples before this time are complete.
     before: Option<i64>,
-    /// When the machine was started, where a sample after it is still held.
+    /// Restarts of the machine with a later sample in the store.
     restarts: BTreeSet<i64>,
-    /// The sampling intervals that are said, in nanoseconds, by the times of their samples.
+    /// Stated sampling intervals in nanoseconds, by the times of their samples.
     intervals: BTreeMap<i64, i64>,
-    /// The last of them: all rows of a sample say the same.
+    /// The last stated interval; all rows of a sample state the same.
     covered: (i64, i64),
-    /// All samples are whole.
+    /// Whether all samples are complete.
     all: bool,
-    /// Whether there were more than can be kept.
+    /// Whether the bound was reached.
     overflowed: bool,
 }
 
 impl Held {
-    /// The place of a series; nothing if there are more than anything has.
+    /// Returns the slot of a series, or `None` beyond the supported number.
     pub(super) fn slot(&mut self, series: SeriesId, measure: &'static Metric) -> Option<Slot> {
         if let Some(slot) = self.slots.get(&series) {
             return Some(*slot);
@@ -98,7 +98,7 @@ impl Held {
     /// Adds a value of the sample at a time.
     pub(super) fn add(&mut self, at: i64, slot: Slot, value: f64) {
         if self.row.0 != at {
-            // The next row is about as long.
+            // The next row is usually as long.
             let usual = self.row.1.len();
             self.put_back();
             let row = self.rows.remove(&at).unwrap_or_else(|| Row::with_capacity(usual));
@@ -112,7 +112,7 @@ impl Held {
         }
     }
 
-    /// Puts the row at hand to the others.
+    /// Moves the current row to the others.
     fn put_back(&mut self) {
         let (at, values) = std::mem::take(&mut self.row);
         if !values.is_empty() {
@@ -121,19 +121,19 @@ impl Held {
         }
     }
 
-    /// Nothing more comes for earlier times.
+    /// Marks the samples before a time as complete.
     pub(super) fn release_before(&mut self, at: i64) {
         self.put_back();
         self.before = self.before.max(Some(at));
     }
 
-    /// Notes that the machine was started: the next sample covers the time since then.
+    /// Records a restart of the machine: the next sample covers the time since then.
     pub(super) fn restart(&mut self, at: i64) {
         self.release();
         self.restarts.insert(at);
     }
 
-    /// Notes the sampling interval of the sample at a time; the shortest of several counts.
+    /// Records the sampling interval of the sample at a time; the shortest of several counts.
     pub(super) fn cover(&mut self, at: i64, interval_ns: i64) {
         if interval_ns > 0 && self.covered != (at, interval_ns) {
             self.covered = (at, interval_ns);
@@ -142,13 +142,13 @@ impl Held {
         }
     }
 
-    /// Nothing more comes for any time so far.
+    /// Marks all samples as complete.
     pub(super) fn release(&mut self) {
         self.put_back();
         self.all = true;
     }
 
-    /// Puts the next sample that is whole into the sheet, and says when it is.
+    /// Writes the next complete sample into the sheet, and returns its time.
     pub(super) fn next(&mut self, sheet: &mut Sheet) -> Option<i64> {
         if !self.all && self.before.is_none() {
             return None;

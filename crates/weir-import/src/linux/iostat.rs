@@ -1,6 +1,7 @@
 //! `iostat`, as text: old and new sysstat, with and without `-x`, `-t`, `-k`, `-m`, `-h`, `-c`.
 //!
-//! A run of `iostat -c` reports processors alone. In any other run, a report without disks was cut.
+//! A run of `iostat -c` reports processors alone. In any other run, a report without disks was
+//! cut.
 
 use super::processors::Processors;
 use super::runs::{self, Runs};
@@ -52,7 +53,7 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     }))
 }
 
-/// What a column is of, and by what its values are multiplied.
+/// Returns the metric of a column, and the factor of its values.
 pub(super) fn column(name: &str) -> Option<(&'static Metric, f64)> {
     Some(match name {
         "r/s" => (&m::READS_PER_S, 1.0),
@@ -75,7 +76,7 @@ pub(super) fn column(name: &str) -> Option<(&'static Metric, f64)> {
     })
 }
 
-/// `rkB/s`, `wMB/s`, `kB_read/s`, `Blk_wrtn/s`, `rsec/s`.
+/// Returns the meaning of `rkB/s`, `wMB/s`, `kB_read/s`, `Blk_wrtn/s`, `rsec/s`.
 fn bytes_column(name: &str) -> Option<(&'static Metric, f64)> {
     let name = name.strip_suffix("/s")?;
     let unit = |unit: &str| {
@@ -105,19 +106,19 @@ fn bytes_column(name: &str) -> Option<(&'static Metric, f64)> {
     Some((measure, unit(&name[1..])?))
 }
 
-/// Where the names of devices are, in a line that is the head of a table of them.
+/// Returns the column with names of devices, if a line is the head of their table.
 fn device_column(words: &[&str]) -> Option<usize> {
     let last = words.len().checked_sub(1).filter(|last| *last > 1)?;
     let is_it = |at: &usize| words[*at].trim_end_matches(':') == "Device";
     [0, last].into_iter().find(is_it)
 }
 
-/// The names of the columns in the head of a table of processors.
+/// Returns the names of the columns in the head of a table of processors.
 fn processor_columns<'a, 'b>(words: &'a [&'b str]) -> Option<&'a [&'b str]> {
     words.split_first().filter(|(first, _)| **first == "avg-cpu:").map(|(_, names)| names)
 }
 
-/// The measure of each column, and the factor of its values.
+/// The metric of each column, and the factor of its values.
 type Columns = Rc<[Option<(&'static Metric, f64)>]>;
 
 struct Iostat {
@@ -126,31 +127,31 @@ struct Iostat {
     options: Options,
     style: Option<Style>,
     host: Option<EntityId>,
-    /// Of the first line, for times without one.
+    /// Date in the first line, for times without one.
     date: Option<i64>,
     columns: Columns,
     device_at: usize,
-    /// The names of the columns of a line of processors that comes next.
+    /// Columns of a line of processors that follows.
     cpu: Option<Vec<String>>,
     devices: InTurn<Vec<Option<SeriesId>>>,
-    /// The columns that the series of `devices` are of.
+    /// Columns of the series in `devices`.
     devices_columns: Columns,
     reports: u64,
     /// Whether a report of this run had disks.
     has_disks: bool,
-    /// Whether it was told that there are none.
+    /// Whether the absence of disks was noted.
     told_no_disks: bool,
 }
 
 #[derive(Debug, Default)]
 struct Report {
     at: Option<i64>,
-    /// Whether iostat was started again before it.
+    /// Whether iostat was restarted before it.
     begins_a_run: bool,
-    /// The tables that it has so far.
+    /// Tables found so far.
     has_processors: bool,
     has_devices: bool,
-    /// Processors: measure and value.
+    /// Metrics of processors with their values.
     host: Vec<(&'static Metric, f64)>,
     columns: Columns,
     /// Devices with the values of their columns.
@@ -158,7 +159,8 @@ struct Report {
 }
 
 impl Report {
-    /// Whether there is none: with `-z`, a report of idle devices has a table without rows.
+    /// Returns whether there is no table. With `-z`, a report of idle devices has a table without
+    /// rows.
     const fn is_empty(&self) -> bool {
         !self.has_devices && !self.has_processors
     }
@@ -201,7 +203,7 @@ impl Iostat {
         if !report.has_devices && !std::mem::replace(&mut self.told_no_disks, true) {
             sheet.note("it has reports of processors alone (iostat -c): they say nothing of disks");
         }
-        // What another run said of disks does not go on in one that says nothing of them.
+        // Disk figures of another run do not extend to a run without disks.
         let is_silent = !report.has_devices && !self.devices_columns.is_empty();
         sheet.reports = if is_silent { Reports::Some } else { Reports::AllButIdle };
         let host = self.host(sheet);
@@ -238,7 +240,7 @@ impl Iostat {
         *self.host.get_or_insert_with(|| sheet.entity(EntityKind::Host, "host", None))
     }
 
-    /// Reads the next report that is whole.
+    /// Reads the next complete report.
     fn report(&mut self, sheet: &mut Sheet) -> Result<Option<Report>, ImportError> {
         loop {
             let mut report = self.any_report(sheet)?;
@@ -293,7 +295,7 @@ impl Iostat {
                 report.has_processors = true;
                 self.cpu = Some(names.iter().map(|word| (*word).to_owned()).collect());
             } else if let Some(names) = self.cpu.take() {
-                // A line that was cut says less than it seems to.
+                // A cut line may have truncated numbers.
                 if words.len() == names.len() || !self.lines.was_open() {
                     report.host = self.processors(&names, &words);
                 }
@@ -309,7 +311,7 @@ impl Iostat {
         }
     }
 
-    /// The time of a line that has nothing else in it.
+    /// Parses a line that has only a time.
     fn time_of(&mut self, text: &str) -> Option<i64> {
         let text = text.trim();
         if !text.starts_with(|c: char| c.is_ascii_digit()) && !text.starts_with("Time:") {
@@ -336,7 +338,7 @@ impl Iostat {
     }
 
     fn style(&mut self, words: &[&str]) -> Style {
-        // Zeros of any style say which: there are always decimals.
+        // All numbers have decimals, so even zeros show the style.
         *self.style.get_or_insert_with(|| Style::of(words.iter().copied()))
     }
 
@@ -386,7 +388,7 @@ impl Iostat {
                     sheet.note("its last line was cut: left out");
                     return Ok(());
                 }
-                let reason = format!("{text:?} is no number");
+                let reason = format!("{text:?} is not a number");
                 return Err(ImportError::at(self.lines.number(), reason));
             };
             values.push(Some(number));

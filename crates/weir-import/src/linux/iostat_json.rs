@@ -37,16 +37,16 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     }))
 }
 
-/// What names are columns of.
+/// The meanings of names.
 type Columns = InTurn<Option<(&'static Metric, f64)>>;
 
-/// A sample as it stands there.
+/// A sample of a document.
 #[derive(Deserialize)]
 struct Sample<'a> {
     timestamp: Option<Value>,
     #[serde(borrow, default, rename = "avg-cpu")]
     processors: Record<'a>,
-    /// Nothing in reports of processors alone.
+    /// `None` in reports of processors alone.
     #[serde(borrow)]
     disk: Option<Vec<Record<'a>>>,
 }
@@ -55,17 +55,17 @@ struct Iostat {
     statistics: Statistics,
     options: Options,
     runs: Runs<Report>,
-    /// Documents that have begun.
+    /// Number of documents begun.
     documents: u64,
     samples: u64,
     columns: Columns,
-    /// What is not used has been told.
+    /// Whether unused parts were noted.
     told: bool,
-    /// It has been told that there are no disks.
+    /// Whether the absence of disks was noted.
     told_no_disks: bool,
 }
 
-/// What a report says.
+/// The values of a report.
 #[derive(Debug, Default)]
 struct Report {
     at: Option<i64>,
@@ -89,7 +89,7 @@ impl Iostat {
     fn report(&mut self, sheet: &mut Sheet) -> Result<Option<Report>, ImportError> {
         if !self.statistics.advance()? {
             if self.statistics.was_cut() {
-                sheet.note("it was cut: what is not whole at its end is left out");
+                sheet.note("it was cut: the incomplete end is left out");
             }
             return Ok(None);
         }
@@ -100,7 +100,7 @@ impl Iostat {
         report.begins_a_run = std::mem::replace(&mut self.documents, documents) < documents;
         if let Some(text) = &sample.timestamp {
             let at = text.as_str().and_then(|text| self.options.clock.moment(text));
-            let reason = || ImportError::at(line, format!("{text} is no time"));
+            let reason = || ImportError::at(line, format!("{text} is not a time"));
             report.at = Some(at.ok_or_else(reason)?);
         }
         for (name, value) in &sample.processors.0 {
@@ -157,8 +157,8 @@ impl runs::Report for Report {
     }
 }
 
-/// The name of a device, which is its only text, and what is measured of it; what is not used
-/// is told, if anybody wants to know.
+/// Returns the name of a device, which is its only text, and its measured values; notes unused
+/// columns if `unused` is given.
 fn device_of(
     device: &Record<'_>,
     columns: &mut Columns,

@@ -1,45 +1,46 @@
 //! Heads of `vmstat`: those of another run, and those of another page of the same run.
 //!
-//! vmstat prints its head again after each page, which has as many rows as a window shows, less
-//! three. Output to a file or a pipe has pages of 21 rows, and no window in use is lower than that.
-//! A head therefore begins a run if
+//! vmstat repeats its head after each page of as many rows as a window shows, less three. Output
+//! to a file or a pipe has pages of 21 rows, and windows in use are not lower than that. A head
+//! therefore begins a run if
 //!
-//! - fewer rows than a page, or than the page before, are above it; or
+//! - it follows fewer rows than a page, or than the page before; or
 //! - the rows have times, and the step to its row is not the usual one; or
-//! - its row repeats the first row of the run before: an average since the machine started hardly
-//!   changes.
+//! - its row repeats the first row of the previous run, since an average since the start of the
+//!   machine hardly changes.
 //!
-//! Where rows have no times, a head after pages of more than 21 rows says too little: it may be one
-//! of a high window or of a run with as many rows. The rates of its row are unknown then.
+//! Without times, a head after pages of more than 21 rows is ambiguous: a high window, or a run
+//! with as many rows. The rates of its row are then unknown.
 
 /// Rows of a page of output to a file or a pipe.
 const PAGE: u64 = 21;
-/// A step differs from the usual one by more than this part of it, and by more than times in whole
-/// seconds are rounded.
+/// A step differs from the usual one if the difference exceeds this fraction, and the rounding of
+/// times to whole seconds.
 const STEP_DIFFERS: f64 = 0.2;
 const ROUNDING_NS: u64 = 2_000_000_000;
-/// Averages since the machine started differ by less than this part, or by one unit of rounding.
+/// Averages since the start of the machine differ by less than this fraction, or by one unit of
+/// rounding.
 const SAME: f64 = 0.1;
 
-/// What begins with a row.
+/// The beginning that a row makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Begins {
-    /// A run, whose first row is an average since the machine started.
+    /// A run, whose first row is an average since the start of the machine.
     Run,
-    /// Perhaps a run.
+    /// Possibly a run.
     Unknown,
     Nothing,
 }
 
-/// Follows the rows and heads of an input.
+/// The state of rows and heads of an input.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
-    /// The rates of the first row of the run.
+    /// Rates of the first row of the run.
     first: Option<Vec<f64>>,
-    /// Rows since the last head, and of the page before in the same run.
+    /// Rows since the last head, and rows of the previous page in the same run.
     rows: u64,
     page: Option<u64>,
-    /// The time of the last row, and the time from the row before to it.
+    /// Time of the last row, and the step to it.
     last: Option<i64>,
     step_ns: Option<i64>,
 }
@@ -77,7 +78,7 @@ impl Pages {
         at.zip(self.last).and_then(|(at, last)| at.checked_sub(last))
     }
 
-    /// Returns what begins with a row behind a head that is not the first.
+    /// Returns what begins with a row after a repeated head.
     fn behind_a_head(&self, first: &[f64], at: Option<i64>, rates: &[f64]) -> Begins {
         let step = self.step_to(at);
         let is_short = self.rows < self.page.unwrap_or(PAGE);
@@ -112,8 +113,8 @@ mod tests {
 
     const AVERAGE: [f64; 3] = [7.0, 38.0, 134.0];
 
-    /// Takes blocks of rows with a head before each. Each block is its rows, the second of its
-    /// first row, and whether that row is an average. Returns what begins with each block.
+    /// Feeds blocks of rows with a head before each: number of rows, second of the first row, and
+    /// whether that row is an average. Returns the beginning that each block makes.
     fn begins(blocks: &[(u64, Option<i64>, bool)]) -> Vec<Begins> {
         let mut pages = Pages::default();
         let mut told = Vec::new();

@@ -1,12 +1,12 @@
-//! What processors did, by the names that all these tools have for it.
+//! Processor time, by the names of all these tools.
 //!
-//! They are busy when they are neither idle nor waiting for I/O. What belongs to users comes
-//! in parts where a tool is asked for all of it: those are put together again, so that the
-//! shares are the same whichever way it was asked.
+//! Processors are busy when they are neither idle nor waiting for I/O. Detailed output splits user
+//! time into parts, which are added up again, so that shares do not depend on the options of the
+//! tool.
 
 use weir_observe::metric::{self as m, Metric};
 
-/// Percents of one sample, by what the time went to.
+/// Percentages of a sample, by use of the time.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(super) struct Processors {
     user: Option<f64>,
@@ -16,7 +16,7 @@ pub(super) struct Processors {
     idle: Option<f64>,
 }
 
-/// What the time of processors goes to.
+/// A use of processor time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     User,
@@ -27,7 +27,7 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// What a column of this name is of, if it is of processors.
+    /// Returns the use in a column, if it is a column of processors.
     pub(super) fn of(name: &str) -> Option<Self> {
         Some(match name.strip_prefix('%').unwrap_or(name) {
             "usr" | "user" | "us" | "nice" | "guest" | "gnice" | "gu" => Self::User,
@@ -41,19 +41,19 @@ impl Part {
 }
 
 impl Processors {
-    /// Whether a column of this name is of processors.
+    /// Returns whether a column is one of processors.
     pub(super) fn has(name: &str) -> bool {
         Part::of(name).is_some()
     }
 
-    /// Adds a column's percents; says whether it is one of processors.
+    /// Adds a column's percentage; returns whether it is a column of processors.
     pub(super) fn add(&mut self, name: &str, percent: f64) -> bool {
         let part = Part::of(name);
         part.into_iter().for_each(|part| self.add_to(part, percent));
         part.is_some()
     }
 
-    /// Adds percents of a part.
+    /// Adds a percentage to a use.
     pub(super) fn add_to(&mut self, part: Part, percent: f64) {
         let sum = match part {
             Part::User => &mut self.user,
@@ -65,9 +65,9 @@ impl Processors {
         *sum = Some(sum.unwrap_or(0.0) + percent);
     }
 
-    /// What is known, as shares of one.
+    /// Returns the known shares, as fractions of one.
     pub(super) fn shares(self) -> impl Iterator<Item = (&'static Metric, f64)> {
-        // Time goes somewhere: tools print nothing but zeros where they know nothing.
+        // Shares add up to something: all zeros mean that the tool has no figures.
         let parts = [self.user, self.system, self.wait, self.steal, self.idle];
         let is_known = parts.iter().flatten().any(|percent| *percent > 0.0);
         let all = if is_known { self } else { Self::default() };

@@ -1,12 +1,12 @@
-//! An object of JSON whose values are numbers and texts, as it stands there: sysstat writes one
-//! for each device and time, and a map of each would take longer than reading it.
+//! A JSON object with numbers and texts, in the order of the text. sysstat writes one for each
+//! device and time, and building a map of each would take longer than parsing it.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Names and values in their order; none of what is no object.
+/// Names and values in order; empty for anything but an object.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Record<'a>(pub(super) Vec<(Cow<'a, str>, Field<'a>)>);
 
@@ -18,7 +18,7 @@ pub(super) enum Field<'a> {
     Other,
 }
 
-/// Makes a `T` of what it visits.
+/// A visitor that makes a `T`.
 struct Reads<T>(PhantomData<T>);
 
 impl<'de> Visitor<'de> for Reads<Field<'de>> {

@@ -1,8 +1,8 @@
-//! Runs of `iostat` that follow each other in one input.
+//! Consecutive runs of `iostat` in one input.
 //!
-//! The first report of a run is an average since the machine started, unless iostat ran with `-y`.
-//! The input does not say so, but the numbers do: a count in an interval, divided by its seconds,
-//! is a multiple of one over these.
+//! The first report of a run is an average since the start of the machine, unless iostat ran with
+//! `-y`. The input does not state which, but its numbers show it: a count divided by the seconds
+//! of its interval is a multiple of one over these seconds.
 //!
 //! ```text
 //!  run 1:  average  interval  interval      first report left out
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! An input can consist of runs of one report each, as `cron` writes them. The module
-//! [`super::singles`] tells which of them are of intervals.
+//! [`super::singles`] determines which of them are of intervals.
 
 use super::singles::{Single, are_intervals};
 use crate::ImportError;
@@ -25,43 +25,43 @@ pub(super) trait Report {
     /// Returns its time in nanoseconds since 1970, if it has one.
     fn at(&self) -> Option<i64>;
 
-    /// Returns whether iostat was started again before it.
+    /// Returns whether iostat was restarted before it.
     fn begins_a_run(&self) -> bool;
 
     /// Returns its rates that are counts divided by seconds, by device and metric.
     fn counts(&self) -> BTreeMap<(&str, &'static str), f64>;
 }
 
-/// Returns whether a measure of devices is a count divided by seconds.
+/// Returns whether a metric of devices is a count divided by seconds.
 pub(super) fn is_count(measure: &Metric) -> bool {
     measure.unit == m::Quantity::Count && measure.decimals > 0 && *measure != m::QUEUE_DEPTH
 }
 
-/// Runs of one report each that are compared to tell averages from intervals.
+/// The most single-report runs compared to distinguish averages from intervals.
 const MOST_COMPARED: usize = 32;
-/// Selects the reports of intervals. See the module.
+/// A selection of the reports of intervals.
 #[derive(Debug)]
 pub(super) struct Runs<R> {
     /// Reports that were read ahead.
     ahead: VecDeque<R>,
-    /// The interval that the user states.
+    /// Interval stated by the user.
     every: Option<Span>,
-    /// The report at hand is not the first of its run.
+    /// Whether the current report is not the first of its run.
     inside: bool,
-    /// Whether runs of one report are of intervals, by the metrics of their report: iostat may be
+    /// Whether single-report runs are of intervals, by the metrics of the report, since iostat may
     /// run with several options in turn.
     keeps: BTreeMap<Vec<&'static str>, bool>,
-    /// A run of several reports was kept.
+    /// Whether a run of several reports was kept.
     has_longer: bool,
     kept: u64,
-    /// First reports of longer runs that were left out.
+    /// Number of first reports left out of longer runs.
     first_left_out: u64,
-    /// Runs of one report that were left out.
+    /// Number of single-report runs left out.
     single_left_out: u64,
 }
 
 impl<R: Report> Runs<R> {
-    /// Creates the selection for an input whose reports are `every` apart, if the user states it.
+    /// Creates the selection; `every` is the interval stated by the user.
     pub(super) const fn new(every: Option<Span>) -> Self {
         Self {
             ahead: VecDeque::new(),
@@ -75,7 +75,7 @@ impl<R: Report> Runs<R> {
         }
     }
 
-    /// Returns the next report of an interval, or nothing at the end.
+    /// Returns the next report of an interval, or `None` at the end.
     ///
     /// # Errors
     ///
@@ -125,14 +125,14 @@ impl<R: Report> Runs<R> {
         }
     }
 
-    /// Decides whether a run of one report is kept.
+    /// Decides whether a single-report run is kept.
     fn keeps(
         &mut self,
         report: &R,
         sheet: &mut Sheet,
         read: &mut impl FnMut(&mut Sheet) -> Result<Option<R>, ImportError>,
     ) -> Result<bool, ImportError> {
-        // The last report of all says more than nothing.
+        // A single report is better than none.
         let is_last = self.ahead.is_empty() && self.kept == 0;
         let single = Single::new(report);
         if let Some(keeps) = self.keeps.get(&single.metrics).filter(|_| !is_last) {
@@ -167,7 +167,7 @@ impl<R: Report> Runs<R> {
                 }
             });
         }
-        // What one or two reports say is asked again with the next.
+        // A decision from one or two reports is repeated with the next.
         if keeps || all.len() > 2 {
             self.keeps.insert(metrics, keeps);
         }
@@ -200,7 +200,7 @@ impl<R: Report> Runs<R> {
         Ok(())
     }
 
-    /// Returns the whole seconds of an interval, as far as times or the user tell.
+    /// Returns the whole seconds of an interval, from times or from the user.
     fn whole_seconds(&self, interval_ns: Option<i64>) -> Option<f64> {
         let stated = || self.every.map(|every| every.nanos());
         let nanos = interval_ns.and_then(|nanos| u64::try_from(nanos).ok()).or_else(stated)?;
@@ -235,8 +235,8 @@ fn nanos_between(first: &impl Report, second: &impl Report) -> Option<i64> {
     second.at()?.checked_sub(first.at()?)
 }
 
-/// Returns whether the rates of a report are counts of an interval of `seconds`: each times the
-/// seconds is near a whole number. Few averages since the start are.
+/// Returns whether the rates of a report are counts of an interval of `seconds`: each rate times
+/// the seconds is near a whole number. Averages since the start rarely are.
 fn is_of_interval(rates: impl Iterator<Item = f64>, seconds: f64) -> bool {
     // Rounding to two decimals moves a count by up to this.
     let slack = 0.006 * seconds;
@@ -260,7 +260,7 @@ mod tests {
         assert!(!check(&[1.0, 2.0, 3.0], 60.0), "rounded too much to tell");
     }
 
-    /// Second, whether it begins a run, and a rate.
+    /// Second, whether a run begins, and a rate.
     type Told = (i64, bool, f64);
 
     struct Own(Told);

@@ -1,6 +1,6 @@
-//! `sadf -d`: the tables of sar for a database, with semicolons.
+//! `sadf -d`: the tables of sar for a database, separated by semicolons.
 //!
-//! They come table by table, each with all times up to the next restart of the machine.
+//! Output is table by table, each with all times up to the next restart of the machine.
 
 use super::activity::{Place, Table};
 use super::by_table::{ByTable, Hosts, Moments, TakeLines};
@@ -13,7 +13,7 @@ use crate::number::Style;
 use crate::sheet::{ReadSamples, Sheet};
 use crate::text::fields;
 
-/// The names of the columns before those of the table.
+/// Name of the first column.
 const HOST: &str = "hostname";
 const INTERVAL: &str = "interval";
 const TIME: &str = "timestamp";
@@ -35,7 +35,7 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     Ok(ByTable::new(input, sadf))
 }
 
-/// The names of the columns, in a line that has them.
+/// Returns the column names, if a line is a head.
 fn names_of(line: &str) -> Option<Vec<&str>> {
     let names = line.strip_prefix('#')?;
     Some(names.trim().split(';').collect())
@@ -51,10 +51,10 @@ struct Sadf {
 
 struct Known {
     table: Table,
-    /// Where the name of the host and the time are.
+    /// Columns with the host and the time.
     host_at: usize,
     time_at: usize,
-    /// Where the sampling interval is, in seconds.
+    /// Column with the sampling interval, in seconds.
     interval_at: Option<usize>,
 }
 
@@ -73,7 +73,7 @@ impl TakeLines for Sadf {
             Some(word) if word.starts_with("LINUX-RESTART") => {
                 let time = words.get(known.time_at).ok_or("a restart has no time")?;
                 held.restart(self.moments.moment(time)?);
-                sheet.note("the machine was started again");
+                sheet.note("the machine was restarted");
                 return Ok(());
             }
             Some(word) if word.starts_with("COM ") => {

@@ -1,7 +1,7 @@
-//! `sadf -j`: what sar says, as JSON.
+//! `sadf -j`: sar as JSON.
 //!
-//! Names are those of the text without their units, which are the same: `rkB` is `rkB/s`,
-//! `util-percent` is `%util`, `memfree` is `kbmemfree`.
+//! Names are those of the text output without their units: `rkB` is `rkB/s`, `util-percent` is
+//! `%util`, `memfree` is `kbmemfree`.
 
 use super::activity::{self, Column};
 use super::processors::Processors;
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use weir_observe::header::{EntityId, EntityKind};
 use weir_observe::moment::Clock;
 
-/// What is used of a sample, by its names there.
+/// The groups of a sample that are used.
 pub(super) const HOST: [&str; 4] = ["io", "memory", "swap-pages", "queue"];
 pub(super) const PROCESSORS: [&str; 3] = ["cpu-load", "cpu-load-all", "cpu"];
 pub(super) const DEVICES: &str = "disk";
@@ -35,7 +35,7 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
 struct Sadf {
     statistics: Statistics,
     clock: Clock,
-    /// What has been told once: names of what is not used, and zones of times.
+    /// Notes given already: unused names, and zones of times.
     told: Vec<String>,
 }
 
@@ -51,14 +51,14 @@ impl ReadSamples for Sadf {
             }
         }
         if self.statistics.was_cut() {
-            sheet.note("it was cut: what is not whole at its end is left out");
+            sheet.note("it was cut: the incomplete end is left out");
         }
         Ok(None)
     }
 }
 
 impl Sadf {
-    /// The time of a sample.
+    /// Returns the time of a sample.
     fn time(
         &mut self,
         sheet: &mut Sheet,
@@ -77,7 +77,7 @@ impl Sadf {
         moment.ok_or_else(|| ImportError::at(line, format!("the time of a sample is {time}")))
     }
 
-    /// Puts what is used of a sample; whether there was anything.
+    /// Writes the used values of a sample; returns whether there are any.
     fn put(&mut self, sheet: &mut Sheet, sample: &Map<String, Value>) -> bool {
         let name = self.statistics.host("nodename");
         let host = sheet.entity(EntityKind::Host, name.as_deref().unwrap_or("host"), None);
@@ -104,7 +104,7 @@ impl Sadf {
         let devices = devices.as_array().into_iter().flatten().filter_map(Value::as_object);
         let mut count = 0;
         for device in devices {
-            // Its name is its only text.
+            // The name is the only text.
             let Some(name) = device.values().find_map(Value::as_str) else { continue };
             let volume = sheet.entity(EntityKind::Volume, name, Some(host));
             count += self.values(sheet, volume, device, device_column);
@@ -112,7 +112,7 @@ impl Sadf {
         count
     }
 
-    /// Puts values and those of the objects in them; how many there were.
+    /// Writes values and those of nested objects; returns their number.
     fn values(
         &mut self,
         sheet: &mut Sheet,
@@ -147,13 +147,13 @@ impl Sadf {
     }
 }
 
-/// Returns the sampling interval that a sample says, in nanoseconds.
+/// Returns the sampling interval that a sample states, in nanoseconds.
 fn interval_ns(sample: &Map<String, Value>) -> Option<i64> {
     let seconds = sample.get(TIME)?.get("interval")?.as_i64()?;
     seconds.checked_mul(1_000_000_000).filter(|ns| *ns > 0)
 }
 
-/// Puts what all processors did; how many values that were.
+/// Writes the shares of all processors; returns their number.
 fn processors(sheet: &mut Sheet, host: EntityId, all: &Value) -> usize {
     let rows = all.as_array().into_iter().flatten().filter_map(Value::as_object);
     let is_all = |row: &&Map<String, Value>| {
@@ -173,7 +173,7 @@ fn processors(sheet: &mut Sheet, host: EntityId, all: &Value) -> usize {
     count
 }
 
-/// Returns the clock of times in a zone, which is told once unless it is UTC.
+/// Returns the clock of times in a zone; a zone other than UTC is noted once.
 pub(super) fn zoned(
     told: &mut Vec<String>,
     sheet: &mut Sheet,
@@ -188,14 +188,14 @@ pub(super) fn zoned(
         told.push(zone.to_owned());
         let zone = if zone.is_empty() { "not said" } else { zone };
         sheet.note(format!(
-            "the zone of its times is {zone}: they are taken to be {} s ahead of UTC",
+            "the zone of its times is {zone}: assumed to be {} s ahead of UTC",
             clock.offset
         ));
     }
     clock
 }
 
-/// A column and its name in the text of sar, if there is one.
+/// A column and its name in the text of sar.
 pub(super) type Named = Option<(Column, String)>;
 
 pub(super) fn device_column(name: &str) -> Named {
@@ -206,7 +206,7 @@ pub(super) fn host_column(name: &str) -> Named {
     named_so(name, activity::host)
 }
 
-/// The column of text that has that name here, and its name there.
+/// Returns the column for a name in JSON, with its name in the text output.
 fn named_so(name: &str, column: fn(&str) -> Option<Column>) -> Named {
     let percent = name.strip_suffix("-percent").unwrap_or(name);
     let names = [name.to_owned(), format!("{name}/s"), format!("kb{name}"), format!("%{percent}")];

@@ -1,10 +1,10 @@
-//! `sadf -p`: what sar says, a value a line, for scripts.
+//! `sadf -p`: sar for scripts, one value per line.
 //!
 //! ```text
-//! host  seconds  time  whose  what  value
+//! host  seconds  time  subject  metric  value
 //! ```
 //!
-//! They come table by table, each with all times up to the next restart of the machine.
+//! Output is table by table, each with all times up to the next restart of the machine.
 
 use super::activity::{self, Column, Place};
 use super::by_table::{ByTable, Hosts, Moments, TakeLines};
@@ -20,9 +20,9 @@ use std::collections::HashMap;
 use weir_observe::header::{EntityId, EntityKind};
 use weir_observe::moment::Clock;
 
-/// Fields of a line that has a value.
+/// Fields of a line with a value.
 const FIELDS: usize = 6;
-/// Whose a value of the whole host is.
+/// Subject of values of the whole host.
 const HOST: &str = "-";
 
 pub(crate) fn recognizes(text: &str) -> bool {
@@ -47,7 +47,7 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     Ok(ByTable::new(input, sadf))
 }
 
-/// Where a value goes.
+/// The destination of a value.
 #[derive(Debug, Clone, Copy)]
 enum Goes {
     To(Slot, f64),
@@ -59,9 +59,9 @@ struct Sadf {
     moments: Moments,
     style: Option<Style>,
     hosts: Hosts,
-    /// By whose it is, and by its name.
+    /// Destinations by subject and name.
     goes: HashMap<String, HashMap<String, Goes>>,
-    /// Those of the lines at hand, with their host and time.
+    /// Shares of processors in the current lines, with host and time.
     processors: Option<(EntityId, i64, Processors)>,
 }
 
@@ -74,7 +74,7 @@ impl TakeLines for Sadf {
         if whose == "LINUX-RESTART" {
             self.put_processors(sheet, held);
             held.restart(self.moments.moment(time)?);
-            sheet.note("the machine was started again");
+            sheet.note("the machine was restarted");
             return Ok(());
         }
         if whose.starts_with("COM ") {
@@ -124,7 +124,7 @@ impl TakeLines for Sadf {
 }
 
 impl Sadf {
-    /// Where values of that name go.
+    /// Returns the destination of values with a name.
     fn find(
         &mut self,
         sheet: &mut Sheet,
@@ -154,7 +154,7 @@ impl Sadf {
         goes
     }
 
-    /// Holds what is known of the processors at the time at hand.
+    /// Stores the shares of processors at the current time.
     fn put_processors(&mut self, sheet: &mut Sheet, held: &mut Held) {
         if let Some((host, at, all)) = self.processors.take() {
             activity::hold_processors(all, &mut Place { sheet, held, host, at });

@@ -1,4 +1,4 @@
-//! `sadf -x`: what sar says, as XML.
+//! `sadf -x`: sar as XML.
 //!
 //! ```text
 //!  sysstat/host              nodename
@@ -9,8 +9,8 @@
 //!    restarts/boot           date, time
 //! ```
 //!
-//! Names are those of `sadf -j`. Restarts stand behind all samples; that no time before one counts
-//! follows from the interval that each sample says.
+//! Names are those of `sadf -j`. Restarts follow all samples. The interval of each sample excludes
+//! the time before a restart.
 
 use super::activity;
 use super::processors::Processors;
@@ -28,7 +28,7 @@ use weir_observe::moment::Clock;
 
 /// The most bytes of a tag or a text.
 const LONGEST: usize = 1 << 20;
-/// The most elements within each other.
+/// The deepest nesting of elements.
 const DEEPEST: usize = 64;
 
 pub(crate) fn recognizes(text: &str) -> bool {
@@ -52,10 +52,10 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     }))
 }
 
-/// An input that counts lines and refuses tags without an end.
+/// An input that counts lines and rejects tags without an end.
 struct Limited {
     input: Bytes,
-    /// Bytes that the next event may still have.
+    /// Bytes left for the next event.
     left: usize,
     line: u64,
     has_ended: bool,
@@ -94,28 +94,28 @@ struct Sadf {
     reader: Reader<Limited>,
     buffer: Vec<u8>,
     clock: Clock,
-    /// What has been told once: names of what is not used, and zones of times.
+    /// Notes given already: unused names, and zones of times.
     told: Vec<String>,
-    /// Elements that are open.
+    /// Number of open elements.
     depth: usize,
     host: String,
     has_statistics: bool,
     sample: Option<Sample>,
 }
 
-/// The sample at hand.
+/// The current sample.
 struct Sample {
     at: At,
     interval_ns: Option<i64>,
-    /// The depth of its own element.
+    /// Depth of its element.
     depth: usize,
     host: EntityId,
-    /// The group of values at hand, such as `disk`.
+    /// The current group of values, such as `disk`.
     section: String,
-    /// The element at hand, whose text may be a value.
+    /// The current element, whose text may be a value.
     element: String,
     processors: Option<Processors>,
-    /// Values so far.
+    /// Number of values so far.
     count: usize,
 }
 
@@ -132,7 +132,7 @@ impl ReadSamples for Sadf {
                 Err(quick_xml::Error::Io(error)) if error.kind() != io::ErrorKind::InvalidData => {
                     return Err(io::Error::new(error.kind(), error.to_string()).into());
                 }
-                Err(error) => return Err(self.wrong(format!("this is no XML: {error}"))),
+                Err(error) => return Err(self.wrong(format!("invalid XML: {error}"))),
             };
             let done = match event {
                 Event::Start(tag) => {
@@ -171,7 +171,7 @@ impl Sadf {
         ImportError::at(self.reader.get_ref().line, reason)
     }
 
-    /// Takes an element that begins.
+    /// Takes the start of an element.
     fn begin(&mut self, sheet: &mut Sheet, tag: &BytesStart<'_>) -> Result<(), ImportError> {
         let name = String::from_utf8_lossy(tag.name().as_ref()).into_owned();
         let Some(sample) = &mut self.sample else {
@@ -185,7 +185,7 @@ impl Sadf {
                 "timestamp" => self.sample = Some(self.timestamp(sheet, tag)?),
                 "boot" if !self.told.iter().any(|told| told == "boot") => {
                     self.told.push(name);
-                    sheet.note("the machine was started again");
+                    sheet.note("the machine was restarted");
                 }
                 "comment" => sheet.unused("comments"),
                 _ => {}
@@ -208,7 +208,7 @@ impl Sadf {
         self.values(sheet, &attributes)
     }
 
-    /// The sample that a `timestamp` begins.
+    /// Returns the sample of a `timestamp` element.
     fn timestamp(
         &mut self,
         sheet: &mut Sheet,
@@ -223,7 +223,7 @@ impl Sadf {
         let clock = zoned(&mut self.told, sheet, self.clock, said("tz"), is_utc);
         let time = format!("{} {}", said("date"), said("time"));
         let at = clock.moment(&time);
-        let at = at.ok_or_else(|| self.wrong(format!("{time:?} is no time of a sample")))?;
+        let at = at.ok_or_else(|| self.wrong(format!("{time:?} is not a time of a sample")))?;
         let seconds = said("interval").parse::<i64>().ok();
         Ok(Sample {
             at: At::Wall(at),
@@ -245,10 +245,10 @@ impl Sadf {
             Ok((key, value.into_owned()))
         });
         let all: Result<_, String> = all.collect();
-        all.map_err(|reason| self.wrong(format!("this is no XML: {reason}")))
+        all.map_err(|reason| self.wrong(format!("invalid XML: {reason}")))
     }
 
-    /// Takes the attributes of an element of a group that is used.
+    /// Takes the attributes of an element in a used group.
     fn values(
         &mut self,
         sheet: &mut Sheet,
@@ -283,7 +283,7 @@ impl Sadf {
         Ok(())
     }
 
-    /// Takes the text of an element, which is a value where its name is one of a host.
+    /// Takes the text of an element, which is a value if its name is a metric of the host.
     fn text(&mut self, sheet: &mut Sheet, text: &str) -> Result<(), ImportError> {
         let Some(sample) = &self.sample else { return Ok(()) };
         if !HOST.contains(&sample.section.as_str()) {
@@ -318,10 +318,10 @@ impl Sadf {
 
     fn number(&self, text: &str) -> Result<f64, ImportError> {
         let number = text.trim().replace(',', ".").parse();
-        number.map_err(|_| self.wrong(format!("{text:?} is no number")))
+        number.map_err(|_| self.wrong(format!("{text:?} is not a number")))
     }
 
-    /// Takes it that an element has ended; the time of the sample if it was one with values.
+    /// Takes the end of an element; returns the time of the sample if it was one with values.
     fn end(&mut self, sheet: &mut Sheet) -> Option<At> {
         let sample = self.sample.take_if(|sample| sample.depth == self.depth)?;
         let mut count = sample.count;
@@ -333,13 +333,13 @@ impl Sadf {
         (count > 0).then_some(sample.at)
     }
 
-    /// Takes it that nothing follows.
+    /// Ends the input.
     fn finish(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
         if !self.has_statistics {
             return Err(ImportError::whole("it has no <statistics>"));
         }
         if self.depth > 0 || self.sample.is_some() {
-            sheet.note("it was cut: what is not whole at its end is left out");
+            sheet.note("it was cut: the incomplete end is left out");
             self.depth = 0;
             self.sample = None;
         }

@@ -1,9 +1,9 @@
 //! `sar`, as text: with clocks of 12 and 24 hours, of old and new sysstat.
 //!
-//! While it measures, sar prints all tables of one time after those of the one before; from a
-//! file it prints table by table, each with all times up to the next restart of the machine.
-//! Lines have times of the day only: the date is in the first line, and a table whose times
-//! go back by half a day or more has come to the next one.
+//! While it measures, sar prints all tables of one time before those of the next. From a file it
+//! prints table by table, each with all times up to the next restart of the machine. Lines have
+//! times of day only. The date is in the first line, and a table whose times go back by half a day
+//! or more has reached the next date.
 
 use super::activity::{self, Place, Table};
 use super::by_table::{ByTable, TakeLines};
@@ -53,7 +53,7 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     Ok(ByTable::new(input, sar))
 }
 
-/// The time that a line begins with, and what follows.
+/// Splits a line into its time and the rest.
 fn split_time(line: &str) -> Option<(&str, &str)> {
     let line = line.trim_start();
     if !line.starts_with(|c: char| c.is_ascii_digit()) {
@@ -71,7 +71,7 @@ fn split_time(line: &str) -> Option<(&str, &str)> {
         .filter(|half| half.eq_ignore_ascii_case("AM") || half.eq_ignore_ascii_case("PM"));
     match half {
         Some(half) => {
-            // Both are parts of the line, with whatever space is between them.
+            // Both are parts of the line, with the space between them.
             let (time, rest) = line.split_at(line.len() - rest.len() + half.len());
             Some((time, rest.trim_start()))
         }
@@ -79,8 +79,8 @@ fn split_time(line: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Whether what follows a time are the names of columns: of the first two words, none is a
-/// number, as one at least is in a row.
+/// Returns whether the text after a time is a head: in a row, at least one of the first two words
+/// is a number.
 fn is_head(rest: &str) -> bool {
     let mut words = rest.split_ascii_whitespace().take(2).peekable();
     words.peek().is_some()
@@ -91,28 +91,28 @@ struct Sar {
     clock: Clock,
     style: Option<Style>,
     host: Option<EntityId>,
-    /// Whether the date is known; else times count from the beginning of some day.
+    /// Whether the date is known; otherwise times count from the beginning of some day.
     dated: bool,
     tables: Vec<Known>,
-    /// The table that rows belong to.
+    /// Table of the current rows.
     table: Option<usize>,
-    /// When the tables at hand begin at the earliest, by the clock of the input.
+    /// Earliest start of the current tables, by the clock of the input.
     stretch: i64,
     latest: i64,
-    /// The table of the last row.
+    /// Table of the last row.
     row_of: Option<usize>,
-    /// Rows of one time come one after the other: the last one that was read.
+    /// The last time read; rows of one time are consecutive.
     last_time: (String, i64),
     backward: u64,
-    /// The first sample's time, where the date is not known.
+    /// Time of the first sample, if the date is unknown.
     origin: Option<i64>,
 }
 
 struct Known {
     table: Table,
-    /// The time of its last row, by the clock of the input, if it has one since the restart.
+    /// Time of its last row since the restart, by the clock of the input.
     last: Option<i64>,
-    /// The time of day at which the interval of the next row begins, if a head says it.
+    /// Time of day at which the interval of the next row begins, from a head.
     begins: Option<i64>,
 }
 
@@ -124,14 +124,14 @@ impl TakeLines for Sar {
             return Ok(());
         }
         let Some((time, rest)) = split_time(line) else {
-            // "Average:", in whatever language.
+            // "Average:", in any language.
             if line.split_whitespace().next().is_some_and(|word| !word.ends_with(':')) {
                 sheet.unused("lines without a time");
             }
             return Ok(());
         };
         let Some(time) = self.time(time) else {
-            return Err(format!("a line begins with {time:?}, which is no time"));
+            return Err(format!("a line begins with {time:?}, which is not a time"));
         };
         if rest.starts_with("LINUX RESTART") {
             self.restart(sheet, held, time);
@@ -156,7 +156,7 @@ impl TakeLines for Sar {
     }
 
     fn reports(&self) -> Reports {
-        // A row that was left out is no idle device.
+        // A row that was left out is not an idle device.
         if self.backward > 0 { Reports::All } else { Reports::AllButIdle }
     }
 
@@ -170,7 +170,7 @@ impl TakeLines for Sar {
 }
 
 impl Sar {
-    /// An output begins.
+    /// Begins an output.
     fn begin(&mut self, sheet: &mut Sheet, held: &mut Held, host: &str, date: Option<i64>) {
         held.release();
         self.host = Some(sheet.entity(EntityKind::Host, host, None));
@@ -187,7 +187,7 @@ impl Sar {
         self.row_of = None;
     }
 
-    /// The machine was started again: what follows is later than all so far.
+    /// Records a restart: all later samples follow those so far.
     fn restart(&mut self, sheet: &mut Sheet, held: &mut Held, time: i64) {
         self.stretch = after(self.latest, time);
         self.latest = self.stretch;
@@ -197,16 +197,16 @@ impl Sar {
         }
         self.table = None;
         self.row_of = None;
-        sheet.note("the machine was started again");
+        sheet.note("the machine was restarted");
     }
 
-    /// A time of the day, from its beginning, by the clock of the input unless it says more.
+    /// Parses a time of day, by the clock of the input unless it has a zone.
     fn time(&mut self, text: &str) -> Option<i64> {
         if self.last_time.0 == text {
             return Some(self.last_time.1);
         }
         let (time, offset) = time_of(text)?;
-        // Kept by the clock of the input, in which its days begin.
+        // Stored by the clock of the input, in which its days begin.
         let time = time + (self.clock.offset - offset.unwrap_or(self.clock.offset)) * SECOND;
         self.last_time = (text.to_owned(), time);
         Some(time)
@@ -237,7 +237,7 @@ impl Sar {
             sheet.unused("rows before the first head");
             return Ok(());
         };
-        // All times of a table after another says nothing; this one after it once more does.
+        // A table after all times of another one is no sign; its return is.
         let comes_again = self.row_of != place && known.last.is_some();
         if !known.table.is_used() {
             self.row_of = place;
@@ -267,7 +267,7 @@ impl Sar {
     }
 }
 
-/// The moment of a time of the day that comes after another moment, or a little before it.
+/// Returns the moment of a time of day that follows another moment, or slightly precedes it.
 fn after(last: i64, time: i64) -> i64 {
     let moment = last.div_euclid(DAY) * DAY + time;
     if moment + DAY / 2 < last { moment + DAY } else { moment }

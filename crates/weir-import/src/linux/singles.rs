@@ -1,35 +1,35 @@
-//! Runs of `iostat` with one report each: averages since the machine started, or rates of intervals.
+//! Single-report runs of `iostat`: averages since the start of the machine, or rates of intervals.
 //!
-//! An average since the start falls slowly: a count never goes back, and so
+//! An average since the start falls slowly, because its count never decreases:
 //!
 //! ```text
 //!  average after / average before >= uptime before / uptime after
 //! ```
 //!
-//! At a report the machine has been up at least since the first one, unless it was started again
-//! between the two. A rate that falls by more needs such a start. Reports that need one every few
-//! steps are of intervals. Reports that need none are averages, or too few or too even to tell.
-//! With a start now and then, or with averages at every second or third report, it is not known.
-//! Rates that may be averages are left out.
+//! The uptime at a report is at least the time since the first report, unless the machine
+//! restarted in between. A rate that falls faster implies a restart. Reports that imply one every
+//! few steps are of intervals. Reports that imply none are averages, or too few or too even to
+//! tell. With an occasional restart, or with averages at every second or third report, the kind is
+//! unknown. Rates that may be averages are left out.
 
 use super::runs::Report;
 use std::collections::BTreeMap;
 
-/// Rates below this, in a second, are mostly rounding.
+/// Rates per second below this are mostly rounding.
 const LEAST: f64 = 0.2;
 /// The rounding of a rate, and of a time in seconds.
 const ROUNDING: f64 = 0.01;
 const SECOND: f64 = 1e9;
-/// Starts of a machine that a reader believes in, at most: fewer than one in so many steps.
+/// The fewest steps per plausible restart of a machine.
 const STEPS: usize = 4;
-/// Reports of one pace among others that need no start are averages, from so many on.
+/// The number of evenly spaced reports without an implied restart that makes them averages.
 const SOME: usize = 5;
 
-/// The rates of a run's only report.
+/// The rates of the only report of a run.
 #[derive(Debug)]
 pub(super) struct Single {
     at: Option<i64>,
-    /// The metrics that it has, by which reports of other options differ.
+    /// Its metrics, which distinguish reports of different options.
     pub(super) metrics: Vec<&'static str>,
     rates: BTreeMap<(String, &'static str), f64>,
 }
@@ -45,7 +45,7 @@ impl Single {
     }
 }
 
-/// Returns whether reports with the same metrics are of intervals, as far as they tell.
+/// Returns whether reports with the same metrics are of intervals, as far as they show it.
 pub(super) fn are_intervals(reports: &[Single]) -> bool {
     let starts = starts(reports.iter());
     if starts < 2 || starts * STEPS < reports.len() - 1 {
@@ -58,11 +58,11 @@ pub(super) fn are_intervals(reports: &[Single]) -> bool {
     !(2..=3).any(|pace| (0..pace).any(|first| has_averages(pace, first)))
 }
 
-/// Returns how often the machine was started between reports, at least, if they are averages.
+/// Returns the least number of restarts between reports, if they are averages.
 fn starts<'a>(reports: impl Iterator<Item = &'a Single> + Clone) -> usize {
     let (mut starts, mut uptime) = (0, 0.0);
     for (before, after) in reports.clone().zip(reports.skip(1)) {
-        // Without times, reports are taken to come at a steady pace.
+        // Without times, reports are assumed to be evenly spaced.
         let step = before.at.zip(after.at).and_then(|(one, other)| other.checked_sub(one));
         #[expect(clippy::cast_precision_loss, reason = "only compared")]
         let step = step.map_or(1.0, |nanos| (nanos as f64 / SECOND).max(0.0));
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(are_intervals(&reports), expect);
     }
 
-    /// Averages since a start, at so many minutes after it, of a load that changes.
+    /// Returns averages at these minutes after a start, of a load that changes.
     fn averages(minutes: std::ops::Range<u32>) -> Vec<[f64; 2]> {
         let mut counts = [0.0, 0.0];
         let mut all = Vec::new();

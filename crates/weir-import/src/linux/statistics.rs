@@ -1,8 +1,8 @@
-//! The JSON that all of sysstat writes:
-//! `{"sysstat": {"hosts": [{"nodename": .., "statistics": [{..}, {..}]}]}}`.
+//! The JSON format of sysstat: `{"sysstat": {"hosts": [{"nodename": .., "statistics": [{..},
+//! {..}]}]}}`.
 //!
-//! It is read a sample at a time, which also takes what was cut in the middle: sysstat closes
-//! its brackets only when it ends well.
+//! It is read sample by sample, which also works for truncated input: sysstat closes its brackets
+//! only at a normal end.
 
 use crate::ImportError;
 use crate::kind::Bytes;
@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::io::BufRead;
 
-/// A sample with more bytes is none.
+/// The most bytes in a sample.
 const LONGEST: usize = 16 << 20;
-/// So much of what stands before the samples is looked at.
+/// The most bytes examined before the samples.
 const MOST_BEFORE: usize = 1 << 20;
 
 /// The samples of an input.
@@ -21,24 +21,24 @@ pub(super) struct Statistics {
     scan: Scan,
 }
 
-/// How far it was read.
+/// The state of the scan.
 #[derive(Debug, Default)]
 struct Scan {
-    /// What there was since the last sample, until those of the next host begin.
+    /// Text since the last sample, before those of the next host.
     before: Vec<u8>,
-    /// What there was before the samples at hand.
+    /// Text before the current samples.
     host: String,
-    /// The sample at hand.
+    /// The current sample.
     sample: Vec<u8>,
     line: u64,
-    /// The line in which the sample at hand begins.
+    /// Line in which the current sample begins.
     begins: u64,
     depth: u32,
     in_text: bool,
     escaped: bool,
-    /// Among samples.
+    /// Whether the scan is among samples.
     inside: bool,
-    /// How often samples of a host began.
+    /// Number of hosts whose samples began.
     begun: u64,
 }
 
@@ -47,11 +47,11 @@ impl Statistics {
         Self { input, scan: Scan { line: 1, ..Scan::default() } }
     }
 
-    /// Reads up to the end of the next sample; whether there is one.
+    /// Reads up to the end of the next sample; returns whether there is one.
     ///
     /// # Errors
     ///
-    /// [`ImportError`] if there are no samples in it at all, or one is too long.
+    /// [`ImportError`] if there are no samples at all, or one is too long.
     pub(super) fn advance(&mut self) -> Result<bool, ImportError> {
         self.scan.sample.clear();
         loop {
@@ -74,31 +74,31 @@ impl Statistics {
         }
     }
 
-    /// The sample that was read.
+    /// Parses the current sample.
     ///
     /// # Errors
     ///
-    /// [`ImportError`] if it is no JSON, or not what is wanted.
+    /// [`ImportError`] if it is not JSON, or has another structure.
     pub(super) fn sample<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ImportError> {
         self.scan.parse()
     }
 
-    /// The line in which it begins.
+    /// Returns the line in which the sample begins.
     pub(super) const fn begins(&self) -> u64 {
         self.scan.begins
     }
 
-    /// Returns how many documents, or hosts in one, have begun.
+    /// Returns the number of documents, or hosts in one, begun so far.
     pub(super) const fn documents(&self) -> u64 {
         self.scan.begun
     }
 
-    /// Whether it ended in the middle of its samples.
+    /// Returns whether the input ended among its samples.
     pub(super) const fn was_cut(&self) -> bool {
         self.scan.inside
     }
 
-    /// What is said of the host of the samples at hand.
+    /// Returns a fact about the host of the current samples.
     pub(super) fn host(&self, name: &str) -> Option<String> {
         let quoted = format!("\"{name}\"");
         let at = self.scan.host.rfind(&quoted)? + quoted.len();
@@ -109,9 +109,10 @@ impl Statistics {
 }
 
 impl Scan {
-    /// Takes bytes, up to the end of a sample; how many, and whether it is whole.
+    /// Takes bytes up to the end of a sample; returns their number, and whether the sample is
+    /// complete.
     fn take(&mut self, bytes: &[u8]) -> (usize, bool) {
-        // Where in these bytes the sample is.
+        // Start of the sample in these bytes.
         let mut begin = 0;
         for (at, byte) in bytes.iter().enumerate() {
             self.line += u64::from(*byte == b'\n');
@@ -141,7 +142,7 @@ impl Scan {
         (bytes.len(), false)
     }
 
-    /// Looks for the beginning of the samples of a host.
+    /// Searches for the beginning of a host's samples.
     fn seek(&mut self, byte: u8) {
         if byte == b'[' && self.before.trim_ascii_end().ends_with(b":") {
             let named = self.before.trim_ascii_end();
@@ -160,7 +161,7 @@ impl Scan {
         self.before.push(byte);
     }
 
-    /// Follows brackets, but for those in texts.
+    /// Tracks the nesting of brackets outside of strings.
     fn nest(&mut self, byte: u8) {
         match byte {
             _ if self.escaped => self.escaped = false,
@@ -177,7 +178,7 @@ impl Scan {
             let line = u64::try_from(error.line()).unwrap_or(1).max(1);
             let reason = error.to_string();
             let reason = reason.split(" at line ").next().unwrap_or_default();
-            ImportError::at(self.begins + line - 1, format!("a sample is no JSON: {reason}"))
+            ImportError::at(self.begins + line - 1, format!("a sample is not JSON: {reason}"))
         })
     }
 }

@@ -1,8 +1,9 @@
-//! `vmstat`, as text: plain, `-a`, `-w`, `-t`, and with whatever a collector puts before lines.
+//! `vmstat`, as text: plain, `-a`, `-w`, `-t`, and with any text that a collector puts before
+//! lines.
 //!
-//! The first row of a run is an average since the machine started, and left out. A head begins
-//! another run, or another page of the same one. The module `pages` tells which. Memory is
-//! in KiB, the unit of vmstat without `-S`; so are blocks, always.
+//! The first row of a run is an average since the start of the machine and is left out. A head
+//! begins another run, or another page of the same one; the module `pages` determines which.
+//! Memory is in KiB, the unit of vmstat without `-S`; blocks always are.
 
 use super::pages::{Begins, Pages};
 use super::processors::{Part, Processors};
@@ -38,11 +39,11 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     }))
 }
 
-/// Columns that are of the moment of their row.
+/// Columns that describe the moment of their row.
 const LEVELS: [&str; 4] =
     [m::RUNNABLE.name, m::BLOCKED.name, m::MEMORY_FREE_BYTES.name, m::MEMORY_CACHE_BYTES.name];
 
-/// What a column is of.
+/// The meaning of a column.
 #[derive(Debug, Clone, PartialEq)]
 enum Column {
     Of(&'static Metric, f64),
@@ -67,18 +68,18 @@ fn column(name: &str) -> Column {
     }
 }
 
-/// The names of the columns.
+/// The columns of a head.
 #[derive(Debug, Clone, PartialEq)]
 struct Head {
-    /// Words before the first column: what a collector writes there.
+    /// Number of words that a collector writes before the first column.
     before: usize,
     columns: Vec<(String, Column)>,
-    /// The zone of times that stand behind the columns, if they do.
+    /// Zone of times after the columns.
     zone: Option<String>,
 }
 
 impl Head {
-    /// The head that a line is, if it is one.
+    /// Parses a head.
     fn of(words: &[&str]) -> Option<Self> {
         if !words.contains(&"bi") || !words.contains(&"bo") {
             return None;
@@ -92,8 +93,8 @@ impl Head {
         Some(Self { before, columns, zone })
     }
 
-    /// Words before the first column of a row: as in the head, unless a time is put only
-    /// before rows.
+    /// Returns the number of words before the first column of a row: as in the head, unless only
+    /// rows have a time before them.
     fn before_row(&self, line: &str, words: &[&str], clock: Clock) -> usize {
         let more = words.len().saturating_sub(self.columns.len());
         let is_time = || {
@@ -112,26 +113,26 @@ struct Vmstat {
     head: Option<Head>,
     rows: u64,
     pages: Pages,
-    /// The row after the one at hand, where that was looked at.
+    /// A row read ahead.
     ahead: Option<Row>,
-    /// Runs after the first, whose first rows were left out.
+    /// Number of later runs whose first rows were left out.
     later_runs: u64,
-    /// Rows behind a head of which it is not known whether they are the first of a run.
+    /// Number of rows after a head that may begin a run or not.
     unknown: u64,
 }
 
-/// What a row says.
+/// A parsed row.
 struct Row {
     at: Option<i64>,
     values: Vec<(&'static Metric, f64)>,
-    /// The numbers of all columns that are rates or shares.
+    /// The numbers of all rates and shares.
     rates: Vec<f64>,
-    /// A head stood before it.
+    /// Whether a head precedes it.
     follows_head: bool,
 }
 
 impl Row {
-    /// Keeps the levels, which are of the moment of the row.
+    /// Removes all values but levels, which describe the moment of the row.
     fn drop_rates(&mut self) {
         self.values.retain(|(measure, _)| LEVELS.contains(&measure.name));
     }
@@ -184,7 +185,7 @@ impl Vmstat {
         self.pages.take(row.follows_head, row.at, &row.rates)
     }
 
-    /// Notes at the end how many rows were left out.
+    /// Notes the number of rows left out, at the end.
     fn end(&mut self, sheet: &mut Sheet) -> Option<At> {
         if std::mem::take(&mut self.rows) > 0 {
             sheet.note("the first row is of the time since the machine started: left out");
@@ -206,7 +207,7 @@ impl Vmstat {
         None
     }
 
-    /// Returns the row that was looked at already, or the next one.
+    /// Returns the row read ahead, or the next one.
     fn next_row(&mut self, sheet: &mut Sheet) -> Result<Option<Row>, ImportError> {
         match self.ahead.take() {
             Some(row) => Ok(Some(row)),
@@ -214,7 +215,7 @@ impl Vmstat {
         }
     }
 
-    /// Returns the next row, or nothing at the end.
+    /// Returns the next row, or `None` at the end.
     fn row(&mut self, sheet: &mut Sheet) -> Result<Option<Row>, ImportError> {
         let mut follows_head = false;
         while let Some(line) = self.lines.next_line()? {
@@ -258,7 +259,7 @@ impl Vmstat {
         if let Some(zone) = head.zone.as_ref().filter(|zone| !is_utc(zone)) {
             let ahead = self.options.clock.offset;
             sheet.note(format!(
-                "the zone of its times is {zone}: they are taken to be {ahead} s ahead of UTC"
+                "the zone of its times is {zone}: assumed to be {ahead} s ahead of UTC"
             ));
         }
         self.head = Some(head);
@@ -279,7 +280,7 @@ impl Vmstat {
         let mut processors = Processors::default();
         let mut rates = Vec::with_capacity(own.len());
         for (word, (name, column)) in own.iter().zip(&head.columns) {
-            // Interrupts and context switches tell one row from another, and are not used.
+            // Interrupts and context switches help to distinguish rows, and are otherwise unused.
             let is_told = matches!(name.as_str(), "in" | "cs");
             if *column == Column::Unused && !is_told {
                 continue;
@@ -287,7 +288,7 @@ impl Vmstat {
             let number = match style.parse(word) {
                 Some(number) => number,
                 None if is_missing(word) || is_told => continue,
-                None => return Err(format!("{word:?} is no number")),
+                None => return Err(format!("{word:?} is not a number")),
             };
             let is_level = |measure: &Metric| LEVELS.contains(&measure.name);
             if !matches!(column, Column::Of(measure, _) if is_level(measure)) {
@@ -311,12 +312,12 @@ impl Vmstat {
     }
 }
 
-/// Words that follow each other in a line, with a space between them.
+/// Joins consecutive words of a line with one space.
 fn joined<'a>(line: &'a str, words: &[&'a str]) -> Cow<'a, str> {
     let [first, .., last] = words else {
         return Cow::Borrowed(words.first().copied().unwrap_or_default());
     };
-    // As they stand there, if that is so.
+    // A slice of the line suffices if the words have one space between them.
     let begin = first.as_ptr().addr().wrapping_sub(line.as_ptr().addr());
     let end = (last.as_ptr().addr() + last.len()).wrapping_sub(line.as_ptr().addr());
     let length: usize = words.iter().map(|word| word.len() + 1).sum();
@@ -330,7 +331,7 @@ fn is_utc(zone: &str) -> bool {
     matches!(zone, "UTC" | "GMT")
 }
 
-/// Whether a line has the titles of groups of columns.
+/// Returns whether a line has the titles of groups of columns.
 fn is_title(line: &str) -> bool {
     line.contains("procs") && line.contains("memory") || line.contains("--")
 }

@@ -1,4 +1,4 @@
-//! `vmstat -d`: the counters of disks, once or again and again.
+//! `vmstat -d`: the counters of disks, once or repeatedly.
 
 use super::disks::{Column, Disks, counter};
 use crate::ImportError;
@@ -9,7 +9,7 @@ use crate::text::Lines;
 use weir_observe::metric as m;
 
 const SECTOR: f64 = 512.0;
-/// Milliseconds of a second.
+/// Milliseconds in a second.
 const SECOND: f64 = 1000.0;
 
 pub(crate) fn recognizes(text: &str) -> bool {
@@ -32,14 +32,14 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     }))
 }
 
-/// The groups of columns, in a line that has them: `disk- ----reads---- ---writes--- ---IO---`.
+/// Returns the groups of columns in a title line: `disk- ----reads---- ---writes--- ---IO---`.
 fn groups_of(line: &str) -> Option<Vec<String>> {
     let at = line.find("disk-")?;
     let words = line.get(at..)?.split_whitespace().map(|word| word.trim_matches('-').to_owned());
     Some(words.skip(1).collect())
 }
 
-/// What a column of a group is of.
+/// Returns the meaning of a column in a group.
 fn column(group: &str, name: &str) -> Option<Column> {
     Some(match (group, name) {
         ("reads", "total") => (&m::READS, 1.0),
@@ -56,18 +56,18 @@ fn column(group: &str, name: &str) -> Option<Column> {
     })
 }
 
-/// The names of the columns.
+/// The columns of a head.
 #[derive(Debug, Clone, PartialEq)]
 struct Head {
-    /// Words before the first: what a collector writes there.
+    /// Number of words that a collector writes before the first column.
     before: usize,
     columns: Vec<Option<Column>>,
-    /// Times that stand behind the columns are of UTC.
+    /// Whether times after the columns are UTC.
     is_utc: bool,
 }
 
 impl Head {
-    /// The head below a line of groups, if it is one.
+    /// Parses the head below a title line.
     fn of(groups: &[String], line: &str) -> Option<Self> {
         let words: Vec<_> = line.split_whitespace().collect();
         let before = words.iter().position(|word| *word == "total")?;
@@ -145,12 +145,12 @@ impl Vmstat {
         }
         if !self.told {
             self.told = true;
-            sheet.note("it says no times: from one snapshot to the next is always the same");
+            sheet.note("it has no times: snapshots are assumed to be evenly spaced");
         }
         At::Since(self.options.step().nanos().saturating_mul(self.disks.snapshot() - 1))
     }
 
-    /// The time of a row, before its columns or behind them.
+    /// Returns the time of a row, before or after its columns.
     fn moment(&self, head: &Head, words: &[&str]) -> Option<i64> {
         let end = head.before + 1 + head.columns.len();
         let before = words.get(..head.before)?.join(" ");
@@ -160,7 +160,7 @@ impl Vmstat {
         clock.moment(&before).or_else(|| clock.moment(&behind()))
     }
 
-    /// Puts the counters of a device; whether there are any.
+    /// Writes the counters of a device; returns whether there are any.
     fn device(
         &mut self,
         sheet: &mut Sheet,
@@ -173,7 +173,7 @@ impl Vmstat {
         let own = words.get(from..from + expected);
         let read = |own: &[&str]| {
             let value = |word: &&str| {
-                counter(word).map(Some).ok_or_else(|| format!("{word:?} is no whole number"))
+                counter(word).map(Some).ok_or_else(|| format!("{word:?} is not a whole number"))
             };
             own.iter().map(value).collect::<Result<Vec<_>, _>>()
         };

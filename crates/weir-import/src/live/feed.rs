@@ -1,14 +1,14 @@
-//! From what a system said to values.
+//! Answers of a system to values.
 
 use crate::linux::Snapshots;
 use crate::{AskedRows, ImportError, RowSet, Sheet};
 use crate::{postgres, sql};
 use std::collections::HashSet;
 
-/// What a system said when it was asked.
+/// The answer of a system.
 #[derive(Debug)]
 pub enum Answer {
-    /// `/proc/diskstats`, as it is.
+    /// The text of `/proc/diskstats`.
     Diskstats(String),
     /// Result sets of a database server.
     Sets(Vec<RowSet>),
@@ -19,13 +19,13 @@ enum Reading {
     Sets(Box<AskedRows>),
 }
 
-/// Somebody who is asked again and again, and what was said so far.
+/// A system that is polled, and the state of its readers.
 pub struct Feed {
     name: String,
     reading: Reading,
     pub(super) sheet: Sheet,
     pub(super) places: crate::join::Places,
-    /// What was said of it already.
+    /// Notes given already.
     pub(super) told: HashSet<String>,
 }
 
@@ -41,37 +41,37 @@ impl Feed {
         Self { name: name.to_owned(), reading, sheet, places, told: HashSet::new() }
     }
 
-    /// Disks of this machine.
+    /// Creates a feed of the disks of this machine.
     #[must_use]
     pub fn diskstats(name: &str) -> Self {
         Self::new(name, Reading::Diskstats(Box::default()))
     }
 
-    /// A SQL Server on `host`.
+    /// Creates a feed of a SQL Server on `host`.
     #[must_use]
     pub fn sqlserver(name: &str, host: &str) -> Self {
         Self::new(name, Reading::Sets(Box::new(AskedRows::new(sql::plan, host))))
     }
 
-    /// A PostgreSQL on `host`.
+    /// Creates a feed of a PostgreSQL server on `host`.
     #[must_use]
     pub fn postgres(name: &str, host: &str) -> Self {
         Self::new(name, Reading::Sets(Box::new(AskedRows::new(postgres::stat::plan, host))))
     }
 
-    /// What it is called.
+    /// Returns the name of the system.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What was not used of what it said, in a sentence.
+    /// Describes the unused parts of its answers.
     pub(super) fn unused(&mut self) -> Option<String> {
         let told = self.sheet.told_unused()?;
         Some(format!("{}: {told}", self.name))
     }
 
-    /// Takes an answer of `at`, in nanoseconds since 1970.
+    /// Takes an answer with its time, in nanoseconds since 1970.
     pub(super) fn take(&mut self, at: i64, answer: Answer) -> Result<(), ImportError> {
         self.sheet.clear();
         match (&mut self.reading, answer) {

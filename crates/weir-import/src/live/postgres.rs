@@ -1,7 +1,7 @@
-//! What PostgreSQL is asked: views of statistics, each whole, so that what a version counts is
-//! what is read.
+//! The queries for PostgreSQL: views of statistics, each with all columns, so that every version
+//! returns all of its counters.
 
-/// The version from which on a view is there, and the question.
+/// The first version with a view, and the query.
 const QUESTIONS: &[(u32, &str)] = &[
     (0, "SELECT * FROM pg_catalog.pg_stat_database"),
     (0, "SELECT * FROM pg_catalog.pg_stat_bgwriter"),
@@ -11,22 +11,22 @@ const QUESTIONS: &[(u32, &str)] = &[
     (0, ACTIVITY),
 ];
 
-/// Sessions by what they wait for, but for who asks.
+/// Sessions by their wait, without the session that asks.
 const ACTIVITY: &str = "SELECT wait_event_type, wait_event, state, count(*) AS sessions \
     FROM pg_catalog.pg_stat_activity WHERE pid <> pg_catalog.pg_backend_pid() \
     GROUP BY wait_event_type, wait_event, state";
 
-/// The first version that is tried.
+/// The oldest version supported.
 pub const OLDEST: u32 = 13;
 
-/// Says the version as a number (`160004`), and whether sessions and statistics of others are
-/// seen: `t` or `f`.
+/// Returns the version as a number (`160004`), and whether sessions and statistics of other users
+/// are visible: `t` or `f`.
 pub const WHO: &str = "SELECT pg_catalog.current_setting('server_version_num') AS version, \
     pg_catalog.current_setting('server_version') AS called, \
     pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') AS sees_all, \
     pg_catalog.current_setting('track_io_timing') AS is_timed";
 
-/// All questions for a version (16, not 160004), in one text.
+/// Returns all queries for a version (16, not 160004), in one text.
 #[must_use]
 pub fn questions(version: u32) -> String {
     let known = QUESTIONS.iter().filter(|(since, _)| version >= *since);
@@ -37,7 +37,7 @@ pub fn questions(version: u32) -> String {
 mod tests {
     use super::*;
 
-    /// As the release notes say: `pg_stat_wal` came with 14, `pg_stat_io` with 16,
+    /// From the release notes: `pg_stat_wal` came with 14, `pg_stat_io` with 16,
     /// `pg_stat_checkpointer` with 17.
     #[test]
     fn a_version_is_asked_for_what_it_has() {

@@ -1,4 +1,4 @@
-//! From values of several systems to an observation.
+//! Values of several systems to one observation.
 
 use super::feed::{Answer, Feed};
 use crate::ImportError;
@@ -9,10 +9,10 @@ use weir_observe::header::Header;
 use weir_observe::observation::Note;
 use weir_units::Instant;
 
-/// How often the same is said of a system before it is only counted.
+/// The most notes about a system; further ones are counted.
 const MOST_NOTES: usize = 200;
 
-/// What is in an observation.
+/// The contents of an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Told {
     /// Samples.
@@ -23,11 +23,11 @@ pub struct Told {
     pub series: usize,
 }
 
-/// Writes what systems say, sample by sample, in the order of the times.
+/// A writer of the answers of systems, sample by sample in order of time.
 #[derive(Debug)]
 pub struct Recorder<W: Write> {
     join: Join<W>,
-    /// When the observation begins, in nanoseconds since 1970.
+    /// Start of the observation, in nanoseconds since 1970.
     start: i64,
     last: Instant,
     notes: usize,
@@ -35,7 +35,7 @@ pub struct Recorder<W: Write> {
 }
 
 impl<W: Write> Recorder<W> {
-    /// Begins an observation. The header says when it begins, and has nobody in it.
+    /// Begins an observation. The header has its start and no entities.
     ///
     /// # Errors
     ///
@@ -46,11 +46,11 @@ impl<W: Write> Recorder<W> {
         Ok(Self { join, start, last: Instant::ZERO, notes: 0, left_out: 0 })
     }
 
-    /// Takes what somebody said at a time, which is later than those before.
+    /// Takes an answer with its time, which is later than those before.
     ///
     /// # Errors
     ///
-    /// [`ImportError`] if it is not what it must be, or cannot be written.
+    /// [`ImportError`] if the answer is malformed or cannot be written.
     pub fn take(
         &mut self,
         feed: &mut Feed,
@@ -65,7 +65,7 @@ impl<W: Write> Recorder<W> {
         self.last = at;
         let since = std::mem::take(&mut feed.sheet.about);
         let since = since.into_iter().map(|(what, value)| format!("{what} {value}"));
-        // Who says twice since when it is counted was told to begin again: it is known once.
+        // A second note on the start of counters follows a reset: one is enough.
         let notes: Vec<_> =
             std::mem::take(&mut feed.sheet.notes).into_iter().chain(since).collect();
         for text in notes {
@@ -76,7 +76,7 @@ impl<W: Write> Recorder<W> {
         Ok(())
     }
 
-    /// Says something that a reader of the numbers should know.
+    /// Writes a note.
     ///
     /// # Errors
     ///
@@ -90,24 +90,24 @@ impl<W: Write> Recorder<W> {
         self.join.note(&Note { at_ns: at.nanos(), text: text.to_owned() })
     }
 
-    /// Writes what is not yet in the file.
+    /// Writes pending samples to the file.
     ///
     /// # Errors
     ///
-    /// [`WriteError`] if it cannot be written.
+    /// [`WriteError`] if they cannot be written.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         self.join.flush()
     }
 
-    /// What there is so far.
+    /// Returns the present contents.
     #[must_use]
     pub fn told(&self) -> Told {
         let (samples, entities, series) = self.join.counts();
         Told { samples, entities, series }
     }
 
-    /// Ends the observation with these notes; `complete` if it came to its own end. Returns all
-    /// that was noted now.
+    /// Finishes the observation with these notes; `complete` if it ended normally. Returns the
+    /// notes written now.
     ///
     /// # Errors
     ///

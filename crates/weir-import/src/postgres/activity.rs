@@ -1,9 +1,8 @@
-//! `pg_stat_activity`, sampled: what sessions wait for at a moment, each session a row, or
+//! Samples of `pg_stat_activity`: the waits of sessions at a moment, one row per session or
 //! counted by the server.
 //!
-//! A list of sessions is whole, so nobody waits for what is in none of its rows: that is 0.
-//! What a background process waits for while it has nothing to do (`Activity`) and sessions
-//! that do nothing (`idle`) are left out.
+//! A list of sessions is complete, so a wait that is in none of its rows is 0. Waits of idle
+//! background processes (`Activity`) and of sessions in state `idle` are left out.
 
 use crate::ImportError;
 use crate::results::{ResultSet, Row};
@@ -17,13 +16,13 @@ struct Activity {
     kind: usize,
     event: usize,
     state: Option<usize>,
-    /// How many sessions a row stands for; one, without it.
+    /// Column with the number of sessions of a row; by default one.
     count: Option<usize>,
-    /// The sample at hand: when it is, who waits, and how many do something.
+    /// The current sample: its time, its waits, and the number of active sessions.
     at: Option<Stamp>,
     waiting: BTreeMap<EntityId, f64>,
     active: f64,
-    /// All that anybody has waited for.
+    /// All waits seen so far.
     known: BTreeSet<EntityId>,
     told: bool,
 }
@@ -53,7 +52,7 @@ impl Activity {
             return;
         }
         self.told = true;
-        // What a session is and says is nobody's business here.
+        // Other columns hold private data of sessions.
         if self.count.is_some() {
             let more = [self.state, self.count].into_iter().flatten();
             let used: Vec<_> = more.chain([self.kind, self.event]).collect();
@@ -61,7 +60,7 @@ impl Activity {
         }
     }
 
-    /// Puts the sample at hand.
+    /// Writes the current sample.
     fn put(&mut self, rows: &mut Rows) -> Result<(), ImportError> {
         let Some(at) = self.at.take() else { return Ok(()) };
         let waiting = std::mem::take(&mut self.waiting);
@@ -79,7 +78,7 @@ impl ReadRows for Activity {
     fn row(&mut self, rows: &mut Rows, set: &ResultSet, row: &Row) -> Result<(), ImportError> {
         self.tell(rows, set);
         let host = rows.host(None);
-        // Each list is a sample of its own, however many sessions are in it.
+        // Each list is one sample, whatever its length.
         let at = match self.at {
             Some(at) if !rows.is_dated() => at,
             _ => rows.stamp(row, host, "activity")?,
@@ -110,7 +109,7 @@ impl ReadRows for Activity {
     }
 
     fn end(&mut self, rows: &mut Rows, _set: &ResultSet) -> Result<(), ImportError> {
-        // A list with nobody in it is one, too, if somebody knows when it was.
+        // An empty list is a sample too, if its time is known.
         self.at = self.at.or(rows.now());
         self.put(rows)
     }

@@ -1,5 +1,5 @@
-//! `pgstat -s database`: what the databases of a server did together, a row an interval, as
-//! vmstat prints it.
+//! `pgstat -s database`: the activity of all databases of a server, one row per interval in the
+//! format of vmstat.
 //!
 //! ```text
 //! - backends - ------ xacts ------ -------------- blocks --------------
@@ -8,9 +8,9 @@
 //!          1           3        0        0    205         0          0       since the row before
 //! ```
 //!
-//! The first row is what there was since the statistics were reset, each other one what came to
-//! it: added up, they are the counters of `pg_stat_database` again. Its other tables (`-s
-//! bgwriter`, `table`, `xlog`, ..) are not read.
+//! The first row is the total since the reset of the statistics, each other one the growth since
+//! the row before. Their running sums are the counters of `pg_stat_database`. The other tables of
+//! pgstat (`-s bgwriter`, `table`, `xlog`, ..) are not read.
 
 use crate::ImportError;
 use crate::kind::Bytes;
@@ -54,7 +54,7 @@ fn measure(name: &str) -> Option<&'static Metric> {
     })
 }
 
-/// Whether a line has the names of groups of columns, of databases.
+/// Returns whether a line has the group titles of the database table.
 fn is_groups(line: &str) -> bool {
     let words = words(line);
     let is_one = |word: &&str| [BACKENDS, "xacts", "blocks"].contains(word);
@@ -65,7 +65,7 @@ struct Pgstat {
     lines: Lines<Bytes>,
     step: u64,
     columns: Vec<Option<&'static Metric>>,
-    /// Of each column all that there was so far.
+    /// Running sum of each column.
     totals: Vec<f64>,
     rows: u64,
 }
@@ -95,8 +95,7 @@ impl ReadSamples for Pgstat {
 }
 
 impl Pgstat {
-    /// Takes the head, which comes again and again; the number of connections has no name below
-    /// that of its group.
+    /// Takes the head, which repeats. The number of connections has no name below its group.
     fn head(&mut self, sheet: &mut Sheet, groups: &str) -> Result<(), ImportError> {
         let names = self.lines.next_line()?.unwrap_or_default();
         let first = words(groups).contains(&BACKENDS).then_some(BACKENDS);
@@ -118,15 +117,16 @@ impl Pgstat {
         if row.len() != expected {
             return Err(format!("a row has {} columns, and its head {expected}", row.len()));
         }
-        let number =
-            |word: &&str| Style::Point.parse(word).ok_or_else(|| format!("{word:?} is no number"));
+        let number = |word: &&str| {
+            Style::Point.parse(word).ok_or_else(|| format!("{word:?} is not a number"))
+        };
         let numbers = row.iter().map(number).collect::<Result<Vec<_>, _>>()?;
         let host = sheet.entity(EntityKind::Host, "host", None);
         for ((column, total), number) in self.columns.iter().zip(&mut self.totals).zip(numbers) {
             let Some(measure) = column else { continue };
             *total = if measure.is_counter { *total + number } else { number };
             let is_time = [&m::IO_STALL_READ_MS, &m::IO_STALL_WRITE_MS].contains(measure);
-            // What took no time at all was not timed.
+            // A total of zero means that times were not measured.
             if *total > 0.0 || !is_time {
                 sheet.set(host, measure, *total);
             }

@@ -1,8 +1,8 @@
-//! `pg_stat_io`, `pg_stat_database`, `pg_stat_bgwriter`, `pg_stat_checkpointer` and
-//! `pg_stat_wal`, of versions 10 to 18: delimited, as psql aligns them, as records of `\x`,
-//! watched with `\watch`, or in JSON.
+//! `pg_stat_io`, `pg_stat_database`, `pg_stat_bgwriter`, `pg_stat_checkpointer` and `pg_stat_wal`,
+//! of versions 10 to 18: delimited, as psql aligns them, as records of `\x`, watched with
+//! `\watch`, or in JSON.
 //!
-//! Times are 0 where `track_io_timing` is off: what took no time at all was not timed.
+//! Times are 0 with `track_io_timing` off, so a time of 0 means that it was not measured.
 
 use crate::ImportError;
 use crate::kind::Bytes;
@@ -14,7 +14,7 @@ use crate::window::Stamp;
 use weir_observe::header::{EntityId, EntityKind};
 use weir_observe::metric::{self as m, Metric};
 
-/// The size of a page, which a build may change and hardly any does.
+/// The size of a page, which builds rarely change.
 const PAGE: f64 = 8192.0;
 
 pub(crate) fn recognizes(text: &str) -> bool {
@@ -51,7 +51,7 @@ const DATABASE: &[Meaning] = &[
     (&["blkwritetime"], &m::IO_STALL_WRITE_MS, 1.0),
 ];
 
-/// Of `pg_stat_bgwriter`, which had the checkpoints until version 16, and of
+/// Columns of `pg_stat_bgwriter`, which had the checkpoints until version 16, and of
 /// `pg_stat_checkpointer`, which has them since.
 const CHECKPOINTS: &[Meaning] = &[
     (&["checkpointstimed", "numtimed"], &m::CHECKPOINTS_TIMED, 1.0),
@@ -74,7 +74,7 @@ const WAL: &[Meaning] = &[
     (&["walbuffersfull"], &m::WAL_BUFFERS_FULL, 1.0),
 ];
 
-/// Times, and the counts without which they would be 0 anyway.
+/// Times, with the counts that show whether they were measured.
 const TIMED: &[(&Metric, &Metric)] = &[
     (&m::IO_STALL_READ_MS, &m::READS),
     (&m::IO_STALL_WRITE_MS, &m::WRITES),
@@ -84,12 +84,12 @@ const TIMED: &[(&Metric, &Metric)] = &[
     (&m::WAL_SYNC_TIME_MS, &m::WAL_SYNCS),
 ];
 
-/// Of what a view is.
+/// The subject of a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Whose {
-    /// Of backends of a type that do something with some objects.
+    /// Backends of a type, by object and context.
     Backends { kind: usize, object: usize, context: Option<usize>, page: Option<usize> },
-    /// Of a database; what is common to all has no name.
+    /// A database; shared objects have no database name.
     Database { name: usize, hits: Option<usize> },
     /// Of the whole server.
     Server,
@@ -146,7 +146,7 @@ impl Stat {
         }
         rows.tell_unused(set, &used);
         if self.values.iter().any(|(_, _, by)| by.total_cmp(&PAGE).is_eq()) {
-            rows.sheet.note("its buffers are taken for pages of 8 KiB");
+            rows.sheet.note("its buffers are assumed to be pages of 8 KiB");
         }
     }
 
@@ -167,14 +167,14 @@ impl Stat {
         }
     }
 
-    /// Since when it is counted.
+    /// Notes the time of the last reset.
     fn tell_reset(&self, rows: &mut Rows, row: &Row) {
         if let Some(reset) = row.text(self.reset) {
             rows.sheet.about("counted since", reset);
         }
     }
 
-    /// The value of a measure.
+    /// Returns the value of a metric.
     fn value(
         &self,
         set: &ResultSet,
@@ -185,7 +185,7 @@ impl Stat {
         row.number(set, column.map(|(at, _, _)| *at))
     }
 
-    /// Whether a time is 0 because nothing was timed.
+    /// Returns whether a time is 0 because it was not measured.
     fn is_untimed(
         &self,
         (set, row): (&ResultSet, &Row),
@@ -211,7 +211,7 @@ impl Stat {
         Ok(false)
     }
 
-    /// What is counted from several columns.
+    /// Writes counters computed from several columns.
     fn put_counted(
         &self,
         rows: &mut Rows,
@@ -227,7 +227,7 @@ impl Stat {
                 rows.set(at, entity, &m::PAGE_LOOKUPS, lookups)
             }
             Whose::Backends { page: Some(page), .. } => {
-                // Until version 17 bytes are counts of pages, whose size the row says.
+                // Until version 17, bytes are counts of pages, with the page size in the row.
                 let page = row.number(set, Some(*page))?;
                 for (count, bytes) in [
                     (&m::READS, &m::READ_BYTES),

@@ -1,10 +1,10 @@
-//! Tables of HTML: what a grid of results is copied or saved as.
+//! HTML tables, as grids of results are copied or saved.
 //!
 //! ```text
 //!  <table> <tr> <th>db_name</th> .. </tr> <tr> <td>DB2</td> .. </tr> </table>
 //! ```
 //!
-//! The first row of a table is its head. Everything but tables, rows and cells is text or nothing.
+//! The first row of a table is its head. Only tables, rows and cells are interpreted.
 
 use super::{Found, ResultSet};
 use crate::ImportError;
@@ -12,14 +12,14 @@ use crate::kind::Bytes;
 use crate::text::Lines;
 use std::collections::VecDeque;
 
-/// A page is in memory as a whole, and may have so many bytes.
+/// The most bytes of a page, which is kept in memory.
 const LONGEST: usize = 256 << 20;
 
-/// Whether a text begins as HTML with a table.
+/// Returns whether a text begins as HTML with a table.
 pub(super) fn is_html(text: &str) -> bool {
     let start = text.trim_start();
     let lower = |text: &str| text.to_ascii_lowercase();
-    // A clipboard of Windows has a head of its own before the HTML.
+    // The clipboard of Windows puts a header before the HTML.
     start.starts_with('<') && lower(start).contains("<table")
         || (start.starts_with("Version:") && lower(start).contains("<table"))
 }
@@ -28,7 +28,7 @@ pub(super) fn is_html(text: &str) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) sets: VecDeque<Found>,
-    /// Its last row has no end: it is left out.
+    /// Whether the last row has no end; it is left out.
     pub(super) is_cut: bool,
 }
 
@@ -37,7 +37,7 @@ impl Page {
     ///
     /// # Errors
     ///
-    /// [`ImportError`] if it is too long, or no text.
+    /// [`ImportError`] if the page is too long or not text.
     pub(super) fn read(mut lines: Lines<Bytes>) -> Result<Self, ImportError> {
         let mut text = String::new();
         while let Some(line) = lines.next_line()? {
@@ -75,7 +75,7 @@ impl Page {
 #[derive(Debug, Default)]
 struct Reading {
     page: Page,
-    /// The rows of the table at hand.
+    /// Rows of the current table.
     table: Option<Vec<Vec<String>>>,
     row: Option<Vec<String>>,
     cell: Option<String>,
@@ -135,7 +135,7 @@ impl Reading {
         }
     }
 
-    /// A table without an end was cut; its last row is whole if that has one.
+    /// Finishes a table without an end; its last row counts if it is complete.
     fn finish(mut self) -> Page {
         self.page.is_cut = self.table.is_some();
         if self.row.take().is_some() {
@@ -146,7 +146,7 @@ impl Reading {
     }
 }
 
-/// A text with its character references decoded.
+/// Decodes the character references of a text.
 fn decoded(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,8 +1,7 @@
-//! `sys.dm_os_performance_counters`: counters as the server keeps them, before anybody has
-//! made rates of them.
+//! `sys.dm_os_performance_counters`: raw counters of the server.
 //!
-//! `cntr_type` says what a value is: of a counter "a second" all that there were, of a ratio
-//! one of two numbers. Where a result has no types, the names say it.
+//! `cntr_type` defines the meaning of a value: a total for a counter "per second", or one of the
+//! two numbers of a ratio. Without types, the names define it.
 
 use super::SERVER;
 use crate::ImportError;
@@ -14,14 +13,14 @@ use weir_observe::metric::{self as m, Metric};
 
 const KIB: f64 = 1024.0;
 
-/// `PERF_COUNTER_LARGE_RAWCOUNT`: what there is.
+/// `PERF_COUNTER_LARGE_RAWCOUNT`: a level.
 const LEVEL: &str = "65792";
-/// `PERF_COUNTER_BULK_COUNT`, and the same of 32 bits: all that there were.
+/// `PERF_COUNTER_BULK_COUNT`, and its 32-bit form: a total.
 const SUMS: [&str; 2] = ["272696576", "272696320"];
 /// `PERF_LARGE_RAW_FRACTION` and `PERF_LARGE_RAW_BASE`: the two numbers of a ratio.
 const RATIO: [&str; 2] = ["537003264", "1073939712"];
 
-/// Objects and counters in lower case, what they measure, and by what it is multiplied.
+/// Object and counter in lower case, the metric, and the factor of values.
 type Known = (&'static str, &'static str, &'static Metric, f64);
 
 const COUNTERS: &[Known] = &[
@@ -44,7 +43,7 @@ const COUNTERS: &[Known] = &[
     ("memory manager", "target server memory (kb)", &m::SERVER_MEMORY_TARGET_BYTES, KIB),
 ];
 
-/// The only ratio that is read; its other number is called the same with "base" behind it.
+/// The only ratio that is read; its other number has "base" after the name.
 const HIT_RATIO: &str = "buffer cache hit ratio";
 const HIT_BASE: &str = "buffer cache hit ratio base";
 
@@ -55,7 +54,7 @@ struct Counters {
     value: usize,
     kind: Option<usize>,
     server: Option<usize>,
-    /// The two numbers of the hit ratio, as far as they have come.
+    /// The two numbers of the hit ratio, as far as they are known.
     hits: [Option<f64>; 2],
     told: bool,
 }
@@ -67,7 +66,7 @@ pub(super) fn plan(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
         instance: set.column(&["instancename"]),
         value: set.column(&["cntrvalue"])?,
         kind: set.column(&["cntrtype"]),
-        // The name of an instance is that of a counter here.
+        // Here, the name of an instance is that of a counter.
         server: set.column(&SERVER.iter().copied().filter(is_of_server).collect::<Vec<_>>()),
         hits: [None; 2],
         told: false,
@@ -78,7 +77,7 @@ fn is_of_server(name: &&str) -> bool {
     *name != "instancename"
 }
 
-/// Whether values of that type are what the measure says.
+/// Returns whether values of a type fit the metric.
 fn fits(measure: &Metric, kind: Option<&str>) -> bool {
     match kind {
         None => true,
@@ -88,7 +87,7 @@ fn fits(measure: &Metric, kind: Option<&str>) -> bool {
 }
 
 impl Counters {
-    /// Of whom a counter is: what a database does is its own, but for the sum of all.
+    /// Returns the entity of a counter: the database, or the server for sums.
     fn entity(&self, rows: &mut Rows, row: &Row, object: &str) -> EntityId {
         let host = rows.host(row.text(self.server));
         match row.text(self.instance) {
@@ -99,7 +98,7 @@ impl Counters {
         }
     }
 
-    /// Takes one of the numbers of the hit ratio, and puts it when both are there.
+    /// Takes one number of the hit ratio, and writes the ratio when both are known.
     fn ratio(
         &mut self,
         rows: &mut Rows,

@@ -1,6 +1,5 @@
-//! Files: what they did since the server started (`sys.dm_io_virtual_file_stats`), and how
-//! large they are and may become (`sys.master_files`, `sys.database_files`, files of an
-//! assessment).
+//! Files: counters since the start of the server (`sys.dm_io_virtual_file_stats`), and sizes with
+//! their limits (`sys.master_files`, `sys.database_files`, files of an assessment).
 
 use super::{Identity, Numbers};
 use crate::ImportError;
@@ -30,7 +29,7 @@ const COUNTERS: &[Meaning] = &[
     (&["iostall", "iostallms"], &m::IO_STALL_MS, 1.0),
 ];
 
-/// Means since the server started, of use only where they cannot be counted.
+/// Means since the start of the server, used only if the counters are missing.
 const MEANS: &[Meaning] = &[
     (
         &["avgreadlatencyms", "avgreadstallms", "readlatencyms", "readlatency", "avgreadlatency"],
@@ -107,7 +106,7 @@ pub(super) fn plan(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
     }))
 }
 
-/// What cannot be counted from others, and no sum of what is there.
+/// Adds means that no counters give, and leaves out sums of other columns.
 fn with_means(set: &ResultSet, mut counters: Columns) -> Columns {
     let has = |counters: &Columns, wanted: &m::Metric| {
         counters.iter().any(|(_, measure, _)| *measure == wanted)
@@ -128,7 +127,7 @@ fn with_means(set: &ResultSet, mut counters: Columns) -> Columns {
 }
 
 impl Files {
-    /// Says what is not used, and what cannot be known.
+    /// Notes unused columns and unknown figures.
     fn tell(&mut self, rows: &mut Rows, set: &ResultSet) {
         if self.told {
             return;
@@ -161,7 +160,7 @@ impl Files {
             }
             if has(mean) {
                 rows.sheet.note(format!(
-                    "the latency of {what} is a mean since the server started, as no sums are there"
+                    "the latency of {what} is a mean since the server started, since there are no sums"
                 ));
             }
         }
@@ -182,7 +181,7 @@ impl Files {
         self.known(rows, set, row, 0)
     }
 
-    /// The file whose key is at hand.
+    /// Returns the file of the current key.
     fn known(
         &mut self,
         rows: &mut Rows,
@@ -199,7 +198,7 @@ impl Files {
         Ok(file)
     }
 
-    /// What is known of a file's size; -1 is no limit, and 0 no growth.
+    /// Records the size of a file and its limits; -1 is no limit, and 0 no growth.
     fn describe(
         &self,
         rows: &mut Rows,
@@ -211,7 +210,7 @@ impl Files {
             let size = row.number(set, Some(*at))?;
             rows.attribute(file, "size_bytes", size.map(|size| size * by));
         }
-        // Some print words here: unlimited, 10%.
+        // Some queries print words here: unlimited, 10%.
         let number = |column: Option<(usize, f64)>| {
             let (at, by) = column?;
             let number = row.number(set, Some(at)).ok()??;

@@ -1,9 +1,9 @@
-//! `file_stats` and `db_file_stats` of qpi: what files did in the interval between two
-//! snapshots, of which the view says only how many minutes it was, rounded.
+//! `file_stats` and `db_file_stats` of qpi: the activity of files between two snapshots. The view
+//! reports the length of the interval only in rounded minutes.
 //!
-//! Rates are counted again from counts, as the printed ones are rounded to nothing for files
-//! that do little. How long the interval was, the fastest file tells best: its throughput has
-//! the most digits.
+//! Rates are recomputed from counts, since the printed ones round to zero for files with little
+//! I/O. The fastest file gives the best length of the interval, because its throughput has the
+//! most digits.
 
 use super::{Identity, Numbers};
 use crate::ImportError;
@@ -17,9 +17,9 @@ const MIB: f64 = 1024.0 * 1024.0;
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 const MS: f64 = 1e6;
 const MINUTE: f64 = 60.0;
-/// Rows that are held until it is known how long their interval was.
+/// The most rows kept until the length of their interval is known.
 const MOST: usize = 10_000;
-/// A throughput of less has too few digits to tell an interval by.
+/// A lower throughput has too few digits to derive an interval.
 const LEAST: f64 = 1.0;
 
 const GAUGES: &[Meaning] = &[
@@ -32,7 +32,7 @@ const GAUGES: &[Meaning] = &[
     (&["kbperio"], &m::REQUEST_BYTES, 1024.0),
 ];
 
-/// How much there was, what it is a second, and the printed rate with its unit.
+/// The count, its rate, and the printed rate with its unit.
 const COUNTS: &[(&str, &m::Metric, f64, &str)] = &[
     ("numofreads", &m::READS_PER_S, 1.0, "readiops"),
     ("numofwrites", &m::WRITES_PER_S, 1.0, "writeiops"),
@@ -40,7 +40,7 @@ const COUNTS: &[(&str, &m::Metric, f64, &str)] = &[
     ("writemb", &m::WRITE_BYTES_PER_S, MIB, "writembps"),
 ];
 
-/// Columns that say again what others do.
+/// Columns that repeat others.
 const AGAIN: &[&str] = &["throughputmbps", "iops", "kbperread", "kbperwrite"];
 
 struct Interval {
@@ -48,13 +48,13 @@ struct Interval {
     numbers: Numbers,
     minutes: Option<usize>,
     gauges: Columns,
-    /// Where the counts and the printed rates are.
+    /// Columns of counts and printed rates.
     counts: Vec<(Option<usize>, Option<usize>)>,
     held: Vec<Held>,
     told: bool,
 }
 
-/// A row whose rates are not yet known.
+/// A row whose rates are unknown yet.
 struct Held {
     at: Stamp,
     file: EntityId,
@@ -95,7 +95,7 @@ impl Interval {
         }
     }
 
-    /// Puts the rates of what is held.
+    /// Writes the rates of the rows kept.
     fn put(&mut self, rows: &mut Rows) -> Result<(), ImportError> {
         let held = std::mem::take(&mut self.held);
         let Some(first) = held.first() else { return Ok(()) };
@@ -120,8 +120,7 @@ impl Interval {
     }
 }
 
-/// How long an interval was of which the minutes are said, as precisely as the fastest file
-/// tells.
+/// Returns the length of an interval in seconds, as precisely as the fastest file shows it.
 fn seconds(held: &[Held], minutes: f64) -> f64 {
     let said = minutes * MINUTE;
     let throughputs = held.iter().flat_map(|row| row.counts.iter().skip(2));

@@ -1,5 +1,5 @@
-//! The tables of telegraf's first `sqlserver` plugin: a row for each thing that is measured,
-//! and a column for each database. Rates are those of a few seconds before the query.
+//! The tables of telegraf's first `sqlserver` plugin: one row per measurement and one column per
+//! database. Rates are of a few seconds before the query.
 
 use crate::ImportError;
 use crate::results::{ResultSet, Row};
@@ -10,7 +10,7 @@ use weir_observe::metric::{self as m, Metric};
 const KIB: f64 = 1024.0;
 const MS: f64 = 1e6;
 
-/// What files of a kind do together: rows, and log.
+/// Metrics of files by kind: rows, and log.
 const OF_FILES: &[(&str, &Metric, f64)] = &[
     ("reads (bytes/sec)", &m::READ_BYTES_PER_S, 1.0),
     ("writes (bytes/sec)", &m::WRITE_BYTES_PER_S, 1.0),
@@ -22,7 +22,7 @@ const OF_FILES: &[(&str, &Metric, f64)] = &[
     ("size (kb)", &m::SIZE_ON_DISK_BYTES, KIB),
 ];
 
-/// Counters of the instance; those of databases are there only as their sum.
+/// Counters of the instance; those of databases exist only as their sum.
 const OF_INSTANCE: &[(&str, &Metric)] = &[
     ("Batch Requests/sec | SQLServer:SQL Statistics", &m::BATCH_REQUESTS_PER_S),
     ("Transactions/sec | _Total | SQLServer:Databases", &m::TRANSACTIONS_PER_S),
@@ -35,7 +35,7 @@ struct Pivot {
     measurement: usize,
     server: Option<usize>,
     value: Option<usize>,
-    /// Columns that are of databases, with their names.
+    /// Columns of databases, with their names.
     databases: Vec<(usize, String)>,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn plan(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
     Some(Box::new(Pivot { measurement, server, value, databases }))
 }
 
-/// What files of which kind do, by the name of a measurement: `Rows read latency (ms)`.
+/// Returns the kind of files and the metric of a measurement such as `Rows read latency (ms)`.
 fn of_files(name: &str) -> Option<(&'static str, &'static Metric, f64)> {
     let (kind, what) = name.split_once(' ')?;
     let kind = match kind.to_lowercase().as_str() {

@@ -1,6 +1,6 @@
-//! What Azure SQL says of the resources of databases and instances: `sys.dm_db_resource_stats`,
-//! `sys.resource_stats` and `sys.server_resource_stats`, as parts of limits or as counts of an
-//! interval, newest first or not; and the limits that govern them.
+//! Resource use in Azure SQL: `sys.dm_db_resource_stats`, `sys.resource_stats` and
+//! `sys.server_resource_stats`, as shares of limits or as counts of an interval, in any order; and
+//! the governing limits.
 
 use super::{DATABASE, Identity, SERVER};
 use crate::ImportError;
@@ -13,14 +13,14 @@ use weir_observe::moment::Clock;
 
 const MIB: f64 = 1024.0 * 1024.0;
 const PERCENT: f64 = 0.01;
-/// What `sys.server_resource_stats` and `sys.dm_db_resource_stats` count over, in seconds.
+/// The interval of `sys.server_resource_stats` and `sys.dm_db_resource_stats`, in seconds.
 const INTERVAL: f64 = 15.0;
 
 pub(super) fn plan(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
     server(set).or_else(|| database(set)).or_else(|| limits(set))
 }
 
-/// Parts of limits, of a database.
+/// Shares of limits of a database.
 const OF_DATABASE: &[Meaning] = &[
     (&["avgcpupercent"], &m::CPU, PERCENT),
     (&["avgdataiopercent"], &m::DATA_IO_SHARE, PERCENT),
@@ -31,7 +31,7 @@ const OF_DATABASE: &[Meaning] = &[
     (&["storageinmegabytes", "usedstorageinmegabytes"], &m::SIZE_ON_DISK_BYTES, MIB),
 ];
 
-/// Of the instance that it is in.
+/// Shares of limits of its instance.
 const OF_INSTANCE: &[Meaning] = &[
     (&["avginstancecpupercent"], &m::CPU, PERCENT),
     (&["avginstancememorypercent"], &m::MEMORY_SHARE, PERCENT),
@@ -92,7 +92,7 @@ const OF_SERVER: &[Meaning] = &[
     (&["avgcpupercent"], &m::CPU, PERCENT),
     (&["storagespaceusedmb"], &m::SIZE_ON_DISK_BYTES, MIB),
 ];
-/// Counts of an interval, as rates.
+/// Counts of an interval, read as rates.
 const COUNTS: &[Meaning] = &[
     (&["iorequests"], &m::OPERATIONS_PER_S, 1.0),
     (&["iobytesread"], &m::READ_BYTES_PER_S, 1.0),
@@ -130,7 +130,7 @@ fn server(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
 }
 
 impl Server {
-    /// How long the interval of a row is, in seconds.
+    /// Returns the interval of a row, in seconds.
     fn seconds(&self, rows: &mut Rows, row: &Row) -> f64 {
         let clock = Clock::default();
         let moment = |at| clock.moment(row.text(at)?);
@@ -189,15 +189,15 @@ impl ReadRows for Server {
     }
 }
 
-/// Whose limit a column is.
+/// The owner of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whose {
     Database,
     Host,
 }
 
-/// Columns of `sys.dm_user_db_resource_governance` and `sys.dm_instance_resource_governance`,
-/// and the attributes that they are. Rates of the log are in bytes a second.
+/// Columns of `sys.dm_user_db_resource_governance` and `sys.dm_instance_resource_governance`, and
+/// their attributes. Log rates are in bytes per second.
 const LIMITS: &[(&str, Whose, &str, f64)] = &[
     ("primarygroupmaxio", Whose::Database, "iops_limit", 1.0),
     ("primarymaxlograte", Whose::Database, "log_bytes_per_s_limit", 1.0),
@@ -218,14 +218,14 @@ const LIMITS: &[(&str, Whose, &str, f64)] = &[
     ("userdatadirectoryspacequotamb", Whose::Host, "local_storage_bytes", MIB),
 ];
 
-/// What is there only if a set is one of limits.
+/// Columns that only a set of limits has.
 const GOVERNED: &[&str] =
     &["instancemaxlograte", "primarymaxlograte", "primarygroupmaxio", "volumelocaliops"];
 
 struct Limits {
     identity: Identity,
     objective: Option<usize>,
-    /// Limits as they were first, and whether they have been others since.
+    /// First values of limits, and whether they have changed since.
     first: HashMap<(EntityId, &'static str), (f64, bool)>,
     told: bool,
 }
@@ -239,7 +239,7 @@ fn limits(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
 }
 
 impl Limits {
-    /// A limit that changes on the way is a gauge from then on, of the name of its attribute.
+    /// Records a limit. Once it changes, it becomes a gauge with the name of its attribute.
     fn follow(
         &mut self,
         rows: &mut Rows,

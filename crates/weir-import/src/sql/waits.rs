@@ -1,7 +1,7 @@
-//! Waits: `sys.dm_os_wait_stats` and what is like it, and tables of what there was a minute.
+//! Waits: `sys.dm_os_wait_stats` and similar views, and tables of waits per minute.
 //!
-//! Lists are mostly cut to the longest waits. A type that is in one of two lists only has no value
-//! in the other. Where the first list goes down to 1 % of what the type has in the second, rates
+//! Lists are usually cut to the longest waits. A type that is in only one of two lists has no
+//! value in the other. If the first list goes down to 1 % of the type's time in the second, rates
 //! count it from zero.
 
 use super::{DATABASE, SERVER};
@@ -38,7 +38,7 @@ const COUNTERS: &[Meaning] = &[
     (&["maxwaits", "maxwaittimes"], &m::MAX_WAIT_TIME_MS, SECOND),
 ];
 
-/// Minutes waited a minute are seconds waited a second.
+/// Minutes waited per minute are seconds waited per second.
 const RATES: &[Meaning] = &[(
     &["waittimesperminute", "waittimeminutesperminute", "waitminutesperminute"],
     &m::WAIT_MS_PER_S,
@@ -57,7 +57,7 @@ struct Waits {
 
 pub(super) fn plan(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
     let name = set.column(NAME)?;
-    // What single sessions or statements waited for is no more than a part.
+    // Waits of single sessions or statements are only a part of all waits.
     if set.has(&["sessionid", "spid", "queryid", "planid", "execcontextid"]) {
         return None;
     }

@@ -1,15 +1,15 @@
-//! What blkparse prints of the events of the block layer.
+//! Output of blkparse: events of the block layer.
 //!
 //! ```text
 //! 259,2    0        5     0.000005462  4020  D  RS 282624 + 8 [java]
 //! device  cpu   number      seconds     pid  |  |  sector  sectors
-//!                                            |  what the request does: R, W, D; F before or
-//!                                            |  behind for a flush; S, A, M, .. of no matter
+//!                                            |  kind of request: R, W, D; F before or
+//!                                            |  after for a flush; S, A, M, .. are ignored
 //!                                            Q queued, D sent to the device, C completed, ..
 //! ```
 //!
-//! The latency is that of the device, from D to C. Devices that have no queue of their own (LVM,
-//! RAID) have no D: there it is from Q to C.
+//! The latency is that of the device, from D to C. Devices without a queue of their own (LVM,
+//! RAID) have no D; their latency is from Q to C.
 
 use super::pairing::{self, Action, Pairing};
 use super::rows::{SECOND, SECTOR, first_line};
@@ -37,7 +37,7 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     Ok(Box::new(Samples::new(trace, Summing::new(options))))
 }
 
-/// An event, as far as every line has it.
+/// The common fields of an event.
 struct Event<'a> {
     disk: &'a str,
     time: &'a str,
@@ -46,7 +46,7 @@ struct Event<'a> {
     rest: &'a str,
 }
 
-/// The event of a line; nothing if it begins otherwise.
+/// Parses the event of a line; `None` if the line begins otherwise.
 fn event(line: &str) -> Option<Event<'_>> {
     let mut rest = line;
     let mut word = || {
@@ -64,7 +64,7 @@ fn event(line: &str) -> Option<Event<'_>> {
     (is_event && is_whole).then_some(Event { disk, time, action, rwbs, rest })
 }
 
-/// Where and how much, and whether it failed: `282624 + 8 [0]`, `[0]`, `0 [0]`.
+/// Parses offset and length, and whether the request failed: `282624 + 8 [0]`, `[0]`, `0 [0]`.
 fn place(rest: &str) -> Option<(u64, u64, bool)> {
     let (numbers, behind) = rest.split_once('[').unwrap_or((rest, ""));
     let has_failed = behind.starts_with('-');
@@ -79,7 +79,7 @@ fn place(rest: &str) -> Option<(u64, u64, bool)> {
     Some((sector, length, has_failed))
 }
 
-/// What a request does that is so many sectors long; nothing if it is no I/O.
+/// Returns the direction of a request with this number of sectors; `None` if it is no I/O.
 fn direction(rwbs: &str, sectors: u64) -> Option<Direction> {
     let flushes = rwbs.starts_with('F');
     match rwbs.trim_start_matches('F').chars().next() {
@@ -138,7 +138,7 @@ impl Blkparse {
             _ => return Ok(()),
         };
         let at = scaled(event.time, SECOND).and_then(|nanos| i64::try_from(nanos).ok());
-        let at = at.ok_or_else(|| format!("the time is {:?}, which is none", event.time))?;
+        let at = at.ok_or_else(|| format!("the time is {:?}, which is not a time", event.time))?;
         let place = place(event.rest);
         let (sector, sectors, has_failed) = place.ok_or_else(|| {
             let there = event.rest.trim();

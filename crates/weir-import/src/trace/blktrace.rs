@@ -1,16 +1,16 @@
-//! Binary traces of blktrace: a file for each processor, `NAME.blktrace.N`, with records of 48 bytes
-//! and what follows each of them, in the byte order of the machine that wrote it.
+//! Binary traces of blktrace: one file per processor, `NAME.blktrace.N`, with records of 48 bytes
+//! and variable data, in the byte order of the traced machine.
 //!
 //! ```text
 //! magic u32   number u32   nanoseconds u64   sector u64   bytes u32   action u32
 //! process u32   device u32   processor u32   error u16   length of what follows u16
 //! ```
 //!
-//! The magic number is 0x65617400 plus the version, which is 7. The lower half of an action says what
-//! happens, the upper half what the request does.
+//! The magic number is 0x65617400 plus the version, which is 7. The lower half of an action is the
+//! event, the upper half the kind of request.
 //!
-//! A request may be queued on one processor and completed on another, so that the files of a trace
-//! are read side by side, by their times.
+//! A request may be queued on one processor and completed on another, so the files of a trace are
+//! merged by time.
 
 use super::pairing::{Action, Event, Pairing};
 use super::record::{self, Next};
@@ -26,13 +26,13 @@ use std::io::{self, BufReader, Read};
 const RECORD: usize = 48;
 const MAGIC: u32 = 0x6561_7407;
 
-/// Bits of an action: what a request does.
+/// Bits of an action for the kind of request.
 const READ: u32 = 1 << 16;
 const WRITE: u32 = 1 << 17;
 const FLUSH: u32 = 1 << 18;
 const NOTIFY: u32 = 1 << 26;
 const DISCARD: u32 = 1 << 29;
-/// The lower half, without the bit that says that a control group follows.
+/// The lower half, without the bit for a control group.
 const WHAT: u32 = 0xfeff;
 
 pub(crate) fn recognizes(bytes: &[u8]) -> bool {
@@ -64,7 +64,7 @@ struct Record {
     action: u32,
     device: u32,
     error: u16,
-    /// Bytes that follow.
+    /// Length of the data that follows.
     more: u16,
 }
 
@@ -195,7 +195,7 @@ impl ReadRequests for Blktrace {
     }
 }
 
-/// Merges the files of a trace into one, in the order of their times.
+/// Merges the files of a trace into one, in order of time.
 pub(crate) fn merged(files: Vec<Bytes>) -> io::Result<Bytes> {
     let mut parts = Vec::new();
     for mut input in files {
@@ -205,7 +205,7 @@ pub(crate) fn merged(files: Vec<Bytes>) -> io::Result<Bytes> {
     Ok(Box::new(BufReader::new(Merged { parts, now: Vec::new(), at: 0 })))
 }
 
-/// A file, and its next record.
+/// A file with its next record.
 struct Part {
     input: Bytes,
     next: Pending,
@@ -213,21 +213,21 @@ struct Part {
 
 /// The next part of a file.
 enum Pending {
-    /// A record with what follows it, and its time.
+    /// A record with its data, and its time.
     Record(Vec<u8>, u64),
-    /// Bytes that are no record or were cut: given out once all others were.
+    /// Bytes that are no complete record, returned after all records.
     Rest(Vec<u8>),
     End,
 }
 
 struct Merged {
     parts: Vec<Part>,
-    /// The record that is given out, and how much of it was.
+    /// The current record, and the number of bytes returned of it.
     now: Vec<u8>,
     at: usize,
 }
 
-/// Reads a record and what follows it.
+/// Reads a record and its data.
 fn read_record(input: &mut Bytes) -> io::Result<Pending> {
     let mut bytes = Vec::with_capacity(RECORD);
     input.as_mut().take(RECORD as u64).read_to_end(&mut bytes)?;
@@ -242,7 +242,7 @@ fn read_record(input: &mut Bytes) -> io::Result<Pending> {
 }
 
 impl Merged {
-    /// Takes the earliest record; what is no record comes last.
+    /// Takes the earliest record; incomplete records come last.
     fn advance(&mut self) -> io::Result<()> {
         let key = |part: &Part| match &part.next {
             Pending::Record(_, nanos) => Some((0, *nanos)),
@@ -259,7 +259,7 @@ impl Merged {
                 part.next = read_record(&mut part.input)?;
             }
             Pending::Rest(bytes) => {
-                // Nothing can follow it.
+                // The rest is the end.
                 self.parts.clear();
                 self.now = bytes;
             }

@@ -1,5 +1,5 @@
-//! The traces of CloudPhysics as text: a head with `version`, `time`, `op`, `size` and `lbn`;
-//! times in seconds, commands of SCSI, sizes in bytes, places in sectors.
+//! Traces of CloudPhysics as text: a head with `version`, `time`, `op`, `size` and `lbn`; times in
+//! seconds, SCSI commands, sizes in bytes, offsets in sectors.
 
 use super::rows::{self, Layout, SECOND, SECTOR, Split, Table, Times, first_line, is_idle};
 use super::scsi;
@@ -9,7 +9,7 @@ use crate::merge::Options;
 use crate::sheet::ReadSamples;
 use crate::text::Lines;
 
-/// Of a head: time, operation, size and place.
+/// Columns of time, operation, size and offset.
 type Places = [usize; 4];
 
 pub(crate) fn recognizes(text: &str) -> bool {

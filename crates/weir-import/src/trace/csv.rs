@@ -1,8 +1,8 @@
-//! Traces that are tables whose head names their columns: time, operation, offset, length, and
-//! maybe latency, device and host, by any of the names that people give them.
+//! Traces as tables whose head names their columns: time, operation, offset, length, and
+//! optionally latency, device and host, under various names.
 //!
-//! Units are taken from the head (`latency_us`, `Time (ms)`). Where it has none, a time says
-//! itself whether it counts from 1970; what else is assumed is told.
+//! Units come from the head (`latency_us`, `Time (ms)`). Without one, the size of a time shows
+//! whether it counts from 1970. Other assumptions are noted.
 
 use super::TimeUnit;
 use super::rows::{
@@ -120,17 +120,17 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     Ok(rows::open(Table { lines, layout, head: Some(head), notes, assumed }, options))
 }
 
-/// The name of a column, taken apart.
+/// A column name in parts.
 #[derive(Debug, PartialEq, Eq)]
 struct Name {
     written: String,
-    /// Without its unit, and without what people write differently.
+    /// The normalized name without its unit.
     base: String,
-    /// What the column is in, in lower case.
+    /// The unit, in lower case.
     unit: Option<String>,
 }
 
-/// The names of the columns that a head has, and what separates them.
+/// Returns the column names of a head, and its separator.
 fn names(head: &str) -> Option<(Split, Vec<Name>)> {
     let separator = delimiter(head).map_or(Split::Spaces, |byte| Split::At(char::from(byte)));
     let names: Vec<_> = rows::split(separator, head).into_iter().map(name).collect();
@@ -154,7 +154,7 @@ fn name(written: &str) -> Name {
     Name { written: written.to_owned(), base: words.concat(), unit }
 }
 
-/// A unit of time in nanoseconds.
+/// Returns the nanoseconds of a unit of time.
 fn nanos(unit: &str) -> Option<u64> {
     Some(match unit {
         "ns" | "nsec" | "nanos" | "nanoseconds" => 1,
@@ -165,7 +165,7 @@ fn nanos(unit: &str) -> Option<u64> {
     })
 }
 
-/// A unit of size in bytes.
+/// Returns the bytes of a unit of size.
 fn bytes(unit: &str) -> Option<u64> {
     Some(match unit {
         "b" | "byte" | "bytes" => 1,
@@ -176,18 +176,18 @@ fn bytes(unit: &str) -> Option<u64> {
     })
 }
 
-/// Why a head or its first row is none.
+/// The reason why a head or its first row is not accepted.
 struct Reason {
     text: String,
     in_row: bool,
 }
 
-/// Making a layout from a head and the first row.
+/// The derivation of a layout from a head and the first row.
 struct Reading<'a> {
     names: Vec<Name>,
     first: Vec<&'a str>,
     notes: Vec<String>,
-    /// The unit that times were taken to have.
+    /// Assumed unit of times.
     assumed: Option<&'static str>,
 }
 
@@ -223,7 +223,7 @@ impl Reading<'_> {
         })
     }
 
-    /// The first of these names that is there counts.
+    /// Returns the column with the first of these names that exists.
     fn find(&self, names: &[&str]) -> Option<usize> {
         names.iter().find_map(|name| self.names.iter().position(|column| column.base == *name))
     }
@@ -246,7 +246,7 @@ impl Reading<'_> {
 
     fn assume(&mut self, at: usize, what: &str) {
         let name = self.names.get(at).map(|name| name.written.clone()).unwrap_or_default();
-        self.notes.push(format!("{name} does not say its unit: taken for {what}"));
+        self.notes.push(format!("{name} has no unit: assumed to be {what}"));
     }
 
     fn size(&mut self, at: usize, usual: u64, said: &str) -> u64 {
@@ -259,18 +259,18 @@ impl Reading<'_> {
         usual
     }
 
-    /// How times are written, and how exact they are.
+    /// Returns the notation and resolution of times.
     fn times(&mut self, at: usize, options: &Options) -> Result<(Times, u64), Reason> {
         let text = self.field(at).to_owned();
         let exact = text.contains(['.', ',', 'e']);
         let resolution = |unit: u64| if exact { 0 } else { unit };
         let Some(number) = scaled(&text.replacen(',', ".", 1), 1) else {
             if options.clock.moment(&text).is_none() {
-                let text = format!("the time is {text:?}, which is none");
+                let text = format!("the time is {text:?}, which is not a time");
                 return Err(Reason { text, in_row: true });
             }
             if !has_zone(&text) && options.clock.offset == 0 {
-                self.notes.push("its times name no zone: taken for UTC".to_owned());
+                self.notes.push("its times name no zone: UTC assumed".to_owned());
             }
             let seconds = text.rsplit(':').next().unwrap_or_default();
             let resolution = if seconds.contains(['.', ',']) { 0 } else { SECOND };
@@ -306,7 +306,7 @@ impl Reading<'_> {
         Ok((Times::Since(SECOND), resolution(SECOND)))
     }
 
-    /// The unit of latencies: that of times, unless the head says another.
+    /// Returns the unit of latencies: that of times, unless the head has another.
     fn latency(&mut self, at: usize, times: Times) -> u64 {
         if let Some(unit) = self.unit(at).and_then(nanos) {
             return unit;
@@ -330,7 +330,7 @@ impl Reading<'_> {
     }
 }
 
-/// Whether a date says how far it is ahead of UTC.
+/// Returns whether a date has a zone.
 fn has_zone(text: &str) -> bool {
     let behind = text.get(10..).unwrap_or_default();
     behind.ends_with(['Z', 'z']) || behind.contains(['+', '-']) || behind.contains("UTC")

@@ -1,5 +1,5 @@
 //! Traces for `DiskSim` in ASCII: milliseconds, device, block of 512 bytes, number of blocks, and
-//! flags in hexadecimal, whose lowest bit says that it is a read.
+//! hexadecimal flags, whose lowest bit marks a read.
 
 use super::rows::{self, MILLISECOND, Split};
 use super::simulator;
@@ -11,7 +11,7 @@ use crate::sheet::ReadSamples;
 
 pub(crate) fn recognizes(text: &str) -> bool {
     let first = text.lines().next().unwrap_or_default();
-    // Where no time has decimals it is more likely nanoseconds.
+    // Without decimals, times are more likely nanoseconds.
     let has_decimals = rows::split(Split::Spaces, first).first().is_some_and(|t| t.contains('.'));
     has_decimals && simulator::recognizes(text, |time| scaled(time, MILLISECOND), direction)
 }

@@ -1,7 +1,7 @@
-//! What fio did, as its option `write_iolog` writes it, in versions 2 and 3.
+//! I/O logs of fio (`write_iolog`), in versions 2 and 3.
 //!
-//! Version 3 has a time in every line: microseconds since the job began. Version 2 has none; only
-//! `wait` lets time pass, by so many microseconds as its offset says.
+//! Version 3 has a time in every line: microseconds since the start of the job. In version 2 only
+//! `wait` lets time pass, by the microseconds in its offset.
 
 use super::rows::first_line;
 use super::summing::{Direction, ReadRequests, Request, Samples, Summing};
@@ -17,7 +17,7 @@ pub(crate) fn recognizes(text: &str) -> bool {
     text.lines().next().and_then(version).is_some()
 }
 
-/// The version that the first line says.
+/// Returns the version in the first line.
 fn version(line: &str) -> Option<&str> {
     line.trim_start_matches('\u{feff}').strip_prefix("fio version ")?.strip_suffix(" iolog")
 }
@@ -43,9 +43,9 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
 
 struct Iolog {
     lines: Lines<Bytes>,
-    /// A time is in every line.
+    /// Whether every line has a time.
     has_times: bool,
-    /// In nanoseconds since the beginning.
+    /// Nanoseconds since the beginning.
     now: i64,
     has_waited: bool,
     has_begun: bool,
@@ -78,7 +78,7 @@ impl Iolog {
             let time = words.next().unwrap_or_default();
             let micros: Option<i64> = time.parse().ok().filter(|micros| *micros >= 0);
             let now = micros.and_then(|micros| micros.checked_mul(MICROSECOND));
-            self.now = now.ok_or_else(|| format!("the time is {time:?}, which is none"))?;
+            self.now = now.ok_or_else(|| format!("the time is {time:?}, which is not a time"))?;
         }
         let (Some(file), Some(action)) = (words.next(), words.next()) else {
             return Err("a file and an action were expected".to_owned());
@@ -88,7 +88,8 @@ impl Iolog {
         }
         let mut number = |what: &str| {
             let word = words.next().unwrap_or_default();
-            word.parse::<u64>().map_err(|_| format!("the {what} is {word:?}, which is no number"))
+            word.parse::<u64>()
+                .map_err(|_| format!("the {what} is {word:?}, which is not a number"))
         };
         let (offset, length) = (number("offset")?, number("length")?);
         let direction = match action {
@@ -119,7 +120,7 @@ impl Iolog {
         Ok(())
     }
 
-    /// Without times there are no samples.
+    /// Rejects a log without times, which has no samples.
     fn check_times(&self, sheet: &mut Sheet) -> Result<(), ImportError> {
         if self.has_times || !self.has_begun {
             return Ok(());
@@ -130,7 +131,7 @@ impl Iolog {
                  does; fio 3.31 and later write version 3, which has",
             ));
         }
-        sheet.note("between two waits its requests are taken to come at once");
+        sheet.note("requests between two waits are assumed to arrive at once");
         Ok(())
     }
 }

@@ -1,9 +1,9 @@
-//! The traces of MSR Cambridge (SNIA IOTTA 388): `Timestamp,Hostname,DiskNumber,Type,Offset,
+//! Traces of MSR Cambridge (SNIA IOTTA 388): `Timestamp,Hostname,DiskNumber,Type,Offset,
 //! Size,ResponseTime`, mostly without that head. Times and latencies are ticks of 100 ns, times
 //! since 1601.
 //!
-//! Others write traces of that shape with other times. What counts from 1970 says its unit by its
-//! size; what counts from a beginning of its own does not, and is taken for ticks.
+//! Other sources write the same columns with other times. The size of a time since 1970 shows its
+//! unit. Times from another start do not show it and are taken for ticks.
 
 use super::TimeUnit;
 use super::rows::{
@@ -71,17 +71,17 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     Ok(rows::open(Table { lines, layout, head, notes, assumed }, options))
 }
 
-/// How times and latencies are written.
+/// The notation of times and latencies.
 struct Units {
     times: Times,
     latency: u64,
     notes: Vec<String>,
-    /// The unit of times, where nothing says it.
+    /// Assumed unit of times.
     assumed: Option<&'static str>,
 }
 
 impl Units {
-    /// Returns those of a trace that begins with `row`.
+    /// Determines the units of a trace that begins with `row`.
     fn new(row: &str, options: &Options) -> Self {
         let first = rows::split(Split::At(','), row).first().and_then(|time| scaled(time, 1));
         let first = first.unwrap_or(0);
@@ -102,14 +102,14 @@ impl Units {
             units.into_iter().find(|(unit, ..)| times_in(first, *unit) == Times::Epoch(*unit));
         if let Some((unit, name, assumed)) = since_1970 {
             let note = format!(
-                "its times are {name} since 1970, and its latencies are taken for {name}; --time-unit \
+                "its times are {name} since 1970, and its latencies are assumed to be {name}; --time-unit \
                  says another unit"
             );
             let assumed = Some(assumed);
             return Self { notes: vec![note], assumed, ..plain(Times::Epoch(unit), unit) };
         }
         let note = "its times count neither from 1601 nor from 1970 and do not say their unit: taken \
-                    for ticks of 100 ns, the unit of the format; --time-unit says another";
+                    for ticks of 100 ns, the unit of the format; --time-unit sets another";
         let assumed = Some("ticks of 100 ns");
         Self { notes: vec![note.to_owned()], assumed, ..plain(Times::Since(TICK), TICK) }
     }

@@ -1,12 +1,12 @@
-//! The format that caches are simulated with (oracleGeneral of libCacheSim): packed records of 24
-//! bytes, little-endian. They have no places, and do not tell reads from writes.
+//! Traces for cache simulators (oracleGeneral of libCacheSim): packed records of 24 bytes,
+//! little-endian. They have no offsets and no distinction of reads and writes.
 //!
 //! ```text
 //! seconds u32   object u64   bytes u32   the number of the next request of that object i64
 //! ```
 //!
-//! Nothing in it says what it is. What does is that its records agree with each other: times do
-//! not go back, and where the next request of an object is said to be there is one.
+//! The format has no signature. It is recognized by records that agree with each other: times do
+//! not go back, and the next request of an object is where a record says.
 
 use super::record::{self, Fields, Next};
 use super::rows::{SECOND, is_epoch};
@@ -18,11 +18,11 @@ use crate::sheet::{ReadSamples, Sheet};
 use std::collections::HashMap;
 
 const LENGTH: usize = 24;
-/// So many records at least must agree to know the format by.
+/// The fewest records that must agree.
 const LEAST: usize = 8;
-/// No object is larger.
+/// The largest plausible object.
 const MOST_BYTES: u32 = 1 << 31;
-/// No trace has more requests.
+/// The most plausible number of requests.
 const MOST_REQUESTS: i64 = 1 << 44;
 
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +30,7 @@ struct Record {
     seconds: u32,
     object: u64,
     bytes: u32,
-    /// Nothing if there is no more of the object.
+    /// `None` if the object is not requested again.
     next: Option<i64>,
 }
 
@@ -49,12 +49,12 @@ pub(crate) fn recognizes(bytes: &[u8]) -> bool {
             && record.next.is_none_or(|next| next > number && next < MOST_REQUESTS)
     });
     let moves = records.iter().any(|record| record.bytes > 0);
-    // Some count requests from 0 and some from 1.
+    // Some tools count requests from 0 and some from 1.
     let agree = [0, 1].into_iter().any(|first| agree(&records, first));
     records.len() >= LEAST && sorted && plausible && moves && agree
 }
 
-/// Whether each request is where the one before it of its object says, if that is in sight.
+/// Returns whether each object's next request is where its record says, within this beginning.
 fn agree(records: &[Record], first: i64) -> bool {
     let mut said: HashMap<u64, Option<i64>> = HashMap::new();
     let mut right = records.iter().zip(first..).map(|(record, number)| {
@@ -100,7 +100,9 @@ impl ReadRequests for OracleGeneral {
             }
         };
         if self.records == 0 {
-            sheet.note("it has neither places nor latencies, and does not tell reads from writes");
+            sheet.note(
+                "it has neither offsets nor latencies, and does not distinguish reads from writes",
+            );
         }
         self.records += 1;
         let record = parse(&bytes);

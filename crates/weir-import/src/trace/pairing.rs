@@ -1,26 +1,25 @@
-//! Events of the block layer of Linux, put together to requests: what was queued, sent to a device
-//! and completed.
+//! Events of the block layer of Linux, paired to requests: queued, sent to a device, completed.
 //!
-//! The latency is that of the device, from D to C. Devices that have no queue of their own (LVM,
-//! RAID) have no D: there it is from Q to C.
+//! The latency is that of the device, from D to C. Devices without a queue of their own (LVM,
+//! RAID) have no D; their latency is from Q to C.
 
 use super::summing::{Device, Direction, Request, Summing};
 use crate::sheet::Sheet;
 use std::collections::HashMap;
 
-/// More are not under way at once: beyond, those that never complete are forgotten.
+/// The most in-flight requests; beyond, requests that never complete are dropped.
 const MOST_UNDER_WAY: usize = 1 << 20;
 
-/// A step in the life of a request.
+/// A step of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Queued,
     /// Sent to the device.
     Sent,
     Completed,
-    /// Joined to another one.
+    /// Merged into another request.
     Merged,
-    /// Back from the device to the queue.
+    /// Returned from the device to the queue.
     Requeued,
 }
 
@@ -29,42 +28,42 @@ pub(super) enum Action {
 pub(super) struct Event<'a> {
     pub(super) disk: &'a str,
     pub(super) action: Action,
-    /// In nanoseconds.
+    /// Time in nanoseconds.
     pub(super) at: i64,
     pub(super) direction: Direction,
     pub(super) sector: u64,
-    /// The first byte, if it moves any.
+    /// Offset of the first byte, if any are transferred.
     pub(super) offset: Option<u64>,
-    /// Bytes.
+    /// Length in bytes.
     pub(super) length: u64,
     pub(super) has_failed: bool,
 }
 
-/// What is known of a device.
+/// The state of a device.
 struct Disk {
     device: Device,
-    /// It has had a D.
+    /// Whether it has had a D.
     is_sent_to: bool,
-    /// It has had a C before any D.
+    /// Whether it has had a C before any D.
     has_no_queue: bool,
-    /// Requests that came and were not joined to others, less those sent.
+    /// Queued requests that were neither merged nor sent.
     waiting: i64,
 }
 
 /// A request that has begun.
 struct Begun {
     at: i64,
-    /// Its beginning has been told.
+    /// Whether its beginning was passed on.
     is_told: bool,
 }
 
-/// See the module.
+/// The pairing of events to requests.
 #[derive(Default)]
 pub(super) struct Pairing {
     disks: HashMap<String, Disk>,
-    /// By device and sector.
+    /// Requests in flight, by device and sector.
     begun: HashMap<(Device, u64), Begun>,
-    /// Completed without a beginning.
+    /// Number of requests completed without a beginning.
     unseen: u64,
     failed: u64,
     forgotten: usize,
@@ -112,7 +111,7 @@ impl Pairing {
         let Some(disk) = self.disks.get_mut(disk) else { return };
         disk.waiting -= 1;
         if !disk.is_sent_to {
-            // What was queued so far counts from when it is sent.
+            // Requests queued so far count from when they are sent.
             disk.is_sent_to = true;
             let told =
                 self.begun.iter().filter(|(key, begun)| key.0 == request.device && begun.is_told);
@@ -166,18 +165,18 @@ impl Pairing {
         }
     }
 
-    /// Tells what did not come to its end.
+    /// Notes the requests that never completed.
     pub(super) fn tell(&self, sheet: &mut Sheet) {
         let sent = self.begun.values().filter(|begun| begun.is_told).count();
         let waiting: i64 = self.disks.values().map(|disk| disk.waiting.max(0)).sum();
         if sent > 0 || waiting > 0 {
             sheet.note(format!(
-                "it ends while requests are under way: {sent} at devices, {waiting} in queues"
+                "requests are in flight at its end: {sent} at devices, {waiting} in queues"
             ));
         }
         if self.unseen > 0 {
             sheet.note(format!(
-                "of {} requests only the completion is there: their latency is missing",
+                "{} requests have only a completion: their latency is unknown",
                 self.unseen
             ));
         }
@@ -185,7 +184,7 @@ impl Pairing {
             sheet.note(format!("{} requests completed with an error: counted", self.failed));
         }
         if self.forgotten > 0 {
-            sheet.note(format!("of {} requests no completion was found", self.forgotten));
+            sheet.note(format!("{} requests have no completion", self.forgotten));
         }
     }
 }

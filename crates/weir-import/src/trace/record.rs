@@ -3,7 +3,7 @@
 use crate::ImportError;
 use std::io::{BufRead, ErrorKind};
 
-/// What comes next.
+/// The next part of an input.
 pub(crate) enum Next<const N: usize> {
     Record([u8; N]),
     /// The input ends within a record.
@@ -11,7 +11,7 @@ pub(crate) enum Next<const N: usize> {
     End,
 }
 
-/// The next record.
+/// Reads the next record.
 ///
 /// # Errors
 ///
@@ -32,12 +32,12 @@ pub(crate) fn next<const N: usize>(input: &mut dyn BufRead) -> Result<Next<N>, I
     Ok(Next::Record(record))
 }
 
-/// The fields of a record, from its beginning, little-endian.
+/// The little-endian fields of a record, in order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl Fields<'_> {
-    /// The next `N` bytes; zeros behind the end.
+    /// Takes the next `N` bytes; zeros beyond the end.
     fn take<const N: usize>(&mut self) -> [u8; N] {
         let Some((field, rest)) = self.0.split_first_chunk::<N>() else { return [0; N] };
         self.0 = rest;

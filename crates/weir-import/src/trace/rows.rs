@@ -1,7 +1,7 @@
-//! Traces that are tables: a request a row.
+//! Traces as tables with one request per row.
 //!
-//! A `Layout` says where in a row is what and in which units. Whoever knows a format makes
-//! one; reading the rows is the same for all.
+//! A `Layout` defines the columns of a row and their units. The module of a format makes one;
+//! reading the rows is common to all.
 
 use super::summing::{Direction, Origin, ReadRequests, Request, Samples, Summing, scaled};
 use crate::ImportError;
@@ -13,59 +13,59 @@ use crate::text::Lines;
 use std::borrow::Cow;
 use weir_observe::moment::Clock;
 
-/// A second in nanoseconds.
+/// Nanoseconds in a second.
 pub(crate) const SECOND: u64 = 1_000_000_000;
-/// A millisecond.
+/// Nanoseconds in a millisecond.
 pub(crate) const MILLISECOND: u64 = 1_000_000;
-/// A tick of Windows.
+/// Nanoseconds in a Windows tick.
 pub(crate) const TICK: u64 = 100;
-/// A sector in bytes.
+/// Bytes in a sector.
 pub(crate) const SECTOR: u64 = 512;
-/// From 1601 to 1970 in ticks.
+/// Ticks from 1601 to 1970.
 const TICKS_TO_1970: u64 = 116_444_736_000_000_000;
-/// Most rows have fewer fields.
+/// The usual number of fields in a row, for allocation.
 const USUAL_FIELDS: usize = 16;
-/// Blank lines and heads that may come before the first row.
+/// The most blank lines and heads before the first row.
 const MOST_BEFORE: usize = 100;
 
-/// What separates the fields of a row.
+/// The separator of the fields of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Split {
     Spaces,
     At(char),
 }
 
-/// How times are written.
+/// The notation of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Times {
-    /// As dates.
+    /// Dates.
     Dates(Clock),
-    /// Since 1970, in units of so many nanoseconds.
+    /// Since 1970, in units of this many nanoseconds.
     Epoch(u64),
     /// In ticks since 1601.
     Ticks,
-    /// Since something that nobody knows, in units of so many nanoseconds.
+    /// Since an unknown moment, in units of this many nanoseconds.
     Since(u64),
 }
 
-/// Where in a row is what. Numbers stand with their units, in bytes or nanoseconds.
+/// The columns of a row. Numbers have their units, in bytes or nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     pub(crate) split: Split,
     pub(crate) time: (usize, Times),
-    /// What the request does; nothing for what is no request.
+    /// The operation; `None` for rows that are no request.
     pub(crate) op: (usize, fn(&str) -> Option<Direction>),
     pub(crate) offset: Option<(usize, u64)>,
     pub(crate) length: (usize, u64),
     pub(crate) latency: Option<(usize, u64)>,
     pub(crate) device: Option<usize>,
     pub(crate) host: Option<usize>,
-    /// From one time to the next that can be told from it, in nanoseconds.
+    /// Resolution of times, in nanoseconds.
     pub(crate) resolution: u64,
 }
 
 impl Layout {
-    /// The column that is farthest to the right.
+    /// Returns the last column used.
     fn last(&self) -> usize {
         let pairs = [self.offset, self.latency].into_iter().flatten().map(|(at, _)| at);
         let singles = [self.device, self.host].into_iter().flatten();
@@ -74,26 +74,26 @@ impl Layout {
     }
 }
 
-/// A table whose rows come next.
+/// A table before its first row.
 pub(crate) struct Table {
     pub(crate) lines: Lines<Bytes>,
     pub(crate) layout: Layout,
-    /// The row of names, which comes again where files were put together.
+    /// The row of names, which repeats in concatenated files.
     pub(crate) head: Option<String>,
-    /// To be told.
+    /// Notes to give.
     pub(crate) notes: Vec<String>,
-    /// The unit that its times were taken to have, where nothing says it.
+    /// Assumed unit of its times.
     pub(crate) assumed: Option<&'static str>,
 }
 
 impl Table {
-    /// A table that begins with its first row.
+    /// Creates a table that begins with its first row.
     pub(crate) fn without_head(input: Bytes, layout: Layout) -> Self {
         Self { lines: Lines::new(input), layout, head: None, notes: Vec::new(), assumed: None }
     }
 }
 
-/// Returns how times in a known unit are written, by the first of them.
+/// Determines the notation of times in a known unit from the first of them.
 pub(crate) fn times_in(first: u64, unit: u64) -> Times {
     match first.checked_mul(unit) {
         _ if unit == TICK && is_ticks(first) => Times::Ticks,
@@ -102,21 +102,21 @@ pub(crate) fn times_in(first: u64, unit: u64) -> Times {
     }
 }
 
-/// The requests whose times are in an assumed unit.
+/// Statistics of requests whose times have an assumed unit.
 #[derive(Debug, Clone, Copy, Default)]
 struct Plausible {
     requests: u64,
-    /// The earliest time and the latest.
+    /// The earliest and the latest time.
     span: Option<(i64, i64)>,
 }
 
-/// No trace has more requests a second on average.
+/// The highest plausible mean rate of a trace.
 const MOST_PER_S: f64 = 1e6;
 
-/// Nor is it longer, in seconds: 10 years.
+/// The longest plausible trace, in seconds: 10 years.
 const LONGEST_S: f64 = 10.0 * 365.25 * 86_400.0;
 
-/// Fewer requests say nothing of a rate.
+/// Fewer requests show no rate.
 const FEW_REQUESTS: u64 = 100;
 
 impl Plausible {
@@ -126,7 +126,7 @@ impl Plausible {
         self.span = Some((from.min(at), to.max(at)));
     }
 
-    /// Returns why the assumed unit cannot be right, if it cannot.
+    /// Returns the reason why the assumed unit is impossible, if it is.
     fn doubt(&self) -> Option<String> {
         let (from, to) = self.span?;
         let seconds = float(to.abs_diff(from)) / 1e9;
@@ -144,20 +144,20 @@ fn float(number: u64) -> f64 {
     number as f64
 }
 
-/// Reading it.
+/// A reader of the rows.
 struct Rows {
     table: Table,
-    /// So many fields are needed.
+    /// Number of fields needed.
     needed: usize,
     plausible: Plausible,
 }
 
-/// The samples of a table.
+/// Opens the samples of a table.
 pub(crate) fn open(mut table: Table, options: &Options) -> Box<dyn ReadSamples> {
     if let Some(unit) = options.time_unit {
         match table.layout.time.1 {
             Times::Since(_) => table.layout.time.1 = Times::Since(unit.nanos()),
-            // It was a guess that they count from 1970 in another unit.
+            // The assumption that times count from 1970 in another unit was wrong.
             Times::Epoch(guess) if table.assumed.is_some() && guess != unit.nanos() => {
                 table.layout.time.1 = Times::Since(unit.nanos());
             }
@@ -176,7 +176,7 @@ pub(crate) fn open(mut table: Table, options: &Options) -> Box<dyn ReadSamples> 
     Box::new(Samples::new(rows, summing))
 }
 
-/// The fields of a row.
+/// Splits a row into fields.
 pub(crate) fn split(split: Split, line: &str) -> Vec<&str> {
     let mut fields = Vec::with_capacity(USUAL_FIELDS);
     match split {
@@ -196,13 +196,13 @@ pub(crate) fn split(split: Split, line: &str) -> Vec<&str> {
     fields
 }
 
-/// Whether a line has nothing to say.
+/// Returns whether a line is blank or a comment.
 pub(crate) fn is_idle(line: &str) -> bool {
     let line = line.trim_ascii_start();
     line.is_empty() || line.starts_with('#')
 }
 
-/// Reads on to the first line that says something, and gives it back.
+/// Reads the first significant line, and puts it back.
 ///
 /// # Errors
 ///
@@ -217,8 +217,8 @@ pub(crate) fn first_line(lines: &mut Lines<Bytes>) -> Result<String, ImportError
     Err(ImportError::Empty { reason: "a trace was expected, with a request a line".to_owned() })
 }
 
-/// Whether the first rows of an input are as `is_row` wants them, `most` of them at most. The last
-/// does not count if it may be cut, nor does a head.
+/// Returns whether `is_row` accepts the first rows of an input, at most `most` of them. A head and
+/// a last row that may be cut do not count.
 pub(crate) fn first_rows(
     text: &str,
     has_head: bool,
@@ -255,7 +255,7 @@ impl ReadRequests for Rows {
             Err(ImportError::Malformed { line: Some(_), .. }) if self.table.lines.was_open() => {
                 sheet.note("its last line was cut: left out");
             }
-            // The same head once more, where files were put together.
+            // A repeated head: files were concatenated.
             Err(_) if self.table.head.as_ref() == Some(&line) => {}
             Err(error) => return Err(error),
         }
@@ -264,12 +264,12 @@ impl ReadRequests for Rows {
 }
 
 impl Rows {
-    /// Refuses what only a wrong unit of times explains.
+    /// Rejects figures that only a wrong unit of times explains.
     fn check(&self) -> Result<(), ImportError> {
         let Some(assumed) = self.table.assumed else { return Ok(()) };
         self.plausible.doubt().map_or(Ok(()), |doubt| {
             Err(ImportError::whole(format!(
-                "its times do not say their unit; taken for {assumed}, {doubt}, which cannot be: say \
+                "its times have no unit; assumed to be {assumed}, {doubt}, which is impossible: state \
                  the unit with --time-unit s, ms, us, ns or 100ns"
             )))
         })
@@ -318,7 +318,7 @@ fn no_request(op: &str) -> String {
     format!("rows whose operation is {op}")
 }
 
-/// The fields of a row, and where it is.
+/// The fields of a row, and its position.
 struct Row<'a> {
     fields: Vec<&'a str>,
     number: u64,
@@ -334,7 +334,7 @@ impl Row<'_> {
         ImportError::at(self.number, reason)
     }
 
-    /// Where commas do not separate fields, they may separate decimals.
+    /// Unless commas separate fields, they may be decimal separators.
     fn plain(&self, at: usize) -> Cow<'_, str> {
         let text = self.field(at);
         if self.split != Split::At(',') && text.contains(',') {
@@ -349,12 +349,13 @@ impl Row<'_> {
             Some(number) => Ok(Some(number)),
             None if is_missing(self.field(at)) => Ok(None),
             None => {
-                Err(self.wrong(format!("the {what} is {:?}, which is no number", self.field(at))))
+                Err(self
+                    .wrong(format!("the {what} is {:?}, which is not a number", self.field(at))))
             }
         }
     }
 
-    /// A negative one is how some traces say that they do not know.
+    /// Returns the latency; some traces use a negative one for unknown.
     fn latency(&self, place: Option<(usize, u64)>) -> Result<Option<u64>, ImportError> {
         let is_negative = place.is_some_and(|(at, _)| self.field(at).starts_with('-'));
         if is_negative { Ok(None) } else { self.number("latency", place) }
@@ -369,28 +370,29 @@ impl Row<'_> {
             }
             Times::Ticks => scaled(&text, 1).and_then(ticks),
         };
-        time.ok_or_else(|| self.wrong(format!("the time is {:?}, which is none", self.field(at))))
+        time.ok_or_else(|| {
+            self.wrong(format!("the time is {:?}, which is not a time", self.field(at)))
+        })
     }
 }
 
-/// Ticks since 1601, in nanoseconds since 1970.
+/// Converts ticks since 1601 to nanoseconds since 1970.
 fn ticks(ticks: u64) -> Option<i64> {
     i64::try_from(ticks.checked_sub(TICKS_TO_1970)?.checked_mul(TICK)?).ok()
 }
 
-/// Whether a number is ticks since 1601 of this century.
+/// Returns whether a number is plausible as ticks since 1601 in this century.
 pub(crate) fn is_ticks(number: u64) -> bool {
     // 2000 to 2100.
     (125_911_584_000_000_000..157_469_184_000_000_000).contains(&number)
 }
 
-/// Whether nanoseconds since 1970 are of this century.
+/// Returns whether nanoseconds since 1970 are in this century.
 pub(crate) fn is_epoch(nanos: u64) -> bool {
     (946_684_800 * SECOND..4_102_444_800 * SECOND).contains(&nanos)
 }
 
-/// What a request does, as people write it: a word, a letter or two, a command of SCSI, or 0
-/// and 1.
+/// Parses an operation: a word, a letter or two, a SCSI command, or 0 and 1.
 pub(crate) fn direction(text: &str) -> Option<Direction> {
     const WORDS: [(&str, Direction); 22] = [
         ("r", Direction::Read),

@@ -1,4 +1,4 @@
-//! Traces for simulators: time, device, sector, number of sectors, and what the request does.
+//! Traces for simulators: time, device, sector, number of sectors, and operation.
 
 use super::rows::{self, Layout, SECTOR, Split, Table, Times, first_rows};
 use super::summing::Direction;
@@ -7,10 +7,10 @@ use crate::merge::Options;
 use crate::sheet::ReadSamples;
 use std::cell::Cell;
 
-/// What a request does, as a simulator writes it.
+/// A parser of the operation.
 type Op = fn(&str) -> Option<Direction>;
 
-/// Whether the first rows are those of such a trace, in order of time.
+/// Returns whether the first rows are those of such a trace, in order of time.
 pub(super) fn recognizes(text: &str, time_of: fn(&str) -> Option<u64>, op_of: Op) -> bool {
     let last = Cell::new(0);
     first_rows(text, false, 8, |line| {
@@ -24,7 +24,7 @@ pub(super) fn recognizes(text: &str, time_of: fn(&str) -> Option<u64>, op_of: Op
     })
 }
 
-/// Its samples, where times are in units of so many nanoseconds.
+/// Opens the samples of a trace whose times are in units of this many nanoseconds.
 pub(super) fn open(
     input: Bytes,
     options: &Options,
@@ -43,11 +43,11 @@ pub(super) fn open(
         resolution: 0,
     };
     let mut table = Table::without_head(input, layout);
-    // The format has one unit, but is known by its shape alone.
+    // The format has one unit, but is recognized by its shape alone.
     table.assumed = Some(name);
     if options.time_unit.is_none() {
         table.notes.push(format!(
-            "its times are taken for {name}, the unit of the format; --time-unit says another"
+            "its times are assumed to be {name}, the unit of the format; --time-unit sets another"
         ));
     }
     rows::open(table, options)

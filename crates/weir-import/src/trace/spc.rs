@@ -1,5 +1,5 @@
-//! Traces in the format of the Storage Performance Council: unit, place in sectors, length in
-//! bytes, `r` or `w`, seconds; maybe more behind that. There is no head.
+//! Traces in the format of the Storage Performance Council: unit, offset in sectors, length in
+//! bytes, `r` or `w`, seconds; further columns are optional. There is no head.
 
 use super::rows::{self, Layout, SECOND, SECTOR, Split, Table, Times, first_rows};
 use super::summing::{Direction, scaled};

@@ -1,16 +1,15 @@
-//! From single requests to samples.
+//! Single requests to samples.
 //!
-//! A request counts when it is done, if the trace knows when that is, else when it begins. In
-//! time in which nothing happens there is a sample at its beginning and one at its end: the
-//! counters stand still between them, so more would say nothing.
+//! A request counts at its completion if the trace has that time, else at its beginning. An idle
+//! time has a sample at its beginning and one at its end; the counters are constant in between.
 //!
 //! ```text
-//!  first request                                                      last one is done
-//!  |---- step ----|---- step ----|    nothing happens    |---- step ----|-- rest --|
+//!  first request                                                      last completion
+//!  |---- step ----|---- step ----|               idle         |---- step ----|-- rest --|
 //!  sample, all 0  sample         sample                  sample         .          sample
 //! ```
 //!
-//! A rest of less than half a step is joined to the step before it: a rate over a short rest
+//! A rest of less than half a step is joined to the step before it, since a rate over a short rest
 //! would look like a peak.
 
 use crate::ImportError;
@@ -21,65 +20,66 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use weir_observe::header::{EntityId, EntityKind, SeriesId};
 use weir_observe::metric::{self as m, Metric};
 
-/// More devices are in no trace of one system.
+/// The most devices of a trace.
 const MOST_DEVICES: usize = 1 << 16;
-/// Looking through so many is faster than asking a map.
+/// The number of devices up to which a scan is faster than a map.
 const FEW_DEVICES: usize = 8;
-/// More requests are never under way at once.
+/// The most in-flight requests.
 const MOST_UNDER_WAY: usize = 1 << 20;
-/// A request that is so much earlier than others before it has a wrong time, in nanoseconds.
+/// The time, in nanoseconds, by which a request may precede an earlier one; beyond, its time is
+/// wrong.
 const MOST_BACK: i64 = 60_000_000_000;
-/// Samples that wait for what comes, see [`Summing::finish`].
+/// Samples kept back, see [`Summing::finish`].
 const HELD: usize = 2;
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Read,
     Write,
     Discard,
     Flush,
-    /// It reads or writes, and nobody says which.
+    /// A read or write; the trace does not state which.
     Either,
 }
 
-/// A device of a trace, as its [`Summing`] knows it.
+/// A device of a trace, as an index in its [`Summing`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Device(usize);
 
 /// A request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request {
-    /// When it begins, in nanoseconds.
+    /// Start in nanoseconds.
     pub(crate) at: i64,
     /// Where.
     pub(crate) device: Device,
     /// What it does.
     pub(crate) direction: Direction,
-    /// The first byte.
+    /// Offset of the first byte.
     pub(crate) offset: Option<u64>,
-    /// How many bytes.
+    /// Length in bytes.
     pub(crate) length: u64,
-    /// How long it takes, in nanoseconds.
+    /// Latency in nanoseconds.
     pub(crate) latency: Option<u64>,
 }
 
-/// What the times of a trace are counted from.
+/// The moment that the times of a trace count from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// 1970.
     Epoch,
-    /// Something that nobody knows.
+    /// An unknown moment.
     Unknown,
 }
 
-/// A trace that is read one request after the other.
+/// A trace that is read request by request.
 pub(crate) trait ReadRequests {
-    /// Reads on, and tells `summing` what comes; false at the end.
+    /// Reads on, and passes requests to `summing`; returns false at the end.
     ///
     /// # Errors
     ///
-    /// [`ImportError`] if it cannot go on.
+    /// [`ImportError`] if it cannot continue.
     fn next(&mut self, summing: &mut Summing, sheet: &mut Sheet) -> Result<bool, ImportError>;
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct Samples<T> {
 }
 
 impl<T> Samples<T> {
-    /// Those of `trace`, whose requests `summing` will be told.
+    /// Creates the samples of `trace`, which passes its requests to `summing`.
     pub(crate) const fn new(trace: T, summing: Summing) -> Self {
         Self { trace, summing, ended: false }
     }
@@ -110,18 +110,18 @@ impl<T: ReadRequests> ReadSamples for Samples<T> {
     }
 }
 
-/// Requests of a direction.
+/// Sums over the requests of a direction.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
     operations: u64,
     bytes: u64,
-    /// Those that begin where the one before ended.
+    /// Requests that begin where the previous one ended.
     sequential: u64,
-    /// All latencies together, in nanoseconds.
+    /// Total latency in nanoseconds.
     latency: u64,
 }
 
-/// What there was until now.
+/// The totals so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Totals {
     read: Sum,
@@ -129,9 +129,9 @@ struct Totals {
     discard: Sum,
     flush: Sum,
     either: Sum,
-    /// Time under way of all requests together, in nanoseconds.
+    /// Total time in flight of all requests, in nanoseconds.
     queued: u64,
-    /// Time that something was under way, in nanoseconds.
+    /// Time with at least one request in flight, in nanoseconds.
     busy: u64,
 }
 
@@ -147,16 +147,16 @@ impl Totals {
     }
 }
 
-/// What is known of a device.
+/// The state of a device.
 #[derive(Debug, Default)]
 struct State {
     host: Option<String>,
     name: String,
     totals: Totals,
     under_way: u64,
-    /// Until when `totals` has the time that requests are under way.
+    /// The time up to which `totals` includes in-flight requests.
     settled: i64,
-    /// Where the last request ended.
+    /// End offset of the last request.
     end: Option<u64>,
     has_directions: bool,
     has_offsets: bool,
@@ -178,7 +178,7 @@ impl State {
     }
 }
 
-/// A counter of a device: its measure, whether the device has it, its value.
+/// A counter of a device: its metric, whether the device has it, its value.
 type Counter = (&'static Metric, fn(&State) -> bool, fn(&Totals) -> u64);
 
 const COUNTERS: [Counter; 15] = [
@@ -203,11 +203,11 @@ const COUNTERS: [Counter; 15] = [
     (&m::IO_STALL_MS, |d| d.totals.either.operations > 0 && d.has_latencies, |t| t.either.latency),
 ];
 
-/// A sample that is not given out yet.
+/// A sample that is not returned yet.
 #[derive(Debug)]
 struct Row {
     at: i64,
-    /// By device; what is not there yet has done nothing.
+    /// Totals by device; a missing one has no I/O yet.
     totals: Vec<Totals>,
 }
 
@@ -215,7 +215,7 @@ struct Row {
 #[derive(Debug, Clone, Copy)]
 struct End {
     at: i64,
-    /// Ends at the same time come in the order that they were told.
+    /// Sequence number: ends at the same time keep their order.
     number: u64,
     device: Device,
     direction: Direction,
@@ -243,38 +243,38 @@ impl Ord for End {
     }
 }
 
-/// Sums requests.
+/// A summation of requests.
 ///
-/// Whole requests are told with [`request`](Self::request). Where a trace has events, they are
-/// told with [`begin`](Self::begin) and [`end`](Self::end).
+/// Complete requests go to [`request`](Self::request). Events go to [`begin`](Self::begin) and
+/// [`end`](Self::end).
 #[derive(Debug)]
 pub(crate) struct Summing {
-    /// What its times are counted from; to be said before the first request.
+    /// The moment that times count from; set before the first request.
     pub(crate) origin: Origin,
-    /// From one time that the trace can tell to the next, in nanoseconds.
+    /// Resolution of times, in nanoseconds.
     pub(crate) resolution: u64,
     step: i64,
-    /// When it began, if it has.
+    /// Time of the first request.
     first: Option<i64>,
     now: i64,
-    /// When the next sample is.
+    /// Time of the next sample.
     due: i64,
     devices: Vec<State>,
-    /// By host and name.
+    /// Devices by host and name.
     known: HashMap<String, HashMap<String, Device>>,
     ends: BinaryHeap<Reverse<End>>,
     told: u64,
     rows: VecDeque<Row>,
-    /// The sample given out last.
+    /// The last sample returned.
     last: Option<Row>,
-    /// Requests that were earlier than one before them, and by how much at most.
+    /// Number of requests earlier than one before them, and the largest difference.
     late: (u64, i64),
-    /// Those left out because they were much earlier.
+    /// Number of requests left out because they were much earlier.
     wrong: u64,
 }
 
 impl Summing {
-    /// With the time from sample to sample that `options` say.
+    /// Creates a summation with the sampling interval of `options`.
     pub(crate) fn new(options: &Options) -> Self {
         let step = i64::try_from(options.step().nanos()).unwrap_or(i64::MAX).max(1);
         Self {
@@ -295,7 +295,7 @@ impl Summing {
         }
     }
 
-    /// The device of that name, of a host if the trace knows it.
+    /// Returns the device of a name, on a host if the trace has one.
     ///
     /// # Errors
     ///
@@ -319,11 +319,11 @@ impl Summing {
         Ok(device)
     }
 
-    /// Takes a whole request.
+    /// Takes a complete request.
     ///
     /// # Errors
     ///
-    /// [`ImportError`] if more are under way than can be.
+    /// [`ImportError`] if too many are in flight.
     pub(crate) fn request(&mut self, request: Request) -> Result<(), ImportError> {
         let Request { at, device, direction, offset, length, latency } = request;
         let Some(latency) = latency else {
@@ -338,7 +338,7 @@ impl Summing {
         }
         if self.ends.len() >= MOST_UNDER_WAY {
             return Err(ImportError::whole(format!(
-                "more than {MOST_UNDER_WAY} requests are under way at once: its latencies cannot \
+                "more than {MOST_UNDER_WAY} requests are in flight at once: its latencies cannot \
                  be right"
             )));
         }
@@ -349,7 +349,7 @@ impl Summing {
         Ok(())
     }
 
-    /// A request begins that ends later; false if its time is wrong and it is left out.
+    /// Begins a request that ends later; returns false if its time is wrong and it is left out.
     pub(crate) fn begin(
         &mut self,
         at: i64,
@@ -366,7 +366,7 @@ impl Summing {
         true
     }
 
-    /// A request that has begun ends. Its latency is missing if its beginning was not seen.
+    /// Ends a request that has begun. Its latency is missing if its beginning was not seen.
     pub(crate) fn end(
         &mut self,
         at: i64,
@@ -381,7 +381,7 @@ impl Summing {
         }
     }
 
-    /// A request is done of which nothing was told before.
+    /// Takes a completed request whose beginning was not passed.
     pub(crate) fn done(&mut self, request: Request) {
         let Request { at, device, direction, offset, length, latency } = request;
         if self.reach(at) {
@@ -390,12 +390,12 @@ impl Summing {
         }
     }
 
-    /// Something happens that is no request, but the trace goes on until then.
+    /// Advances to an event that is no request.
     pub(crate) fn pass(&mut self, at: i64) {
         self.reach(at);
     }
 
-    /// One more is under way from now on.
+    /// Adds an in-flight request.
     fn enter(&mut self, device: Device) {
         let now = self.now;
         if let Some(state) = self.devices.get_mut(device.0) {
@@ -404,7 +404,7 @@ impl Summing {
         }
     }
 
-    /// One that had begun is no longer under way.
+    /// Removes an in-flight request.
     pub(crate) fn leave(&mut self, device: Device) {
         let now = self.now;
         if let Some(state) = self.devices.get_mut(device.0) {
@@ -413,7 +413,7 @@ impl Summing {
         }
     }
 
-    /// Whether a request goes on where the one before it ended.
+    /// Records whether a request continues where the previous one ended.
     fn place(&mut self, device: Device, direction: Direction, offset: Option<u64>, length: u64) {
         let Some(state) = self.devices.get_mut(device.0) else { return };
         let Some(offset) = offset.filter(|_| length > 0) else { return };
@@ -437,7 +437,7 @@ impl Summing {
         sum.latency = sum.latency.saturating_add(latency.unwrap_or(0));
     }
 
-    /// Goes on to `at`, with all that ends until then; false if that is long past.
+    /// Advances to `at`, with all ends until then; returns false if that time is long past.
     fn reach(&mut self, at: i64) -> bool {
         if self.first.is_none() {
             self.first = Some(at);
@@ -468,7 +468,7 @@ impl Summing {
         self.count(end.device, end.direction, end.length, Some(end.latency));
     }
 
-    /// Lets time pass in which nothing happens.
+    /// Advances without events.
     fn go(&mut self, at: i64) {
         if at >= self.due {
             self.close(self.due);
@@ -482,14 +482,14 @@ impl Summing {
         self.now = at;
     }
 
-    /// A sample of what there is now, at that time.
+    /// Makes a sample of the present totals.
     fn close(&mut self, at: i64) {
         self.devices.iter_mut().for_each(|device| device.settle(at));
         let totals = self.devices.iter().map(|device| device.totals).collect();
         self.rows.push_back(Row { at, totals });
     }
 
-    /// Nothing more comes.
+    /// Ends the trace.
     fn finish(&mut self, sheet: &mut Sheet) {
         while let Some(Reverse(end)) = self.ends.pop() {
             self.finish_one(end);
@@ -502,7 +502,7 @@ impl Summing {
                 self.rows.pop_back();
             }
         } else if end == closed {
-            // All at once: over a step, as nobody knows better.
+            // All pending requests end at once, over one step, since their ends are unknown.
             end = end.saturating_add(self.step);
         }
         self.close(end);
@@ -526,7 +526,7 @@ impl Summing {
         }
     }
 
-    /// Puts the next sample into the sheet.
+    /// Writes the next sample into the sheet.
     fn emit(&mut self, sheet: &mut Sheet) -> Option<At> {
         let row = self.rows.pop_front()?;
         for (index, device) in self.devices.iter_mut().enumerate() {
@@ -564,7 +564,7 @@ impl Summing {
     }
 }
 
-/// A total in the unit of its measure.
+/// Converts a total to the unit of its metric.
 fn in_unit(measure: &Metric, total: u64) -> f64 {
     match measure.unit {
         m::Quantity::Milliseconds => float(total) / 1e6,
@@ -577,9 +577,9 @@ const fn float(number: u64) -> f64 {
     number as f64
 }
 
-/// A number that is not negative, of so many units, rounded down; exact where floats are not.
+/// Parses a non-negative number of units, rounded down, exactly even where floats are not exact.
 pub(crate) fn scaled(text: &str, unit: u64) -> Option<u64> {
-    // What most traces are full of. A sign would be taken, too.
+    // The most common form. Parsing would also accept a sign.
     if text.starts_with(|c: char| c.is_ascii_digit())
         && let Ok(number) = text.parse::<u64>()
     {
@@ -604,7 +604,7 @@ pub(crate) fn scaled(text: &str, unit: u64) -> Option<u64> {
     whole.checked_mul(unit)?.checked_add(part)
 }
 
-/// The same of `1.5e-3`.
+/// Parses a number like `1.5e-3`.
 fn floating(text: &str, unit: u64) -> Option<u64> {
     if !text.contains(['e', 'E']) || !text.starts_with(|c: char| c.is_ascii_digit()) {
         return None;

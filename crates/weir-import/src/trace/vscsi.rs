@@ -1,5 +1,5 @@
-//! The traces of CloudPhysics as they were taken below virtual machines: records of 32 bytes
-//! (version 1) or 40 (version 2), little-endian.
+//! Traces of CloudPhysics as recorded below virtual machines: records of 32 bytes (version 1) or
+//! 40 (version 2), little-endian.
 //!
 //! ```text
 //! version 1:  number u32, length u32, parts u32, command u16, version u16, sector u64, time u64
@@ -19,7 +19,7 @@ use crate::kind::Bytes;
 use crate::merge::Options;
 use crate::sheet::{ReadSamples, Sheet};
 
-/// So many records at least must be right to know the format by.
+/// The fewest records that must be valid.
 const LEAST: usize = 2;
 const MICROSECOND: u64 = 1000;
 
@@ -46,7 +46,7 @@ struct Record {
     micros: u64,
 }
 
-/// A record of a version; nothing if it is none.
+/// Parses a record of a version; `None` if it is invalid.
 fn parse(bytes: &[u8], version: Version) -> Option<Record> {
     let mut fields = Fields(bytes);
     let (command, said, length) = match version {
@@ -68,7 +68,7 @@ fn parse(bytes: &[u8], version: Version) -> Option<Record> {
     is_one.then(|| Record { command, length, sector: fields.u64(), micros: fields.u64() })
 }
 
-/// The version of which all records at the beginning are.
+/// Returns the version of all records at the beginning.
 fn version(bytes: &[u8]) -> Option<Version> {
     [Version::Two, Version::One].into_iter().find(|version| {
         let mut records = bytes.chunks_exact(version.bytes()).map(|chunk| parse(chunk, *version));

@@ -1,7 +1,7 @@
-//! From counters to series: which of them are used, and of whom they are.
+//! Counters to series: selects the counters that are used, and their entities.
 //!
-//! A total is left out beside its parts, and so is the sum of reads and writes. Where physical
-//! disks are there, a drive letter is a part of one and no volume of its own.
+//! A total is left out if its parts are present, and so is the sum of reads and writes. If there
+//! are physical disks, a drive letter is a part of one and not a volume.
 
 use super::counter::{Meaning, Number, Of, meaning};
 use super::path::Path;
@@ -23,20 +23,20 @@ pub(super) struct Slot {
 #[derive(Debug, Default)]
 pub(super) struct Board {
     places: HashMap<String, Place>,
-    /// Those that mean something here.
+    /// Counters with a meaning.
     counters: Vec<Counter>,
     slots: Vec<Option<Slot>>,
-    /// A few of the others.
+    /// Examples of other counters.
     unknown: Vec<String>,
     has_negative: bool,
     has_totals: bool,
 }
 
-/// Where a counter has its place.
+/// Index of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place(usize);
 
-/// So many counters are named as examples.
+/// The most counters named as examples.
 const EXAMPLES: usize = 3;
 
 #[derive(Debug)]
@@ -62,12 +62,12 @@ impl Counter {
 }
 
 impl Board {
-    /// The place of a counter that has been taken in.
+    /// Returns the index of a counter that was added.
     pub(super) fn place(&self, text: &str) -> Option<Place> {
         self.places.get(text).copied()
     }
 
-    /// Takes a counter in; it has no series before [`Board::settle`].
+    /// Adds a counter; it has no series before [`Board::settle`].
     pub(super) fn add(&mut self, sheet: &mut Sheet, text: &str, path: Path) -> Place {
         let place = match meaning(&path) {
             Some(meaning) => {
@@ -86,30 +86,30 @@ impl Board {
         place
     }
 
-    /// How many counters have been taken in.
+    /// Returns the number of counters.
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether none has.
+    /// Returns whether there are no counters.
     pub(super) fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// An error if there are counters, and none that is used.
+    /// Returns an error if there are counters, but none that is used.
     pub(super) fn check(&self, line: u64) -> Result<(), ImportError> {
         if !self.counters.is_empty() || self.places.is_empty() {
             return Ok(());
         }
         let (count, names) = (self.places.len(), self.unknown.join(", "));
-        let reason = format!("none of its {count} counters is one that is used here: {names}");
+        let reason = format!("none of its {count} counters is used: {names}");
         Err(ImportError::at(line, reason))
     }
 
-    /// Puts a value of the sample at hand.
+    /// Writes a value of the current sample.
     pub(super) fn put(&mut self, sheet: &mut Sheet, place: Place, value: f64) {
         let Some(Some(slot)) = self.slots.get(place.0) else { return };
-        // typeperf writes -1 for what it could not read; nothing here can be negative.
+        // typeperf writes -1 for a failed counter; no value here can be negative.
         if value < 0.0 {
             if !self.has_negative {
                 sheet.note("negative values stand for what could not be read: left out");
@@ -122,12 +122,12 @@ impl Board {
         }
     }
 
-    /// Whether a counter is used.
+    /// Returns whether a counter is used.
     pub(super) fn has(&self, place: Place) -> bool {
         matches!(self.slots.get(place.0), Some(Some(_)))
     }
 
-    /// Gives series to counters that came since the last time.
+    /// Declares the series of counters added since the last call.
     pub(super) fn settle(&mut self, sheet: &mut Sheet) {
         if self.slots.len() == self.counters.len() {
             return;
@@ -141,7 +141,7 @@ impl Board {
                 continue;
             }
             if counter.path.is_total() && counter.meaning.of.is_disk() && !self.has_totals {
-                sheet.note("disks are not told apart: the volume _Total is all of them");
+                sheet.note("counters are not per disk: the volume _Total stands for all disks");
                 self.has_totals = true;
             }
             let slot = self.slot(counter, sheet);
@@ -149,7 +149,7 @@ impl Board {
         }
     }
 
-    /// Which counters say something that no other says better.
+    /// Returns the counters that no other counter supersedes.
     fn used(&self) -> HashSet<usize> {
         let parts = Parts::of(&self.counters);
         let mut best: HashMap<(String, String, &str, &str), (u8, usize)> = HashMap::new();
@@ -206,7 +206,7 @@ impl Board {
         }
     }
 
-    /// A drive: a volume, or part of a physical disk where there are any.
+    /// Returns the entity of a drive: a volume, or part of a physical disk if there are any.
     fn logical(&self, counter: &Counter, host: EntityId, sheet: &mut Sheet) -> EntityId {
         let drive = counter.path.instance.as_str();
         let mut disks = self.counters.iter().filter(|other| {
@@ -227,12 +227,12 @@ impl Board {
     }
 }
 
-/// What is made up by its parts, which are there.
+/// The counters that add up to totals.
 struct Parts<'a> {
     counters: &'a [Counter],
-    /// Hosts whose disks are there by themselves.
+    /// Hosts with counters per disk.
     disks: HashSet<String>,
-    /// The same for databases, with the object.
+    /// Databases with counters of their own, by object.
     databases: HashSet<(String, &'a str)>,
 }
 
@@ -254,7 +254,7 @@ impl<'a> Parts<'a> {
         parts
     }
 
-    /// Whether the parts of a counter make it up.
+    /// Returns whether a counter is the total of counters that are present.
     fn make_up(&self, counter: &'a Counter) -> bool {
         let known = &counter.meaning;
         if known.of.is_disk() && counter.path.is_total() && self.disks.contains(&counter.host()) {

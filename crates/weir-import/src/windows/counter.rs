@@ -1,6 +1,6 @@
-//! What counters mean: of whom they are, what they measure, and in which unit.
+//! The meaning of counters: entity, metric and unit.
 //!
-//! The means of disks are 0 where there was nothing to take a mean of: such a mean is missing.
+//! Means of disks are 0 without operations, so such a mean is missing.
 
 use super::path::Path;
 use weir_observe::metric::{self as m, Metric};
@@ -11,15 +11,15 @@ const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * 1024.0;
 const PERCENT: f64 = 0.01;
 
-/// Of whom a counter is.
+/// The entity of a counter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Of {
     Host,
-    /// A disk as Windows partitions it.
+    /// A physical disk.
     Physical,
     /// A drive letter or a mount point.
     Logical,
-    /// An instance of SQL Server, of that name if it is not the default one.
+    /// An instance of SQL Server, with its name unless it is the default one.
     Server(Option<String>),
     Database(Option<String>),
     /// A pool of the resource governor.
@@ -32,28 +32,28 @@ impl Of {
     }
 }
 
-/// What a counter means.
+/// The meaning of a counter.
 #[derive(Debug, Clone)]
 pub(super) struct Meaning {
     pub(super) of: Of,
     pub(super) measure: &'static Metric,
     pub(super) number: Number,
-    /// Of several counters that say the same, the one with the least counts.
+    /// Rank among counters with the same meaning; the lowest is used.
     pub(super) rank: u8,
 }
 
-/// How a counter's value becomes one of its measure.
+/// The conversion of a counter's value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Number {
     Times(f64),
-    /// A mean, which is 0 where there is nothing to take it of.
+    /// A mean, which is 0 without operations.
     Mean(f64),
-    /// The rest of a hundred percent.
+    /// The complement to 100 %.
     Rest,
 }
 
 impl Number {
-    /// The value in the unit of the measure, if it is there.
+    /// Converts a value to the unit of the metric, if it is present.
     pub(super) fn of(self, value: f64) -> Option<f64> {
         match self {
             Self::Times(by) => Some(value * by),
@@ -65,7 +65,7 @@ impl Number {
 
 type Known = Option<(&'static Metric, Number)>;
 
-/// What a counter means, if it is one that is used here.
+/// Returns the meaning of a counter that is used here.
 pub(super) fn meaning(path: &Path) -> Option<Meaning> {
     let counter = path.counter.as_str();
     let (of, known) = match path.object.as_str() {
@@ -103,7 +103,7 @@ fn disk(counter: &str) -> Known {
         "avg. disk queue length" => (&m::QUEUE_DEPTH, Times(1.0)),
         "avg. disk read queue length" => (&m::READ_QUEUE_DEPTH, Times(1.0)),
         "avg. disk write queue length" => (&m::WRITE_QUEUE_DEPTH, Times(1.0)),
-        // In spite of its name: requests under way, in hundredths.
+        // In spite of its name, this is the queue depth in hundredths.
         "% disk time" => (&m::QUEUE_DEPTH, Times(PERCENT)),
         "% idle time" => (&m::BUSY, Rest),
         "free megabytes" => (&m::FREE_BYTES, Times(MIB)),
@@ -138,14 +138,14 @@ fn system(counter: &str) -> Known {
     (counter == "processor queue length").then_some((&m::RUNNABLE, Number::Times(1.0)))
 }
 
-/// The object of `sqlserver:databases` and of `mssql$name:databases`.
+/// Returns the object in `sqlserver:databases` and in `mssql$name:databases`.
 fn server(object: &str) -> Option<&str> {
     let (server, object) = object.split_once(':')?;
     let is_named = server.strip_prefix("mssql$").is_some_and(|name| !name.is_empty());
     (server == "sqlserver" || is_named).then_some(object)
 }
 
-/// The name of the instance, as it is written, if it is not the default one.
+/// Returns the name of an instance, unless it is the default one.
 fn named_instance(path: &Path) -> Option<String> {
     let (server, _) = path.told.split_once(':')?;
     let (_, name) = server.split_once('$')?;
@@ -156,7 +156,7 @@ fn sql(instance: Option<String>, object: &str, path: &Path) -> Option<(Of, Known
     let counter = path.counter.as_str();
     let server = Of::Server(instance.clone());
     Some(match object {
-        // The sum of all databases is of the server that has them.
+        // The sum over all databases belongs to the server.
         "databases" if path.is_total() => (server, database(counter)),
         "databases" => (Of::Database(instance), database(counter)),
         "resource pool stats" => (Of::Pool(instance), pool(counter)),

@@ -1,7 +1,6 @@
-//! Tables with a row for each counter and time: what `Get-Counter` gives as objects
-//! (`(Get-Counter ..).CounterSamples | Export-Csv`), what scripts make of it, and tables that
-//! have object, counter and instance in columns of their own, as Log Analytics and the database
-//! of `relog` do.
+//! Tables with one row per counter and time: objects of `Get-Counter` (`(Get-Counter
+//! ..).CounterSamples | Export-Csv`), tables that scripts make of them, and tables with object,
+//! counter and instance in separate columns (Log Analytics, the database of `relog`).
 
 use super::board::{Board, Place};
 use super::path::Path;
@@ -21,7 +20,8 @@ pub(crate) fn recognizes(text: &str) -> bool {
     delimiter(head).is_some_and(|delimiter| Head::of(head, row, delimiter).is_some())
 }
 
-/// `#TYPE Microsoft.PowerShell.Commands.GetCounter.PerformanceCounterSample`
+/// Returns whether a line is `#TYPE
+/// Microsoft.PowerShell.Commands.GetCounter.PerformanceCounterSample`.
 fn is_preface(line: &str) -> bool {
     line.trim().is_empty() || line.starts_with("#TYPE") || line.starts_with("\u{feff}#TYPE")
 }
@@ -42,7 +42,7 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     }))
 }
 
-/// Where in a row things are.
+/// The columns of a row.
 #[derive(Debug, Clone)]
 struct Head {
     delimiter: u8,
@@ -50,7 +50,7 @@ struct Head {
     time: usize,
     value: usize,
     counter: Counter,
-    /// The times are said to be of UTC.
+    /// Whether times are stated to be UTC.
     is_utc: bool,
 }
 
@@ -84,7 +84,7 @@ const INSTANCES: [&str; 2] = ["instancename", "instance"];
 const NAMES: [&str; 2] = ["countername", "counter"];
 
 impl Head {
-    /// By the names of columns and, for paths, by what the first row has under them.
+    /// Finds the columns by their names and, for paths, by the contents of the first row.
     fn of(line: &str, row: &str, delimiter: u8) -> Option<Self> {
         let names: Vec<_> = Fields::of(line, delimiter).map(str::to_owned).collect();
         let row: Vec<_> = Fields::of(row, delimiter).collect();
@@ -118,7 +118,7 @@ impl Head {
     }
 }
 
-/// The name of a column without its unit or zone, and without what people write differently.
+/// Normalizes a column name, without its unit or zone.
 fn bare(name: &str) -> String {
     let name = name.trim_start_matches('\u{feff}');
     plain(name.split(['(', '[']).next().unwrap_or_default())
@@ -130,12 +130,12 @@ struct GetCounter {
     head: Option<Head>,
     board: Board,
     numbers: Numbers,
-    /// What a counter is known by, where it has several columns.
+    /// Key of a counter with several columns.
     key: String,
-    /// The values of the sample that is being read.
+    /// Values of the current sample.
     sample: Vec<(Place, f64)>,
     at: Option<i64>,
-    /// Its time, as it is written.
+    /// Text of its time.
     stamp: String,
     last: Option<i64>,
     is_sorted: bool,
@@ -190,7 +190,7 @@ impl GetCounter {
         Ok(())
     }
 
-    /// Takes a row in; the time of the sample before it, if that has ended.
+    /// Takes a row; returns the time of the previous sample, if that has ended.
     fn row(
         &mut self,
         sheet: &mut Sheet,
@@ -213,17 +213,17 @@ impl GetCounter {
         let begins = row.time != self.stamp || self.at.is_none();
         let at = if begins { self.moment(sheet, head, row.time)? } else { self.at };
         let Some(at) = at else {
-            // The same head once more, where files were put together.
+            // A repeated head: files were concatenated.
             if Head::of(line, "", head.delimiter).is_some() || row.time == head.names[head.time] {
                 return Ok(None);
             }
-            return Err(ImportError::at(number, format!("{:?} is no time", row.time)));
+            return Err(ImportError::at(number, format!("{:?} is not a time", row.time)));
         };
         let value = match self.numbers.read(row.value) {
             Said::Value(value) => Some(value),
             Said::Nothing => None,
             Said::Other => {
-                return Err(ImportError::at(number, format!("{:?} is no number", row.value)));
+                return Err(ImportError::at(number, format!("{:?} is not a number", row.value)));
             }
         };
         let before = if begins {
@@ -249,7 +249,7 @@ impl GetCounter {
         if self.at.is_none() && at.is_some() && !head.is_utc && self.clock.offset == 0 {
             let ahead = Clock { offset: 3600, ..self.clock };
             if ahead.moment(text) != at {
-                sheet.note("its times have no zone: taken for UTC");
+                sheet.note("its times have no zone: UTC assumed");
             }
         }
         Ok(at)
@@ -286,7 +286,7 @@ impl GetCounter {
         Ok(self.board.add(sheet, &key, path))
     }
 
-    /// Puts the sample that has ended into the sheet, and begins one at `next`.
+    /// Writes the finished sample into the sheet, and begins one at `next`.
     fn finish(&mut self, sheet: &mut Sheet, next: Option<i64>) -> Option<At> {
         let ended = self.at;
         self.at = next;
@@ -306,10 +306,10 @@ impl GetCounter {
     }
 }
 
-/// So many different counters are held.
+/// The most different counters.
 const MOST_COUNTERS: usize = 1_000_000;
 
-/// What a row says.
+/// A parsed row.
 struct Row<'a> {
     time: &'a str,
     value: &'a str,

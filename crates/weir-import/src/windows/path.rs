@@ -1,23 +1,22 @@
-//! Counter paths: `\\HOST\Object(instance)\Counter`, in English or as Windows says them in
-//! German and French.
+//! Counter paths: `\\HOST\Object(instance)\Counter`, in English, German or French.
 
-/// Who counts what.
+/// A counter path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Path {
-    /// The machine, as it is written; empty if the path does not say.
+    /// The host, unchanged; empty if the path has none.
     pub(super) host: String,
-    /// The object, in English where it is known, in small letters.
+    /// The object in lower case, translated to English if it is known.
     pub(super) object: String,
-    /// The instance, as it is written; empty if there is none.
+    /// The instance, unchanged; empty if there is none.
     pub(super) instance: String,
-    /// The counter, in English where it is known, in small letters.
+    /// The counter in lower case, translated to English if it is known.
     pub(super) counter: String,
-    /// Object and counter, as they are written.
+    /// Object and counter, unchanged.
     pub(super) told: String,
 }
 
 impl Path {
-    /// The parts of a path; nothing if it is none.
+    /// Parses a path.
     pub(super) fn of(text: &str) -> Option<Self> {
         let text = text.trim();
         let (host, rest) = match text.strip_prefix(r"\\") {
@@ -26,7 +25,7 @@ impl Path {
         };
         let end = rest.find(['(', '\\'])?;
         let (object, rest) = rest.split_at(end);
-        // An instance may have backslashes (mount points) and brackets of its own.
+        // An instance may contain backslashes (mount points) and parentheses.
         let (instance, counter) = match rest.strip_prefix('(') {
             Some(rest) => rest.rsplit_once(r")\")?,
             None => ("", rest.strip_prefix('\\')?),
@@ -37,7 +36,7 @@ impl Path {
         Some(Self::new(host, object, instance, counter))
     }
 
-    /// Of parts that stand in columns of their own.
+    /// Creates a path from parts in separate columns.
     pub(super) fn new(host: &str, object: &str, instance: &str, counter: &str) -> Self {
         let (object, counter) = (object.trim(), counter.trim());
         Self {
@@ -49,7 +48,7 @@ impl Path {
         }
     }
 
-    /// What is told of a counter that is not used though others of its name may be.
+    /// Returns the note on a counter that is not used, although others of its name may be.
     pub(super) fn told_if_unused(&self) -> String {
         match self.told.split_once('\\') {
             Some((object, _)) if self.is_total() => format!("{object}({})", self.instance),
@@ -57,13 +56,13 @@ impl Path {
         }
     }
 
-    /// Whether the instance is the sum or the mean of all others.
+    /// Returns whether the instance is the sum or the mean of all others.
     pub(super) fn is_total(&self) -> bool {
         self.instance.eq_ignore_ascii_case("_total")
     }
 }
 
-/// A name in small letters, in English if it is in the table.
+/// Returns a name in lower case, translated to English if it is in the table.
 fn english(table: &[(&str, &str)], name: &str) -> String {
     let small = name.to_lowercase().replace(['’', '`'], "'");
     let known = table.iter().find(|(local, _)| *local == small);

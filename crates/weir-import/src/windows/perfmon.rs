@@ -1,8 +1,8 @@
-//! Logs of PerfMon, as `relog`, `logman` and `typeperf` write them as text: a row for each
-//! time, a column for each counter.
+//! Logs of PerfMon, as `relog`, `logman` and `typeperf` write them as text: one row per time, one
+//! column per counter.
 //!
-//! The head says how far the clock was behind UTC, in minutes: `(-60)` is an hour ahead. Where
-//! counters came or went, another head follows.
+//! The head has the zone as minutes to add for UTC: `(-60)` is an hour ahead of UTC. If counters
+//! come or go, another head follows.
 
 use super::board::{Board, Place};
 use super::path::Path;
@@ -21,7 +21,7 @@ pub(crate) fn recognizes(text: &str) -> bool {
     head.is_some_and(|head| is_head(head, delimiter(head).unwrap_or(b',')))
 }
 
-/// Whether a line names counters; it may be cut.
+/// Returns whether a line names counters; it may be cut.
 fn is_head(line: &str, delimiter: u8) -> bool {
     let mut fields = Fields::of(line, delimiter);
     let first = fields.next().unwrap_or_default().trim_start_matches('\u{feff}');
@@ -39,7 +39,7 @@ fn is_head(line: &str, delimiter: u8) -> bool {
     paths > 0 && Path::of(first).is_none()
 }
 
-/// `(PDH-CSV 4.0) (W. Europe Standard Time)(-60)`
+/// Returns whether a field is `(PDH-CSV 4.0) (W. Europe Standard Time)(-60)`.
 fn is_stamp(field: &str) -> bool {
     field.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("(PDH-"))
 }
@@ -60,7 +60,7 @@ struct PerfMon {
     clock: Clock,
     delimiter: u8,
     board: Board,
-    /// The counters of the columns behind the first.
+    /// Counters of the columns after the first.
     columns: Vec<Option<Place>>,
     numbers: Numbers,
 }
@@ -112,7 +112,7 @@ impl PerfMon {
             self.columns.push(place);
             names = if field.is_empty() { names } else { self.columns.len() };
         }
-        // A head may end with a separator; its rows then do, too, or have a comment there.
+        // A head may end with a separator. Its rows then do, too, or have a comment there.
         self.columns.truncate(names);
         self.board.check(self.lines.number())?;
         self.board.settle(sheet);
@@ -123,7 +123,7 @@ impl PerfMon {
         Ok(())
     }
 
-    /// Takes the zone from what the head begins with.
+    /// Takes the zone from the beginning of the head.
     fn clock(&mut self, sheet: &mut Sheet, stamp: &str) {
         let last = stamp.trim_end().strip_suffix(')').and_then(|text| text.rsplit_once('('));
         let behind = last.and_then(|(_, minutes)| minutes.trim().parse::<i64>().ok());
@@ -134,13 +134,13 @@ impl PerfMon {
                 sheet.about("zone", zone.unwrap_or_default());
             }
             None if self.clock.offset == 0 && self.board.is_empty() => {
-                sheet.note("its times have no zone: taken for UTC");
+                sheet.note("its times have no zone: UTC assumed");
             }
             None => {}
         }
     }
 
-    /// The values of a row; nothing if it was cut.
+    /// Takes the values of a row; returns `None` if it was cut.
     fn row(&mut self, sheet: &mut Sheet, line: &str) -> Result<Option<At>, ImportError> {
         let number = self.lines.number();
         let expected = self.columns.len();
@@ -163,14 +163,16 @@ impl PerfMon {
             return Err(ImportError::at(number, misfit(row.count, expected, extra)));
         }
         if let Some(field) = row.wrong {
-            return Err(ImportError::at(number, format!("{field:?} is no number")));
+            return Err(ImportError::at(number, format!("{field:?} is not a number")));
         }
         let at = self.clock.moment(row.time);
-        let at = at.ok_or_else(|| ImportError::at(number, format!("{:?} is no time", row.time)))?;
+        let at =
+            at.ok_or_else(|| ImportError::at(number, format!("{:?} is not a time", row.time)))?;
         Ok(Some(At::Wall(at)))
     }
 
-    /// Puts the values of a row, by the columns of the head; `skips` those of [`FAILED`] counters.
+    /// Writes the values of a row by the columns of the head; `skips` those of [`FAILED`]
+    /// counters.
     fn fields<'a>(&mut self, sheet: &mut Sheet, line: &'a str, skips: bool) -> Row<'a> {
         let mut fields = Fields::of(line, self.delimiter);
         let mut row = Row { time: fields.next().unwrap_or_default(), ..Row::default() };
@@ -185,7 +187,7 @@ impl PerfMon {
                     Said::Nothing => {}
                     Said::Other => row.wrong = row.wrong.or(Some(field)),
                 },
-                // Spreadsheets may leave blank columns behind the last.
+                // Spreadsheets may leave blank columns after the last.
                 None if field.is_empty() => continue,
                 None => row.extra = row.extra.or(Some(field)),
                 Some(None) => {}
@@ -197,24 +199,24 @@ impl PerfMon {
     }
 }
 
-/// The value that typeperf writes for a counter that failed. It may leave the name of such a counter
-/// out of the head, so that rows are wider than it.
+/// The value that typeperf writes for a failed counter. It may leave such a counter out of the
+/// head, so that rows are wider than the head.
 const FAILED: &str = "-1";
 
-/// The fields of a row, as far as they do not go to the sheet.
+/// The remaining fields of a row.
 #[derive(Debug, Default)]
 struct Row<'a> {
     time: &'a str,
     count: usize,
-    /// The first field that is no number, and the first behind the columns of the head.
+    /// The first field that is not a number, and the first beyond the columns of the head.
     wrong: Option<&'a str>,
     extra: Option<&'a str>,
-    /// Values of counters that failed.
+    /// Number of failed counters.
     failed: usize,
     is_open: bool,
 }
 
-/// Why a row does not fit its head. A value more than there are counters may be of any of them.
+/// Describes why a row does not fit its head. A surplus value may belong to any counter.
 fn misfit(count: usize, expected: usize, extra: Option<&str>) -> String {
     let words = format!("a row has {count} values, and its head {expected} counters");
     match extra {

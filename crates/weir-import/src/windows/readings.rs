@@ -1,5 +1,5 @@
-//! What `Get-Counter` prints, and what `Get-Counter | Export-Csv` makes of it: the path of a
-//! counter with a colon behind it, and its value in the next line.
+//! Output of `Get-Counter`, also exported by `Get-Counter | Export-Csv`: the path of a counter
+//! with a colon, and its value in the next line.
 //!
 //! ```text
 //! Timestamp                 CounterSamples
@@ -8,7 +8,7 @@
 //!                           78.5385858083758
 //! ```
 //!
-//! In a CSV file the time may come behind its readings.
+//! In a CSV file the time may follow its readings.
 
 use super::board::{Board, Place};
 use super::path::Path;
@@ -41,7 +41,7 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
     }))
 }
 
-/// What stands before a path, and the line from there on.
+/// Splits a line before the path.
 fn split(line: &str) -> Option<(&str, &str)> {
     line.find(r"\\").map(|at| line.split_at(at))
 }
@@ -53,12 +53,12 @@ struct Readings {
     numbers: Numbers,
     sample: Vec<(Place, f64)>,
     at: Option<i64>,
-    /// Times come behind their readings.
+    /// Whether times follow their readings.
     is_behind: bool,
     has_zone: bool,
 }
 
-/// A path in a narrow window goes over so many lines.
+/// The most lines of a path in a narrow window.
 const MOST_WRAPPED: usize = 4;
 
 impl ReadSamples for Readings {
@@ -77,7 +77,7 @@ impl ReadSamples for Readings {
             if let Some(path) = path {
                 self.reading(sheet, path.to_owned())?;
             }
-            // What was read of the next sample waits for its time.
+            // Readings of the next sample wait for their time.
             if let Some(at) = ended {
                 return Ok(Some(At::Wall(at)));
             }
@@ -92,14 +92,14 @@ impl ReadSamples for Readings {
 }
 
 impl Readings {
-    /// Takes the time that a text may have; that of the sample which ends there.
+    /// Takes the time in a text, if there is one; returns that of the sample that ends there.
     fn time(&mut self, sheet: &mut Sheet, text: &str) -> Option<i64> {
         let time = text.split('"').find_map(|part| {
             let part = part.trim().trim_start_matches("Timestamp").trim_start_matches([' ', ':']);
             part.contains(':').then(|| self.clock.moment(part)).flatten()
         })?;
         if !mem::replace(&mut self.has_zone, true) {
-            sheet.note("its times have no zone: taken for UTC");
+            sheet.note("its times have no zone: UTC assumed");
         }
         let ended = if self.is_behind { Some(time) } else { self.at.replace(time) };
         if ended.is_some() {
@@ -116,7 +116,7 @@ impl Readings {
         }
     }
 
-    /// Reads what a path has below it.
+    /// Reads the value below a path.
     fn reading(&mut self, sheet: &mut Sheet, mut text: String) -> Result<(), ImportError> {
         let number = self.lines.number();
         for _ in 0..MOST_WRAPPED {
@@ -124,7 +124,7 @@ impl Readings {
                 break;
             }
             let Some(more) = self.lines.next_line()? else { break };
-            // What comes instead of the rest of a path is something else.
+            // Other text in place of the rest of a path ends it.
             if more.contains(r"\\") || self.numbers.read(more.trim()) != Said::Other {
                 break;
             }
@@ -146,7 +146,7 @@ impl Readings {
             Said::Nothing => {}
             Said::Other => {
                 let (line, value) = (self.lines.number(), value.trim());
-                return Err(ImportError::at(line, format!("{value:?} is no number")));
+                return Err(ImportError::at(line, format!("{value:?} is not a number")));
             }
         }
         Ok(())
@@ -155,7 +155,7 @@ impl Readings {
     fn value(&mut self) -> Result<Option<String>, ImportError> {
         while let Some(line) = self.lines.next_line()? {
             if !line.trim().is_empty() {
-                // What is printed has an end of line behind it.
+                // Printed values end with a line end.
                 return Ok((!self.lines.was_open()).then_some(line));
             }
         }

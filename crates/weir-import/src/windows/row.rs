@@ -1,13 +1,13 @@
-//! Fields of a row and the numbers in them, without a copy of either.
+//! Fields of a row and the numbers in them, without copies.
 
 use crate::number::{Style, is_missing};
 
-/// The fields of a row, without their quotes.
+/// The unquoted fields of a row.
 #[derive(Debug, Clone)]
 pub(super) struct Fields<'a> {
     rest: Option<&'a str>,
     delimiter: u8,
-    /// The last field had a quote that did not end.
+    /// Whether the last quote has no end.
     is_open: bool,
 }
 
@@ -16,7 +16,7 @@ impl<'a> Fields<'a> {
         Self { rest: Some(row), delimiter, is_open: false }
     }
 
-    /// Whether a quote did not end.
+    /// Returns whether a quote has no end.
     pub(super) const fn is_open(&self) -> bool {
         self.is_open
     }
@@ -41,7 +41,7 @@ impl<'a> Iterator for Fields<'a> {
                 return Some(quoted.trim());
             };
             let behind = behind.get(1..).unwrap_or_default();
-            // Two quotes are one of the text's own.
+            // A doubled quote is a literal one.
             if behind.starts_with('"') {
                 from = field.len() + 2;
                 continue;
@@ -52,8 +52,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// A text up to a delimiter, and what is behind it. Fields are short: a search that needs
-/// no preparation is the fastest.
+/// Splits a text at a delimiter. Fields are short, so a search without preparation is the fastest.
 fn cut(text: &str, delimiter: u8) -> (&str, Option<&str>) {
     let at = text.bytes().position(|byte| byte == delimiter);
     match at.and_then(|at| Some((text.get(..at)?, text.get(at + 1..)?))) {
@@ -62,20 +61,19 @@ fn cut(text: &str, delimiter: u8) -> (&str, Option<&str>) {
     }
 }
 
-/// Values of counters: they are never grouped by thousands where they come from, but may be
-/// where a spreadsheet wrote them again.
+/// Values of counters. Windows never groups thousands; a spreadsheet may.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     has_points: bool,
 }
 
-/// What a field says.
+/// The content of a field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Said {
     Value(f64),
-    /// Nothing: blank, a word for nothing, or not a number after a division by zero.
+    /// A blank, a word for a missing value, or the result of a division by zero.
     Nothing,
-    /// Something that is no number.
+    /// Text that is no number.
     Other,
 }
 
@@ -86,7 +84,7 @@ impl Numbers {
             self.has_points |= text.contains('.');
             return if value.is_finite() { Said::Value(value) } else { Said::Nothing };
         }
-        // "-1.#IND00" and "1.#QNAN" are how the library of Windows prints what is no number.
+        // The Windows runtime prints "-1.#IND00" and "1.#QNAN" for values that are not numbers.
         if is_missing(text) || text.contains(".#") || text.contains(",#") {
             return Said::Nothing;
         }

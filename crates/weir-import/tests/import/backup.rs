@@ -225,7 +225,7 @@ fn history_without_a_zone_or_a_time() {
     assert!(own.notes("no column time_zone"), "{:?}", own.summary.notes);
     assert!(own.notes("1 rows without an end"), "{:?}", own.summary.notes);
     let why = refused(&text.replace("2024-01-02 22:00:10", "soon"));
-    assert!(why.contains("line 2") && why.contains("is \"soon\", which is no time"), "{why}");
+    assert!(why.contains("line 2") && why.contains("is \"soon\", which is not a time"), "{why}");
     let why = refused(FAMILIES);
     assert!(why.contains("give msdb.dbo.backupset"), "{why}");
 }

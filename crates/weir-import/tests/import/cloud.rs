@@ -86,7 +86,7 @@ fn a_managed_instance_and_databases_in_azure() {
     assert_eq!(read.all("mi1", "write_bytes_per_s"), [10.0]);
     assert_eq!(read.all("mi1", "cpu"), [0.5]);
     assert_eq!(read.all("db", "log_write_share"), [0.125]);
-    assert!(read.notes("\"io_bytes_read\" is taken for what there was in 15 s"));
+    assert!(read.notes("\"io_bytes_read\" is assumed to be what there was in 15 s"));
     assert!(read.notes("of \"avg_cpu_percent\" there are no averages"), "{:?}", read.summary.notes);
 }
 
@@ -98,17 +98,14 @@ fn metrics_of_azure_that_are_wrong() {
         "\"Percentage CPU\" has a value without a time: \"\\\"soon\\\"\""
     );
     let foreign = azure("Network In", "", r#"{"timeStamp": "2024-05-01T10:00:00Z", "average": 1}"#);
-    assert_eq!(
-        refused(&response(&[foreign])),
-        "none of its metrics is one that is used here: Network In"
-    );
+    assert_eq!(refused(&response(&[foreign])), "none of its metrics is used: Network In");
     let cut = azure("Percentage CPU", "", "");
     let error = refused(&cut[..cut.len() - 10]);
-    assert!(error.starts_with("line 4: this is no whole JSON document: EOF"), "{error}");
+    assert!(error.starts_with("line 4: incomplete JSON document: EOF"), "{error}");
     let blank = azure("Percentage CPU", "", r#"{"timeStamp": "2024-05-01T10:00:00Z"}"#);
     assert_eq!(
         refused(&response(&[blank])),
-        "there is nothing in it: its time series have times and no values"
+        "it has no samples: its time series have times and no values"
     );
 }
 
@@ -135,7 +132,7 @@ fn volumes_of_aws_by_what_was_asked_and_answered() {
     assert_eq!(rounded(read.values("vol-1", "read_latency_ns")), [None, Some(2.5e6)]);
     assert_eq!(rounded(read.values("vol-2", "burst_balance")), [None, Some(0.995)]);
     assert_eq!(rounded(read.values("vol-2", "busy")), [None, Some(0.1)]);
-    assert!(read.notes("counts are taken for sums"), "{:?}", read.summary.notes);
+    assert!(read.notes("counts are assumed to be sums"), "{:?}", read.summary.notes);
     assert!(read.notes("VolumeStalledIOCheck"), "{:?}", read.summary.notes);
 }
 
@@ -161,7 +158,7 @@ fn answers_that_do_not_say_of_whom_they_are_stay_apart() {
     let read = read(&format!(r#"{{"MetricDataResults": [{}, {}]}}"#, one("q1", 1), one("q2", 2)));
     assert_eq!(read.all("volume", "queue_depth"), [1.0]);
     assert_eq!(read.all("q2", "queue_depth"), [2.0]);
-    assert!(read.notes("its period is not said: taken for a minute"), "{:?}", read.summary.notes);
+    assert!(read.notes("its period is not stated: one minute assumed"), "{:?}", read.summary.notes);
 }
 
 #[test]
@@ -172,8 +169,8 @@ fn metrics_of_aws_that_are_wrong() {
             expect
         );
     };
-    check("VolumeReadOps", "", "there is nothing in it: there are no values of VolumeReadOps");
-    check("Latency", "", "none of its metrics is one that is used here: Latency");
+    check("VolumeReadOps", "", "it has no samples: there are no values of VolumeReadOps");
+    check("Latency", "", "none of its metrics is used: Latency");
     check(
         "VolumeReadOps",
         r#"{"Timestamp": "soon", "Sum": 1}"#,
@@ -182,7 +179,7 @@ fn metrics_of_aws_that_are_wrong() {
     check(
         "VolumeReadOps",
         r#"{"Timestamp": 1714557600, "Average": 1}"#,
-        "there is nothing in it: counts need their sums, and latencies their operations",
+        "it has no samples: counts need their sums, and latencies their operations",
     );
     assert_eq!(
         refused(r#"{"MetricDataResults": []}"#),
@@ -208,7 +205,7 @@ fn samples_are_read_or_refused_by_name() {
     };
     check(
         "azure_monitor/azps_metrics_empty_timeseries.json",
-        "there is nothing in it: the time series of \"Data Disk Max Burst IOPS\" are empty",
+        "it has no samples: the time series of \"Data Disk Max Burst IOPS\" are empty",
     );
     check(
         "aws_cloudwatch/c7n_ebs_DescribeVolumes.json",
@@ -384,13 +381,13 @@ fn metric_streams_that_are_wrong() {
     );
     check(
         good.replace("VolumeReadOps", "Other"),
-        "none of its metrics is one that is used here: AWS/EBS Other by VolumeId",
+        "none of its metrics is used: AWS/EBS Other by VolumeId",
     );
     check(
         good.replace("\"metric_name\"", "\"name\""),
         "there is no record of a metric stream in it",
     );
-    check(format!("{good}\n{{\"a\": 1..2}}"), "line 2: this is no JSON: invalid number");
+    check(format!("{good}\n{{\"a\": 1..2}}"), "line 2: invalid JSON: invalid number");
     let open = "it is metrics in a format of OpenTelemetry, which is not read: set the output \
                 format of the metric stream to JSON";
     check("{\"resourceMetrics\": []}".to_owned(), open);

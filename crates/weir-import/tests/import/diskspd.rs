@@ -122,11 +122,11 @@ fn several_runs_in_a_file() {
 fn wrong_text_and_text_that_was_cut() {
     assert_eq!(
         refused(&TEXT.replace("           50 |       0.09 |       5.00", "x50 | 0.09 | 5.00")),
-        "line 45: \"x50\" is no number"
+        "line 45: \"x50\" is not a number"
     );
     assert_eq!(
         refused(&TEXT.replace("    min |      0.036", "    min |      0.0.36")),
-        "line 68: \"0.0.36\" is no number"
+        "line 68: \"0.0.36\" is not a number"
     );
     assert_eq!(
         refused(&TEXT.replace("     1 |          245760 |", "     1 |")),
@@ -139,7 +139,7 @@ fn wrong_text_and_text_that_was_cut() {
     let head = TEXT.find("Core |").expect("there is one");
     assert_eq!(
         refused(&TEXT[..head]),
-        "there is nothing in it: it was read as results of diskspd, as text, and has no sample"
+        "it has no samples: it was read as results of diskspd, as text, and has no sample"
     );
 }
 

@@ -94,7 +94,7 @@ fn what_is_wrong_is_told() {
     let short = ALL.replace("nvme0n1 100 0 8 3 1 0", "nvme0n1");
     assert_eq!(refused(&short), "line 3: a device has 8 columns, and not 14, 18 or 20");
     let wrong = ALL.replace(" 1024 400 2", " 1024 4o0 2");
-    assert_eq!(refused(&wrong), "line 1: \"4o0\" is no whole number");
+    assert_eq!(refused(&wrong), "line 1: \"4o0\" is not a whole number");
     let cut = ALL.split(" 8 4 0 5 7").next().expect("a part");
     let read = read(cut);
     assert!(read.notes("its last line was cut"), "{:?}", read.summary.notes);
@@ -181,6 +181,6 @@ fn json_that_is_cut_or_wrong() {
     assert_eq!(cut.all("sda", "reads"), [100.0]);
     assert!(cut.notes("its last document was cut"), "{:?}", cut.summary.notes);
     let wrong = jc("sda", 100).replace("\"read_time_ms\":200", "\"read_time_ms\":\"x\"");
-    assert!(refused(&format!("[{wrong}]")).contains("which is no number"));
+    assert!(refused(&format!("[{wrong}]")).contains("which is not a number"));
     crate::bed::survives(&format!("[{}]", jc("sda", 100)), "diskstats-json");
 }

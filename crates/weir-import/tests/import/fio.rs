@@ -267,7 +267,7 @@ fn wrong_lines_of_logs() {
         let result = try_read(vec![input("a_lat.log", text, Some("fio-log"))], &Options::default());
         assert_eq!(result.expect_err("it is wrong").to_string(), expect);
     };
-    check("2, x, 0, 0", "line 2: value \"x\" is no whole number");
+    check("2, x, 0, 0", "line 2: value \"x\" is not a whole number");
     check("2, 3", "line 2: there is no direction");
     check("2, 3, 7, 0", "line 2: direction 7 is none of 0, 1 and 2");
 }

@@ -112,7 +112,7 @@ fn a_line_that_does_not_fit_its_head_is_refused() {
     let wrong = NEW.replace("nvme0n1          0.00    1.00", "nvme0n1          1.00");
     assert_eq!(refused(&wrong), "line 16: a device has 15 columns, and its head 16");
     let wrong = NEW.replace(" 100.20", " 1o0.20");
-    assert_eq!(refused(&wrong), "line 15: \"1o0.20\" is no number");
+    assert_eq!(refused(&wrong), "line 15: \"1o0.20\" is not a number");
 }
 
 #[test]

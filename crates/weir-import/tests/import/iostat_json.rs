@@ -45,9 +45,9 @@ fn one_that_was_cut_has_what_is_whole() {
 #[test]
 fn what_is_wrong_is_told() {
     let wrong = JSON.replace("\"r/s\": 4.0", "\"r/s\": 4..0");
-    assert_eq!(refused(&wrong), "line 9: a sample is no JSON: invalid number");
+    assert_eq!(refused(&wrong), "line 9: a sample is not JSON: invalid number");
     let wrong = JSON.replace("2024-03-14T17:53:15-0700", "soon");
-    assert_eq!(refused(&wrong), "line 7: \"soon\" is no time");
+    assert_eq!(refused(&wrong), "line 7: \"soon\" is not a time");
     let wrong = JSON.replace("\"disk_device\": \"sdb\", ", "");
     assert_eq!(refused(&wrong), "line 7: a device in this sample has no name");
 }

@@ -55,7 +55,7 @@ fn access_specifications() {
 fn wrong_access_specifications() {
     assert_eq!(
         refused(&ICF.replace("100,512,25,0", "100,512,x,0")),
-        "line 13: \"% of size\" is \"x\", which is no number"
+        "line 13: \"% of size\" is \"x\", which is not a number"
     );
     assert_eq!(
         refused(&ICF.replace("'% reads,size", "'% writes,size")),
@@ -117,7 +117,7 @@ fn hammerdb_logs() {
     assert_eq!(read.all("HammerDB", "users"), [8.0]);
     assert_eq!(read.attribute("HammerDB", "database"), Some(Attribute::from("SQL Server")));
     assert_eq!(read.attribute("HammerDB", "minutes"), Some(Attribute::Number(3)));
-    assert!(read.notes("PST is taken for -0800"), "{:?}", read.summary.notes);
+    assert!(read.notes("PST is assumed to be -0800"), "{:?}", read.summary.notes);
 
     let read = crate::bed::read(NEW);
     assert_eq!((read.start(), read.seconds()[0]), (None, 420.0));
@@ -197,11 +197,11 @@ fn hammerdb_counters() {
     assert_eq!(read.all("HammerDB", "transactions_per_s"), [2.0]);
     assert_eq!(
         refused(&COUNTER.replace("600 SQL", "six SQL")),
-        "line 4: \"six\" is no number of transactions"
+        "line 4: \"six\" is not a number of transactions"
     );
     assert_eq!(
         refused(&COUNTER.replace("22:43:50 UTC 2022", "22:43")),
-        "line 4: \"Thu Jun 30 22:43\" is no time"
+        "line 4: \"Thu Jun 30 22:43\" is not a time"
     );
 }
 
@@ -214,10 +214,10 @@ fn hammerdb_tables() {
     assert_eq!(read.all("HammerDB", "transactions_per_s"), [20.0, 40.0]);
     assert_eq!(read.seconds(), [0.0, 600.0]);
     assert!(read.notes("Remark"), "{:?}", read.summary.notes);
-    assert_eq!(refused(&text.replace("1200", "many")), "line 2: \"many\" is no number");
+    assert_eq!(refused(&text.replace("1200", "many")), "line 2: \"many\" is not a number");
     assert_eq!(
         refused(&text.replace("10:10:00", "noon")),
-        "line 3: \"2024-01-01 noon\" is no time"
+        "line 3: \"2024-01-01 noon\" is not a time"
     );
 }
 
@@ -297,7 +297,7 @@ fn pgbench_with_progress_and_several_runs() {
 fn wrong_pgbench() {
     assert_eq!(
         refused(&PG_OLD.replace("clients: 10", "clients: ten")),
-        "line 5: number of clients is \"ten\", which is no number"
+        "line 5: number of clients is \"ten\", which is not a number"
     );
     assert_eq!(
         refused(&PG_NEW.replace("900.0 tps", "900.0")),
@@ -322,7 +322,7 @@ fn pgbench_logs() {
     let mean = read.values("pgbench", "transaction_latency_ns");
     assert_eq!(mean, [Some(2e6), Some(1e6), None]);
     assert_eq!(read.values("pgbench", "transaction_latency_max_ns")[0], Some(5e6));
-    assert!(read.notes("an interval of it is taken for 10 s"), "{:?}", read.summary.notes);
+    assert!(read.notes("an interval of it is assumed to be 10 s"), "{:?}", read.summary.notes);
     assert_eq!(
         refused("0 199 2241 0 1175850568 995598\n0 200 2465 0 1175850568 998079\n"),
         "it is a log of single transactions of pgbench, which is not read: run pgbench with \
@@ -334,7 +334,7 @@ fn pgbench_logs() {
     };
     assert_eq!(
         wrong("1345828500 100 200000 500000000 1000 5000\n1345828510 x\n"),
-        "line 2: number of transactions \"x\" is no whole number"
+        "line 2: number of transactions \"x\" is not a whole number"
     );
     assert_eq!(
         wrong("1345828500 100 200000 500000000 1000\n"),
@@ -349,7 +349,7 @@ fn tables_of_pgbench_tools() {
     assert_eq!(read.kind(), "pgbench-table");
     assert_eq!(read.all("pgbench", "transactions_per_s"), [10.0, 20.0]);
     assert_eq!(read.values("pgbench", "transaction_latency_ns"), [Some(2.5e6), None]);
-    assert_eq!(refused(&text.replace("2.5", "a")), "line 2: avg_latency \"a\" is no number");
+    assert_eq!(refused(&text.replace("2.5", "a")), "line 2: avg_latency \"a\" is not a number");
     assert_eq!(refused(&text.replace("20,,", ",,")), "line 3: there is no samples");
 
     let Some(read) = sample("pgbench/pgbenchtools480_latency_1s.csv") else { return };

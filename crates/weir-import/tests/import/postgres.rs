@@ -78,7 +78,7 @@ fn databases_as_records() {
 #[test]
 fn what_is_wrong_is_refused() {
     let wrong = IO_16.replace("|   100 |", "|   1OO |");
-    assert_eq!(refused(&wrong), "line 3: reads is \"1OO\", which is no number");
+    assert_eq!(refused(&wrong), "line 3: reads is \"1OO\", which is not a number");
     let wrong = IO_16.replace(" checkpointer       | relation ", " checkpointer ");
     assert_eq!(refused(&wrong), "line 4: a row has 8 fields, and its head 9");
 }
@@ -127,7 +127,7 @@ fn rows_of_pgstat_add_up_to_counters() {
 #[test]
 fn pgstat_that_is_wrong() {
     let wrong = PGSTAT.replace("11          20", "11          2o");
-    assert_eq!(refused(&wrong), "line 4: \"2o\" is no number");
+    assert_eq!(refused(&wrong), "line 4: \"2o\" is not a number");
     let wrong = PGSTAT.replace("0         0\n", "0\n");
     assert_eq!(refused(&wrong), "line 4: a row has 8 columns, and its head 9");
     let other = "- backends - ------ tuples ------\n  ret fet\n 1 2 3\n";

@@ -40,9 +40,9 @@ fn what_is_wrong_in_tables_is_told() {
     let short = TABLES.replace("sda;9.62;", "sda;");
     assert_eq!(refused(&short), "line 8: a row has 8 columns, and its head 9");
     let wrong = TABLES.replace("9.62", "9.6x");
-    assert_eq!(refused(&wrong), "line 8: \"9.6x\" is no number");
+    assert_eq!(refused(&wrong), "line 8: \"9.6x\" is not a number");
     let wrong = TABLES.replace("13:20:29", "13:20:99");
-    assert_eq!(refused(&wrong), "line 4: \"2019-04-18 13:20:99 UTC\" is no time");
+    assert_eq!(refused(&wrong), "line 4: \"2019-04-18 13:20:99 UTC\" is not a time");
     let cut = read(&TABLES[..TABLES.len() - 20]);
     assert!(cut.notes("its last line was cut"), "{:?}", cut.summary.notes);
     assert_eq!(cut.all("sda", "busy"), [0.01, 0.003]);
@@ -80,7 +80,7 @@ fn lines_for_scripts() {
 #[test]
 fn what_is_wrong_in_lines_is_told() {
     let wrong = LINES.replace("9.62", "9.6x");
-    assert_eq!(refused(&wrong), "line 9: \"9.6x\" is no number");
+    assert_eq!(refused(&wrong), "line 9: \"9.6x\" is not a number");
     let wrong = LINES.replace("\t-\ttps\t20.85", "\t-\ttps");
     assert_eq!(refused(&wrong), "line 7: a line has 5 fields, and not 6");
     let cut = read(LINES.split("\ttps\t1.60").next().expect("a part"));
@@ -272,9 +272,9 @@ fn what_is_wrong_in_xml_is_told() {
         let line = XML[..XML.find(from).expect(from)].matches('\n').count() + 1;
         assert_eq!(refused(&XML.replacen(from, to, 1)), format!("line {line}: {expect}"));
     };
-    check("14:20:29", "later", "\"2019-04-18 later\" is no time of a sample");
-    check("9.62", "9.6x", "\"9.6x\" is no number");
-    check(">20.85<", ">many<", "\"many\" is no number");
+    check("14:20:29", "later", "\"2019-04-18 later\" is not a time of a sample");
+    check("9.62", "9.6x", "\"9.6x\" is not a number");
+    check(">20.85<", ">many<", "\"many\" is not a number");
     let wrong = XML.replace("statistics>", "stats>");
     assert_eq!(refused(&wrong), "it has no <statistics>");
     let wrong = XML.replace("</memory>", "</memo>");

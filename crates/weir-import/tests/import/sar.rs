@@ -127,9 +127,9 @@ fn what_is_wrong_is_told() {
     let short = LIVE.replace("5.15     91.07\n\n11", "91.07\n\n11");
     assert_eq!(refused(&short), "line 14: a row has 8 columns, and its head 9");
     let wrong = LIVE.replace("89.67 ", "89.6x ");
-    assert_eq!(refused(&wrong), "line 8: \"89.6x\" is no number");
+    assert_eq!(refused(&wrong), "line 8: \"89.6x\" is not a number");
     let wrong = LIVE.replace("12:00:00 AM      0.00", "12:60:00 AM      0.00");
-    assert_eq!(refused(&wrong), "line 20: a line begins with \"12:60:00 AM\", which is no time");
+    assert_eq!(refused(&wrong), "line 20: a line begins with \"12:60:00 AM\", which is not a time");
     let cut = FILE.split("      0,50      0,00      1,00      0,00 sda").next().expect("a part");
     let read = read(cut);
     assert_eq!(read.all("sda", "operations_per_s"), [9.62, 6.4]);

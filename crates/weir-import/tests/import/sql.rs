@@ -210,7 +210,7 @@ fn two_results_without_times_are_as_far_apart_as_somebody_says() {
     let refused = try_read(inputs(), &Options::default()).expect_err("nobody knows when");
     assert_eq!(
         refused.to_string(),
-        "it does not say when it was taken, and neither does before.csv; say how far they are \
+        "it has no time, and neither has before.csv; say how far they are \
          apart, with --every"
     );
     let options = Options { every: Some(weir_units::Span::from_secs(60)), ..Options::default() };
@@ -236,21 +236,21 @@ fn pivots_of_databases() {
 #[test]
 fn what_is_wrong_is_refused() {
     let wrong = format!("{HEAD}2024-05-01 10:00:15,a,b,ROWS,2x,1,9,4,1,1,1,5,9,8\n");
-    assert_eq!(refused(&wrong), "line 2: num_of_reads is \"2x\", which is no number");
+    assert_eq!(refused(&wrong), "line 2: num_of_reads is \"2x\", which is not a number");
     let wrong = format!("{HEAD}soon,a,b,ROWS,2,1,9,4,1,1,1,5,9,8\n");
-    assert_eq!(refused(&wrong), "line 2: \"soon\" is no time");
+    assert_eq!(refused(&wrong), "line 2: \"soon\" is not a time");
     let wrong = "wait_type,wait_time_ms\nWRITELOG,1\nLCK_M_X\n";
     let wrong = format!("{wrong}LATCH_EX,3\n");
     assert_eq!(refused(&wrong), "line 3: a row has 1 fields, and its head 2");
     let cut = "[{\"wait_type\":\"WRITELOG\",\"wait_time_ms\":12},{\"wait_ty";
     assert_eq!(
         refused(cut),
-        "line 1: it is no whole JSON: EOF while parsing a string at line 1 column 53"
+        "line 1: incomplete JSON: EOF while parsing a string at line 1 column 53"
     );
     let pivot = "measurement;servername;type;I/O\nWait time (ms);DB1;Wait stats;0\n";
     assert_eq!(
         refused(pivot),
-        "there is nothing in it: nothing that is in it can be used: Wait time (ms), as it does \
+        "it has no samples: nothing in it can be used: Wait time (ms), as it does \
          not say of how long an interval"
     );
 }

@@ -174,7 +174,7 @@ fn a_unit_that_cannot_be_right_is_refused() {
 #[test]
 fn msr_that_is_wrong() {
     let wrong = MSR.replace("8192,8192,5000000\n", "8192,8k,5000000\n");
-    assert_eq!(refused(&wrong), "line 4: the length is \"8k\", which is no number");
+    assert_eq!(refused(&wrong), "line 4: the length is \"8k\", which is not a number");
     let wrong = MSR.replace("Write,8192,8192,5000000", "Write");
     assert_eq!(refused_as("msr-cambridge", wrong), "line 4: a row has 4 fields, and 7 are needed");
     let cut = &MSR[..MSR.len() - 15];
@@ -207,7 +207,7 @@ fn tables_by_the_names_of_their_columns() {
         ],
     );
     assert!(systor.notes("rows without an operation"), "{:?}", systor.summary.notes);
-    assert!(systor.notes("Response does not say its unit: taken for seconds"));
+    assert!(systor.notes("Response has no unit: assumed to be seconds"));
     let told = table(
         "rw;latency_us;lba;Time (ms);sectors;device",
         "R;100;0;0,5;8;sda\nW;300;8;700,5;16;sda\nD;1;8;800;16;sda\nF;1;;900;0;sda",
@@ -234,7 +234,7 @@ fn tables_by_the_names_of_their_columns() {
         "timestamp offset size iotype volume_id",
         "1538323200 0 8 0 1283\n1538323201 8 8 1 1283",
     );
-    assert!(numbers.notes("iotype does not say its unit: taken for 0 for a read"));
+    assert!(numbers.notes("iotype has no unit: assumed to be 0 for a read"));
     assert_eq!(numbers.seconds(), [0.0, 1.0, 2.0]);
 }
 
@@ -242,7 +242,7 @@ fn tables_by_the_names_of_their_columns() {
 fn tables_that_are_none() {
     assert_eq!(
         refused("time,op,offset,size\nsoon,R,0,512\n"),
-        "line 2: the time is \"soon\", which is none"
+        "line 2: the time is \"soon\", which is not a time"
     );
     assert_eq!(
         refused_as("trace-csv", "time,op,offset\n1,R,0\n"),
@@ -250,11 +250,11 @@ fn tables_that_are_none() {
     );
     assert_eq!(
         refused("time,op,offset,size\n1,R,0,512\n2,R,x,512\n"),
-        "line 3: the offset is \"x\", which is no number"
+        "line 3: the offset is \"x\", which is not a number"
     );
     assert_eq!(
         refused("time,op,offset,size\n1,inquiry,0,512\n"),
-        "there is nothing in it: it was read as a block trace as a table whose head names its \
+        "it has no samples: it was read as a block trace as a table whose head names its \
          columns, and has no sample"
     );
 }
@@ -277,7 +277,7 @@ fn cloudphysics_as_text() {
     assert!(read_text.notes("rows whose operation is 12"));
     assert_eq!(
         refused(&text.replace("103,88,512,10", "later,88,512,10")),
-        "line 5: the time is \"later\", which is none"
+        "line 5: the time is \"later\", which is not a time"
     );
     assert_eq!(
         refused_as("cloudphysics", "version,time\n1,2\n"),
@@ -297,15 +297,18 @@ fn spc_disksim_and_mqsim() {
     assert_eq!(mqsim.seconds(), [0.0, 0.000_315]);
     assert_eq!(
         refused_as("spc", "0,1,x,W,0.5\n"),
-        "line 1: the length is \"x\", which is no number"
+        "line 1: the length is \"x\", which is not a number"
     );
     assert_eq!(refused_as("spc", "0,1\n"), "line 1: a row has 2 fields, and 5 are needed");
     assert_eq!(refused_as("disksim", "1.5 2\n"), "line 1: a row has 2 fields, and 5 are needed");
-    assert_eq!(refused_as("disksim", "x 0 0 1 1\n"), "line 1: the time is \"x\", which is none");
+    assert_eq!(
+        refused_as("disksim", "x 0 0 1 1\n"),
+        "line 1: the time is \"x\", which is not a time"
+    );
     assert_eq!(refused_as("mqsim", "1 2\n"), "line 1: a row has 2 fields, and 5 are needed");
     assert_eq!(
         refused_as("mqsim", "5 0 z 1 1\n"),
-        "line 1: the offset is \"z\", which is no number"
+        "line 1: the offset is \"z\", which is not a number"
     );
 }
 
@@ -348,7 +351,7 @@ fn blkparse_from_the_device_or_where_it_has_no_queue_from_the_beginning() {
         ],
     );
     check(&read, "253,0", &[("io_stall_read_ms", &[0.0, 20.0]), ("discard_bytes", &[0.0, 4096.0])]);
-    assert!(read.notes("it ends while requests are under way: 1 at devices, 0 in queues"));
+    assert!(read.notes("requests are in flight at its end: 1 at devices, 0 in queues"));
     assert!(read.notes("of 1 requests only the completion is there"));
     assert!(read.notes("lines that are no events (2 times)"));
 }
@@ -361,7 +364,7 @@ fn blkparse_that_is_wrong() {
     );
     assert_eq!(
         refused(&BLKPARSE.replace("0.100010000 ", "0.1000l0000 ")),
-        "line 6: the time is \"0.1000l0000\", which is none"
+        "line 6: the time is \"0.1000l0000\", which is not a time"
     );
     let cut = read(&BLKPARSE[..BLKPARSE.len() - 30]);
     assert!(cut.notes("its last line was cut"), "{:?}", cut.summary.notes);
@@ -402,7 +405,7 @@ fn iologs_of_fio() {
     );
     assert_eq!(
         refused("fio version 3 iolog\n1 /f read 0 4k\n"),
-        "line 2: the length is \"4k\", which is no number"
+        "line 2: the length is \"4k\", which is not a number"
     );
 }
 

@@ -57,12 +57,12 @@ fn check(parts: &[&str], expect: &str) {
 fn what_would_be_skipped_is_refused() {
     check(
         &[DISKSTATS, IOSTAT],
-        "line 5: from here on this looks like iostat; what comes before was read as diskstats: \
+        "line 5: from here on this looks like iostat; the part before was read as diskstats: \
          split the file",
     );
     check(
         &[VMSTAT, IOSTAT],
-        "line 5: from here on this looks like iostat; what comes before was read as vmstat: split \
+        "line 5: from here on this looks like iostat; the part before was read as vmstat: split \
          the file",
     );
 }
@@ -71,12 +71,12 @@ fn what_would_be_skipped_is_refused() {
 fn where_another_kind_begins_is_said() {
     check(
         &[IOSTAT, DISKSTATS],
-        "line 11: from here on this looks like diskstats; what comes before was read as iostat: \
+        "line 11: from here on this looks like diskstats; the part before was read as iostat: \
          split the file",
     );
     check(
         &[FILES, PERFMON],
-        "line 4: from here on this looks like perfmon; what comes before was read as sqlserver: \
+        "line 4: from here on this looks like perfmon; the part before was read as sqlserver: \
          split the file",
     );
     check(
@@ -86,7 +86,7 @@ fn where_another_kind_begins_is_said() {
     );
     check(
         &[FILES, "\n", PERFMON],
-        "line 5: from here on this looks like perfmon; what comes before was read as sqlserver: \
+        "line 5: from here on this looks like perfmon; the part before was read as sqlserver: \
          split the file",
     );
 }

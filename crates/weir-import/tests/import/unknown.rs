@@ -23,8 +23,8 @@ fn a_head_with_a_renamed_column_is_nearest_to_its_kind() {
     let error = refused(iostat);
     assert!(
         error.starts_with(
-            "it is nothing that is known here: it begins with \"Disk r/s w/s rkB/s wkB/s %util\"; \
-             nearest are iostat (it has \"r/s\", \"w/s\", \"%util\", but lacks \"Device\")"
+            "unknown kind of input: it begins with \"Disk r/s w/s rkB/s wkB/s %util\"; \
+             the nearest kinds are iostat (it has \"r/s\", \"w/s\", \"%util\", but lacks \"Device\")"
         ),
         "{error}"
     );
@@ -56,13 +56,13 @@ fn what_is_no_text_or_near_to_nothing_is_near_to_no_kind() {
         let error = try_read(vec![input("input", bytes, None)], &Options::default());
         assert_eq!(error.expect_err("it is refused").to_string(), expect);
     };
-    let none = "it is near to no kind; `weir observe kinds` lists what is read";
+    let none = "it resembles no kind; `weir observe kinds` lists what is read";
     let elf = [b"\x7fELF\x02\x01\x01".to_vec(), vec![0xb7, 1, 2, 3, 200, 5]].concat();
-    check(elf, &format!("it is nothing that is known here: it is no text; {none}"));
-    check(Vec::new(), &format!("it is nothing that is known here: it is empty; {none}"));
+    check(elf, &format!("unknown kind of input: it is no text; {none}"));
+    check(Vec::new(), &format!("unknown kind of input: it is empty; {none}"));
     check(
         b"Dear Sir,\n".to_vec(),
-        &format!("it is nothing that is known here: it begins with \"Dear Sir,\"; {none}"),
+        &format!("unknown kind of input: it begins with \"Dear Sir,\"; {none}"),
     );
 }
 

@@ -70,7 +70,7 @@ fn what_is_wrong_is_told() {
     let short = PLAIN.replace(" 2  0      0 2794696", " 2  0 2794696");
     assert_eq!(refused(&short), "line 3: a row has 16 columns, and its head 17");
     let wrong = PLAIN.replace("4096", "4o96");
-    assert_eq!(refused(&wrong), "line 4: \"4o96\" is no number");
+    assert_eq!(refused(&wrong), "line 4: \"4o96\" is not a number");
     let cut = read(&PLAIN[..PLAIN.len() - 20]);
     assert!(cut.notes("its last line was cut"), "{:?}", cut.summary.notes);
     assert_eq!(cut.all("host", "runnable"), [5.0]);
@@ -98,7 +98,7 @@ fn counters_of_disks() {
     let short = DISKS.replace("      3     44", "      3");
     assert_eq!(refused(&short), "line 3: a device has 9 columns, and its head 10");
     let wrong = DISKS.replace(" 8395 ", " 83.5 ");
-    assert_eq!(refused(&wrong), "line 3: \"83.5\" is no whole number");
+    assert_eq!(refused(&wrong), "line 3: \"83.5\" is not a whole number");
 }
 
 #[test]

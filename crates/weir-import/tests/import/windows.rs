@@ -81,7 +81,7 @@ fn counters_that_come_later_have_a_head_of_their_own() {
     assert_eq!(read.values("0 C:", "reads_per_s"), [Some(1.0), Some(6.0)]);
     assert_eq!(read.values("0 C:", "writes_per_s"), [Some(2.0), None]);
     assert_eq!(rounded(read.values("1 D:", "reads_per_s")), [None, Some(5.0)]);
-    assert!(read.notes("its times have no zone: taken for UTC"), "{:?}", read.summary.notes);
+    assert!(read.notes("its times have no zone: UTC assumed"), "{:?}", read.summary.notes);
 }
 
 #[test]
@@ -181,8 +181,8 @@ fn what_is_no_log_is_refused() {
     let row = "\"12/29/2020 18:34:38.500\",\"100.5\"";
     let check =
         |from: &str, to: &str, expect: &str| assert_eq!(refused(&WIDE.replace(from, to)), expect);
-    check("\"100.5\",\"20\"", "\"1o0.5\",\"20\"", "line 3: \"1o0.5\" is no number");
-    check(row, "\"today\",\"100.5\"", "line 3: \"today\" is no time");
+    check("\"100.5\",\"20\"", "\"1o0.5\",\"20\"", "line 3: \"1o0.5\" is not a number");
+    check(row, "\"today\",\"100.5\"", "line 3: \"today\" is not a time");
     check("\"40\",\"4096\",", "", "line 3: a row has 8 values, and its head 10 counters");
     check(
         "\"310\"",
@@ -200,13 +200,13 @@ fn what_is_no_log_is_refused() {
         "\"(PDH-CSV 4.0)\",\"\\\\H\\Fysieke schijf(0 C:)\\Geschreven bytes per seconde\"\n";
     assert_eq!(
         refused(foreign),
-        "line 1: none of its 1 counters is one that is used here: \
+        "line 1: none of its 1 counters is used: \
          Fysieke schijf\\Geschreven bytes per seconde"
     );
     let head = WIDE.lines().next().expect("a head");
     assert_eq!(
         refused(head),
-        "there is nothing in it: it was read as a log of PerfMon, relog or typeperf, as CSV or TSV, \
+        "it has no samples: it was read as a log of PerfMon, relog or typeperf, as CSV or TSV, \
          and has no sample"
     );
 }
@@ -268,8 +268,8 @@ fn rows_of_counters_with_their_parts_in_columns() {
 fn rows_that_are_wrong() {
     let check =
         |from: &str, to: &str, expect: &str| assert_eq!(refused(&LONG.replace(from, to)), expect);
-    check("\"78.5\",\"1234567\"", "\"x\",\"1\"", "line 3: \"x\" is no number");
-    check("1/7/2020 8:00:40 PM", "13/32/2020 8:00", "line 6: \"13/32/2020 8:00\" is no time");
+    check("\"78.5\",\"1234567\"", "\"x\",\"1\"", "line 3: \"x\" is not a number");
+    check("1/7/2020 8:00:40 PM", "13/32/2020 8:00", "line 6: \"13/32/2020 8:00\" is not a time");
     check(",\"99\"", "", "line 4: a row has fewer columns than its head, 6");
     check(
         "\\\\db1\\processor(0)\\% processor time",
@@ -319,7 +319,7 @@ Timestamp                 CounterSamples
         assert_eq!(read.all("0 c:", "reads_per_s"), [78.5, 2.0], "{text}");
         assert_eq!(read.values("0 c:", "read_latency_ns"), [Some(1e6), None], "{text}");
     }
-    assert_eq!(refused(&printed.replace("78.5", "many")), "line 5: \"many\" is no number");
+    assert_eq!(refused(&printed.replace("78.5", "many")), "line 5: \"many\" is not a number");
     assert_eq!(
         refused(&printed.replacen("disk reads/sec :", "disk reads/sec", 1)),
         "line 4: the path of a counter with a colon was expected, not \

@@ -20,10 +20,10 @@ pub enum PairError {
         by: Span,
     },
     /// Both have the same time.
-    #[error("both are of the same moment: between them is no time")]
+    #[error("both have the same time, so there is no interval between them")]
     NoLength,
     /// A third input contradicts the times of both.
-    #[error("both say when they were taken: how far they are apart is known, and is {apart}")]
+    #[error("both have times, so their distance is known: {apart}")]
     Apart {
         /// Distance.
         apart: Span,

@@ -13,7 +13,7 @@ pub enum ReadError {
     Io(#[from] io::Error),
     /// A file of another format.
     #[error(
-        "this is no observation: it does not begin with \"weirobs\"; weir sim --observe FILE writes one"
+        "this is not an observation: it does not begin with \"weirobs\"; weir sim --observe FILE writes one"
     )]
     NotAnObservation,
     /// A later version of the format.

@@ -104,7 +104,7 @@ fn what_is_no_observation_is_refused() {
         let said = Observation::read(bytes).map(drop).map_err(|error| error.to_string());
         assert_eq!(said, Err(expect.to_owned()));
     };
-    let nothing = "this is no observation: it does not begin with \"weirobs\"; weir sim --observe \
+    let nothing = "this is not an observation: it does not begin with \"weirobs\"; weir sim --observe \
                    FILE writes one";
     check(b"", nothing);
     check(b"num_of_reads,num_of_writes\n", nothing);

@@ -183,7 +183,11 @@ fn what_is_no_time_between_two_is_refused() {
         refused(&place, &["observe", "between", from, to], expect);
     };
     check("after", "before", "before: it is the older one, by 100 s: give the older one first");
-    check("after", "after.csv", "after.csv: both are of the same moment: between them is no time");
+    check(
+        "after",
+        "after.csv",
+        "after.csv: both have the same time, so there is no interval between them",
+    );
     check("after", "after", "after: both are of the same moment, 2026-11-22 10:01:40Z: between");
     check(
         "both.weirobs@last",
@@ -226,7 +230,7 @@ fn what_is_no_time_between_two_is_refused() {
     refused(
         &place,
         &["observe", "between", "before.csv", "after.csv", "--apart", "1h"],
-        "after.csv: both say when they were taken: how far they are apart is known, and is 100 s",
+        "after.csv: both have times, so their distance is known: 100 s",
     );
 }
 

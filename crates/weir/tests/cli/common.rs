@@ -107,7 +107,8 @@ impl Server {
     pub(crate) fn stop_after(self, notices: &str) {
         self.signal(Signal::TERM);
         let (status, said) = self.wait();
-        let stopping = "stopping: completing the requests in flight; press Ctrl-C again to stop at once\n";
+        let stopping =
+            "stopping: completing the requests in flight; press Ctrl-C again to stop at once\n";
         assert_eq!(said, format!("{notices}{stopping}"));
         assert_eq!(status.code(), Some(0));
     }

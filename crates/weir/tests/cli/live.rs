@@ -200,7 +200,11 @@ fn what_is_wrong_is_said_and_leaves_no_file() {
     let with = |args: &[&'static str]| [args, &out].concat();
     check(&out, 2, "name a system: --sqlserver URL, --postgres URL or --diskstats");
     check(&["--diskstats"], 2, "--out <FILE>");
-    check(&with(&["--diskstats", "--every", "50ms"]), 2, "the sampling interval must be at least 100ms");
+    check(
+        &with(&["--diskstats", "--every", "50ms"]),
+        2,
+        "the sampling interval must be at least 100ms",
+    );
     check(&with(&["--diskstats", "--for", "0s"]), 2, "it must be more than zero");
     check(&with(&["--diskstats", "nothing"]), 2, "diskstats: cannot read nothing");
     check(&with(&["--diskstats", "--password-file", "x"]), 2, "no server that it could be of");

@@ -24,6 +24,7 @@ mod plan;
 mod plan_choice;
 mod plan_keep;
 mod plan_options;
+mod readme;
 mod real_clients;
 mod run;
 mod samples;

@@ -22,7 +22,8 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// What it says when it is stopped.
-const UNMOUNTING: &str = "unmounting: completing the requests in flight; press Ctrl-C again to stop at once\n";
+const UNMOUNTING: &str =
+    "unmounting: completing the requests in flight; press Ctrl-C again to stop at once\n";
 
 /// Whether mounting can work; says so aloud if not. Where everything must run, it must.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so aloud")]

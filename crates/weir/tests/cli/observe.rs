@@ -184,7 +184,7 @@ fn what_cannot_be_read_or_written_says_why() {
     };
     check(
         &["observe", "show", "layout.toml"],
-        "layout.toml: this is no observation: it does not begin with \"weirobs\"; weir sim --observe \
+        "layout.toml: this is not an observation: it does not begin with \"weirobs\"; weir sim --observe \
          FILE writes one",
         2,
     );
@@ -309,7 +309,7 @@ fn what_cannot_be_imported_is_refused_and_nothing_is_left_behind() {
     };
     refused(
         &["letter.txt"],
-        "letter.txt: it is nothing that is known here: it begins with \"Dear Sir,\"; it is near to no \
+        "letter.txt: unknown kind of input: it begins with \"Dear Sir,\"; it is near to no \
          kind; `weir observe kinds` lists what is read\n",
     );
     refused(

@@ -158,6 +158,7 @@ fn an_input_of_no_known_kind_is_told_the_nearest_ones() {
     let args = ["observe", "import", "disks.txt", "--out", "o.weirobs"];
     let (stdout, stderr, code) = run(place.weir(&args));
     assert_eq!((stdout.as_str(), code), ("", Some(2)));
-    let expect = "nearest are iostat (it has \"r/s\", \"w/s\", \"%util\", but lacks \"Device\")";
+    let expect =
+        "the nearest kinds are iostat (it has \"r/s\", \"w/s\", \"%util\", but lacks \"Device\")";
     assert!(stderr.contains(expect), "{stderr}");
 }

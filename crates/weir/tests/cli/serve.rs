@@ -20,7 +20,10 @@ fn it_says_where_to_connect_and_ends_when_told_to() {
         assert_eq!(server.said, expect);
         server.signal(signal);
         let (status, said) = server.wait();
-        assert_eq!(said, "stopping: completing the requests in flight; press Ctrl-C again to stop at once\n");
+        assert_eq!(
+            said,
+            "stopping: completing the requests in flight; press Ctrl-C again to stop at once\n"
+        );
         assert_eq!(status.code(), Some(0));
         assert!(!place.path("nbd.sock").exists() && !place.path("control.sock").exists());
     }
