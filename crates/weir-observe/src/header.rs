@@ -457,7 +457,7 @@ mod tests {
         check(
             std::slice::from_ref(&host),
             &[series(7, "reads")],
-            "the series \"reads\" belongs to entity 7, which is not there",
+            "the series \"reads\" belongs to entity 7, which does not exist",
         );
         check(
             &[host],

@@ -103,13 +103,13 @@ impl Units {
         if let Some((unit, name, assumed)) = since_1970 {
             let note = format!(
                 "its times are {name} since 1970, and its latencies are assumed to be {name}; --time-unit \
-                 says another unit"
+                 sets another unit"
             );
             let assumed = Some(assumed);
             return Self { notes: vec![note], assumed, ..plain(Times::Epoch(unit), unit) };
         }
-        let note = "its times count neither from 1601 nor from 1970 and do not say their unit: taken \
-                    for ticks of 100 ns, the unit of the format; --time-unit sets another";
+        let note = "its times count neither from 1601 nor from 1970 and have no unit: \
+                    assumed to be ticks of 100 ns, the unit of the format; --time-unit sets another";
         let assumed = Some("ticks of 100 ns");
         Self { notes: vec![note.to_owned()], assumed, ..plain(Times::Since(TICK), TICK) }
     }

@@ -293,7 +293,7 @@ fn pg_basebackup_without_a_time() {
     let own = read(text);
     let id = own.entity("pg_basebackup full");
     assert_eq!(own.observation.contents().find(id, "interval_ns"), None);
-    assert!(own.notes("does not say how long"), "{:?}", own.summary.notes);
+    assert!(own.notes("its duration is not stated"), "{:?}", own.summary.notes);
     let why = refused("pg_basebackup: initiating base backup\npg_basebackup: error: no\n");
     assert!(why.contains("no base backup in it came to its end"), "{why}");
 }

@@ -86,7 +86,7 @@ fn a_managed_instance_and_databases_in_azure() {
     assert_eq!(read.all("mi1", "write_bytes_per_s"), [10.0]);
     assert_eq!(read.all("mi1", "cpu"), [0.5]);
     assert_eq!(read.all("db", "log_write_share"), [0.125]);
-    assert!(read.notes("\"io_bytes_read\" is assumed to be what there was in 15 s"));
+    assert!(read.notes("\"io_bytes_read\" is read as an average over 15 s"));
     assert!(read.notes("of \"avg_cpu_percent\" there are no averages"), "{:?}", read.summary.notes);
 }
 
@@ -174,7 +174,7 @@ fn metrics_of_aws_that_are_wrong() {
     check(
         "VolumeReadOps",
         r#"{"Timestamp": "soon", "Sum": 1}"#,
-        "\"VolumeReadOps\" has \"soon\" where a time was expected",
+        "\"VolumeReadOps\" has \"soon\" in place of a time",
     );
     check(
         "VolumeReadOps",
@@ -284,9 +284,9 @@ fn a_metric_stream_of_aws() {
     assert_eq!(rounded(read.values("storage", "write_latency_ns")), latency);
     assert_eq!(read.attribute("vol-1", "region"), Some("us-east-1".into()));
     // Other metrics of the volume tell the period of one with a single value.
-    assert!(!read.notes("taken for"), "{:?}", read.summary.notes);
+    assert!(!read.notes("assumed"), "{:?}", read.summary.notes);
     let single = self::read(&stream()[0]);
-    assert!(single.notes("taken for a minute"), "{:?}", single.summary.notes);
+    assert!(single.notes("one minute assumed"), "{:?}", single.summary.notes);
     let joined = self::read(&stream().concat());
     assert_eq!(read.observation.columns, joined.observation.columns);
 }

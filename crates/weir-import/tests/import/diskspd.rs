@@ -196,7 +196,7 @@ fn wrong_xml() {
         "line 19: the results that begin in line 1 are cut here"
     );
     let message = refused(&XML.replace("</CPU>", "</GPU>"));
-    assert!(message.starts_with("line 8: no XML: "), "{message}");
+    assert!(message.starts_with("line 8: invalid XML: "), "{message}");
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn one_snapshot_of_any_kernel() {
     assert_eq!(read.attribute("sda1", "partition_of"), Some(Attribute::from("sda")));
     assert_eq!(read.attribute("nvme0n1", "partition_of"), None);
     assert!(read.notes("one snapshot"), "{:?}", read.summary.notes);
-    assert!(read.notes("says no times"), "{:?}", read.summary.notes);
+    assert!(read.notes("it has no times"), "{:?}", read.summary.notes);
 }
 
 /// Snapshots of one disk, each with a line before it.
@@ -112,7 +112,7 @@ fn samples_say_what_their_owners_read_in_them() {
     assert_eq!(read.all("sdq", "reads"), [49_401.0]);
     assert_eq!(read.all("sdq", "discards"), [8638.0]);
     let Some(Err(error)) = try_sample("diskstats/sysstat_root2/uptime") else { return };
-    assert!(error.to_string().contains("nothing that is known"), "{error}");
+    assert!(error.to_string().contains("unknown kind of input"), "{error}");
 }
 
 /// What jc makes of a line of /proc/diskstats.
@@ -138,7 +138,7 @@ fn json_of_jc_one_snapshot_has_no_rate_and_two_have() {
     assert_eq!(two.all("sda", "reads"), [100.0, 150.0]);
     assert_eq!(two.all("sda", "io_stall_read_ms"), [200.0, 300.0]);
     assert_eq!(two.seconds(), [0.0, 1.0]);
-    assert!(two.notes("it says no times"), "{:?}", two.summary.notes);
+    assert!(two.notes("it has no times"), "{:?}", two.summary.notes);
     // An object around the list says when.
     let dated =
         |at: &str, reads| format!(r#"{{"timestamp":"{at}","disks":[{}]}}"#, jc("sda", reads));

@@ -246,7 +246,7 @@ fn logs_by_the_names_of_their_files() {
         (read.kind(), read.all("fio", "read_latency_ns")),
         ("fio-log", vec![2048.0, 1024.0])
     );
-    assert!(read.notes("taken for latencies in nanoseconds"), "{:?}", read.summary.notes);
+    assert!(read.notes("latencies in nanoseconds assumed"), "{:?}", read.summary.notes);
 }
 
 #[test]

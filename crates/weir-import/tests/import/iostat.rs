@@ -330,7 +330,7 @@ fn rates_of_files_with_one_report_each_are_not_held_between_them() {
         || vec![input("a.txt", file(0, 100.0), None), input("b.txt", file(50, 300.0), None)];
     let read = try_read(inputs(), &Options::default()).expect("an import");
     assert_eq!(mean_iops(&read, "sda"), (200.0, 2.0));
-    assert!(read.notes("b.txt: it has one report, which does not tell for how long"));
+    assert!(read.notes("b.txt: it has one report, without the interval of its rates"));
     let every = Options { every: Some(Span::from_secs(5)), ..Options::default() };
     let read = try_read(inputs(), &every).expect("an import");
     assert_eq!(mean_iops(&read, "sda"), (200.0, 10.0));

@@ -441,7 +441,7 @@ fn time_profiles_as_json() {
     assert_eq!(read.all("NEWORD", "transaction_latency_stddev_ns"), [1.5e6]);
     assert_eq!(read.all("SLEV", "transaction_latency_ns"), [2.5e6]);
     let message = refused(&text[..text.len() - 30]);
-    assert!(message.contains("it is no whole JSON"), "{message}");
+    assert!(message.contains("incomplete JSON"), "{message}");
     assert_eq!(
         refused(r#"{"calls": 1, "avg_ms": 2, "p99_ms": 3}"#),
         "line 1: a JSON document in which no procedure has \"calls\""

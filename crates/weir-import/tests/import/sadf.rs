@@ -32,7 +32,7 @@ fn tables_for_a_database() {
     assert_eq!(rounded(&read, "db1", "cpu"), [Some(0.2), Some(0.0), None]);
     assert_eq!(rounded(&read, "db1", "cpu_user"), [Some(0.15), Some(0.0), None]);
     assert_eq!(rounded(&read, "db1", "discards_per_s"), [Some(3.21), None, None]);
-    assert!(read.notes("started again"), "{:?}", read.summary.notes);
+    assert!(read.notes("restarted"), "{:?}", read.summary.notes);
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn as_xml() {
     ] {
         assert_eq!(rounded(&read, name, metric), [Some(expect), None], "{name} {metric}");
     }
-    for note in ["network", "psi", "memused-percent", "comments", "started again"] {
+    for note in ["network", "psi", "memused-percent", "comments", "restarted"] {
         assert!(read.notes(note), "{note}: {:?}", read.summary.notes);
     }
 }
@@ -279,7 +279,7 @@ fn what_is_wrong_in_xml_is_told() {
     assert_eq!(refused(&wrong), "it has no <statistics>");
     let wrong = XML.replace("</memory>", "</memo>");
     let error = refused(&wrong);
-    assert!(error.contains("this is no XML"), "{error}");
+    assert!(error.contains("invalid XML"), "{error}");
     let empty = XML.split("<timestamp").next().expect("a part").to_owned() + "</statistics>";
     assert!(refused(&empty).contains("has no sample"), "{}", refused(&empty));
 }

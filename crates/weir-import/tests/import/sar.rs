@@ -103,7 +103,7 @@ fn from_a_file_table_by_table() {
     assert_eq!(rounded(&read, "db2", "cpu"), [Some(0.2), Some(0.0), None]);
     let free = [Some(1_024_000.0), Some(1_025_024.0), None];
     assert_eq!(read.values("db2", "memory_free_bytes"), free);
-    assert!(read.notes("started again"), "{:?}", read.summary.notes);
+    assert!(read.notes("restarted"), "{:?}", read.summary.notes);
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn times_without_a_unit_are_told_and_can_be_said() {
     let ticks = read(&text);
     assert_eq!(ticks.kind(), "msr-cambridge");
     assert_eq!(ticks.seconds().last(), Some(&0.402));
-    assert!(ticks.notes("taken for ticks of 100 ns, the unit of the format"));
+    assert!(ticks.notes("assumed to be ticks of 100 ns, the unit of the format"));
     for (unit, end) in [("us", 4.02), ("ns", 0.00402), ("100ns", 0.402), ("ms", 4020.0)] {
         let read = read_in(&text, unit);
         let last = *read.seconds().last().expect("a sample");
@@ -152,14 +152,14 @@ fn times_without_a_unit_are_told_and_can_be_said() {
 
 #[test]
 fn a_unit_that_cannot_be_right_is_refused() {
-    // Microseconds 1 apart, taken for ticks: 10 million IOPS.
+    // Microseconds 1 apart, read as ticks: 10 million IOPS.
     let text = msr_like(0, 1, 1000);
     let message = refused(&text);
     assert!(
-        message.contains("taken for ticks of 100 ns, 1000 requests in 0.000100 s"),
+        message.contains("assumed to be ticks of 100 ns, 1000 requests in 0.000100 s"),
         "{message}"
     );
-    assert!(message.contains("say the unit with --time-unit"), "{message}");
+    assert!(message.contains("state the unit with --time-unit"), "{message}");
     assert_eq!(last(&read_in(&text, "ms"), "0", "reads"), 1000.0);
     // Nanoseconds taken for seconds: longer than any trace.
     let table = |n: u64| format!("{},R,{},4096\n", n * 5_000_000, n * 4096);
@@ -352,7 +352,7 @@ fn blkparse_from_the_device_or_where_it_has_no_queue_from_the_beginning() {
     );
     check(&read, "253,0", &[("io_stall_read_ms", &[0.0, 20.0]), ("discard_bytes", &[0.0, 4096.0])]);
     assert!(read.notes("requests are in flight at its end: 1 at devices, 0 in queues"));
-    assert!(read.notes("of 1 requests only the completion is there"));
+    assert!(read.notes("1 requests have only a completion"));
     assert!(read.notes("lines that are no events (2 times)"));
 }
 
@@ -480,7 +480,7 @@ fn oracle_general_by_how_its_records_agree() {
         "disk",
         &[("operations", &[0.0, 20.0, 40.0]), ("bytes", &[0.0, 81920.0, 163_840.0])],
     );
-    assert!(read.notes("does not tell reads from writes"));
+    assert!(read.notes("does not distinguish reads from writes"));
     // From 1, and with more behind what is in sight.
     let other: Vec<_> = records.iter().map(|(s, o, b, _)| (*s, *o, *b, -1)).take(10).collect();
     let other: Vec<_> = other.into_iter().map(|(s, o, b, _)| (s, o, b, 1_000_000)).collect();
@@ -660,7 +660,7 @@ fn binary_traces_of_several_processors() {
         }
         // One file alone has a completion without its beginning.
         let alone = try_bytes(second.clone()).unwrap_or_else(|error| panic!("{error}"));
-        assert!(alone.notes("of 1 requests only the completion is there"));
+        assert!(alone.notes("1 requests have only a completion"));
         // The last record of the second processor is cut: the write does not end.
         let cut = named(&first, &second[..second.len() - 10]);
         assert!(cut.notes("its last record was cut: left out"), "{:?}", cut.summary.notes);

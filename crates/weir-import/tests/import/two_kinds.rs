@@ -81,7 +81,7 @@ fn where_another_kind_begins_is_said() {
     );
     check(
         &[FILES, WAITS],
-        "line 4: from here on this looks like another table of sqlserver; what comes before was \
+        "line 4: from here on this looks like another table of sqlserver; the part before was \
          read as sqlserver: split the file",
     );
     check(
@@ -121,7 +121,7 @@ fn it_is_found_behind_much() {
     check(
         &[&text, WAITS],
         &format!(
-            "line {}: from here on this looks like another table of sqlserver; what comes before \
+            "line {}: from here on this looks like another table of sqlserver; the part before \
              was read as sqlserver: split the file",
             row + 4
         ),

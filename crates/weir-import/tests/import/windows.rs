@@ -115,7 +115,7 @@ fn drives_are_parts_of_physical_disks_where_these_are_there() {
     assert_eq!((&drive.kind, alone.summary.entities), (&EntityKind::Volume, 2));
     let total = read(&text.replace("(D:)", "(_Total)").replace("(1 D: E:)", "(_Total)"));
     assert_eq!(total.all("_Total", "reads_per_s"), [1.0]);
-    assert!(total.notes("the volume _Total is all of them"), "{:?}", total.summary.notes);
+    assert!(total.notes("the volume _Total stands for all disks"), "{:?}", total.summary.notes);
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn rows_of_counters() {
     assert_eq!(read.seconds(), [0.0, 1.0]);
     assert_eq!(read.all("0 c:", "reads_per_s"), [78.5, 2.0]);
     assert_eq!(read.values("0 c:", "read_latency_ns"), [Some(1e6), None]);
-    assert!(read.notes("taken for UTC"), "{:?}", read.summary.notes);
+    assert!(read.notes("UTC assumed"), "{:?}", read.summary.notes);
     assert!(read.notes("RawValue"), "{:?}", read.summary.notes);
     assert!(read.notes(r"processor\% processor time"), "{:?}", read.summary.notes);
 }

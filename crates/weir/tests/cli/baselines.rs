@@ -388,7 +388,7 @@ fn a_snapshot_that_fails_leaves_nothing() {
     let place = place();
     place.file("letter.txt", "Dear Sir,\n");
     snapshot(&place, "a", "before.csv");
-    let expect = "letter.txt: it is nothing that is known here";
+    let expect = "letter.txt: unknown kind of input";
     refused(&place, &["observe", "snapshot", "--name", "a", "--replace", "letter.txt"], expect);
     refused(&place, &["observe", "snapshot", "--name", "b", "none.txt"], "cannot read none.txt: ");
     assert_eq!(fs::read_dir(place.path("snapshots")).expect("a folder").count(), 1);

@@ -309,7 +309,7 @@ fn what_cannot_be_imported_is_refused_and_nothing_is_left_behind() {
     };
     refused(
         &["letter.txt"],
-        "letter.txt: unknown kind of input: it begins with \"Dear Sir,\"; it is near to no \
+        "letter.txt: unknown kind of input: it begins with \"Dear Sir,\"; it resembles no \
          kind; `weir observe kinds` lists what is read\n",
     );
     refused(
