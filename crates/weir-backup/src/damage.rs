@@ -2,6 +2,7 @@
 
 use crate::format::{BackupId, FrameAddress, FrameFault};
 use std::fmt;
+use weir_report::number::grouped;
 
 /// One thing that is wrong with a backup. Stripes count from 0 here and from 1 in text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -258,6 +259,7 @@ impl fmt::Display for Number {
 }
 
 impl fmt::Display for Damage {
+    #[expect(clippy::too_many_lines, reason = "one arm for each kind of damage")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing { stripe, stripes } => {
@@ -265,21 +267,21 @@ impl fmt::Display for Damage {
             }
             Self::Truncated { stripe, name, length, expected } => {
                 let own = Number(*stripe);
+                let has = grouped(*length);
                 match expected {
-                    Some(expected) if expected > length => write!(
-                        f,
-                        "{own} ({name}) is truncated: it has {length} bytes of {expected}, and no \
-                         footer"
-                    ),
-                    _ => write!(
-                        f,
-                        "{own} ({name}) is incomplete: it has no valid footer at its end, {length} \
-                         bytes"
-                    ),
+                    Some(expected) if expected > length => {
+                        let expected = grouped(*expected);
+                        write!(
+                            f,
+                            "{own} ({name}) is truncated: {has} of {expected} bytes, no footer"
+                        )
+                    }
+                    _ => write!(f, "{own} ({name}) is truncated: {has} bytes without a footer"),
                 }
             }
             Self::Trailing { stripe, name, extra } => {
-                write!(f, "{} ({name}) has {extra} bytes behind its footer", Number(*stripe))
+                let (own, extra) = (Number(*stripe), grouped(*extra));
+                write!(f, "{own} ({name}) has {extra} bytes behind its footer")
             }
             Self::Swapped { stripe, name, named } => {
                 let (own, named) = (Number(*stripe), Number(*named));
@@ -297,7 +299,8 @@ impl fmt::Display for Damage {
                 if let Some(named) = named {
                     write!(f, ", named {},", Number(*named))?;
                 }
-                write!(f, " is no stripe: {length} bytes with no valid header and no valid footer")
+                let length = grouped(*length);
+                write!(f, " is not a stripe: {length} bytes without a valid header and footer")
             }
             Self::Duplicate { stripe, name } => {
                 write!(f, "{} is there twice: {name} is not used", Number(*stripe))
@@ -315,18 +318,21 @@ impl fmt::Display for Damage {
             ),
             Self::Frame { address, length, fault } => write!(
                 f,
-                "frame {} of {} (source {}, offset {}, {length} bytes): {fault}",
-                address.sequence,
+                "frame {} of {} ({} bytes at offset {} of source {}): {fault}",
+                grouped(address.sequence),
                 Number(address.stripe),
-                address.source,
-                address.offset
+                grouped(*length),
+                grouped(address.offset),
+                address.source
             ),
             Self::Lost { stripe, first, count } => {
                 let last = first.saturating_add(count.saturating_sub(1));
+                let (first, last) = (grouped(*first), grouped(last));
                 write!(f, "frames {first} to {last} of {} are gone", Number(*stripe))
             }
             Self::Extra { stripe, position, length } => {
-                write!(f, "{length} bytes at {position} of {} belong to no frame", Number(*stripe))
+                let (own, length) = (Number(*stripe), grouped(*length));
+                write!(f, "{length} bytes at {} of {own} belong to no frame", grouped(*position))
             }
             Self::Digest { stripe, name } => write!(
                 f,
@@ -334,7 +340,8 @@ impl fmt::Display for Damage {
                 Number(*stripe)
             ),
             Self::Unreadable { stripe, name, position, reason } => {
-                write!(f, "{} ({name}) cannot be read at {position}: {reason}", Number(*stripe))
+                let (own, position) = (Number(*stripe), grouped(*position));
+                write!(f, "{own} ({name}) cannot be read at {position}: {reason}")
             }
         }
     }

@@ -2,8 +2,7 @@
 
 use crate::answer::Answer;
 use crate::backup::{self, BackupReport};
-use crate::backup_plan::duration;
-use crate::backups::{Unit, counted, per_second, short_id, size};
+use crate::backups::{Unit, counted, per_second, short_id, size, took};
 use crate::cells;
 use crate::number::{float, grouped, mib, rate, time};
 use crate::run::latency_shares;
@@ -91,7 +90,7 @@ impl BackupRunReport {
             run.backup,
             short_id(&self.id),
             size(run.bytes),
-            duration(run.elapsed_s),
+            took(run.elapsed_s),
             pace.unwrap_or_default(),
             bound.unwrap_or_default()
         );

@@ -20,5 +20,5 @@ pub use listed::{
 pub use pruned::{PruneLine, PruneReport};
 pub use restored::{RestoreReport, RestoreTargetLine};
 pub use verified::{BackupVerifyReport, BackupVerifyReports, DamageLine};
-pub(crate) use words::{Unit, per_second};
+pub(crate) use words::{Unit, per_second, took};
 pub use words::{counted, short_id, size, speed};

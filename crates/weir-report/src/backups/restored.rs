@@ -2,9 +2,8 @@
 
 use super::DamageLine;
 use super::verified::damage_table;
-use super::words::{Unit, counted, short_id, size, speed};
+use super::words::{Unit, counted, short_id, size, speed, took};
 use crate::answer::Answer;
-use crate::backup_plan::duration;
 use crate::cells;
 use crate::number::{float, grouped, mib, time};
 use crate::screen::Screen;
@@ -62,7 +61,7 @@ impl RestoreReport {
         };
         let pace = speed(float(self.bytes) / self.elapsed_s.max(1e-9));
         let line =
-            format!("{what} {done}; {} in {}, {pace}", size(self.bytes), duration(self.elapsed_s));
+            format!("{what} {done}; {} in {}, {pace}", size(self.bytes), took(self.elapsed_s));
         let base = self.base.as_ref().map(|base| format!("restored on its full backup {base}"));
         let damage = self.damage.iter().map(DamageLine::words);
         let details = base.into_iter().chain(damage).chain(self.notes.iter().cloned()).collect();

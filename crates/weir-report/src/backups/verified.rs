@@ -25,7 +25,7 @@ impl DamageLine {
     /// Returns the damage and whether it matters.
     pub(super) fn words(&self) -> String {
         let loss = if self.loses_data { "loses contents" } else { "loses nothing" };
-        format!("{}: {} ({loss})", self.kind, self.damage)
+        format!("{} ({}; {loss})", self.damage, self.kind)
     }
 }
 
@@ -89,6 +89,11 @@ impl BackupVerifyReport {
         }
     }
 
+    /// Returns whether stripes are missing or cut off. Nothing is restored of such a backup.
+    fn has_lost_stripes(&self) -> bool {
+        self.damage.iter().any(|own| matches!(own.kind.as_str(), "missing" | "truncated"))
+    }
+
     /// Returns the result in a sentence.
     fn verdict(&self) -> String {
         let what = format!("{} {}", self.name, short_id(&self.id));
@@ -102,6 +107,11 @@ impl BackupVerifyReport {
             }
             (false, true, _) => {
                 format!("{what} is damaged, and all of its contents can still be restored")
+            }
+            (false, false, _) if self.has_lost_stripes() => {
+                format!(
+                    "{what} is damaged and cannot be restored: not all of its stripes are whole"
+                )
             }
             (false, false, _) if self.lost_frames > 0 => {
                 let lost = counted(self.lost_frames, "frame");

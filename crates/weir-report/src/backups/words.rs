@@ -1,6 +1,7 @@
 //! How backups read: short ids, and sizes of one unit in a table.
 
-use crate::number::{float, rate, whole};
+use crate::backup_plan::duration;
+use crate::number::{float, rate, time, whole};
 use crate::table::Cell;
 
 /// The characters of an id that tables show: its time, which the names of its files have too.
@@ -60,6 +61,11 @@ pub fn size(bytes: u64) -> String {
         0..1024 => format!("{bytes} B"),
         _ => format!("{} {}", unit.cell(bytes), unit.name()),
     }
+}
+
+/// Returns the time that something took, in words: `8.12 ms`, `12.3 s`, `1 h 32 min`.
+pub(crate) fn took(seconds: f64) -> String {
+    if seconds < 1.0 { time(seconds * 1e9).to_string() } else { duration(seconds) }
 }
 
 /// Returns a rate in words, with one decimal: `164.3 MiB/s`.

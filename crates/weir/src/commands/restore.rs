@@ -54,15 +54,17 @@ pub(crate) fn run(args: &RestoreArgs, catalog: &Catalog) -> Result<u8, CliError>
         Ok(done) => done,
         Err(Failure::Before(error)) => return Err(*error),
         Err(Failure::During(error)) => {
-            if goal.is_kept() {
-                output::talk(&format!("weir: {}", incomplete(&goal)));
-            }
+            let left = goal.is_kept().then(|| incomplete(args, &goal));
             goal.close()?;
+            if let Some(left) = left {
+                output::talk(&format!("weir: {left}"));
+            }
             return Err(kept::ended(error, &signals));
         }
     };
     let mut report = about(&all, &manifest, &goal, counts, elapsed_s);
     report.is_proved = args.prove;
+    report.is_scratch = !goal.is_kept();
     if let Some(description) = &description {
         report.notes.push(prove::recover(args, description, &goal, &signals)?);
     }
@@ -71,8 +73,12 @@ pub(crate) fn run(args: &RestoreArgs, catalog: &Catalog) -> Result<u8, CliError>
     Ok(if report.lost_frames > 0 { NO } else { 0 })
 }
 
-/// Finds the server of places that are named by their export: the one of the targets.
+/// Finds the server of places that are named by their export: the one that is stated, or that of the
+/// targets.
 fn source_exports(args: &RestoreArgs, catalog: &Catalog) -> Result<Exports, CliError> {
+    if let Some(control) = &args.from_control {
+        return Exports::served(control);
+    }
     match (&args.to, &args.control) {
         (Some(to), _) if !targets::is_uri(to) => {
             Exports::offline(Path::new(to), targets::data_of(args, to)?, catalog)
@@ -147,12 +153,20 @@ fn same_sources(all: &[Assembly], newest: &Manifest) -> Result<(), CliError> {
     Ok(())
 }
 
-fn incomplete(goal: &Goal) -> String {
+fn incomplete(args: &RestoreArgs, goal: &Goal) -> String {
+    if let Some(folder) = &args.image {
+        return format!(
+            "the restore failed: its unfinished images in {} were removed, and images that were there \
+             before are as they were",
+            folder.display()
+        );
+    }
     let names: Vec<&str> = goal.targets().map(Target::name).collect();
     format!(
-        "the restore is incomplete, do not use {}: the first {HEAD} bytes of each volume are \
-         zeros, and images have no name yet; restore again with --force",
-        names.join(", ")
+        "the restore is incomplete, do not use {}: the first {} bytes of each volume are zeros; restore \
+         again with --force",
+        names.join(", "),
+        weir_report::number::grouped(HEAD)
     )
 }
 

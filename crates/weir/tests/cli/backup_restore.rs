@@ -125,10 +125,12 @@ fn backups_are_listed_and_shown() {
     fs::rename(&name, name.with_extension("weirbak.tmp")).unwrap();
     fs::write(place.path("b/note-01of02.weirbak"), "a letter").unwrap();
     let out = good(&place, &["backup", "list", "b"]);
-    assert!(out.contains("01010101-0101-0101-0101-010101010101"), "{out}");
-    assert!(out.contains("2026-03-02 00:00:00Z"), "{out}");
-    assert!(out.contains("missing stripes 2"), "{out}");
+    let first = "3 backups in b: 1 complete, 1 with missing stripes, 1 incomplete\n";
+    assert!(out.starts_with(first), "{out}");
+    assert!(out.contains("hr 02020202-0202 is not whole: stripe 2 of 3 is missing"), "{out}");
+    assert!(out.contains(" 01010101-0101  sales  full  2026-03-02 00:00"), "{out}");
     assert!(out.contains("b/note-01of02.weirbak is no stripe of a backup"), "{out}");
+    assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
     let list = json(&good(&place, &["backup", "list", "b", "--output", "json"]));
     let states: Vec<&str> = list["backups"]
         .as_array()
@@ -136,7 +138,8 @@ fn backups_are_listed_and_shown() {
         .iter()
         .map(|own| own["state"].as_str().unwrap())
         .collect();
-    assert_eq!(states, ["complete", "missing stripes 2", "incomplete"]);
+    assert_eq!(states, ["complete", "missing stripes", "incomplete"]);
+    assert_eq!(list["backups"][1]["missing_stripes"], serde_json::json!([2]));
     let shown =
         json(&good(&place, &["backup", "show", "sales", "--from", "b", "--output", "json"]));
     assert_eq!(shown["id"], "01010101-0101-0101-0101-010101010101");
@@ -151,6 +154,11 @@ fn backups_are_listed_and_shown() {
     refused(&place, &["backup", "show", "nothing", "--from", "b"], 2, "no backup \"nothing\" in b");
     refused(&place, &["backup", "show", "sales"], 2, "say where to look for the backup");
     refused(&place, &["backup", "list", "./none"], 2, "cannot look for backups in ./none");
+    // A folder without backups is an answer.
+    fs::create_dir(place.path("empty")).unwrap();
+    let (out, err, code) = weir(&place, &["backup", "list", "./empty"]);
+    let expect = "no backup was found in ./empty\n";
+    assert_eq!((out.as_str(), err.as_str(), code), (expect, "", Some(1)));
 }
 
 #[test]
@@ -169,7 +177,7 @@ fn a_verification_names_what_is_damaged() {
     assert_eq!((code, err.as_str()), (Some(1), ""));
     assert!(
         out.contains(
-            "frame 0 of stripe 2 (source 0, offset 65536, 34464 bytes): its bytes do not match \
+            "frame 0 of stripe 2 (34,464 bytes at offset 65,536 of source 0): its bytes do not match \
              their checksum"
         ),
         "{out}"
@@ -195,6 +203,35 @@ fn a_verification_names_what_is_damaged() {
 }
 
 #[test]
+fn a_truncated_backup_is_damaged_and_never_removed_silently() {
+    let place = Place::new();
+    let own = identity(1, "sales", 4);
+    back_up(&place, "b", &own, &sources(1));
+    back_up(
+        &place,
+        "b",
+        &Identity { created_unix_ms: MONDAY_MS + 1, ..identity(2, "sales", 1) },
+        &sources(2),
+    );
+    let path = |stripe| place.path("b").join(own.file_name(stripe));
+    let bytes = fs::read(path(0)).unwrap();
+    fs::write(path(0), &bytes[..bytes.len() - 512]).unwrap();
+    fs::remove_file(path(2)).unwrap();
+    let words = "damaged: stripe 1 of 4 is truncated; stripe 3 of 4 is missing";
+    let list =
+        good(&place, &["backup", "list", "b"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(list.contains(words), "{list}");
+    let prune = ["backup", "prune", "b", "--keep-last", "1"];
+    let said = good(&place, &[&prune[..], &["--incomplete"]].concat());
+    assert!(said.starts_with("0 backups removed, 0 B; 2 backups kept\n"), "{said}");
+    assert!(said.contains("stripe 1 of 4 is truncated"), "{said}");
+    assert!(path(0).exists() && path(1).exists());
+    let said = good(&place, &[&prune[..], &["--damaged"]].concat());
+    assert!(said.starts_with("1 backup removed, "), "{said}");
+    assert!(!path(0).exists() && !path(1).exists());
+}
+
+#[test]
 fn an_encrypted_backup_is_read_with_its_key_only() {
     let place = Place::new();
     place.file("key", "a secret that is long enough\n");
@@ -208,7 +245,9 @@ fn an_encrypted_backup_is_read_with_its_key_only() {
     let verify = ["backup", "verify", "sales", "--from", "b"];
     let with = |file| [&verify[..], &["--key-file", file]].concat();
     assert!(good(&place, &with("key")).contains("sound"));
-    assert!(good(&place, &verify).contains("the stored bytes were checked, not the contents"));
+    let said = good(&place, &verify);
+    let verdict = "sales 01010101-0101: stored bytes sound, contents not checked: encrypted\n";
+    assert!(said.starts_with(verdict), "{said}");
     refused(&place, &with("wrong"), 2, "the key does not belong to backup 01010101");
     refused(&place, &with("short"), 2, "a key of 5 bytes is too short");
     refused(&place, &with("none"), 2, "cannot read the key file none");
@@ -216,7 +255,7 @@ fn an_encrypted_backup_is_read_with_its_key_only() {
     command.env("WEIR_BACKUP_KEY", "a secret that is long enough");
     let (out, err, code) = run(command);
     assert_eq!((err.as_str(), code), ("", Some(0)));
-    assert!(!out.contains("not the contents"), "{out}");
+    assert!(out.starts_with("sales 01010101-0101 is sound: "), "{out}");
     let restore = ["restore", "sales", "--from", "b", "--image", "i"];
     refused(&place, &restore, 2, "is encrypted: give its key with --key-file");
     assert!(!place.path("i").exists());
@@ -249,7 +288,7 @@ fn retention_keeps_what_a_differential_needs() {
     };
     let prune = ["backup", "prune", "b", "--keep-daily", "2", "--keep-weekly", "2"];
     let said = good(&place, &[&prune[..], &["--dry-run"]].concat());
-    assert!(said.contains("6 backups would be removed"), "{said}");
+    assert!(said.starts_with("6 backups would be removed, "), "{said}");
     assert_eq!(all().len(), 10);
     good(&place, &prune);
     // The newest of two days, of two weeks, and the full backup of all of them.
@@ -260,7 +299,8 @@ fn retention_keeps_what_a_differential_needs() {
     // One that was interrupted just now is left alone.
     let late = place.path("b/x-01of01.weirbak.tmp");
     fs::write(&late, identity(77, "x", 1).header(0)).unwrap();
-    assert!(good(&place, &prune).contains("it may be being written"));
+    let said = good(&place, &prune).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("so it may still be running; --incomplete removes it"), "{said}");
     good(&place, &[&prune[..], &["--incomplete"]].concat());
     assert!(!late.exists());
 }
@@ -364,6 +404,9 @@ fn a_differential_is_restored_on_its_full_backup() {
     }
     let out = good(&place, &["backup", "verify", "0202", "--from", "diff", "--from", "full"]);
     assert!(out.contains("01010101-") && out.contains("02020202-"), "{out}");
+    let shown = good(&place, &["backup", "show", "0202", "--from", "diff"]);
+    assert!(shown.contains("builds on    01010101-0101-0101-0101-010101010101\n"), "{shown}");
+    assert!(shown.contains("encoding     zstd, level 1, not encrypted\n"), "{shown}");
 }
 
 #[test]
@@ -376,7 +419,9 @@ fn what_is_damaged_is_not_restored_unless_it_may_be_left_out() {
     bytes[512 + 200] ^= 4;
     fs::write(&path, bytes).unwrap();
     let restore = ["restore", "sales", "--from", "b", "--image", "i"];
-    refused(&place, &restore, 1, "frame 0 of stripe 1 (source 0, offset 0, 65536 bytes)");
+    refused(&place, &restore, 1, "frame 0 of stripe 1 (65,536 bytes at offset 0 of source 0)");
+    let (_, said, _) = weir(&place, &restore);
+    assert!(said.contains("its unfinished images in i were removed"), "{said}");
     // Nothing that looks like an image is left.
     assert_eq!(fs::read_dir(place.path("i")).unwrap().count(), 0);
     let (out, err, code) = weir(&place, &[&restore[..], &["--damaged", "skip"]].concat());
@@ -402,7 +447,8 @@ fn a_restore_is_proved_without_a_target() {
     fs::create_dir(place.path("scratch")).unwrap();
     let args = ["restore", "sales", "--from", "b", "--prove", "--scratch", "scratch"];
     let out = good(&place, &args);
-    assert!(out.contains("yes"), "{out}");
+    let verdict = "sales 01010101-0101 can be restored: proved on scratch volumes, which are gone;";
+    assert!(out.starts_with(verdict), "{out}");
     assert_eq!(fs::read_dir(place.path("scratch")).unwrap().count(), 0);
 }
 

@@ -199,7 +199,11 @@ fn what_is_no_time_between_two_is_refused() {
         "both.weirobs@20s",
         "both.weirobs@20s: there is no sample after 2026-11-22 10:00:10Z until",
     );
-    check("both.weirobs@9:00", "both.weirobs", "both.weirobs@9:00: there is nothing: its samples");
+    check(
+        "both.weirobs@9:00",
+        "both.weirobs",
+        "both.weirobs@9:00: no sample at that time: the samples",
+    );
     check(
         "both.weirobs@soon",
         "both.weirobs",
@@ -317,7 +321,10 @@ fn snapshots_are_listed_and_names_stay_in_the_folder() {
     fs::write(place.path("snapshots/bad.weirobs"), "Dear Sir").expect("a file");
     let (stdout, stderr, code) = run(place.weir(&["observe", "snapshots"]));
     assert_eq!((stdout.lines().count(), code), (3, Some(0)));
-    assert!(stderr.starts_with("weir: snapshots/bad.weirobs: this is no observation"), "{stderr}");
+    assert!(
+        stderr.starts_with("weir: snapshots/bad.weirobs: this is not an observation"),
+        "{stderr}"
+    );
 }
 
 #[test]

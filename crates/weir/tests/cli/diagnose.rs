@@ -473,12 +473,12 @@ fn text_fits_80_columns() {
     let commands: [&[&str]; 9] = [
         &["diagnose", "run.weirobs"],
         &["diagnose", "run.weirobs", "--verbose"],
-        &["observe", "info", "run.weirobs"],
+        &["observe", "show", "run.weirobs"],
         &["observe", "checklist", "run.weirobs"],
         &["sim", "layout.toml", "held.fio"],
         &["layout", "check", "layout.toml"],
         &["catalog", "editions"],
-        &["catalog", "tiers", "--edition", "azure-now"],
+        &["catalog", "tiers", "azure-now"],
         &["plan", "--iops", "16000", "--size", "4TiB"],
     ];
     for args in commands {

@@ -207,7 +207,11 @@ fn what_is_wrong_is_said_and_leaves_no_file() {
     );
     check(&with(&["--diskstats", "--for", "0s"]), 2, "it must be more than zero");
     check(&with(&["--diskstats", "nothing"]), 2, "diskstats: cannot read nothing");
-    check(&with(&["--diskstats", "--password-file", "x"]), 2, "no server that it could be of");
+    check(
+        &with(&["--diskstats", "--password-file", "x"]),
+        2,
+        "--password-file needs --sqlserver or --postgres",
+    );
     place.file("empty", "");
     check(&with(&["--diskstats", "empty"]), 2, "this machine shows no block device");
 }

@@ -69,7 +69,7 @@ fn a_database_is_observed_and_shown() {
     assert!(database["waits"][0]["wait"].as_str().is_some_and(|w| w.starts_with("PAGEIOLATCH")));
     within(&database["batches_per_s"]["mean"], 1.0, 1_000.0);
     let text = ok(&place, &["observe", "show", "run.weirobs"]);
-    assert!(text.contains("11 samples from 0 s to 10.0 s, one each 1.00 s; complete"), "{text}");
+    assert!(text.contains("11 samples from 0 s to 10.0 s, interval 1.00 s; complete"), "{text}");
     assert!(text.contains("disk_iops 9"), "{text}");
     assert!(ok(&place, &["observe", "show", "run.weirobs", "-o", "markdown"]).contains("| wait"));
 }

@@ -115,7 +115,7 @@ fn the_unit_of_times_is_told_and_said() {
     let args = ["observe", "import", "trace.csv", "--out", "o.weirobs"];
     let (_, stderr, code) = run(place.weir(&args));
     assert_eq!(code, Some(2), "{stderr}");
-    assert!(stderr.contains("say the unit with --time-unit s, ms, us, ns or 100ns"), "{stderr}");
+    assert!(stderr.contains("state the unit with --time-unit s, ms, us, ns or 100ns"), "{stderr}");
     imported(&place, &["trace.csv"], &["--time-unit", "ms"]);
     // 200 in 199 ms.
     let (_, stderr, code) = run(place.weir(&[&args[..], &["--time-unit", "min"]].concat()));
@@ -145,7 +145,7 @@ fn processors_alone_are_observed_and_a_diagnosis_says_that_there_are_no_disks() 
     imported(&place, &["long.txt"], &["--every", "5s"]);
     let (stdout, _, code) = run(place.weir(&["diagnose", "o.weirobs"]));
     assert!(
-        stdout.starts_with("not enough evidence: no disk and no file is observed: "),
+        stdout.starts_with("not enough evidence: no disk and no file was observed: "),
         "{stdout}"
     );
     assert_eq!(code, Some(0));

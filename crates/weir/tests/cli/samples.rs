@@ -240,12 +240,20 @@ fn difference(root: &Path, path: &str, options: &[&str], right: &Answer) -> Opti
         Refused(words) => stdout.is_empty() && stderr.contains(words),
         Verdict(verdict, rule, subjects) => {
             let findings = report["findings"].as_array().map_or(&[][..], Vec::as_slice);
+            // A finding can have several subjects.
+            let found: Vec<(&Value, &Value, bool)> = findings
+                .iter()
+                .flat_map(|own| {
+                    let is_throttling = own["group"] == "throttling";
+                    let all = own["subjects"].as_array().map_or(&[][..], Vec::as_slice);
+                    all.iter().map(move |subject| (&own["rule"], subject, is_throttling))
+                })
+                .collect();
             let begins = subjects.iter().enumerate().all(|(place, subject)| {
-                let finding = findings.get(place);
-                finding.is_some_and(|own| own["rule"] == *rule && own["subject"] == *subject)
+                found.get(place).is_some_and(|own| own.0 == rule && own.1 == subject)
             });
-            let throttled = findings.iter().filter(|own| own["group"] == "throttling");
-            let throttled: Vec<_> = throttled.map(|own| &own["subject"]).collect();
+            let throttled: Vec<&Value> =
+                found.iter().filter(|own| own.2).map(|own| own.1).collect();
             let expected = if *verdict == "throttled" { *subjects } else { &[] };
             report["verdict"] == *verdict && begins && throttled == expected
         }

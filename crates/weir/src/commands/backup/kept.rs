@@ -21,6 +21,8 @@ use weir_report::backups::{BackupLine, DamageLine};
 
 /// The environment variable that has the key.
 const KEY_VARIABLE: &str = "WEIR_BACKUP_KEY";
+/// The start of the file `format` in the data folder of a server.
+const DATA_FORMAT: &str = "weir data ";
 /// How often progress is shown and signals are heard.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -49,6 +51,27 @@ pub(crate) fn library(
 ) -> Result<(Library, Option<Exports>), CliError> {
     let (places, exports) = open_places(places, cancel, || exports(args, catalog))?;
     Ok((Library::open(places)?, exports))
+}
+
+/// Refuses a folder within the data folder of a server: its volumes are there.
+pub(crate) fn outside_of_data(folder: &Path) -> Result<(), CliError> {
+    // A folder that is to be made is where its first existing parent is.
+    let there = folder.ancestors().find_map(|own| {
+        let own = if own.as_os_str().is_empty() { Path::new(".") } else { own };
+        own.canonicalize().ok()
+    });
+    let is_data = |own: &&Path| {
+        let format = std::fs::read_to_string(own.join("format"));
+        format.is_ok_and(|text| text.starts_with(DATA_FORMAT))
+    };
+    match there.iter().flat_map(|own| own.ancestors()).find(is_data) {
+        Some(data) => Err(CliError::Refused(format!(
+            "{} is in {}, the data folder of a weir server; give a folder elsewhere",
+            folder.display(),
+            data.display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Returns the places to look for a backup in.

@@ -112,6 +112,10 @@ fn check(args: &BackupRunArgs) -> Result<(), CliError> {
     if !(512..=1 << 20).contains(&block.get()) || !block.get().is_power_of_two() {
         return refused(format!("--block-size {block}: give a power of two, 512 B to 1 MiB"));
     }
+    let level = args.sources.iter().find(|own| own.parse::<u32>().is_ok());
+    if let Some(level) = level.filter(|_| args.compress.is_some()) {
+        return refused(format!("{level} is taken as a source; write --compress={level}"));
+    }
     if args.checksum {
         output::talk("weir: note: checksums are always written");
     }

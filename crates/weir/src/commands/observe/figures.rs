@@ -6,7 +6,7 @@ use weir_observe::load::Loads;
 use weir_observe::rates::{Spread, Track, Tracker};
 use weir_observe::view::{self, DatabaseView, IoView};
 use weir_observe::{
-    Attribute, Contents, Ending, EntityId, EntityKind, Header, Note, SeriesId, attribute, metric,
+    Attribute, Contents, Ending, EntityId, EntityKind, Header, Note, SeriesId, attribute,
 };
 use weir_report::number::{float, whole};
 use weir_report::observe::{
@@ -416,7 +416,7 @@ fn entities(contents: &Contents, results: &[(SeriesId, Option<i64>)]) -> Vec<Obs
 mod tests {
     use super::*;
     use weir_observe::run::{FileShape, Shape};
-    use weir_observe::{Source, SourceKind};
+    use weir_observe::{Source, SourceKind, metric};
     use weir_units::Span;
 
     #[test]

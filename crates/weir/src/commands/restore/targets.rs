@@ -2,6 +2,7 @@
 
 use crate::cli::RestoreArgs;
 use crate::commands::backup::exports::{Exports, Own};
+use crate::commands::backup::kept::outside_of_data;
 use crate::commands::{read_layout, say_notes};
 use crate::error::CliError;
 use std::collections::BTreeSet;
@@ -39,6 +40,7 @@ impl Goal {
         let sources = manifest.sources.len();
         let mut goal = Self { targets: Vec::new(), sources, exports, scratch: None };
         if let Some(folder) = &args.image {
+            outside_of_data(folder)?;
             if !args.force {
                 check_room(folder, image_bytes(&wanted, manifests))?;
             }
@@ -156,6 +158,12 @@ impl Goal {
         manifests: &[&Manifest],
     ) -> Result<(), CliError> {
         let Some(manifest) = manifests.last().copied() else { return Ok(()) };
+        if let Some(folder) = args.scratch.as_deref().filter(|folder| !folder.is_dir()) {
+            return Err(CliError::Refused(format!(
+                "--scratch {}: there is no such folder; make it first",
+                folder.display()
+            )));
+        }
         let made = match &args.scratch {
             Some(folder) => tempfile::tempdir_in(folder),
             None => tempfile::tempdir(),
@@ -265,7 +273,15 @@ fn wanted(args: &RestoreArgs, manifest: &Manifest) -> Result<Vec<(usize, String)
         mapped.map_or(name, |(_, target)| target).to_owned()
     };
     let all = names.iter().enumerate().filter(|(_, name)| is_wanted(name));
-    Ok(all.map(|(source, name)| (source, target(name))).collect())
+    let all: Vec<(usize, String)> = all.map(|(source, name)| (source, target(name))).collect();
+    let mut seen = BTreeSet::new();
+    if let Some((_, twice)) = all.iter().find(|(_, target)| !seen.insert(target)) {
+        return Err(CliError::Refused(format!(
+            "two sources go to {twice}; give each a target of its own with --map SOURCE=TARGET, or leave \
+             one out with --only"
+        )));
+    }
+    Ok(all)
 }
 
 /// Returns the bytes that images of the wanted sources take at least: of a source, the larger of what

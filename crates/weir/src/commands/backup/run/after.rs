@@ -15,7 +15,7 @@ use weir_backup::key::Keys;
 use weir_backup::verify::verify_assembly;
 use weir_backup::{Assembly, BackupError, Library, Verified, Watch};
 use weir_report::backup_run::BackupRunReport;
-use weir_units::Bytes;
+use weir_report::backups::{counted, size};
 
 /// The parts of a backup that are needed after it.
 pub(super) struct Rest<'a> {
@@ -131,8 +131,8 @@ fn verify(
         };
         let counts = &verified.counts;
         notes.extend(counts.damage.iter().map(|damage| format!("damage{which}: {damage}")));
-        let bytes = Bytes::new(counts.raw_bytes);
-        notes.push(format!("read back{which}: {} frames, {bytes}", counts.frames));
+        let bytes = size(counts.raw_bytes);
+        notes.push(format!("read back{which}: {}, {bytes}", counted(counts.frames, "frame")));
     }
     report.is_verified = Some(is_sound);
     report.notes.extend(notes);

@@ -1,6 +1,7 @@
 //! Where the stripes go, and whether they have room.
 
 use super::super::exports::warn;
+use super::super::kept;
 use super::served::Served;
 use crate::cli::BackupRunArgs;
 use crate::commands::read;
@@ -84,7 +85,7 @@ impl Targets {
                 )));
             }
             if let PlaceSpec::Folder(path) = &spec {
-                check_folder(path, args)?;
+                check_folder(path)?;
             }
             specs.push(spec);
         }
@@ -222,7 +223,13 @@ impl Targets {
 /// Returns the address of an export of the server.
 fn find(name: &str, served: Option<&Served>) -> Result<Uri, BackupError> {
     match served {
-        Some(served) => served.uri(name),
+        Some(served) => served.uri(name).map_err(|error| match error {
+            // A name without a slash is an export, unless there is a folder of that name.
+            BackupError::Refused(why) => BackupError::Refused(format!(
+                "{why}. For a folder write ./{name}, and make it first"
+            )),
+            other => other,
+        }),
         None => Err(BackupError::Refused(format!("{name:?}: no server was found"))),
     }
 }
@@ -271,25 +278,18 @@ fn each(
     Ok(made)
 }
 
-/// Refuses a folder that is none, or in which the sources keep their data.
-fn check_folder(path: &Path, args: &BackupRunArgs) -> Result<(), CliError> {
+/// Refuses a folder that does not exist, or in which a server keeps its data.
+fn check_folder(path: &Path) -> Result<(), CliError> {
     let about = std::fs::metadata(path);
     if !about.as_ref().is_ok_and(std::fs::Metadata::is_dir) {
         let reason = match about {
-            Ok(_) => "it is no folder".to_owned(),
+            Ok(_) => "it is not a folder; give the folder that is to hold the stripes".to_owned(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                "there is no such folder; make it first".to_owned()
+            }
             Err(error) => error.to_string(),
         };
         return Err(CliError::Refused(format!("cannot back up to {}: {reason}", path.display())));
     }
-    let inside = args.data.as_deref().is_some_and(|data| {
-        let both = path.canonicalize().ok().zip(data.canonicalize().ok());
-        both.is_some_and(|(path, data)| path.starts_with(data))
-    });
-    if inside {
-        return Err(CliError::Refused(format!(
-            "{} is in the data folder of the sources; give a folder elsewhere",
-            path.display()
-        )));
-    }
-    Ok(())
+    kept::outside_of_data(path)
 }
