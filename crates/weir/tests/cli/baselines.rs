@@ -207,7 +207,7 @@ fn what_is_no_time_between_two_is_refused() {
     check(
         "both.weirobs@soon",
         "both.weirobs",
-        "both.weirobs@soon: \"soon\" is no time; use first,",
+        "both.weirobs@soon: \"soon\" is not a time; use first,",
     );
     check(
         "none",

@@ -461,7 +461,9 @@ fn fits(place: &Place, args: &[&str], width: usize) {
     for line in stdout.lines() {
         // A path, an address or a command is never broken, so that it can be copied.
         let is_one_word = line.split_whitespace().count() <= 2;
-        assert!(line.chars().count() <= width || is_one_word, "{args:?}: {line}");
+        // Neither is a line of the layout that a plan prints, which is TOML.
+        let is_layout = line.contains(" = { ");
+        assert!(line.chars().count() <= width || is_one_word || is_layout, "{args:?}: {line}");
     }
     assert!(!stdout.contains('\u{1b}'), "{args:?}: a pipe has no colours");
 }
