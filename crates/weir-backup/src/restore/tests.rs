@@ -403,7 +403,7 @@ fn an_image_never_follows_a_link() {
     let error = create(false).unwrap_err();
     assert!(error.is_input() && error.to_string().contains("a.raw is there already"), "{error}");
     assert!(!victim.exists());
-    // What comes in the meantime is not replaced.
+    // A file that appears in the meantime is not replaced.
     std::fs::remove_file(images.join("a.raw")).unwrap();
     let image = create(false).unwrap();
     std::fs::write(images.join("a.raw"), b"new").unwrap();

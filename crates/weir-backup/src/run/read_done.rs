@@ -91,7 +91,7 @@ impl Telling {
             while let Ok((source, range)) = told.recv() {
                 let Some(own) = &mut sources[source] else { continue };
                 if let Err(error) = own.read_done(range) {
-                    // Nobody listens when the backup has failed already.
+                    // The receiver is gone if the backup has already failed.
                     let _ = has_failed.send(error);
                     return;
                 }

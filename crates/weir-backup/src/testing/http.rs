@@ -22,7 +22,7 @@ impl Asked {
     }
 }
 
-/// What becomes of a request.
+/// The outcome of a request.
 pub(crate) enum Reply {
     /// A status, headers, and a body.
     Answer(u16, Vec<(String, String)>, Vec<u8>),

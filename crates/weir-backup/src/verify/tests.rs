@@ -398,7 +398,7 @@ fn addresses_outside_of_a_source_are_damage() {
     assert_eq!(verified.counts.damage, [Damage::Frame { address, length: 20, fault }]);
 }
 
-/// Somebody who cannot make the digest replaces a frame by zeros, and hides it behind damage that
+/// An attacker without the key replaces a frame by zeros, and hides it behind damage that
 /// loses nothing: of the same frame, or of another one.
 #[test]
 fn a_forged_frame_of_zeros_is_found_beside_harmless_damage() {

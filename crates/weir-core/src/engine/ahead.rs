@@ -144,7 +144,7 @@ impl Busy {
     }
 }
 
-/// What a request needs of the engine while it is cut into pieces.
+/// The parts of the engine that are needed to split a request.
 struct Planner<'a> {
     volumes: &'a [Volume],
     gates: &'a mut [Gate],
@@ -200,7 +200,7 @@ impl Planner<'_> {
             is_counted: false,
         };
         self.busy[volume].add(self.now, piece.done);
-        // Of those that are done at once, the one that was admitted last.
+        // The last admitted one among those that complete at the same time.
         let last = self.pieces.get(self.last);
         if last.is_none_or(|l| (l.done, l.admitted()) <= (piece.done, piece.admitted())) {
             self.last = self.pieces.len();

@@ -1,4 +1,4 @@
-//! What becomes of the backups in some places.
+//! Retention decisions for the backups in some places.
 
 use super::BackupLine;
 use super::words::{Unit, counted, minute, short_id, size};
@@ -8,7 +8,7 @@ use crate::screen::Screen;
 use crate::table::{Report, Table};
 use serde::Serialize;
 
-/// What becomes of a backup.
+/// The retention decision for a backup.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PruneLine {
     /// The backup.
@@ -22,7 +22,7 @@ pub struct PruneLine {
     pub details: Option<String>,
 }
 
-/// What becomes of the backups in some places.
+/// The retention decisions for the backups in some places.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PruneReport {
     /// The places.

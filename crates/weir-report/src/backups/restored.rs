@@ -33,7 +33,7 @@ pub struct RestoreReport {
     pub lost_frames: u64,
     /// Seconds that it took.
     pub elapsed_s: f64,
-    /// What is wrong with the backup.
+    /// The defects of the backup.
     pub damage: Vec<DamageLine>,
     /// Whatever a reader should know.
     pub notes: Vec<String>,

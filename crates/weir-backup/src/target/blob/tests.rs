@@ -117,7 +117,7 @@ fn a_blob_of_somebody_else_is_no_own_one() {
     let error = blob.publish().unwrap_err();
     assert!(error.is_input() && error.to_string().contains("412"), "{error}");
     blob.discard();
-    // What is there is left alone: only the marker goes.
+    // Existing data is left alone; only the marker is removed.
     let deleted = |own: &&Asked| own.method == "DELETE";
     let deleted: Vec<_> = endpoint.asked().iter().filter(deleted).cloned().collect();
     assert!(matches!(&deleted[..], [own] if own.target.ends_with(".weirbak.tmp")), "{deleted:?}");
