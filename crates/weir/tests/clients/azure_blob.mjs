@@ -1791,7 +1791,7 @@ group("auth-anonymous", (service) =>
 /** A service client that tries again by itself, and tells of each answer 503. */
 function patient(service, busy) {
   const pipeline = newPipeline(credential, {
-    retryOptions: { maxTries: 20, retryDelayInMs: 50, maxRetryDelayInMs: 2000 },
+    retryOptions: { maxTries: 60, retryDelayInMs: 50, maxRetryDelayInMs: 2000 },
   });
   const client = new BlobServiceClient(service.url, pipeline);
   const counter = {
@@ -1823,7 +1823,7 @@ group(
         const worker = async () => {
           while (numbers.length) await work(numbers.shift());
         };
-        await Promise.all(Array.from({ length: 64 }, worker));
+        await Promise.all(Array.from({ length: 16 }, worker));
         done += 512;
       }
       check(busy.length, `not one of ${2 * done} operations was answered 503: the cap was never met`);
