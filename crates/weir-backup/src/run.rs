@@ -1,4 +1,4 @@
-//! A backup in wall time: the pipeline of [`weir_workload::backup`] on exports and stripes.
+//! A backup in wall time: the pipeline of [`weir_pipeline`] on exports and stripes.
 //!
 //! ```text
 //!  export --> sockets --> [ buffers ] --> encoder threads --> sockets --> raw volume
@@ -40,10 +40,10 @@ use ranges::{Piece, REMEMBERED, Walk};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use weir_pipeline::Buffers;
 use weir_proto::Uri;
 use weir_report::backup::BackupReport;
 use weir_units::{BytesPerSec, Span};
-use weir_workload::backup::Buffers;
 
 /// A source of a backup.
 pub struct Source {

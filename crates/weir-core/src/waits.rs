@@ -143,3 +143,31 @@ impl AddAssign for Waits {
         }
     }
 }
+
+/// The service time of a request, or of several: its waits at caps and its time in the medium.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ServiceTime {
+    /// Time waited per cap.
+    pub waits: Waits,
+    /// Time that the medium took.
+    pub medium: Span,
+}
+
+impl ServiceTime {
+    /// Returns the part since `earlier`, an older sum of the same requests.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            waits: self.waits.since(&earlier.waits),
+            medium: self.medium.saturating_sub(earlier.medium),
+        }
+    }
+}
+
+impl AddAssign for ServiceTime {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        self.waits += other.waits;
+        self.medium += other.medium;
+    }
+}

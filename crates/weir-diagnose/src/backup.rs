@@ -25,9 +25,9 @@ use crate::case::Case;
 use crate::follow::BackupFacts;
 use crate::system::{On, What};
 use weir_observe::{Entity, EntityKind, attribute};
+use weir_pipeline::Buffers;
 use weir_report::number::float;
 use weir_units::Bytes;
-use weir_workload::backup::Buffers;
 
 /// Shorter backups, in seconds, and smaller ones are over before anything limits them.
 const SHORT_S: f64 = 10.0;
@@ -87,7 +87,7 @@ impl<'a> Backup<'a> {
     /// Returns its largest transfer: what was stated, or the default of SQL Server to disks.
     pub(crate) fn max_transfer(&self) -> u64 {
         let own = self.entity.number(attribute::MAX_TRANSFER_BYTES).filter(|bytes| *bytes > 0);
-        own.unwrap_or(weir_workload::backup::buffers::MAX_TRANSFER.get())
+        own.unwrap_or(weir_pipeline::buffers::MAX_TRANSFER.get())
     }
 
     /// Returns its buffers, as they were printed or set, or as SQL Server computes them.

@@ -17,6 +17,7 @@ use weir_backup::run::{Job, Source, run};
 use weir_backup::target::{StripeSink, raw};
 use weir_client::Connection;
 use weir_layout::Layout;
+use weir_pipeline::{Description, PlaceAbout, Plan};
 use weir_proto::Uri;
 use weir_report::backup::BackupReport;
 use weir_report::number::float;
@@ -26,7 +27,6 @@ use weir_report::status::Status;
 use weir_server::{Address, Server};
 use weir_sim::{OltpOptions, OltpSimulation};
 use weir_units::Instant;
-use weir_workload::backup::{Description, PlaceAbout, Plan};
 
 const MIB: u64 = 1 << 20;
 /// Bytes to write into each MiB of a source, so that the whole MiB is read.

@@ -1,12 +1,12 @@
 //! Errors that prevent a lab from running.
 
 use weir_layout::LayoutError;
+use weir_oltp::OltpError;
+use weir_pipeline::BackupError;
 use weir_runner::RunnerError;
 use weir_server::ServerError;
 use weir_sim::{OltpSimError, SimError};
 use weir_units::Bytes;
-use weir_workload::backup::BackupError;
-use weir_workload::oltp::OltpError;
 use weir_workload::{FioError, PlaceError};
 
 /// An error that prevents a lab from running.

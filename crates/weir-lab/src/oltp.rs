@@ -9,14 +9,13 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
+use weir_oltp::Description;
 use weir_report::oltp::OltpReport;
 use weir_runner::oltp::serving::served_files;
-use weir_runner::{HeldBook, OltpOptions as WallOptions, OltpRun, OltpRunError};
+use weir_runner::{OltpOptions as WallOptions, OltpRun, OltpRunError, ServiceTimes};
 use weir_server::{Address, Observer, Server};
 use weir_sim::{OltpOptions, OltpSimulation};
 use weir_units::{Instant, Span};
-use weir_workload::backup;
-use weir_workload::oltp::{Description, seed_of};
 
 /// Interval at which a run checks whether to stop.
 const SLICE: Span = Span::from_secs(1);
@@ -27,7 +26,7 @@ pub(crate) struct Databases<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) keys: &'a RunKeys,
     pub(crate) descriptions: Vec<Description>,
-    pub(crate) backups: Vec<backup::Description>,
+    pub(crate) backups: Vec<weir_pipeline::Description>,
     pub(crate) layout: Layout,
     pub(crate) options: &'a Options,
 }
@@ -67,7 +66,7 @@ impl Databases<'_> {
         }
         let folder = tempfile::tempdir().map_err(LabError::Temp)?;
         let edition = self.edition()?;
-        let book = Arc::new(HeldBook::default());
+        let book = Arc::new(ServiceTimes::default());
         let observer = Observer::with(book.writer());
         let listen = vec![Address::Unix(folder.path().join("nbd"))];
         let options = weir_server::Options { listen, observer, ..weir_server::Options::default() };
@@ -115,7 +114,7 @@ impl Databases<'_> {
     fn drive(
         &self,
         server: &Server,
-        book: &HeldBook,
+        book: &ServiceTimes,
         description: &Description,
         index: u64,
     ) -> Result<OltpReport, LabError> {
@@ -127,10 +126,10 @@ impl Databases<'_> {
         };
         let options = WallOptions {
             files: &files,
-            seed: seed_of(self.options.seed, index),
+            seed: weir_random::split(self.options.seed, index),
             every: self.keys.every,
             is_stopped: Some(&stopped),
-            held: Some(book),
+            service: Some(book),
             resize: Some(&resize),
             ..WallOptions::default()
         };

@@ -9,10 +9,9 @@ use crate::planned::Planned;
 use crate::run::Options;
 use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
+use weir_oltp::Description;
 use weir_report::oltp::OltpReport;
 use weir_report::run::RunReport;
-use weir_workload::backup;
-use weir_workload::oltp::Description;
 use weir_workload::{Isolated, fio};
 
 /// A run, read and checked.
@@ -77,7 +76,9 @@ impl<'a> Work<'a> {
                 let layout = layout?;
                 let backups = backups
                     .iter()
-                    .map(|(name, text): &(String, &str)| backup::Description::parse(name, text))
+                    .map(|(name, text): &(String, &str)| {
+                        weir_pipeline::Description::parse(name, text)
+                    })
                     .collect::<Result<_, _>>()?;
                 let databases =
                     Databases { lab, catalog, keys, descriptions, backups, layout, options };

@@ -2,8 +2,8 @@
 
 use weir_catalog::CatalogError;
 use weir_layout::LayoutError;
+use weir_pipeline::BackupError;
 use weir_sim::OltpSimError;
-use weir_workload::backup::BackupError;
 
 /// The error type of this crate. An infeasible need is an answer, not an error.
 #[derive(Debug, thiserror::Error)]

@@ -21,5 +21,5 @@ pub mod run;
 
 pub use error::RunnerError;
 pub use fio::run_with_fio;
-pub use oltp::{HeldBook, OltpOptions, OltpRun, OltpRunError, ServedFile};
+pub use oltp::{OltpOptions, OltpRun, OltpRunError, ServedFile, ServiceTimes};
 pub use run::{RunOptions, run};

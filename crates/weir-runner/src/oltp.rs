@@ -36,7 +36,7 @@ mod recovery;
 pub mod serving;
 mod stats;
 
-pub use stats::HeldBook;
+pub use stats::ServiceTimes;
 
 use crate::error::RunnerError;
 use crate::run::with_exact_deadlines;
@@ -50,17 +50,17 @@ use weir_client::{ClientError, WireId, Wires};
 use weir_core::Cap;
 use weir_layout::Role;
 use weir_layout::files::Place;
+use weir_oltp::model::{Growth, PAGE};
+use weir_oltp::tally::Grown;
+use weir_oltp::{
+    Content, Database, Description, FileAbout, FileIo, FileOp, FileTally, LoadTally, OltpError,
+};
 use weir_proto::{Errno, Uri};
 use weir_report::oltp::{FileReport, OltpReport};
 use weir_report::recovery::RecoveryReport;
 use weir_report::run::ClockName;
 use weir_units::{Bytes, Instant, Span};
 use weir_wall::{Clock, Events};
-use weir_workload::oltp::model::{Growth, PAGE};
-use weir_workload::oltp::tally::Grown;
-use weir_workload::oltp::{
-    Content, Database, Description, FileAbout, FileIo, FileOp, FileTally, LoadTally, OltpError,
-};
 
 /// Something that a file of a database can be, as it is served.
 #[derive(Debug, Clone)]
@@ -101,7 +101,7 @@ pub struct OltpOptions<'a> {
     /// Asked now and then during the recovery, whether to end it early.
     pub is_stopped: Option<&'a dyn Fn() -> bool>,
     /// Collects the waits of each I/O from the server.
-    pub held: Option<&'a HeldBook>,
+    pub service: Option<&'a ServiceTimes>,
     /// Lets data files of a managed instance grow.
     pub resize: Option<&'a Resizes<'a>>,
 }
@@ -158,7 +158,7 @@ pub struct OltpRun<'a> {
     before: Option<Vec<FileTally>>,
     /// I/Os whose waits are unknown.
     unknown: u64,
-    /// Labels of the connections in the [`HeldBook`].
+    /// Labels of the connections in the [`ServiceTimes`].
     labels: Vec<u16>,
     acknowledged: Option<Acknowledged>,
     /// Runs since the first slice.
@@ -206,7 +206,7 @@ impl<'a> OltpRun<'a> {
         contents.grow(&mut model, &mut files);
         let (mut wires, mut labels) = (Wires::new()?, Vec::new());
         for mut connection in files.connections {
-            if let Some(book) = options.held {
+            if let Some(book) = options.service {
                 let label = book.label();
                 connection.set_label(label);
                 labels.push(label);
@@ -390,12 +390,12 @@ impl<'a> OltpRun<'a> {
 
     fn complete(&mut self, wire: WireId, flight: &Flight, now: Instant) {
         self.completed += 1;
-        let held = self.options.held.and_then(|book| book.take(flight.cookie));
-        self.unknown += u64::from(held.is_none());
-        let held = held.unwrap_or_default();
+        let service = self.options.service.and_then(|book| book.take(flight.cookie));
+        self.unknown += u64::from(service.is_none());
+        let service = service.unwrap_or_default();
         let latency = now - flight.issued;
-        self.tallies[wire].record(flight.io.op, flight.io.len, latency, &held);
-        let governed = held.waits.get(Cap::LogRate);
+        self.tallies[wire].record(flight.io.op, flight.io.len, latency, &service);
+        let governed = service.waits.get(Cap::LogRate);
         self.database.handle_completion(now, flight.io.tag, governed);
     }
 
@@ -458,7 +458,7 @@ impl<'a> OltpRun<'a> {
     pub fn report(&self) -> OltpReport {
         let before = self.before.as_ref().unwrap_or(&self.tallies);
         let elapsed = self.now.since(self.tally.from());
-        let is_known = self.options.held.is_some();
+        let is_known = self.options.service.is_some();
         let mut notes = Vec::new();
         let mut files = Vec::new();
         for (at, (_, role, tally, size)) in self.tallies().enumerate() {
@@ -488,7 +488,7 @@ impl<'a> OltpRun<'a> {
 impl Drop for OltpRun<'_> {
     /// Requests in flight get no answer.
     fn drop(&mut self) {
-        if let Some(book) = self.options.held {
+        if let Some(book) = self.options.service {
             book.forget(&self.labels);
         }
     }

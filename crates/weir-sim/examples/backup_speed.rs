@@ -12,8 +12,8 @@ use std::error::Error;
 use std::time::Instant;
 use weir_catalog::Catalog;
 use weir_layout::Layout;
+use weir_pipeline::Description;
 use weir_sim::{OltpOptions, OltpSimulation};
-use weir_workload::backup::Description;
 
 /// One disk that is read and eight that are written, and the same with striped volumes, whose
 /// transfers have a part on each disk.

@@ -13,10 +13,10 @@ use std::fmt::Write;
 use std::time::Instant;
 use weir_catalog::Catalog;
 use weir_layout::Layout;
+use weir_oltp::Description;
 use weir_report::number::rate;
 use weir_sim::{OltpOptions, OltpSimulation};
 use weir_units::Span;
-use weir_workload::oltp::Description;
 
 /// The last layout of the lab `mi-file-size`: its users and checkpoints.
 const OLTP: &str = "users = 100\nthink_time = \"3500us\"\nvcores = 8\nsize = \"90 GiB\"\n\

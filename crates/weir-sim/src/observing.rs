@@ -18,8 +18,8 @@ use weir_observe::run::{
     CapTimes, DatabaseCounters, DatabaseShape, FileCounters, FileShape, HostCounters, HostShape,
     LimitsNow, Sample, Shape, StripeShape, VolumeCounters, VolumeShape, WaitCounters,
 };
+use weir_oltp::{Counters, FileTally, Wait};
 use weir_units::Bytes;
-use weir_workload::oltp::{Counters, FileTally, Wait};
 
 /// The hosts, stripes and volumes of a layout.
 #[must_use]
@@ -113,7 +113,7 @@ pub fn sample(layout: &Layout, engines: &[Engine]) -> Sample {
 /// Returns the counters of a database itself, without those of its memory.
 #[must_use]
 pub fn database_counters(counted: &Counters) -> DatabaseCounters {
-    let wait = |(wait, totals): (Wait, weir_workload::oltp::waits::WaitTotals)| WaitCounters {
+    let wait = |(wait, totals): (Wait, weir_oltp::waits::WaitTotals)| WaitCounters {
         name: wait.name(),
         count: totals.count,
         time_ns: totals.time.nanos(),
@@ -137,7 +137,7 @@ pub fn database_counters(counted: &Counters) -> DatabaseCounters {
 /// The counters of a file of a database.
 #[must_use]
 pub fn file_counters(tally: &FileTally, size: Bytes, limits: LimitsNow) -> FileCounters {
-    let FileTally { read, write, held } = tally;
+    let FileTally { read, write, service } = tally;
     FileCounters {
         reads: read.count,
         read_bytes: read.bytes,
@@ -148,8 +148,8 @@ pub fn file_counters(tally: &FileTally, size: Bytes, limits: LimitsNow) -> FileC
         write_stall_ns: write.stall.nanos(),
         write_queued_ns: write.queued.nanos(),
         size_bytes: size.get(),
-        waits: cap_times(&held.waits),
-        medium_ns: held.medium.nanos(),
+        waits: cap_times(&service.waits),
+        medium_ns: service.medium.nanos(),
         limits,
     }
 }

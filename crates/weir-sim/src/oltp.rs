@@ -1,5 +1,5 @@
 //! Databases under load in virtual time, and backups beside them or alone: the engines of a layout and a
-//! [`Database`](weir_workload::oltp::Database) or several, jumping from one deadline to
+//! [`Database`](weir_oltp::Database) or several, jumping from one deadline to
 //! the next.
 //!
 //! SQL Server opens its files for writing through, so no write stays in a ReadWrite
@@ -17,13 +17,13 @@ use weir_core::{Completion, Engine, Event, Op, Request, SpecError, TraceHash};
 use weir_layout::files::Place;
 use weir_layout::{Host, Layout, Role};
 use weir_observe::run::{LimitsNow, Sample, Shape};
+use weir_oltp::model::Growth;
+use weir_oltp::tally::Grown;
+use weir_oltp::{Description, FileAbout, FileIo, FileOp, OltpError};
+use weir_pipeline::{BackupError, Transfer};
 use weir_report::oltp::OltpReport;
 use weir_report::run::ClockName;
 use weir_units::{Bytes, Instant, Span};
-use weir_workload::backup::{BackupError, Transfer};
-use weir_workload::oltp::model::Growth;
-use weir_workload::oltp::tally::Grown;
-use weir_workload::oltp::{Description, FileAbout, FileIo, FileOp, OltpError, seed_of};
 
 /// Options of a simulation of databases.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,7 +35,7 @@ pub struct OltpOptions<'a> {
     /// Report over stretches of this length.
     pub every: Option<Span>,
     /// Backups that run beside the databases, or alone.
-    pub backups: &'a [weir_workload::backup::Description],
+    pub backups: &'a [weir_pipeline::Description],
 }
 
 /// An error that makes the simulation of databases and backups impossible.
@@ -101,7 +101,7 @@ impl<'a> OltpSimulation<'a> {
         let files: Vec<FileAbout<'_>> = places.iter().map(about).collect();
         let mut loads: Vec<Load> = Vec::new();
         for (index, description) in (0..).zip(descriptions) {
-            let model = description.model(&files, seed_of(options.seed, index))?;
+            let model = description.model(&files, weir_random::split(options.seed, index))?;
             let mut files = model.files().into_iter().map(|(file, _)| file);
             if let Some(file) = files.find(|file| loads.iter().any(|load| load.has(*file))) {
                 return Err(description.shared(&places[file as usize].name).into());

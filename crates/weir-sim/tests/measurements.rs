@@ -12,9 +12,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use weir_catalog::Catalog;
 use weir_layout::Layout;
+use weir_pipeline::{Buffers, Description, buffers, printed_rate};
 use weir_sim::{OltpOptions, OltpSimulation};
 use weir_units::{Bytes, Instant, Span};
-use weir_workload::backup::{Buffers, Description, buffers, printed_rate};
 
 const MIB: f64 = 1_048_576.0;
 /// A fitted row is met this well.

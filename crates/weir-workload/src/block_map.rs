@@ -4,7 +4,7 @@
 //! there, so I/Os become smaller and more numerous towards the end of a pass. Where all I/Os have
 //! one size, [`Permutation`](crate::permutation::Permutation) does the same without memory.
 
-use crate::rng::Rng;
+use weir_random::Rng;
 
 /// The most blocks of a map: 128 MiB of bits.
 pub(crate) const MOST_BLOCKS: u64 = 1 << 30;

@@ -6,9 +6,9 @@ use crate::error::PlacementError;
 use crate::job::{Distribution, JobSpec, Mix, Order};
 use crate::permutation::Permutation;
 use crate::plan::Plan;
-use crate::rng::Rng;
 use crate::sampler::Sampler;
 use crate::workload::Region;
+use weir_random::Rng;
 use weir_units::Bytes;
 
 /// One file of one process. All positions count from the start of its range.

@@ -14,27 +14,23 @@
 //! | [`mod@place`] | which device and region a job's files are |
 //! | [`series`] | how a run went over time |
 //! | [`tally`] | what the processes saw: counts, bytes, latencies |
-//! | [`backup`] | backups: buffers, readers, writers |
 //! | `process` | one clone of one job: pacing, think time, passes, its end |
 //! | `plan`, `file` | where the next I/O goes and how long it is |
-//! | `permutation`, `block_map`, `sampler`, `rng`, `pace` | the arithmetic under those |
+//! | `permutation`, `block_map`, `sampler`, `pace` | the arithmetic under those |
 //! | [`error`] | [`FioError`] |
 
 #![forbid(unsafe_code)]
 
-pub mod backup;
 mod block_map;
 pub mod error;
 mod file;
 pub mod fio;
 pub mod job;
-pub mod oltp;
 mod pace;
 mod permutation;
 pub mod place;
 mod plan;
 mod process;
-mod rng;
 mod sampler;
 pub mod series;
 pub mod tally;

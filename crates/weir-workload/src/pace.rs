@@ -8,6 +8,7 @@
 //! with the rate as its denominator; nothing is ever rounded away.
 
 use crate::job::RateProcess;
+use weir_random::Rng;
 use weir_units::Instant;
 use weir_units::time::NANOS_PER_SEC;
 
@@ -51,12 +52,12 @@ impl Pace {
         Instant::from_nanos(self.due.saturating_add(u64::from(self.fraction > 0)))
     }
 
-    /// An I/O of `len` bytes went. `even` draws from 0 to below 1.
+    /// Charges an I/O of `len` bytes.
     #[inline]
-    pub(crate) fn charge(&mut self, len: u32, even: impl FnOnce() -> f64) {
+    pub(crate) fn charge(&mut self, len: u32, rng: &mut Rng) {
         let (nanos, fraction) = if len == self.block { self.cost } else { cost(len, self.rate) };
         if self.process == RateProcess::Poisson {
-            self.due = self.due.saturating_add(exponential(even(), nanos));
+            self.due = self.due.saturating_add(rng.exponential(nanos));
             return;
         }
         self.due = self.due.saturating_add(nanos);
@@ -66,17 +67,6 @@ impl Pace {
             self.due = self.due.saturating_add(1);
         }
     }
-}
-
-/// A time whose distribution is exponential, in nanoseconds.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    clippy::cast_sign_loss,
-    reason = "not negative, and what is too large saturates"
-)]
-pub(crate) fn exponential(even: f64, mean: u64) -> u64 {
-    (-(1.0 - even).ln() * mean as f64) as u64
 }
 
 /// `len / rate` in nanoseconds: whole ones and a remainder over `rate`. A 32-bit
@@ -90,14 +80,19 @@ fn cost(len: u32, rate: u64) -> (u64, u64) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use weir_random::Rng;
+
+    fn rng() -> Rng {
+        Rng::new(&[7])
+    }
 
     #[test]
     fn poisson_holds_the_rate_with_times_that_differ() {
         let mut pace = Pace::new(500 * 4096, 4096, Instant::ZERO).by(RateProcess::Poisson);
-        let (mut rng, mut gaps) = (crate::rng::Rng::new(&[7]), Vec::new());
+        let (mut rng, mut gaps) = (rng(), Vec::new());
         for _ in 0..50_000 {
             let before = pace.due();
-            pace.charge(4096, || rng.unit());
+            pace.charge(4096, &mut rng);
             gaps.push((pace.due() - before).nanos());
         }
         // 2 ms on average; a part of exp(-1) is longer than the mean.
@@ -122,7 +117,7 @@ mod tests {
                 let exact = u128::from(start) + (bytes * 1_000_000_000).div_ceil(u128::from(rate));
                 let expect = u64::try_from(exact).unwrap_or(u64::MAX);
                 prop_assert_eq!(pace.due().nanos(), expect);
-                pace.charge(len.unwrap_or(block), || 0.0);
+                pace.charge(len.unwrap_or(block), &mut rng());
                 bytes += u128::from(len.unwrap_or(block));
             }
         }
@@ -132,7 +127,7 @@ mod tests {
     fn a_year_of_a_rate_that_does_not_divide_a_second_has_not_drifted() {
         let mut pace = Pace::new(3 * 4096, 4096, Instant::ZERO);
         for _ in 0..3 * 1_000_000 {
-            pace.charge(4096, || 0.0);
+            pace.charge(4096, &mut rng());
         }
         assert_eq!(pace.due().nanos(), 1_000_000 * NANOS_PER_SEC);
     }
@@ -140,11 +135,11 @@ mod tests {
     #[test]
     fn the_largest_rate_and_block_do_not_overflow() {
         let mut pace = Pace::new(1 << 62, 1 << 30, Instant::ZERO);
-        pace.charge(u32::MAX, || 0.0);
-        pace.charge(1 << 30, || 0.0);
+        pace.charge(u32::MAX, &mut rng());
+        pace.charge(1 << 30, &mut rng());
         assert_eq!(pace.due().nanos(), 2);
         let mut slow = Pace::new(1, u32::MAX, Instant::ZERO);
-        (0..100).for_each(|_| slow.charge(u32::MAX, || 0.0));
+        (0..100).for_each(|_| slow.charge(u32::MAX, &mut rng()));
         assert_eq!(slow.due(), Instant::FAR);
     }
 }

@@ -6,7 +6,7 @@
 //! results beyond the last block are skipped. k is the smallest that fits, so less
 //! than half of them are: on average under two steps per block.
 
-use crate::rng::Rng;
+use weir_random::Rng;
 
 /// The numbers below `len`, each once, in an order that depends on a key.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ impl Permutation {
 
     /// All of them again, in another order.
     pub(crate) fn restart(&mut self, rng: &mut Rng) {
-        self.keys = std::array::from_fn(|_| rng.next());
+        self.keys = std::array::from_fn(|_| rng.next_u64());
         self.counter = 0;
         self.left = self.len;
     }

@@ -2,7 +2,7 @@
 //! [`JobSpec`] settled into what the data path looks up for every I/O.
 
 use crate::job::{Blocks, Distribution, JobSpec, Mix, Order};
-use crate::rng::Rng;
+use weir_random::Rng;
 
 /// Positions in arrays of three.
 pub(crate) const READ: usize = 0;

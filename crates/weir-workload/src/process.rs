@@ -33,8 +33,8 @@ use crate::file::{File, counts};
 use crate::job::{JobSpec, Order, PerOp, Rate, Submit, Think, ThinkCount};
 use crate::pace::Pace;
 use crate::plan::{Plan, TRIM, WRITE};
-use crate::rng::Rng;
 use crate::workload::Op;
+use weir_random::Rng;
 use weir_units::{Instant, Span};
 
 /// What the workload must do with a process after it was asked for I/O or told of
@@ -278,7 +278,7 @@ impl Process {
         }
         self.last_was_flush = false;
         if let Some(pace) = &mut self.rates.paces[op] {
-            pace.charge(len, || self.rng.unit());
+            pace.charge(len, &mut self.rng);
         }
         if op == WRITE && self.flushes {
             self.count_write();

@@ -10,7 +10,7 @@
 
 use crate::job::{Distribution, Zone};
 use crate::permutation::Permutation;
-use crate::rng::Rng;
+use weir_random::Rng;
 
 /// Draws blocks below a count.
 #[derive(Debug, Clone)]

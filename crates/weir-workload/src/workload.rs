@@ -19,9 +19,9 @@ use crate::file::File;
 use crate::job::JobSpec;
 use crate::plan::Plan;
 use crate::process::{Next, Process};
-use crate::rng::Rng;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use weir_random::Rng;
 use weir_units::{Bytes, Instant};
 
 /// The most processes of one run.

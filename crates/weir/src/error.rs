@@ -13,14 +13,14 @@ use weir_layout::LayoutError;
 use weir_live::LiveError;
 use weir_mount::MountError;
 use weir_observe::{ReadError, WriteError};
+use weir_oltp::OltpError;
+use weir_pipeline::BackupError;
 use weir_plan::PlanError;
 use weir_plan::verify::VerifyError;
 use weir_report::chart::DrawError;
 use weir_runner::{OltpRunError, RunnerError};
 use weir_server::ServerError;
 use weir_sim::{OltpSimError, SimError};
-use weir_workload::backup::BackupError;
-use weir_workload::oltp::OltpError;
 use weir_workload::{FioError, PlaceError};
 
 /// Exit code of a negative answer.

@@ -181,7 +181,7 @@ mod tests {
         }
         for (name, input) in chosen(Target::Oltp) {
             let text = String::from_utf8(input).unwrap();
-            let read = weir_workload::oltp::Description::parse(&name, &text);
+            let read = weir_oltp::Description::parse(&name, &text);
             read.unwrap_or_else(|error| panic!("{error}"));
         }
         for (name, input) in chosen(Target::Observation) {

@@ -2,9 +2,9 @@
 //! I/O stays in its files.
 
 use std::collections::VecDeque;
+use weir_oltp::model::Growth;
+use weir_oltp::{Database, Description, FileAbout, Model, OltpError};
 use weir_units::{Bytes, Instant, Span};
-use weir_workload::oltp::model::Growth;
-use weir_workload::oltp::{Database, Description, FileAbout, Model, OltpError};
 
 /// Maximum number of users and pages of a database that runs, because they take memory.
 const MAX_USERS: u32 = 1_000;

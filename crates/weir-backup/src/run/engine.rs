@@ -11,13 +11,13 @@ use crate::format::{FrameAddress, FrameEncoder, ManifestSource, PAGE, StripeDige
 use crate::target::{Region, StripeSink};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use weir_core::ServiceTime;
+use weir_pipeline::buffers::WRITE_DEPTH;
+use weir_pipeline::{BackupTally, Buffers, Encode, Pipeline, Plan, Transfer};
 use weir_proto::Uri;
 use weir_report::backup::BackupReport;
 use weir_units::{BytesPerSec, Instant, Span};
 use weir_wall::Clock;
-use weir_workload::backup::buffers::WRITE_DEPTH;
-use weir_workload::backup::{BackupTally, Buffers, Encode, Pipeline, Plan, Transfer};
-use weir_workload::oltp::Held;
 
 /// How often progress is told.
 const TICK: Span = Span::from_millis(100);
@@ -289,7 +289,8 @@ impl Engine {
         let slot = self.slots.slot(buffer);
         if let Some(transfer) = slot.transfer.take() {
             if !transfer.is_zeros {
-                self.tally.record(&transfer, now.since(slot.issued), &Held::default());
+                let latency = now.since(slot.issued);
+                self.tally.record(&transfer, latency, &ServiceTime::default());
             }
             if let Some(mark) = self.telling.mark(transfer.lane).filter(|_| !transfer.is_write) {
                 mark.complete(&transfer);
@@ -315,7 +316,7 @@ impl Engine {
 /// Builds the pipeline's plan: places are the sources, then the targets.
 fn plan(setup: &Setup<'_>, encoders: u32) -> Plan {
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    let source = |at| weir_workload::backup::Source { place: at, ranges: Vec::new() };
+    let source = |at| weir_pipeline::Source { place: at, ranges: Vec::new() };
     let sources = count(setup.sources.len());
     let names = names(setup);
     let place = |target: &String| {

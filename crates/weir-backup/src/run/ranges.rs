@@ -208,7 +208,7 @@ impl Extent {
     pub(super) fn add(&mut self, piece: &Piece, transfer: u64) {
         let length = piece.range.end - piece.range.start;
         let (bytes, each) = match piece.is_zeros {
-            true => (&mut self.zeros, weir_workload::backup::pipeline::MAX_ZEROS),
+            true => (&mut self.zeros, weir_pipeline::pipeline::MAX_ZEROS),
             false => (&mut self.bytes, transfer),
         };
         *bytes = bytes.saturating_add(length);

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, channel, sync_channel};
 use std::thread::JoinHandle;
-use weir_workload::backup::Transfer;
+use weir_pipeline::Transfer;
 
 /// Bytes of a source that are told together, except at its end.
 const BATCH: u64 = 8 << 20;

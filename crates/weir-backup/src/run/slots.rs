@@ -2,9 +2,9 @@
 
 use crate::format::{EncodedFrame, FRAME_LEAD, frame_room};
 use weir_client::Payloads;
+use weir_pipeline::Transfer;
 use weir_proto::Errno;
 use weir_units::Instant;
-use weir_workload::backup::Transfer;
 
 /// A buffer.
 #[derive(Debug, Default)]

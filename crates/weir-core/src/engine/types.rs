@@ -1,7 +1,7 @@
 //! Requests, completions and counters.
 
 use super::part::Part;
-use crate::waits::Waits;
+use crate::waits::{ServiceTime, Waits};
 use core::fmt;
 use weir_units::{Instant, Span};
 
@@ -86,6 +86,14 @@ pub struct Completion {
     pub medium: Span,
     /// The host cache alone served it.
     pub hit: bool,
+}
+
+impl Completion {
+    /// Returns the time that the request took, by cause.
+    #[must_use]
+    pub const fn service(&self) -> ServiceTime {
+        ServiceTime { waits: self.waits, medium: self.medium }
+    }
 }
 
 /// The reason why a request is rejected.

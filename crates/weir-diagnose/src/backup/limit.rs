@@ -6,9 +6,9 @@ use crate::case::Case;
 use crate::system::{Cache, On, Owner};
 use weir_core::Cap as Kind;
 use weir_observe::attribute;
+use weir_pipeline::buffers::{MAX_TRANSFER, WRITE_DEPTH};
 use weir_report::diagnosis::Confidence;
 use weir_report::number::float;
-use weir_workload::backup::buffers::{MAX_TRANSFER, WRITE_DEPTH};
 
 /// A cap of which so much is used limits a backup. The best settings of article 004 used 96 %, four
 /// files on one disk 96 %, and one file 82 %.

@@ -6,10 +6,10 @@ use crate::system::On;
 use std::fmt::Write as _;
 use weir_layout::Layout;
 use weir_observe::attribute;
+use weir_pipeline::Description;
 use weir_report::number::{float, whole};
 use weir_sim::{OltpOptions, OltpSimulation};
 use weir_units::{Instant, Span};
-use weir_workload::backup::Description;
 
 /// Simulated bytes. The rate is constant by then.
 const SAMPLE: u64 = 4 << 30;

@@ -7,10 +7,10 @@ use weir_catalog::Catalog;
 use weir_core::{GateLimits, Limit};
 use weir_layout::Layout;
 use weir_observe::run::{Sample, Shape};
+use weir_pipeline::Description;
 use weir_report::backup::BackupReport;
 use weir_sim::{OltpOptions, OltpSimulation};
 use weir_units::{Instant, Span};
-use weir_workload::backup::Description;
 
 /// Limits are raised by so much.
 const HIGHER: u64 = 4;

@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 use weir_core::{CacheMode, Limit, Place as Where, VolumeSpec};
 use weir_layout::files::Place;
 use weir_layout::{Export, Host, Layout};
+use weir_pipeline::Plan;
+use weir_pipeline::buffers::WRITE_DEPTH;
 use weir_units::Span;
-use weir_workload::backup::Plan;
-use weir_workload::backup::buffers::WRITE_DEPTH;
 
 const SECOND: u128 = 1_000_000_000;
 

@@ -2,8 +2,8 @@
 
 use super::ground::Base;
 use weir_catalog::{Catalog, Edition, PriceBook};
+use weir_oltp::Description;
 use weir_units::{Bytes, BytesPerSec, Span};
-use weir_workload::oltp::Description;
 
 /// The effect of compression, and its cost.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -12,10 +12,10 @@ use crate::error::PlanError;
 use std::collections::HashMap;
 use weir_layout::Layout;
 use weir_layout::files::Place;
+use weir_pipeline::{BackupError, BackupFault, Description, PlaceAbout, Plan};
 use weir_report::backup::BackupReport;
 use weir_sim::{OltpOptions, OltpSimError, OltpSimulation};
 use weir_units::{Bytes, BytesPerSec, Instant, Span};
-use weir_workload::backup::{BackupError, BackupFault, Description, PlaceAbout, Plan};
 
 /// Numbers of stripes on each disk to try. Article 004 found four to be enough.
 pub const STRIPES: [u64; 4] = [1, 2, 4, 8];

@@ -4,12 +4,12 @@
 use crate::rng::Rng;
 use weir_catalog::{Catalog, Edition, PriceBook};
 use weir_layout::Layout;
+use weir_pipeline::Description;
 use weir_plan::backup::{
     Base, Compression, MOST_STRIPES, Outcome, Question, STRIPES, TRANSFERS, plan,
 };
 use weir_sim::{OltpOptions, OltpSimulation};
 use weir_units::{Bytes, Instant, Money, Span};
-use weir_workload::backup::Description;
 
 /// Number of layouts.
 const LAYOUTS: u64 = 500;

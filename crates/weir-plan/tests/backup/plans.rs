@@ -2,10 +2,10 @@
 
 use crate::exhaustive::simulated;
 use weir_catalog::{Catalog, PriceBook};
+use weir_oltp::Description;
 use weir_plan::PlanError;
 use weir_plan::backup::{Base, Beside, Binding, Compression, Outcome, Question, plan};
 use weir_units::{Bytes, BytesPerSec, Span};
-use weir_workload::oltp::Description;
 
 /// The machine of article 004 with its ten source disks.
 const ARTICLE: &str = "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS14\"\n\

@@ -5,9 +5,9 @@ use super::files::Files;
 use super::log::{self, Records};
 use super::page::{self, PageId, State};
 use std::ops::Range;
+use weir_oltp::model::{DataFile, Model, PAGE};
+use weir_oltp::{Commit, Content, FileIo, Placement, Table};
 use weir_units::Bytes;
-use weir_workload::oltp::model::{DataFile, Model, PAGE};
-use weir_workload::oltp::{Commit, Content, FileIo, Placement, Table};
 
 /// Fill byte of tempdb pages; not zero, since a store may turn zeros into a hole.
 const TEMPORARY: u8 = 0x74;
@@ -168,7 +168,7 @@ fn identity(model: &Model) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_workload::oltp::{Description, FileAbout, FileOp};
+    use weir_oltp::{Description, FileAbout, FileOp};
 
     const OLTP: &str = "mix = \"generic-oltp\"\nusers = 1\nvcores = 1\nsize = \"1 MiB\"\n\
         buffer_pool = \"1 MiB\"\ndata = [\"d1\", \"d2\"]\nlog = \"log\"\n";

@@ -5,9 +5,9 @@ use super::ServedFile;
 use crate::error::RunnerError;
 use weir_client::{ClientError, Connection};
 use weir_layout::files::Place;
+use weir_oltp::Model;
 use weir_proto::Errno;
 use weir_units::Bytes;
-use weir_workload::oltp::Model;
 
 /// Bytes of a read at most.
 pub(super) const PIECE: u64 = 1 << 20;

@@ -17,8 +17,8 @@
 
 use super::page::{u32_at, u64_at};
 use std::collections::VecDeque;
-use weir_workload::oltp::log::{BLOCK_HEADER, CHECKPOINT_SLOT, RECORD_HEADER, RECORD_PAGE};
-use weir_workload::oltp::{Commit, RedoPoint};
+use weir_oltp::log::{BLOCK_HEADER, CHECKPOINT_SLOT, RECORD_HEADER, RECORD_PAGE};
+use weir_oltp::{Commit, RedoPoint};
 
 const BLOCK_MAGIC: &[u8; 4] = b"WLOG";
 const RECORD_MAGIC: &[u8; 4] = b"WREC";

@@ -17,7 +17,7 @@
 //!
 //! Numbers are little-endian.
 
-use weir_workload::oltp::model::PAGE;
+use weir_oltp::model::PAGE;
 
 /// Bytes of a page.
 pub(super) const SIZE: usize = 8192;

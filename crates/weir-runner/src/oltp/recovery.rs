@@ -21,11 +21,11 @@ use super::page::{self, State};
 use crate::error::RunnerError;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use weir_oltp::RedoPoint;
+use weir_oltp::log::{CHECKPOINT_SLOT, LOG_START, SECTOR, ring};
+use weir_oltp::model::PAGE;
 use weir_report::recovery::RecoveryReport;
 use weir_wall::Clock;
-use weir_workload::oltp::RedoPoint;
-use weir_workload::oltp::log::{CHECKPOINT_SLOT, LOG_START, SECTOR, ring};
-use weir_workload::oltp::model::PAGE;
 
 /// Pages that are written between two looks whether to stop.
 const BATCH: usize = 128;
@@ -318,9 +318,9 @@ mod tests {
     use std::cell::Cell;
     use weir_catalog::Catalog;
     use weir_layout::Layout;
+    use weir_oltp::Description;
     use weir_server::{Address, Options, Server};
     use weir_units::Span;
-    use weir_workload::oltp::Description;
 
     const LAYOUT: &str = "[[volume]]\nname = \"data\"\nsize = \"8 MiB\"\nunlimited = true\n\
         [[volume]]\nname = \"log\"\nsize = \"64 MiB\"\nunlimited = true\n";

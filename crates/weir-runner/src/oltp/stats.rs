@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use weir_core::Completion;
+use weir_core::{Completion, ServiceTime};
+use weir_oltp::FileTally;
 use weir_report::number::float;
 use weir_units::Span;
-use weir_workload::oltp::{FileTally, Held};
 
 /// The share of a file's time from which on it is told that it was the machine's.
 const MACHINE: f64 = 0.1;
@@ -19,27 +19,27 @@ const LABEL: u16 = 1 << 15;
 /// the server is in the same process: it [writes](Self::writer) them here, and the receiver of
 /// the reply takes them.
 #[derive(Debug, Default)]
-pub struct HeldBook {
-    noted: Mutex<HashMap<u64, Held>>,
+pub struct ServiceTimes {
+    noted: Mutex<HashMap<u64, ServiceTime>>,
     labels: AtomicU16,
 }
 
-impl HeldBook {
+impl ServiceTimes {
     /// Returns a callback with which a server records the waits of each admitted request.
     pub fn writer(self: &Arc<Self>) -> impl Fn(u64, &Completion) + Send + Sync + 'static {
         let book = Arc::clone(self);
         move |cookie, completion| {
-            book.note(cookie, Held { waits: completion.waits, medium: completion.medium });
+            book.note(cookie, completion.service());
         }
     }
 
-    fn note(&self, cookie: u64, held: Held) {
+    fn note(&self, cookie: u64, service: ServiceTime) {
         if cookie & MARK != 0 {
-            self.noted().insert(cookie, held);
+            self.noted().insert(cookie, service);
         }
     }
 
-    pub(super) fn take(&self, cookie: u64) -> Option<Held> {
+    pub(super) fn take(&self, cookie: u64) -> Option<ServiceTime> {
         self.noted().remove(&cookie)
     }
 
@@ -54,14 +54,14 @@ impl HeldBook {
         LABEL | self.labels.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn noted(&self) -> MutexGuard<'_, HashMap<u64, Held>> {
+    fn noted(&self) -> MutexGuard<'_, HashMap<u64, ServiceTime>> {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns the time of a file that neither a cap nor the medium accounts for.
 pub(super) fn machine(tally: &FileTally) -> Span {
-    tally.stall().saturating_sub(tally.held.waits.total() + tally.held.medium)
+    tally.stall().saturating_sub(tally.service.waits.total() + tally.service.medium)
 }
 
 /// Returns a note if the machine's own share of a file's time is large.
@@ -81,40 +81,40 @@ pub(super) fn machine_note(file: &str, tally: &FileTally) -> Option<String> {
 mod tests {
     use super::*;
     use weir_core::{Cap, Waits};
-    use weir_workload::oltp::FileOp;
+    use weir_oltp::FileOp;
 
-    fn held(queued_ms: u64, medium_ms: u64) -> Held {
+    fn service(queued_ms: u64, medium_ms: u64) -> ServiceTime {
         let mut waits = Waits::default();
         waits.charge(Cap::LogRate, Span::from_millis(queued_ms));
-        Held { waits, medium: Span::from_millis(medium_ms) }
+        ServiceTime { waits, medium: Span::from_millis(medium_ms) }
     }
 
     #[test]
     fn what_the_engine_does_not_explain_is_the_machines() {
-        let check = |held: Held, machine_ms: u64, note: Option<&str>| {
+        let check = |time: ServiceTime, machine_ms: u64, note: Option<&str>| {
             let mut tally = FileTally::default();
-            tally.record(FileOp::Write, 8192, Span::from_millis(40), &held);
-            assert_eq!(machine(&tally), Span::from_millis(machine_ms), "{held:?}");
-            assert_eq!(machine_note("log", &tally).as_deref(), note, "{held:?}");
+            tally.record(FileOp::Write, 8192, Span::from_millis(40), &time);
+            assert_eq!(machine(&tally), Span::from_millis(machine_ms), "{time:?}");
+            assert_eq!(machine_note("log", &tally).as_deref(), note, "{time:?}");
         };
         let note = "25 % of the time of \"log\" was this machine's, not the layout's: the figures \
                     are too low";
-        check(held(20, 10), 10, Some(note));
-        check(held(26, 10), 4, None);
-        check(held(30, 10), 0, None);
+        check(service(20, 10), 10, Some(note));
+        check(service(26, 10), 4, None);
+        check(service(30, 10), 0, None);
     }
 
     #[test]
     fn what_is_noted_is_taken_once_and_of_its_own_connection() {
-        let book = HeldBook::default();
+        let book = ServiceTimes::default();
         let [first, second] = [book.label(), book.label()].map(|label| u64::from(label) << 48 | 7);
-        book.note(first, held(1, 2));
+        book.note(first, service(1, 2));
         // The cookie of a connection without a label.
-        book.note(7, held(5, 5));
+        book.note(7, service(5, 5));
         assert_eq!(book.take(second), None);
-        assert_eq!(book.take(first), Some(held(1, 2)));
+        assert_eq!(book.take(first), Some(service(1, 2)));
         assert_eq!(book.take(first), None);
-        book.note(second, held(3, 3));
+        book.note(second, service(3, 3));
         book.forget(&[u16::try_from(second >> 48).unwrap()]);
         assert!(book.noted().is_empty());
     }

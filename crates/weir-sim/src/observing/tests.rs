@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use weir_catalog::Catalog;
 use weir_observe::header::{Contents, EntityKind};
 use weir_observe::metric;
+use weir_oltp::Description;
 use weir_units::{Instant, Span};
-use weir_workload::oltp::Description;
 use weir_workload::{Isolated, fio, place};
 
 fn layout(text: &str) -> Layout {

@@ -4,12 +4,11 @@ use weir_core::{Completion, Op};
 use weir_layout::files::Place;
 use weir_observe::attribute;
 use weir_observe::run::{BackupCounters, BackupShape};
-use weir_report::backup::BackupReport;
-use weir_units::Instant;
-use weir_workload::backup::{
+use weir_pipeline::{
     BackupError, BackupTally, Description, Encodings, Pipeline, PlaceAbout, Transfer,
 };
-use weir_workload::oltp::Held;
+use weir_report::backup::BackupReport;
+use weir_units::Instant;
 
 /// A backup beside databases, or alone.
 #[derive(Debug)]
@@ -90,8 +89,8 @@ impl Backup {
     pub(super) fn complete(&mut self, completion: &Completion, buffer: u32) {
         let Some(transfer) = self.transfers[buffer as usize].take() else { return };
         debug_assert_eq!(transfer.is_write, completion.op != Op::Read);
-        let held = Held { waits: completion.waits, medium: completion.medium };
-        self.tally.record(&transfer, completion.at - completion.arrived, &held);
+        let latency = completion.at - completion.arrived;
+        self.tally.record(&transfer, latency, &completion.service());
         self.pipeline.handle_completion(completion.at, buffer);
         self.encode(completion.at);
         if self.pipeline.is_done() {

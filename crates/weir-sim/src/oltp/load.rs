@@ -4,13 +4,11 @@ mod observed;
 
 use weir_core::{Cap, Completion, Op};
 use weir_layout::files::Place;
+use weir_oltp::model::Model;
+use weir_oltp::tally::Grown;
+use weir_oltp::{Database, Description, FileGrowth, FileIo, FileOp, FileTally, LoadTally};
 use weir_report::oltp::{DatabaseReport, FileReport};
 use weir_units::{Bytes, Instant, Span};
-use weir_workload::oltp::model::Model;
-use weir_workload::oltp::tally::Grown;
-use weir_workload::oltp::{
-    Database, Description, FileGrowth, FileIo, FileOp, FileTally, Held, LoadTally,
-};
 
 /// A database under load.
 #[derive(Debug)]
@@ -82,9 +80,8 @@ impl Load {
             return;
         }
         let op = if completion.op == Op::Read { FileOp::Read } else { FileOp::Write };
-        let held = Held { waits: completion.waits, medium: completion.medium };
         let stall = completion.at - completion.arrived;
-        self.stats[place as usize].record(op, completion.len, stall, &held);
+        self.stats[place as usize].record(op, completion.len, stall, &completion.service());
         let governed = completion.waits.get(Cap::LogRate);
         self.database.handle_completion(completion.at, tag, governed);
     }

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use weir_catalog::Catalog;
 use weir_export::{Backup, Source, export};
 use weir_layout::Layout;
+use weir_pipeline::{Buffers, Description, PlaceAbout};
 use weir_units::Bytes;
-use weir_workload::backup::{Buffers, Description, PlaceAbout};
 
 pub(crate) fn run(args: &ExportArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(out) = &args.out {

@@ -18,16 +18,16 @@ use weir_core::{Cap, VolumeId};
 use weir_layout::Layout;
 use weir_layout::files::Place;
 use weir_observe::run::{DatabaseCounters, HostCounters, LimitsNow, Sample, Shape, VolumeCounters};
+use weir_oltp::model::PAGE;
+use weir_oltp::{Description, FileAbout};
 use weir_report::number::{float, grouped, rate};
 use weir_report::recovery::RecoveryReport;
 use weir_report::status::VolumeStatus;
 use weir_runner::oltp::serving::served_files;
-use weir_runner::{HeldBook, OltpOptions, OltpRun, OltpRunError, RunnerError};
+use weir_runner::{OltpOptions, OltpRun, OltpRunError, RunnerError, ServiceTimes};
 use weir_server::{Address, Listening, Observer, Options, Server};
 use weir_sim::observing::{self, DatabaseAbout};
 use weir_units::{Instant, Span};
-use weir_workload::oltp::model::PAGE;
-use weir_workload::oltp::{Description, FileAbout};
 
 pub(crate) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     check(args)?;
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let folder = tempfile::tempdir()
         .map_err(|source| CliError::System { context: "making a folder for a socket", source })?;
     let edition = edition_of(&layout, catalog)?;
-    let book = Arc::new(HeldBook::default());
+    let book = Arc::new(ServiceTimes::default());
     let options = Options {
         data: args.data.clone(),
         listen: vec![Address::Unix(folder.path().join("nbd"))],
@@ -162,7 +162,7 @@ fn drive(
     description: &Description,
     server: &Server,
     signals: &Signals,
-    book: &HeldBook,
+    book: &ServiceTimes,
 ) -> Result<u8, CliError> {
     let files = served_files(layout, &server.uris(), server.refused());
     let resize = |volume: &str, size| {
@@ -176,7 +176,7 @@ fn drive(
         every: args.run.every,
         acknowledged: acknowledged.as_deref(),
         is_stopped: Some(&|| signals.code().is_some()),
-        held: Some(book),
+        service: Some(book),
         resize: Some(&resize),
     };
     let opened = match OltpRun::open(description, options) {

@@ -12,9 +12,9 @@ use weir_backup::format::{BackupId, Identity, Kind, Manifest, ManifestSource};
 use weir_backup::run::{Job, ReadDone, Source};
 use weir_backup::target::StripeSink;
 use weir_client::Connection;
+use weir_pipeline::Buffers;
 use weir_server::control::{self, Conversation, FreezeAnswer, Purpose, ReleaseAnswer, Request};
 use weir_units::Bytes;
-use weir_workload::backup::Buffers;
 
 const MIB: u64 = 1 << 20;
 const SIZE: u64 = 64 * MIB;

@@ -5,9 +5,9 @@ use crate::observing::{self, DatabaseAbout};
 use weir_layout::Layout;
 use weir_layout::files::Place;
 use weir_observe::run::{DatabaseCounters, LimitsNow, Sample, Shape};
+use weir_oltp::Counters;
+use weir_oltp::model::PAGE;
 use weir_units::Bytes;
-use weir_workload::oltp::Counters;
-use weir_workload::oltp::model::PAGE;
 
 impl Load {
     /// Adds the database and its files.

@@ -1,8 +1,8 @@
 //! Backups alone and beside a database.
 
 use super::*;
+use weir_pipeline::Description as Backup;
 use weir_report::backup::BackupReport;
-use weir_workload::backup::Description as Backup;
 
 /// A machine that lets 512 MiB/s through, a source of ten disks, and two targets.
 const DS14: &str = "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS14\"\n\

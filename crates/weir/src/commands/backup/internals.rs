@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 use weir_catalog::Catalog;
 use weir_layout::files::Place;
 use weir_layout::{Layout, Role};
+use weir_pipeline::buffers::{LARGEST_TRANSFER, MAX_TRANSFER, MIN_TRANSFER};
+use weir_pipeline::internals::{memory_limit, old_buffer_count};
+use weir_pipeline::{Buffers, Description, Internals, PlaceAbout};
 use weir_plan::backup::ground::DefaultSources;
 use weir_report::backup_internals::BackupInternalsReport;
 use weir_units::Bytes;
-use weir_workload::backup::buffers::{LARGEST_TRANSFER, MAX_TRANSFER, MIN_TRANSFER};
-use weir_workload::backup::internals::{memory_limit, old_buffer_count};
-use weir_workload::backup::{Buffers, Description, Internals, PlaceAbout};
 
 pub(super) fn run(args: &BackupInternalsArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let layout = read_layout(&args.layout, catalog)?;

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use weir_catalog::{Catalog, Edition};
 use weir_layout::{Layout, Role};
+use weir_oltp::Description;
 use weir_plan::backup::ground::DefaultSources;
 use weir_plan::backup::{
     Answer, Base, Beside, Binding, Choice, Compression, Outcome, Question, Relaxation, ground, plan,
@@ -17,7 +18,6 @@ use weir_plan::need::{NeedFile, WHOLE};
 use weir_report::backup_plan::{BackupChoice, BackupPlanReport, BackupRelaxation};
 use weir_report::number::{Amount, float};
 use weir_units::{Bytes, BytesPerSec, Span};
-use weir_workload::oltp::Description;
 
 /// The slowdown of databases where none is stated, in millionths.
 const SLOWDOWN: u64 = WHOLE / 10;

@@ -34,11 +34,11 @@ use weir_backup::run::{Extent, Finished, Job, Progress, Source};
 use weir_backup::target::StripeSink;
 use weir_catalog::Catalog;
 use weir_layout::Layout;
+use weir_pipeline::Buffers;
+use weir_pipeline::buffers::{LARGEST_TRANSFER, MIN_TRANSFER};
 use weir_report::backup_run::{BackupRunReport, BackupStripeReport};
 use weir_server::control::Purpose;
 use weir_units::Span;
-use weir_workload::backup::Buffers;
-use weir_workload::backup::buffers::{LARGEST_TRANSFER, MIN_TRANSFER};
 
 /// The most stripes of a backup.
 const MAX_STRIPES: u64 = 64;

@@ -6,10 +6,10 @@ use crate::error::CliError;
 use crate::signals::Signals;
 use std::path::Path;
 use weir_backup::BackupError;
+use weir_oltp::Description;
 use weir_report::number::grouped;
 use weir_runner::oltp::serving::served_files;
 use weir_runner::{OltpOptions, OltpRun};
-use weir_workload::oltp::Description;
 
 /// Reads the description of the database.
 pub(super) fn read(path: &Path) -> Result<Description, CliError> {
@@ -38,7 +38,7 @@ pub(super) fn recover(
         every: None,
         acknowledged: args.acknowledged.as_deref(),
         is_stopped: Some(&|| signals.code().is_some()),
-        held: None,
+        service: None,
         resize: None,
     };
     let (_, recovery) = OltpRun::open(description, options)?;

@@ -10,8 +10,8 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use weir_layout::Layout;
 use weir_layout::files::Place;
-use weir_workload::oltp::model::DataFile;
-use weir_workload::oltp::{Description, Model};
+use weir_oltp::model::DataFile;
+use weir_oltp::{Description, Model};
 
 /// Prefix of a record's file name; the name of the log follows.
 const PREFIX: &str = "database-";

@@ -10,13 +10,12 @@ use crate::signals::Signals;
 use std::path::PathBuf;
 use weir_catalog::Catalog;
 use weir_observe::run::{Sample, Shape};
+use weir_oltp::Description;
 use weir_sim::{OltpOptions, OltpSimulation};
 use weir_units::Instant;
-use weir_workload::backup;
-use weir_workload::oltp::Description;
 
 /// The descriptions of a run.
-type Descriptions = (Vec<Description>, Vec<backup::Description>);
+type Descriptions = (Vec<Description>, Vec<weir_pipeline::Description>);
 
 /// Returns whether the jobs are descriptions in TOML; a fio job file never ends in `.toml`.
 pub(super) fn are_descriptions(jobs: &[PathBuf]) -> Result<bool, CliError> {
@@ -39,8 +38,8 @@ fn read_descriptions(args: &SimArgs) -> Result<Descriptions, CliError> {
     for path in &args.jobs {
         let text = read(path, "description of a database or backup")?;
         let name = path.display().to_string();
-        if backup::Description::recognizes(&text) {
-            backups.push(backup::Description::parse(&name, &text)?);
+        if weir_pipeline::Description::recognizes(&text) {
+            backups.push(weir_pipeline::Description::parse(&name, &text)?);
             continue;
         }
         let mut description = Description::parse(&name, &text)?;

@@ -9,9 +9,9 @@ use std::path::Path;
 use weir_backup::format::{BackupId, ManifestSource};
 use weir_backup::run::Source;
 use weir_layout::Layout;
+use weir_oltp::Description;
 use weir_proto::Uri;
 use weir_report::status::VolumeStatus;
-use weir_workload::oltp::Description;
 
 /// A source as it was found.
 #[derive(Debug)]

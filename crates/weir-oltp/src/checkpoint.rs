@@ -1,0 +1,394 @@
+//! Checkpoints: what writes dirty pages to the data files, oldest change first,
+//! neighbours in one write, with so many writes under way per file.
+//!
+//! An *automatic* checkpoint begins every so often and writes all that was dirty by
+//! then. An *indirect* one goes on all the time and writes each page when its change is
+//! so old. Either is complete, and moves the redo point, when all is written that was
+//! dirty when it began; an indirect one hurries if the log is full.
+
+use crate::model::{Checkpoint, Checkpoints, PAGE};
+use crate::pages::Pages;
+use crate::placement::Placement;
+use std::collections::VecDeque;
+use std::ops::Range;
+use weir_units::{Instant, Span};
+
+/// The least time from the end of one checkpoint to the next, and how often an indirect
+/// one looks for pages that are old enough: so often whoever makes them looks around.
+pub(crate) const POLL: Span = Span::from_millis(100);
+
+/// Five writes that are too slow are answered by one less under way, five that are not
+/// by one more.
+const STEP: u32 = 5;
+
+/// A page that became dirty.
+#[derive(Debug, Clone, Copy)]
+struct Dirty {
+    page: u32,
+    /// What [`Pages::is_dirty_since`] knows this time by.
+    mark: u8,
+    since: Instant,
+}
+
+impl Dirty {
+    fn is_still(&self, pages: &Pages) -> bool {
+        pages.is_dirty_since(self.page, self.mark)
+    }
+}
+
+/// The dirty pages of a data file, and those on their way.
+#[derive(Debug, Clone)]
+struct Writes {
+    /// In the order in which they became so. One that was written since, as somebody's
+    /// neighbour, is still here.
+    dirty: VecDeque<Dirty>,
+    under_way: u32,
+    /// Those of them that the checkpoint under way waits for.
+    waited_for: u32,
+    /// Writes allowed under way, in parts of [`STEP`].
+    allowed: u32,
+    /// There was more to write than was allowed.
+    held: bool,
+}
+
+/// A write to a data file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PageWrite {
+    pub(crate) pages: Range<u32>,
+    /// The first checkpoint that is not complete without it.
+    pub(crate) waited_by: u64,
+}
+
+/// The checkpoint under way, or the wait for the next.
+#[derive(Debug)]
+pub(crate) struct Checkpointer {
+    settings: Checkpoint,
+    files: Vec<Writes>,
+    started: Option<Instant>,
+    begun: u64,
+    /// All that was dirty when it began is written now, whatever its age.
+    hurries: bool,
+    done: u64,
+}
+
+impl Checkpointer {
+    pub(crate) fn new(settings: Checkpoint, files: usize) -> Self {
+        let writes = Writes {
+            dirty: VecDeque::new(),
+            under_way: 0,
+            waited_for: 0,
+            allowed: settings.writes * STEP,
+            held: false,
+        };
+        Self {
+            settings,
+            files: vec![writes; files],
+            started: None,
+            begun: 0,
+            hurries: false,
+            done: 0,
+        }
+    }
+
+    /// When the first one begins.
+    pub(crate) fn first(&self) -> Instant {
+        match self.settings.kind {
+            Checkpoints::Automatic { every } => Instant::ZERO + every,
+            Checkpoints::Indirect { .. } => Instant::ZERO + POLL,
+        }
+    }
+
+    /// Whether pages are to be looked for every [`POLL`].
+    pub(crate) fn polls(&self) -> bool {
+        matches!(self.settings.kind, Checkpoints::Indirect { .. })
+    }
+
+    /// One begins, of all that is dirty; because the log is full, or because it is time.
+    pub(crate) fn begin(&mut self, now: Instant, log_is_full: bool) {
+        self.started = Some(now);
+        self.begun += 1;
+        // What is on its way was dirty before.
+        self.files.iter_mut().for_each(|writes| writes.waited_for = writes.under_way);
+        self.hurries = log_is_full || !self.polls();
+    }
+
+    /// The log is full: the one under way hurries from now on. Whether it did not before.
+    pub(crate) fn hurry(&mut self) -> bool {
+        let begins = self.started.is_some() && !self.hurries;
+        self.hurries |= begins;
+        begins
+    }
+
+    /// A page that was clean is dirty.
+    pub(crate) fn dirtied(&mut self, file: usize, page: u32, mark: u8, since: Instant) {
+        self.files[file].dirty.push_back(Dirty { page, mark, since });
+    }
+
+    /// Changes until then are to be written: all, if memory is full of them, which is the
+    /// work of the lazy writer.
+    fn until(&self, now: Instant, pressed: bool) -> Option<Instant> {
+        if pressed {
+            return Some(now);
+        }
+        let old = match self.settings.kind {
+            Checkpoints::Automatic { .. } => None,
+            Checkpoints::Indirect { target_recovery } => {
+                now.nanos().checked_sub(target_recovery.nanos()).map(Instant::from_nanos)
+            }
+        };
+        old.max(self.started.filter(|_| self.hurries))
+    }
+
+    /// The next write to a data file: its pages are marked as on their way.
+    pub(crate) fn next_write(
+        &mut self,
+        file: usize,
+        placement: &Placement,
+        pages: &mut Pages,
+        now: Instant,
+    ) -> Option<PageWrite> {
+        let until = self.until(now, pages.is_pressed())?;
+        let most = u32::try_from(self.settings.coalesce.get() / PAGE).unwrap_or(u32::MAX).max(1);
+        let writes = &mut self.files[file];
+        while let Some(dirty) = writes.dirty.front().copied() {
+            if !dirty.is_still(pages) {
+                writes.dirty.pop_front();
+                continue;
+            }
+            let Dirty { page, since, .. } = dirty;
+            if since > until {
+                break;
+            }
+            // A page that is on its way goes again when it is there: two writes of it
+            // could overtake each other.
+            writes.held = writes.under_way >= writes.allowed / STEP || !pages.can_go(page);
+            if writes.held {
+                return None;
+            }
+            writes.dirty.pop_front();
+            let pages = neighbours(page, most, placement.piece(page), pages);
+            let is_before = self.started.is_some_and(|started| since <= started);
+            let waited_by = self.begun + u64::from(!is_before);
+            writes.under_way += 1;
+            writes.waited_for += u32::from(is_before);
+            return Some(PageWrite { pages, waited_by });
+        }
+        writes.held = false;
+        None
+    }
+
+    /// A write is done and took so long. Whether there is more to write at once.
+    pub(crate) fn written(&mut self, file: usize, waited_by: u64, took: Span) -> bool {
+        let writes = &mut self.files[file];
+        writes.under_way -= 1;
+        writes.waited_for -= u32::from(self.started.is_some() && waited_by <= self.begun);
+        if self.settings.latency.is_some_and(|target| took > target) {
+            writes.allowed = (writes.allowed - 1).max(STEP);
+        } else {
+            writes.allowed = (writes.allowed + 1).min(self.settings.writes * STEP);
+        }
+        writes.held || self.hurries
+    }
+
+    /// Whether one is under way.
+    pub(crate) fn is_running(&self) -> bool {
+        self.started.is_some()
+    }
+
+    /// Whether the one under way has written everything that was dirty when it began.
+    pub(crate) fn is_swept(&self, pages: &Pages) -> bool {
+        let Some(started) = self.started else { return false };
+        let swept = |writes: &Writes| {
+            let mut old = writes.dirty.iter().take_while(|dirty| dirty.since <= started);
+            writes.waited_for == 0 && !old.any(|dirty| dirty.is_still(pages))
+        };
+        self.files.iter().all(swept)
+    }
+
+    /// The one under way is complete: when the next one begins.
+    pub(crate) fn complete(&mut self, now: Instant) -> Option<Instant> {
+        let started = self.started.take()?;
+        self.hurries = false;
+        self.done += 1;
+        let (Checkpoints::Automatic { every: pause }
+        | Checkpoints::Indirect { target_recovery: pause }) = self.settings.kind;
+        Some((started + pause).max(now + POLL))
+    }
+
+    /// Checkpoints completed.
+    pub(crate) fn done(&self) -> u64 {
+        self.done
+    }
+}
+
+/// The dirty neighbours of a page with it, `most` of them, now marked as on their way.
+fn neighbours(page: u32, most: u32, range: Range<u32>, pages: &mut Pages) -> Range<u32> {
+    let least = range.start.max(page.saturating_sub(most - 1));
+    let before = (least..page).rev().take_while(|page| pages.can_go(*page)).count();
+    let first = page - u32::try_from(before).unwrap_or(0);
+    let limit = range.end.min(first.saturating_add(most));
+    let end = (page + 1..limit).find(|page| !pages.can_go(*page)).unwrap_or(limit);
+    (first..end).for_each(|page| pages.begin_write(page));
+    first..end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::DataFile;
+    use weir_units::Bytes;
+
+    const MINUTE: Span = Span::from_secs(60);
+
+    fn at(s: u64) -> Instant {
+        Instant::ZERO + Span::from_secs(s)
+    }
+
+    /// What writes one file of 128 pages, with these dirty since the first second.
+    struct Rig {
+        checkpointer: Checkpointer,
+        placement: Placement,
+        pages: Pages,
+        under_way: Vec<PageWrite>,
+    }
+
+    impl Rig {
+        fn new(kind: Checkpoints, dirty: impl IntoIterator<Item = u32>, writes: u32) -> Self {
+            let latency = Some(Span::from_millis(50));
+            let settings = Checkpoint { kind, writes, coalesce: Bytes::kib(256), latency };
+            let checkpointer = Checkpointer::new(settings, 1);
+            let placement = Placement::new(&[DataFile::new(0, Bytes::mib(1))], 128);
+            let pages = Pages::new(128, false, 128, true);
+            let mut rig = Self { checkpointer, placement, pages, under_way: Vec::new() };
+            dirty.into_iter().for_each(|page| rig.dirty(page, 1));
+            rig
+        }
+
+        fn automatic(dirty: impl IntoIterator<Item = u32>, writes: u32) -> Self {
+            let mut rig = Self::new(Checkpoints::Automatic { every: MINUTE }, dirty, writes);
+            rig.checkpointer.begin(at(60), false);
+            rig
+        }
+
+        fn dirty(&mut self, page: u32, s: u64) {
+            if let Some(mark) = self.pages.mark_dirty(page) {
+                self.checkpointer.dirtied(0, page, mark, at(s));
+            }
+        }
+
+        fn next(&mut self, s: u64) -> Option<Range<u32>> {
+            let write = self.checkpointer.next_write(0, &self.placement, &mut self.pages, at(s))?;
+            self.under_way.push(write.clone());
+            Some(write.pages)
+        }
+
+        fn written(&mut self, pages: Range<u32>, ms: u64) -> bool {
+            pages.for_each(|page| self.pages.end_write(page));
+            self.checkpointer.written(0, 1, Span::from_millis(ms))
+        }
+    }
+
+    #[test]
+    fn dirty_neighbours_are_one_write_of_so_many_bytes() {
+        let mut rig = Rig::automatic((3..43).chain([45]), 8);
+        let writes: Vec<_> = std::iter::from_fn(|| rig.next(60)).collect();
+        assert_eq!(writes, [3..35, 35..43, 45..46]);
+        assert_eq!(rig.pages.dirty(), 0);
+        // From the middle on, both ways.
+        let mut rig = Rig::automatic([20], 8);
+        (0..128).for_each(|page| rig.dirty(page, 2));
+        assert_eq!(rig.next(60), Some(0..32));
+    }
+
+    #[test]
+    fn no_more_writes_are_under_way_than_allowed() {
+        let mut rig = Rig::automatic([1, 3, 5], 2);
+        assert_eq!((rig.next(60), rig.next(60)), (Some(1..2), Some(3..4)));
+        assert_eq!(rig.next(60), None);
+        assert!(rig.written(1..2, 1));
+        assert_eq!(rig.next(60), Some(5..6));
+    }
+
+    #[test]
+    fn slow_writes_make_it_hold_back() {
+        let mut rig = Rig::automatic((0..64).map(|n| n * 2), 8);
+        let allowed = |rig: &mut Rig| {
+            let mut under_way = Vec::new();
+            while let Some(pages) = rig.next(60) {
+                under_way.push(pages);
+            }
+            under_way
+        };
+        let first = allowed(&mut rig);
+        assert_eq!(first.len(), 8);
+        for pages in first {
+            rig.written(pages, 51);
+        }
+        let second = allowed(&mut rig);
+        assert_eq!(second.len(), 6, "8 of 5 too slow are 2 less");
+        for pages in second {
+            rig.written(pages, 50);
+        }
+        assert_eq!(allowed(&mut rig).len(), 7);
+    }
+
+    #[test]
+    fn a_checkpoint_is_complete_when_its_last_write_is() {
+        let mut rig = Rig::automatic([1], 2);
+        rig.dirty(9, 61);
+        assert_eq!((rig.next(61), rig.next(61)), (Some(1..2), None));
+        assert!(!rig.checkpointer.is_swept(&rig.pages));
+        rig.written(1..2, 1);
+        assert!(rig.checkpointer.is_swept(&rig.pages));
+        assert_eq!(rig.checkpointer.complete(at(62)), Some(at(120)));
+        assert_eq!((rig.checkpointer.done(), rig.checkpointer.is_running()), (1, false));
+    }
+
+    #[test]
+    fn an_indirect_one_writes_what_is_old_enough() {
+        let mut rig = Rig::new(Checkpoints::Indirect { target_recovery: MINUTE }, [1, 2], 8);
+        rig.dirty(9, 30);
+        rig.checkpointer.begin(at(40), false);
+        assert_eq!(rig.next(60), None);
+        assert_eq!((rig.next(61), rig.next(61)), (Some(1..3), None));
+        assert!(!rig.written(1..3, 1), "the next look is soon enough");
+        assert!(!rig.checkpointer.is_swept(&rig.pages));
+        assert_eq!(rig.next(90), Some(9..10));
+        rig.written(9..10, 1);
+        assert!(rig.checkpointer.is_swept(&rig.pages));
+        assert_eq!(rig.checkpointer.complete(at(91)), Some(at(100)));
+    }
+
+    #[test]
+    fn a_checkpoint_waits_for_what_was_on_its_way_when_it_began() {
+        let mut rig = Rig::new(Checkpoints::Indirect { target_recovery: MINUTE }, [1], 8);
+        assert_eq!(rig.next(61), Some(1..2));
+        rig.checkpointer.begin(at(62), false);
+        assert!(!rig.checkpointer.is_swept(&rig.pages));
+        rig.written(1..2, 1);
+        assert!(rig.checkpointer.is_swept(&rig.pages));
+    }
+
+    #[test]
+    fn it_hurries_when_the_log_is_full() {
+        let mut rig = Rig::new(Checkpoints::Indirect { target_recovery: MINUTE }, [1], 8);
+        assert!(!rig.checkpointer.hurry(), "none is under way");
+        rig.checkpointer.begin(at(2), false);
+        rig.dirty(5, 3);
+        assert_eq!(rig.next(3), None);
+        assert!(rig.checkpointer.hurry());
+        assert!(!rig.checkpointer.hurry(), "it does already");
+        assert_eq!((rig.next(3), rig.next(3)), (Some(1..2), None));
+    }
+
+    #[test]
+    fn a_page_on_its_way_goes_again_only_when_it_is_there() {
+        let mut rig = Rig::automatic([1], 8);
+        assert_eq!(rig.next(60), Some(1..2));
+        rig.dirty(1, 60);
+        rig.dirty(3, 60);
+        assert_eq!(rig.next(60), None);
+        assert!(rig.written(1..2, 1));
+        assert_eq!((rig.next(60), rig.next(60)), (Some(1..2), Some(3..4)));
+    }
+}

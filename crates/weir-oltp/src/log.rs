@@ -1,0 +1,380 @@
+//! The log: commits that come together share a write (group commit), several writes
+//! are under way at once, and a commit is done when everything before it is there.
+//!
+//! The file is a ring behind two slots, which checkpoints take in turn:
+//!
+//! ```text
+//! 0      4 KiB   8 KiB = LOG_START                                    size
+//! | slot | slot | free | redo point ... blocks ... next block | free |
+//! ```
+//!
+//! A block has a header, and a part of the records, one after the other. Its *LSN*
+//! counts the bytes of all blocks before it, so it says where in the ring it is. What is
+//! after the redo point is never written over: who commits asks
+//! `LogWriter::has_room` first.
+
+use crate::model::Log;
+use std::collections::VecDeque;
+use weir_units::{Instant, Span};
+
+/// Where the ring begins in the file, after the two slots of checkpoints.
+pub const LOG_START: u64 = 8192;
+/// Bytes of a checkpoint's slot.
+pub const CHECKPOINT_SLOT: u64 = 4096;
+/// Bytes of a block before its records.
+pub const BLOCK_HEADER: u64 = 32;
+/// Bytes of a record before its pages.
+pub const RECORD_HEADER: u64 = 32;
+/// Bytes of a record for each page that was changed.
+pub const RECORD_PAGE: u64 = 16;
+/// Sector up to which a log block is filled.
+pub const SECTOR: u64 = 512;
+/// The most of a block that holds no records: its header and what fills its last
+/// sector.
+const WASTE: u64 = BLOCK_HEADER + SECTOR - 1;
+
+/// Bytes that a transaction which changes so many pages puts into the log, if it is
+/// said to put `stated` there: a record has at least what redoing it takes.
+#[must_use]
+pub fn record_bytes(stated: u64, pages: u64) -> u64 {
+    let needs = if pages > 0 { RECORD_HEADER + RECORD_PAGE * pages } else { 0 };
+    // What takes part in the log has a record there.
+    stated.max(needs).max(if stated > 0 { RECORD_HEADER } else { 0 })
+}
+
+/// Bytes of the ring in a log file of `size`: a block with LSN n is at n mod these,
+/// after [`LOG_START`].
+#[must_use]
+pub fn ring(size: u64) -> u64 {
+    size.saturating_sub(LOG_START) / SECTOR * SECTOR
+}
+
+/// Bytes of the ring that `bytes` of `records` records take at most.
+fn most(log: &Log, bytes: u64, records: u64) -> u64 {
+    // A write takes all there is or a full block, or reaches the end of the ring.
+    let full = log.block.get() - BLOCK_HEADER;
+    bytes + (records + bytes / full + 2) * WASTE
+}
+
+/// Bytes of the ring that a single record needs.
+pub(crate) fn least_ring(log: &Log, record: u64) -> u64 {
+    most(log, record, 1)
+}
+
+/// A write under way.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    end: u64,
+    done: bool,
+    sent: Instant,
+    /// For how long from then on the instance's log rate held it.
+    governed: Span,
+}
+
+/// A commit that waits.
+#[derive(Debug, Clone, Copy)]
+struct Commit {
+    end: u64,
+    user: u32,
+    since: Instant,
+}
+
+/// A write that the log wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LogWrite {
+    /// The block's.
+    pub(crate) lsn: u64,
+    /// Bytes of records in it.
+    pub(crate) bytes: u64,
+    /// Bytes of records up to its end; what [`LogWriter::written`] is told of.
+    pub(crate) end: u64,
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+}
+
+/// A commit that is done, and for how long it waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Committed {
+    pub(crate) user: u32,
+    pub(crate) waited: Span,
+    /// How much of it was for the instance's log rate.
+    pub(crate) governed: Span,
+}
+
+/// The log writer.
+#[derive(Debug)]
+pub(crate) struct LogWriter {
+    log: Log,
+    ring: u64,
+    /// Bytes of records so far; those of them that were sent; those that are there.
+    appended: u64,
+    sent: u64,
+    hardened: u64,
+    /// The LSN of the next block, and of the first that a recovery needs.
+    lsn: u64,
+    redo: u64,
+    blocks: VecDeque<Block>,
+    commits: VecDeque<Commit>,
+    /// When the log rate held a block that is hardened, in order and apart, as far back as
+    /// a commit waits.
+    held: VecDeque<(Instant, Instant)>,
+}
+
+impl LogWriter {
+    /// An empty log whose first block has this LSN.
+    pub(crate) fn new(log: Log, lsn: u64) -> Self {
+        Self {
+            log,
+            ring: ring(log.size.get()),
+            appended: 0,
+            sent: 0,
+            hardened: 0,
+            lsn,
+            redo: lsn,
+            blocks: VecDeque::new(),
+            commits: VecDeque::new(),
+            held: VecDeque::new(),
+        }
+    }
+
+    /// Whether a record of `bytes` has a place, whatever blocks it and those before it
+    /// come to.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        let unsent = self.appended - self.sent + bytes;
+        let most = most(&self.log, unsent, self.commits.len() as u64 + 1);
+        self.lsn - self.redo + most <= self.ring
+    }
+
+    /// Whether so much of the ring is taken that a checkpoint should begin: 70 %, as
+    /// SQL Server does it in the simple recovery model.
+    pub(crate) fn is_filling(&self) -> bool {
+        (self.lsn - self.redo).saturating_mul(10) >= self.ring.saturating_mul(7)
+    }
+
+    /// The LSN of the next block.
+    pub(crate) fn lsn(&self) -> u64 {
+        self.lsn
+    }
+
+    /// Bytes of records so far.
+    pub(crate) fn appended(&self) -> u64 {
+        self.appended
+    }
+
+    /// Bytes of records that are in the file.
+    pub(crate) fn hardened(&self) -> u64 {
+        self.hardened
+    }
+
+    /// No recovery needs what is before `redo` any more.
+    pub(crate) fn free(&mut self, redo: u64) {
+        self.redo = redo;
+    }
+
+    /// `user` commits a record of `bytes`, for which there [is room](Self::has_room).
+    pub(crate) fn commit(&mut self, user: u32, bytes: u64, now: Instant) {
+        self.appended += bytes;
+        self.commits.push_back(Commit { end: self.appended, user, since: now });
+    }
+
+    /// The next write, if there is something to write and a place among those under way.
+    pub(crate) fn next_write(&mut self, now: Instant) -> Option<LogWrite> {
+        if self.sent == self.appended || self.blocks.len() >= self.log.writes as usize {
+            return None;
+        }
+        let at = self.lsn % self.ring;
+        let most = self.log.block.get().min(self.ring - at) - BLOCK_HEADER;
+        let bytes = (self.appended - self.sent).min(most);
+        self.sent += bytes;
+        let governed = Span::ZERO;
+        self.blocks.push_back(Block { end: self.sent, done: false, sent: now, governed });
+        let len = (BLOCK_HEADER + bytes).next_multiple_of(SECTOR);
+        let offset = LOG_START + at;
+        let write = LogWrite { lsn: self.lsn, bytes, end: self.sent, offset, len };
+        self.lsn += len;
+        Some(write)
+    }
+
+    /// A write is there; `governed` is how long the instance's log rate held it.
+    pub(crate) fn written(&mut self, end: u64, governed: Span) {
+        if let Some(block) = self.blocks.iter_mut().find(|block| block.end == end) {
+            block.done = true;
+            block.governed = governed;
+        }
+        while let Some(block) = self.blocks.front().filter(|block| block.done).copied() {
+            self.hardened = block.end;
+            self.hold(block.sent, block.sent + block.governed);
+            self.blocks.pop_front();
+        }
+    }
+
+    /// A block was held from `start` to `end`. Blocks come in the order in which they were
+    /// sent.
+    fn hold(&mut self, start: Instant, end: Instant) {
+        let needed = self.commits.front().map_or(start, |commit| commit.since);
+        while self.held.front().is_some_and(|(_, end)| *end <= needed) {
+            self.held.pop_front();
+        }
+        match self.held.back_mut().filter(|(_, last)| *last >= start) {
+            Some((_, last)) => *last = end.max(*last),
+            None if end > start => self.held.push_back((start, end)),
+            None => {}
+        }
+    }
+
+    /// For how long since then blocks were held.
+    fn held_since(&self, since: Instant) -> Span {
+        let held = self.held.iter().rev().take_while(|(_, end)| *end > since);
+        held.fold(Span::ZERO, |sum, (start, end)| sum + (*end - *start.max(&since)))
+    }
+
+    /// How many commits wait.
+    #[cfg(test)]
+    pub(crate) fn in_line(&self) -> usize {
+        self.commits.len()
+    }
+
+    /// The next commit that is done.
+    pub(crate) fn next_committed(&mut self, now: Instant) -> Option<Committed> {
+        let commit = *self.commits.front()?;
+        if commit.end > self.hardened {
+            return None;
+        }
+        self.commits.pop_front();
+        let (waited, governed) = (now - commit.since, self.held_since(commit.since));
+        Some(Committed { user: commit.user, waited, governed: governed.min(waited) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_units::Bytes;
+
+    fn writer(writes: u32) -> LogWriter {
+        let (size, block) = (Bytes::kib(64), Bytes::kib(56));
+        LogWriter::new(Log { file: 0, size, block, writes }, 0)
+    }
+
+    /// The next write: where, its length, and the bytes of records in it.
+    fn next(log: &mut LogWriter) -> Option<(u64, u64, u64)> {
+        log.next_write(at(0)).map(|write| (write.offset, write.len, write.bytes))
+    }
+
+    const fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    #[test]
+    fn commits_that_come_while_all_writes_are_under_way_share_the_next() {
+        let mut log = writer(1);
+        log.commit(0, 700, at(0));
+        assert_eq!(next(&mut log), Some((LOG_START, 1024, 700)));
+        log.commit(1, 700, at(1));
+        log.commit(2, 700, at(2));
+        assert_eq!(log.next_write(at(0)), None);
+        log.written(700, Span::ZERO);
+        let done = log.next_committed(at(5)).expect("it is there");
+        assert_eq!((done.user, done.waited), (0, Span::from_millis(5)));
+        assert_eq!(log.next_committed(at(5)), None);
+        assert_eq!(next(&mut log), Some((LOG_START + 1024, 1536, 1400)));
+    }
+
+    #[test]
+    fn what_the_log_rate_held_is_told_from_the_rest_of_a_wait() {
+        // Three blocks, two under way at most, each held for 10 ms and written in 2.
+        let mut log = writer(2);
+        log.commit(0, 3 * 50_000, at(0));
+        let end = |write: Option<LogWrite>| write.expect("a write").end;
+        let (first, second) = (end(log.next_write(at(0))), end(log.next_write(at(0))));
+        assert_eq!(log.next_write(at(0)), None);
+        log.written(first, Span::from_millis(10));
+        let third = end(log.next_write(at(12)));
+        log.commit(1, 100, at(13));
+        log.written(second, Span::from_millis(20));
+        let fourth = end(log.next_write(at(22)));
+        log.written(third, Span::from_millis(18));
+        log.written(fourth, Span::from_millis(8));
+        // Held from 0 to 30 without a gap, though a block waited for a place.
+        let first = log.next_committed(at(32)).expect("it is there");
+        assert_eq!((first.waited, first.governed), (Span::from_millis(32), Span::from_millis(30)));
+        let second = log.next_committed(at(32)).expect("it is there");
+        assert_eq!(
+            (second.waited, second.governed),
+            (Span::from_millis(19), Span::from_millis(17))
+        );
+    }
+
+    #[test]
+    fn a_commit_waits_for_all_that_is_before_it() {
+        let mut log = writer(2);
+        log.commit(0, 512, at(0));
+        let first = log.next_write(at(0)).expect("a write");
+        log.commit(1, 512, at(0));
+        let second = log.next_write(at(0)).expect("a write");
+        log.written(second.end, Span::ZERO);
+        assert_eq!(log.next_committed(at(1)), None);
+        log.written(first.end, Span::from_millis(9));
+        let users: Vec<u32> =
+            std::iter::from_fn(|| log.next_committed(at(2))).map(|done| done.user).collect();
+        assert_eq!(users, [0, 1]);
+    }
+
+    /// Writes what is there until nothing is; the LSNs and ends of the blocks.
+    fn drain(log: &mut LogWriter) -> Vec<(u64, u64)> {
+        let mut blocks = Vec::new();
+        while let Some(write) = log.next_write(at(0)) {
+            assert!(write.offset >= LOG_START && write.offset + write.len <= 64 << 10);
+            assert_eq!(write.offset, LOG_START + write.lsn % (56 << 10));
+            log.written(write.end, Span::ZERO);
+            blocks.push((write.lsn, write.lsn + write.len));
+            while log.next_committed(at(0)).is_some() {}
+        }
+        blocks
+    }
+
+    #[test]
+    fn no_write_reaches_beyond_the_file() {
+        let mut log = writer(4);
+        let mut end = 0;
+        for n in 1..100 {
+            log.commit(0, 1 + n * 501, at(n));
+            for block in drain(&mut log) {
+                assert_eq!(block.0, end, "blocks follow one another");
+                end = block.1;
+            }
+            assert_eq!(log.hardened(), log.appended());
+        }
+    }
+
+    #[test]
+    fn who_has_room_never_writes_over_what_a_recovery_needs() {
+        for bytes in [1, 480, 481, 2048, 20_000] {
+            let mut log = writer(4);
+            // Whether each has a block of its own, or they share.
+            for shared in [false, true] {
+                let mut records = 0;
+                while log.has_room(bytes) {
+                    log.commit(0, bytes, at(0));
+                    records += 1;
+                    if !shared || !log.has_room(bytes) {
+                        drain(&mut log);
+                    }
+                }
+                assert!(log.lsn() - log.redo <= log.ring, "{records} of {bytes}");
+                assert!(log.is_filling() || bytes == 20_000, "{records} of {bytes}");
+                log.free(log.lsn());
+                assert!(log.has_room(bytes) && !log.is_filling());
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_has_room_for_what_redoing_it_takes() {
+        for (stated, pages, expect) in
+            [(0, 0, 0), (2048, 4, 2048), (100, 6, 128), (0, 1, 48), (1, 0, 32)]
+        {
+            assert_eq!(record_bytes(stated, pages), expect, "{stated} for {pages}");
+        }
+    }
+}

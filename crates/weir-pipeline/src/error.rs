@@ -1,0 +1,139 @@
+//! Faults of a backup's description. A message says where, which value, and what to do.
+
+use crate::description::PlaceAbout;
+use std::fmt;
+use weir_units::Bytes;
+
+/// The reason that a description of a backup cannot be used. Printed as
+/// `backup.toml:3:1: stripes = 0: ...`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackupError {
+    /// The file as the caller named it.
+    pub file: String,
+    /// Line and column, both from 1; columns count characters.
+    pub at: Option<(usize, usize)>,
+    /// The fault.
+    pub fault: Box<BackupFault>,
+}
+
+impl fmt::Display for BackupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some((line, column)) = self.at {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}", self.fault)
+    }
+}
+
+impl std::error::Error for BackupError {}
+
+/// A fault of a description.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BackupFault {
+    /// Not TOML, an unknown key, or a value of another kind.
+    #[error("{message}")]
+    Syntax {
+        /// The reader's message.
+        message: String,
+    },
+    /// A number outside its range.
+    #[error("{key} = {value}: give {allowed}")]
+    Range {
+        /// The key.
+        key: &'static str,
+        /// Its value.
+        value: String,
+        /// The values it may have.
+        allowed: String,
+    },
+    /// A transfer that is not in whole units.
+    #[error("max_transfer_size = {value} is not a multiple of {unit}")]
+    Transfer {
+        /// The size.
+        value: Bytes,
+        /// The unit of transfers.
+        unit: Bytes,
+    },
+    /// No source or no target.
+    #[error("{key} = []: name files, volumes or stripes of the layout")]
+    Empty {
+        /// `sources` or `to`.
+        key: &'static str,
+    },
+    /// A place that is not in the layout.
+    #[error(
+        "{key} = {name:?} is not in the layout{}; there are: {known}",
+        near.as_ref().map_or_else(String::new, |near| format!("; did you mean {near:?}?"))
+    )]
+    Missing {
+        /// `sources` or `to`.
+        key: &'static str,
+        /// The name.
+        name: String,
+        /// The closest name that there is.
+        near: Option<String>,
+        /// All names.
+        known: String,
+    },
+    /// A place that is named twice.
+    #[error("{key}: {name:?} is named twice; for several stripes on it give stripes")]
+    Twice {
+        /// `sources` or `to`.
+        key: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A place that would be overwritten while it is read.
+    #[error("{name:?} is a source and a target; write to another place")]
+    SourceIsTarget {
+        /// The place.
+        name: String,
+    },
+    /// A target without a stripe.
+    #[error("{name:?} gets none of the {stripes} stripes; give more stripes or fewer targets")]
+    Unused {
+        /// The target.
+        name: String,
+        /// The stripes.
+        stripes: usize,
+    },
+    /// More to back up than there is.
+    #[error("size = {size} is zero or is more than the sources hold, {sources}")]
+    Size {
+        /// The stated size.
+        size: Bytes,
+        /// The sources' size.
+        sources: Bytes,
+    },
+    /// A target without room.
+    #[error(
+        "{name:?} of {size} is too small for its stripes, which may take {needs}; name more targets or a larger one"
+    )]
+    Room {
+        /// The target.
+        name: String,
+        /// Its size.
+        size: Bytes,
+        /// The bytes that its stripes may take.
+        needs: Bytes,
+    },
+}
+
+impl BackupFault {
+    pub(crate) fn missing(key: &'static str, name: &str, places: &[PlaceAbout<'_>]) -> Self {
+        let names = places.iter().map(|place| place.name);
+        let near = nearest(name, names.clone());
+        let known = names.collect::<Vec<_>>().join(", ");
+        Self::Missing { key, name: name.to_owned(), near, known }
+    }
+}
+
+/// Returns the candidate within a third of the letters of `name`.
+fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let allowed = (name.chars().count() / 3).max(1);
+    let candidates = candidates.into_iter().map(|c| (strsim::osa_distance(name, c), c));
+    let close = candidates.filter(|(edits, _)| *edits <= allowed);
+    close.min_by_key(|(edits, _)| *edits).map(|(_, candidate)| candidate.to_owned())
+}
