@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 /// Commands that other tests run: they serve, need a server, run for minutes, or are no `weir`.
-const RUN_ELSEWHERE: [&str; 14] = [
+const RUN_ELSEWHERE: [&str; 15] = [
     "cargo run --release -- lab run ds14-benchmark",
     "cargo test --workspace",
     "weir serve",
@@ -14,6 +14,7 @@ const RUN_ELSEWHERE: [&str; 14] = [
     "weir run",
     "iostat",
     "weir observe --diskstats",
+    "mkdir backups",
     "weir backup run",
     "weir backup verify",
     "weir restore",
