@@ -4,18 +4,7 @@ use crate::provenance::Provenance;
 use serde::Deserialize;
 use std::fmt;
 use weir_units::Bytes;
-
-/// The host's caching mode of a disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CacheMode {
-    /// No caching.
-    None,
-    /// The cache serves reads; writes go to the cache and the disk.
-    ReadOnly,
-    /// The cache serves reads and completes writes, which reach the disk later.
-    ReadWrite,
-}
+pub use weir_units::CacheMode;
 
 /// An event at the cache. Without a cache every read is a miss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
@@ -29,24 +18,6 @@ pub enum CacheOp {
     Write,
     /// A delayed write from a read-write cache to the disk.
     Flush,
-}
-
-impl CacheMode {
-    /// Returns the name used in editions.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::ReadOnly => "read-only",
-            Self::ReadWrite => "read-write",
-        }
-    }
-}
-
-impl fmt::Display for CacheMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 impl fmt::Display for CacheOp {

@@ -8,7 +8,6 @@ use crate::nearest::{nearest, plain};
 use crate::price::{Item, PriceList};
 use crate::provenance::Provenance;
 use crate::provisioned::Provisioned;
-use crate::read;
 use crate::rules::{BurstRule, Rule, Striping};
 use crate::store::{Pooled, Store};
 use crate::tier::{Tier, TierSet};
@@ -29,6 +28,9 @@ pub struct Edition {
     pub(crate) title: String,
     pub(crate) as_of: String,
     pub(crate) scope: String,
+    pub(crate) provider: Option<String>,
+    pub(crate) numbered_disks: bool,
+    pub(crate) licence_programme: Option<String>,
     pub(crate) notes: Vec<String>,
     pub(crate) conflicts: Vec<String>,
     pub(crate) io_unit: Option<(Bytes, Provenance)>,
@@ -48,17 +50,6 @@ pub struct Edition {
 }
 
 impl Edition {
-    /// Parses an edition in the format of the crate's documentation. `origin` is the text's name in
-    /// messages, for example a file name.
-    ///
-    /// # Errors
-    ///
-    /// [`CatalogError::Syntax`] with the line of a syntax error, [`CatalogError::Invalid`] for
-    /// contradictions.
-    pub fn from_toml(origin: &str, text: &str) -> Result<Self, CatalogError> {
-        read::edition(origin, text)
-    }
-
     /// Returns the name, for example `azure-premium-2015`.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -81,6 +72,26 @@ impl Edition {
     #[must_use]
     pub fn scope(&self) -> &str {
         &self.scope
+    }
+
+    /// Returns the cloud provider, for example `azure`, whose scripts a layout is exported to; `None`
+    /// for editions of no cloud.
+    #[must_use]
+    pub fn provider(&self) -> Option<&str> {
+        self.provider.as_deref()
+    }
+
+    /// Returns whether disks have a number at their machine (LUN), by which scripts find them.
+    #[must_use]
+    pub const fn has_numbered_disks(&self) -> bool {
+        self.numbered_disks
+    }
+
+    /// Returns the programme under which a machine with an owned operating system licence is billed
+    /// without it; `None` if there is none.
+    #[must_use]
+    pub fn licence_programme(&self) -> Option<&str> {
+        self.licence_programme.as_deref()
     }
 
     /// Returns the cloud's default machine names, if they are known.

@@ -8,7 +8,7 @@ use weir_units::{Bytes, BytesPerSec, Iops};
 #[non_exhaustive]
 pub enum CatalogError {
     /// A name that is not in the catalog or the edition.
-    #[error("unknown {kind} {name:?}{}{}; {known}", Within(.edition.as_deref()), Hint(.near.as_deref()))]
+    #[error("unknown {kind} {name:?}{}{}; {known}", Within(.edition.as_deref()), weir_units::did_you_mean(.near))]
     Unknown {
         /// The kind of the object.
         kind: Kind,
@@ -66,7 +66,7 @@ pub enum CatalogError {
     #[error(
         "there are no prices of {asked}; {}{}; --prices FILE takes others",
         if .known.is_empty() { "the edition has none".to_owned() } else { format!("there are: {known}") },
-        .near.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default()
+        weir_units::did_you_mean(.near)
     )]
     NoPrices {
         /// The requested region, currency or operating system.
@@ -236,15 +236,6 @@ struct Within<'a>(Option<&'a str>);
 impl fmt::Display for Within<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |edition| write!(f, " in {edition}"))
-    }
-}
-
-/// `; did you mean NAME?`.
-struct Hint<'a>(Option<&'a str>);
-
-impl fmt::Display for Hint<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |near| write!(f, "; did you mean {near:?}?"))
     }
 }
 

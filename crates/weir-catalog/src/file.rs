@@ -79,6 +79,10 @@ pub(crate) struct File {
     pub(crate) title: String,
     pub(crate) as_of: String,
     pub(crate) scope: String,
+    pub(crate) provider: Option<String>,
+    #[serde(default)]
+    pub(crate) numbered_disks: bool,
+    pub(crate) licence_programme: Option<String>,
     #[serde(default)]
     pub(crate) notes: Vec<String>,
     #[serde(default)]

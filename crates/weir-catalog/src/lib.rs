@@ -48,7 +48,7 @@
 //!
 //! | table | holds |
 //! |---|---|
-//! | top level | `name`, `title`, `as_of`, `scope`, `notes`, `conflicts`, `default_set` (the tier set of volumes without a family; required if there are several) |
+//! | top level | `name`, `title`, `as_of`, `scope`, `notes`, `conflicts`, `default_set` (the tier set of volumes without a family; required if there are several), `provider` (the cloud whose scripts `weir export` writes: `azure`, `aws` or `google`), `numbered_disks` (whether disks have LUNs), `licence_programme` (if machines with an owned operating system licence are billed without it) |
 //! | `[io_unit]` | `size`: an I/O counts once per unit or part of one; without it every I/O counts once |
 //! | `[[tier_set]]` | `name`, `family`, `rows` of tiers, ascending. `holds` is the largest size that snaps to the tier, if it isn't `size`; `burst` is `kind = "credit"` with a `duration`, or `kind = "on-demand"`; `plus` are optional higher limits |
 //! | `[[provisioned]]` | a family with provisioned limits: sizes, `minimum`, `maximum`, `iops_per_gib` and `throughput_per_iops` (upper limits; with `_min` lower limits), `io_unit` if I/Os are split; `minimum_included` if the price of the size includes the minimum; `throughput_step`, the unit in which throughput is sold; `throughput_follows` if throughput follows from the IOPS, with a `bend` above which the ratio is lower; `ladder` repeats published maxima, which must agree with the rules |

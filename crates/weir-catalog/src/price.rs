@@ -6,7 +6,6 @@
 use crate::error::CatalogError;
 use crate::nearest::{nearest, plain};
 use crate::provenance::Provenance;
-use crate::{read, retail};
 use serde::Deserialize;
 use std::fmt;
 use weir_units::Money;
@@ -25,23 +24,6 @@ pub struct PriceList {
     pub rows: Vec<Price>,
     /// Source, date, conflicts.
     pub provenance: Provenance,
-}
-
-impl PriceList {
-    /// Parses price lists: `[[price]]` tables in the format of an edition, or the vendor's retail
-    /// price list in JSON as downloaded. `origin` is the text's name in messages.
-    ///
-    /// # Errors
-    ///
-    /// [`CatalogError::Syntax`] with the line of a syntax error, [`CatalogError::Invalid`] for
-    /// contradictions, or if there is no usable price.
-    pub fn read(origin: &str, text: &str) -> Result<Vec<Self>, CatalogError> {
-        let text = text.trim_start_matches('\u{feff}');
-        match text.trim_start().starts_with(['{', '[']) && !text.trim_start().starts_with("[[") {
-            true => retail::prices(origin, text),
-            false => read::prices(origin, text),
-        }
-    }
 }
 
 /// The price of an item per month.

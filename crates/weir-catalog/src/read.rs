@@ -13,28 +13,59 @@ use crate::limits::{Burst, BurstKind, Limits};
 use crate::nearest::{nearest, plain};
 use crate::price::{Item, Price, PriceList};
 use crate::provenance::{Citation, Provenance};
+use crate::retail;
 use crate::rules::{BurstRule, Rule, RuleValue, Striping};
 use crate::tier::{Tier, TierSet};
-use weir_units::{Bytes, Money};
+use weir_units::{Bytes, Money, did_you_mean};
 
 mod families;
 
+impl Edition {
+    /// Parses an edition in the format of the crate's documentation. `origin` is the text's name in
+    /// messages, for example a file name.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::Syntax`] with the line of a syntax error, [`CatalogError::Invalid`] for
+    /// contradictions.
+    pub fn from_toml(origin: &str, text: &str) -> Result<Self, CatalogError> {
+        edition(origin, text)
+    }
+}
+
+impl PriceList {
+    /// Parses price lists: `[[price]]` tables in the format of an edition, or the vendor's retail
+    /// price list in JSON as downloaded. `origin` is the text's name in messages.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::Syntax`] with the line of a syntax error, [`CatalogError::Invalid`] for
+    /// contradictions, or if there is no usable price.
+    pub fn read(origin: &str, text: &str) -> Result<Vec<Self>, CatalogError> {
+        let text = text.trim_start_matches('\u{feff}');
+        match text.trim_start().starts_with(['{', '[']) && !text.trim_start().starts_with("[[") {
+            true => retail::prices(origin, text),
+            false => prices(origin, text),
+        }
+    }
+}
+
 /// Parses an edition; `origin` is the text's name in messages.
-pub(crate) fn edition(origin: &str, text: &str) -> Result<Edition, CatalogError> {
+fn edition(origin: &str, text: &str) -> Result<Edition, CatalogError> {
     let file: file::File = toml::from_str(text).map_err(|error| CatalogError::Syntax {
         origin: origin.to_owned(),
         at: error.span().map(|span| place(&text[..span.start])),
-        message: weir_units::in_plain_words(error.message()),
+        message: weir_units::parser_message(error.message()),
     })?;
     Reader { origin }.edition(file)
 }
 
 /// Parses price lists; `origin` is the text's name in messages.
-pub(crate) fn prices(origin: &str, text: &str) -> Result<Vec<PriceList>, CatalogError> {
+fn prices(origin: &str, text: &str) -> Result<Vec<PriceList>, CatalogError> {
     let file: file::Prices = toml::from_str(text).map_err(|error| CatalogError::Syntax {
         origin: origin.to_owned(),
         at: error.span().map(|span| place(&text[..span.start])),
-        message: weir_units::in_plain_words(error.message()),
+        message: weir_units::parser_message(error.message()),
     })?;
     let reader = Reader { origin };
     all(file.price, |list| reader.price_list(list))
@@ -63,6 +94,9 @@ impl Reader<'_> {
             title: file.title,
             as_of: file.as_of,
             scope: file.scope,
+            provider: file.provider,
+            numbered_disks: file.numbered_disks,
+            licence_programme: file.licence_programme,
             notes: file.notes,
             conflicts: file.conflicts,
             io_unit: io_unit.transpose()?,
@@ -121,7 +155,10 @@ impl Reader<'_> {
         let index = file.tier_set.iter().position(|set| set.name == *wanted);
         index.map(Some).ok_or_else(|| {
             let near = nearest(wanted, file.tier_set.iter().map(|set| &*set.name));
-            self.invalid("`default_set`", format!("there is no tier set {wanted:?}{}", hint(near)))
+            self.invalid(
+                "`default_set`",
+                format!("there is no tier set {wanted:?}{}", did_you_mean(&near)),
+            )
         })
     }
 
@@ -398,7 +435,8 @@ impl Reader<'_> {
         for by in cited.figures {
             if let Some(name) = by.of.iter().find(|of| !figures::NAMES.contains(&of.as_str())) {
                 let near = nearest(name, figures::NAMES);
-                let reason = format!("`figures` names an unknown figure {name:?}{}", hint(near));
+                let reason =
+                    format!("`figures` names an unknown figure {name:?}{}", did_you_mean(&near));
                 return Err(self.invalid(place, reason));
             }
             let citation = Citation { source: by.source, as_of: by.as_of };
@@ -584,8 +622,4 @@ fn all<A, B>(
     convert: impl FnMut(A) -> Result<B, CatalogError>,
 ) -> Result<Vec<B>, CatalogError> {
     rows.into_iter().map(convert).collect()
-}
-
-fn hint(near: Option<&str>) -> String {
-    near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default()
 }

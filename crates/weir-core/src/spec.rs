@@ -8,6 +8,7 @@ use crate::stripe;
 use alloc::vec::Vec;
 use core::fmt;
 use core::num::NonZeroU64;
+pub use weir_units::CacheMode;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
 /// An alarm's index has 30 bits, and there are three gates more than volumes.
@@ -137,18 +138,6 @@ pub enum Place {
     Remote,
     /// On the host's own SSD: passes the gate that it shares with the cache.
     Local,
-}
-
-/// The host cache mode of a volume.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum CacheMode {
-    /// Every I/O goes to the disk.
-    #[default]
-    None,
-    /// Reads are served from the host where it has them; writes go to both.
-    ReadOnly,
-    /// Writes are done once the host has them, and reach the disk later.
-    ReadWrite,
 }
 
 /// A volume.

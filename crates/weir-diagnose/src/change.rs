@@ -1,5 +1,6 @@
 //! A change of a layout, as its text has it.
 
+use crate::system::CacheMode;
 use toml::{Table, Value};
 
 /// A change of a layout.
@@ -23,8 +24,8 @@ pub enum Change {
     Cache {
         /// Name.
         name: String,
-        /// The mode, as layouts write it.
-        mode: &'static str,
+        /// The mode.
+        mode: CacheMode,
     },
     /// A host is of another size.
     HostSize {
@@ -66,7 +67,7 @@ impl Change {
     #[must_use]
     pub fn turns_cache_on(&self) -> bool {
         match self {
-            Self::Cache { mode, .. } => *mode != "none",
+            Self::Cache { mode, .. } => *mode != CacheMode::None,
             Self::All(all) => all.iter().any(Self::turns_cache_on),
             _ => false,
         }
@@ -129,7 +130,7 @@ impl Change {
                     Some(volume) => volume,
                     None => named(layout, "stripe", name)?.get_mut("volumes")?.as_table_mut()?,
                 };
-                own.insert("cache".to_owned(), Value::String((*mode).to_owned()));
+                own.insert("cache".to_owned(), Value::String(mode.name().to_owned()));
                 Some(())
             }
             Self::HostSize { host, size } => {
@@ -201,7 +202,7 @@ mod tests {
         assert_eq!(tiers(&after(&size)), ["P30", "P10", "P10"]);
         let host = Change::HostSize { host: "host".to_owned(), size: "DS14".to_owned() };
         assert_eq!(after(&host).hosts[0].size.as_deref(), Some("DS14"));
-        let cache = Change::Cache { name: "log".to_owned(), mode: "read-only" };
+        let cache = Change::Cache { name: "log".to_owned(), mode: CacheMode::ReadOnly };
         let cached = after(&Change::All(vec![cache, columns]));
         assert_eq!(cached.hosts[0].spec.volumes[0].cache, weir_core::CacheMode::ReadOnly);
         assert_eq!(cached.hosts[0].volumes.len(), 5);

@@ -18,7 +18,7 @@ pub enum DiagnoseError {
         known: Vec<String>,
     },
     /// A mapping of a name that is nowhere.
-    #[error("--map: there is no {name:?} in the {what}{}", Near(.near))]
+    #[error("--map: there is no {name:?} in the {what}{}", weir_units::did_you_mean(.near))]
     Mapping {
         /// Observation or layout.
         what: &'static str,
@@ -56,14 +56,6 @@ pub enum DiagnoseError {
         /// Contents of the observation.
         has: String,
     },
-}
-
-struct Near<'a>(&'a Option<String>);
-
-impl std::fmt::Display for Near<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |near| write!(f, "; did you mean {near:?}?"))
-    }
 }
 
 struct Observed<'a>(&'a [Unmatched]);

@@ -4,7 +4,7 @@
 //! it is evidence of health only together with the shares of these.
 
 use crate::case::{Case, Seen};
-use crate::system::Cache;
+use crate::system::CacheMode;
 use weir_observe::metric::{self as m, Metric};
 use weir_observe::{EntityId, EntityKind, attribute};
 
@@ -91,7 +91,7 @@ fn of_subject(case: &Case<'_>, seen: &Seen<'_>) -> Vec<String> {
         if !own.is_local {
             missing.extend(named("the machine", lacks(case, machine, &UNCACHED)));
         }
-        if own.is_local || own.cache != Cache::None {
+        if own.is_local || own.cache != CacheMode::None {
             missing.extend(named("the machine", lacks(case, machine, &CACHED)));
         }
     }

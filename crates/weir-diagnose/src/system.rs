@@ -12,6 +12,7 @@ mod paths;
 pub use from_layout::{Mapping, Unmatched};
 
 use std::ops::Mul;
+pub use weir_core::CacheMode;
 use weir_core::Cap as Kind;
 use weir_layout::Role;
 use weir_observe::EntityId;
@@ -56,30 +57,6 @@ pub struct Pair {
     pub iops: Option<Limit>,
     /// Bytes a second.
     pub bytes: Option<Limit>,
-}
-
-/// A host cache mode.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Cache {
-    /// No host cache, or none that is known of.
-    #[default]
-    None,
-    /// Reads are served from the host.
-    ReadOnly,
-    /// Writes are done once the host has them.
-    ReadWrite,
-}
-
-impl Cache {
-    /// Returns the name in layouts.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::ReadOnly => "read-only",
-            Self::ReadWrite => "read-write",
-        }
-    }
 }
 
 /// The limits of a managed instance.
@@ -134,7 +111,7 @@ pub struct Disk {
     /// An I/O of n bytes counts n over this, rounded up.
     pub io_unit: Option<f64>,
     /// Host cache mode.
-    pub cache: Cache,
+    pub cache: CacheMode,
     /// Set for the local SSD.
     pub is_local: bool,
     /// Set if its writes count against the log rate limit.

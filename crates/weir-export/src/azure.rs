@@ -155,14 +155,15 @@ fn cannot(script: &Script, site: &Site, what: String, reason: &str) -> ExportErr
 fn check_edition(script: &Script, site: &Site) -> Result<(), ExportError> {
     let kind = script.kind().name();
     let reason = match site.edition.as_deref() {
-        Some(_) if site.cloud() == Some(Cloud::Azure) => return Ok(()),
-        Some(name) if site.cloud().is_some() => format!(
+        Some(_) if site.cloud == Some(Cloud::Azure) => return Ok(()),
+        Some(name) if site.cloud.is_some() => format!(
             "{kind} scripts are for Azure, not for the edition {name}; --as terraform creates its \
              disks, and --as mdadm, lvm, storage-spaces or fstab is for the machine itself"
         ),
         Some(name) => format!(
-            "{kind} scripts are for Azure, not for the edition {name}; use an edition that begins \
-             with azure, or --as mdadm, lvm, storage-spaces or fstab for the machine itself"
+            "{kind} scripts are for Azure, not for the edition {name}; use an edition \
+             with provider = \"azure\", or --as mdadm, lvm, storage-spaces or fstab for the machine \
+             itself"
         ),
         None => format!(
             "{kind} creates disks and machines of Azure, but the layout has no edition; add \

@@ -70,7 +70,7 @@ impl Change {
     pub(crate) fn check_clouds(&self, kind: Kind) -> Result<(), ExportError> {
         let Some(old) = self.old.as_ref().filter(|_| kind.is_cloud()) else { return Ok(()) };
         // Layouts without a cloud are rejected where their script would be written, with a remedy.
-        if self.new.cloud().is_none() || self.new.cloud() == old.cloud() {
+        if self.new.cloud.is_none() || self.new.cloud == old.cloud {
             return Ok(());
         }
         let edition = |site: &Site| site.edition.clone().unwrap_or_else(|| "none".to_owned());
@@ -112,7 +112,7 @@ impl Change {
     /// finds disks by name.
     pub(crate) fn check_numbers(&self, kind: Kind) -> Result<(), ExportError> {
         let is_used = kind.is_cloud() || kind.finds_disks();
-        if !is_used || self.new.cloud() != Some(Cloud::Azure) {
+        if !is_used || self.new.cloud != Some(Cloud::Azure) {
             return Ok(());
         }
         // Disks that go stay attached until they are detached by hand.

@@ -226,7 +226,7 @@ fn finder(site: &Site, options: &Options) -> Option<Finder> {
     if let Some(path) = &options.device_pattern {
         return pattern(path);
     }
-    match (site.cloud()?, site.interface) {
+    match (site.cloud?, site.interface) {
         (Cloud::Azure, Some(Interface::Nvme)) => pattern(AZURE_NVME),
         (Cloud::Azure, _) => pattern(AZURE_SCSI),
         (Cloud::Google, _) => pattern(GOOGLE),

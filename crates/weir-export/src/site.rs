@@ -16,6 +16,8 @@ pub(crate) struct Site {
     /// The name of the layout.
     pub(crate) layout: String,
     pub(crate) edition: Option<String>,
+    /// The cloud of the edition.
+    pub(crate) cloud: Option<Cloud>,
     /// The name of the host.
     pub(crate) host: String,
     /// The size of the machine, if there is one.
@@ -44,6 +46,18 @@ pub(crate) enum Cloud {
     Azure,
     Aws,
     Google,
+}
+
+impl Cloud {
+    /// Returns the cloud of a provider, as editions name it; `None` if there are no scripts for it.
+    fn of_provider(provider: &str) -> Option<Self> {
+        match provider {
+            "azure" => Some(Self::Azure),
+            "aws" => Some(Self::Aws),
+            "google" => Some(Self::Google),
+            _ => None,
+        }
+    }
 }
 
 /// A volume of a machine.
@@ -114,6 +128,7 @@ impl Site {
         let site = Self {
             layout: layout.to_owned(),
             edition: all.edition.clone(),
+            cloud: all.provider.as_deref().and_then(Cloud::of_provider),
             host: own.name.clone(),
             size: own.size.clone().filter(|_| is_machine),
             interface: own.interface,
@@ -158,13 +173,6 @@ impl Site {
             }
         }
         Ok(())
-    }
-
-    /// Returns the cloud of the edition.
-    pub(crate) fn cloud(&self) -> Option<Cloud> {
-        let name = self.edition.as_deref()?;
-        let clouds = [("azure", Cloud::Azure), ("aws", Cloud::Aws), ("gcp", Cloud::Google)];
-        clouds.into_iter().find(|(own, _)| name.starts_with(own)).map(|(_, cloud)| cloud)
     }
 
     /// Returns the disks of a device in the order of its columns.

@@ -27,7 +27,7 @@ pub(crate) fn write(
     change: &Change,
     options: &Options,
 ) -> Result<(), ExportError> {
-    match change.new.cloud() {
+    match change.new.cloud {
         Some(Cloud::Aws) => aws::write(script, change, options),
         Some(Cloud::Google) => google::write(script, change, options),
         // This branch also rejects editions without a cloud.

@@ -233,7 +233,7 @@ pub fn find(name: &str) -> Result<Lab, LabError> {
 fn is_near(name: &str, known: &str) -> bool {
     let name = name.to_lowercase();
     let part = name.len() >= 3 && (known.contains(&name) || name.contains(known));
-    part || strsim::osa_distance(&name, known) <= (name.len() / 3).max(1)
+    part || weir_units::is_near(&name, known)
 }
 
 #[cfg(test)]

@@ -205,18 +205,14 @@ impl HostBill<'_> {
         storage.saturating_mul(number("quota-iops-per-gb")).max(number("quota-iops-min"))
     }
 
-    /// Returns whether the cloud bills machines without a licence that is owned.
-    fn has_hybrid_benefit(&self) -> bool {
-        self.edition.is_some_and(|edition| edition.name().starts_with("azure"))
-    }
-
     fn machine(&self) -> Vec<Line> {
         let (host, prices) = (self.host, self.prices);
         let machine = match &host.size {
             Some(size) => {
                 let price = prices.and_then(|own| match host.licence_owned {
-                    // Azure alone bills a machine of Windows without the licence.
-                    true => own.unlicensed_host(size).filter(|_| self.has_hybrid_benefit()),
+                    true => own.unlicensed_host(size).filter(|_| {
+                        self.edition.is_some_and(|own| own.licence_programme().is_some())
+                    }),
                     false => own.host(size),
                 });
                 Line::of(format!("machine {size}"), 1, price)

@@ -71,7 +71,7 @@ impl Blob {
             Some(name) => {
                 let names = || hosts.iter().map(|host| host.name.as_str());
                 hosts.iter().find(|host| host.name == *name).ok_or_else(|| {
-                    let near = crate::error::nearest(name, names());
+                    let near = weir_units::nearest(name, names()).map(str::to_owned);
                     Kind::Missing { what: "blob".into(), name: name.clone(), near }.at("host")
                 })?
             }

@@ -1,7 +1,7 @@
 //! Volumes that are made while their host runs, and go.
 
 use crate::error::Kind;
-use crate::file::{CacheKey, FileKeys, LimitKeys, Role, VolumeKeys};
+use crate::file::{FileKeys, LimitKeys, Role, VolumeKeys};
 use crate::files::File;
 use crate::pool;
 use crate::resolve::{Export, Host};
@@ -9,7 +9,7 @@ use crate::volume::{self, Volume};
 use serde::{Deserialize, Serialize};
 use weir_catalog::Edition;
 use weir_core::{DeviceId, DeviceSpec, VolumeId};
-use weir_units::{Bytes, BytesPerSec, Iops};
+use weir_units::{Bytes, BytesPerSec, CacheMode, Iops};
 
 /// A volume that is to be made: on a managed instance a file, elsewhere a disk. Its keys
 /// mean what they mean in a layout.
@@ -26,7 +26,7 @@ pub struct NewVolume {
     pub family: Option<String>,
     /// The host cache mode.
     #[serde(default)]
-    pub cache: CacheKey,
+    pub cache: CacheMode,
     /// What is in the file, on a managed instance.
     pub role: Option<Role>,
     /// The file's database.
@@ -107,23 +107,14 @@ impl Host {
             return Ok(Coming { volume, file: None });
         };
         let own = new.unlimited || new.iops.is_some() || new.throughput.is_some();
-        if new.tier.is_some() || new.family.is_some() || new.cache != CacheKey::None || own {
+        if new.tier.is_some() || new.family.is_some() || new.cache != CacheMode::None || own {
             return wrong("it is a file of a managed instance, which has a size and a role alone");
         }
         let (Some(size), Some(role)) = (new.size, new.role) else {
             return wrong("it is a file of a managed instance; give its size and its role");
         };
-        let keys = FileKeys {
-            name: new.name.clone(),
-            host: None,
-            database: new.database.clone(),
-            role,
-            size,
-            used: None,
-            growth: None,
-            max_size: None,
-            on: None,
-        };
+        let keys =
+            FileKeys { database: new.database.clone(), ..FileKeys::new(&new.name, role, size) };
         let volume = instance.volume_of(&keys, edition);
         let volume = volume::resolve(&new.name, &volume, edition).map_err(|fault| fault.kind)?;
         Ok(Coming { volume, file: Some(keys) })

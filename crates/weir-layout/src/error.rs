@@ -5,7 +5,7 @@ use std::fmt;
 use toml::de::{DeArray, DeTable};
 use weir_catalog::{Catalog, CatalogError, Edition};
 use weir_core::SpecError;
-use weir_units::Bytes;
+use weir_units::{Bytes, did_you_mean, parser_message};
 
 /// Why a layout cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -69,7 +69,7 @@ pub enum Kind {
         name: String,
     },
     /// A volume or host that is referred to and is not there.
-    #[error("{what} refers to {name:?}, which is not in this layout{}", Near(.near))]
+    #[error("{what} refers to {name:?}, which is not in this layout{}", did_you_mean(.near))]
     Missing {
         /// Who refers to it.
         what: String,
@@ -163,14 +163,6 @@ impl fmt::Display for Beyond {
 impl From<CatalogError> for Kind {
     fn from(error: CatalogError) -> Self {
         Self::Catalog(Box::new(error))
-    }
-}
-
-struct Near<'a>(&'a Option<String>);
-
-impl fmt::Display for Near<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |near| write!(f, "; did you mean {near:?}?"))
     }
 }
 
@@ -274,31 +266,7 @@ impl Source<'_> {
 
     /// A reader's error, with the nearest known key where a key is unknown.
     pub(crate) fn syntax(&self, error: &toml::de::Error) -> LayoutError {
-        let mut message = weir_units::in_plain_words(error.message()).replace('\n', " ");
-        if let Some(near) = nearest_key(&message) {
-            message = format!("{}; did you mean `{near}`?", message.trim_end());
-        }
+        let message = parser_message(error.message());
         self.at_offset(error.span().map(|span| span.start), Kind::Syntax { message })
     }
-}
-
-/// The key closest to the unknown one of a message like
-/// "unknown field `teir`, expected one of `name`, `tier`".
-fn nearest_key(message: &str) -> Option<String> {
-    let mut quoted = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
-    let unknown = quoted.next()?;
-    nearest(unknown, quoted)
-}
-
-/// The candidate within a third of the letters of `name`, to ask who gave a name that
-/// is not there whether they meant that one.
-#[must_use]
-pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let allowed = (name.chars().count() / 3).max(1);
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::osa_distance(name, candidate), candidate))
-        .filter(|(edits, _)| *edits <= allowed)
-        .min_by_key(|(edits, _)| *edits)
-        .map(|(_, candidate)| candidate.to_owned())
 }

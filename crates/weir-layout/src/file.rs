@@ -6,7 +6,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use std::fmt;
 use std::marker::PhantomData;
 use std::path::PathBuf;
-use weir_units::{Bytes, BytesPerSec, Iops, Span};
+use weir_units::{Bytes, BytesPerSec, CacheMode, Iops, Span};
 
 /// A layout file.
 #[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
@@ -216,7 +216,7 @@ pub struct HostLimitKeys {
 }
 
 /// A pair of limits; what is left out is not limited.
-#[derive(Debug, Clone, Default, serde::Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitKeys {
     /// Operations per second.
@@ -230,7 +230,7 @@ pub struct LimitKeys {
 }
 
 /// Credit bursting: two buckets that start full.
-#[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BurstKeys {
     /// Operations per second while credits last.
@@ -262,7 +262,7 @@ pub struct CacheKeys {
 }
 
 /// A latency: one time for all, or quantiles.
-#[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum LatencyKeys {
     /// Always the same, like "1ms".
@@ -272,7 +272,7 @@ pub enum LatencyKeys {
 }
 
 /// Quantiles of a latency.
-#[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuantileKeys {
     /// The shortest.
@@ -299,7 +299,7 @@ pub struct QuantileKeys {
 }
 
 /// Where a volume's bytes are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlaceKey {
     /// Remote storage.
@@ -308,23 +308,8 @@ pub enum PlaceKey {
     Local,
 }
 
-/// The host cache mode of a volume.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum CacheKey {
-    /// No cache.
-    #[default]
-    None,
-    /// Reads are served from the host.
-    ReadOnly,
-    /// Writes are done once the host has them.
-    ReadWrite,
-}
-
 /// A volume: give `tier`, or `size`, or `limits`, or `unlimited`.
-#[derive(Debug, Clone, Default, serde::Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeKeys {
     /// Its name, and its export's. Not given for the volumes of a stripe, which
@@ -354,7 +339,8 @@ pub struct VolumeKeys {
     pub unlimited: bool,
     /// The host cache mode; none if left out.
     #[serde(default)]
-    pub cache: CacheKey,
+    #[schemars(schema_with = "cache_schema")]
+    pub cache: CacheMode,
     /// Remote storage, or the host's local SSD.
     pub place: Option<PlaceKey>,
     /// On-demand bursting, for tiers that have it.
@@ -371,9 +357,9 @@ pub struct VolumeKeys {
     /// for the volumes of a stripe, which have `luns`.
     #[schemars(range(min = 0, max = 63))]
     pub lun: Option<i64>,
-    /// Whether it is the log file of a managed instance.
+    /// Whether it is the log file of a managed instance; not a key of layouts.
     #[serde(skip)]
-    pub(crate) log: bool,
+    pub log: bool,
 }
 
 /// A stripe.
@@ -417,6 +403,24 @@ pub struct FileKeys {
     pub max_size: Option<Bytes>,
     /// The volume or stripe that it is on. Not given on a managed instance.
     pub on: Option<String>,
+}
+
+impl FileKeys {
+    /// Creates the required keys.
+    #[must_use]
+    pub fn new(name: impl Into<String>, role: Role, size: Bytes) -> Self {
+        Self {
+            name: name.into(),
+            host: None,
+            database: None,
+            role,
+            size,
+            used: None,
+            growth: None,
+            max_size: None,
+            on: None,
+        }
+    }
 }
 
 /// What is in a database file.
@@ -569,6 +573,16 @@ enum Quantity {
     Number(u64),
     /// Text with a unit.
     Text(String),
+}
+
+/// Returns the schema of a cache mode, whose type knows no schemas.
+fn cache_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let mode = |mode: CacheMode| {
+        let description = format!("{}.", mode.description());
+        serde_json::json!({ "description": description, "type": "string", "const": mode.name() })
+    };
+    let modes: Vec<serde_json::Value> = CacheMode::ALL.into_iter().map(mode).collect();
+    schemars::json_schema!({ "oneOf": modes, "default": CacheMode::default().name() })
 }
 
 /// The JSON schema of a layout file.

@@ -1,12 +1,12 @@
 //! Database files: where each lies, and what they come to together.
 
-use crate::error::{self, Fault, Kind};
+use crate::error::{Fault, Kind};
 use crate::file::{FileKeys, Role};
 use crate::resolve::{Export, Host, Layout};
 use crate::volume::Volume;
 use std::collections::BTreeMap;
 use weir_core::DeviceId;
-use weir_units::Bytes;
+use weir_units::{Bytes, nearest};
 
 /// Databases grow by extents of this.
 const EXTENT: u64 = 64 << 10;
@@ -245,7 +245,8 @@ pub(crate) fn place(host: &Host, what: &str, on: &str) -> Result<(DeviceId, Byte
                 format!("volume {on:?} is a column of a stripe; put the file on the stripe");
             Kind::Contradiction { what, reason }
         } else {
-            let near = error::nearest(on, host.exports.iter().map(|export| export.name.as_str()));
+            let near = nearest(on, host.exports.iter().map(|export| export.name.as_str()))
+                .map(str::to_owned);
             Kind::Missing { what, name: on.to_owned(), near }
         };
         return Err(kind.at("on"));

@@ -19,6 +19,7 @@
 //! | [`luns`] | the numbers of disks at their machine |
 //! | `pool` | disks that share their limits |
 //! | [`steps`] | what a file would get at another size |
+//! | [`text`] | layouts as text |
 //! | [`error`] | every way in which a layout can be wrong |
 
 #![forbid(unsafe_code)]
@@ -35,6 +36,7 @@ pub mod luns;
 mod pool;
 mod resolve;
 pub mod steps;
+pub mod text;
 mod volume;
 
 pub use bill::Bill;
@@ -44,6 +46,7 @@ pub use file::{ManagedInstance, Role};
 pub use files::File;
 pub use instance::Instance;
 pub use resolve::{Export, Host, Layout};
+pub use text::LayoutText;
 pub use volume::{Choices, Volume};
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Hosts and stripes: who is attached to what, and whether it fits.
 
 use crate::blob::Blob;
-use crate::error::{self, Fault, Kind, LayoutError, Source};
+use crate::error::{Fault, Kind, LayoutError, Source};
 use crate::file::{
-    BlobKeys, CacheKey, CacheKeys, Columns, FileKeys, FileSystem, HostKeys, LayoutFile,
-    ManagedInstance, StripeKeys, VolumeKeys,
+    BlobKeys, CacheKeys, Columns, FileKeys, FileSystem, HostKeys, LayoutFile, ManagedInstance,
+    StripeKeys, VolumeKeys,
 };
 use crate::files::{self, File};
 use crate::instance::{self, Instance};
@@ -16,13 +16,15 @@ use weir_core::{
     CacheMode, CacheSpec, DeviceId, DeviceSpec, Engine, GateLimits, HostSpec, Latency, Limit,
     Place, VolumeId,
 };
-use weir_units::{Bytes, Span};
+use weir_units::{Bytes, Span, nearest};
 
 /// A layout, resolved against the catalog.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// The edition's name, if the layout has one.
+    /// The name of the edition, if the layout has one.
     pub edition: Option<String>,
+    /// The cloud provider of the edition ([`Edition::provider`]).
+    pub provider: Option<String>,
     /// The hosts, at least one.
     pub hosts: Vec<Host>,
     /// How page blobs are served, if they are.
@@ -132,7 +134,7 @@ impl Layout {
         all().find(|(_, export)| export.name == name).ok_or_else(|| Kind::Missing {
             what: who.to_owned(),
             name: name.to_owned(),
-            near: error::nearest(name, all().map(|(_, export)| export.name.as_str())),
+            near: nearest(name, all().map(|(_, export)| export.name.as_str())).map(str::to_owned),
         })
     }
 
@@ -218,7 +220,7 @@ impl Host {
     pub fn recached(
         &self,
         volume: VolumeId,
-        mode: CacheKey,
+        mode: CacheMode,
         edition: Option<&Edition>,
     ) -> Result<Volume, Kind> {
         let changed =
@@ -423,7 +425,8 @@ impl<'a> Builder<'a> {
             };
         };
         self.hosts.iter().position(|host| host.name == name).ok_or_else(|| {
-            let near = error::nearest(name, self.hosts.iter().map(|host| host.name.as_str()));
+            let near =
+                nearest(name, self.hosts.iter().map(|host| host.name.as_str())).map(str::to_owned);
             Kind::Missing { what: what.to_owned(), name: name.to_owned(), near }.at("host")
         })
     }
@@ -595,7 +598,7 @@ impl<'a> Builder<'a> {
                     let reason = format!("volume {name:?} is a column already");
                     Kind::Contradiction { what, reason }
                 } else {
-                    let near = error::nearest(name, known().map(|e| e.name.as_str()));
+                    let near = nearest(name, known().map(|e| e.name.as_str())).map(str::to_owned);
                     Kind::Missing { what, name: name.clone(), near }
                 };
                 return Err(kind.at(format!("volumes.{index}")));
@@ -639,7 +642,8 @@ impl<'a> Builder<'a> {
             return Err(source.at(kind.into()));
         }
         let edition = self.edition.map(|e| e.name().to_owned());
-        Ok(Layout { edition, hosts: self.hosts, blob })
+        let provider = self.edition.and_then(|e| e.provider()).map(str::to_owned);
+        Ok(Layout { edition, provider, hosts: self.hosts, blob })
     }
 }
 

@@ -1,8 +1,7 @@
 //! Layouts that are read right, and the message of every one that is not.
 
 use super::*;
-use crate::file::CacheKey;
-use weir_catalog::{CacheMode as Mode, CacheOp, Catalog, Interface};
+use weir_catalog::{CacheOp, Catalog, Interface};
 use weir_core::{
     CacheMode, Cap, Completion, DeviceId, Engine, Event, Latency, Op, Request, VolumeId,
 };
@@ -62,7 +61,7 @@ fn a_size_snaps_up_and_moves_when_it_is_changed() {
     let bigger = host.resized(VolumeId(0), Bytes::gib(540), Some(edition)).expect("a P30");
     assert_eq!(bigger.tier.as_deref(), Some("P30"));
     assert_eq!(bigger.spec.size, Bytes::gib(540));
-    let cached = host.recached(VolumeId(0), CacheKey::ReadOnly, Some(edition));
+    let cached = host.recached(VolumeId(0), CacheMode::ReadOnly, Some(edition));
     assert!(cached.is_err_and(|e| e.to_string().contains("host \"host\" has no cache")));
 }
 
@@ -309,16 +308,15 @@ fn a_local_volume_is_the_disk_of_its_machine() {
 fn the_engine_accounts_as_the_catalog_says() {
     let catalog = Catalog::builtin();
     let rules = catalog.edition("azure-now").expect("the edition").host_cache().expect("its rules");
-    for (mode, key) in
-        [(Mode::None, "none"), (Mode::ReadOnly, "read-only"), (Mode::ReadWrite, "read-write")]
-    {
+    for mode in CacheMode::ALL {
+        let key = mode.name();
         for (op, kind, warm) in [
             (Op::Read, CacheOp::ReadHit, true),
             (Op::Read, CacheOp::ReadMiss, false),
             (Op::Write, CacheOp::Write, false),
         ] {
             let Some(counts) = rules.counts(mode, kind) else { continue };
-            let caps = passes(key, op, warm && mode != Mode::None);
+            let caps = passes(key, op, warm && mode != CacheMode::None);
             let expect = (counts.disk, counts.uncached, counts.cached);
             assert_eq!(caps, expect, "{key} {kind:?}");
         }

@@ -1,7 +1,7 @@
 //! What one volume's keys come to: a tier or limits, a medium, a cache mode.
 
 use crate::error::{Fault, Kind};
-use crate::file::{CacheKey, LatencyKeys, LimitKeys, PlaceKey, VolumeKeys};
+use crate::file::{LatencyKeys, LimitKeys, PlaceKey, VolumeKeys};
 use crate::luns;
 use std::fmt::Display;
 use std::num::NonZeroU64;
@@ -129,7 +129,7 @@ pub(crate) fn resolve(
         Some(PlaceKey::Local) => Place::Local,
         _ => Place::Remote,
     };
-    let cache = cache_mode(keys.cache);
+    let cache = keys.cache;
     if cache != CacheMode::None {
         let checked =
             check_cacheable(name, place, &resolved, edition.and_then(Edition::host_cache));
@@ -201,7 +201,7 @@ impl Volume {
     /// The same volume with another cache mode.
     pub(crate) fn with_cache(
         &self,
-        mode: CacheKey,
+        mode: CacheMode,
         edition: Option<&Edition>,
     ) -> Result<Self, Fault> {
         let keys = VolumeKeys { cache: mode, ..self.keys.clone() };
@@ -551,14 +551,6 @@ pub(crate) fn own_latency(keys: &LatencyKeys) -> Result<Latency, String> {
                 None => latency,
             })
         }
-    }
-}
-
-fn cache_mode(key: CacheKey) -> CacheMode {
-    match key {
-        CacheKey::None => CacheMode::None,
-        CacheKey::ReadOnly => CacheMode::ReadOnly,
-        CacheKey::ReadWrite => CacheMode::ReadWrite,
     }
 }
 

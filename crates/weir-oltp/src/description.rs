@@ -4,7 +4,7 @@
 //! [`Description::model`] puts it on the files of a layout, and what comes out can
 //! run. What is left out has a default, whose reason stands at its constant.
 
-use crate::error::{OltpError, OltpFault, OltpPlace, nearest};
+use crate::error::{OltpError, OltpFault, OltpPlace};
 use crate::log::{LOG_START, least_ring, record_bytes, ring};
 use crate::model::{
     Checkpoint, Checkpoints, DataFile, EXTENT, Growth, Log, Model, PAGE, Tempdb, Transaction,
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
-use weir_units::{Bytes, Span};
+use weir_units::{Bytes, Span, nearest};
 
 /// The mixes that are ready made: their names and their `[[transaction]]`s.
 pub const MIXES: [(&str, &str); 4] = [
@@ -209,11 +209,7 @@ impl Source<'_> {
     }
 
     fn syntax(&self, error: &toml::de::Error) -> OltpError {
-        let mut message =
-            weir_units::in_plain_words(error.message()).replace('\n', " ").trim_end().to_owned();
-        if let Some(near) = nearest_key(&message) {
-            message = format!("{message}; did you mean `{near}`?");
-        }
+        let message = weir_units::parser_message(error.message());
         self.error(error.span(), OltpFault::Syntax { message })
     }
 
@@ -227,14 +223,6 @@ impl Source<'_> {
         let inner = value.get_ref();
         if holds(inner) { Ok(()) } else { Err(self.error(Some(value.span()), fault(inner))) }
     }
-}
-
-/// The key closest to the unknown one of a message like
-/// "unknown field `userz`, expected one of `mix`, `users`".
-fn nearest_key(message: &str) -> Option<String> {
-    let mut quoted = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
-    let unknown = quoted.next()?;
-    nearest(unknown, quoted)
 }
 
 impl Description {
@@ -641,7 +629,7 @@ fn transactions(
         return Err(source.error(Some(mix.span()), fault));
     }
     let Some((name, text)) = MIXES.into_iter().find(|(known, _)| known == name) else {
-        let near = nearest(name, MIXES.map(|(name, _)| name));
+        let near = nearest(name, MIXES.map(|(name, _)| name)).map(str::to_owned);
         let fault = OltpFault::UnknownMix { name: name.clone(), near, known: known() };
         return Err(source.error(Some(mix.span()), fault));
     };
@@ -749,7 +737,7 @@ fn find(
     at.and_then(|at| u32::try_from(at).ok()).ok_or_else(|| {
         let names = || files.iter().map(|file| file.name);
         let known = names().collect::<Vec<_>>().join(", ");
-        let near = nearest(wanted, names());
+        let near = nearest(wanted, names()).map(str::to_owned);
         let fault = OltpFault::NoFile { key, name: wanted.clone(), near, known };
         source.error(Some(name.span()), fault)
     })

@@ -58,7 +58,7 @@ pub enum OltpFault {
         why: &'static str,
     },
     /// A mix that Weir does not have.
-    #[error("there is no mix {name:?}{}; there are: {known}; or write your own [[transaction]]", Near(.near))]
+    #[error("there is no mix {name:?}{}; there are: {known}; or write your own [[transaction]]", weir_units::did_you_mean(.near))]
     UnknownMix {
         /// The name.
         name: String,
@@ -115,7 +115,7 @@ pub enum OltpFault {
         size: Bytes,
     },
     /// A file that is not in the layout.
-    #[error("{key} = {name:?} is not in the layout{}; there are: {known}", Near(.near))]
+    #[error("{key} = {name:?} is not in the layout{}; there are: {known}", weir_units::did_you_mean(.near))]
     NoFile {
         /// `data` or `log`.
         key: &'static str,
@@ -305,23 +305,4 @@ impl OltpFault {
     pub(crate) fn pages(key: &'static str, size: Bytes) -> Self {
         Self::range(key, size, format!("{PAGE_SIZE} to {MAX_WORKING_SET}"), "")
     }
-}
-
-struct Near<'a>(&'a Option<String>);
-
-impl fmt::Display for Near<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |near| write!(f, "; did you mean {near:?}?"))
-    }
-}
-
-/// The candidate within a third of the letters of `name`.
-pub(crate) fn nearest<'a>(
-    name: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<String> {
-    let allowed = (name.chars().count() / 3).max(1);
-    let candidates = candidates.into_iter().map(|c| (strsim::osa_distance(name, c), c));
-    let close = candidates.filter(|(edits, _)| *edits <= allowed);
-    close.min_by_key(|(edits, _)| *edits).map(|(_, candidate)| candidate.to_owned())
 }

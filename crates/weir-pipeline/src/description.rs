@@ -135,8 +135,7 @@ impl Description {
         let source = Text { file, text };
         let parsed: Result<File, _> = toml::from_str(text);
         let File { backup: keys } = parsed.map_err(|error| {
-            let message = weir_units::in_plain_words(error.message()).replace('\n', " ");
-            let message = message.trim_end().to_owned();
+            let message = weir_units::parser_message(error.message());
             source.error(error.span(), BackupFault::Syntax { message })
         })?;
         for (key, list) in [("sources", &keys.sources), ("to", &keys.to)] {

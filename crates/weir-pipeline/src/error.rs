@@ -65,7 +65,7 @@ pub enum BackupFault {
     /// A place that is not in the layout.
     #[error(
         "{key} = {name:?} is not in the layout{}; there are: {known}",
-        near.as_ref().map_or_else(String::new, |near| format!("; did you mean {near:?}?"))
+        weir_units::did_you_mean(near)
     )]
     Missing {
         /// `sources` or `to`.
@@ -124,7 +124,7 @@ pub enum BackupFault {
 impl BackupFault {
     pub(crate) fn missing(key: &'static str, name: &str, places: &[PlaceAbout<'_>]) -> Self {
         let names = places.iter().map(|place| place.name);
-        let near = nearest(name, names.clone());
+        let near = weir_units::nearest(name, names.clone()).map(str::to_owned);
         let known = names.collect::<Vec<_>>().join(", ");
         Self::Missing { key, name: name.to_owned(), near, known }
     }

@@ -17,6 +17,7 @@ pub mod error;
 pub mod internals;
 pub mod pipeline;
 pub mod tally;
+pub mod text;
 
 pub use buffers::Buffers;
 pub use description::{Description, PlaceAbout};
@@ -25,3 +26,4 @@ pub use error::{BackupError, BackupFault};
 pub use internals::Internals;
 pub use pipeline::{Encode, Pipeline, Plan, Source, Totals, Transfer, printed_rate};
 pub use tally::BackupTally;
+pub use text::{CompressionText, DescriptionText};

@@ -57,6 +57,21 @@ impl Plan {
     }
 }
 
+/// The unit of a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CapUnit {
+    /// Operations per second.
+    Iops,
+    /// Bytes per second.
+    Rate,
+    /// Bytes.
+    Size,
+    /// A number of things.
+    Number,
+    /// Thousandths of a thing.
+    Thousandths,
+}
+
 /// The utilisation of a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapUse {
@@ -64,8 +79,8 @@ pub struct CapUse {
     pub of: String,
     /// The name of the limit.
     pub cap: &'static str,
-    /// The unit: `IOPS`, `B/s`, `B`, `thousandths`, or nothing for a number.
-    pub unit: &'static str,
+    /// The unit.
+    pub unit: CapUnit,
     /// Whether the limit is a rate rather than a size or a number.
     pub is_rate: bool,
     /// The demand.
@@ -94,8 +109,8 @@ impl CapUse {
         };
         let most = Flow::most(peaks.iter().copied());
         let mut all = vec![
-            own(operations, "IOPS", most.operations, each.operations),
-            own(bytes, "B/s", most.bytes, each.bytes),
+            own(operations, CapUnit::Iops, most.operations, each.operations),
+            own(bytes, CapUnit::Rate, most.bytes, each.bytes),
         ];
         all.retain(|cap| cap.most < u64::MAX);
         all
@@ -103,7 +118,7 @@ impl CapUse {
 
     /// Returns the utilisation of a limit on a number.
     pub(crate) fn number(of: &str, cap: &'static str, used: u64, most: u64) -> Self {
-        Self { of: of.to_owned(), cap, unit: "", is_rate: false, used, most }
+        Self { of: of.to_owned(), cap, unit: CapUnit::Number, is_rate: false, used, most }
     }
 
     /// Returns the limit if demand exceeds it.
@@ -114,7 +129,7 @@ impl CapUse {
     /// Returns the utilisation of a limit on a size.
     pub(crate) fn size(of: &str, cap: &'static str, used: Bytes, most: Bytes) -> Self {
         let (used, most) = (used.get(), most.get());
-        Self { of: of.to_owned(), cap, unit: "B", is_rate: false, used, most }
+        Self { of: of.to_owned(), cap, unit: CapUnit::Size, is_rate: false, used, most }
     }
 
     /// Returns the utilisation in millionths.

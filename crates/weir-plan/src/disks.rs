@@ -11,6 +11,7 @@ use crate::keep::KeptPool;
 use weir_catalog::{
     self as catalog, BurstKind, CacheMode, Edition, HostCache, Per, Price, Provisioned, Tier,
 };
+use weir_layout::file::VolumeKeys;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
 /// The unit in which the throughput of a bought disk is sold.
@@ -145,19 +146,24 @@ impl<'a> Disk<'a> {
 
     /// Returns the keys of a layout's volume for this disk.
     #[must_use]
-    pub fn keys(&self) -> String {
+    pub fn keys(&self) -> VolumeKeys {
         match self {
-            Self::Tier(tier) | Self::Burst(tier) => format!("tier = {:?}", tier.name),
-            Self::Plus(tier) => format!("tier = {:?}, performance_plus = true", tier.name),
-            Self::Chosen(own) => own.keys(),
-            Self::Bought { family, size, iops, throughput } => {
-                let (name, size, iops) = (&family.family, size.exact(), iops.get());
-                let keys = format!("family = {name:?}, size = \"{size}\", iops = {iops}");
-                match family.throughput_follows {
-                    true => keys,
-                    false => format!("{keys}, throughput = \"{throughput}\""),
-                }
+            Self::Tier(tier) | Self::Burst(tier) => {
+                VolumeKeys { tier: Some(tier.name.clone()), ..VolumeKeys::default() }
             }
+            Self::Plus(tier) => VolumeKeys {
+                tier: Some(tier.name.clone()),
+                performance_plus: true,
+                ..VolumeKeys::default()
+            },
+            Self::Chosen(own) => own.keys(),
+            Self::Bought { family, size, iops, throughput } => VolumeKeys {
+                family: Some(family.family.clone()),
+                size: Some(*size),
+                iops: Some(*iops),
+                throughput: (!family.throughput_follows).then_some(*throughput),
+                ..VolumeKeys::default()
+            },
         }
     }
 
@@ -193,18 +199,14 @@ impl<'a> Chosen<'a> {
         &self.performance_tier.unwrap_or(self.tier).name
     }
 
-    fn keys(&self) -> String {
-        let mut keys = format!("tier = {:?}", self.tier.name);
-        if let Some(own) = self.performance_tier {
-            keys += &format!(", performance_tier = {:?}", own.name);
+    fn keys(&self) -> VolumeKeys {
+        VolumeKeys {
+            tier: Some(self.tier.name.clone()),
+            performance_tier: self.performance_tier.map(|own| own.name.clone()),
+            on_demand_burst: self.on_demand_burst,
+            performance_plus: self.is_plus,
+            ..VolumeKeys::default()
         }
-        if self.on_demand_burst {
-            keys += ", on_demand_burst = true";
-        }
-        if self.is_plus {
-            keys += ", performance_plus = true";
-        }
-        keys
     }
 }
 

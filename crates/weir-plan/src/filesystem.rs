@@ -52,11 +52,13 @@ impl FileSystem {
         }
     }
 
-    /// Returns the line of a layout's host that states it; nothing for none.
-    pub(crate) fn layout_line(self) -> String {
+    /// Returns the key of a layout's host that states it.
+    pub(crate) fn key(self) -> Option<file::FileSystem> {
         match self {
-            Self::None => String::new(),
-            own => format!("filesystem = {:?}\n", own.name()),
+            Self::None => None,
+            Self::Ext4 => Some(file::FileSystem::Ext4),
+            Self::Xfs => Some(file::FileSystem::Xfs),
+            Self::Ntfs => Some(file::FileSystem::Ntfs),
         }
     }
 

@@ -5,7 +5,7 @@
 //! least storage, on any instance. The rest is a bin packing problem with vectors and several kinds
 //! of bins ([`weir_pack`]), which is solved as an integer program with a lower bound.
 
-use crate::answer::{CapUse, Line, Plan};
+use crate::answer::{CapUnit, CapUse, Line, Plan};
 use crate::cost::{Cost, Prices, gib};
 use crate::demand::Flow;
 use crate::error::PlanError;
@@ -125,7 +125,7 @@ impl Shared {
     fn cap(self, of: &str, used: u64, most: u64) -> CapUse {
         let own = |cap, unit, is_rate| CapUse { of: of.to_owned(), cap, unit, is_rate, used, most };
         match self {
-            Self::Vcores => own("vCores", "thousandths", true),
+            Self::Vcores => own("vCores", CapUnit::Thousandths, true),
             Self::Storage => CapUse::size(of, "storage", Bytes::gib(used), Bytes::gib(most)),
             Self::Blobs => {
                 CapUse::size(of, "size of all blobs", Bytes::new(used), Bytes::new(most))
@@ -133,9 +133,9 @@ impl Shared {
             Self::Tempdb => CapUse::size(of, "size of tempdb", Bytes::new(used), Bytes::new(most)),
             Self::Files => CapUse::number(of, "number of files", used, most),
             Self::Databases => CapUse::number(of, "number of databases", used, most),
-            Self::Log => own("log rate", "B/s", true),
-            Self::Operations => own("instance operations", "IOPS", true),
-            Self::Bytes => own("instance bytes", "B/s", true),
+            Self::Log => own("log rate", CapUnit::Rate, true),
+            Self::Operations => own("instance operations", CapUnit::Iops, true),
+            Self::Bytes => own("instance bytes", CapUnit::Rate, true),
         }
     }
 }
@@ -481,7 +481,7 @@ impl<'q, 'a> Fleet<'q, 'a> {
         let of = &self.kinds[size.of];
         let mut candidate = self.candidate(size, members);
         candidate.cost = of.cost(&candidate);
-        let mut text = of.host_table(&candidate);
+        let mut text = of.host_text(&candidate);
         let mut tempdb = 0;
         for member in members {
             let Some(footprint) = &self.footprints[size.of][*member] else { continue };
@@ -524,7 +524,7 @@ impl<'q, 'a> Fleet<'q, 'a> {
                     n => format!("{n} databases"),
                 }
             ),
-            layout: text,
+            layout: text.finish(),
             lines: of.lines(&candidate),
             cost: candidate.cost,
             caps,

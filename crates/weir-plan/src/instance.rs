@@ -6,7 +6,7 @@
 //! all files, by reserved storage or bought on top of it. The limits of Business Critical come with
 //! its vCores.
 
-use crate::answer::{CapUse, Cheaper, Line, Plan};
+use crate::answer::{CapUnit, CapUse, Cheaper, Line, Plan};
 use crate::cost::{Cost, Prices, gib};
 use crate::demand::{self, Flow, Limits, Peak};
 use crate::disks::typical;
@@ -14,12 +14,11 @@ use crate::error::PlanError;
 use crate::keep::KeptFiles;
 use crate::machine::Searched;
 use crate::need::{MOST_FILES, Need, RoleNeed, Wishes};
-use std::fmt::Write as _;
 use weir_catalog::{Catalog, Edition, HostSize, Per, RuleValue, Tier, TierSet};
 use weir_core::Limit;
-use weir_layout::file::HostKeys;
+use weir_layout::file::{FileKeys, HostKeys};
 use weir_layout::instance::{Bound, Measure};
-use weir_layout::{ManagedInstance, Role};
+use weir_layout::{LayoutText, ManagedInstance, Role};
 use weir_units::{Bytes, Iops};
 
 /// The line of the bill for storage.
@@ -404,7 +403,7 @@ impl<'a> Instances<'a> {
         }
         if let Some(log) = need.role(Role::Log).filter(|_| offer.log_bytes < u64::MAX) {
             let (used, most) = (log.throughput, offer.log_bytes);
-            let (cap, unit, is_rate) = ("log rate", "B/s", true);
+            let (cap, unit, is_rate) = ("log rate", CapUnit::Rate, true);
             caps.push(CapUse { of: of.clone(), cap, unit, is_rate, used, most });
         }
         for Bound { measure, most } in offer.bounds {
@@ -476,7 +475,7 @@ impl<'a> Instances<'a> {
     }
 
     fn layout(&self, candidate: &Candidate<'_>) -> String {
-        let mut text = self.host_table(candidate);
+        let mut text = self.host_text(candidate);
         for files in &candidate.files {
             let kept = self.wishes.keep.as_ref().and_then(|kept| kept.files(files.role));
             match kept {
@@ -484,25 +483,21 @@ impl<'a> Instances<'a> {
                 None => write_files(&mut text, files, None),
             }
         }
-        text
+        text.finish()
     }
 
-    /// Returns the head of a layout file: edition and instance.
-    pub(crate) fn host_table(&self, candidate: &Candidate<'_>) -> String {
-        let mut text = format!(
-            "edition = {:?}\n\n[host]\nmanaged_instance = {:?}\nvcores = {}\nstorage = \"{}\"\n",
-            self.edition.name(),
-            self.kind.name(),
-            candidate.host.vcpus.unwrap_or_default(),
-            Bytes::gib(candidate.storage).exact(),
-        );
+    /// Begins a layout with its edition and its instance.
+    pub(crate) fn host_text(&self, candidate: &Candidate<'_>) -> LayoutText {
         let included = self.included(candidate.storage);
-        if let Some(iops) = candidate.iops.filter(|iops| *iops > included) {
-            text += &format!("iops = {iops}\n");
-        }
-        if self.wishes.owns_licence() {
-            text += "licence_owned = true\n";
-        }
+        let mut text = LayoutText::new(self.edition.name());
+        text.host(&HostKeys {
+            managed_instance: Some(self.kind),
+            vcores: Some(candidate.host.vcpus.unwrap_or_default()),
+            storage: Some(Bytes::gib(candidate.storage)),
+            iops: candidate.iops.filter(|iops| *iops > included).and_then(Iops::new),
+            licence_owned: self.wishes.owns_licence(),
+            ..HostKeys::default()
+        });
         text
     }
 
@@ -667,44 +662,27 @@ impl<'a> Instances<'a> {
 }
 
 /// Writes equal files, with their database if there are several.
-pub(crate) fn write_files(text: &mut String, files: &Files<'_>, database: Option<&str>) {
+pub(crate) fn write_files(text: &mut LayoutText, files: &Files<'_>, database: Option<&str>) {
     let role = files.role.name();
     for n in 1..=files.count {
         let name = if files.count == 1 { role.to_owned() } else { format!("{role}{n}") };
-        let size = Bytes::gib(files.gib).exact();
-        let written = match database {
-            None => write!(text, "\n[[file]]\nname = {name:?}\n"),
-            Some(own) => write!(
-                text,
-                "\n[[file]]\nname = {:?}\ndatabase = {own:?}\n",
-                format!("{own}-{name}")
-            ),
-        };
-        let rest = write!(text, "role = {role:?}\nsize = \"{size}\"\n");
-        // Writing to a string does not fail.
-        debug_assert!(written.is_ok() && rest.is_ok());
+        let name = database.map_or_else(|| name.clone(), |own| format!("{own}-{name}"));
+        let keys = FileKeys::new(name, files.role, Bytes::gib(files.gib));
+        text.file(&FileKeys { database: database.map(str::to_owned), ..keys });
     }
 }
 
 /// Writes files in use under their names, and new files under names derived from the first one.
-fn write_kept(text: &mut String, files: &Files<'_>, kept: &KeptFiles) {
-    let role = files.role.name();
-    let size = Bytes::gib(files.gib).exact();
-    let first = kept.each.first().map_or(role, |(name, _)| name.as_str());
+fn write_kept(text: &mut LayoutText, files: &Files<'_>, kept: &KeptFiles) {
+    let first = kept.each.first().map_or(files.role.name(), |(name, _)| name.as_str());
     let is_taken = |name: &str| kept.each.iter().any(|(own, _)| own == name);
     let mut names: Vec<String> = kept.each.iter().map(|(name, _)| name.clone()).collect();
     let more = (2..).map(|n: u64| format!("{first}_{n}")).filter(|name| !is_taken(name));
     let lacking = usize::try_from(files.count).unwrap_or(usize::MAX).saturating_sub(names.len());
     names.extend(more.take(lacking));
     for name in names {
-        let database = kept.database.as_ref().map(|own| format!("database = {own:?}\n"));
-        let written = write!(
-            text,
-            "\n[[file]]\nname = {name:?}\n{}role = {role:?}\nsize = \"{size}\"\n",
-            database.unwrap_or_default()
-        );
-        // Writing to a string does not fail.
-        debug_assert!(written.is_ok());
+        let keys = FileKeys::new(name, files.role, Bytes::gib(files.gib));
+        text.file(&FileKeys { database: kept.database.clone(), ..keys });
     }
 }
 

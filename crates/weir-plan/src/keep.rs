@@ -11,7 +11,7 @@ use crate::filesystem::FileSystem;
 use crate::need::Need;
 use std::collections::BTreeSet;
 use weir_catalog::{CacheMode, Limits};
-use weir_core::{CacheMode as EngineMode, VolumeSpec};
+use weir_core::VolumeSpec;
 use weir_layout::{Export, Host, Layout, ManagedInstance, Role};
 use weir_units::{Bytes, BytesPerSec, Iops};
 
@@ -303,11 +303,7 @@ fn pool(host: &Host, export: &Export, mut roles: Vec<Role>) -> Result<KeptPool, 
                 .map(|file| (file.name.clone(), file.role))
                 .collect(),
             roles: roles.clone(),
-            mode: match spec.cache {
-                EngineMode::None => CacheMode::None,
-                EngineMode::ReadOnly => CacheMode::ReadOnly,
-                EngineMode::ReadWrite => CacheMode::ReadWrite,
-            },
+            mode: spec.cache,
             unit: export.unit,
             is_local: spec.place == weir_core::Place::Local,
             family: volume.family.clone().unwrap_or_default(),

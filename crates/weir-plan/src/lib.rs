@@ -51,7 +51,7 @@ pub mod rank;
 pub mod service;
 pub mod verify;
 
-pub use answer::{Answer, CapUse, Cheaper, Line, PassedOver, Plan, Relaxation};
+pub use answer::{Answer, CapUnit, CapUse, Cheaper, Line, PassedOver, Plan, Relaxation};
 pub use error::PlanError;
 pub use fleet::{FleetOutcome, FleetPlan, FleetQuestion, plan_fleet, plan_fleet_watched};
 pub use need::{Member, Need, RoleNeed, Wishes};

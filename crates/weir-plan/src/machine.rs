@@ -157,9 +157,10 @@ pub(crate) fn licence_of_machine(edition: &Edition, wishes: &Wishes) -> Result<b
             "for machines it means the Windows Server licence; use os = \"windows\", or leave it out"
                 .to_owned(),
         ),
-        true if edition.name().starts_with("azure") => Ok(true),
+        true if edition.licence_programme().is_some() => Ok(true),
         true => Err(format!(
-            "for machines it means Azure Hybrid Benefit, which {} does not have; leave it out",
+            "for machines it means a programme such as Azure Hybrid Benefit, which {} does not have; \
+             leave it out",
             edition.name()
         )),
     }

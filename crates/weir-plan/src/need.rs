@@ -347,7 +347,7 @@ impl NeedFile {
         toml::from_str(text).map_err(|error| PlanError::Syntax {
             file: file.to_owned(),
             at: error.span().map(|span| place(&text[..span.start])),
-            message: weir_units::in_plain_words(error.message()),
+            message: weir_units::parser_message(error.message()),
         })
     }
 
@@ -505,36 +505,9 @@ fn place(before: &str) -> (usize, usize) {
     (before.matches('\n').count() + 1, column + 1)
 }
 
-/// Maximum of a share in per cent. More than a hundredfold is taken for a mistake.
-const MOST_PERCENT: u64 = 10_000;
-
-/// Parses a share in per cent, `70 %` or `70`, into millionths.
-///
-/// # Errors
-///
-/// A message for text that is not a percentage, or that may be a fraction of the whole.
-pub fn share(text: &str) -> Result<u64, String> {
-    let own = text.trim();
-    let number = own.strip_suffix('%').unwrap_or(own).trim();
-    let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
-    let is_number = !whole.is_empty()
-        && decimals.len() <= 4
-        && whole.bytes().chain(decimals.bytes()).all(|b| b.is_ascii_digit());
-    let digits = format!("{whole}{decimals:0<4}");
-    let parsed = if is_number { digits.parse::<u64>().ok() } else { None };
-    let share =
-        parsed.ok_or_else(|| format!("{text:?} is not a percentage, for example \"70 %\""))?;
-    if share > MOST_PERCENT * WHOLE / 100 {
-        return Err(format!("{text:?} is above the maximum of {MOST_PERCENT} %"));
-    }
-    if !own.ends_with('%') && 0 < share && share <= WHOLE / 100 {
-        return Err(format!("{text:?} may mean {number} % or a fraction of 1; write it with a %"));
-    }
-    Ok(share)
-}
-
+/// Parses a percentage, `70 %` or `70`, into millionths.
 fn share_of(what: &str, text: &str) -> Result<u64, PlanError> {
-    share(text).map_err(|reason| PlanError::need(what, reason))
+    weir_units::percent(text).map_err(|error| PlanError::need(what, error.to_string()))
 }
 
 impl RoleKeys {

@@ -10,7 +10,8 @@ use crate::machine::{Machines, Searched, backup_apart, pool_name};
 use crate::need::{Need, rate_words};
 use crate::rank::Aim;
 use weir_catalog::{HostSize, Per, Pooled};
-use weir_layout::Role;
+use weir_layout::file::{FileKeys, HostKeys, VolumeKeys};
+use weir_layout::{LayoutText, Role};
 use weir_units::Bytes;
 
 /// Maximum size of a disk in GiB, if none is published. Volumes of a layout have the same maximum.
@@ -310,26 +311,28 @@ impl<'a> Pools<'_, 'a> {
     }
 
     fn layout(&self, candidate: &Candidate<'_>) -> String {
-        let (edition, size) = (self.machines.edition.name(), &candidate.host.name);
-        let mut text = format!("edition = {edition:?}\n\n[host]\nsize = {size:?}\n");
-        if self.machines.has_licence() {
-            text += "licence_owned = true\n";
-        }
-        text += &self.machines.wishes.file_system().layout_line();
+        let mut text = LayoutText::new(self.machines.edition.name());
+        text.host(&HostKeys {
+            size: Some(candidate.host.name.clone()),
+            licence_owned: self.machines.has_licence(),
+            filesystem: self.machines.wishes.file_system().key(),
+            ..HostKeys::default()
+        });
         for (name, roles, gib) in self.sized(candidate) {
-            let (family, size) = (&candidate.family.family, Bytes::gib(gib).exact());
             let name = pool_name(&name);
-            text +=
-                &format!("\n[[volume]]\nname = {name:?}\nfamily = {family:?}\nsize = \"{size}\"\n");
+            text.volume(&VolumeKeys {
+                name: Some(name.clone()),
+                family: Some(candidate.family.family.clone()),
+                size: Some(Bytes::gib(gib)),
+                ..VolumeKeys::default()
+            });
             for role in roles {
                 let own = &self.need.roles[role];
-                let (role, size) = (own.role.name(), own.size.exact());
-                text += &format!(
-                    "\n[[file]]\nname = \"{role}-file\"\nrole = {role:?}\nsize = \"{size}\"\non = {name:?}\n"
-                );
+                let file = FileKeys::new(format!("{}-file", own.role.name()), own.role, own.size);
+                text.file(&FileKeys { on: Some(name.clone()), ..file });
             }
         }
-        text
+        text.finish()
     }
 
     /// Returns the most expensive layout that is one step cheaper than the best and fails. A step

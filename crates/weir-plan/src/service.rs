@@ -16,11 +16,15 @@ use weir_catalog::{
     self as catalog, CacheMode, Edition, HostSize, Per, Provisioned, RuleValue, Store, StoreStep,
     Tier,
 };
-use weir_layout::Role;
+use weir_layout::file::{AlikeKeys, Columns, FileKeys, HostKeys, StripeKeys, VolumeKeys};
+use weir_layout::{LayoutText, Role};
 use weir_units::{Bytes, BytesPerSec, Iops};
 
 /// The rule with the size below which storage has a host cache.
 const CACHED_BELOW: &str = "host-cache-below";
+
+/// The name of the storage in layouts.
+const STORAGE: &str = "storage";
 
 /// A managed service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -500,28 +504,26 @@ impl<'a> Services<'a> {
         let is_single = self.edition.host(&candidate.host.name).is_ok();
         let host = if is_single { candidate.host.name.clone() } else { candidate.host.qualified() };
         let Storage { disk, count, size, .. } = candidate.storage;
-        let mut keys = disk.keys();
+        let mut each = disk.keys();
         if size != disk.size() {
-            keys += &format!(", size = \"{}\"", size.exact());
+            each.size = Some(size);
         }
-        let edition = self.edition.name();
-        let mut text = format!("edition = {edition:?}\n\n[host]\nsize = {host:?}\n");
-        text += &match self.unit_of(&candidate.storage) {
-            Some(unit) => format!(
-                "\n[[stripe]]\nname = \"storage\"\nunit = \"{}\"\nvolumes = {{ count = {count}, {keys} }}\n",
-                unit.exact()
-            ),
-            None => {
-                format!("\n[[volume]]\nname = \"storage\"\n{}\n", keys.replace(", ", "\n"))
+        let mut text = LayoutText::new(self.edition.name());
+        text.host(&HostKeys { size: Some(host), ..HostKeys::default() });
+        match self.unit_of(&candidate.storage) {
+            Some(unit) => {
+                let count = u32::try_from(count).unwrap_or(u32::MAX);
+                let alike = AlikeKeys { count, luns: None, each };
+                let volumes = Columns::Alike(Box::new(alike));
+                text.stripe(&StripeKeys { name: STORAGE.to_owned(), host: None, unit, volumes });
             }
-        };
-        for own in &need.roles {
-            let (role, size) = (own.role.name(), own.size.exact());
-            text += &format!(
-                "\n[[file]]\nname = \"{role}-file\"\nrole = {role:?}\nsize = \"{size}\"\non = \"storage\"\n"
-            );
+            None => text.volume(&VolumeKeys { name: Some(STORAGE.to_owned()), ..each }),
         }
-        text
+        for own in &need.roles {
+            let file = FileKeys::new(format!("{}-file", own.role.name()), own.role, own.size);
+            text.file(&FileKeys { on: Some(STORAGE.to_owned()), ..file });
+        }
+        text.finish()
     }
 
     /// Returns the most expensive candidate that costs less than the best and fails.

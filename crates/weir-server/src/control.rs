@@ -21,9 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use weir_core::CacheMode;
 use weir_layout::coming::NewVolume;
-use weir_layout::file::CacheKey;
 use weir_units::Bytes;
 
 /// Conversations at once.
@@ -133,29 +131,6 @@ pub enum Answer {
     Refused(String),
     /// The reason of a failure on the way.
     Failed(String),
-}
-
-/// Returns the mode that `text` names.
-///
-/// # Errors
-///
-/// A sentence that says which there are.
-pub fn cache_key(text: &str) -> Result<CacheKey, String> {
-    match text {
-        "none" => Ok(CacheKey::None),
-        "read-only" => Ok(CacheKey::ReadOnly),
-        "read-write" => Ok(CacheKey::ReadWrite),
-        _ => Err(format!("{text:?} is not a cache mode; use none, read-only or read-write")),
-    }
-}
-
-/// Returns the name of `mode`, as [`cache_key`] reads it.
-pub(crate) fn cache_name(mode: CacheMode) -> &'static str {
-    match mode {
-        CacheMode::None => "none",
-        CacheMode::ReadOnly => "read-only",
-        CacheMode::ReadWrite => "read-write",
-    }
 }
 
 /// Returns the default path of this user's control socket: in the user's runtime

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use weir_layout::error::{Kind as LayoutKind, nearest};
+use weir_layout::error::Kind as LayoutKind;
 use weir_proto::Errno;
 use weir_report::status::Refused;
 use weir_store::{ErrorKind, StoreError};
@@ -147,8 +147,9 @@ impl ServerError {
     ) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
         // A name of one or two letters is near to every other.
-        let near = nearest(name, known.iter().copied()).filter(|_| name.chars().count() > 2);
-        let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+        let near =
+            weir_units::nearest(name, known.iter().copied()).filter(|_| name.chars().count() > 2);
+        let near = weir_units::did_you_mean(&near).to_string();
         Self::NotThere { what, name: name.to_owned(), near, known: listed(&known) }
     }
 

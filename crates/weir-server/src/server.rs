@@ -6,7 +6,7 @@ mod freeze;
 pub use coming::{Exported, Handle, Opened, Paged};
 pub(crate) use freeze::Holding;
 
-use crate::control::{ControlSocket, Request, cache_key, cache_name};
+use crate::control::{ControlSocket, Request};
 use crate::error::ServerError;
 use crate::host_loop::{Behind, HostLoop};
 use crate::listener::{Address, Directory, Listener};
@@ -528,7 +528,7 @@ impl Shared {
     }
 
     fn set_cache(&self, name: &str, mode: &str) -> Result<Value, ServerError> {
-        let key = cache_key(mode).map_err(|reason| refuse(name, reason))?;
+        let key = mode.parse().map_err(|reason: String| refuse(name, reason))?;
         let edition = self.edition.as_ref();
         let change = self.change(name, "its cache mode is being changed", |host, id| {
             host.recached(id, key, edition)
@@ -665,7 +665,7 @@ fn volume_status(
         size_bytes: volume.spec.size.get(),
         allocated_bytes: used.unwrap_or_else(|| running.allocated(id).unwrap_or(Bytes::ZERO).get()),
         pending_writeback_bytes: running.owed(id).get(),
-        cache: cache_name(volume.spec.cache).to_owned(),
+        cache: volume.spec.cache.name().to_owned(),
         limit_iops: gate.iops.map(|limit| limit.rate.get()),
         limit_bytes_per_s: gate.bytes.map(|limit| limit.rate.get()),
         burst_iops: gate.iops.and_then(|limit| limit.burst).map(|(peak, _)| peak.get()),

@@ -6,7 +6,6 @@
 //! through the control socket hold (a size, a cache mode). Where the layout was
 //! edited, it decides, as far as no data is lost or misread by that.
 
-use crate::control::{cache_key, cache_name};
 use crate::error::ServerError;
 use crate::host_loop::HostLoop;
 use crate::listener::{Directory, Served};
@@ -47,7 +46,7 @@ pub(crate) fn make(
     coming: &Coming,
 ) -> Result<Arc<StoredVolume>, ServerError> {
     let made = serde_json::to_string(new).unwrap_or_default();
-    let mode = cache_name(coming.volume.spec.cache).to_owned();
+    let mode = coming.volume.spec.cache.name().to_owned();
     let attributes = [(MADE, made), (HOST, host.to_owned()), (DECLARED_CACHE, mode)];
     let attributes = attributes.map(|(name, value)| (name.to_owned(), value)).into();
     // The rest of a volume that no layout named any more belongs to another.
@@ -239,7 +238,7 @@ impl<'a> Starting<'a> {
             let store = Arc::new(MemoryStore::new(declared));
             return Ok((VolumeData::new(store, false), None));
         };
-        let mode = cache_name(host.volumes[id.0].spec.cache);
+        let mode = host.volumes[id.0].spec.cache.name();
         let column = column_of(host, id);
         let mut attributes = BTreeMap::from([(DECLARED_CACHE.to_owned(), mode.to_owned())]);
         attributes.extend(column.clone().map(|column| (COLUMN.to_owned(), column)));
@@ -294,7 +293,7 @@ impl<'a> Starting<'a> {
         if meta.attributes.get(DECLARED_CACHE).map(String::as_str) != Some(declared) {
             volume.set_attribute(CACHE, None)?;
             volume.set_attribute(DECLARED_CACHE, Some(declared))?;
-        } else if let Some(mode) = meta.attributes.get(CACHE).and_then(|m| cache_key(m).ok()) {
+        } else if let Some(mode) = meta.attributes.get(CACHE).and_then(|m| m.parse().ok()) {
             let changed = host.recached(id, mode, self.edition).map_err(ServerError::Layout)?;
             replace(host, id, changed);
         }

@@ -14,12 +14,10 @@ mod oltp;
 pub use oltp::{OltpOptions, OltpSimError, OltpSimulation, about, check_databases};
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use weir_core::{
     Completion, DeviceId, Engine, Event, Op as EngineOp, Refused, Request, SpecError, Totals,
     TraceHash, VolumeId, Waits,
 };
-use weir_layout::error::nearest;
 use weir_layout::{Host, Layout};
 use weir_observe::run::{Sample, Shape};
 use weir_report::number::float;
@@ -67,7 +65,7 @@ pub enum SimError {
         export: String,
     },
     /// An export or host that is not in the layout.
-    #[error("there is no {what} {name:?} in the layout{}; there are: {known}", Near(.near))]
+    #[error("there is no {what} {name:?} in the layout{}; there are: {known}", weir_units::did_you_mean(.near))]
     Missing {
         /// Export or host.
         what: &'static str,
@@ -78,14 +76,6 @@ pub enum SimError {
         /// The names in the layout.
         known: String,
     },
-}
-
-struct Near<'a>(&'a Option<String>);
-
-impl fmt::Display for Near<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |near| write!(f, "; did you mean {near:?}?"))
-    }
 }
 
 /// The exports of a layout as jobs see them, numbered across hosts.
@@ -474,7 +464,7 @@ impl Run {
 
 fn missing<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> SimError {
     let known: Vec<&str> = known.collect();
-    let near = nearest(name, known.iter().copied());
+    let near = weir_units::nearest(name, known.iter().copied()).map(str::to_owned);
     SimError::Missing { what, name: name.to_owned(), near, known: known.join(", ") }
 }
 

@@ -241,12 +241,7 @@ fn volume_shape(at: usize, host: &Host, volume: &Volume, stripe: Option<usize>) 
     set(&mut attributes, "tier_bytes", volume.tier_size.map(Bytes::get));
     set_limits(&mut attributes, "", &spec.limits.gate);
     set(&mut attributes, "io_unit_bytes", spec.limits.io_unit.map(std::num::NonZeroU64::get));
-    let cache = match spec.cache {
-        CacheMode::None => "none",
-        CacheMode::ReadOnly => "read-only",
-        CacheMode::ReadWrite => "read-write",
-    };
-    set(&mut attributes, "cache", Some(cache));
+    set(&mut attributes, "cache", Some(spec.cache.name()));
     set(&mut attributes, "place", (spec.place == Location::Local).then_some("local"));
     let writes_back = spec.cache == CacheMode::ReadWrite;
     let is_billed = [spec.limits.gate.iops, spec.limits.gate.bytes];

@@ -1,24 +1,31 @@
-//! Quantities with their units.
+//! Quantities with their units, and phrases of messages about them.
 //!
-//! Everything Weir measures is one of six integers: [`Bytes`], [`Iops`],
-//! [`BytesPerSec`], [`Instant`], [`Span`], [`Money`]. They are newtypes so that a size
-//! cannot be passed where a rate is meant, and integers so that a limit is held
-//! exactly. Text carries its unit: `64 KiB` is 65,536 bytes and `64 KB` is
-//! 64,000; a bare number is refused ([`ParseError::NoUnit`]).
+//! Weir's quantities are six integers: [`Bytes`], [`Iops`], [`BytesPerSec`], [`Instant`], [`Span`]
+//! and [`Money`]. Newtypes keep sizes and rates apart, and integers keep limits exact. Texts carry
+//! their unit: `64 KiB` is 65,536 bytes and `64 KB` is 64,000. A size, rate or time without a unit
+//! is an error ([`ParseError::NoUnit`]); so is a text with two meanings, for example `1,5`
+//! ([`ParseError::Ambiguous`]).
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`cache`] | [`CacheMode`] |
 //! | [`money`] | [`Money`] |
+//! | [`number`] | counts and percentages |
 //! | [`size`] | [`Bytes`] |
 //! | [`rate`] | [`Iops`], [`BytesPerSec`] |
 //! | [`time`] | [`Instant`], [`Span`] |
+//! | [`nearest`](mod@nearest) | the known name nearest to an unknown one; with the feature `nearest` |
 
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+pub mod cache;
 pub mod money;
+#[cfg(feature = "nearest")]
+pub mod nearest;
+pub mod number;
 mod parse;
 pub mod rate;
 #[cfg(feature = "serde")]
@@ -27,9 +34,13 @@ pub mod size;
 pub mod time;
 mod words;
 
+pub use cache::CacheMode;
 pub use money::Money;
+#[cfg(feature = "nearest")]
+pub use nearest::{is_near, nearest, nearest_by, parser_message};
+pub use number::{count, percent};
 pub use parse::ParseError;
 pub use rate::{BytesPerSec, Iops};
 pub use size::{Bytes, Exact};
 pub use time::{Instant, Span};
-pub use words::in_plain_words;
+pub use words::{DidYouMean, did_you_mean, in_plain_words};

@@ -1,17 +1,23 @@
-//! Money. Whole millionths of the unit of a currency, so that unit prices and their sums are
-//! exact; which currency it is stands beside it.
+//! Money in millionths of a currency's unit, so that unit prices and their sums are exact. The
+//! currency is stored beside it.
 
-use crate::parse::{self, ParseError};
+use crate::parse::{self, ParseError, Units};
 use core::fmt;
 use core::iter::Sum;
 use core::ops::{Add, AddAssign};
 use core::str::FromStr;
 
 const MICROS: u64 = 1_000_000;
-const MICROS_OF_A_CENT: u64 = 10_000;
+const MICROS_PER_CENT: u64 = 10_000;
 
-/// An amount of money, not below zero. Read from `135.17` or `0.00511`; shown to the cent, halves
-/// rounded up.
+const UNITS: Units = Units {
+    names: &[("k", 1_000 * MICROS), ("M", 1_000_000 * MICROS)],
+    bare: Some(MICROS),
+    expected: "1200 or 1,200.50, without a currency",
+};
+
+/// An amount of money, not below zero. Parsed from `135.17`, `1,200` or `1.2k`; prints to the cent,
+/// halves rounded up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Money(u64);
 
@@ -19,38 +25,38 @@ impl Money {
     /// Nothing.
     pub const ZERO: Self = Self(0);
 
-    /// `n` millionths.
+    /// Creates an amount of `n` millionths.
     #[must_use]
     pub const fn from_micros(n: u64) -> Self {
         Self(n)
     }
 
-    /// In millionths.
+    /// Returns the millionths.
     #[must_use]
     pub const fn micros(self) -> u64 {
         self.0
     }
 
-    /// `n` times as much; the most that there is if that is more.
+    /// Multiplies by `n`, saturating.
     #[must_use]
     pub const fn times(self, n: u64) -> Self {
         Self(self.0.saturating_mul(n))
     }
 
-    /// Returns the excess over `other`, or nothing.
+    /// Returns the excess over `other`, or zero.
     #[must_use]
     pub const fn beyond(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// To be shown with all its decimals, two at least.
+    /// Returns the amount for printing with all its decimals, at least two.
     #[must_use]
     pub const fn exact(self) -> ExactMoney {
         ExactMoney(self)
     }
 }
 
-/// Saturates: no price comes near.
+/// Saturates; no price comes near.
 impl Add for Money {
     type Output = Self;
 
@@ -75,17 +81,13 @@ impl FromStr for Money {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let number = text.trim();
-        if number.starts_with(|c: char| c.is_ascii_digit()) {
-            return parse::scaled(number, MICROS, text).map(Self);
-        }
-        Err(ParseError::not_a_number(text))
+        parse::quantity(text, &UNITS).map(Self)
     }
 }
 
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cents = self.0.saturating_add(MICROS_OF_A_CENT / 2) / MICROS_OF_A_CENT;
+        let cents = self.0.saturating_add(MICROS_PER_CENT / 2) / MICROS_PER_CENT;
         let (whole, cents) = (cents / 100, cents % 100);
         let digits = alloc::format!("{whole}");
         for (at, digit) in digits.chars().enumerate() {
@@ -98,7 +100,7 @@ impl fmt::Display for Money {
     }
 }
 
-/// Money with all its decimals.
+/// Money that prints with all its decimals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExactMoney(Money);
 
@@ -117,7 +119,7 @@ mod tests {
     use alloc::string::ToString;
 
     #[test]
-    fn is_read_exactly_and_shown_to_the_cent() {
+    fn parses_exactly_and_prints_to_the_cent() {
         let check = |text: &str, micros: u64, shown: &str, exact: &str| {
             let money: Money = text.parse().unwrap();
             assert_eq!(money.micros(), micros, "{text}");
@@ -129,23 +131,25 @@ mod tests {
         check("136.085", 136_085_000, "136.09", "136.085");
         check("3,208.98", 3_208_980_000, "3,208.98", "3208.98");
         check("1234567", 1_234_567_000_000, "1,234,567.00", "1234567.00");
+        check("1.2k", 1_200_000_000, "1,200.00", "1200.00");
         check("0", 0, "0.00", "0.00");
     }
 
     #[test]
-    fn what_is_no_amount_is_refused() {
-        let refused = |text: &str| text.parse::<Money>().unwrap_err().to_string();
-        assert_eq!(refused("-3"), "\"-3\" is negative; write it without the minus sign");
-        assert_eq!(refused("USD 3"), "\"USD 3\" does not start with a number");
+    fn texts_that_are_not_amounts_are_rejected() {
+        let message = |text: &str| text.parse::<Money>().unwrap_err().to_string();
+        assert_eq!(message("-3"), "\"-3\" is negative; write it without the minus sign");
+        assert_eq!(message("USD 3"), "\"USD 3\" does not start with a number");
         assert_eq!(
-            refused("3 USD"),
-            "\"3 USD\" is not written as a number is: digits, like 1200 or 1,200.5"
+            message("3 USD"),
+            "\"3 USD\" has the unknown unit \"USD\"; write for example 1200 or 1,200.50, without a \
+             currency"
         );
         assert_eq!(
-            refused("0.0000001"),
+            message("0.0000001"),
             "\"0.0000001\" is not a whole number of the smallest unit"
         );
-        assert_eq!(refused("99999999999999"), "\"99999999999999\" is too large");
+        assert_eq!(message("99999999999999"), "\"99999999999999\" is too large");
     }
 
     #[test]

@@ -1,34 +1,40 @@
 //! Sizes in bytes.
 
-use crate::parse::{self, ParseError, Unit};
+use crate::parse::{self, ParseError, Unit, Units};
 use core::fmt;
 use core::str::FromStr;
 
-const UNITS: &[Unit] = &[
-    ("B", 1),
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-    ("TiB", 1 << 40),
-    ("PiB", 1 << 50),
-    ("KB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("TB", 1_000_000_000_000),
-    // One letter is binary, as fio, qemu and nbdkit read it.
-    ("K", 1 << 10),
-    ("M", 1 << 20),
-    ("G", 1 << 30),
-    ("T", 1 << 40),
-];
+const UNITS: Units = Units {
+    names: &[
+        ("B", 1),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("TiB", 1 << 40),
+        ("PiB", 1 << 50),
+        ("KB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("TB", 1_000_000_000_000),
+        ("PB", 1_000_000_000_000_000),
+        // One letter is binary, as in fio, qemu and nbdkit.
+        ("K", 1 << 10),
+        ("M", 1 << 20),
+        ("G", 1 << 30),
+        ("T", 1 << 40),
+        ("P", 1 << 50),
+    ],
+    bare: None,
+    expected: "64 KiB, 540 GiB or 200 MB",
+};
 
 const PRINTED: &[Unit] =
     &[("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
-/// A size in bytes. Read from `64 KiB`, `64KiB`, `64K` (all 65,536) or `64 KB`
-/// (64,000). Printed for people with the largest binary unit that is exact, or to
-/// five decimals where that would be a long number; serialized always exactly, and
-/// printed so by [`exact`](Self::exact).
+/// A size in bytes. Parsed from `64 KiB`, `64KiB`, `64K` (all 65,536) or `64 KB` (64,000).
+///
+/// It prints in the largest binary unit that is exact, or to five decimals if that number would be
+/// long. [`exact`](Self::exact) and serialization print it to the byte.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(u64);
 
@@ -36,37 +42,37 @@ impl Bytes {
     /// No bytes.
     pub const ZERO: Self = Self(0);
 
-    /// `n` bytes.
+    /// Creates a size of `n` bytes.
     #[must_use]
     pub const fn new(n: u64) -> Self {
         Self(n)
     }
 
-    /// `n` KiB.
+    /// Creates a size of `n` KiB.
     #[must_use]
     pub const fn kib(n: u64) -> Self {
         Self(n << 10)
     }
 
-    /// `n` MiB.
+    /// Creates a size of `n` MiB.
     #[must_use]
     pub const fn mib(n: u64) -> Self {
         Self(n << 20)
     }
 
-    /// `n` GiB.
+    /// Creates a size of `n` GiB.
     #[must_use]
     pub const fn gib(n: u64) -> Self {
         Self(n << 30)
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The same, printed to the byte however long that is: `2097216 MiB`.
+    /// Returns the size for printing to the byte, however long: `2097216 MiB`.
     #[must_use]
     pub const fn exact(self) -> Exact {
         Exact(self)
@@ -77,7 +83,7 @@ impl FromStr for Bytes {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        parse::quantity(text, UNITS, "64 KiB, 540 GiB or 200 MB").map(Self)
+        parse::quantity(text, &UNITS).map(Self)
     }
 }
 
@@ -87,8 +93,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A size that prints as [`Bytes`] reads it back, to the byte: for whatever is
-/// written to a file or is to be typed. See [`Bytes::exact`].
+/// A size that prints to the byte, for files and commands. See [`Bytes::exact`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exact(Bytes);
 
@@ -110,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_binary_and_decimal_units_as_they_are_written() {
+    fn parses_binary_and_decimal_units() {
         check("64 KiB", Ok(65_536));
         check("64KiB", Ok(65_536));
         check("64k", Ok(65_536));
@@ -118,11 +123,15 @@ mod tests {
         check("1.5 GiB", Ok(1_610_612_736));
         check("540 GiB", Ok(579_820_584_960));
         check("1_024 GiB", Ok(1 << 40));
+        check("4TB", Ok(4_000_000_000_000));
+        check("4TiB", Ok(4_398_046_511_104));
+        check("4T", Ok(4_398_046_511_104));
+        check("1,024 GiB", Ok(1 << 40));
         check("0 B", Ok(0));
     }
 
     #[test]
-    fn refuses_what_it_cannot_read_exactly() {
+    fn rejects_sizes_that_are_not_exact() {
         check("64", Err("\"64\" has no unit; write for example 64 KiB, 540 GiB or 200 MB"));
         check("GiB", Err("\"GiB\" does not start with a number"));
         check("-1 GiB", Err("\"-1 GiB\" is negative; write it without the minus sign"));
@@ -133,6 +142,8 @@ mod tests {
                 "\"1 XB\" has the unknown unit \"XB\"; write for example 64 KiB, 540 GiB or 200 MB",
             ),
         );
+        check("1,5 TiB", Err("\"1,5 TiB\" is ambiguous; write 1.5 TiB or 15 TiB"));
+        check("1,5", Err("\"1,5\" is ambiguous; write 1.5 or 15"));
         check("0.3 B", Err("\"0.3 B\" is not a whole number of the smallest unit"));
         check("99999999 TiB", Err("\"99999999 TiB\" is too large"));
         check(
@@ -141,7 +152,7 @@ mod tests {
         );
         check(
             "1.2.3 B",
-            Err("\"1.2.3 B\" is not written as a number is: digits, like 1200 or 1,200.5"),
+            Err("\"1.2.3 B\" is not a number; write digits, for example 1200 or 1,200.5"),
         );
     }
 
@@ -153,14 +164,14 @@ mod tests {
         check((1 << 30) + (512 << 20), "1536 MiB");
         check((2 << 40) + (64 << 20), "2.00006 TiB");
         check(12_345_678, "11.77376 MiB");
-        // Not "2 TiB", which it is not.
+        // Not rounded to "2 TiB".
         check((2 << 40) + 512, "2199023256064 B");
         check(u64::MAX, "18446744073709551615 B");
     }
 
     proptest::proptest! {
         #[test]
-        fn what_is_printed_to_the_byte_reads_back_the_same(n: u64) {
+        fn exact_sizes_parse_to_the_same(n: u64) {
             let size = Bytes::new(n);
             proptest::prop_assert_eq!(size.exact().to_string().parse::<Bytes>(), Ok(size));
         }

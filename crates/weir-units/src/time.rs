@@ -1,9 +1,9 @@
 //! Points in time and spans, in nanoseconds.
 //!
-//! An [`Instant`] counts from whatever its driver calls zero: the start of a
-//! simulation, the start of a server. Only a driver reads a clock.
+//! An [`Instant`] counts from a zero that its driver chooses, for example the start of a simulation
+//! or of a server. Only a driver reads a clock.
 
-use crate::parse::{self, ParseError, Unit};
+use crate::parse::{self, ParseError, Unit, Units};
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 use core::str::FromStr;
@@ -11,18 +11,22 @@ use core::str::FromStr;
 /// Nanoseconds in a second.
 pub const NANOS_PER_SEC: u64 = 1_000_000_000;
 
-const UNITS: &[Unit] = &[
-    ("ns", 1),
-    ("us", 1_000),
-    ("µs", 1_000),
-    ("ms", 1_000_000),
-    ("s", NANOS_PER_SEC),
-    ("sec", NANOS_PER_SEC),
-    ("m", 60 * NANOS_PER_SEC),
-    ("min", 60 * NANOS_PER_SEC),
-    ("h", 3_600 * NANOS_PER_SEC),
-    ("d", 86_400 * NANOS_PER_SEC),
-];
+const UNITS: Units = Units {
+    names: &[
+        ("ns", 1),
+        ("us", 1_000),
+        ("µs", 1_000),
+        ("ms", 1_000_000),
+        ("s", NANOS_PER_SEC),
+        ("sec", NANOS_PER_SEC),
+        ("m", 60 * NANOS_PER_SEC),
+        ("min", 60 * NANOS_PER_SEC),
+        ("h", 3_600 * NANOS_PER_SEC),
+        ("d", 86_400 * NANOS_PER_SEC),
+    ],
+    bare: None,
+    expected: "10ms, 30s or 2h",
+};
 
 const PRINTED: &[Unit] = &[
     ("h", 3_600 * NANOS_PER_SEC),
@@ -37,7 +41,7 @@ const PRINTED: &[Unit] = &[
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
-/// A length of time in nanoseconds. Read from `10ms`, `1.5 s`, `2h`.
+/// A length of time in nanoseconds. Parsed from `10ms`, `1.5 s`, `2h`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(u64);
 
@@ -47,19 +51,19 @@ impl Instant {
     /// Later than anything that happens.
     pub const FAR: Self = Self(u64::MAX);
 
-    /// `n` nanoseconds after zero.
+    /// Creates a point `n` nanoseconds after zero.
     #[must_use]
     pub const fn from_nanos(n: u64) -> Self {
         Self(n)
     }
 
-    /// Nanoseconds since zero.
+    /// Returns the nanoseconds since zero.
     #[must_use]
     pub const fn nanos(self) -> u64 {
         self.0
     }
 
-    /// Time from `earlier` to `self`; zero if `earlier` is not earlier.
+    /// Returns the time from `earlier` to `self`; zero if `earlier` is not earlier.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
@@ -70,37 +74,37 @@ impl Span {
     /// No time.
     pub const ZERO: Self = Self(0);
 
-    /// `n` nanoseconds.
+    /// Creates a span of `n` nanoseconds.
     #[must_use]
     pub const fn from_nanos(n: u64) -> Self {
         Self(n)
     }
 
-    /// `n` microseconds.
+    /// Creates a span of `n` microseconds.
     #[must_use]
     pub const fn from_micros(n: u64) -> Self {
         Self(n * 1_000)
     }
 
-    /// `n` milliseconds.
+    /// Creates a span of `n` milliseconds.
     #[must_use]
     pub const fn from_millis(n: u64) -> Self {
         Self(n * 1_000_000)
     }
 
-    /// `n` seconds.
+    /// Creates a span of `n` seconds.
     #[must_use]
     pub const fn from_secs(n: u64) -> Self {
         Self(n * NANOS_PER_SEC)
     }
 
-    /// Nanoseconds.
+    /// Returns the nanoseconds.
     #[must_use]
     pub const fn nanos(self) -> u64 {
         self.0
     }
 
-    /// The difference, or zero if `other` is longer.
+    /// Returns the difference, or zero if `other` is longer.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -147,7 +151,7 @@ impl FromStr for Span {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        parse::quantity(text, UNITS, "10ms, 30s or 2h").map(Self)
+        parse::quantity(text, &UNITS).map(Self)
     }
 }
 
@@ -163,14 +167,16 @@ mod tests {
     use alloc::string::ToString;
 
     #[test]
-    fn reads_and_prints_times() {
+    fn parses_and_prints_times() {
         assert_eq!("10ms".parse(), Ok(Span::from_millis(10)));
         assert_eq!("1.5 s".parse(), Ok(Span::from_millis(1_500)));
         assert_eq!("2h".parse(), Ok(Span::from_secs(7_200)));
         assert_eq!("1.2us".parse(), Ok(Span::from_nanos(1_200)));
         assert_eq!(Span::from_millis(1_500).to_string(), "1500 ms");
         assert_eq!(Span::from_secs(1_800).to_string(), "30 min");
+        assert_eq!("1,500 ms".parse(), Ok(Span::from_millis(1_500)));
         assert!("30".parse::<Span>().is_err());
+        assert!("1,5 s".parse::<Span>().is_err());
         assert!("0.5 ns".parse::<Span>().is_err());
     }
 

@@ -1,9 +1,26 @@
-//! Parser messages in plain words.
+//! Phrases of messages.
 
 use alloc::string::{String, ToString};
+use core::fmt;
 
-/// Replaces the names of a program's types in a parser's message: `expected u32` becomes
-/// `expected a whole number`.
+/// A suggestion at the end of a message: `; did you mean "tier"?`, or nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct DidYouMean<'a>(Option<&'a str>);
+
+/// Returns the suggestion of a name.
+#[must_use]
+pub fn did_you_mean<S: AsRef<str>>(near: &Option<S>) -> DidYouMean<'_> {
+    DidYouMean(near.as_ref().map(AsRef::as_ref))
+}
+
+impl fmt::Display for DidYouMean<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |near| write!(f, "; did you mean {near:?}?"))
+    }
+}
+
+/// Replaces type names in the message of a parser: `expected u32` becomes `expected a whole
+/// number`.
 #[must_use]
 pub fn in_plain_words(message: &str) -> String {
     let Some((before, expected)) = message.split_once(", expected ") else {
@@ -25,10 +42,16 @@ pub fn in_plain_words(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::in_plain_words;
+    use super::*;
 
     #[test]
-    fn types_of_a_program_are_said_in_plain_words() {
+    fn suggestions_are_questions() {
+        assert_eq!(did_you_mean(&Some("tier")).to_string(), "; did you mean \"tier\"?");
+        assert_eq!(did_you_mean::<String>(&None).to_string(), "");
+    }
+
+    #[test]
+    fn type_names_become_plain_words() {
         let check = |message: &str, plain: &str| assert_eq!(in_plain_words(message), plain);
         check(
             "invalid type: string \"3\", expected u8\n",

@@ -70,7 +70,7 @@ pub enum FioError {
         limit: usize,
     },
     /// A name that fio does not know either.
-    #[error("{at}: unknown option {option:?}{}", nearest.map(|n| format!("; did you mean {n:?}?")).unwrap_or_default())]
+    #[error("{at}: unknown option {option:?}{}", weir_units::did_you_mean(nearest))]
     UnknownOption {
         /// Where.
         at: Place,
@@ -208,7 +208,7 @@ pub enum ValueError {
     #[error("must be 0 or 1")]
     NotAFlag,
     /// None of the words that the option takes.
-    #[error("must be one of {}{}", allowed.join(", "), nearest.map(|n| format!("; did you mean {n:?}?")).unwrap_or_default())]
+    #[error("must be one of {}{}", allowed.join(", "), weir_units::did_you_mean(nearest))]
     NotOneOf {
         /// What it takes.
         allowed: &'static [&'static str],

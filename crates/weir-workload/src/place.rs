@@ -30,7 +30,7 @@ pub struct Device {
 #[non_exhaustive]
 pub enum PlaceError {
     /// A folder or file that is no device.
-    #[error("{at}: job {job:?}: no volume or stripe is called like {path:?}{}; there are: {known}; or map it with --map {path}=NAME", Near(.near))]
+    #[error("{at}: job {job:?}: no volume or stripe is called like {path:?}{}; there are: {known}; or map it with --map {path}=NAME", weir_units::did_you_mean(.near))]
     NoDevice {
         /// Where its section starts.
         at: Box<Place>,
@@ -81,14 +81,6 @@ pub enum PlaceError {
         /// What would be needed with this job's files.
         needed: Bytes,
     },
-}
-
-struct Near<'a>(&'a Option<String>);
-
-impl std::fmt::Display for Near<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |near| write!(f, "; did you mean {near:?}?"))
-    }
 }
 
 /// Gives every clone of every job its regions. `map` holds pairs of a folder or
@@ -208,13 +200,8 @@ impl Placer<'_> {
 
     fn missing(&self, spec: &JobSpec, path: &str) -> PlaceError {
         let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        let near = self
-            .devices
-            .iter()
-            .map(|device| (strsim::osa_distance(last, &device.name), &device.name))
-            .filter(|(edits, _)| *edits <= (last.len() / 3).max(1))
-            .min()
-            .map(|(_, name)| name.clone());
+        let names = self.devices.iter().map(|device| device.name.as_str());
+        let near = weir_units::nearest(last, names).map(str::to_owned);
         let ((at, job), path, known) = (of(spec), path.to_owned(), self.known());
         PlaceError::NoDevice { at, job, path, near, known }
     }

@@ -6,6 +6,7 @@ mod baselines;
 mod documented;
 mod export;
 mod lab;
+mod number;
 mod observe;
 mod plan;
 
@@ -23,13 +24,13 @@ pub(crate) use observe::{
 };
 pub(crate) use plan::PlanArgs;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use weir_layout::Role;
-use weir_layout::file::CacheKey;
 use weir_report::Format;
 use weir_server::Address;
-use weir_units::{Bytes, ParseError, Span};
+use weir_units::{Bytes, CacheMode, ParseError, Span};
 
 /// Run, predict, explain and plan storage under the limits of the cloud.
 #[derive(Debug, Parser)]
@@ -346,6 +347,12 @@ fn some_bytes(text: &str) -> Result<Bytes, String> {
     if size == Bytes::ZERO { Err("it must be more than zero".to_owned()) } else { Ok(size) }
 }
 
+/// Returns the parser of cache modes, with a description of each for the help.
+fn cache_modes() -> impl TypedValueParser<Value = CacheMode> {
+    let modes = CacheMode::ALL.map(|mode| PossibleValue::new(mode.name()).help(mode.description()));
+    PossibleValuesParser::new(modes).try_map(|name| name.parse::<CacheMode>())
+}
+
 fn plot_file(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match path.extension().and_then(|end| end.to_str()) {
@@ -355,7 +362,8 @@ fn plot_file(text: &str) -> Result<PathBuf, String> {
 }
 
 fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+    let wrong = |_| format!("expected a whole number from 0 to {}", u64::MAX);
+    weir_units::count(text).map_err(wrong)
 }
 
 fn database_name(text: &str) -> Result<String, String> {
@@ -526,8 +534,8 @@ pub(crate) enum VolumeCommand {
         /// Volume name, as weir volume list shows it
         name: String,
         /// Cache mode
-        #[arg(value_enum)]
-        mode: CacheArg,
+        #[arg(value_parser = cache_modes())]
+        mode: CacheMode,
         #[command(flatten)]
         control: ControlArgs,
     },
@@ -548,8 +556,8 @@ pub(crate) struct CreateArgs {
     #[arg(long, value_name = "FAMILY")]
     pub(crate) family: Option<String>,
     /// Host cache mode.
-    #[arg(long, value_name = "MODE", value_enum)]
-    pub(crate) cache: Option<CacheArg>,
+    #[arg(long, value_name = "MODE", value_parser = cache_modes())]
+    pub(crate) cache: Option<CacheMode>,
     /// Role of the file, on a managed instance.
     #[arg(long, value_name = "ROLE", value_enum)]
     pub(crate) role: Option<RoleArg>,
@@ -583,38 +591,6 @@ impl From<RoleArg> for Role {
             RoleArg::Log => Self::Log,
             RoleArg::Tempdb => Self::Tempdb,
             RoleArg::Backup => Self::Backup,
-        }
-    }
-}
-
-/// A host cache mode.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum CacheArg {
-    /// No cache.
-    None,
-    /// Reads are served from the host cache.
-    ReadOnly,
-    /// Reads are served from the host cache; writes complete in it and are written back later.
-    ReadWrite,
-}
-
-impl From<CacheArg> for CacheKey {
-    fn from(mode: CacheArg) -> Self {
-        match mode {
-            CacheArg::None => Self::None,
-            CacheArg::ReadOnly => Self::ReadOnly,
-            CacheArg::ReadWrite => Self::ReadWrite,
-        }
-    }
-}
-
-impl CacheArg {
-    /// Returns the name that layouts and servers use.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::ReadOnly => "read-only",
-            Self::ReadWrite => "read-write",
         }
     }
 }

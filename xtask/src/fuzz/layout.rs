@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 use weir_catalog::Catalog;
 use weir_core::engine::MAX_REQUEST;
 use weir_core::{CacheMode, Completion, Engine, Event, Op, Request, VolumeId};
-use weir_layout::file::CacheKey;
 use weir_layout::{Export, Host, Layout};
 use weir_units::{Bytes, Instant};
 
@@ -59,7 +58,7 @@ fn change(host: &Host, layout: &Layout) {
         for size in [0, 512, 4095, 100 << 30, 32 << 40, 1 << 60, u64::MAX] {
             said(host.resized(volume, Bytes::new(size), edition));
         }
-        for mode in [CacheKey::None, CacheKey::ReadOnly, CacheKey::ReadWrite] {
+        for mode in CacheMode::ALL {
             said(host.recached(volume, mode, edition));
         }
     }

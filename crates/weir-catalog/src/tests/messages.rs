@@ -109,15 +109,16 @@ fn unknown_keys_and_values_are_refused_with_their_line() {
         "scope =",
         "scop =",
         "own.toml:5:1: unknown field `scop`, expected one of `name`, `title`, `as_of`, `scope`, \
-         `notes`, `conflicts`, `default_set`, `io_unit`, `tier_set`, `provisioned`, `store`, `pooled`, \
-         `series`, \
-         `host_cache`, `latency`, `bursting`, `striping`, `rule`, `price`, `host_names`",
+         `provider`, `numbered_disks`, `licence_programme`, `notes`, `conflicts`, `default_set`, \
+         `io_unit`, `tier_set`, `provisioned`, `store`, `pooled`, `series`, `host_cache`, `latency`, \
+         `bursting`, `striping`, `rule`, `price`, `host_names`; did you mean `scope`?",
     );
     edited(
         "iops = 1000,",
         "ipos = 1000,",
         "own.toml:18:36: unknown field `ipos`, expected one of `name`, `size`, `holds`, `iops`, \
-         `throughput`, `burst`, `plus`, `source`, `as_of`, `figures`, `notes`, `conflicts`, `history`",
+         `throughput`, `burst`, `plus`, `source`, `as_of`, `figures`, `notes`, `conflicts`, `history`; \
+         did you mean `iops`?",
     );
     edited(
         "\"250 MB/s\"",

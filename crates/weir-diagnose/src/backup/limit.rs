@@ -3,7 +3,7 @@
 use super::during::{self, Flow};
 use super::{Backup, LOCAL_FILES, count};
 use crate::case::Case;
-use crate::system::{Cache, On, Owner};
+use crate::system::{CacheMode, On, Owner};
 use weir_core::Cap as Kind;
 use weir_observe::attribute;
 use weir_pipeline::buffers::{MAX_TRANSFER, WRITE_DEPTH};
@@ -210,7 +210,8 @@ fn from_rate(case: &Case<'_>, backup: &Backup<'_>) -> (Vec<(Side, usize, f64)>, 
             let most = if rate > 1.03 * sum { peak } else { sum };
             all.push((side, *first, rate / most));
             // A host cache serves reads beyond the limit of its disk.
-            let is_cached = disks.iter().any(|disk| case.system.disks[*disk].cache != Cache::None);
+            let is_cached =
+                disks.iter().any(|disk| case.system.disks[*disk].cache != CacheMode::None);
             if !is_cached {
                 refute(side, *first, rate, most);
             }

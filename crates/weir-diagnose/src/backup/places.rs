@@ -5,7 +5,6 @@ use crate::case::Case;
 use crate::error::DiagnoseError;
 use crate::system::{Mapping, On, System};
 use weir_layout::backups::is_backup_name;
-use weir_layout::error::nearest;
 use weir_layout::{Layout, Role};
 use weir_observe::{Contents, Entity, EntityKind, attribute};
 
@@ -51,7 +50,7 @@ pub(crate) fn of_mapping(
                 })
                 .collect();
             if !known.contains(&name.as_str()) {
-                let near = nearest(name, known.iter().copied());
+                let near = weir_units::nearest(name, known.iter().copied()).map(str::to_owned);
                 return Err(DiagnoseError::Mapping { what: "layout", name: name.clone(), near });
             }
         }

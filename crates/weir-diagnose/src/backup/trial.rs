@@ -2,14 +2,12 @@
 
 use super::{Backup, count};
 use crate::case::Case;
-use crate::system::On;
-use std::fmt::Write as _;
 use weir_layout::Layout;
 use weir_observe::attribute;
-use weir_pipeline::Description;
+use weir_pipeline::{CompressionText, Description, DescriptionText};
 use weir_report::number::{float, whole};
 use weir_sim::{OltpOptions, OltpSimulation};
-use weir_units::{Instant, Span};
+use weir_units::{Bytes, Instant, Span};
 
 /// Simulated bytes. The rate is constant by then.
 const SAMPLE: u64 = 4 << 30;
@@ -37,37 +35,34 @@ impl Trial {
 
     /// Returns the bytes per second of a simulated backup with these options.
     fn rate(self, case: &Case<'_>, layout: &Layout, backup: &Backup<'_>) -> Option<f64> {
-        let names = |places: &[On]| {
-            let all = Backup::names(case, places).into_iter();
-            all.map(|name| toml::Value::String(name).to_string()).collect::<Vec<_>>().join(", ")
-        };
-        let (sources, targets) = (names(&backup.sources), names(&backup.targets));
         let disks = Backup::disks(case, &backup.sources);
         let sizes: Option<u64> = disks.iter().map(|disk| case.system.disks[*disk].size).sum();
         let bytes = whole(backup.facts.bytes?).min(SAMPLE).min(sizes.unwrap_or(SAMPLE));
-        let mut text = format!(
-            "[backup]\nsources = [{}]\nto = [{}]\nstripes = {}\nsize = \"{bytes} B\"\n\
-             max_transfer_size = \"{} B\"\n",
-            sources,
-            targets,
-            self.stripes.max(count_of(&backup.targets)),
-            self.max_transfer.clamp(64 << 10, 4 << 20) / (64 << 10) * (64 << 10)
-        );
         let readers = backup.entity.number(attribute::READERS);
         let readers = readers.map(|own| own.max(count_of(&backup.sources)));
-        for (key, value) in [("readers", readers), ("buffer_count", self.buffers)] {
-            if let Some(value) = value.filter(|value| *value > 0) {
-                let _ = writeln!(text, "{key} = {value}");
-            }
-        }
-        if backup.is_compressed() {
+        let compression = match backup.is_compressed() {
             // The time of compression was not observed, and did not limit the backup.
-            let ratio = backup.ratio()?.clamp(0.001, 1.0);
-            let _ = writeln!(
-                text,
-                "compression = {{ ratio = {ratio:.3}, rate = \"64 GiB\", threads = 64 }}"
-            );
+            true => Some(CompressionText {
+                ratio: (backup.ratio()?.clamp(0.001, 1.0) * 1000.0).round() / 1000.0,
+                rate: Bytes::gib(64),
+                threads: 64,
+            }),
+            false => None,
+        };
+        let text = DescriptionText {
+            sources: Backup::names(case, &backup.sources),
+            to: Backup::names(case, &backup.targets),
+            stripes: self.stripes.max(count_of(&backup.targets)),
+            size: Bytes::new(bytes),
+            max_transfer_size: Bytes::new(
+                self.max_transfer.clamp(64 << 10, 4 << 20) / (64 << 10) * (64 << 10),
+            ),
+            readers: readers.filter(|own| *own > 0),
+            buffer_count: self.buffers.filter(|own| *own > 0),
+            compression,
+            ..DescriptionText::default()
         }
+        .toml();
         let description = Description::parse("backup.toml", &text).ok()?;
         let backups = [description];
         let options =

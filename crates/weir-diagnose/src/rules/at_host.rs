@@ -4,7 +4,7 @@ use super::throttled::{Throttled, finding, host_of, is_peak, throttled_by, with}
 use super::{Candidate, Rule, source};
 use crate::case::{Case, amount};
 use crate::change::Change;
-use crate::system::{Cache, Host, Limit};
+use crate::system::{CacheMode, Host, Limit};
 use crate::verdict::CapWait;
 use std::collections::BTreeMap;
 use weir_catalog::HostSize;
@@ -100,7 +100,7 @@ fn of_host(
 
 fn is_read_uncached(case: &Case<'_>, seen: &crate::case::Seen<'_>) -> bool {
     let disks = case.system.disks_of(seen.subject.what);
-    let is_uncached = disks.iter().all(|disk| case.system.disks[*disk].cache == Cache::None);
+    let is_uncached = disks.iter().all(|disk| case.system.disks[*disk].cache == CacheMode::None);
     is_uncached && seen.facts.read_share().is_some_and(|share| share > 0.5)
 }
 

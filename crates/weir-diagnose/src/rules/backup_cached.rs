@@ -4,7 +4,7 @@ use super::backup::{Target, targets};
 use super::{Candidate, Rule, source};
 use crate::case::Case;
 use crate::change::Change;
-use crate::system::{Cache, On};
+use crate::system::{CacheMode, On};
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::mib;
 
@@ -27,7 +27,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 
 fn candidate(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Candidate> {
     let disk = &case.system.disks[*target.disks.first()?];
-    if disk.cache == Cache::None || disk.is_local {
+    if disk.cache == CacheMode::None || disk.is_local {
         return None;
     }
     let (name, cache) = (target.name.clone(), disk.cache.name());
@@ -51,7 +51,7 @@ fn candidate(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Candidate>
     finding.action = format!(
         "set the host cache of {name} to None: az vm update --name .. --disk-caching <lun>=None"
     );
-    let change = case.layout.map(|_| Change::Cache { name, mode: "none" });
+    let change = case.layout.map(|_| Change::Cache { name, mode: CacheMode::None });
     let is_there = matches!(target.on, On::Disk(_) | On::Stripe(_));
     Some(Candidate::new(finding, change.filter(|_| is_there)))
 }

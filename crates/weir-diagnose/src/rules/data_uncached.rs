@@ -5,7 +5,7 @@ use super::stores::{Store, file_of, is_cached, is_uncached, read_latency, stores
 use super::{Candidate, Rule, source};
 use crate::case::{Case, amount, size};
 use crate::change::Change;
-use crate::system::{Cache, Owner, What};
+use crate::system::{CacheMode, Owner, What};
 use crate::verdict::CapWait;
 use weir_core::Cap as Kind;
 use weir_layout::Role;
@@ -90,7 +90,7 @@ fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
     let is_data = store.carries(Role::Data) && !store.carries(Role::Log);
     let share = store.read_share().filter(|share| *share > READS)?;
     if !is_data
-        || store.cache != Some(Cache::None)
+        || store.cache != Some(CacheMode::None)
         || !can_cache(case, store)
         || !has_room(case, store)
     {
@@ -138,7 +138,7 @@ fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
          cold after a restart",
         store.name
     );
-    let change = Change::Cache { name: store.name.clone(), mode: Cache::ReadOnly.name() };
+    let change = Change::Cache { name: store.name.clone(), mode: CacheMode::ReadOnly };
     Some(Candidate::new(finding, case.layout.map(|_| change)))
 }
 

@@ -4,7 +4,7 @@ use super::stores::{Matters, Store, file_of, stores};
 use super::{Candidate, Rule, source};
 use crate::case::Case;
 use crate::change::Change;
-use crate::system::Cache;
+use crate::system::CacheMode;
 use weir_layout::Role;
 use weir_report::diagnosis::Group;
 use weir_report::number::{percent, rate};
@@ -25,7 +25,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 }
 
 fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
-    let cache = store.cache.filter(|cache| *cache != Cache::None)?;
+    let cache = store.cache.filter(|cache| *cache != CacheMode::None)?;
     let writes = store.load.writes?;
     let operations = store.load.operations?;
     let matters = Matters::at_cache(case, store.host);
@@ -37,7 +37,7 @@ fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
         matters.words()
     );
     let text = match cache {
-        Cache::ReadWrite => format!("{text}; commits may be lost if the machine fails"),
+        CacheMode::ReadWrite => format!("{text}; commits may be lost if the machine fails"),
         _ => text,
     };
     let mut finding = rule.finding(store.name.clone(), text);
@@ -47,7 +47,7 @@ fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
         rate(store.per_s(Some(writes))?),
         percent(writes / operations)
     ));
-    if cache == Cache::ReadWrite {
+    if cache == CacheMode::ReadWrite {
         // Data loss does not depend on the load.
         finding.priority = finding.priority.min(150);
         finding.evidence.push(
@@ -69,7 +69,7 @@ fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
          update --set storageProfile.dataDisks[N].caching=None, where N is its index in the list",
         store.name
     );
-    let change = Change::Cache { name: store.name.clone(), mode: Cache::None.name() };
+    let change = Change::Cache { name: store.name.clone(), mode: CacheMode::None };
     Some(Candidate::new(finding, case.layout.map(|_| change)))
 }
 

@@ -3,7 +3,7 @@
 use super::files::REACH;
 use super::throttled::{Throttled, throttled_by};
 use crate::case::{Case, Seen};
-use crate::system::{Cache, On, Owner, System, What};
+use crate::system::{CacheMode, On, Owner, System, What};
 use weir_core::Cap as Kind;
 use weir_layout::Role;
 use weir_observe::load::Load;
@@ -23,7 +23,7 @@ pub(super) struct Store {
     /// Roles of its files.
     pub(super) roles: Vec<Role>,
     /// The cache mode of its disks, if all have the same.
-    pub(super) cache: Option<Cache>,
+    pub(super) cache: Option<CacheMode>,
     /// Load.
     pub(super) load: Load,
     /// Observed time in seconds.

@@ -4,7 +4,7 @@ use super::stores::{Matters, Store, file_of, stores};
 use super::{Candidate, Rule, source};
 use crate::case::Case;
 use crate::change::Change;
-use crate::system::Cache;
+use crate::system::CacheMode;
 use weir_layout::Role;
 use weir_report::diagnosis::Group;
 use weir_report::number::{percent, rate};
@@ -30,15 +30,15 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     // Logs have a rule of their own.
     let all = stores(case).into_iter().filter(|store| !store.carries(Role::Log));
     all.filter_map(|store| match store.cache? {
-        Cache::ReadOnly => written(case, rule, &store),
-        Cache::ReadWrite => at_risk(case, rule, &store),
-        Cache::None => None,
+        CacheMode::ReadOnly => written(case, rule, &store),
+        CacheMode::ReadWrite => at_risk(case, rule, &store),
+        CacheMode::None => None,
     })
     .collect()
 }
 
-fn set(case: &Case<'_>, store: &Store, mode: Cache) -> Option<Change> {
-    case.layout.map(|_| Change::Cache { name: store.name.clone(), mode: mode.name() })
+fn set(case: &Case<'_>, store: &Store, mode: CacheMode) -> Option<Change> {
+    case.layout.map(|_| Change::Cache { name: store.name.clone(), mode })
 }
 
 fn written(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
@@ -66,15 +66,15 @@ fn written(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
          update --set storageProfile.dataDisks[N].caching=None",
         store.name
     );
-    Some(Candidate::new(finding, set(case, store, Cache::None)))
+    Some(Candidate::new(finding, set(case, store, CacheMode::None)))
 }
 
 fn at_risk(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
     let data = file_of(case.system, store.what, Role::Data)?;
     let writes = store.per_s(store.load.writes).filter(|writes| *writes > 0.0)?;
     let mode = match store.read_share() {
-        Some(share) if 1.0 - share >= MOSTLY => Cache::None,
-        _ => Cache::ReadOnly,
+        Some(share) if 1.0 - share >= MOSTLY => CacheMode::None,
+        _ => CacheMode::ReadOnly,
     };
     let text = format!(
         "{} holds {data} and its host cache is read-write: {} writes/s complete before they are on \

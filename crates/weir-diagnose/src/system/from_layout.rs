@@ -1,17 +1,15 @@
 //! A layout's hosts, disks, stripes and files, found again in an observation by their names.
 
 use super::paths::{Names, join, path};
-use super::{
-    Burst, Cache, Disk, File, Host, InstanceLimits, Limit, Medium, On, Pair, Stripe, System,
-};
+use super::{Burst, Disk, File, Host, InstanceLimits, Limit, Medium, On, Pair, Stripe, System};
 use crate::error::DiagnoseError;
 use crate::question::is_storage;
 use std::collections::{BTreeMap, BTreeSet};
 use weir_core::{CacheMode, GateLimits, Place};
 use weir_layout::Layout;
-use weir_layout::error::nearest;
 use weir_observe::{Attribute, Contents, Entity, EntityId, EntityKind, attribute};
 use weir_report::number::float;
+use weir_units::nearest;
 
 /// Pairs of a name in the observation and a name in the layout.
 pub type Mapping = Vec<(String, String)>;
@@ -164,7 +162,8 @@ impl Matcher {
                     return Err(DiagnoseError::Mapping {
                         what: "observation",
                         name: observed.clone(),
-                        near: nearest(observed, contents.entities.iter().map(|e| e.name.as_str())),
+                        near: nearest(observed, contents.entities.iter().map(|e| e.name.as_str()))
+                            .map(str::to_owned),
                     });
                 }
             };
@@ -172,7 +171,8 @@ impl Matcher {
                 return Err(DiagnoseError::Mapping {
                     what: "layout",
                     name: name.clone(),
-                    near: nearest(name, matcher.known.iter().map(String::as_str)),
+                    near: nearest(name, matcher.known.iter().map(String::as_str))
+                        .map(str::to_owned),
                 });
             }
             if contents.entity(id).is_some_and(|entity| entity.kind == EntityKind::Job) {
@@ -320,7 +320,8 @@ impl Matcher {
             system.subjects.iter().map(|subject| subject.entity).collect();
         let missing = loads.difference(&found).filter_map(|id| contents.entity(*id));
         let missing = missing.filter(|entity| is_storage(&entity.kind));
-        let near = |name: &str| nearest(name, self.known.iter().map(String::as_str));
+        let near =
+            |name: &str| nearest(name, self.known.iter().map(String::as_str)).map(str::to_owned);
         missing
             .map(|entity| Unmatched { name: entity.name.clone(), near: near(&entity.name) })
             .collect()
@@ -367,11 +368,7 @@ fn of_volume(
     spec: &weir_core::VolumeSpec,
     host_cache: Option<&weir_core::CacheSpec>,
 ) -> Disk {
-    let cache = match spec.cache {
-        CacheMode::ReadOnly if host_cache.is_some() => Cache::ReadOnly,
-        CacheMode::ReadWrite if host_cache.is_some() => Cache::ReadWrite,
-        _ => Cache::None,
-    };
+    let cache = if host_cache.is_some() { spec.cache } else { CacheMode::None };
     let mean = |latency: &weir_core::Latency| float(latency.mean().nanos());
     let byte = |latency: &weir_core::Latency| {
         latency.transfer().map_or(0.0, |rate| 1e9 / float(rate.per_sec().get()))
@@ -383,7 +380,7 @@ fn of_volume(
         write_byte_ns: byte(&spec.medium.write),
         hit: None,
     };
-    let of_cache = host_cache.filter(|_| cache != Cache::None).map(|cache| &cache.latency);
+    let of_cache = host_cache.filter(|_| cache != CacheMode::None).map(|cache| &cache.latency);
     let hit = of_cache.map(|latency| (mean(latency), byte(latency)));
     Disk {
         name: volume.name.clone(),

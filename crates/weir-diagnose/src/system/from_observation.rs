@@ -3,9 +3,7 @@
 
 use super::from_layout::{job_file, words};
 use super::paths::{join, role_by_name};
-use super::{
-    Burst, Cache, Disk, File, Host, InstanceLimits, Limit, Medium, On, Pair, Stripe, System,
-};
+use super::{Burst, Disk, File, Host, InstanceLimits, Limit, Medium, On, Pair, Stripe, System};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_catalog::{Edition, Latency};
 use weir_layout::Role;
@@ -252,11 +250,8 @@ fn of_host(entity: &Entity, id: EntityId) -> Host {
 }
 
 fn of_volume(entity: &Entity) -> Disk {
-    let cache = match entity.text("cache") {
-        Some("read-only") => Cache::ReadOnly,
-        Some("read-write") => Cache::ReadWrite,
-        _ => Cache::None,
-    };
+    // Observations of other systems may lack the mode or have another name for it.
+    let cache = entity.text("cache").and_then(|mode| mode.parse().ok()).unwrap_or_default();
     Disk {
         name: entity.name.clone(),
         tier: entity.text(attribute::TIER).map(str::to_owned),

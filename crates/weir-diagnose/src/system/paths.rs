@@ -1,8 +1,8 @@
 //! The caps of a system, and whose requests pass which.
 
 use super::{
-    Cache, Cap, Counts, Disk, File, Host, Medium, On, Owner, Pair, Reads, Stripe, Subject, System,
-    What,
+    CacheMode, Cap, Counts, Disk, File, Host, Medium, On, Owner, Pair, Reads, Stripe, Subject,
+    System, What,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use weir_core::Cap as Kind;
@@ -155,11 +155,11 @@ impl Caps {
                     add(Some(own), Reads::All, true);
                     add(through_cache, Reads::All, true);
                 }
-                (false, Cache::None) => {
+                (false, CacheMode::None) => {
                     add(Some(own), Reads::All, true);
                     add(to_disk, Reads::All, true);
                 }
-                (false, Cache::ReadOnly | Cache::ReadWrite) => {
+                (false, CacheMode::ReadOnly | CacheMode::ReadWrite) => {
                     add(Some(own), Reads::Misses, true);
                     add(to_disk, Reads::Misses, true);
                     add(through_cache, Reads::All, true);

@@ -4,8 +4,9 @@ use crate::error::PlanError;
 use crate::verify::without_bursts;
 use weir_catalog::{Catalog, Edition, HostSize};
 use weir_core::Place as Where;
+use weir_layout::file::{HostKeys, LatencyKeys, VolumeKeys};
 use weir_layout::files::Place;
-use weir_layout::{Host, Layout, Role};
+use weir_layout::{Host, Layout, LayoutText, Role};
 use weir_units::{Bytes, Span};
 
 /// The text of a layout that has the sources.
@@ -28,12 +29,15 @@ impl Base {
     #[must_use]
     pub fn assumed(edition: &Edition, host: &HostSize, size: Bytes) -> Self {
         let gib = size.get().div_ceil(1 << 30).max(1);
-        let text = format!(
-            "edition = {:?}\n\n[host]\nsize = {:?}\n\n[[volume]]\nname = {ASSUMED:?}\nsize = \"{gib} \
-             GiB\"\nunlimited = true\n",
-            edition.name(),
-            host.qualified(),
-        );
+        let mut text = LayoutText::new(edition.name());
+        text.host(&HostKeys { size: Some(host.qualified()), ..HostKeys::default() });
+        text.volume(&VolumeKeys {
+            name: Some(ASSUMED.to_owned()),
+            size: Some(Bytes::gib(gib)),
+            unlimited: true,
+            ..VolumeKeys::default()
+        });
+        let text = text.finish();
         Self { name: "the plan's layout".to_owned(), text, is_assumed: true }
     }
 }
@@ -115,24 +119,18 @@ impl<'a> Ground<'a> {
     }
 
     /// Writes the layout with `count` disks that have these keys.
-    pub(super) fn text(&self, keys: &str, count: u64) -> String {
-        let mut text = self.base.text.clone();
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        let latency = self.latency.map(|own| format!("latency = \"{own}\"\n")).unwrap_or_default();
+    pub(super) fn text(&self, keys: &VolumeKeys, count: u64) -> String {
+        let mut text = LayoutText::after(&self.base.text);
         for at in 1..=count {
-            text += &format!(
-                "\n[[volume]]\nname = {:?}\n{}\n{latency}",
-                self.target(at),
-                keys.replace(", ", "\n")
-            );
+            let keys = VolumeKeys { name: Some(self.target(at)), ..keys.clone() };
+            let latency = self.latency.map(LatencyKeys::Fixed).or(keys.latency.clone());
+            text.volume(&VolumeKeys { latency, ..keys });
         }
-        text
+        text.finish()
     }
 
     /// Resolves the layout with `count` disks that have these keys, without bursts.
-    pub(super) fn with(&self, keys: &str, count: u64) -> Result<Layout, PlanError> {
+    pub(super) fn with(&self, keys: &VolumeKeys, count: u64) -> Result<Layout, PlanError> {
         read(&self.base.name, &self.text(keys, count), self.catalog)
     }
 }

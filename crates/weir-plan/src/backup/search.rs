@@ -11,7 +11,8 @@ use crate::disks::{Disk, Market};
 use crate::error::PlanError;
 use crate::need::WHOLE;
 use crate::planner::usable_families;
-use weir_units::{BytesPerSec, Span};
+use weir_layout::file::VolumeKeys;
+use weir_units::{Bytes, BytesPerSec, Span};
 
 /// Error margin of an extrapolated duration, in millionths.
 const MARGIN: u64 = 10_000;
@@ -109,7 +110,8 @@ impl<'a> Search<'_, '_, 'a> {
     /// Returns targets without limits.
     fn ideal(&self) -> Targets {
         let gib = self.bench.question.size.get().div_ceil(1 << 30) + 1;
-        let keys = format!("unlimited = true, size = \"{gib} GiB\"");
+        let size = Some(Bytes::gib(gib));
+        let keys = VolumeKeys { size, unlimited: true, ..VolumeKeys::default() };
         Targets { keys, count: IDEAL.min(self.most()) }
     }
 

@@ -11,8 +11,11 @@ use super::question::Question;
 use crate::error::PlanError;
 use std::collections::HashMap;
 use weir_layout::Layout;
+use weir_layout::file::VolumeKeys;
 use weir_layout::files::Place;
-use weir_pipeline::{BackupError, BackupFault, Description, PlaceAbout, Plan};
+use weir_pipeline::{
+    BackupError, BackupFault, CompressionText, Description, DescriptionText, PlaceAbout, Plan,
+};
 use weir_report::backup::BackupReport;
 use weir_sim::{OltpOptions, OltpSimError, OltpSimulation};
 use weir_units::{Bytes, BytesPerSec, Instant, Span};
@@ -57,7 +60,7 @@ impl Settings {
 /// Equal target disks, as the keys of their volumes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Targets {
-    pub(super) keys: String,
+    pub(super) keys: VolumeKeys,
     pub(super) count: u64,
 }
 
@@ -103,36 +106,25 @@ impl<'q, 'a> Bench<'q, 'a> {
 
     /// Writes the description of a backup of `size`.
     pub(super) fn text(&self, targets: &Targets, own: Settings, size: Bytes) -> String {
-        let list = |names: &mut dyn Iterator<Item = String>| {
-            names.map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
-        };
         let question = self.question;
-        let mut text = format!(
-            "[backup]\nsources = [{}]\nto = [{}]\nstripes = {}\nsize = \"{}\"\nmax_transfer_size = \"{}\"\n",
-            list(&mut question.sources.iter().cloned()),
-            list(&mut (1..=targets.count).map(|at| self.ground.target(at))),
-            own.stripes * targets.count,
-            size.exact(),
-            own.transfer.exact(),
-        );
-        if question.readers > 1 {
-            text += &format!("readers = {}\n", question.readers);
+        let compression = question.compression.map(|own| CompressionText {
+            ratio: own.ratio,
+            rate: own.rate,
+            threads: own.threads,
+        });
+        DescriptionText {
+            sources: question.sources.clone(),
+            to: (1..=targets.count).map(|at| self.ground.target(at)).collect(),
+            stripes: own.stripes * targets.count,
+            size,
+            max_transfer_size: own.transfer,
+            readers: Some(question.readers).filter(|readers| *readers > 1).map(u64::from),
+            buffer_count: None,
+            limit: own.limit.or(question.limit),
+            setup: Some(question.setup).filter(|setup| *setup > Span::ZERO),
+            compression,
         }
-        if let Some(own) = &question.compression {
-            text += &format!(
-                "compression = {{ ratio = {:?}, rate = \"{}\", threads = {} }}\n",
-                own.ratio,
-                own.rate.exact(),
-                own.threads
-            );
-        }
-        if let Some(limit) = own.limit.or(question.limit) {
-            text += &format!("limit = \"{limit}\"\n");
-        }
-        if question.setup > Span::ZERO {
-            text += &format!("setup = \"{}\"\n", question.setup);
-        }
-        text
+        .toml()
     }
 
     /// Returns the description of a backup of `size` and its plan on the layout; `None` if a target

@@ -8,9 +8,9 @@ use crate::filesystem::FileSystem;
 use crate::keep::{Kept, KeptPool};
 use crate::need::{Need, RoleNeed, WHOLE, in_percent, rate_words};
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use weir_catalog::CacheMode;
-use weir_layout::{Role, luns};
+use weir_layout::file::{AlikeKeys, Columns, FileKeys, HostKeys, PlaceKey, StripeKeys, VolumeKeys};
+use weir_layout::{LayoutText, Role, luns};
 use weir_units::Bytes;
 
 impl<'a> Machines<'a> {
@@ -129,10 +129,11 @@ impl<'a> Machines<'a> {
             }
         }
         all.extend(self.backup_note(need, candidate));
-        if self.has_licence() {
-            let words = "the Windows Server licence is owned, so the price of the machine excludes \
-                         it (Azure Hybrid Benefit)";
-            all.push(words.to_owned());
+        if let Some(programme) = self.edition.licence_programme().filter(|_| self.has_licence()) {
+            all.push(format!(
+                "the Windows Server licence is owned, so the price of the machine excludes it \
+                 ({programme})"
+            ));
         }
         all
     }
@@ -168,11 +169,13 @@ impl<'a> Machines<'a> {
     pub(super) fn layout(&self, need: &Need, candidate: &Candidate<'_>) -> String {
         let is_single = self.edition.host(&candidate.host.name).is_ok();
         let size = if is_single { candidate.host.name.clone() } else { candidate.host.qualified() };
-        let mut text = format!("edition = {:?}\n\n[host]\nsize = {size:?}\n", self.edition.name());
-        if self.has_licence() {
-            text += "licence_owned = true\n";
-        }
-        text += &self.wishes.file_system().layout_line();
+        let mut text = LayoutText::new(self.edition.name());
+        text.host(&HostKeys {
+            size: Some(size),
+            licence_owned: self.has_licence(),
+            filesystem: self.wishes.file_system().key(),
+            ..HostKeys::default()
+        });
         let mut taken = self.wishes.keep.as_ref().map(Kept::luns).unwrap_or_default();
         let pools = || candidate.arrangement.iter().zip(&candidate.choice.disks);
         let mut luns: Vec<Vec<u32>> = pools()
@@ -188,14 +191,13 @@ impl<'a> Machines<'a> {
         for ((pool, disks), luns) in pools().zip(&luns) {
             write_pool(&mut text, need, pool, disks.as_ref(), self.kept(need, &pool.roles), luns);
         }
-        text
+        text.finish()
     }
 
     /// Assigns LUNs to a pool's disks. Disks in use keep theirs, and new ones take the lowest free
     /// numbers.
     fn luns(&self, kept: Option<&KeptPool>, count: u64, taken: &mut BTreeSet<u32>) -> Vec<u32> {
-        const NUMBERED: [&str; 2] = ["azure", "aws"];
-        if !NUMBERED.iter().any(|cloud| self.edition.name().starts_with(cloud)) {
+        if !self.edition.has_numbered_disks() {
             return Vec::new();
         }
         let mut there = kept.into_iter().flat_map(|kept| &kept.luns).copied();
@@ -338,7 +340,7 @@ fn on(pool: &Pool, disks: Option<&Disks<'_>>) -> String {
 
 /// Writes the disks of a pool with their LUNs, and the files on them.
 fn write_pool(
-    text: &mut String,
+    text: &mut LayoutText,
     need: &Need,
     pool: &Pool,
     disks: Option<&Disks<'_>>,
@@ -346,64 +348,58 @@ fn write_pool(
     luns: &[u32],
 ) {
     let name = kept.map_or_else(|| pool_name(&names(need, pool, "-")), |kept| kept.name.clone());
-    let each = disks.map_or_else(|| "place = \"local\"".to_owned(), |disks| disks.disk.keys());
-    let cache = match pool.mode {
-        CacheMode::None => "",
-        CacheMode::ReadOnly => ", cache = \"read-only\"",
-        CacheMode::ReadWrite => ", cache = \"read-write\"",
+    let local = || VolumeKeys { place: Some(PlaceKey::Local), ..VolumeKeys::default() };
+    let each = disks.map_or_else(local, |disks| disks.disk.keys());
+    let each = VolumeKeys { cache: pool.mode, ..each };
+    let one = |name: &str, at: usize| VolumeKeys {
+        name: Some(name.to_owned()),
+        lun: luns.get(at).copied().map(i64::from),
+        ..each.clone()
     };
-    let count = disks.map_or(1, |disks| disks.count);
-    let lun = |at: usize| luns.get(at).map(|lun| format!(", lun = {lun}")).unwrap_or_default();
-    let all = if luns.is_empty() { String::new() } else { format!(", luns = {luns:?}") };
-    let written = match (
-        pool.place,
-        kept.filter(|kept: &&KeptPool| {
-            // Columns with names of their own are written one by one.
-            let mut named = kept.volumes.iter().enumerate();
-            kept.unit.is_some() && !named.all(|(at, own)| *own == format!("{name}-{at}"))
-        }),
-    ) {
+    let stripe = |unit: Bytes, volumes: Columns| StripeKeys {
+        name: name.clone(),
+        host: None,
+        unit,
+        volumes,
+    };
+    let own_names = kept.filter(|kept| {
+        let mut named = kept.volumes.iter().enumerate();
+        kept.unit.is_some() && !named.all(|(at, own)| *own == format!("{name}-{at}"))
+    });
+    match (pool.place, own_names) {
+        // Columns with names of their own are written one by one.
         (Place::Striped(unit), Some(kept)) => {
             for (at, volume) in kept.volumes.iter().enumerate() {
-                let keys = format!("{each}{cache}{}", lun(at)).replace(", ", "\n");
-                *text += &format!("\n[[volume]]\nname = {volume:?}\n{keys}\n");
+                text.volume(&one(volume, at));
             }
-            write!(
-                text,
-                "\n[[stripe]]\nname = {name:?}\nunit = \"{}\"\nvolumes = {:?}\n",
-                unit.exact(),
-                kept.volumes
-            )
+            text.stripe(&stripe(unit, Columns::Named(kept.volumes.clone())));
         }
-        (Place::Striped(unit), None) => write!(
-            text,
-            "\n[[stripe]]\nname = {name:?}\nunit = \"{}\"\nvolumes = {{ count = {count}, {each}{cache}{all} }}\n",
-            unit.exact()
-        ),
-        (Place::Single | Place::Local, _) => {
-            let keys = format!("{each}{cache}{}", lun(0)).replace(", ", "\n");
-            write!(text, "\n[[volume]]\nname = {name:?}\n{keys}\n")
+        (Place::Striped(unit), None) => {
+            let count = u32::try_from(disks.map_or(1, |disks| disks.count)).unwrap_or(u32::MAX);
+            let luns = luns.iter().copied().map(i64::from).collect::<Vec<_>>();
+            let luns = (!luns.is_empty()).then_some(luns);
+            let alike = AlikeKeys { count, luns, each: each.clone() };
+            text.stripe(&stripe(unit, Columns::Alike(Box::new(alike))));
         }
-    };
-    // Writing to a string does not fail.
-    debug_assert!(written.is_ok());
+        (Place::Single | Place::Local, _) => text.volume(&one(&name, 0)),
+    }
     for role in &pool.roles {
-        let RoleNeed { role, size: whole, .. } = &need.roles[*role];
-        let there = kept.iter().flat_map(|kept| &kept.files).filter(|(_, own)| own == role);
-        let mut files: Vec<String> = there.map(|(name, _)| name.clone()).collect();
-        let role = role.name();
-        if files.is_empty() {
-            files.push(format!("{role}-file"));
-        }
-        // Equal files, of whole sectors.
-        let size = whole.get().div_ceil(files.len() as u64).next_multiple_of(1 << 20);
-        let size = (if files.len() == 1 { *whole } else { Bytes::new(size) }).exact();
-        for file in files {
-            let written = write!(
-                text,
-                "\n[[file]]\nname = {file:?}\nrole = {role:?}\nsize = \"{size}\"\non = {name:?}\n"
-            );
-            debug_assert!(written.is_ok());
-        }
+        write_role_files(text, &need.roles[*role], kept, &name);
+    }
+}
+
+/// Writes the files of a role: those in use, or a new one.
+fn write_role_files(text: &mut LayoutText, own: &RoleNeed, kept: Option<&KeptPool>, on: &str) {
+    let there = kept.iter().flat_map(|kept| &kept.files).filter(|(_, role)| *role == own.role);
+    let mut files: Vec<String> = there.map(|(name, _)| name.clone()).collect();
+    if files.is_empty() {
+        files.push(format!("{}-file", own.role.name()));
+    }
+    // Equal files, of whole sectors.
+    let part = own.size.get().div_ceil(files.len() as u64).next_multiple_of(1 << 20);
+    let size = if files.len() == 1 { own.size } else { Bytes::new(part) };
+    for file in files {
+        let keys = FileKeys::new(file, own.role, size);
+        text.file(&FileKeys { on: Some(on.to_owned()), ..keys });
     }
 }

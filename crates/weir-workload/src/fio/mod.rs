@@ -123,7 +123,7 @@ fn apply_line(
     let (name, text) = split(&line.text);
     let at = || line.at.clone();
     let Some((option, meaning)) = options::find(name) else {
-        let nearest = value::nearest(name, options::names());
+        let nearest = weir_units::nearest(name, options::names());
         return Err(FioError::UnknownOption { at: at(), option: name.to_owned(), nearest });
     };
     let unsupported = |why| {

@@ -2,7 +2,7 @@
 //! it; the table that calls them is in `options`.
 
 use super::draft::Draft;
-use super::value::{Value, nearest};
+use super::value::Value;
 use crate::error::ValueError;
 use crate::job::{
     Distribution, Engine, Extent, Generator, MAX_BLOCK, MAX_CLONES, MAX_DEPTH, Mix, Order, PerOp,
@@ -478,5 +478,8 @@ pub(super) fn stonewall(draft: &mut Draft, value: Value) -> Result {
 }
 
 fn not_one_of<T>(text: &str, allowed: &'static [&'static str]) -> Result<T> {
-    Err(ValueError::NotOneOf { allowed, nearest: nearest(text, allowed.iter().copied()) })
+    Err(ValueError::NotOneOf {
+        allowed,
+        nearest: weir_units::nearest(text, allowed.iter().copied()),
+    })
 }

@@ -197,19 +197,6 @@ fn time(text: &str, bare: u64) -> Result<Span, ValueError> {
     nanos.map(Span::from_nanos).ok_or(ValueError::TooLarge)
 }
 
-/// The word of `allowed` that looks most like `text`, if any does.
-pub(super) fn nearest(
-    text: &str,
-    allowed: impl IntoIterator<Item = &'static str>,
-) -> Option<&'static str> {
-    allowed
-        .into_iter()
-        .map(|word| (strsim::damerau_levenshtein(text, word), word))
-        .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, _)| *distance <= (text.chars().count() / 3).max(1))
-        .map(|(_, word)| word)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,11 +278,5 @@ mod tests {
         assert_eq!(per_op(",3"), Ok(PerOp { read: 1, write: 3, trim: 3 }));
         assert_eq!(per_op("2,"), Ok(PerOp { read: 2, write: 1, trim: 1 }));
         assert_eq!(per_op("1,2,3,4"), Err(ValueError::TooManyParts));
-    }
-
-    #[test]
-    fn the_nearest_word_is_named_only_if_it_is_near() {
-        assert_eq!(nearest("iodepht", ["iodepth", "direct"]), Some("iodepth"));
-        assert_eq!(nearest("xyzzy", ["iodepth", "direct"]), None);
     }
 }

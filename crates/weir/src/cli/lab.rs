@@ -1,7 +1,8 @@
 //! The arguments of `weir lab`.
 
+use super::number::count_in;
 use super::{OutputArgs, seed, some_bytes, some_time};
-use clap::{Args, Subcommand, ValueEnum, value_parser};
+use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use weir_units::{Bytes, Span};
 
@@ -47,7 +48,7 @@ pub(crate) struct LabRunArgs {
     /// Repeat a lab in wall time until its figures hold, at most this many times, from 1 to 10
     /// [default: 1]. A shared machine may stall. The figures of the last run count; nothing is
     /// averaged.
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=10))]
+    #[arg(long, value_name = "N", value_parser = count_in::<u32>(1..=10))]
     pub(crate) tries: Option<u32>,
     /// Random seed of the jobs.
     #[arg(long, default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]

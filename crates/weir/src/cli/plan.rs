@@ -1,11 +1,11 @@
 //! The arguments of `weir plan`.
 
+use super::number::positive;
 use super::{OutputArgs, some_time};
 use clap::Args;
 use std::path::PathBuf;
-use std::str::FromStr;
 use weir_plan::filesystem::FileSystem;
-use weir_units::{Bytes, BytesPerSec, Iops, Money, Span};
+use weir_units::{Bytes, BytesPerSec, Iops, Money, Span, percent};
 
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
@@ -26,7 +26,7 @@ pub(crate) struct PlanArgs {
     #[arg(long)]
     pub(crate) as_observed: bool,
     /// Growth to plan for, on top of observed sizes and rates, for example 30%; at most 10000%.
-    #[arg(long, value_name = "SHARE", value_parser = weir_plan::need::share)]
+    #[arg(long, value_name = "SHARE", value_parser = percent)]
     pub(crate) growth: Option<u64>,
     /// Assign a role to a disk of the observation, for example sdc=data; may be repeated. Disks
     /// without a role are then ignored.
@@ -83,16 +83,16 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "SIZE")]
     pub(crate) host: Option<String>,
     /// Minimum number of vCPUs.
-    #[arg(long, value_name = "N", value_parser = count::<u32>)]
+    #[arg(long, value_name = "N", value_parser = positive::<u32>)]
     pub(crate) vcpus: Option<u32>,
     /// Minimum memory.
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<Bytes>,
     /// Maximum number of disks.
-    #[arg(long, value_name = "N", value_parser = count::<u64>)]
+    #[arg(long, value_name = "N", value_parser = positive::<u64>)]
     pub(crate) max_disks: Option<u64>,
     /// Maximum number of data files of an instance [default: 8].
-    #[arg(long, value_name = "N", value_parser = count::<u64>)]
+    #[arg(long, value_name = "N", value_parser = positive::<u64>)]
     pub(crate) max_files: Option<u64>,
     /// Give each role disks of its own. By default only a backup is kept apart, from data and log;
     /// --apart=false lets all roles share disks.
@@ -165,12 +165,6 @@ pub(crate) struct PlanArgs {
     pub(crate) quiet: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-}
-
-/// Parses a positive integer.
-fn count<N: FromStr + Default + PartialEq>(text: &str) -> Result<N, String> {
-    let number = text.trim().parse().ok().filter(|n| *n != N::default());
-    number.ok_or_else(|| format!("{text:?} is not a whole number of at least 1"))
 }
 
 fn percentile(text: &str) -> Result<f64, String> {

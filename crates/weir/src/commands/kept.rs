@@ -1,7 +1,6 @@
 //! Differences between a data folder and the layout: changes made on a running server, and volumes
 //! that the layout does not name.
 
-use super::cache_name;
 use std::path::Path;
 use weir_layout::Layout;
 use weir_report::status::Status;
@@ -27,7 +26,7 @@ pub(crate) fn declared(layout: &Layout) -> Vec<Declared> {
     let one = |volume: &weir_layout::Volume| Declared {
         name: volume.name.clone(),
         size: volume.spec.size,
-        cache: cache_name(volume.spec.cache),
+        cache: volume.spec.cache.name(),
     };
     volumes.map(one).collect()
 }

@@ -1,6 +1,6 @@
 //! `weir layout`.
 
-use super::{cache_name, layout_files, read_layout, say_notes};
+use super::{layout_files, read_layout, say_notes};
 use crate::cli::LayoutCommand;
 use crate::error::CliError;
 use crate::output;
@@ -98,7 +98,7 @@ fn tables(layout: &Layout) -> Vec<Table> {
             let mut row = cells![volume.name.as_str(), host.name.as_str(), tier];
             row.push(gib(volume.spec.size.get()));
             row.extend(limits(&volume.spec.limits.gate));
-            row.push(cache_name(volume.spec.cache).into());
+            row.push(volume.spec.cache.name().into());
             volumes.row(row);
         }
         for export in &host.exports {

@@ -28,7 +28,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use weir_catalog::{Catalog, Edition};
-use weir_core::CacheMode;
 use weir_layout::Layout;
 
 /// Runs the verb and returns the exit code.
@@ -110,14 +109,5 @@ pub(crate) fn say_notes(layout: &Layout) {
         host.notes
             .iter()
             .for_each(|note| output::talk(&format!("note: host {}: {note}", host.name)));
-    }
-}
-
-/// Returns the name of a cache mode in layouts.
-pub(crate) fn cache_name(mode: CacheMode) -> &'static str {
-    match mode {
-        CacheMode::None => "none",
-        CacheMode::ReadOnly => "read-only",
-        CacheMode::ReadWrite => "read-write",
     }
 }

@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
-use weir_plan::answer::{CapUse, Line, Plan, Relaxation};
+use weir_plan::answer::{CapUnit, CapUse, Line, Plan, Relaxation};
 use weir_plan::cost::Cost;
 use weir_plan::keep::Kept;
 use weir_plan::need::{NeedFile, RoleKeys, Vcpus, WHOLE, Wishes};
@@ -366,11 +366,11 @@ fn share(own: &CapUse) -> f64 {
 
 fn cap(own: &CapUse) -> PlanCap {
     let (unit, parts) = match own.unit {
-        "IOPS" => (Unit::Iops, 1.0),
-        "B/s" => (Unit::Rate, 1.0),
-        "B" => (Unit::Size, 1.0),
-        "thousandths" => (Unit::Count, 1_000.0),
-        _ => (Unit::Count, 1.0),
+        CapUnit::Iops => (Unit::Iops, 1.0),
+        CapUnit::Rate => (Unit::Rate, 1.0),
+        CapUnit::Size => (Unit::Size, 1.0),
+        CapUnit::Thousandths => (Unit::Count, 1_000.0),
+        CapUnit::Number => (Unit::Count, 1.0),
     };
     PlanCap {
         of: own.of.clone(),

@@ -7,7 +7,6 @@ use serde_json::Value;
 use std::time::Duration;
 use weir_layout::Role;
 use weir_layout::coming::NewVolume;
-use weir_layout::file::CacheKey;
 use weir_report::number::grouped;
 use weir_report::status::{Status, StatusReport};
 use weir_report::table::Listing;
@@ -58,13 +57,12 @@ pub(crate) fn volume(command: &VolumeCommand) -> Result<u8, CliError> {
 }
 
 fn create(args: &CreateArgs) -> Result<(), CliError> {
-    let cache = args.cache.map_or(CacheKey::None, CacheKey::from);
     let volume = NewVolume {
         name: args.name.clone(),
         size: args.size,
         tier: args.tier.clone(),
         family: args.family.clone(),
-        cache,
+        cache: args.cache.unwrap_or_default(),
         role: args.role.map(Role::from),
         database: args.database.clone(),
         ..NewVolume::default()

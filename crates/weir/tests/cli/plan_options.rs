@@ -35,6 +35,11 @@ fn what_says_nothing_is_refused() {
         "there are no prices of os \"beos\"; there are: East US in USD, East",
     );
     check(&with(&["--max-disks", "0"]), "\"0\" is not a whole number of at least 1");
+    check(&["--size", "4TiB", "--iops", "1,5"], "\"1,5\" is ambiguous; write 1.5 or 15");
+    check(
+        &["--size", "4TiB", "--throughput", "600 Mbps"],
+        "\"600 Mbps\" is ambiguous; write bytes per second, for example 200 MB/s",
+    );
     check(&with(&["--vcpus", "0"]), "\"0\" is not a whole number of at least 1");
     check(&with(&["--max-files", "0"]), "\"0\" is not a whole number of at least 1");
     check(&["--from", "x", "--percentile", "0"], "is not a number above 0 and up to 100");
@@ -62,10 +67,7 @@ fn what_says_nothing_is_refused() {
             "max_disks = -1",
             "need.toml:1:13: invalid value: integer `-1`, expected a whole number of 0 or more",
         ),
-        (
-            "headroom = \"0.2\"",
-            "headroom: \"0.2\" may mean 0.2 % or a fraction of 1; write it with a %",
-        ),
+        ("headroom = \"0.2\"", "headroom: \"0.2\" is ambiguous; write 0.2 % or 20 %"),
         ("headroom = \"20000 %\"", "headroom: \"20000 %\" is above the maximum of 10000 %"),
     ] {
         place.file("need.toml", &format!("{key}\n[data]\nsize = \"1 TiB\"\niops = 5\n"));

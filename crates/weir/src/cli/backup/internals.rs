@@ -1,5 +1,6 @@
 //! The arguments of `weir backup internals`.
 
+use crate::cli::number::count_in;
 use crate::cli::{OutputArgs, some_bytes};
 use clap::Args;
 use std::path::PathBuf;
@@ -19,10 +20,10 @@ pub(crate) struct BackupInternalsArgs {
     #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     pub(crate) sources: Vec<String>,
     /// Number of backup files, 1 to 64 [default: 1].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = count_in::<u32>(1..=64))]
     pub(crate) stripes: Option<u32>,
     /// Number of readers of all sources together, 1 to 64 [default: one for each volume or stripe].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = count_in::<u32>(1..=64))]
     pub(crate) readers: Option<u32>,
     /// Bytes to back up, for example 50GiB [default: the bytes in use on the sources].
     #[arg(long, value_name = "SIZE", value_parser = some_bytes)]
@@ -31,7 +32,7 @@ pub(crate) struct BackupInternalsArgs {
     #[arg(long, value_name = "SIZE", value_parser = some_bytes)]
     pub(crate) max_transfer_size: Option<Bytes>,
     /// BUFFERCOUNT, 1 to 16384 [default: 5 for each stripe and 2 for each reader].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16384))]
+    #[arg(long, value_name = "N", value_parser = count_in::<u32>(1..=16384))]
     pub(crate) buffer_count: Option<u32>,
     /// WITH COMPRESSION, which takes three sets of buffers.
     #[arg(long)]

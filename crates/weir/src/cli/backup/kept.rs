@@ -1,5 +1,6 @@
 //! The arguments of the verbs that read backups: list, show, verify, prune, restore.
 
+use crate::cli::number::count;
 use crate::cli::{ControlArgs, OutputArgs};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -83,19 +84,19 @@ pub(crate) struct BackupPruneArgs {
     pub(crate) places: Vec<String>,
     /// Number of backups of each name to keep, the newest first.
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true,
-        value_parser = count)]
+        value_parser = count::<u32>)]
     pub(crate) keep_last: u32,
     /// Number of days (UTC) of which to keep the newest backup. Days without a backup do not count.
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true,
-        value_parser = count)]
+        value_parser = count::<u32>)]
     pub(crate) keep_daily: u32,
     /// Number of weeks (from Monday) of which to keep the newest backup.
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true,
-        value_parser = count)]
+        value_parser = count::<u32>)]
     pub(crate) keep_weekly: u32,
     /// Number of months of which to keep the newest backup.
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true,
-        value_parser = count)]
+        value_parser = count::<u32>)]
     pub(crate) keep_monthly: u32,
     /// Prune backups of this name only. May be repeated [default: all names, each on its own].
     #[arg(long, value_name = "NAME")]
@@ -184,10 +185,6 @@ pub(crate) struct RestoreArgs {
     pub(crate) quiet: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-}
-
-fn count(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| "give a whole number, for example 7".to_owned())
 }
 
 fn renaming(text: &str) -> Result<(String, String), String> {

@@ -1,9 +1,10 @@
 //! The arguments of `weir backup plan`.
 
+use crate::cli::number::{bytes_in_a_second, count_in};
 use crate::cli::{OutputArgs, some_bytes, some_time};
 use clap::Args;
 use std::path::PathBuf;
-use weir_units::{Bytes, BytesPerSec, Span};
+use weir_units::{Bytes, BytesPerSec, Span, percent};
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupPlanArgs {
@@ -30,7 +31,7 @@ pub(crate) struct BackupPlanArgs {
     pub(crate) sources: Vec<String>,
     /// Number of readers for each source, 1 to 64 [default: 1].
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true,
-        value_parser = clap::value_parser!(u32).range(1..=64))]
+        value_parser = count_in::<u32>(1..=64))]
     pub(crate) readers: u32,
     /// Time from the start of the backup to its first transfer, for example 2s, as measured on your
     /// system [default: 0s].
@@ -40,13 +41,13 @@ pub(crate) struct BackupPlanArgs {
     /// compression].
     #[arg(long, value_name = "RATIO", value_parser = ratio)]
     pub(crate) compress: Option<f64>,
-    /// Bytes that one processor compresses per second, for example 200MiB [default: compression is
-    /// never the limit].
-    #[arg(long, value_name = "SIZE", value_parser = some_bytes, requires = "compress")]
+    /// Bytes that one processor compresses per second, for example 200MiB/s [default: compression
+    /// is never the limit].
+    #[arg(long, value_name = "RATE", value_parser = bytes_in_a_second, requires = "compress")]
     pub(crate) compress_rate: Option<Bytes>,
     /// Number of processors that compress [default: those of the machine].
     #[arg(long, value_name = "N", requires = "compress",
-        value_parser = clap::value_parser!(u32).range(1..=1024))]
+        value_parser = count_in::<u32>(1..=1024))]
     pub(crate) compress_threads: Option<u32>,
     /// OLTP description of a database that runs during the backup (docs/OLTP.md). May be repeated.
     #[arg(long, value_name = "OLTP", requires = "layout")]
@@ -54,7 +55,7 @@ pub(crate) struct BackupPlanArgs {
     /// Largest acceptable loss of throughput and increase of response time of these databases, for
     /// example 10% [default: 10%]. A backup that would cost more is slowed down with a limit if the
     /// window allows that.
-    #[arg(long, value_name = "SHARE", value_parser = weir_plan::need::share, requires = "beside")]
+    #[arg(long, value_name = "SHARE", value_parser = percent, requires = "beside")]
     pub(crate) max_slowdown: Option<u64>,
     /// Rate at which the backup reads its sources at most, for example 100MB/s, as weir backup run
     /// --limit has it [default: none, or the lowest that meets the window if databases need it].
@@ -65,7 +66,7 @@ pub(crate) struct BackupPlanArgs {
     #[arg(long, value_name = "FAMILY", num_args = 1.., value_delimiter = ',')]
     pub(crate) disks: Vec<String>,
     /// Maximum number of target disks, 1 to 64 [default: as many as the machine takes].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = count_in::<u64>(1..=64))]
     pub(crate) max_disks: Option<u64>,
     /// Measured latency of a write to a target disk, for example 24ms [default: the edition's].
     #[arg(long, value_name = "TIME", value_parser = some_time)]

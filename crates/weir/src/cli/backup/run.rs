@@ -1,5 +1,6 @@
 //! The arguments of `weir backup run`.
 
+use crate::cli::number::{count, count_in};
 use crate::cli::{ControlArgs, OutputArgs};
 use clap::Args;
 use std::path::PathBuf;
@@ -53,7 +54,7 @@ pub(crate) struct BackupRunArgs {
     /// rarely beaten [default: 5 for each stripe and 2 for each source, three times that with
     /// --compress].
     #[arg(long, value_name = "N", allow_hyphen_values = true,
-        value_parser = clap::value_parser!(u32).range(1..=16384))]
+        value_parser = count_in::<u32>(1..=16384))]
     pub(crate) buffer_count: Option<u32>,
     /// Granularity of reads: 512B to 1MiB, a power of two. A smaller one skips smaller holes and makes
     /// more and shorter reads.
@@ -99,7 +100,7 @@ pub(crate) struct BackupRunArgs {
 
 /// Parses a number of stripes. Its range is checked with the targets.
 fn stripes(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| "a backup has 1 to 64 stripes; give a whole number".to_owned())
+    count(text).map_err(|error| format!("a backup has 1 to 64 stripes: {error}"))
 }
 
 pub(super) fn limit(text: &str) -> Result<BytesPerSec, String> {

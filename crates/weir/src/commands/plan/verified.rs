@@ -246,7 +246,7 @@ fn too_slow(plan: &Plan, got: &[Got], may_grow: bool) -> String {
 mod tests {
     use super::*;
     use weir_catalog::Catalog;
-    use weir_plan::answer::CapUse;
+    use weir_plan::answer::{CapUnit, CapUse};
     use weir_plan::cost::Cost;
     use weir_plan::need::{NeedFile, Wishes};
 
@@ -265,7 +265,7 @@ mod tests {
                      size = \"900 GiB\"\non = \"d\"\n";
         for layout in [Some(small.to_owned()), None] {
             let is_rate = false;
-            let (of, cap, unit) = ("data".to_owned(), "size", "B");
+            let (of, cap, unit) = ("data".to_owned(), "size", CapUnit::Size);
             let fails = vec![CapUse { of, cap, unit, is_rate, used: 900 << 30, most: 512 << 30 }];
             let next = Cheaper { what: "1 x P20".to_owned(), cost: Cost::default(), fails, layout };
             let told = next_cheaper(&question, Some(next), How::default()).expect("no error");

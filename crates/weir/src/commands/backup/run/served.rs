@@ -11,7 +11,6 @@ use weir_backup::BackupError;
 use weir_backup::run::{ChangedRanges, Changes, ReadDone};
 use weir_catalog::Catalog;
 use weir_layout::Layout;
-use weir_layout::error::nearest;
 use weir_proto::Uri;
 use weir_report::status::{ExportStatus, Status};
 use weir_server::control::{
@@ -96,8 +95,8 @@ impl Served {
                 )));
             }
             let names: Vec<&str> = self.exports().map(|export| export.name.as_str()).collect();
-            let near = nearest(name, names.iter().copied());
-            let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+            let near = weir_units::nearest(name, names.iter().copied());
+            let near = weir_units::did_you_mean(&near);
             return Err(BackupError::Refused(format!(
                 "there is no export {name:?}; there are {}{near}",
                 names.join(", ")
