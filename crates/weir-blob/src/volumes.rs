@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use tokio::sync::oneshot;
 use weir_layout::Blob as Settings;
-use weir_layout::coming::NewVolume;
+use weir_layout::hot_plug::NewVolume;
 use weir_server::{Ask, Disk, Handle, NotDone, Opened, Paged, ServerError, Terms};
 use weir_units::Bytes as Size;
 

@@ -2,7 +2,7 @@
 //! both layouts are the same.
 
 use crate::error::ExportError;
-use crate::script::Kind;
+use crate::kind::Kind;
 use crate::site::{Cloud, DbFile, Disk, Site, Space};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_catalog::Interface;

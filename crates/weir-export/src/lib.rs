@@ -7,9 +7,11 @@
 //! | module | holds |
 //! |---|---|
 //! | [`options`] | values that a layout does not contain: names, locations, mount points |
-//! | [`script`] | the kinds of scripts, and their common parts |
+//! | `kind` | the kinds of scripts |
+//! | [`script`] | the common parts of scripts |
 //! | [`error`] | reasons why a layout cannot be exported |
 //! | `site` | the host of a layout as scripts see it: disks, stripes, files |
+//! | `applied` | options applied to the layouts |
 //! | `change` | the difference between two layouts, once for all kinds |
 //! | `quote` | quoting in each language |
 //! | `disk` | changes of disks, for all clouds |
@@ -17,20 +19,22 @@
 //! | `space` | changes of stripes and single disks, for all systems |
 //! | `azure` | Azure's names and rules, once for its four languages |
 //! | `linux` | common parts of shell scripts for a Linux machine |
-//! | [`backup`] | backups as statements and settings of other tools, a file per kind |
+//! | `backup` | backups as statements and settings of other tools, a file per kind |
 //! | one per kind | `tsql`, `az`, `bicep`, `terraform`, `powershell`, `mdadm`, `lvm`, `storage_spaces`, `fstab` |
 
 #![forbid(unsafe_code)]
 
+mod applied;
 mod az;
 mod azure;
-pub mod backup;
+mod backup;
 mod bicep;
 mod change;
 mod disk;
 mod ebs;
 pub mod error;
 mod fstab;
+mod kind;
 mod linux;
 mod lvm;
 mod mdadm;
@@ -44,24 +48,15 @@ mod storage_spaces;
 mod terraform;
 mod tsql;
 
-pub use backup::Backup;
 pub use error::ExportError;
-pub use options::{Filesystem, OperatingSystem, Options};
-pub use script::{Export, Kind};
+pub use kind::Kind;
+pub use options::{Backup, Filesystem, OperatingSystem, Options};
+pub use script::Export;
+pub use site::Source;
 
 use change::Change;
 use script::Script;
 use site::Site;
-use weir_layout::Layout;
-
-/// A layout with its file name.
-#[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
-    /// The name, as the script states it.
-    pub name: &'a str,
-    /// The layout.
-    pub layout: &'a Layout,
-}
 
 /// Returns a script of `kind` that builds `layout`, or that changes `from` into it.
 ///

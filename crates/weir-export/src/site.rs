@@ -1,14 +1,22 @@
 //! The host of a layout as scripts see it: disks, stripes and files.
 
-use crate::Source;
 use crate::error::ExportError;
 use crate::options::Options;
 use std::collections::BTreeMap;
 use weir_catalog::Interface;
 use weir_core::{CacheMode, Place};
 use weir_layout::file::FileSystem;
-use weir_layout::{Export, File, Host, Instance, Role, Volume};
+use weir_layout::{Export, File, Host, Instance, Layout, Role, Volume};
 use weir_units::Bytes;
+
+/// A layout with its file name.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// The name, as the script states it.
+    pub name: &'a str,
+    /// The layout.
+    pub layout: &'a Layout,
+}
 
 /// A host of a layout.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use crate::file::Role;
 use crate::files::Place;
-use crate::resolve::Layout;
+use crate::layout::Layout;
 
 impl Layout {
     /// Tells whether a file, volume or stripe is a target of backups: by the role of the file, or by

@@ -4,7 +4,7 @@
 //! compare line by line. A price that is missing stays missing: it never counts as zero.
 
 use crate::file::ManagedInstance;
-use crate::resolve::{Export, Host, Layout};
+use crate::layout::{Export, Host, Layout};
 use crate::volume::Volume;
 use weir_catalog::{Edition, Limits, Per, Price, PriceBook, Provisioned};
 use weir_core::{Limit, Place};

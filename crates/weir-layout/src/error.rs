@@ -166,6 +166,9 @@ impl From<CatalogError> for Kind {
     }
 }
 
+/// An invalid key, and the reason.
+pub type Wrong = (&'static str, String);
+
 /// What is wrong, and in which key of its table.
 #[derive(Debug)]
 pub(crate) struct Fault {

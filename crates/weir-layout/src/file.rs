@@ -1,4 +1,4 @@
-//! The keys of a layout file as they are written.
+//! The keys of a layout file.
 
 use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -12,66 +12,64 @@ use weir_units::{Bytes, BytesPerSec, CacheMode, Iops, Span};
 #[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LayoutFile {
-    /// The catalog edition that tiers and host sizes are looked up in. Not needed
-    /// where every limit is written out.
+    /// Catalog edition that defines tiers and machine sizes. Not needed if the layout states all
+    /// limits.
     pub edition: Option<String>,
-    /// Seed of the latency draws; 1 if left out. One seed gives one run.
+    /// Seed of the random latencies; 1 by default. Equal seeds give equal runs.
     #[serde(default, deserialize_with = "seed")]
     #[schemars(!default)]
     pub seed: Option<u64>,
-    /// The machine, or several with names.
+    /// The machine, or several machines with names.
     #[schemars(with = "Option<OneOrManySchema<HostKeys>>")]
     pub host: Option<OneOrMany<HostKeys>>,
     /// The volumes.
     #[serde(default)]
     pub volume: Vec<VolumeKeys>,
-    /// Volumes joined column by column.
+    /// Stripes of several volumes.
     #[serde(default)]
     pub stripe: Vec<StripeKeys>,
     /// Database files.
     #[serde(default)]
     pub file: Vec<FileKeys>,
-    /// Page blobs, which are served over REST.
+    /// Page blobs, served over REST.
     pub blob: Option<BlobKeys>,
 }
 
-/// How page blobs are served: each is a volume of a host, made and deleted by clients.
+/// Page blobs. Each is a volume of a host, created and deleted by clients.
 #[derive(Debug, Clone, Default, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BlobKeys {
-    /// Where to listen, HOST:PORT; "127.0.0.1:10000" if left out.
+    /// Address to listen at, HOST:PORT; "127.0.0.1:10000" by default.
     pub listen: Option<String>,
-    /// The host of the blobs' volumes, where there are several.
+    /// Host of the blobs' volumes. Required if there are several hosts.
     pub host: Option<String>,
-    /// What a request does that is over a cap: it waits, or it is answered with 503
-    /// ServerBusy and asked again later.
+    /// Treatment of requests over a cap: they wait, or they get 503 ServerBusy and clients retry.
     #[serde(default)]
     pub over: OverKey,
-    /// Requests of one blob that may be under way; further ones get 503 ServerBusy. 4096 if
-    /// left out.
+    /// Maximum number of in-flight requests of one blob; further requests get 503 ServerBusy. 4096
+    /// by default.
     pub queue: Option<usize>,
-    /// The tier set or family that the blobs' sizes snap in; the edition's default if left
-    /// out.
+    /// Tier set or family that gives blobs their tier by size; that of the edition by default.
     pub family: Option<String>,
-    /// No limits and no latency.
+    /// Whether there are no limits and no latency.
     #[serde(default)]
     pub unlimited: bool,
-    /// Operations per second of each blob, instead of its tier's.
+    /// Operations per second of each blob, instead of those of its tier.
     #[schemars(with = "Option<Quantity>")]
     pub iops: Option<Iops>,
-    /// Bytes per second of each blob, instead of its tier's.
+    /// Bytes per second of each blob, instead of those of its tier.
     #[schemars(with = "Option<String>")]
     pub throughput: Option<BytesPerSec>,
-    /// Who may use the account that everybody knows, devstoreaccount1.
+    /// Clients that may use the well-known account, devstoreaccount1.
     #[serde(default)]
     pub well_known_key: WellKnownKey,
     /// Further accounts.
     #[serde(default)]
     pub account: Vec<AccountKeys>,
-    /// For HTTPS: the certificate chain, a PEM file (`weir cert` makes one).
+    /// Certificate chain for HTTPS, a PEM file. `weir cert` creates one.
     #[schemars(with = "Option<String>")]
     pub certificate: Option<PathBuf>,
-    /// And its private key.
+    /// Private key of the certificate, a PEM file.
     #[schemars(with = "Option<String>")]
     pub key: Option<PathBuf>,
 }
@@ -80,92 +78,91 @@ pub struct BlobKeys {
 #[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccountKeys {
-    /// Its name: 3 to 24 lower-case letters and digits.
+    /// Name: 3 to 24 lower-case letters and digits.
     pub name: String,
-    /// Its key, in Base64.
+    /// Key in Base64.
     pub key: Option<String>,
-    /// The environment variable that has its key.
+    /// Environment variable with the key.
     pub key_env: Option<String>,
 }
 
-/// What a request does that is over a cap.
+/// Treatment of requests over a cap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverKey {
-    /// It waits.
+    /// Requests wait.
     #[default]
     Wait,
-    /// It is refused if it would wait for more than 100 ms.
+    /// Requests that would wait for more than 100 ms are rejected.
     Reject,
 }
 
-/// Who may use the well-known account.
+/// Clients that may use the well-known account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WellKnownKey {
-    /// This machine.
+    /// Clients on this machine.
     #[default]
     Loopback,
-    /// Everybody who gets here.
+    /// All clients.
     Anywhere,
-    /// Nobody.
+    /// No client.
     None,
 }
 
-/// TOML knows no unsigned integers.
+/// Deserializes a seed. TOML has no unsigned integers.
 fn seed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let seed = i64::deserialize(deserializer)?;
     let negative = |_| D::Error::custom(format!("{seed} is negative; a seed is a whole number"));
     u64::try_from(seed).map(Some).map_err(negative)
 }
 
-/// A machine: give `size`, or `limits`, or `unlimited`; or `managed_instance`.
+/// A machine. State one of `size`, `limits`, `unlimited` and `managed_instance`.
 #[derive(Debug, Clone, Default, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostKeys {
-    /// Its name; needed where there are several.
+    /// Name. Required if there are several hosts.
     pub name: Option<String>,
-    /// A size of the edition, like "DS14".
+    /// Machine size of the edition, for example "DS14".
     pub size: Option<String>,
-    /// Limits of your own. Beside `size` they replace that side's figures.
+    /// Explicit limits. With `size`, they replace its limits on the stated side.
     pub limits: Option<HostLimitKeys>,
-    /// No limits at all.
+    /// Whether there are no limits.
     #[serde(default)]
     pub unlimited: bool,
-    /// The host cache. Beside `size` it replaces that size's figures.
+    /// Host cache. With `size`, it replaces the cache of that size.
     pub cache: Option<CacheKeys>,
-    /// A managed instance of this tier, with `vcores` and `storage`.
+    /// Service tier of a managed instance, with `vcores` and `storage`.
     pub managed_instance: Option<ManagedInstance>,
-    /// The vCores of a managed instance.
+    /// Number of vCores of a managed instance.
     pub vcores: Option<u32>,
-    /// The storage reserved for a managed instance; the most that its vCores allow if
-    /// left out.
+    /// Storage reserved for a managed instance; by default the maximum for its vCores.
     #[schemars(with = "Option<String>")]
     pub storage: Option<Bytes>,
-    /// The tier set of a General Purpose instance's files, like "mi-2020"; the
-    /// edition's default if left out.
+    /// Tier set of the files of a General Purpose instance, for example "mi-2020"; that of the
+    /// edition by default.
     pub tiers: Option<String>,
-    /// Operations per second of a next-gen General Purpose instance, where more than
-    /// come with its storage are bought.
+    /// Operations per second of a next-gen General Purpose instance, if more are bought than its
+    /// storage includes.
     #[schemars(with = "Option<Quantity>")]
     pub iops: Option<Iops>,
-    /// The licence is owned and not part of the price: SQL Server for a managed instance, Windows
-    /// Server for a machine.
+    /// Whether the licence is owned, so that the price excludes it: SQL Server for a managed
+    /// instance, Windows Server for a machine.
     #[serde(default)]
     pub licence_owned: bool,
-    /// The file system of a machine's disks.
+    /// File system of the machine's disks.
     pub filesystem: Option<FileSystem>,
 }
 
-/// The file system of disks.
+/// A file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileSystem {
-    /// ext4, of Linux.
+    /// ext4 of Linux.
     Ext4,
-    /// XFS, of Linux.
+    /// XFS of Linux.
     Xfs,
-    /// NTFS, of Windows.
+    /// NTFS of Windows.
     Ntfs,
 }
 
@@ -181,7 +178,7 @@ impl FileSystem {
     }
 }
 
-/// The tiers of a managed instance.
+/// A service tier of managed instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ManagedInstance {
@@ -194,7 +191,7 @@ pub enum ManagedInstance {
 }
 
 impl ManagedInstance {
-    /// As layouts and the catalog write it.
+    /// Returns the name in layouts and in the catalog.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -209,37 +206,37 @@ impl ManagedInstance {
 #[derive(Debug, Clone, Default, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostLimitKeys {
-    /// To remote storage.
+    /// Limits to remote storage.
     pub uncached: Option<LimitKeys>,
-    /// Of host cache and local SSD together.
+    /// Limits of host cache and local SSD together.
     pub cached: Option<LimitKeys>,
 }
 
-/// A pair of limits; what is left out is not limited.
+/// A pair of limits. A missing limit does not apply.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LimitKeys {
     /// Operations per second.
     #[schemars(with = "Option<Quantity>")]
     pub iops: Option<Iops>,
-    /// Bytes per second, like "200 MiB/s".
+    /// Bytes per second, for example "200 MiB/s".
     #[schemars(with = "Option<String>")]
     pub throughput: Option<BytesPerSec>,
-    /// Credit bursting above them.
+    /// Credit bursting above these limits.
     pub burst: Option<BurstKeys>,
 }
 
-/// Credit bursting: two buckets that start full.
+/// Credit bursting. The buckets of operations and bytes start full.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BurstKeys {
-    /// Operations per second while credits last.
+    /// Maximum operations per second while credits last.
     #[schemars(with = "Option<Quantity>")]
     pub iops: Option<Iops>,
-    /// Bytes per second while credits last.
+    /// Maximum bytes per second while credits last.
     #[schemars(with = "Option<String>")]
     pub throughput: Option<BytesPerSec>,
-    /// How long a full bucket lasts at the maximum.
+    /// Duration of a full bucket at the maximum.
     #[schemars(with = "String")]
     pub duration: Span,
 }
@@ -248,26 +245,26 @@ pub struct BurstKeys {
 #[derive(Debug, Clone, Default, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CacheKeys {
-    /// RAM and SSD together.
+    /// Size, RAM and SSD together.
     #[schemars(with = "Option<String>")]
     pub size: Option<Bytes>,
-    /// Latency of what it serves.
+    /// Latency of cache hits.
     pub latency: Option<LatencyKeys>,
-    /// Dirty bytes that read-write volumes may leave in it; 64 MiB if left out.
+    /// Maximum of dirty bytes of read-write volumes; 64 MiB by default.
     #[schemars(with = "Option<String>")]
     pub dirty_limit: Option<Bytes>,
-    /// How long dirty bytes may lie; 1 s if left out.
+    /// Maximum age of dirty bytes; 1 s by default.
     #[schemars(with = "Option<String>")]
     pub writeback_after: Option<Span>,
 }
 
-/// A latency: one time for all, or quantiles.
+/// A latency: constant, or quantiles.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum LatencyKeys {
-    /// Always the same, like "1ms".
+    /// A constant, for example "1ms".
     Fixed(#[schemars(with = "String")] Span),
-    /// Quantiles, linear between them.
+    /// Quantiles, with linear interpolation.
     Quantiles(QuantileKeys),
 }
 
@@ -275,56 +272,55 @@ pub enum LatencyKeys {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuantileKeys {
-    /// The shortest.
+    /// Minimum.
     #[schemars(with = "String")]
     pub p0: Span,
-    /// The median.
+    /// Median.
     #[schemars(with = "String")]
     pub p50: Span,
-    /// 90 % are shorter.
+    /// 90th percentile.
     #[schemars(with = "Option<String>")]
     pub p90: Option<Span>,
-    /// 99 % are shorter.
+    /// 99th percentile.
     #[schemars(with = "Option<String>")]
     pub p99: Option<Span>,
-    /// 99.9 % are shorter.
+    /// 99.9th percentile.
     #[schemars(with = "Option<String>")]
     pub p999: Option<Span>,
-    /// The longest.
+    /// Maximum.
     #[schemars(with = "String")]
     pub p100: Span,
-    /// The rate at which the bytes of a request pass, on top of the quantiles.
+    /// Transfer rate; the transfer time of a request is added to the quantiles.
     #[schemars(with = "Option<String>")]
     pub transfer: Option<BytesPerSec>,
 }
 
-/// Where a volume's bytes are.
+/// The location of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlaceKey {
     /// Remote storage.
     Remote,
-    /// The host's own SSD.
+    /// The local SSD of the host.
     Local,
 }
 
-/// A volume: give `tier`, or `size`, or `limits`, or `unlimited`.
+/// A volume. State one of `tier`, `size`, `limits` and `unlimited`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeKeys {
-    /// Its name, and its export's. Not given for the volumes of a stripe, which
-    /// are numbered.
+    /// Name of the volume and of its export. Not for the volumes of a stripe, which are numbered.
     pub name: Option<String>,
-    /// The host it is attached to, where there are several.
+    /// Host that it is attached to. Required if there are several hosts.
     pub host: Option<String>,
-    /// A tier of the edition, like "P30".
+    /// Tier of the edition, for example "P30".
     pub tier: Option<String>,
-    /// Its size. Alone it snaps up to the tier that holds it.
+    /// Size. Without a tier, the volume gets the smallest tier that holds it.
     #[schemars(with = "Option<String>")]
     pub size: Option<Bytes>,
-    /// The tier set or family that `size` snaps in; the edition's default if left
-    /// out. For a family with provisioned limits (premium-ssd-v2, ultra) the
-    /// limits come from `size`, `iops` and `throughput`.
+    /// Tier set or family that gives the volume its tier by size; that of the edition by default.
+    /// Limits of a provisioned family (premium-ssd-v2, ultra) follow from `size`, `iops` and
+    /// `throughput`.
     pub family: Option<String>,
     /// Provisioned operations per second.
     #[schemars(with = "Option<Quantity>")]
@@ -332,29 +328,29 @@ pub struct VolumeKeys {
     /// Provisioned bytes per second.
     #[schemars(with = "Option<String>")]
     pub throughput: Option<BytesPerSec>,
-    /// Limits of your own.
+    /// Explicit limits.
     pub limits: Option<LimitKeys>,
-    /// No limits and no latency.
+    /// Whether there are no limits and no latency.
     #[serde(default)]
     pub unlimited: bool,
-    /// The host cache mode; none if left out.
+    /// Host cache mode; none by default.
     #[serde(default)]
     #[schemars(schema_with = "cache_schema")]
     pub cache: CacheMode,
-    /// Remote storage, or the host's local SSD.
+    /// Remote storage (the default), or the local SSD of the host.
     pub place: Option<PlaceKey>,
-    /// On-demand bursting, for tiers that have it.
+    /// Whether on-demand bursting is enabled, for tiers that have it.
     #[serde(default)]
     pub on_demand_burst: bool,
-    /// The higher limits that can be chosen when the disk is made.
+    /// Whether the disk has the higher limits that can be chosen when it is created.
     #[serde(default)]
     pub performance_plus: bool,
-    /// The limits of a larger tier, size unchanged.
+    /// Larger tier whose limits apply; the size does not change.
     pub performance_tier: Option<String>,
-    /// Latency of the medium, instead of the edition's.
+    /// Latency of the medium, instead of that of the edition.
     pub latency: Option<LatencyKeys>,
-    /// Its number at the machine (LUN), from 0 to 63, for the scripts of `weir export`. Not given
-    /// for the volumes of a stripe, which have `luns`.
+    /// Number at the machine (LUN), from 0 to 63, for the scripts of `weir export`. Not for the
+    /// volumes of a stripe, which have `luns`.
     #[schemars(range(min = 0, max = 63))]
     pub lun: Option<i64>,
     /// Whether it is the log file of a managed instance; not a key of layouts.
@@ -366,14 +362,14 @@ pub struct VolumeKeys {
 #[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StripeKeys {
-    /// Its name, and its export's.
+    /// Name of the stripe and of its export.
     pub name: String,
-    /// The host, where there are several.
+    /// Host. Required if there are several hosts.
     pub host: Option<String>,
-    /// Bytes on one column before the next.
+    /// Number of bytes on one column before the next.
     #[schemars(with = "String")]
     pub unit: Bytes,
-    /// Its columns: so many alike, or volumes of this layout by name.
+    /// Columns: a number of equal volumes, or names of volumes of this layout.
     pub volumes: Columns,
 }
 
@@ -381,27 +377,27 @@ pub struct StripeKeys {
 #[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileKeys {
-    /// Its name; on a managed instance its export's, too.
+    /// Name; on a managed instance also that of its export.
     pub name: String,
-    /// The host, where there are several.
+    /// Host. Required if there are several hosts.
     pub host: Option<String>,
-    /// The database, where there are several.
+    /// Database, if there are several.
     pub database: Option<String>,
-    /// What is in it.
+    /// Contents of the file.
     pub role: Role,
-    /// Its size.
+    /// Size.
     #[schemars(with = "String")]
     pub size: Bytes,
-    /// What of it is allocated, where that is not the file's share by its size.
+    /// Allocated bytes, if they are not the file's share by its size.
     #[schemars(with = "Option<String>")]
     pub used: Option<Bytes>,
-    /// By how much it grows when it is full; not at all if left out.
+    /// Growth increment when the file is full. Without it, the file does not grow.
     #[schemars(with = "Option<String>")]
     pub growth: Option<Bytes>,
-    /// Up to where it grows; as far as there is room if left out.
+    /// Maximum size; by default limited only by the room on its volume.
     #[schemars(with = "Option<String>")]
     pub max_size: Option<Bytes>,
-    /// The volume or stripe that it is on. Not given on a managed instance.
+    /// Volume or stripe with the file. Not for managed instances.
     pub on: Option<String>,
 }
 
@@ -423,7 +419,7 @@ impl FileKeys {
     }
 }
 
-/// What is in a database file.
+/// The contents of a database file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -431,17 +427,17 @@ pub enum Role {
     Data,
     /// The transaction log.
     Log,
-    /// Temporary objects and row versions, gone at a restart.
+    /// Temporary objects and row versions, which a restart deletes.
     Tempdb,
     /// A backup.
     Backup,
 }
 
 impl Role {
-    /// Every role, in the order of reports.
+    /// All roles, in the order of reports.
     pub const ALL: [Self; 4] = [Self::Data, Self::Log, Self::Tempdb, Self::Backup];
 
-    /// As layouts write it.
+    /// Returns the name in layouts.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -457,22 +453,22 @@ impl Role {
 #[derive(Debug, Clone, JsonSchema)]
 #[schemars(untagged)]
 pub enum Columns {
-    /// So many alike.
+    /// Equal volumes.
     Alike(Box<AlikeKeys>),
-    /// Volumes of this layout, by name.
+    /// Names of volumes of this layout.
     Named(Vec<String>),
 }
 
-/// Volumes that are all alike.
+/// Equal volumes.
 #[derive(Debug, Clone, JsonSchema)]
 pub struct AlikeKeys {
-    /// How many.
+    /// Number of volumes.
     pub count: u32,
-    /// Their numbers at the machine (LUN), from 0 to 63, one for each, for the scripts of `weir
+    /// Numbers at the machine (LUN), from 0 to 63, one for each volume, for the scripts of `weir
     /// export`.
     #[schemars(inner(range(min = 0, max = 63)))]
     pub luns: Option<Vec<i64>>,
-    /// What each is.
+    /// Keys of each volume.
     #[schemars(flatten)]
     pub each: VolumeKeys,
 }
@@ -488,8 +484,8 @@ impl<'de> Deserialize<'de> for Columns {
                 f.write_str("a table like { count = 4, tier = \"P30\" } or a list of volume names")
             }
 
-            /// `count` and `luns` are taken out by hand: a flattened struct would let
-            /// unknown keys pass.
+            /// Takes `count` and `luns` out by hand, because a flattened struct accepts unknown
+            /// keys.
             fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Columns, M::Error> {
                 let mut table = toml::Table::deserialize(MapAccessDeserializer::new(map))?;
                 let count = table.remove("count");
@@ -518,7 +514,7 @@ impl<'de> Deserialize<'de> for Columns {
     }
 }
 
-/// The numbers of a list of them.
+/// Returns the numbers of a list.
 fn numbers(value: toml::Value) -> Result<Vec<i64>, String> {
     let whole = |value: &toml::Value| value.as_integer();
     let all = value.as_array().and_then(|all| all.iter().map(whole).collect());
@@ -553,7 +549,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
     }
 }
 
-/// How [`OneOrMany`] looks in the schema.
+/// The schema of [`OneOrMany`].
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -564,7 +560,7 @@ enum OneOrManySchema<T> {
     Many(Vec<T>),
 }
 
-/// A count: an integer, or text like "5000 IOPS".
+/// A rate: an integer, or a text such as "40k" or "5000 IOPS".
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -585,7 +581,7 @@ fn cache_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "oneOf": modes, "default": CacheMode::default().name() })
 }
 
-/// The JSON schema of a layout file.
+/// Returns the JSON schema of a layout file.
 #[must_use]
 pub fn schema() -> serde_json::Value {
     schemars::schema_for!(LayoutFile).to_value()

@@ -1,9 +1,9 @@
 //! Managed instances: what a tier with its vCores gives, as the edition's rules and
 //! sizes say, and what its files may come to.
 
-use crate::error::{Beyond, Kind};
+use crate::database_file::FileUse;
+use crate::error::{Beyond, Kind, Wrong};
 use crate::file::{FileKeys, HostKeys, LimitKeys, ManagedInstance, PlaceKey, Role, VolumeKeys};
-use crate::files::FileUse;
 use std::collections::BTreeMap;
 use weir_catalog::{Catalog, Edition, HostSize, RuleValue};
 use weir_core::{GateLimits, HostSpec, Limit};
@@ -205,9 +205,6 @@ impl Instance {
 fn unlimited() -> VolumeKeys {
     VolumeKeys { limits: Some(LimitKeys::default()), ..VolumeKeys::default() }
 }
-
-/// The key that is wrong, and why.
-pub type Wrong = (&'static str, String);
 
 /// A key of a managed instance in a host that is none.
 pub(crate) fn stray_key(keys: &HostKeys) -> Option<&'static str> {

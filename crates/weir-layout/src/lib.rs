@@ -8,33 +8,38 @@
 //! | module | holds |
 //! |---|---|
 //! | [`mod@file`] | the keys as they are written, and their JSON schema |
-//! | `resolve` | hosts and stripes |
-//! | `volume` | what one volume's keys come to |
+//! | `layout` | [`Layout`], [`Host`], [`Export`]: a resolved layout |
+//! | `resolve` | the resolution of hosts, volumes, stripes and files |
+//! | `volume` | the resolution of a volume's keys |
 //! | [`backups`] | volumes that backups are written to |
 //! | [`bill`] | the price of a layout, line by line |
-//! | [`blob`] | page blobs: where they are served, what their volumes are |
-//! | [`coming`] | volumes that are made while their host runs |
-//! | [`files`] | database files: where they are, and what they are together |
-//! | [`instance`] | managed instances: what they give, and what their files may come to |
-//! | [`luns`] | the numbers of disks at their machine |
+//! | [`blob`], `serving` | page blobs: address, limits, accounts; and the resolution of their keys |
+//! | `database_file`, [`files`] | database files, and their places |
+//! | [`hot_plug`], `new_volume` | volumes that are created, changed and deleted while their host runs |
+//! | [`instance`] | managed instances: their limits, and the sums of their files |
+//! | [`luns`] | numbers of disks at their machine |
 //! | `pool` | disks that share their limits |
-//! | [`steps`] | what a file would get at another size |
+//! | [`steps`] | limits of a file at other sizes |
 //! | [`text`] | layouts as text |
-//! | [`error`] | every way in which a layout can be wrong |
+//! | [`error`] | errors of layouts |
 
 #![forbid(unsafe_code)]
 
 pub mod backups;
 pub mod bill;
 pub mod blob;
-pub mod coming;
+mod database_file;
 pub mod error;
 pub mod file;
 pub mod files;
+pub mod hot_plug;
 pub mod instance;
+mod layout;
 pub mod luns;
+mod new_volume;
 mod pool;
 mod resolve;
+mod serving;
 pub mod steps;
 pub mod text;
 mod volume;
@@ -45,7 +50,7 @@ pub use error::LayoutError;
 pub use file::{ManagedInstance, Role};
 pub use files::File;
 pub use instance::Instance;
-pub use resolve::{Export, Host, Layout};
+pub use layout::{Export, Host, Layout};
 pub use text::LayoutText;
 pub use volume::{Choices, Volume};
 

@@ -3,29 +3,12 @@
 //! They change no limit. A layout records them so that a script that is made of it attaches a disk
 //! where it is attached already.
 
+use crate::error::Wrong;
 use crate::file::{AlikeKeys, PlaceKey, VolumeKeys};
-use crate::resolve::Host;
-use crate::volume::{Volume, Wrong};
 use std::collections::BTreeSet;
-use weir_core::Place;
 
 /// The most disks that the numbers are for: they go from 0 to one less.
 pub const MOST: u32 = 64;
-
-impl Host {
-    /// The number of each volume that is remote, in the order of the volumes: the one that the
-    /// layout says, or the lowest that is free.
-    #[must_use]
-    pub fn luns(&self) -> Vec<Option<u32>> {
-        let mut taken: BTreeSet<u32> = self.volumes.iter().filter_map(|own| own.lun).collect();
-        let mut number = |volume: &Volume| match volume.lun {
-            _ if volume.spec.place == Place::Local || volume.is_gone() => None,
-            Some(lun) => Some(lun),
-            None => Some(lowest(&mut taken)),
-        };
-        self.volumes.iter().map(&mut number).collect()
-    }
-}
 
 /// The lowest number that is free, which is taken then.
 pub fn lowest(taken: &mut BTreeSet<u32>) -> u32 {
@@ -74,17 +57,5 @@ pub(crate) fn columns(alike: &AlikeKeys) -> Result<Vec<VolumeKeys>, Wrong> {
             ),
         )),
         Some(luns) => Ok(luns.iter().map(|lun| each(Some(*lun))).collect()),
-    }
-}
-
-/// Whether the number of a volume is still free on its host.
-pub(crate) fn check_free(host: &Host, volume: &Volume) -> Result<(), Wrong> {
-    let Some(lun) = volume.lun else { return Ok(()) };
-    match host.volumes.iter().find(|other| other.lun == Some(lun)) {
-        Some(other) => Err((
-            "lun",
-            format!("lun = {lun} is the number of {:?} already; give it another", other.name),
-        )),
-        None => Ok(()),
     }
 }

@@ -4,7 +4,7 @@
 //! host has disks of one such type, or disks with limits of their own, and not both.
 
 use crate::error::Kind;
-use crate::resolve::Host;
+use crate::layout::{Host, TO_REMOTE};
 use crate::volume::{Volume, gate_of};
 use weir_catalog::{Edition, HostSize};
 use weir_core::{GateLimits, Place};
@@ -48,7 +48,7 @@ pub(crate) fn take(
     let all = Bytes::new(all.map(|volume| volume.spec.size.get()).fold(0, u64::saturating_add));
     let limits = pooled.limits(all, most);
     host.spec.uncached = lower(host.spec.uncached, gate_of(limits));
-    host.notes.retain(|note| !note.ends_with(crate::resolve::TO_REMOTE));
+    host.notes.retain(|note| !note.ends_with(TO_REMOTE));
     host.notes.push(format!(
         "{family} disks share their limits on a machine: {all} in all have {} and {}",
         limits.iops, limits.throughput

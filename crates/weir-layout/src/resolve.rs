@@ -1,79 +1,23 @@
-//! Hosts and stripes: who is attached to what, and whether it fits.
+//! Resolution of a layout file against the catalog: hosts, volumes, stripes and files.
 
 use crate::blob::Blob;
-use crate::error::{Fault, Kind, LayoutError, Source};
+use crate::database_file::File;
+use crate::error::{Fault, Kind, LayoutError, Source, Wrong};
 use crate::file::{
-    BlobKeys, CacheKeys, Columns, FileKeys, FileSystem, HostKeys, LayoutFile, ManagedInstance,
-    StripeKeys, VolumeKeys,
+    BlobKeys, CacheKeys, Columns, FileKeys, HostKeys, LayoutFile, ManagedInstance, StripeKeys,
+    VolumeKeys,
 };
-use crate::files::{self, File};
-use crate::instance::{self, Instance};
+use crate::files;
+use crate::instance;
+use crate::layout::{Export, Host, Layout, TO_REMOTE, check_free, check_name};
 use crate::luns;
 use crate::pool;
-use crate::volume::{self, Volume, Wrong, catalog_latency, gate_limits, gate_of, own_latency};
-use weir_catalog::{BurstKind, Catalog, Edition, HostLimits, HostSize, Interface};
+use crate::volume::{self, Volume, catalog_latency, gate_limits, gate_of, own_latency};
+use weir_catalog::{BurstKind, Catalog, Edition, HostLimits, HostSize};
 use weir_core::{
-    CacheMode, CacheSpec, DeviceId, DeviceSpec, Engine, GateLimits, HostSpec, Latency, Limit,
-    Place, VolumeId,
+    CacheSpec, DeviceId, DeviceSpec, Engine, GateLimits, HostSpec, Latency, Limit, Place, VolumeId,
 };
 use weir_units::{Bytes, Span, nearest};
-
-/// A layout, resolved against the catalog.
-#[derive(Debug, Clone)]
-pub struct Layout {
-    /// The name of the edition, if the layout has one.
-    pub edition: Option<String>,
-    /// The cloud provider of the edition ([`Edition::provider`]).
-    pub provider: Option<String>,
-    /// The hosts, at least one.
-    pub hosts: Vec<Host>,
-    /// How page blobs are served, if they are.
-    pub blob: Option<Blob>,
-}
-
-/// A host with its volumes, stripes and exports.
-#[derive(Debug, Clone)]
-pub struct Host {
-    /// Its name.
-    pub name: String,
-    /// Its size in the edition, if it has one.
-    pub size: Option<String>,
-    /// The series of its size. A size may be in several series, with other limits in each.
-    pub series: Option<String>,
-    /// The interface of its remote disks, if the edition states it for the size.
-    pub interface: Option<Interface>,
-    /// Whether the licence that could be rented with it is owned.
-    pub licence_owned: bool,
-    /// The file system of its disks, if the layout says it.
-    pub filesystem: Option<FileSystem>,
-    /// What the engine is compiled from.
-    pub spec: HostSpec,
-    /// The volumes, in the order of [`HostSpec::volumes`].
-    pub volumes: Vec<Volume>,
-    /// What is served: every volume that is not a column, and every stripe.
-    pub exports: Vec<Export>,
-    /// The database files, in the layout's order.
-    pub files: Vec<File>,
-    /// Of a managed instance: what it gives. Its files are its volumes, one by one.
-    pub instance: Option<Instance>,
-    /// What a reader should know, such as a limit that is not published.
-    pub notes: Vec<String>,
-}
-
-/// A device with a name of its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Export {
-    /// Its name.
-    pub name: String,
-    /// Its device.
-    pub device: DeviceId,
-    /// Its volumes: one, or a stripe's columns.
-    pub volumes: Vec<VolumeId>,
-    /// The stripe's unit; `None` for a volume.
-    pub unit: Option<Bytes>,
-    /// Its size.
-    pub size: Bytes,
-}
 
 impl Layout {
     /// Reads a layout. `file` is the name to use in messages.
@@ -119,122 +63,6 @@ impl Layout {
             None => Blob::resolve(&BlobKeys::default(), &self.hosts, edition)
                 .map_err(|fault| fault.kind),
         }
-    }
-
-    /// The export of that name, with its host's index.
-    ///
-    /// # Errors
-    ///
-    /// [`Kind::Missing`], with the nearest name, on behalf of `who`.
-    pub fn export(&self, who: &str, name: &str) -> Result<(usize, &Export), Kind> {
-        let all = || {
-            let hosts = self.hosts.iter().enumerate();
-            hosts.flat_map(|(index, host)| host.exports.iter().map(move |e| (index, e)))
-        };
-        all().find(|(_, export)| export.name == name).ok_or_else(|| Kind::Missing {
-            what: who.to_owned(),
-            name: name.to_owned(),
-            near: nearest(name, all().map(|(_, export)| export.name.as_str())).map(str::to_owned),
-        })
-    }
-
-    /// The volume of that name, with its host's index.
-    #[must_use]
-    pub fn volume(&self, name: &str) -> Option<(usize, VolumeId)> {
-        self.hosts.iter().enumerate().find_map(|(index, host)| {
-            let at = host.volumes.iter().position(|v| v.name == name)?;
-            Some((index, VolumeId(at)))
-        })
-    }
-}
-
-impl Host {
-    fn new(name: String, size: Option<String>, spec: HostSpec) -> Self {
-        Self {
-            name,
-            size,
-            series: None,
-            interface: None,
-            licence_owned: false,
-            filesystem: None,
-            spec,
-            volumes: Vec::new(),
-            exports: Vec::new(),
-            files: Vec::new(),
-            instance: None,
-            notes: Vec::new(),
-        }
-    }
-
-    /// Returns the size with its series, like `ebdsv5-nvme/Standard_E16bds_v5`, which an edition finds
-    /// even if several series have the size.
-    #[must_use]
-    pub fn qualified_size(&self) -> Option<String> {
-        let size = self.size.as_ref()?;
-        Some(self.series.as_ref().map_or(size.clone(), |series| format!("{series}/{size}")))
-    }
-
-    /// What a volume would be at another size, its tier and limits anew.
-    ///
-    /// # Errors
-    ///
-    /// [`Kind`] where the edition has no such size or the keys forbid it.
-    pub fn resized(
-        &self,
-        volume: VolumeId,
-        size: Bytes,
-        edition: Option<&Edition>,
-    ) -> Result<Volume, Kind> {
-        pool::check_alone(&self.volumes[volume.0])?;
-        let resized = self.volumes[volume.0].at_size(size, edition).map_err(|fault| fault.kind)?;
-        if let Some(instance) = &self.instance {
-            let mut files = self.file_uses();
-            let name = &self.volumes[volume.0].name;
-            if let Some(own) = files.iter_mut().find(|file| file.volume.name == *name) {
-                own.volume = &resized;
-            }
-            instance.check(&self.name, &files).map_err(|(_, kind)| kind)?;
-        }
-        Ok(resized)
-    }
-
-    /// What a volume would be with the limits of a tier, its size unchanged.
-    ///
-    /// # Errors
-    ///
-    /// [`Kind`] where the edition has no such tier, or it is smaller than the volume.
-    pub fn retiered(
-        &self,
-        volume: VolumeId,
-        tier: &str,
-        edition: Option<&Edition>,
-    ) -> Result<Volume, Kind> {
-        self.volumes[volume.0].in_tier(tier, edition).map_err(|fault| fault.kind)
-    }
-
-    /// What a volume would be with another cache mode.
-    ///
-    /// # Errors
-    ///
-    /// [`Kind::NotCacheable`] where it cannot have it.
-    pub fn recached(
-        &self,
-        volume: VolumeId,
-        mode: CacheMode,
-        edition: Option<&Edition>,
-    ) -> Result<Volume, Kind> {
-        let changed =
-            self.volumes[volume.0].with_cache(mode, edition).map_err(|fault| fault.kind)?;
-        self.check_cache(&changed)?;
-        Ok(changed)
-    }
-
-    /// A volume that wants a cache needs a host that has one.
-    pub(crate) fn check_cache(&self, volume: &Volume) -> Result<(), Kind> {
-        if volume.spec.cache != CacheMode::None && self.spec.cache.is_none() {
-            return Err(no_cache(&volume.name, &self.name, self.size.as_deref()));
-        }
-        Ok(())
     }
 }
 
@@ -504,7 +332,7 @@ impl<'a> Builder<'a> {
         let volume = volume::resolve(name, &keys, self.edition)?;
         let host = &mut self.hosts[host];
         host.check_cache(&volume).map_err(|kind| kind.at("cache"))?;
-        luns::check_free(host, &volume).map_err(|(key, reason)| {
+        check_free(host, &volume).map_err(|(key, reason)| {
             Kind::Contradiction { what: format!("volume {name:?}"), reason }.at(key)
         })?;
         host.spec.volumes.push(volume.spec.clone());
@@ -656,17 +484,7 @@ fn check_columns(count: usize) -> Result<(), String> {
     }
 }
 
-pub(crate) fn check_name(name: &str) -> Result<(), Fault> {
-    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    if name.is_empty() || name.len() > 100 || name.starts_with('.') || !name.chars().all(fine) {
-        return Err(Kind::BadName { name: name.to_owned() }.at("name"));
-    }
-    Ok(())
-}
-
-/// The side of a machine that remote disks pass, in words.
-pub(crate) const TO_REMOTE: &str = "to remote storage";
-/// And the other.
+/// The side of a machine that its cache and its local SSD pass, in words.
 const OF_CACHE: &str = "of cache and local SSD";
 
 /// What to know of a size whose limits are not all published.
@@ -676,17 +494,6 @@ fn unpublished(size: &HostSize, uncached: &GateLimits, cached: &GateLimits) -> V
         .filter(|(gate, _)| **gate == GateLimits::default())
         .map(|(_, what)| format!("{} has no published limit {what}", size.name))
         .collect()
-}
-
-fn no_cache(volume: &str, host: &str, size: Option<&str>) -> Kind {
-    let reason = match size {
-        Some(size) => format!(
-            "no cache size is published for {size} (give the host cache = {{ size = \"..\" }} to \
-             assume one)"
-        ),
-        None => format!("host {host:?} has no cache (give it cache = {{ size = \"..\" }})"),
-    };
-    Kind::NotCacheable { volume: volume.to_owned(), reason }
 }
 
 fn host_gate(limits: &HostLimits) -> GateLimits {

@@ -1,6 +1,6 @@
 //! What one volume's keys come to: a tier or limits, a medium, a cache mode.
 
-use crate::error::{Fault, Kind};
+use crate::error::{Fault, Kind, Wrong};
 use crate::file::{LatencyKeys, LimitKeys, PlaceKey, VolumeKeys};
 use crate::luns;
 use std::fmt::Display;
@@ -93,9 +93,6 @@ const MAX_CACHED: Bytes = Bytes::gib(64 << 10);
 
 /// The largest volume that a data directory keeps.
 const MAX_SIZE: Bytes = Bytes::gib(1 << 20);
-
-/// The key that is wrong, and why.
-pub(crate) type Wrong = (&'static str, String);
 
 /// Resolves the keys of the volume called `name`.
 pub(crate) fn resolve(

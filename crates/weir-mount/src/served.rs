@@ -11,7 +11,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use weir_layout::coming::NewVolume;
+use weir_layout::hot_plug::NewVolume;
 use weir_server::{Answer, Ask, Disk, Exported, Handle, NotDone, Passing, ServerError, Terms};
 use weir_units::Bytes;
 

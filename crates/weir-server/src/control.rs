@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use weir_layout::coming::NewVolume;
+use weir_layout::hot_plug::NewVolume;
 use weir_units::Bytes;
 
 /// Conversations at once.

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weir_catalog::Edition;
 use weir_core::{DeviceId, VolumeId};
-use weir_layout::coming::{Coming, NewVolume};
+use weir_layout::hot_plug::{Coming, NewVolume};
 use weir_layout::{Export, Host, Layout};
 use weir_report::status::Refused;
 use weir_store::{

@@ -1,6 +1,6 @@
 //! A call of Backup-DbaDatabase, of the PowerShell module dbatools.
 
-use super::Job;
+use super::job::Job;
 use crate::error::ExportError;
 use crate::quote::powershell;
 use crate::script::Script;

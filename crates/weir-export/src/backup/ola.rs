@@ -1,6 +1,6 @@
 //! A call of DatabaseBackup, Ola Hallengren's procedure.
 
-use super::Job;
+use super::job::Job;
 use crate::error::ExportError;
 use crate::quote::sql;
 use crate::script::Script;

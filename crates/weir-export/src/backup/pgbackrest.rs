@@ -4,7 +4,7 @@
 //! repository. The targets must therefore be one path, and the number of processes equals that of
 //! stripes.
 
-use super::{Job, container};
+use super::job::{Job, container};
 use crate::error::ExportError;
 use crate::options::refused;
 use crate::script::Script;

@@ -1,6 +1,6 @@
 //! `BACKUP DATABASE`, `RESTORE VERIFYONLY` and, as a comment, `RESTORE DATABASE`.
 
-use super::{Job, MOST_NAME, container, stem};
+use super::job::{Job, MOST_NAME, container, stem};
 use crate::error::ExportError;
 use crate::quote::{sql, sql_name};
 use crate::script::Script;

@@ -1,6 +1,6 @@
 //! Checks before the first change.
 
-use super::{Database, Tsql, pages};
+use super::database::{Database, Tsql, pages};
 use crate::change::Fate;
 use crate::error::ExportError;
 use crate::quote::sql;

@@ -1,6 +1,6 @@
 //! Changes of files, in a safe order.
 
-use super::{Database, Tsql, is_log, pages, size};
+use super::database::{Database, Tsql, is_log, pages, size};
 use crate::change::Fate;
 use crate::error::ExportError;
 use crate::quote::{sql, sql_name};

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use weir_core::{CacheMode, GateLimits, Latency, Medium, VolumeId};
-use weir_layout::coming::{Coming, NewVolume};
+use weir_layout::hot_plug::{Coming, NewVolume};
 use weir_layout::instance::Measure;
 use weir_layout::{Export, Host};
 use weir_store::{MemoryStore, PagedStore, Volume as StoredVolume};

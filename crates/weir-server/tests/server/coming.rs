@@ -4,7 +4,7 @@ use crate::common::Place;
 use serde_json::Value;
 use weir_client::Connection;
 use weir_layout::Role;
-use weir_layout::coming::NewVolume;
+use weir_layout::hot_plug::NewVolume;
 use weir_server::Server;
 use weir_server::control::Request;
 use weir_units::Bytes;

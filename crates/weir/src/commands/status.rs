@@ -6,7 +6,7 @@ use crate::output;
 use serde_json::Value;
 use std::time::Duration;
 use weir_layout::Role;
-use weir_layout::coming::NewVolume;
+use weir_layout::hot_plug::NewVolume;
 use weir_report::number::grouped;
 use weir_report::status::{Status, StatusReport};
 use weir_report::table::Listing;

@@ -1,48 +1,15 @@
-//! Volumes that are made while their host runs, and go.
+//! Volumes that are created, changed and deleted while their host runs.
 
+use crate::database_file::File;
 use crate::error::Kind;
-use crate::file::{FileKeys, LimitKeys, Role, VolumeKeys};
-use crate::files::File;
+use crate::file::{FileKeys, Role, VolumeKeys};
+use crate::layout::{self, Export, Host};
+pub use crate::new_volume::NewVolume;
 use crate::pool;
-use crate::resolve::{Export, Host};
 use crate::volume::{self, Volume};
-use serde::{Deserialize, Serialize};
 use weir_catalog::Edition;
 use weir_core::{DeviceId, DeviceSpec, VolumeId};
-use weir_units::{Bytes, BytesPerSec, CacheMode, Iops};
-
-/// A volume that is to be made: on a managed instance a file, elsewhere a disk. Its keys
-/// mean what they mean in a layout.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NewVolume {
-    /// Its name.
-    pub name: String,
-    /// Its size; that of its tier if left out.
-    pub size: Option<Bytes>,
-    /// Its tier.
-    pub tier: Option<String>,
-    /// The tier set or family of its tier or size.
-    pub family: Option<String>,
-    /// The host cache mode.
-    #[serde(default)]
-    pub cache: CacheMode,
-    /// What is in the file, on a managed instance.
-    pub role: Option<Role>,
-    /// The file's database.
-    pub database: Option<String>,
-    /// No limits and no latency.
-    #[serde(default)]
-    pub unlimited: bool,
-    /// Operations per second of its own: provisioned ones where its family has such.
-    pub iops: Option<Iops>,
-    /// Bytes per second of its own, likewise.
-    pub throughput: Option<BytesPerSec>,
-    /// Whether it is a page blob: it knows which pages were written, and snapshots share
-    /// them.
-    #[serde(default)]
-    pub blob: bool,
-}
+use weir_units::{Bytes, CacheMode};
 
 impl NewVolume {
     /// The same, of that size on that host: on a managed instance it is a file with data,
@@ -56,13 +23,6 @@ impl NewVolume {
         }
         new
     }
-
-    /// Its limits, if it has some of its own that no family provisions.
-    fn limits(&self) -> Option<LimitKeys> {
-        let own = self.iops.is_some() || self.throughput.is_some();
-        let keys = LimitKeys { iops: self.iops, throughput: self.throughput, burst: None };
-        (own && self.family.is_none() && self.tier.is_none()).then_some(keys)
-    }
 }
 
 /// A volume that a host can take in.
@@ -75,6 +35,61 @@ pub struct Coming {
 }
 
 impl Host {
+    /// What a volume would be at another size, its tier and limits anew.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind`] where the edition has no such size or the keys forbid it.
+    pub fn resized(
+        &self,
+        volume: VolumeId,
+        size: Bytes,
+        edition: Option<&Edition>,
+    ) -> Result<Volume, Kind> {
+        pool::check_alone(&self.volumes[volume.0])?;
+        let resized = self.volumes[volume.0].at_size(size, edition).map_err(|fault| fault.kind)?;
+        if let Some(instance) = &self.instance {
+            let mut files = self.file_uses();
+            let name = &self.volumes[volume.0].name;
+            if let Some(own) = files.iter_mut().find(|file| file.volume.name == *name) {
+                own.volume = &resized;
+            }
+            instance.check(&self.name, &files).map_err(|(_, kind)| kind)?;
+        }
+        Ok(resized)
+    }
+
+    /// What a volume would be with the limits of a tier, its size unchanged.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind`] where the edition has no such tier, or it is smaller than the volume.
+    pub fn retiered(
+        &self,
+        volume: VolumeId,
+        tier: &str,
+        edition: Option<&Edition>,
+    ) -> Result<Volume, Kind> {
+        self.volumes[volume.0].in_tier(tier, edition).map_err(|fault| fault.kind)
+    }
+
+    /// What a volume would be with another cache mode.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::NotCacheable`] where it cannot have it.
+    pub fn recached(
+        &self,
+        volume: VolumeId,
+        mode: CacheMode,
+        edition: Option<&Edition>,
+    ) -> Result<Volume, Kind> {
+        let changed =
+            self.volumes[volume.0].with_cache(mode, edition).map_err(|fault| fault.kind)?;
+        self.check_cache(&changed)?;
+        Ok(changed)
+    }
+
     /// What a volume would be on this host.
     ///
     /// # Errors
@@ -84,7 +99,7 @@ impl Host {
         let what = || format!("volume {:?}", new.name);
         let wrong =
             |reason: &str| Err(Kind::Contradiction { what: what(), reason: reason.to_owned() });
-        crate::resolve::check_name(&new.name).map_err(|fault| fault.kind)?;
+        layout::check_name(&new.name).map_err(|fault| fault.kind)?;
         let Some(instance) = &self.instance else {
             if new.role.is_some() || new.database.is_some() {
                 return wrong("role and database are for files of a managed instance");

@@ -1,0 +1,180 @@
+//! A resolved layout: hosts, volumes and exports.
+
+use crate::blob::Blob;
+use crate::database_file::File;
+use crate::error::{Fault, Kind, Wrong};
+use crate::file::FileSystem;
+use crate::instance::Instance;
+use crate::luns::lowest;
+use crate::volume::Volume;
+use std::collections::BTreeSet;
+use weir_catalog::Interface;
+use weir_core::{CacheMode, DeviceId, HostSpec, Place, VolumeId};
+use weir_units::{Bytes, nearest};
+
+/// The side of a machine that remote disks pass, in words.
+pub(crate) const TO_REMOTE: &str = "to remote storage";
+
+/// A layout, resolved against the catalog.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    /// The name of the edition, if the layout has one.
+    pub edition: Option<String>,
+    /// The cloud provider of the edition ([`Edition::provider`]).
+    pub provider: Option<String>,
+    /// The hosts, at least one.
+    pub hosts: Vec<Host>,
+    /// How page blobs are served, if they are.
+    pub blob: Option<Blob>,
+}
+
+/// A host with its volumes, stripes and exports.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Its size in the edition, if it has one.
+    pub size: Option<String>,
+    /// The series of its size. A size may be in several series, with other limits in each.
+    pub series: Option<String>,
+    /// The interface of its remote disks, if the edition states it for the size.
+    pub interface: Option<Interface>,
+    /// Whether the licence that could be rented with it is owned.
+    pub licence_owned: bool,
+    /// The file system of its disks, if the layout says it.
+    pub filesystem: Option<FileSystem>,
+    /// What the engine is compiled from.
+    pub spec: HostSpec,
+    /// The volumes, in the order of [`HostSpec::volumes`].
+    pub volumes: Vec<Volume>,
+    /// What is served: every volume that is not a column, and every stripe.
+    pub exports: Vec<Export>,
+    /// The database files, in the layout's order.
+    pub files: Vec<File>,
+    /// Of a managed instance: what it gives. Its files are its volumes, one by one.
+    pub instance: Option<Instance>,
+    /// What a reader should know, such as a limit that is not published.
+    pub notes: Vec<String>,
+}
+
+/// A device with a name of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Export {
+    /// Its name.
+    pub name: String,
+    /// Its device.
+    pub device: DeviceId,
+    /// Its volumes: one, or a stripe's columns.
+    pub volumes: Vec<VolumeId>,
+    /// The stripe's unit; `None` for a volume.
+    pub unit: Option<Bytes>,
+    /// Its size.
+    pub size: Bytes,
+}
+
+impl Layout {
+    /// The export of that name, with its host's index.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Missing`], with the nearest name, on behalf of `who`.
+    pub fn export(&self, who: &str, name: &str) -> Result<(usize, &Export), Kind> {
+        let all = || {
+            let hosts = self.hosts.iter().enumerate();
+            hosts.flat_map(|(index, host)| host.exports.iter().map(move |e| (index, e)))
+        };
+        all().find(|(_, export)| export.name == name).ok_or_else(|| Kind::Missing {
+            what: who.to_owned(),
+            name: name.to_owned(),
+            near: nearest(name, all().map(|(_, export)| export.name.as_str())).map(str::to_owned),
+        })
+    }
+
+    /// The volume of that name, with its host's index.
+    #[must_use]
+    pub fn volume(&self, name: &str) -> Option<(usize, VolumeId)> {
+        self.hosts.iter().enumerate().find_map(|(index, host)| {
+            let at = host.volumes.iter().position(|v| v.name == name)?;
+            Some((index, VolumeId(at)))
+        })
+    }
+}
+
+impl Host {
+    pub(crate) fn new(name: String, size: Option<String>, spec: HostSpec) -> Self {
+        Self {
+            name,
+            size,
+            series: None,
+            interface: None,
+            licence_owned: false,
+            filesystem: None,
+            spec,
+            volumes: Vec::new(),
+            exports: Vec::new(),
+            files: Vec::new(),
+            instance: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Returns the size with its series, like `ebdsv5-nvme/Standard_E16bds_v5`, which an edition finds
+    /// even if several series have the size.
+    #[must_use]
+    pub fn qualified_size(&self) -> Option<String> {
+        let size = self.size.as_ref()?;
+        Some(self.series.as_ref().map_or(size.clone(), |series| format!("{series}/{size}")))
+    }
+
+    /// A volume that wants a cache needs a host that has one.
+    pub(crate) fn check_cache(&self, volume: &Volume) -> Result<(), Kind> {
+        if volume.spec.cache != CacheMode::None && self.spec.cache.is_none() {
+            return Err(no_cache(&volume.name, &self.name, self.size.as_deref()));
+        }
+        Ok(())
+    }
+
+    /// The number of each volume that is remote, in the order of the volumes: the one that the
+    /// layout says, or the lowest that is free.
+    #[must_use]
+    pub fn luns(&self) -> Vec<Option<u32>> {
+        let mut taken: BTreeSet<u32> = self.volumes.iter().filter_map(|own| own.lun).collect();
+        let mut number = |volume: &Volume| match volume.lun {
+            _ if volume.spec.place == Place::Local || volume.is_gone() => None,
+            Some(lun) => Some(lun),
+            None => Some(lowest(&mut taken)),
+        };
+        self.volumes.iter().map(&mut number).collect()
+    }
+}
+
+/// Whether the number of a volume is still free on its host.
+pub(crate) fn check_free(host: &Host, volume: &Volume) -> Result<(), Wrong> {
+    let Some(lun) = volume.lun else { return Ok(()) };
+    match host.volumes.iter().find(|other| other.lun == Some(lun)) {
+        Some(other) => Err((
+            "lun",
+            format!("lun = {lun} is the number of {:?} already; give it another", other.name),
+        )),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn check_name(name: &str) -> Result<(), Fault> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if name.is_empty() || name.len() > 100 || name.starts_with('.') || !name.chars().all(fine) {
+        return Err(Kind::BadName { name: name.to_owned() }.at("name"));
+    }
+    Ok(())
+}
+
+fn no_cache(volume: &str, host: &str, size: Option<&str>) -> Kind {
+    let reason = match size {
+        Some(size) => format!(
+            "no cache size is published for {size} (give the host cache = {{ size = \"..\" }} to \
+             assume one)"
+        ),
+        None => format!("host {host:?} has no cache (give it cache = {{ size = \"..\" }})"),
+    };
+    Kind::NotCacheable { volume: volume.to_owned(), reason }
+}
