@@ -80,7 +80,7 @@ pub struct HostSize {
     /// Limits of all disks of a family together, for families whose disks share theirs
     /// ([`crate::Pooled`]).
     pub pools: BTreeMap<String, Limits>,
-    /// Whether the host can cache disks, as stated or as implied by a published cache size or
+    /// True if the host can cache disks, as stated or as implied by a published cache size or
     /// cached limit. `None` if it is not published.
     pub premium_caching: Option<bool>,
     /// Source, date, conflicts.
@@ -169,7 +169,7 @@ pub struct Series {
     pub name: String,
     /// The interface of remote disks, for which the limits hold; `None` if no page says it.
     pub interface: Option<Interface>,
-    /// Whether the document marks the series as preview.
+    /// True if the document marks the series as preview.
     pub preview: bool,
     /// The managed database service whose machines these are; `None` for machines that one has to
     /// oneself.

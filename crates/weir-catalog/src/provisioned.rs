@@ -31,7 +31,7 @@ pub struct Provisioned {
     pub io_unit: Option<Bytes>,
     /// The lowest limits that can be had.
     pub minimum: Limits,
-    /// Whether the minimum is included in the price of the size, and thus the default.
+    /// True if the minimum is included in the price of the size, and thus the default.
     pub minimum_included: bool,
     /// The highest limits that can be had at any size.
     pub maximum: Limits,
@@ -45,7 +45,7 @@ pub struct Provisioned {
     pub throughput_per_iops_min: Option<BytesPerSec>,
     /// The unit in which throughput is sold; `None` if none is published.
     pub throughput_step: Option<BytesPerSec>,
-    /// Whether the throughput follows from the IOPS and cannot be bought.
+    /// True if the throughput follows from the IOPS and cannot be bought.
     pub throughput_follows: bool,
     /// The throughput from which an IOPS permits less.
     pub bend: Option<Bend>,

@@ -13,7 +13,7 @@ pub struct BurstRule {
     pub name: String,
     /// The families that it applies to.
     pub applies_to: Vec<String>,
-    /// Whether a new bucket is full; `None` if there is no bucket.
+    /// True if a new bucket is full; `None` if there is no bucket.
     pub starts_full: Option<bool>,
     /// Duration at the maximum from a full bucket; `None` if it is unlimited.
     pub duration: Option<Span>,

@@ -50,7 +50,7 @@ pub struct StoreStep {
     pub maximum: Option<StoreLimits>,
     /// Maximum number of GiB per IOPS.
     pub gib_per_iops: Option<u64>,
-    /// Whether the machine's price includes a database licence.
+    /// True if the machine's price includes a database licence.
     pub is_licensed: bool,
     /// Source, date, conflicts.
     pub provenance: Provenance,

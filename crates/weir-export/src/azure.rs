@@ -28,10 +28,10 @@ pub(crate) struct Machine<'a> {
     pub(crate) size: Option<String>,
     /// The interface of the remote disks, if the edition states it for the size.
     pub(crate) interface: Option<Interface>,
-    /// Whether the Windows Server licence is owned.
+    /// True if the Windows Server licence is owned.
     pub(crate) licence_owned: bool,
     pub(crate) disks: Vec<Fate<'a, Disk>>,
-    /// Whether a zone is required: disks whose limits are bought can be attached in one zone only.
+    /// True if a zone is required: disks whose limits are bought can be attached in one zone only.
     pub(crate) needs_zone: bool,
     pub(crate) has_ultra: bool,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Sql<'a> {
     /// IOPS of a next-generation instance.
     pub(crate) iops: Option<u64>,
     old_iops: Option<u64>,
-    /// Whether the SQL Server licence is owned.
+    /// True if the SQL Server licence is owned.
     licence_owned: bool,
     /// The new value of `licence_owned`, if it changes.
     new_licence: Option<bool>,
@@ -56,7 +56,7 @@ pub(crate) struct SqlChange {
     pub(crate) edition: bool,
     pub(crate) vcores: bool,
     pub(crate) storage: bool,
-    /// Whether the storage grows; if so, a larger present value stays.
+    /// True if the storage grows; if so, a larger present value stays.
     pub(crate) grows: bool,
     pub(crate) next_gen: bool,
     /// IOPS, if they are bought.
@@ -339,7 +339,7 @@ pub(crate) fn caching(disk: &Disk) -> &'static str {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DiskChange {
     pub(crate) grows: bool,
-    /// Whether the machine must be deallocated for it.
+    /// True if the machine must be deallocated for it.
     pub(crate) stops: bool,
     pub(crate) rates: bool,
     pub(crate) tier: bool,

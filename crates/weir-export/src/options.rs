@@ -78,7 +78,7 @@ pub struct Options {
     pub backup: Option<Backup>,
     /// Containers to back up to, instead of the targets' mounts.
     pub urls: Vec<String>,
-    /// Whether the backup is a copy that is no base for differential backups.
+    /// True if the backup is a copy that is no base for differential backups.
     pub copy_only: bool,
 }
 
@@ -95,7 +95,7 @@ pub struct Backup {
     pub max_transfer: Bytes,
     /// The number of buffers, if it is stated.
     pub buffer_count: Option<u32>,
-    /// Whether it is compressed.
+    /// True if it is compressed.
     pub is_compressed: bool,
     /// Number of processors that compress.
     pub encoders: u32,

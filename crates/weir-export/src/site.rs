@@ -32,7 +32,7 @@ pub(crate) struct Site {
     pub(crate) size: Option<String>,
     /// The interface of its remote disks, if the edition states it for the size.
     pub(crate) interface: Option<Interface>,
-    /// Whether the licence is owned: SQL Server for an instance, Windows Server for a machine.
+    /// True if the licence is owned: SQL Server for an instance, Windows Server for a machine.
     pub(crate) licence_owned: bool,
     /// The file system of the disks, if the layout states it.
     pub(crate) filesystem: Option<FileSystem>,
@@ -82,7 +82,7 @@ pub(crate) struct Disk {
     pub(crate) bought: Option<(u64, u64)>,
     pub(crate) cache: CacheMode,
     pub(crate) is_local: bool,
-    /// Whether the layout states limits explicitly.
+    /// True if the layout states limits explicitly.
     pub(crate) has_own_limits: bool,
     pub(crate) on_demand_burst: bool,
     pub(crate) performance_plus: bool,
@@ -99,7 +99,7 @@ pub(crate) struct Space {
     /// The disks, by their names in the layout.
     pub(crate) columns: Vec<String>,
     pub(crate) size: Bytes,
-    /// Whether the device is on the machine's local disk.
+    /// True if the device is on the machine's local disk.
     pub(crate) is_local: bool,
 }
 

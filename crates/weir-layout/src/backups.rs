@@ -1,11 +1,11 @@
-//! Volumes that backups are written to: no backup reads them unless somebody says so.
+//! Volumes that backups are written to. By default no backup reads them.
 
 use crate::file::Role;
 use crate::files::Place;
 use crate::layout::Layout;
 
 impl Layout {
-    /// Tells whether a file, volume or stripe is a target of backups: by the role of the file, or by
+    /// Returns whether a file, volume or stripe is a target of backups: by the role of the file, or by
     /// the name of a volume without files.
     #[must_use]
     pub fn is_backup_target(&self, place: &Place) -> bool {
@@ -13,7 +13,7 @@ impl Layout {
     }
 }
 
-/// Tells whether a name says that backups are written there: `backup`, `backup-2`, `backups`,
+/// Returns whether a name indicates a backup target: `backup`, `backup-2`, `backups`,
 /// `target1`.
 #[must_use]
 pub fn is_backup_name(name: &str) -> bool {

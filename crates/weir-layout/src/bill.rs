@@ -63,7 +63,7 @@ impl Line {
         Some(self.each?.times(self.units.saturating_sub(self.free)))
     }
 
-    /// Whether it costs something that is not known.
+    /// Returns whether the price is unknown.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.units > 0 && self.each.is_none()
@@ -89,7 +89,7 @@ impl Bill {
         self.lines.iter().filter(|line| line.is_unknown())
     }
 
-    /// Whether the difference to another bill is known: an unknown price is in both or in neither.
+    /// Returns whether the difference to another bill is known: both lack the same prices.
     #[must_use]
     pub fn is_comparable(&self, other: &Self) -> bool {
         unknown_items(&self.lines) == unknown_items(&other.lines)
@@ -301,7 +301,7 @@ impl HostBill<'_> {
     }
 }
 
-/// Whether two volumes cost the same.
+/// Returns whether two volumes cost the same.
 fn is_alike(one: &Volume, other: &Volume) -> bool {
     let key = |volume: &Volume| (volume.tier.clone(), volume.family.clone(), volume.spec.size);
     key(one) == key(other)

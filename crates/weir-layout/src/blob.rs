@@ -1,27 +1,27 @@
-//! Page blobs: where they are served and what their volumes are.
+//! Page blobs: address, volumes and accounts.
 
 use crate::file::WellKnownKey;
 use crate::new_volume::NewVolume;
 use std::path::PathBuf;
 use weir_units::Span;
 
-/// Where clients look for the emulator that `UseDevelopmentStorage=true` means.
+/// The address that `UseDevelopmentStorage=true` selects.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:10000";
 
-/// How page blobs are served.
+/// Settings of page blobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blob {
     /// Host and port.
     pub listen: String,
-    /// The host that their volumes are on.
+    /// Host of the volumes.
     pub host: String,
-    /// For how long a request may wait before it is refused; for ever if not said.
+    /// Maximum wait of a request before it is rejected; `None` for no maximum.
     pub most_wait: Option<Span>,
-    /// How many requests of one blob may be under way.
+    /// Maximum number of in-flight requests of one blob.
     pub queue: usize,
-    /// What each volume is, apart from its name and size.
+    /// Keys of each volume, without name and size.
     pub volume: NewVolume,
-    /// Who may use the well-known account.
+    /// Clients that may use the well-known account.
     pub well_known: WellKnownKey,
     /// Further accounts.
     pub accounts: Vec<BlobAccount>,
@@ -29,12 +29,12 @@ pub struct Blob {
     pub tls: Option<(PathBuf, PathBuf)>,
 }
 
-/// An account, and where its key is.
+/// An account with its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobAccount {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its key in Base64, or the environment variable that has it.
+    /// The key.
     pub key: BlobKey,
 }
 
@@ -46,7 +46,7 @@ pub enum BlobKey {
     InEnvironment(String),
 }
 
-/// Whether this is a host and a port.
+/// Returns whether a text is a host and a port.
 #[must_use]
 pub fn is_address(text: &str) -> bool {
     text.rsplit_once(':')

@@ -5,39 +5,39 @@ use crate::volume::Volume;
 use weir_core::DeviceId;
 use weir_units::Bytes;
 
-/// How a file grows.
+/// The growth of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Growth {
-    /// By how much at a time.
+    /// Growth increment.
     pub by: Bytes,
-    /// Up to which size. Files on one volume or stripe have what it has free in equal
-    /// parts; a file of a managed instance may have to stop before.
+    /// Maximum size. Files on one volume or stripe share its free room equally. A file of a managed
+    /// instance may have to stop earlier.
     pub most: Bytes,
-    /// Where on its device the bytes behind its [size](File::size) are, if they do not
-    /// follow it: files lie one behind the other, and what grows is behind all of them.
+    /// Position of the grown part on the device, if it does not follow the file. Growth is behind
+    /// all files.
     pub room: Option<Bytes>,
 }
 
 /// A database file of a layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its database, where the layout says one.
+    /// Database, if the layout states it.
     pub database: Option<String>,
-    /// What is in it.
+    /// Role.
     pub role: Role,
-    /// Its size, as the layout has it.
+    /// Size in the layout.
     pub size: Bytes,
-    /// What of it is allocated, where the layout says so.
+    /// Allocated bytes, if the layout states them.
     pub used: Option<Bytes>,
-    /// How it grows when it is full; `None` if it does not.
+    /// Growth when the file is full; `None` if it does not grow.
     pub growth: Option<Growth>,
-    /// Up to where it grows, as the layout has it.
+    /// Maximum size in the layout.
     pub max_size: Option<Bytes>,
-    /// The device of the export that it is on.
+    /// Device of its export.
     pub device: DeviceId,
-    /// Its first byte on that.
+    /// Offset of its first byte on the device.
     pub base: Bytes,
 }
 
@@ -64,14 +64,14 @@ impl File {
         self.base.get().saturating_add(self.size.get())
     }
 
-    /// How it grows; only data files do. A log is written round and round and a checkpoint
-    /// makes room in it, tempdb uses its pages again, and nothing is added to a backup.
+    /// Returns the growth. Only data files grow: a checkpoint makes room in a log, tempdb reuses its
+    /// pages, and a backup does not change.
     pub(crate) fn grows(&self) -> Option<Growth> {
         self.growth.filter(|_| self.role == Role::Data)
     }
 }
 
-/// A file of a managed instance, and the volume that it is.
+/// A file of a managed instance with its volume.
 #[derive(Debug, Clone, Copy)]
 pub struct FileUse<'a> {
     /// The file.

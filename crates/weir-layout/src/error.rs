@@ -1,5 +1,5 @@
-//! Every way in which a layout can be wrong. A message says where, what and what
-//! to do; the place is the file's name, and the line and column of the key.
+//! Errors of layouts. A message has the place (file, line and column of the key), the problem and
+//! its remedy.
 
 use std::fmt;
 use toml::de::{DeArray, DeTable};
@@ -7,17 +7,17 @@ use weir_catalog::{Catalog, CatalogError, Edition};
 use weir_core::SpecError;
 use weir_units::{Bytes, did_you_mean, parser_message};
 
-/// Why a layout cannot be used.
+/// An error of a layout.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {kind}")]
 pub struct LayoutError {
     /// File, line and column.
     pub place: Place,
-    /// What is wrong.
+    /// Problem.
     pub kind: Kind,
 }
 
-/// A file and, where it is known, a place in it.
+/// A file and a place in it, if known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The file as the caller named it.
@@ -33,17 +33,17 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is wrong with a layout.
+/// A problem of a layout.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Not TOML, an unknown key, or a value of another kind.
+    /// Invalid TOML, an unknown key, or a value of another type.
     #[error("{message}")]
     Syntax {
-        /// What the reader says.
+        /// Message of the parser.
         message: String,
     },
-    /// A name or size that the catalog does not have.
+    /// A name or size that is not in the catalog.
     #[error("{0}")]
     Catalog(Box<CatalogError>),
     /// Two keys that exclude each other, or one that needs another.
@@ -60,7 +60,7 @@ pub enum Kind {
         /// The name.
         name: String,
     },
-    /// A name that cannot be an export or a folder.
+    /// An invalid name for an export or a folder.
     #[error(
         "the name {name:?} cannot be used; take letters, digits, '.', '_' and '-', at most 100, not first '.'"
     )]
@@ -68,54 +68,54 @@ pub enum Kind {
         /// The name.
         name: String,
     },
-    /// A volume or host that is referred to and is not there.
+    /// A reference to a volume or host that does not exist.
     #[error("{what} refers to {name:?}, which is not in this layout{}", did_you_mean(.near))]
     Missing {
-        /// Who refers to it.
+        /// Subject of the message.
         what: String,
         /// The name.
         name: String,
-        /// The closest name that there is.
+        /// Nearest existing name.
         near: Option<String>,
     },
-    /// More disks than the machine takes.
+    /// Too many disks for the machine.
     #[error(
         "host {host:?}: {count} disks are more than the {max} that {size} takes; use fewer or larger disks, or a larger size"
     )]
     TooManyDisks {
         /// The host.
         host: String,
-        /// Its size.
+        /// Size.
         size: String,
         /// Disks in the layout.
         count: usize,
-        /// Disks that it takes.
+        /// Maximum number of disks.
         max: u32,
     },
-    /// A machine that the catalog does not have, or has several times.
+    /// A machine that is not in the catalog, or is ambiguous.
     #[error("{0}; or leave size out and give limits = {{ .. }}")]
     NoSuchMachine(Box<CatalogError>),
-    /// A name of an edition in a layout that has none.
+    /// A lookup in a layout without an edition.
     #[error(
         "{what}: {needs} needs an edition to be looked up in; add edition = \"..\" at the top, of {editions}, or give limits = {{ .. }}"
     )]
     NoEdition {
         /// The host or volume.
         what: String,
-        /// What is to be looked up.
+        /// Object of the lookup.
         needs: &'static str,
-        /// The editions that there are.
+        /// Existing editions.
         editions: String,
     },
-    /// A cache where none can be.
+    /// A cache on a volume that cannot have one.
     #[error("volume {volume:?}: no host cache is possible: {reason}; set its cache to none")]
     NotCacheable {
         /// The volume.
         volume: String,
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// Files that are larger than what they are on.
+    /// Files that are larger than their volume or stripe.
     #[error(
         "{files} on {export:?} take {total}, {} more than its {size}; make it larger or them smaller",
         Bytes::new(total.get().saturating_sub(size.get()))
@@ -123,31 +123,31 @@ pub enum Kind {
     DoesNotFit {
         /// The volume or stripe.
         export: String,
-        /// How many files, in words.
+        /// Number of files, in words.
         files: String,
-        /// What they take.
+        /// Total size of the files.
         total: Bytes,
-        /// What it has.
+        /// Size of the export.
         size: Bytes,
     },
-    /// Files that are more than a managed instance takes.
+    /// Files beyond the limits of a managed instance.
     #[error("{0}")]
     BeyondLimit(Box<Beyond>),
-    /// An engine cannot be made of it.
+    /// An invalid input of the engine.
     #[error("{0}")]
     Spec(SpecError),
 }
 
-/// Files that are more than a managed instance takes.
+/// Files beyond a limit of a managed instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Beyond {
     /// The host.
     pub host: String,
-    /// What is limited.
+    /// Limited quantity.
     pub what: &'static str,
-    /// What the layout has.
+    /// Value in the layout.
     pub used: String,
-    /// What is too much of it.
+    /// Excess.
     pub over: String,
     /// The limit, in words.
     pub most: String,
@@ -169,7 +169,7 @@ impl From<CatalogError> for Kind {
 /// An invalid key, and the reason.
 pub type Wrong = (&'static str, String);
 
-/// What is wrong, and in which key of its table.
+/// A problem with the key of its table.
 #[derive(Debug)]
 pub(crate) struct Fault {
     /// The names that lead to the key, like `limits.burst.iops`; the table itself if
@@ -185,27 +185,27 @@ impl From<Kind> for Fault {
 }
 
 impl Kind {
-    /// `needs` of `what` has no edition to be looked up in. Which there are is filled in
-    /// where the catalog is known.
+    /// Creates the error for a lookup without an edition. [`Source::at`] adds the names of
+    /// editions.
     pub(crate) fn no_edition(what: String, needs: &'static str) -> Self {
         Self::NoEdition { what, needs, editions: String::new() }
     }
 
-    /// This, in `key`.
+    /// Returns the fault of `key`.
     pub(crate) fn at(self, key: impl Into<String>) -> Fault {
         Fault { key: key.into(), kind: self }
     }
 }
 
 impl Fault {
-    /// The same, seen from the table that holds this one under `outer`.
+    /// Returns the fault relative to the table that contains this one under `outer`.
     pub(crate) fn within(self, outer: &str) -> Self {
         let key = if self.key.is_empty() { outer.into() } else { format!("{outer}.{}", self.key) };
         Self { key, ..self }
     }
 }
 
-/// The text of a layout, to find the place of what is wrong, and what it is read with.
+/// The text of a layout, for places in messages, and the catalog.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) name: &'a str,
@@ -214,7 +214,7 @@ pub(crate) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// The error for a fault at the top of the file.
+    /// Returns the error for a fault, with its place in the file.
     pub(crate) fn at(&self, mut fault: Fault) -> LayoutError {
         if let Kind::NoEdition { editions, .. } = &mut fault.kind {
             let known: Vec<&str> = self.catalog.editions().map(Edition::name).collect();
@@ -233,8 +233,8 @@ impl Source<'_> {
         LayoutError { place: Place { file: self.name.to_owned(), at: offset.map(place) }, kind }
     }
 
-    /// Where the last key of `path` stands that is written out: of `volume.2.tier` the
-    /// `tier` of the third volume, or its `[[volume]]` if it has no tier.
+    /// Returns the position of the last key of `path` that exists: for `volume.2.tier` the `tier` of
+    /// the third volume, or its `[[volume]]` if it has no tier.
     fn find(&self, path: &str) -> Option<usize> {
         let root = DeTable::parse(self.text).ok()?;
         let mut table = Some(root.get_ref());
@@ -267,7 +267,7 @@ impl Source<'_> {
         found
     }
 
-    /// A reader's error, with the nearest known key where a key is unknown.
+    /// Returns the error of the parser, with the nearest known key for an unknown one.
     pub(crate) fn syntax(&self, error: &toml::de::Error) -> LayoutError {
         let message = parser_message(error.message());
         self.at_offset(error.span().map(|span| span.start), Kind::Syntax { message })

@@ -51,7 +51,7 @@ pub struct BlobKeys {
     pub queue: Option<usize>,
     /// Tier set or family that gives blobs their tier by size; that of the edition by default.
     pub family: Option<String>,
-    /// Whether there are no limits and no latency.
+    /// True if there are no limits and no latency.
     #[serde(default)]
     pub unlimited: bool,
     /// Operations per second of each blob, instead of those of its tier.
@@ -127,7 +127,7 @@ pub struct HostKeys {
     pub size: Option<String>,
     /// Explicit limits. With `size`, they replace its limits on the stated side.
     pub limits: Option<HostLimitKeys>,
-    /// Whether there are no limits.
+    /// True if there are no limits.
     #[serde(default)]
     pub unlimited: bool,
     /// Host cache. With `size`, it replaces the cache of that size.
@@ -146,7 +146,7 @@ pub struct HostKeys {
     /// storage includes.
     #[schemars(with = "Option<Quantity>")]
     pub iops: Option<Iops>,
-    /// Whether the licence is owned, so that the price excludes it: SQL Server for a managed
+    /// True if the licence is owned, so that the price excludes it: SQL Server for a managed
     /// instance, Windows Server for a machine.
     #[serde(default)]
     pub licence_owned: bool,
@@ -330,7 +330,7 @@ pub struct VolumeKeys {
     pub throughput: Option<BytesPerSec>,
     /// Explicit limits.
     pub limits: Option<LimitKeys>,
-    /// Whether there are no limits and no latency.
+    /// True if there are no limits and no latency.
     #[serde(default)]
     pub unlimited: bool,
     /// Host cache mode; none by default.
@@ -339,10 +339,10 @@ pub struct VolumeKeys {
     pub cache: CacheMode,
     /// Remote storage (the default), or the local SSD of the host.
     pub place: Option<PlaceKey>,
-    /// Whether on-demand bursting is enabled, for tiers that have it.
+    /// True if on-demand bursting is enabled, for tiers that have it.
     #[serde(default)]
     pub on_demand_burst: bool,
-    /// Whether the disk has the higher limits that can be chosen when it is created.
+    /// True if the disk has the higher limits that can be chosen when it is created.
     #[serde(default)]
     pub performance_plus: bool,
     /// Larger tier whose limits apply; the size does not change.
@@ -353,7 +353,7 @@ pub struct VolumeKeys {
     /// volumes of a stripe, which have `luns`.
     #[schemars(range(min = 0, max = 63))]
     pub lun: Option<i64>,
-    /// Whether it is the log file of a managed instance; not a key of layouts.
+    /// True if it is the log file of a managed instance; not a key of layouts.
     #[serde(skip)]
     pub log: bool,
 }

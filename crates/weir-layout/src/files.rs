@@ -1,4 +1,4 @@
-//! Database files: where each lies, and what they come to together.
+//! Places of database files, and checks of their sizes.
 
 pub use crate::database_file::{File, FileUse, Growth};
 use crate::error::{Fault, Kind};
@@ -9,38 +9,37 @@ use std::collections::BTreeMap;
 use weir_core::DeviceId;
 use weir_units::{Bytes, nearest};
 
-/// Databases grow by extents of this.
+/// The unit of growth of databases.
 const EXTENT: u64 = 64 << 10;
 
-/// Files on one volume begin at multiples of this.
+/// Alignment of files on a volume.
 const ALIGNMENT: u64 = 1 << 20;
 
-/// What a database can lie on: a file of the layout, or a volume or stripe that carries
-/// no file of the layout.
+/// A place for the data of a database: a file of the layout, or a volume or stripe without files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The name of the file, volume or stripe.
     pub name: String,
-    /// Its size.
+    /// Size.
     pub size: Bytes,
-    /// The host, as the layout counts them.
+    /// Index of the host in the layout.
     pub host: usize,
     /// The device of the host.
     pub device: DeviceId,
-    /// The first byte on that.
+    /// Offset of its first byte on the device.
     pub base: Bytes,
-    /// What is in it, if it is a file.
+    /// Role, if it is a file.
     pub role: Option<Role>,
-    /// Its database, if it is a file and the layout says one.
+    /// Database, if it is a file and the layout states it.
     pub database: Option<String>,
-    /// What of it is allocated, if it is a file and the layout says so.
+    /// Allocated bytes, if it is a file and the layout states them.
     pub used: Option<Bytes>,
-    /// How it grows, if it is a file that does.
+    /// Growth, if it is a file that grows.
     pub growth: Option<Growth>,
 }
 
 impl Place {
-    /// Where on its device a byte of it is.
+    /// Returns the position of a byte on the device.
     #[must_use]
     pub fn address(&self, offset: u64) -> u64 {
         let room = self.growth.and_then(|growth| growth.room);
@@ -52,7 +51,7 @@ impl Place {
 }
 
 impl Layout {
-    /// What databases can lie on, host by host.
+    /// Returns the places for databases, host by host.
     #[must_use]
     pub fn places(&self) -> Vec<Place> {
         let mut places = Vec::new();
@@ -88,13 +87,13 @@ impl Layout {
 }
 
 impl Host {
-    /// The export that a file is on.
+    /// Returns the export of a file.
     #[must_use]
     pub fn export_of(&self, file: &File) -> Option<&Export> {
         self.exports.iter().find(|export| export.device == file.device)
     }
 
-    /// The volume that a file is, on a managed instance.
+    /// Returns the volume of a file on a managed instance.
     #[must_use]
     pub fn volume_of(&self, file: &File) -> Option<&Volume> {
         self.instance.as_ref()?;
@@ -102,10 +101,10 @@ impl Host {
         self.volumes.get(export.volumes.first()?.0)
     }
 
-    /// The files of a managed instance with their volumes.
+    /// Returns the files of a managed instance with their volumes.
     #[must_use]
     pub fn file_uses(&self) -> Vec<FileUse<'_>> {
-        // Its files are its volumes, in their order.
+        // Files and volumes have the same order.
         match &self.instance {
             None => Vec::new(),
             Some(_) => self
@@ -119,7 +118,7 @@ impl Host {
     }
 }
 
-/// The key of a file that contradicts another, and why.
+/// Checks that the keys of a file do not contradict each other.
 pub(crate) fn check_keys(keys: &FileKeys) -> Result<(), (&'static str, String)> {
     let (size, used, max) = (keys.size, keys.used, keys.max_size);
     let is_odd = |bytes: Bytes| bytes == Bytes::ZERO || !bytes.get().is_multiple_of(EXTENT);
@@ -162,7 +161,7 @@ pub(crate) fn check_size(size: Bytes) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Where the next file on the export called `on` begins.
+/// Returns the position of the next file on the export called `on`.
 pub(crate) fn place(host: &Host, what: &str, on: &str) -> Result<(DeviceId, Bytes), Fault> {
     let Some(export) = host.exports.iter().find(|export| export.name == on) else {
         let what = what.to_owned();
@@ -182,8 +181,8 @@ pub(crate) fn place(host: &Host, what: &str, on: &str) -> Result<(DeviceId, Byte
     Ok((export.device, Bytes::new(base)))
 }
 
-/// Gives the data files of a host that grow their room on their volumes and stripes: what
-/// is free there, in equal parts, behind all files.
+/// Divides the free room of volumes and stripes, behind all files, into equal parts for the data
+/// files that grow.
 pub(crate) fn make_room(host: &mut Host) {
     if host.instance.is_some() {
         return;
@@ -206,7 +205,7 @@ pub(crate) fn make_room(host: &mut Host) {
     }
 }
 
-/// What of the growth of a host's files has no effect.
+/// Returns a note about growth of files that has no effect.
 pub(crate) fn idle_growth(host: &Host) -> Option<String> {
     let idle = host.files.iter().filter(|file| file.growth.is_some() && file.grows().is_none());
     let names: Vec<&str> = idle.map(|file| file.name.as_str()).collect();
@@ -219,8 +218,7 @@ pub(crate) fn idle_growth(host: &Host) -> Option<String> {
     })
 }
 
-/// The place of a data file that says nothing of what is in use, where another of its
-/// database does.
+/// Returns an error for a data file without `used` if another file of its database has it.
 fn unsaid(host: &Host) -> Option<(usize, Kind)> {
     let said = |file: &&File| file.role == Role::Data && file.used.is_some();
     let lacks = |file: &File| {
@@ -233,7 +231,7 @@ fn unsaid(host: &Host) -> Option<(usize, Kind)> {
     Some((at, Kind::Contradiction { what, reason: reason.to_owned() }))
 }
 
-/// Whether the files of a host fit: the place of one that does not, and why.
+/// Checks that the files of a host fit. An error has the index of the file.
 pub(crate) fn check(host: &Host) -> Result<(), (usize, Kind)> {
     if let Some(unsaid) = unsaid(host) {
         return Err(unsaid);

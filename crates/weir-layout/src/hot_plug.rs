@@ -12,8 +12,8 @@ use weir_core::{DeviceId, DeviceSpec, VolumeId};
 use weir_units::{Bytes, CacheMode};
 
 impl NewVolume {
-    /// The same, of that size on that host: on a managed instance it is a file with data,
-    /// or with a log where its name says so.
+    /// Returns the volume with a size. On a managed instance it becomes a data file, or a log file if
+    /// its name ends in `.ldf`.
     #[must_use]
     pub fn sized(&self, host: &Host, size: Bytes) -> Self {
         let mut new = Self { size: Some(size), ..self.clone() };
@@ -25,21 +25,21 @@ impl NewVolume {
     }
 }
 
-/// A volume that a host can take in.
+/// A resolved volume that can be added to a host.
 #[derive(Debug, Clone)]
 pub struct Coming {
     /// The volume.
     pub volume: Volume,
-    /// On a managed instance, what it is a file for.
+    /// Keys of the file, on a managed instance.
     file: Option<FileKeys>,
 }
 
 impl Host {
-    /// What a volume would be at another size, its tier and limits anew.
+    /// Resolves a volume at another size, with the tier and limits of that size.
     ///
     /// # Errors
     ///
-    /// [`Kind`] where the edition has no such size or the keys forbid it.
+    /// [`Kind`] if the edition has no such size or the keys exclude it.
     pub fn resized(
         &self,
         volume: VolumeId,
@@ -59,11 +59,11 @@ impl Host {
         Ok(resized)
     }
 
-    /// What a volume would be with the limits of a tier, its size unchanged.
+    /// Resolves a volume with the limits of another tier; its size does not change.
     ///
     /// # Errors
     ///
-    /// [`Kind`] where the edition has no such tier, or it is smaller than the volume.
+    /// [`Kind`] if the edition has no such tier, or the volume is too large for it.
     pub fn retiered(
         &self,
         volume: VolumeId,
@@ -73,11 +73,11 @@ impl Host {
         self.volumes[volume.0].in_tier(tier, edition).map_err(|fault| fault.kind)
     }
 
-    /// What a volume would be with another cache mode.
+    /// Resolves a volume with another cache mode.
     ///
     /// # Errors
     ///
-    /// [`Kind::NotCacheable`] where it cannot have it.
+    /// [`Kind::NotCacheable`] if the volume or its host does not allow the mode.
     pub fn recached(
         &self,
         volume: VolumeId,
@@ -90,11 +90,11 @@ impl Host {
         Ok(changed)
     }
 
-    /// What a volume would be on this host.
+    /// Resolves a new volume on this host.
     ///
     /// # Errors
     ///
-    /// [`Kind`] where the edition has no such volume, or the host no cache for it.
+    /// [`Kind`] if the edition has no such volume, or the host has no cache for it.
     pub fn coming(&self, new: &NewVolume, edition: Option<&Edition>) -> Result<Coming, Kind> {
         let what = || format!("volume {:?}", new.name);
         let wrong =
@@ -135,11 +135,11 @@ impl Host {
         Ok(Coming { volume, file: Some(keys) })
     }
 
-    /// Whether a managed instance has room for one more file.
+    /// Checks that a managed instance has room for another file.
     ///
     /// # Errors
     ///
-    /// [`Kind`], by how much it has not.
+    /// [`Kind::BeyondLimit`] with the excess.
     pub fn check_room(&self, coming: &Coming) -> Result<(), Kind> {
         let Some(instance) = &self.instance else { return Ok(()) };
         let mut with = self.clone();
@@ -147,7 +147,7 @@ impl Host {
         instance.check(&self.name, &with.file_uses()).map_err(|(_, kind)| kind)
     }
 
-    /// Takes a volume in, as the engine numbered it.
+    /// Adds a volume under the ids that the engine assigned.
     pub fn take_in(&mut self, coming: &Coming, id: VolumeId, device: DeviceId) {
         let Coming { volume, file } = coming;
         let name = volume.name.clone();
@@ -163,7 +163,7 @@ impl Host {
         }
     }
 
-    /// A volume goes; its number is free. Not a column of a stripe.
+    /// Removes a volume that is not a column of a stripe. Its id becomes free.
     pub fn let_go(&mut self, id: VolumeId) {
         self.exports.retain(|export| export.volumes != [id]);
         self.volumes[id.0].name.clear();

@@ -1,5 +1,5 @@
-//! Managed instances: what a tier with its vCores gives, as the edition's rules and
-//! sizes say, and what its files may come to.
+//! Managed instances: limits by service tier and vCores, from the rules and sizes of the edition, and
+//! limits on their files.
 
 use crate::database_file::FileUse;
 use crate::error::{Beyond, Kind, Wrong};
@@ -12,35 +12,34 @@ use weir_units::{Bytes, BytesPerSec, Iops};
 /// A managed instance, resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
-    /// Its tier.
+    /// Tier.
     pub kind: ManagedInstance,
-    /// Its vCores.
+    /// VCores.
     pub vcores: u32,
-    /// The storage reserved for it; the most that it can have where the layout does not state it.
+    /// Reserved storage; by default the maximum.
     pub storage: Bytes,
-    /// Whether the layout states the storage.
+    /// True if the layout states the storage.
     pub is_storage_stated: bool,
-    /// The step in which storage is reserved.
+    /// Step in which storage is reserved.
     pub storage_step: Bytes,
-    /// The operations per second that the layout states: what comes with the storage and what is
-    /// bought beyond it.
+    /// Operations per second that the layout states: included and bought ones together.
     pub iops: Option<Iops>,
-    /// The tier set of its files, where they have one.
+    /// Tier set of its files, if they have tiers.
     pub tiers: Option<String>,
-    /// What limits its files.
+    /// Limits on its files.
     pub bounds: Vec<Bound>,
 }
 
-/// A limit of a managed instance on its files.
+/// A limit on the files of a managed instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound {
-    /// What is limited.
+    /// Limited quantity.
     pub measure: Measure,
-    /// The most, in bytes or files or databases.
+    /// Maximum, in bytes, files or databases.
     pub most: u64,
 }
 
-/// What files are limited in.
+/// A limited quantity of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Measure {
@@ -63,7 +62,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// The name in reports.
+    /// Returns the name in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -78,7 +77,7 @@ impl Measure {
         }
     }
 
-    /// Whether it counts bytes.
+    /// Returns whether the unit is bytes.
     #[must_use]
     pub fn is_bytes(self) -> bool {
         !matches!(self, Self::FileCount | Self::Databases | Self::FilesOfDatabase)
@@ -89,7 +88,7 @@ impl Measure {
     }
 }
 
-/// What files come to, in every measure.
+/// Sums of files, in every measure.
 #[derive(Debug, Clone, Default)]
 pub struct Tally<'a> {
     files: u64,
@@ -103,7 +102,7 @@ pub struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
-    /// What `files` come to.
+    /// Sums up files.
     #[must_use]
     pub fn of(files: &[FileUse<'a>]) -> Self {
         let mut tally = Self::default();
@@ -123,7 +122,7 @@ impl<'a> Tally<'a> {
             Role::Tempdb => add(&mut self.tempdb, size),
             Role::Backup => {}
         }
-        // tempdb is a system database, and a backup is none.
+        // tempdb is a system database, and a backup is not a database.
         if matches!(file.role, Role::Data | Role::Log) {
             let of_database = self.databases.entry(file.database.as_deref()).or_default();
             *of_database += 1;
@@ -131,7 +130,7 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// In bytes, or a number of files or databases.
+    /// Returns a sum, in bytes, files or databases.
     #[must_use]
     pub fn get(&self, measure: Measure) -> u64 {
         match measure {
@@ -148,8 +147,8 @@ impl<'a> Tally<'a> {
 }
 
 impl Instance {
-    /// Whether the files are within all bounds: else the place of the first that is
-    /// not, and by how much all of them are beyond.
+    /// Checks that the files are within all limits. An error has the index of the first file beyond a
+    /// limit, and the total excess.
     pub(crate) fn check<'f>(&self, host: &str, files: &[FileUse<'f>]) -> Result<(), (usize, Kind)> {
         let whole = Tally::of(files);
         let beyond = |bound: &&Bound| whole.get(bound.measure) > bound.most;
@@ -180,7 +179,7 @@ impl Instance {
         }
     }
 
-    /// The volume that a file is.
+    /// Returns the keys of the volume of a file.
     pub(crate) fn volume_of(&self, keys: &FileKeys, edition: Option<&Edition>) -> VolumeKeys {
         let local = || VolumeKeys { place: Some(PlaceKey::Local), ..unlimited() };
         let of = |family: &str| {
@@ -201,12 +200,12 @@ impl Instance {
     }
 }
 
-/// No limits, and the latency of the edition.
+/// Returns the keys of a volume without limits, with the latency of the edition.
 fn unlimited() -> VolumeKeys {
     VolumeKeys { limits: Some(LimitKeys::default()), ..VolumeKeys::default() }
 }
 
-/// A key of a managed instance in a host that is none.
+/// Returns a key for managed instances in the keys of a machine.
 pub(crate) fn stray_key(keys: &HostKeys) -> Option<&'static str> {
     let given = [
         ("vcores", keys.vcores.is_some()),
@@ -217,7 +216,7 @@ pub(crate) fn stray_key(keys: &HostKeys) -> Option<&'static str> {
     given.into_iter().find(|(_, given)| *given).map(|(key, _)| key)
 }
 
-/// What an instance's keys come to, with the name of its size and the host that it is.
+/// Resolves the keys of an instance. Returns it with the name of its size and the limits of its host.
 pub fn resolve<'a>(
     kind: ManagedInstance,
     keys: &HostKeys,
@@ -289,7 +288,7 @@ fn check_excluded(kind: ManagedInstance, keys: &HostKeys) -> Result<(), Wrong> {
     }
 }
 
-/// The row of the catalog with so many vCores.
+/// Returns the size in the catalog with the given vCores.
 fn size<'a>(
     kind: ManagedInstance,
     keys: &HostKeys,
@@ -356,7 +355,7 @@ fn throughput(edition: &Edition, rule: &str) -> Option<u64> {
     }
 }
 
-/// What comes with the vCores, and no more than the instance may.
+/// Returns the log rate by vCores, capped by the maximum of the instance.
 fn log_rate(kind: ManagedInstance, edition: &Edition, vcores: u32) -> Option<Limit> {
     let name = format!("log-rate-{}", kind.name());
     let whole = throughput(edition, &name);
@@ -373,8 +372,8 @@ fn local_iops(edition: &Edition, vcores: u32) -> Option<Limit> {
     Iops::new(by_vcores.max(least).min(most)).map(Limit::from)
 }
 
-/// The one quota of a next-gen instance: operations by its storage or as bought, bytes
-/// by the operations, both capped by the vCores.
+/// Returns the quota of a next-gen instance: operations by its storage or as bought, bytes by the
+/// operations, both capped by the vCores.
 fn quota(
     keys: &HostKeys,
     edition: &Edition,
@@ -413,7 +412,7 @@ fn quota(
 /// The unit of the rule `quota-iops-per-throughput`.
 const MB: u128 = 1_000_000;
 
-/// What the files of an instance may come to. Blobs are of General Purpose only.
+/// Returns the limits on the files of an instance. Only General Purpose has blobs.
 fn bounds(kind: ManagedInstance, edition: &Edition, storage: Bytes, size: &HostSize) -> Vec<Bound> {
     let number = |rule: &str| value(edition, rule).map(|value| value.number());
     let own = |rule: &str| number(&format!("{rule}-{}", kind.name()));

@@ -24,60 +24,60 @@ pub struct Layout {
     pub provider: Option<String>,
     /// The hosts, at least one.
     pub hosts: Vec<Host>,
-    /// How page blobs are served, if they are.
+    /// Settings of page blobs, if they are served.
     pub blob: Option<Blob>,
 }
 
 /// A host with its volumes, stripes and exports.
 #[derive(Debug, Clone)]
 pub struct Host {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its size in the edition, if it has one.
+    /// Machine size in the edition, if it has one.
     pub size: Option<String>,
-    /// The series of its size. A size may be in several series, with other limits in each.
+    /// Series of the size. A size may be in several series with different limits.
     pub series: Option<String>,
     /// The interface of its remote disks, if the edition states it for the size.
     pub interface: Option<Interface>,
-    /// Whether the licence that could be rented with it is owned.
+    /// True if the licence is owned rather than rented with the machine.
     pub licence_owned: bool,
-    /// The file system of its disks, if the layout says it.
+    /// File system of its disks, if the layout states it.
     pub filesystem: Option<FileSystem>,
-    /// What the engine is compiled from.
+    /// Input of the engine.
     pub spec: HostSpec,
     /// The volumes, in the order of [`HostSpec::volumes`].
     pub volumes: Vec<Volume>,
-    /// What is served: every volume that is not a column, and every stripe.
+    /// Served devices: stripes, and volumes that are not columns.
     pub exports: Vec<Export>,
     /// The database files, in the layout's order.
     pub files: Vec<File>,
-    /// Of a managed instance: what it gives. Its files are its volumes, one by one.
+    /// Managed instance, if it is one. Each of its files is a volume.
     pub instance: Option<Instance>,
-    /// What a reader should know, such as a limit that is not published.
+    /// Notes for the user, for example about a limit that is not published.
     pub notes: Vec<String>,
 }
 
-/// A device with a name of its own.
+/// A device with its own name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its device.
+    /// Device.
     pub device: DeviceId,
-    /// Its volumes: one, or a stripe's columns.
+    /// Volumes: one, or the columns of a stripe.
     pub volumes: Vec<VolumeId>,
-    /// The stripe's unit; `None` for a volume.
+    /// Stripe unit; `None` for a volume.
     pub unit: Option<Bytes>,
-    /// Its size.
+    /// Size.
     pub size: Bytes,
 }
 
 impl Layout {
-    /// The export of that name, with its host's index.
+    /// Returns an export by name, with the index of its host.
     ///
     /// # Errors
     ///
-    /// [`Kind::Missing`], with the nearest name, on behalf of `who`.
+    /// [`Kind::Missing`], with the nearest name. `who` is the subject of the message.
     pub fn export(&self, who: &str, name: &str) -> Result<(usize, &Export), Kind> {
         let all = || {
             let hosts = self.hosts.iter().enumerate();
@@ -90,7 +90,7 @@ impl Layout {
         })
     }
 
-    /// The volume of that name, with its host's index.
+    /// Returns a volume by name, with the index of its host.
     #[must_use]
     pub fn volume(&self, name: &str) -> Option<(usize, VolumeId)> {
         self.hosts.iter().enumerate().find_map(|(index, host)| {
@@ -126,7 +126,7 @@ impl Host {
         Some(self.series.as_ref().map_or(size.clone(), |series| format!("{series}/{size}")))
     }
 
-    /// A volume that wants a cache needs a host that has one.
+    /// Checks that the host has a cache if a volume needs one.
     pub(crate) fn check_cache(&self, volume: &Volume) -> Result<(), Kind> {
         if volume.spec.cache != CacheMode::None && self.spec.cache.is_none() {
             return Err(no_cache(&volume.name, &self.name, self.size.as_deref()));
@@ -134,8 +134,8 @@ impl Host {
         Ok(())
     }
 
-    /// The number of each volume that is remote, in the order of the volumes: the one that the
-    /// layout says, or the lowest that is free.
+    /// Returns the number of each remote volume, in the order of the volumes: the stated one, or the
+    /// lowest free one.
     #[must_use]
     pub fn luns(&self) -> Vec<Option<u32>> {
         let mut taken: BTreeSet<u32> = self.volumes.iter().filter_map(|own| own.lun).collect();
@@ -148,7 +148,7 @@ impl Host {
     }
 }
 
-/// Whether the number of a volume is still free on its host.
+/// Checks that the number of a volume is free on its host.
 pub(crate) fn check_free(host: &Host, volume: &Volume) -> Result<(), Wrong> {
     let Some(lun) = volume.lun else { return Ok(()) };
     match host.volumes.iter().find(|other| other.lun == Some(lun)) {

@@ -1,23 +1,22 @@
-//! The numbers of disks at their machine (LUN): those that a layout says, and those of the others.
+//! Numbers of disks at their machine (LUN).
 //!
-//! They change no limit. A layout records them so that a script that is made of it attaches a disk
-//! where it is attached already.
+//! They change no limit. A layout records them so that its scripts do not attach a disk elsewhere.
 
 use crate::error::Wrong;
 use crate::file::{AlikeKeys, PlaceKey, VolumeKeys};
 use std::collections::BTreeSet;
 
-/// The most disks that the numbers are for: they go from 0 to one less.
+/// Number of LUNs: they go from 0 to one less.
 pub const MOST: u32 = 64;
 
-/// The lowest number that is free, which is taken then.
+/// Takes and returns the lowest free number.
 pub fn lowest(taken: &mut BTreeSet<u32>) -> u32 {
     let lun = (0..).find(|lun| !taken.contains(lun)).unwrap_or_default();
     taken.insert(lun);
     lun
 }
 
-/// The number that a volume's keys say.
+/// Checks and returns the number in a volume's keys.
 pub(crate) fn check(keys: &VolumeKeys) -> Result<Option<u32>, Wrong> {
     let Some(given) = keys.lun else { return Ok(None) };
     if keys.place == Some(PlaceKey::Local) {
@@ -36,7 +35,7 @@ pub(crate) fn check(keys: &VolumeKeys) -> Result<Option<u32>, Wrong> {
     }
 }
 
-/// The keys of each column of a stripe, with its number.
+/// Returns the keys of each column of a stripe, with its number.
 pub(crate) fn columns(alike: &AlikeKeys) -> Result<Vec<VolumeKeys>, Wrong> {
     if let Some(lun) = alike.each.lun {
         let reason = format!(

@@ -1,7 +1,7 @@
-//! Disks that share their limits: all of one type on a machine have those of their sizes together.
+//! Disks that share their limits: all disks of one type on a machine have limits by their total size.
 //!
-//! The engine holds such a pool at the host's gate to remote storage, which all of them pass. So a
-//! host has disks of one such type, or disks with limits of their own, and not both.
+//! The engine enforces these limits at the host's gate to remote storage. A host therefore has disks
+//! of one such type, or disks with limits of their own, but not both.
 
 use crate::error::Kind;
 use crate::layout::{Host, TO_REMOTE};
@@ -10,8 +10,8 @@ use weir_catalog::{Edition, HostSize};
 use weir_core::{GateLimits, Place};
 use weir_units::Bytes;
 
-/// Gives a host the limits of its pool, if its disks share theirs. `size` is its row in the
-/// edition, if it has one.
+/// Applies the limits of the pool to a host whose disks share theirs. `size` is its machine size in
+/// the edition, if it has one.
 pub(crate) fn take(
     host: &mut Host,
     size: Option<&HostSize>,
@@ -56,7 +56,7 @@ pub(crate) fn take(
     Ok(())
 }
 
-/// Whether the family of a volume shares its limits, so that a volume cannot change alone.
+/// Checks that a volume does not share its limits, which would change with its size.
 pub(crate) fn check_alone(volume: &Volume) -> Result<(), Kind> {
     if !volume.is_pooled {
         return Ok(());
@@ -72,7 +72,7 @@ fn wrong(host: &Host, reason: String) -> Kind {
     Kind::Contradiction { what: format!("host {:?}", host.name), reason }
 }
 
-/// What was written out for a host holds beside what its disks have.
+/// Returns the lower of the explicit limits of a host and those of its disks.
 fn lower(own: GateLimits, pool: GateLimits) -> GateLimits {
     let least = |own: Option<weir_core::Limit>, pool: Option<weir_core::Limit>| match (own, pool) {
         (Some(own), Some(pool)) if own.rate < pool.rate => Some(own),

@@ -20,7 +20,7 @@ use weir_core::{
 use weir_units::{Bytes, Span, nearest};
 
 impl Layout {
-    /// Reads a layout. `file` is the name to use in messages.
+    /// Parses and resolves a layout. `file` is its name in messages.
     ///
     /// # Errors
     ///
@@ -52,11 +52,11 @@ impl Layout {
         builder.finish()
     }
 
-    /// How page blobs are served on this layout if it is asked for from outside.
+    /// Returns the settings of page blobs: those of the layout, or the defaults.
     ///
     /// # Errors
     ///
-    /// [`Kind`] where its hosts leave it open.
+    /// [`Kind`] if there are several hosts, so that the default host is unknown.
     pub fn blob_or_default(&self, edition: Option<&Edition>) -> Result<Blob, Kind> {
         match &self.blob {
             Some(blob) => Ok(blob.clone()),
@@ -70,9 +70,9 @@ struct Builder<'a> {
     edition: Option<&'a Edition>,
     source: Source<'a>,
     hosts: Vec<Host>,
-    /// The size row of each host, to count disks against.
+    /// Machine size of each host, for the number of its disks.
     sizes: Vec<Option<&'a HostSize>>,
-    /// Where each host's files stand in the layout.
+    /// Indices of each host's files in the layout file.
     file_indices: Vec<Vec<usize>>,
     blob: Option<BlobKeys>,
 }
@@ -138,7 +138,7 @@ impl<'a> Builder<'a> {
         let mut notes = size.map(|size| unpublished(size, &uncached, &cached)).unwrap_or_default();
         let has_cache = self.edition.is_some_and(|edition| edition.host_cache().is_some());
         if !has_cache && size.is_some_and(|size| size.temp.is_none()) {
-            // Nothing is there that would pass it.
+            // No I/O can pass that side.
             notes.retain(|note| !note.ends_with(OF_CACHE));
         }
         let cache = self.cache(keys.cache.as_ref(), size);
@@ -179,7 +179,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// The size row of a machine, if it has one; what its keys say must be clear.
+    /// Returns the machine size of a host, if it has one.
     fn size(&self, name: &str, keys: &HostKeys) -> Result<Option<&'a HostSize>, Fault> {
         let wrong = |key, reason: &str| {
             let (what, reason) = (format!("host {name:?}"), reason.to_owned());
@@ -283,8 +283,8 @@ impl<'a> Builder<'a> {
         Err(Kind::Contradiction { what: what.to_owned(), reason: reason.to_owned() }.into())
     }
 
-    /// A database file: of a managed instance a volume of its own, elsewhere a range of
-    /// the volume or stripe that it is on.
+    /// Adds a database file: a volume on a managed instance, otherwise a range of its volume or
+    /// stripe.
     fn file(&mut self, index: usize, keys: &FileKeys) -> Result<(), Fault> {
         let what = format!("file {:?}", keys.name);
         let wrong = |key, reason: &str| {
@@ -406,8 +406,8 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Volumes by name. They are no longer exported: whoever wrote to one would
-    /// tear holes into the stripe.
+    /// Takes volumes by name. They are no longer exported, because a write to one would damage the
+    /// stripe.
     fn named_columns(
         &mut self,
         what: &str,
@@ -487,7 +487,7 @@ fn check_columns(count: usize) -> Result<(), String> {
 /// The side of a machine that its cache and its local SSD pass, in words.
 const OF_CACHE: &str = "of cache and local SSD";
 
-/// What to know of a size whose limits are not all published.
+/// Returns notes about limits of a size that are not published.
 fn unpublished(size: &HostSize, uncached: &GateLimits, cached: &GateLimits) -> Vec<String> {
     [(uncached, TO_REMOTE), (cached, OF_CACHE)]
         .into_iter()
@@ -518,7 +518,7 @@ fn check_disk_count(host: &Host, size: &HostSize) -> Result<(), Kind> {
     }
 }
 
-/// A machine whose row says which families it takes takes no others.
+/// Checks that the machine takes the families of its disks.
 fn check_takes(host: &Host, size: &HostSize) -> Result<(), Kind> {
     let is_other = |volume: &&Volume| {
         let family = volume.family.as_ref().filter(|_| volume.spec.place == Place::Remote);
@@ -535,9 +535,8 @@ fn check_takes(host: &Host, size: &HostSize) -> Result<(), Kind> {
     }
 }
 
-/// Some sizes have higher limits for disks with provisioned limits. They hold
-/// where all remote disks are such; for a mixture nothing is published, so the
-/// lower ones stay.
+/// Applies the higher limits that some sizes have for disks with provisioned limits. They need all
+/// remote disks to be such. For a mixture nothing is published, so the lower limits apply.
 fn take_v2_limits(host: &mut Host, size: &HostSize, edition: Option<&Edition>) {
     let provisioned = |v: &Volume| {
         let family = v.family.as_deref();

@@ -8,16 +8,15 @@ use crate::new_volume::NewVolume;
 use weir_catalog::Edition;
 use weir_units::{Bytes, Span};
 
-/// Requests of one blob that may be under way, unless the layout says otherwise: a client
-/// that opens more gets `ServerBusy`.
+/// Default maximum of in-flight requests of one blob.
 const QUEUE: usize = 4096;
 
-/// For how long a request over a cap may wait where it is to be refused: the shortest
-/// window over which a gate is exact.
+/// Maximum wait of a request if requests over a cap are rejected: the shortest window over which a
+/// gate is exact.
 const OVER: Span = Span::from_millis(100);
 
 impl Blob {
-    /// What a layout says, or would say if it said nothing of blobs.
+    /// Resolves the keys of page blobs.
     pub(crate) fn resolve(
         keys: &BlobKeys,
         hosts: &[Host],
@@ -59,7 +58,7 @@ impl Blob {
         let own = keys.unlimited || keys.iops.is_some() || keys.throughput.is_some();
         let volume = NewVolume {
             family: keys.family.clone(),
-            // Where nothing can be looked up and nothing is said there are no limits.
+            // Without an edition and without explicit limits there are none.
             unlimited: keys.unlimited || (edition.is_none() && !own),
             iops: keys.iops,
             throughput: keys.throughput,

@@ -1,22 +1,21 @@
-//! What a file would get at another size: how far its tier reaches, and what the next
-//! steps up and down are.
+//! Limits of a file at other sizes: the range of its tier, and the next tiers up and down.
 
 use crate::volume::Volume;
 use weir_catalog::{Edition, Limits, Tier, TierSet};
 use weir_units::Bytes;
 
-/// One gibibyte more than a tier holds is the size by which people name the next step.
+/// The smallest size of the next tier is given as the maximum of a tier plus 1 GiB.
 const A_LITTLE: u64 = 1 << 30;
 
 /// A tier that another size would have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// The size: going up, a GiB more than what the tiers below it hold; going down, the
-    /// most that the tier holds.
+    /// Size: upwards, 1 GiB above the maximum of the lower tiers; downwards, the maximum of the
+    /// tier.
     pub size: Bytes,
     /// The tier.
     pub tier: String,
-    /// Its limits.
+    /// Limits.
     pub limits: Limits,
 }
 
@@ -26,21 +25,21 @@ impl Step {
     }
 }
 
-/// What lies around a volume's size in its tier set.
+/// The tiers around a volume's size in its tier set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Steps {
-    /// The largest size that gets what it gets.
+    /// Largest size with the same limits.
     pub until: Bytes,
-    /// The smallest size that gets what it gets, to the GiB.
+    /// Smallest size with the same limits, in whole GiB.
     pub from: Bytes,
-    /// The next size that gets more.
+    /// Next size with higher limits.
     pub up: Option<Step>,
-    /// The next size that gets less.
+    /// Next size with lower limits.
     pub down: Option<Step>,
 }
 
 impl Volume {
-    /// The steps around its size; `None` if it has no tier.
+    /// Returns the steps around its size; `None` if it has no tier.
     #[must_use]
     pub fn steps(&self, edition: &Edition) -> Option<Steps> {
         self.tier.as_ref()?;
@@ -50,13 +49,13 @@ impl Volume {
 }
 
 impl Steps {
-    /// The steps around `size` in `set`.
+    /// Returns the steps around `size` in `set`.
     #[must_use]
     pub fn around(set: &TierSet, size: Bytes) -> Option<Self> {
         let at = set.tiers.iter().position(|tier| tier.holds >= size)?;
         let limits = set.tiers[at].limits();
         let same = |tier: &&Tier| tier.limits() == limits;
-        // Tiers of the same limits stand together: P40 and P50 do.
+        // Tiers with equal limits are adjacent, for example P40 and P50.
         let above = at + set.tiers[at..].iter().take_while(same).count();
         let below = at - set.tiers[..at].iter().rev().take_while(same).count();
         let beyond = |tier: &Tier| Bytes::new(tier.holds.get().saturating_add(A_LITTLE));

@@ -367,7 +367,7 @@ fn passes(mode: &str, op: Op, warm: bool) -> (bool, bool, bool) {
 
 #[test]
 fn eight_to_sixteen_outstanding_fill_a_disk() {
-    // What the latency of the 2015 edition was calibrated to.
+    // The latency of the 2015 edition is calibrated to this.
     let medium = &layout(DS14).hosts[0].spec.volumes[0].medium;
     let depth = medium.read.mean().nanos() * 5_000 / 1_000_000_000;
     assert!((8..=16).contains(&depth), "mean {} needs a depth of {depth}", medium.read.mean());
@@ -460,7 +460,7 @@ fn negative_numbers_are_said_to_be_negative() {
     );
 }
 
-/// What a layout says of the numbers of disks, and what the others get.
+/// Numbers of disks: stated ones, and those of other disks.
 #[test]
 fn disks_have_the_numbers_that_a_layout_says() {
     let text = "edition = \"azure-now\"\nhost = { size = \"D16s_v3\" }\n[[volume]]\nname = \"log\"\ntier = \

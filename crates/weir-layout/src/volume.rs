@@ -1,4 +1,4 @@
-//! What one volume's keys come to: a tier or limits, a medium, a cache mode.
+//! Resolution of a volume's keys: tier or limits, medium, cache mode.
 
 use crate::error::{Fault, Kind, Wrong};
 use crate::file::{LatencyKeys, LimitKeys, PlaceKey, VolumeKeys};
@@ -12,39 +12,39 @@ use weir_units::{Bytes, BytesPerSec, Iops, Span};
 /// A volume of a layout, resolved.
 #[derive(Debug, Clone)]
 pub struct Volume {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// The tier, for volumes that have one.
     pub tier: Option<String>,
     /// The family, for volumes of an edition.
     pub family: Option<String>,
-    /// The size of its tier, which is allocated and billed: of a file's blob.
+    /// Size of the tier, which is allocated and billed.
     pub tier_size: Option<Bytes>,
-    /// What the engine gets.
+    /// Input of the engine.
     pub spec: VolumeSpec,
-    /// Whether its limits are those of its host, which all disks of its family share.
+    /// True if all disks of its family share the limits of the host.
     pub is_pooled: bool,
-    /// Its number at the machine, if the layout says it ([`crate::luns`]).
+    /// Number at the machine, if the layout states it ([`crate::luns`]).
     pub lun: Option<u32>,
-    /// The keys, to resolve it again when it is resized.
+    /// Keys, for another resolution at a resize.
     pub(crate) keys: VolumeKeys,
 }
 
 impl Volume {
-    /// Whether it has gone, and its number is free for the next.
+    /// Returns whether the volume was removed, so that its id is free.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         // A name is never empty.
         self.name.is_empty()
     }
 
-    /// The tier that it was given by name, and did not get by its size.
+    /// Returns the tier that the layout names; `None` if the tier follows from the size.
     #[must_use]
     pub fn named_tier(&self) -> Option<&str> {
         self.keys.tier.as_deref()
     }
 
-    /// What is chosen of it beside its tier and size.
+    /// Returns the choices beside tier and size.
     #[must_use]
     pub fn choices(&self) -> Choices<'_> {
         Choices {
@@ -56,20 +56,20 @@ impl Volume {
     }
 }
 
-/// What a layout chooses of a volume beside its tier and size.
+/// The choices of a volume beside tier and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choices<'a> {
-    /// Limits that the layout writes out, so that it is no disk that an edition has.
+    /// True if the layout states limits, so that the disk is not one of the edition.
     pub has_own_limits: bool,
-    /// On-demand bursting.
+    /// True if on-demand bursting is enabled.
     pub on_demand_burst: bool,
-    /// The higher limits that are chosen when it is made.
+    /// True if the disk has the higher limits that are chosen at its creation.
     pub performance_plus: bool,
-    /// The tier whose limits it has.
+    /// Tier whose limits apply.
     pub performance_tier: Option<&'a str>,
 }
 
-/// Where a volume's limits come from: at most one of these is given.
+/// The source of a volume's limits. A layout states at most one.
 enum Basis<'a> {
     Unlimited,
     Own(&'a LimitKeys),
@@ -77,7 +77,7 @@ enum Basis<'a> {
     Size,
 }
 
-/// What a basis comes to.
+/// A resolved basis.
 struct Resolved {
     size: Bytes,
     tier: Option<String>,
@@ -87,11 +87,10 @@ struct Resolved {
     is_pooled: bool,
 }
 
-/// The largest volume with a host cache: what is held of it is looked up in a table
-/// that is as long as the volume.
+/// Maximum size of a volume with a host cache. The table of cached blocks grows with the volume.
 const MAX_CACHED: Bytes = Bytes::gib(64 << 10);
 
-/// The largest volume that a data directory keeps.
+/// Maximum size of a volume in a data directory.
 const MAX_SIZE: Bytes = Bytes::gib(1 << 20);
 
 /// Resolves the keys of the volume called `name`.
@@ -153,7 +152,7 @@ fn check_size(size: Bytes) -> Result<(), String> {
     Ok(())
 }
 
-/// The keys of a local volume that says nothing of itself: the disk of the machine.
+/// Completes the keys of a local volume without size and limits from the machine's local disk.
 pub(crate) fn with_local_disk(
     name: &str,
     keys: &VolumeKeys,
@@ -168,18 +167,18 @@ pub(crate) fn with_local_disk(
         let reason = "its host has no local disk in the catalog; give it a size and limits";
         return Err(contradiction(name, reason.to_owned()).at("place"));
     };
-    // Reads and writes share one gate; where they have limits of their own the
-    // read limit, which is the higher, holds for both.
+    // Reads and writes share one gate. If their limits differ, the read limit, which is higher,
+    // applies to both.
     let limits = LimitKeys { iops: disk.iops, throughput: disk.read, burst: None };
     Ok(VolumeKeys { size: disk.size, limits: Some(limits), ..keys.clone() })
 }
 
 impl Volume {
-    /// The same volume at another size: its tier, limits and medium anew.
+    /// Resolves the volume at another size.
     pub(crate) fn at_size(&self, size: Bytes, edition: Option<&Edition>) -> Result<Self, Fault> {
         let mut keys = self.keys.clone();
         keys.size = Some(size);
-        // A volume that names its tier moves to the tier that holds the new size.
+        // The volume moves to the tier that holds the new size.
         if let Some(tier) = keys.tier.take() {
             keys.family = self.family.clone().or(keys.family);
             let set = edition.and_then(|e| e.tier(&tier).ok()).map(|t| t.set.clone());
@@ -188,14 +187,14 @@ impl Volume {
         resolve(&self.name, &keys, edition)
     }
 
-    /// The same volume with the limits of a tier.
+    /// Resolves the volume with the limits of a tier.
     pub(crate) fn in_tier(&self, tier: &str, edition: Option<&Edition>) -> Result<Self, Fault> {
         let size = Some(self.spec.size);
         let keys = VolumeKeys { tier: Some(tier.to_owned()), size, ..self.keys.clone() };
         resolve(&self.name, &keys, edition)
     }
 
-    /// The same volume with another cache mode.
+    /// Resolves the volume with another cache mode.
     pub(crate) fn with_cache(
         &self,
         mode: CacheMode,
@@ -257,7 +256,7 @@ impl LimitKeys {
     }
 }
 
-/// Size of a volume with limits of its own that does not say one.
+/// Default size of a volume with explicit limits.
 const OWN_SIZE: Bytes = Bytes::gib(1024);
 
 fn own(keys: &VolumeKeys, limits: DiskLimits) -> Resolved {
@@ -272,7 +271,7 @@ enum TierProblem {
     Wrong(Wrong),
 }
 
-/// What the catalog says to the value of `key`.
+/// Maps an error of the catalog to the key whose value caused it.
 fn in_key(key: &'static str) -> impl Fn(CatalogError) -> TierProblem {
     move |error| TierProblem::Catalog(key, error)
 }
@@ -286,7 +285,7 @@ impl TierProblem {
     }
 }
 
-/// A tier by name, in the named set or family or in the whole edition.
+/// Returns a tier by name, from the given set or family, or else from the whole edition.
 fn in_set<'a>(edition: &'a Edition, set: Option<&str>, name: &str) -> Result<&'a Tier, Fault> {
     if let Some(set) = set {
         let set = edition.tier_set(set).map_err(|error| Kind::from(error).at("family"))?;
@@ -401,7 +400,7 @@ fn tier_limits(
                 return wrong("performance_plus", reason);
             }
         }
-        // A smaller disk that has the tier's limits is still too small for it.
+        // A smaller disk with the limits of this tier is still too small for performance plus.
         let own = edition.snap(&tier.set, keys.size.unwrap_or(tier.size));
         if let Some(own) = own.ok().filter(|own| own.plus.is_none()) {
             let reason = format!(
@@ -435,17 +434,16 @@ fn tier_limits(
     }
 }
 
-/// Limits of the catalog as the engine takes them.
+/// Converts limits of the catalog.
 pub(crate) fn gate_of(limits: Limits) -> GateLimits {
     GateLimits { iops: Some(limits.iops.into()), bytes: Some(limits.throughput.into()) }
 }
 
-/// The highest limits: one operation in a nanosecond, the shortest time that there is,
-/// and as many KiB in a second.
+/// Maximum limits: one operation per nanosecond, the resolution of time, and 1 TiB/s.
 const MAX_IOPS: Option<Iops> = Iops::new(1_000_000_000);
 const MAX_THROUGHPUT: Option<BytesPerSec> = BytesPerSec::new(1 << 40);
 
-/// Limits that were written out.
+/// Converts explicit limits.
 pub(crate) fn gate_limits(keys: &LimitKeys) -> Result<GateLimits, Wrong> {
     check_rate("iops", keys.iops, MAX_IOPS)?;
     check_rate("throughput", keys.throughput, MAX_THROUGHPUT)?;
@@ -499,7 +497,7 @@ fn medium(
     let of_edition = edition.filter(|_| !keys.unlimited).and_then(|edition| {
         let default = || edition.default_set().map(|set| set.family.as_str());
         let named = family.or_else(default).and_then(|family| edition.latency(family));
-        // A family beside limits of one's own is there for its latency.
+        // With explicit limits, a family selects the latency.
         let own_family = named.filter(|_| keys.limits.is_some() && keys.family.is_some());
         if local { own_family.or(edition.local_latency()) } else { named }
     });
@@ -512,7 +510,7 @@ fn medium(
     }
 }
 
-/// A latency of the catalog as the engine takes it.
+/// Converts a latency of the catalog.
 pub(crate) fn catalog_latency(
     quantiles: &weir_catalog::Quantiles,
     transfer: Option<BytesPerSec>,
@@ -525,7 +523,7 @@ pub(crate) fn catalog_latency(
     })
 }
 
-/// A latency that was written out.
+/// Converts an explicit latency.
 pub(crate) fn own_latency(keys: &LatencyKeys) -> Result<Latency, String> {
     match keys {
         LatencyKeys::Fixed(span) => Ok(Latency::fixed(*span)),

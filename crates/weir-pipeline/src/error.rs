@@ -129,11 +129,3 @@ impl BackupFault {
         Self::Missing { key, name: name.to_owned(), near, known }
     }
 }
-
-/// Returns the candidate within a third of the letters of `name`.
-fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let allowed = (name.chars().count() / 3).max(1);
-    let candidates = candidates.into_iter().map(|c| (strsim::osa_distance(name, c), c));
-    let close = candidates.filter(|(edits, _)| *edits <= allowed);
-    close.min_by_key(|(edits, _)| *edits).map(|(_, candidate)| candidate.to_owned())
-}

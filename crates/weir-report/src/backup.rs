@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 /// A backup: how long it took, and the limit that bound it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct BackupReport {
-    /// Its name.
+    /// Name.
     pub backup: String,
-    /// Whether all bytes were written before the run ended.
+    /// True if all bytes were written before the run ended.
     pub is_complete: bool,
     /// When it started, in seconds from the start of the run.
     pub start_s: f64,
@@ -60,7 +60,7 @@ pub struct BackupPlaceReport {
     pub role: String,
     /// Transfers.
     pub transfers: u64,
-    /// Their bytes.
+    /// Bytes.
     pub bytes: u64,
     /// Bytes per second of the backup's time.
     pub bytes_per_s: f64,

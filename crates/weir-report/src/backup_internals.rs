@@ -1,4 +1,4 @@
-//! What SQL Server logs of a backup under trace flags 3004, 3014, 3213 and 3605.
+//! Lines that SQL Server logs about a backup under trace flags 3004, 3014, 3213 and 3605.
 
 use crate::cells;
 use crate::number::grouped;
@@ -27,13 +27,13 @@ pub struct BackupInternalsReport {
     pub encode_buffers: Option<u32>,
     /// The memory that buffers may take.
     pub memory_limit_bytes: Option<u64>,
-    /// Where the memory limit is from.
+    /// Source of the memory limit.
     pub memory_limit_source: String,
     /// Bytes of data to back up, in whole extents.
     pub estimated_bytes: Option<u64>,
     /// The lines of the error log.
     pub log: Vec<String>,
-    /// What a reader should know.
+    /// Notes.
     pub notes: Vec<String>,
 }
 

@@ -9,10 +9,10 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use weir_units::Money;
 
-/// What came of a question for a backup.
+/// The result of `weir backup plan`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct BackupPlanReport {
-    /// Whether the window can be met.
+    /// True if the window can be met.
     pub is_met: bool,
     /// Bytes to back up.
     pub size_bytes: u64,
@@ -32,13 +32,13 @@ pub struct BackupPlanReport {
     pub better: Option<BackupChoice>,
     /// The fastest choice, if none meets the window.
     pub fastest: Option<BackupChoice>,
-    /// What could give, if none meets the window.
+    /// Relaxations, if nothing meets the window.
     pub relaxations: Vec<BackupRelaxation>,
     /// Choices of disks, stripes and transfers that were simulated.
     pub simulated: u64,
     /// Those that their lower bound excluded.
     pub excluded: u64,
-    /// What was assumed and left out.
+    /// Assumptions and omissions.
     pub notes: Vec<String>,
 }
 
@@ -49,9 +49,9 @@ pub struct BackupChoice {
     pub disks: String,
     /// The family of the disks.
     pub family: String,
-    /// Their tier, if they have one.
+    /// Tier, if they have one.
     pub tier: Option<String>,
-    /// How many.
+    /// Number of disks.
     pub count: u64,
     /// Stripes on each disk.
     pub stripes_per_disk: u64,
@@ -67,17 +67,17 @@ pub struct BackupChoice {
     pub duration_s: f64,
     /// Bytes of the sources in 2^20 bytes per second.
     pub mib_per_s: f64,
-    /// Whether a part was simulated, and the whole follows from it.
+    /// True if a part was simulated, and the whole follows from it.
     pub is_extrapolated: bool,
     /// The price of the disks per month, as far as it is known.
     pub month: Amount,
-    /// How many prices are missing.
+    /// Number of missing prices.
     pub unpriced: u32,
-    /// What binds: `machine`, `source`, `target`, `compression` or `latency`.
+    /// Binding limit: `machine`, `source`, `target`, `compression` or `latency`.
     pub binding: String,
     /// The name of the limit, if one binds.
     pub binding_limit: Option<String>,
-    /// What binds, in words.
+    /// Binding limit, in words.
     pub binding_words: String,
     /// The part of their transactions that databases beside it lose.
     pub slowdown_throughput: Option<f64>,
@@ -98,7 +98,7 @@ pub struct BackupChoice {
 pub struct BackupRelaxation {
     /// The option that gives, and how far.
     pub what: String,
-    /// What meets the window then.
+    /// Plan that meets the window then.
     pub then: Option<BackupChoice>,
 }
 

@@ -27,17 +27,17 @@ pub struct BackupRunReport {
     pub kept_bytes: Option<u64>,
     /// The level of compression.
     pub compression: Option<i32>,
-    /// Whether the contents are encrypted.
+    /// True if the contents are encrypted.
     pub is_encrypted: bool,
     /// Bytes of the stripes.
     pub stored_bytes: u64,
-    /// Whether all of it was read back and found sound; nothing if that was not asked for.
+    /// True if all of it was read back and found sound; nothing if that was not asked for.
     pub is_verified: Option<bool>,
     /// The stripes.
     pub stripe_files: Vec<BackupStripeReport>,
-    /// What is worth knowing.
+    /// Notes.
     pub notes: Vec<String>,
-    /// How it went.
+    /// Counters of the run.
     #[serde(flatten)]
     pub run: BackupReport,
 }
@@ -49,11 +49,11 @@ pub struct BackupStripeReport {
     pub place: String,
     /// The stripe, from 1.
     pub stripe: u32,
-    /// Its frames.
+    /// Frames.
     pub frames: u64,
     /// Bytes of the sources in it.
     pub raw_bytes: u64,
-    /// Its length.
+    /// Length.
     pub bytes: u64,
 }
 

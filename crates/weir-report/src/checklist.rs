@@ -19,7 +19,7 @@ pub struct ChecklistReport {
 pub struct Checklist {
     /// Name.
     pub name: String,
-    /// Its requirements.
+    /// Requirements.
     pub requirements: Vec<Requirement>,
 }
 

@@ -426,7 +426,7 @@ pub struct LabReport {
     pub title: String,
     /// The article.
     pub article: String,
-    /// Its figures.
+    /// Figures.
     pub figures: Vec<Figure>,
     /// Number of runs in wall time; the figures are of the last one. 0 if there was none.
     pub tries: u32,

@@ -175,11 +175,11 @@ pub struct Rates {
     /// The limit with the longest wait time, or `medium` if the service time of the medium exceeds
     /// all wait times; `None` without requests.
     pub binding_limit: Option<String>,
-    /// Its share of the latency.
+    /// Share of the latency.
     pub binding_share: Option<f64>,
     /// The same for write-backs: the cause of `cache_writeback`.
     pub writeback_binding_limit: Option<String>,
-    /// Its share of the latency of write-backs.
+    /// Share of the latency of write-backs.
     pub writeback_binding_share: Option<f64>,
 }
 

@@ -16,7 +16,7 @@ pub struct Corpus {
     pub inputs: Vec<Vec<u8>>,
     /// Tokens that the target recognises.
     pub tokens: Vec<Vec<u8>>,
-    /// Whether inputs are lines of text.
+    /// True if inputs are lines of text.
     pub is_text: bool,
 }
 

@@ -34,7 +34,7 @@ pub struct Plan {
     pub time: Duration,
     /// The random seed; equal seeds produce equal inputs.
     pub seed: u64,
-    /// Whether to continue after a panic. Each location of a panic is reported once.
+    /// True if to continue after a panic. Each location of a panic is reported once.
     pub keep_going: bool,
 }
 

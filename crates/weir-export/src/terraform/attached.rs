@@ -14,7 +14,7 @@ pub(super) struct Market {
     /// The cloud.
     pub(super) cloud: &'static str,
     pub(super) types: &'static [DiskType],
-    /// Whether the type of a disk in use can change.
+    /// True if the type of a disk in use can change.
     pub(super) changes_type: bool,
     /// The named object.
     pub(super) what: &'static str,
@@ -27,7 +27,7 @@ pub(super) struct Market {
 pub(super) struct DiskType {
     /// The name, which equals the family.
     pub(super) name: &'static str,
-    /// Whether IOPS and throughput are bought.
+    /// True if IOPS and throughput are bought.
     pub(super) iops: bool,
     pub(super) throughput: bool,
 }

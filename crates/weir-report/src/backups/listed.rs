@@ -11,9 +11,9 @@ use serde::Serialize;
 /// A backup, in a line.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct BackupLine {
-    /// Its id.
+    /// Id.
     pub id: String,
-    /// Its name.
+    /// Name.
     pub name: String,
     /// `full`, `differential` or `copy-only`.
     pub kind: String,
@@ -37,7 +37,7 @@ pub struct BackupLine {
     pub stored_bytes: u64,
     /// The full backup that a differential builds on.
     pub base: Option<String>,
-    /// Whether its contents are encrypted.
+    /// True if its contents are encrypted.
     pub is_encrypted: bool,
     /// The level of compression.
     pub compression: Option<i32>,
@@ -218,9 +218,9 @@ pub struct BackupShowReport {
     pub options: Vec<(String, String)>,
     /// The layout file of the sources, as text.
     pub layout: Option<String>,
-    /// Its sources.
+    /// Sources.
     pub sources: Vec<BackupSourceLine>,
-    /// Its stripes.
+    /// Stripes.
     pub stripe_files: Vec<BackupStripeLine>,
     /// Whatever a reader should know.
     pub notes: Vec<String>,
@@ -231,30 +231,30 @@ pub struct BackupShowReport {
 pub struct BackupSourceLine {
     /// The export's name.
     pub source: String,
-    /// Its size.
+    /// Size.
     pub size_bytes: u64,
     /// The bytes of it that the backup holds.
     pub bytes: u64,
-    /// Its role in the layout.
+    /// Role in the layout.
     pub role: Option<String>,
-    /// Its tier in the layout.
+    /// Tier in the layout.
     pub tier: Option<String>,
 }
 
 /// A stripe of a backup.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct BackupStripeLine {
-    /// Its number, from 1.
+    /// Number, from 1.
     pub stripe: Option<u32>,
     /// The file, region or blob.
     pub name: String,
     /// `complete`, `unfinished` or `truncated`.
     pub state: String,
-    /// Whether it has its footer and its final name.
+    /// True if it has its footer and its final name.
     pub is_complete: bool,
-    /// Its length.
+    /// Length.
     pub stored_bytes: u64,
-    /// Its frames, if the manifest is there.
+    /// Frames, if the manifest is there.
     pub frames: Option<u64>,
 }
 

@@ -14,7 +14,7 @@ pub struct PruneLine {
     /// The backup.
     #[serde(flatten)]
     pub backup: BackupLine,
-    /// Whether it is removed.
+    /// True if it is removed.
     pub is_removed: bool,
     /// The reason on few columns.
     pub reason: String,
@@ -29,7 +29,7 @@ pub struct PruneReport {
     pub places: Vec<String>,
     /// The backups, oldest first.
     pub backups: Vec<PruneLine>,
-    /// Whether nothing was removed because that was asked for.
+    /// True if nothing was removed because that was asked for.
     pub is_dry_run: bool,
     /// The bytes of the stripes that are removed.
     pub freed_bytes: u64,

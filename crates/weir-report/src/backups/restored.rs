@@ -15,13 +15,13 @@ use serde::Serialize;
 pub struct RestoreReport {
     /// The backup's id.
     pub id: String,
-    /// Its name.
+    /// Name.
     pub name: String,
     /// The full backup that was restored first.
     pub base: Option<String>,
-    /// Whether everything was read back and compared.
+    /// True if everything was read back and compared.
     pub is_proved: bool,
-    /// Whether the targets were scratch volumes, which are gone.
+    /// True if the targets were scratch volumes, which are gone.
     pub is_scratch: bool,
     /// The targets.
     pub targets: Vec<RestoreTargetLine>,

@@ -15,7 +15,7 @@ pub struct DamageLine {
     pub stripe: Option<u32>,
     /// The kind: `missing`, `truncated`, `swapped`, `stale`, `frame`, ...
     pub kind: String,
-    /// Whether contents are lost by it.
+    /// True if contents are lost by it.
     pub loses_data: bool,
     /// A sentence with all names and figures.
     pub damage: String,
@@ -50,13 +50,13 @@ pub(super) fn damage_table<'a>(all: impl Iterator<Item = (&'a str, &'a DamageLin
 pub struct BackupVerifyReport {
     /// The backup's id.
     pub id: String,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Whether everything is as it was written.
+    /// True if everything is as it was written.
     pub is_sound: bool,
-    /// Whether a restore gives all contents.
+    /// True if a restore gives all contents.
     pub is_restorable: bool,
-    /// Whether contents were decrypted; otherwise only the stored bytes were checked.
+    /// True if contents were decrypted; otherwise only the stored bytes were checked.
     pub is_decrypted: bool,
     /// The number of stripes.
     pub stripes: u32,
@@ -70,7 +70,7 @@ pub struct BackupVerifyReport {
     pub lost_frames: u64,
     /// Seconds that it took.
     pub elapsed_s: f64,
-    /// What is wrong.
+    /// Problem.
     pub damage: Vec<DamageLine>,
     /// The number of damages that are not listed.
     pub unlisted_damage: u64,
@@ -131,7 +131,7 @@ pub struct BackupVerifyReports {
 
 impl BackupVerifyReports {
     fn answer(&self) -> Answer {
-        // What was asked for is the last one. What is wrong with its base is said first.
+        // The last backup is the requested one. Problems of its base come first.
         let own = self.verified.iter();
         let worst = own.clone().find(|own| !own.is_restorable);
         let worst = worst.or_else(|| own.clone().find(|own| !own.is_sound));

@@ -1,4 +1,4 @@
-//! How backups read: short ids, and sizes of one unit in a table.
+//! Words of backups: short ids, and sizes of one unit in a table.
 
 use crate::backup_plan::duration;
 use crate::number::{float, rate, time, whole};

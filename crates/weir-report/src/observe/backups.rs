@@ -12,7 +12,7 @@ pub struct ObservedBackup {
     pub backup: String,
     /// The number of backups.
     pub count: u64,
-    /// Their mean duration in seconds.
+    /// Mean duration in seconds.
     pub seconds: Option<f64>,
     /// Bytes read, on average.
     pub bytes: Option<f64>,
