@@ -3,6 +3,7 @@
 //! Rows of charts are drawn as one SVG without external fonts or files, or as an HTML page with that
 //! SVG.
 
+use crate::page::escaped;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::fmt::Debug;
@@ -94,10 +95,6 @@ pub fn html(title: &str, notes: &[String], rows: &[Vec<Chart>]) -> Result<String
     page.push_str(&svg(rows)?);
     page.push_str("</body>\n</html>\n");
     Ok(page)
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 fn failed(error: impl Debug) -> DrawError {
