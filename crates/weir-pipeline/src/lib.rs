@@ -1,4 +1,4 @@
-//! Backups, sans-IO: the pipeline of SQL Server's BACKUP on the places of a layout.
+//! Backups as sans-IO workloads: the pipeline of SQL Server's BACKUP on the places of a layout.
 //!
 //! | module | holds |
 //! |---|---|

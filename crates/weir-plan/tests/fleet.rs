@@ -1,10 +1,6 @@
 //! Fleets: every database has a place, every instance is a layout that carries its databases, and
 //! nothing could be much cheaper.
 
-#[path = "../../weir-diagnose/tests/common/rng.rs"]
-mod rng;
-
-use rng::Rng;
 use std::collections::BTreeSet;
 use weir_catalog::{Catalog, PriceBook};
 use weir_layout::{Layout, Role};
@@ -15,6 +11,7 @@ use weir_plan::{
     FleetOutcome, FleetPlan, FleetQuestion, Member, Need, RoleNeed, Wishes, plan_fleet,
     plan_fleet_watched,
 };
+use weir_random::Rng;
 use weir_units::Bytes;
 
 fn role(role: Role, gib: u64, iops: u64, request: u64) -> RoleNeed {
@@ -35,7 +32,7 @@ fn role(role: Role, gib: u64, iops: u64, request: u64) -> RoleNeed {
 
 /// Databases of all sizes: most are small, a few are large.
 fn members(count: u64, seed: u64) -> Vec<Member> {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::from_state(seed);
     (0..count)
         .map(|at: u64| {
             let scale = *rng.one(&[1, 2, 4, 8, 16, 32]);

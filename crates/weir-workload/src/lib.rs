@@ -1,10 +1,9 @@
-//! What issues I/O, sans-IO.
+//! fio job files as sans-IO workloads.
 //!
-//! A fio job file goes in as it is written ([`fio::parse`]), plain typed data
-//! comes out ([`JobFile`] of [`JobSpec`]), and a [`Workload`] turns placed jobs
-//! into a stream of [`Issue`]s. Nothing here reads a clock, opens a file or
-//! starts a thread: time comes in as `now`, deadlines go out, and the same seed
-//! with the same completions gives the same I/O.
+//! [`fio::parse`] reads a job file into typed data ([`JobFile`] of [`JobSpec`]), and a [`Workload`]
+//! turns placed jobs into a stream of [`Issue`]s. The crate reads no clock, opens no file and
+//! starts no thread: callers pass the time as `now` and get deadlines. The same seed with the same
+//! completions gives the same I/O.
 //!
 //! | module | holds |
 //! |---|---|

@@ -1,11 +1,10 @@
-//! Which device and region a job's files are.
+//! The placement of a job's files on devices.
 //!
-//! A job file names folders and files; Weir has devices. A folder, or the folder
-//! of a file, is the device with the folder's last name (`/mnt/nocache` is
-//! `nocache`), and each file in it gets a region of its own, one after the other,
-//! as a fresh file system would lay them out. A file that has a device's own name
-//! (`/dev/nocache`) is the whole device. A job that names nothing gets a file on
-//! the only device. A map can say otherwise.
+//! A job file names folders and files; Weir has devices. A folder, or the folder of a file, stands
+//! for the device with the folder's last name (`/mnt/nocache` is `nocache`). Each file in it gets
+//! its own region, in order, as in an empty file system. A file with the name of a device
+//! (`/dev/nocache`) is the whole device. A job without a name gets a file on the only device. A map
+//! overrides these rules.
 
 use crate::error::Place;
 use crate::job::{Extent, JobFile, JobSpec, Target};
@@ -25,11 +24,11 @@ pub struct Device {
     pub size: Bytes,
 }
 
-/// Why a job has no place.
+/// A job that cannot be placed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlaceError {
-    /// A folder or file that is no device.
+    /// A folder or file that no device matches.
     #[error("{at}: job {job:?}: no volume or stripe is called like {path:?}{}; there are: {known}; or map it with --map {path}=NAME", Near(.near))]
     NoDevice {
         /// Where its section starts.
@@ -40,10 +39,10 @@ pub enum PlaceError {
         path: String,
         /// The closest name.
         near: Option<String>,
-        /// The names that there are.
+        /// The known names.
         known: String,
     },
-    /// A job that names nothing, with several devices to choose from.
+    /// A job without a name, with several devices.
     #[error(
         "{at}: job {job:?}: it names no directory and no filename, and there are several devices: {known}"
     )]
@@ -52,7 +51,7 @@ pub enum PlaceError {
         at: Box<Place>,
         /// The job.
         job: String,
-        /// The names that there are.
+        /// The known names.
         known: String,
     },
     /// A file of unknown size.
@@ -70,7 +69,7 @@ pub enum PlaceError {
         "{at}: job {job:?}: {device:?} has {size} and the files of the jobs need {needed}; lower size or numjobs"
     )]
     Full {
-        /// Where the section of the job starts that did not fit.
+        /// The position of the section that did not fit.
         at: Box<Place>,
         /// The job.
         job: String,
@@ -78,7 +77,7 @@ pub enum PlaceError {
         device: String,
         /// Its size.
         size: Bytes,
-        /// What would be needed with this job's files.
+        /// The required size with this job's files.
         needed: Bytes,
     },
 }
@@ -91,12 +90,12 @@ impl std::fmt::Display for Near<'_> {
     }
 }
 
-/// Gives every clone of every job its regions. `map` holds pairs of a folder or
-/// file as the job file writes it and a device's name.
+/// Places every clone of every job. `map` has pairs of a folder or file, as in the job file, and a
+/// device's name.
 ///
 /// # Errors
 ///
-/// [`PlaceError`] for the first job that has no place.
+/// [`PlaceError`] for the first job that cannot be placed.
 pub fn place(
     file: &JobFile,
     devices: &[Device],
@@ -113,7 +112,7 @@ pub fn place(
     Ok(placed)
 }
 
-/// What a message says of a job: where it stands, and its name.
+/// Returns position and name of a job for a message.
 fn of(spec: &JobSpec) -> (Box<Place>, String) {
     (Box::new(spec.at.clone()), spec.name.clone())
 }
@@ -123,11 +122,11 @@ struct Placer<'a> {
     map: &'a [(String, String)],
     /// First free byte of each device.
     used: BTreeMap<u32, u64>,
-    /// Regions of files that have been met, by their path.
+    /// Regions of known files, by path.
     files: BTreeMap<String, Region>,
 }
 
-/// What a path stands for.
+/// The meaning of a path.
 enum Found {
     /// The whole device.
     Device(u32),
@@ -146,7 +145,7 @@ impl Placer<'_> {
                 }
             },
             Target::Directory(folders) => {
-                // fio spreads the clones over the folders in turn.
+                // fio assigns the clones to the folders in turn.
                 let folder = &folders[clone as usize % folders.len()];
                 match self.find(spec, folder)? {
                     Found::Device(device) | Found::FileOn(device) => {
@@ -160,7 +159,7 @@ impl Placer<'_> {
         }
     }
 
-    /// A file by its path; jobs that name the same path share it.
+    /// Returns the region of a named file, which jobs with the same path share.
     fn named(
         &mut self,
         spec: &JobSpec,
@@ -223,7 +222,7 @@ impl Placer<'_> {
         self.devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// The next free stretch of a device, long enough for one of a job's files.
+    /// Allocates the next region of a device for one of a job's files.
     fn file(
         &mut self,
         spec: &JobSpec,

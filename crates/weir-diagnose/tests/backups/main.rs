@@ -2,8 +2,6 @@
 //! and the diagnosis must name it.
 
 mod article;
-#[path = "../common/rng.rs"]
-mod rng;
 mod tools;
 mod world;
 

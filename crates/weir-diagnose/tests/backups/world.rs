@@ -1,6 +1,5 @@
 //! A random layout and backup, its simulation, and what limits it: which single change makes it faster.
 
-use crate::rng::Rng;
 use std::fmt;
 use std::num::NonZeroU64;
 use weir_catalog::Catalog;
@@ -8,6 +7,7 @@ use weir_core::{GateLimits, Limit};
 use weir_layout::Layout;
 use weir_observe::run::{Sample, Shape};
 use weir_pipeline::Description;
+use weir_random::Rng;
 use weir_report::backup::BackupReport;
 use weir_sim::{OltpOptions, OltpSimulation};
 use weir_units::{Instant, Span};
@@ -77,7 +77,7 @@ pub(crate) struct Run {
 
 impl World {
     pub(crate) fn random(seed: u64) -> Self {
-        let mut rng = Rng(seed);
+        let mut rng = Rng::from_state(seed);
         let host = *rng.one(&["DS3", "DS4", "DS13", "DS14", "DS14", "", "", "", "", ""]);
         // Half of the machines have no limit, or it would limit most backups.
         let machine = match host {

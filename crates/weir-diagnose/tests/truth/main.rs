@@ -3,20 +3,18 @@
 //! with the longest waits, and none if nothing waits.
 
 mod effect;
-#[path = "../common/rng.rs"]
-mod rng;
 mod tally;
 mod tools;
 mod world;
 
 use effect::{Effect, HIGHER, Score, Table};
-use rng::Rng;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::thread;
 use tally::{Matrix, Truth};
 use tools::{Called, Tool};
 use weir_catalog::Catalog;
+use weir_random::Rng;
 use weir_units::Span;
 use world::{Run, Said, World};
 
@@ -49,7 +47,7 @@ fn the_cap_that_waited_most_is_named() {
 
 #[test]
 fn a_medium_that_is_not_the_editions_is_seldom_taken_for_a_cap() {
-    let matrices = diagnosed(|seed| *Rng(seed).one(&MEDIA));
+    let matrices = diagnosed(|seed| *Rng::from_state(seed).one(&MEDIA));
     check(&matrices[0], 0.9, 0.02);
     // The longer the samples, the more a slow medium looks like bursts.
     check(&matrices[1], 0.89, 0.02);

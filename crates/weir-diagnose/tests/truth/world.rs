@@ -1,6 +1,5 @@
 //! A random layout and load, its run, and what a real system would have counted of it.
 
-use crate::rng::Rng;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU64;
@@ -15,6 +14,7 @@ use weir_layout::Layout;
 use weir_observe::metric as m;
 use weir_observe::run::VolumeCounters;
 use weir_observe::{Block, Counting, EntityKind, Series, SeriesId, Unit};
+use weir_random::Rng;
 use weir_report::number::whole;
 use weir_report::run::JobReport;
 use weir_sim::{Options, Simulation, devices};
@@ -89,7 +89,7 @@ const BLOCKS: [(&str, u64); 8] = [
 
 impl World {
     pub(crate) fn random(seed: u64) -> Self {
-        let mut rng = Rng(seed);
+        let mut rng = Rng::from_state(seed);
         let kind = rng.within(1, 10);
         let layout_text = match kind {
             1..=4 => machine(&mut rng, "azure-premium-2015", &["DS1", "DS2", "DS3", "DS4"], &TIERS),

@@ -1,4 +1,4 @@
-//! How the data files grew.
+//! The growth of data files.
 
 use std::collections::BTreeMap;
 use weir_units::{Bytes, Instant};
@@ -8,27 +8,27 @@ use weir_units::{Bytes, Instant};
 pub struct Grown<'a> {
     /// Its name.
     pub file: &'a str,
-    /// Its size before and after.
+    /// Its size before.
     pub from: Bytes,
-    /// After.
+    /// Its size after.
     pub to: Bytes,
     /// Its tier before and after, if it has one.
     pub tiers: Option<(&'a str, &'a str)>,
 }
 
-/// How a file grew.
+/// The growth of a file.
 #[derive(Debug, Clone, Default)]
 struct OfFile {
     times: u64,
     from: Bytes,
     to: Bytes,
-    /// When it came to another tier, and at which size.
+    /// Changes of its tier, each with time and size.
     steps: Vec<String>,
-    /// Why it grew no more.
+    /// The reason why it did not grow further.
     refused: Option<String>,
 }
 
-/// How the data files of a database grew, by name.
+/// The growth of a database's data files, by name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Growing(BTreeMap<String, OfFile>);
 
@@ -52,7 +52,7 @@ impl Growing {
         file.refused = Some(format!("could not grow at {at} s: {why}"));
     }
 
-    /// A line for each file that grew or could not.
+    /// Returns a line for each file that grew or could not grow.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> + '_ {
         let words = |(name, file): (&String, &OfFile)| {
             let times =

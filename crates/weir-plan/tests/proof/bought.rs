@@ -2,11 +2,11 @@
 //! that there is, on a small cloud, against the plan.
 
 use crate::exhaustive::{Pieces, pieces};
-use crate::rng::Rng;
 use crate::world::{need_text, planned, taken};
 use weir_catalog::{Catalog, Edition};
 use weir_plan::Outcome;
 use weir_plan::need::Need;
+use weir_random::Rng;
 use weir_units::Money;
 
 /// Number of needs for each of the four: machines, two services, disks with shared limits.
@@ -241,7 +241,7 @@ fn compare(
     roles: &[&str],
     cheapest: impl Fn(&Need, &Prices) -> Option<u64>,
 ) {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::from_state(seed);
     let (mut met, mut unmet) = (0, 0);
     let mut catalog = Catalog::builtin();
     let mut prices = Prices::of(&mut rng);

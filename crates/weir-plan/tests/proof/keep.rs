@@ -1,13 +1,13 @@
 //! Layouts in use: their price, storage that the layout does not state, stripes that are rebuilt
 //! with another unit, and roles and file systems that need room of their own.
 
-use crate::rng::Rng;
 use crate::world::{need_text, planned};
 use weir_catalog::{Catalog, PriceBook};
 use weir_layout::Layout;
 use weir_plan::keep::Kept;
 use weir_plan::need::NeedFile;
 use weir_plan::{Answer, Outcome, PlanError, Question, plan};
+use weir_random::Rng;
 
 /// Plans a need with a layout to keep.
 fn kept(layout: &str, need: &str) -> (Kept, Box<Answer>) {
@@ -105,7 +105,7 @@ fn storage_that_a_layout_does_not_state_is_what_its_files_occupy() {
 #[test]
 fn the_bill_of_a_planned_layout_is_the_plans() {
     let catalog = Catalog::builtin();
-    let mut rng = Rng(11);
+    let mut rng = Rng::from_state(11);
     let mut compared = 0;
     for edition in ["azure-now", "azure-premium-2015", "azure-mi-now", "aws", "gcp"] {
         for _ in 0..12 {

@@ -1,11 +1,11 @@
 //! Simulated plans: each holds, and the next cheaper layout does not.
 
-use crate::rng::Rng;
 use crate::world::{need_text, planned};
 use weir_catalog::Catalog;
 use weir_plan::need::WHOLE;
 use weir_plan::verify::{Got, How, TOLERANCE, verify};
 use weir_plan::{CapUse, Outcome};
+use weir_random::Rng;
 
 /// Number of needs.
 const NEEDS: u64 = 500;
@@ -69,7 +69,7 @@ fn roles_that_share_a_cache_hold() {
 #[test]
 fn requests_that_fit_no_unit_of_a_stripe_hold() {
     let catalog = Catalog::builtin();
-    let mut rng = Rng(720_001);
+    let mut rng = Rng::from_state(720_001);
     for edition in ["azure-premium-2015", "azure-now", "aws"] {
         for kib in [9, 12, 24, 40, 96, 200] {
             let iops = rng.within(2_000, 120_000) / kib;
@@ -110,7 +110,7 @@ struct Count {
 /// Plans so many needs, and simulates each plan and what is next cheaper, whatever that lacks.
 fn check(seed: u64, needs: u64, kinds: &[Kind]) -> Count {
     let catalog = Catalog::builtin();
-    let mut rng = Rng(seed);
+    let mut rng = Rng::from_state(seed);
     let mut count = Count::default();
     for seed in 0..needs {
         let Kind { edition, head, most_roles } = *rng.one(kinds);
