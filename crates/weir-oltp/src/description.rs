@@ -4,6 +4,7 @@
 //! the files of a layout. Missing keys have defaults, whose reasons are at their constants.
 
 use crate::error::{OltpError, OltpFault, OltpPlace, nearest};
+use crate::limits::{MAX_MEAN, MAX_USERS, MAX_WORKING_SET, PAGE_SIZE};
 use crate::log::{LOG_START, least_ring, record_bytes, ring};
 use crate::model::{
     Checkpoint, Checkpoints, DataFile, EXTENT, Growth, Log, Model, PAGE, Tempdb, Transaction,
@@ -24,14 +25,6 @@ pub const MIXES: [(&str, &str); 4] = [
     ("tpcc", include_str!("../mixes/tpcc.toml")),
 ];
 
-/// Maximum number of users.
-pub(crate) const MAX_USERS: u32 = 1_000_000;
-/// Maximum mean number of pages of a transaction.
-pub(crate) const MAX_MEAN: f64 = 1_000_000.0;
-/// Maximum working set. Each of its pages takes 2 to 6 bytes of memory.
-pub(crate) const MAX_WORKING_SET: Bytes = Bytes::gib(4 << 10);
-/// Minimum working set.
-pub(crate) const PAGE_SIZE: Bytes = Bytes::new(PAGE);
 const MAX_VCORES: u32 = 4096;
 const MAX_WRITES: u32 = 4096;
 const MAX_LOG: Bytes = Bytes::gib(1);

@@ -1,6 +1,6 @@
 //! Faults of an OLTP description. A message names the position, the value, and the remedy.
 
-use crate::description::{MAX_MEAN, MAX_USERS, MAX_WORKING_SET, PAGE_SIZE};
+use crate::limits::{MAX_MEAN, MAX_USERS, MAX_WORKING_SET, PAGE_SIZE};
 use crate::log;
 use std::fmt;
 use weir_units::Bytes;

@@ -2,6 +2,7 @@
 
 mod growing;
 mod over_time;
+mod ratio;
 
 pub use growing::Grown;
 
@@ -10,6 +11,7 @@ use crate::waits::WaitTotals;
 use crate::{Counters, Database, Description, Wait};
 use growing::Growing;
 use over_time::OverTime;
+use ratio::{cpu_share, ratio, seconds};
 use weir_report::number::float;
 use weir_report::oltp::{DatabaseReport, FileReport, LoadReport, WaitReport};
 use weir_units::{Instant, Span};
@@ -197,19 +199,6 @@ fn notes(counted: &Counters, is_out_of_numbers: bool) -> impl Iterator<Item = St
         format!("{failed} transactions were given up: {why}")
     });
     none.into_iter().chain(failed)
-}
-
-fn seconds(span: Span) -> f64 {
-    float(span.nanos()) / 1e9
-}
-
-/// Returns the ratio of two numbers, or zero if the second is zero.
-fn ratio(n: f64, of: f64) -> f64 {
-    if of > 0.0 { n / of } else { 0.0 }
-}
-
-fn cpu_share(counted: &Counters, seconds: f64, vcores: u32) -> f64 {
-    ratio(float(counted.cpu.nanos()) / 1e9, seconds * f64::from(vcores))
 }
 
 /// Returns the waits, longest first.

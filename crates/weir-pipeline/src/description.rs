@@ -265,7 +265,11 @@ impl Description {
         for name in names.get_ref() {
             let at = places.iter().position(|place| place.name == name.get_ref());
             let Some(at) = at.map(count) else {
-                let fault = BackupFault::missing(key, name.get_ref(), places);
+                let fault = BackupFault::missing(
+                    key,
+                    name.get_ref(),
+                    places.iter().map(|place| place.name),
+                );
                 return Err(self.error(name.span(), fault));
             };
             if found.contains(&at) {

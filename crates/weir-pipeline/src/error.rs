@@ -1,6 +1,5 @@
 //! Faults of a backup's description. A message names the position, the value, and the remedy.
 
-use crate::description::PlaceAbout;
 use std::fmt;
 use weir_units::Bytes;
 
@@ -122,8 +121,12 @@ pub enum BackupFault {
 }
 
 impl BackupFault {
-    pub(crate) fn missing(key: &'static str, name: &str, places: &[PlaceAbout<'_>]) -> Self {
-        let names = places.iter().map(|place| place.name);
+    /// Makes the fault of an unknown name.
+    pub(crate) fn missing<'a>(
+        key: &'static str,
+        name: &str,
+        names: impl Iterator<Item = &'a str> + Clone,
+    ) -> Self {
         let near = nearest(name, names.clone());
         let known = names.collect::<Vec<_>>().join(", ");
         Self::Missing { key, name: name.to_owned(), near, known }

@@ -35,6 +35,7 @@ mod recovery;
 pub mod serving;
 mod stats;
 
+pub use serving::ServedFile;
 pub use stats::ServiceTimes;
 
 use crate::error::RunnerError;
@@ -47,41 +48,17 @@ use std::fmt;
 use std::path::Path;
 use weir_client::{ClientError, WireId, Wires};
 use weir_core::Cap;
-use weir_layout::Role;
-use weir_layout::files::Place;
-use weir_oltp::model::{Growth, PAGE};
+use weir_oltp::model::PAGE;
 use weir_oltp::tally::Grown;
 use weir_oltp::{
     Content, Database, Description, FileAbout, FileIo, FileOp, FileTally, LoadTally, OltpError,
 };
-use weir_proto::{Errno, Uri};
+use weir_proto::Errno;
 use weir_report::oltp::{FileReport, OltpReport};
 use weir_report::recovery::RecoveryReport;
 use weir_report::run::ClockName;
 use weir_units::{Bytes, Instant, Span};
 use weir_wall::{Clock, Events};
-
-/// Something that a file of a database can be, as it is served.
-#[derive(Debug, Clone)]
-pub struct ServedFile {
-    /// The file in the layout.
-    pub place: Place,
-    /// Its present size.
-    pub size: Bytes,
-    /// The file is a volume, which grows with it.
-    pub is_volume: bool,
-    /// The export, or the reason why it is not served.
-    pub uri: Result<Uri, String>,
-}
-
-impl ServedFile {
-    fn about(&self) -> FileAbout<'_> {
-        let Place { name, size, used, role, database, .. } = &self.place;
-        let growth = self.place.growth.map(|growth| Growth { by: growth.by, most: growth.most });
-        let (role, database) = (role.map(Role::name), database.as_deref());
-        FileAbout { name, size: *size, used: *used, growth, role, database }
-    }
-}
 
 /// A function that resizes a volume by name. It returns the tiers before and after, or the reason
 /// why the volume cannot grow.

@@ -12,13 +12,16 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `links` | the connections, and which of them can go on |
+//! | `flight` | requests in flight |
+//! | `links` | the connections |
 //! | `score` | counters |
 
+mod flight;
 mod links;
 mod score;
 
 use crate::error::RunnerError;
+use flight::Flight;
 use links::Links;
 use score::Score;
 use slab::Slab;
@@ -81,16 +84,6 @@ pub(crate) fn with_exact_deadlines<T>(work: impl FnOnce() -> T) -> T {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(slack));
     }
     result
-}
-
-/// A request in flight.
-#[derive(Debug, Clone, Copy)]
-struct Flight {
-    issued: Instant,
-    offset: u64,
-    length: u32,
-    process: u32,
-    op: Op,
 }
 
 struct Driver<'a> {

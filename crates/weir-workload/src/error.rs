@@ -2,24 +2,10 @@
 
 use crate::block_map::{MOST_BLOCKS, MOST_BLOCKS_OF_A_RUN};
 use crate::job::{MAX_BLOCK, MAX_CLONES, MAX_DEPTH};
+use crate::position::Position;
 use std::sync::Arc;
 use thiserror::Error;
 use weir_units::Bytes;
-
-/// A position in a job file. Printed as `fiowrite.ini:7`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Place {
-    /// The name under which the file was opened.
-    pub file: Arc<str>,
-    /// The line, from 1.
-    pub line: u32,
-}
-
-impl std::fmt::Display for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)
-    }
-}
 
 /// An invalid job file.
 #[derive(Debug, Error)]
@@ -29,7 +15,7 @@ pub enum FioError {
     #[error("{at}: {text:?} stands outside of a section; put it under [global] or a [job name]")]
     OutsideSection {
         /// The position.
-        at: Place,
+        at: Position,
         /// The line.
         text: String,
     },
@@ -37,7 +23,7 @@ pub enum FioError {
     #[error("{at}: {text:?} is not a section; write [name] alone on its line")]
     BadSection {
         /// The position.
-        at: Place,
+        at: Position,
         /// The line.
         text: String,
     },
@@ -45,7 +31,7 @@ pub enum FioError {
     #[error("{at}: an included file cannot start a section ({text:?}); move it to the job file")]
     SectionInInclude {
         /// The position.
-        at: Place,
+        at: Position,
         /// The line.
         text: String,
     },
@@ -53,7 +39,7 @@ pub enum FioError {
     #[error("{at}: cannot include {name:?}: {source}")]
     Include {
         /// The position of the `include`.
-        at: Place,
+        at: Position,
         /// The included file.
         name: String,
         /// The error of the source.
@@ -63,7 +49,7 @@ pub enum FioError {
     #[error("{at}: {name:?} is included more than {limit} levels deep; does it include itself?")]
     IncludeTooDeep {
         /// The position of the innermost `include`.
-        at: Place,
+        at: Position,
         /// The included file.
         name: String,
         /// Maximum depth.
@@ -73,7 +59,7 @@ pub enum FioError {
     #[error("{at}: unknown option {option:?}{}", nearest.map(|n| format!("; did you mean {n:?}?")).unwrap_or_default())]
     UnknownOption {
         /// The position.
-        at: Place,
+        at: Position,
         /// The name in the file.
         option: String,
         /// The nearest known name.
@@ -83,7 +69,7 @@ pub enum FioError {
     #[error("{at}: option {text:?} is not supported and changes the I/O: {why}")]
     Unsupported {
         /// The position.
-        at: Place,
+        at: Position,
         /// The option's name.
         option: &'static str,
         /// The option with its value, as in the file.
@@ -95,7 +81,7 @@ pub enum FioError {
     #[error("{at}: {option}={value}: {kind}")]
     BadValue {
         /// The position.
-        at: Place,
+        at: Position,
         /// The option's name.
         option: &'static str,
         /// The value with expanded variables.
@@ -107,7 +93,7 @@ pub enum FioError {
     #[error("{at}: job {job:?}: {why}")]
     Conflict {
         /// The position of the later one.
-        at: Place,
+        at: Position,
         /// The job.
         job: String,
         /// The reason.
@@ -123,7 +109,7 @@ pub enum FioError {
     #[error("{at}: job {job:?}: {kind}")]
     Placement {
         /// The position of its section.
-        at: Place,
+        at: Position,
         /// The job.
         job: String,
         /// The reason.

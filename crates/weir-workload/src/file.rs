@@ -3,11 +3,11 @@
 
 use crate::block_map::{BlockMap, Exhausted, MOST_BLOCKS};
 use crate::error::PlacementError;
-use crate::job::{Distribution, JobSpec, Mix, Order};
+use crate::io::Region;
+use crate::job::{Distribution, JobSpec, Mix, Order, WRITE};
 use crate::permutation::Permutation;
 use crate::plan::Plan;
 use crate::sampler::Sampler;
-use crate::workload::Region;
 use weir_random::Rng;
 use weir_units::Bytes;
 
@@ -194,7 +194,8 @@ fn block_and_step(plan: &Plan, op: usize) -> u64 {
 fn check_zones(spec: &JobSpec, span: u64) -> Result<(), PlacementError> {
     let Distribution::Zoned(zones) = &spec.distribution else { return Ok(()) };
     for zones in zones.as_array() {
-        let size = zones.iter().fold(0_u64, |sum, zone| sum.saturating_add(zone.size.of(span)));
+        let size =
+            zones.iter().fold(0_u64, |sum, zone| sum.saturating_add(zone.size.resolve(span)));
         if size > span {
             let [size, len] = [size, span].map(Bytes::new);
             return Err(PlacementError::PastTheEnd { offset: Bytes::ZERO, size, len });
@@ -206,5 +207,5 @@ fn check_zones(spec: &JobSpec, span: u64) -> Result<(), PlacementError> {
 /// Returns whether a mix counts an I/O of direction `op` towards its size. For a trimmed and
 /// written block, only the write counts.
 pub(crate) fn counts(mix: Mix, op: usize) -> bool {
-    mix != Mix::TrimWrite || op == crate::plan::WRITE
+    mix != Mix::TrimWrite || op == WRITE
 }

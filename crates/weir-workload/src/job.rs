@@ -1,6 +1,6 @@
 //! The contents of a job file as typed data, with all defaults resolved.
 
-use crate::error::Place;
+use crate::position::Position;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
 /// Maximum block in bytes: a request has a 32-bit length.
@@ -9,6 +9,11 @@ pub const MAX_BLOCK: u32 = 1 << 30;
 pub const MAX_CLONES: u32 = 65_536;
 /// Maximum queue depth of one process (`iodepth`).
 pub const MAX_DEPTH: u32 = 65_536;
+
+/// Indices of the directions in [`PerOp::as_array`].
+pub(crate) const READ: usize = 0;
+pub(crate) const WRITE: usize = 1;
+pub(crate) const TRIM: usize = 2;
 
 /// A job file: its jobs in order, and its ignored options.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -25,7 +30,7 @@ pub struct Ignored {
     /// The option's name as fio documents it.
     pub option: &'static str,
     /// Its first position.
-    pub at: Place,
+    pub at: Position,
     /// The reason.
     pub why: &'static str,
 }
@@ -36,7 +41,7 @@ pub struct JobSpec {
     /// The section's name, or `name=`.
     pub name: String,
     /// The position of the section.
-    pub at: Place,
+    pub at: Position,
     /// The operations (`rw`).
     pub mix: Mix,
     /// The order of offsets (`rw`).
@@ -231,7 +236,7 @@ impl Extent {
 
     /// Returns the bytes for a region of `len` bytes, rounded down.
     #[must_use]
-    pub fn of(self, len: u64) -> u64 {
+    pub fn resolve(self, len: u64) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.get(),
             Self::Percent(percent) => {
@@ -390,7 +395,7 @@ impl JobSpec {
         let span = match self.size {
             None | Some(Extent::Percent(100)) => rest,
             Some(share @ Extent::Percent(_)) => {
-                let span = share.of(len).min(rest);
+                let span = share.resolve(len).min(rest);
                 span - span % block
             }
             // The remainder makes the first files longer by a block.
@@ -404,8 +409,8 @@ impl JobSpec {
     }
 
     fn start(&self, clone: u32, len: u64) -> u64 {
-        let step = self.offset_increment.of(len).saturating_mul(clone.into());
-        let start = self.offset.of(len).saturating_add(step);
+        let step = self.offset_increment.resolve(len).saturating_mul(clone.into());
+        let start = self.offset.resolve(len).saturating_add(step);
         let share = |extent| matches!(extent, Extent::Percent(_));
         match share(self.offset) || share(self.offset_increment) {
             true => start.checked_next_multiple_of(self.min_block().into()).unwrap_or(u64::MAX),
@@ -443,7 +448,7 @@ impl JobSpec {
         let writes = self.mix != Mix::TrimWrite;
         let used = self.mix.uses().into_iter().enumerate();
         let all = self.blocks.as_array();
-        let placed = used.filter(move |(op, used)| *used && (writes || *op == crate::plan::TRIM));
+        let placed = used.filter(move |(op, used)| *used && (writes || *op == TRIM));
         placed.map(move |(op, _)| all[op])
     }
 

@@ -6,9 +6,10 @@
 //! (`/dev/nocache`) is the whole device. A job without a name gets a file on the only device. A map
 //! overrides these rules.
 
-use crate::error::Place;
+use crate::io::Region;
 use crate::job::{Extent, JobFile, JobSpec, Target};
-use crate::workload::{Placed, Region};
+use crate::position::Position;
+use crate::workload::Placed;
 use std::collections::BTreeMap;
 use weir_units::Bytes;
 
@@ -32,7 +33,7 @@ pub enum PlaceError {
     #[error("{at}: job {job:?}: no volume or stripe is called like {path:?}{}; there are: {known}; or map it with --map {path}=NAME", Near(.near))]
     NoDevice {
         /// Where its section starts.
-        at: Box<Place>,
+        at: Box<Position>,
         /// The job.
         job: String,
         /// The folder or file.
@@ -48,7 +49,7 @@ pub enum PlaceError {
     )]
     Unnamed {
         /// Where its section starts.
-        at: Box<Place>,
+        at: Box<Position>,
         /// The job.
         job: String,
         /// The known names.
@@ -58,7 +59,7 @@ pub enum PlaceError {
     #[error("{at}: job {job:?}: give a size; a file in {device:?} needs one")]
     NoSize {
         /// Where its section starts.
-        at: Box<Place>,
+        at: Box<Position>,
         /// The job.
         job: String,
         /// The device.
@@ -70,7 +71,7 @@ pub enum PlaceError {
     )]
     Full {
         /// The position of the section that did not fit.
-        at: Box<Place>,
+        at: Box<Position>,
         /// The job.
         job: String,
         /// The device.
@@ -113,7 +114,7 @@ pub fn place(
 }
 
 /// Returns position and name of a job for a message.
-fn of(spec: &JobSpec) -> (Box<Place>, String) {
+fn position_and_name(spec: &JobSpec) -> (Box<Position>, String) {
     (Box::new(spec.at.clone()), spec.name.clone())
 }
 
@@ -140,7 +141,7 @@ impl Placer<'_> {
             Target::Unnamed => match self.devices {
                 [_] => Ok(vec![self.file(spec, clone, 0, 1)?]),
                 _ => {
-                    let (at, job) = of(spec);
+                    let (at, job) = position_and_name(spec);
                     Err(PlaceError::Unnamed { at, job, known: self.known() })
                 }
             },
@@ -214,7 +215,7 @@ impl Placer<'_> {
             .filter(|(edits, _)| *edits <= (last.len() / 3).max(1))
             .min()
             .map(|(_, name)| name.clone());
-        let ((at, job), path, known) = (of(spec), path.to_owned(), self.known());
+        let ((at, job), path, known) = (position_and_name(spec), path.to_owned(), self.known());
         PlaceError::NoDevice { at, job, path, near, known }
     }
 
@@ -231,17 +232,17 @@ impl Placer<'_> {
         files: usize,
     ) -> Result<Region, PlaceError> {
         let Device { name, size } = &self.devices[device as usize];
-        let (at, job) = of(spec);
+        let (at, job) = position_and_name(spec);
         let no_size =
             || PlaceError::NoSize { at: at.clone(), job: job.clone(), device: name.clone() };
         let whole = size.get();
         let extent = spec.size.ok_or_else(no_size)?;
         let per_file = match extent {
             Extent::Bytes(bytes) => bytes.get() / files as u64,
-            percent @ Extent::Percent(_) => percent.of(whole) / files as u64,
+            percent @ Extent::Percent(_) => percent.resolve(whole) / files as u64,
         };
-        let shift = spec.offset_increment.of(whole).saturating_mul(u64::from(clone));
-        let len = per_file.saturating_add(spec.offset.of(whole)).saturating_add(shift);
+        let shift = spec.offset_increment.resolve(whole).saturating_mul(u64::from(clone));
+        let len = per_file.saturating_add(spec.offset.resolve(whole)).saturating_add(shift);
         let used = self.used.entry(device).or_insert(0);
         let end = used.saturating_add(len);
         if end > whole {

@@ -1,13 +1,8 @@
 //! The constant part of a process: operations, lengths and order. It is the form of a [`JobSpec`]
 //! that the data path reads for every I/O.
 
-use crate::job::{Blocks, Distribution, JobSpec, Mix, Order};
+use crate::job::{Blocks, Distribution, JobSpec, Mix, Order, READ, TRIM, WRITE};
 use weir_random::Rng;
-
-/// Positions in arrays of three.
-pub(crate) const READ: usize = 0;
-pub(crate) const WRITE: usize = 1;
-pub(crate) const TRIM: usize = 2;
 
 /// The constant part of a process.
 #[derive(Debug, Clone)]

@@ -29,10 +29,10 @@
 
 use crate::block_map::Exhausted;
 use crate::file::{File, counts};
-use crate::job::{JobSpec, Order, PerOp, Rate, Submit, Think, ThinkCount};
+use crate::io::Op;
+use crate::job::{JobSpec, Order, PerOp, Rate, Submit, TRIM, Think, ThinkCount, WRITE};
 use crate::pace::Pace;
-use crate::plan::{Plan, TRIM, WRITE};
-use crate::workload::Op;
+use crate::plan::Plan;
 use weir_random::Rng;
 use weir_units::{Instant, Span};
 
@@ -520,7 +520,7 @@ impl Limits {
         let range: u64 = files.iter().map(|file| file.span).sum();
         let (pass, io_size) = match (spec.size, spec.io_size) {
             (_, Some(Extent::Percent(percent))) => {
-                let bytes = Extent::Percent(percent).of(range);
+                let bytes = Extent::Percent(percent).resolve(range);
                 (bytes, bytes)
             }
             (Some(Extent::Bytes(size)), None) => (size.get(), size.get()),

@@ -149,7 +149,7 @@ impl Zones {
         let mut start = 0;
         let (mut by_percent, mut stretches) = (Vec::new(), Vec::new());
         for (index, zone) in (0_u8..).zip(zones) {
-            let end = start + zone.size.of(count * block);
+            let end = start + zone.size.resolve(count * block);
             let (first, last) = (start / block, (end / block).min(count));
             // A zone that is rounded to nothing gets its I/O on one block.
             let first = first.min(count - 1);

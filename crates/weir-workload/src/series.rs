@@ -1,7 +1,7 @@
 //! Counters of a run over time, in bounded memory: if there are too many intervals, pairs of them
 //! are merged.
 
-use crate::workload::Op;
+use crate::io::Op;
 use weir_report::number::float;
 use weir_report::run::SeriesPoint;
 use weir_units::{Instant, Span};

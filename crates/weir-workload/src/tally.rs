@@ -1,8 +1,9 @@
 //! Counts, bytes and latencies of requests, per process and per reporting group. It is sans-IO: the
 //! driver reports each completion with its time.
 
+use crate::io::Op;
 use crate::job::JobSpec;
-use crate::workload::{Op, Workload};
+use crate::workload::Workload;
 use hdrhistogram::Histogram;
 use weir_report::run::{JobReport, LatencyReport, OpReport};
 use weir_units::{Instant, Span};

@@ -15,13 +15,14 @@
 use crate::block_map::MOST_BLOCKS_OF_A_RUN;
 use crate::error::{FioError, PlacementError};
 use crate::file::File;
+use crate::io::{Op, Region};
 use crate::job::JobSpec;
 use crate::plan::Plan;
 use crate::process::{Next, Process};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use weir_random::Rng;
-use weir_units::{Bytes, Instant};
+use weir_units::Instant;
 
 /// Maximum processes of a run.
 pub const MAX_PROCESSES: u32 = 1 << 20;
@@ -36,30 +37,6 @@ pub struct Placed {
     /// A region for each of the job's files, in their order, which are used in turn. A job with a
     /// `directory` has one.
     pub regions: Vec<Region>,
-}
-
-/// A part of a device that a process may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Region {
-    /// The driver's number of the device, as in [`Issue::device`].
-    pub device: u32,
-    /// The start of the region on the device.
-    pub base: Bytes,
-    /// Its length.
-    pub len: Bytes,
-}
-
-/// An operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Op {
-    /// A read.
-    Read,
-    /// A write.
-    Write,
-    /// A discard.
-    Trim,
-    /// A flush of earlier writes, without offset and length.
-    Flush,
 }
 
 /// An I/O to issue.

@@ -88,7 +88,7 @@ fn sizes_mean_what_fio_makes_of_them() {
             let debug = String::from_utf8_lossy(&output.stdout);
             let fio_says = debug.lines().find_map(|line| line.split_once("out=")).unwrap().1;
             let job = fio::parse("job.fio", &text, &Isolated).unwrap().jobs.remove(0);
-            let here = job.io_size.unwrap().of(0).to_string();
+            let here = job.io_size.unwrap().resolve(0).to_string();
             assert_eq!(here, fio_says, "3{suffix} with kb_base={base}");
         }
     }

@@ -1,5 +1,6 @@
 //! The growth of data files.
 
+use super::ratio::seconds;
 use std::collections::BTreeMap;
 use weir_units::{Bytes, Instant};
 
@@ -41,13 +42,13 @@ impl Growing {
         file.times += 1;
         file.to = grown.to;
         if let Some((before, after)) = grown.tiers.filter(|(before, after)| before != after) {
-            let at = weir_report::number::rate(super::seconds(now.since(Instant::ZERO)));
+            let at = weir_report::number::rate(seconds(now.since(Instant::ZERO)));
             file.steps.push(format!("{before} to {after} at {at} s with {}", grown.to));
         }
     }
 
     pub(super) fn refused(&mut self, now: Instant, file: &str, why: &str) {
-        let at = weir_report::number::rate(super::seconds(now.since(Instant::ZERO)));
+        let at = weir_report::number::rate(seconds(now.since(Instant::ZERO)));
         let file = self.0.entry(file.to_owned()).or_default();
         file.refused = Some(format!("could not grow at {at} s: {why}"));
     }

@@ -1,7 +1,7 @@
 //! Counters of a database over time, in bounded memory: their values at the end of each interval.
 //! If there are too many intervals, pairs of them are merged.
 
-use super::{cpu_share, ratio};
+use super::ratio::{cpu_share, ratio};
 use crate::Counters;
 use weir_report::number::float;
 use weir_report::oltp::LoadPoint;

@@ -254,7 +254,7 @@ fn range(spec: &JobSpec, clone: u32, region: Region, lines: &mut Lines) {
     lines.set("offset", region.base.get().saturating_add(offset));
     lines.set("size", size);
     if let Some(io_size) = spec.io_size {
-        lines.set("io_size", io_size.of(size));
+        lines.set("io_size", io_size.resolve(size));
     }
     lines.set_if(spec.loops > 1, "loops", spec.loops);
     if let Some(ios) = spec.number_ios {

@@ -1,6 +1,6 @@
 //! Blocking reads and writes of database files, for recovery.
 
-use super::ServedFile;
+use super::serving::ServedFile;
 use crate::error::RunnerError;
 use weir_client::{ClientError, Connection};
 use weir_layout::files::Place;

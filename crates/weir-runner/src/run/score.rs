@@ -1,6 +1,6 @@
 //! Counters of a run. The simulator counts in the same way.
 
-use super::Flight;
+use super::flight::Flight;
 use weir_report::number::float;
 use weir_report::run::{ClockName, RunReport};
 use weir_units::{Instant, Span};

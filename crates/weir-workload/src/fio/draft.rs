@@ -6,18 +6,19 @@
 //! [`JobSpec`].
 
 use super::lines::Section;
-use crate::error::{FioError, Place};
+use crate::error::FioError;
 use crate::job::{
     Blocks, Distribution, Engine, Extent, Generator, JobSpec, Mix, Order, PerOp, Rate, RateProcess,
     Submit, Target, Think, ThinkCount,
 };
+use crate::position::Position;
 use std::collections::BTreeMap;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
 /// The options of a section, or fio's defaults.
 #[derive(Debug, Clone)]
 pub(super) struct Draft {
-    pub(super) places: BTreeMap<&'static str, Place>,
+    pub(super) places: BTreeMap<&'static str, Position>,
     pub(super) kb_base: u64,
     pub(super) name: Option<String>,
     pub(super) mix: Mix,

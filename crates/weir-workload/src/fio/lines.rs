@@ -1,7 +1,8 @@
 //! The lines of a job file: comments, includes, sections and environment variables.
 
-use super::Source;
-use crate::error::{FioError, Place, ValueError};
+use super::source::Source;
+use crate::error::{FioError, ValueError};
+use crate::position::Position;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -12,14 +13,14 @@ pub(super) const MAX_INCLUDES: usize = 16;
 #[derive(Debug)]
 pub(super) struct Section {
     pub(super) name: String,
-    pub(super) at: Place,
+    pub(super) at: Position,
     pub(super) lines: Vec<Line>,
 }
 
 /// `option` or `option=value`, with variables that are not expanded.
 #[derive(Debug)]
 pub(super) struct Line {
-    pub(super) at: Place,
+    pub(super) at: Position,
     pub(super) text: String,
 }
 
@@ -93,7 +94,7 @@ fn content(file: &str, text: &str) -> impl Iterator<Item = Line> {
         let end = line.find([';', '#']).unwrap_or(line.len());
         let blank = |c: char| c.is_whitespace() || c.is_control();
         let text = line[..end].trim_matches(blank);
-        let at = Place { file: Arc::clone(&file), line: number };
+        let at = Position { file: Arc::clone(&file), line: number };
         (!text.is_empty()).then(|| Line { at, text: text.to_owned() })
     })
 }

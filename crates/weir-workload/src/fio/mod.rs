@@ -14,42 +14,18 @@ mod draft;
 mod lines;
 mod options;
 mod set;
+mod source;
 mod value;
 
-use crate::error::{FioError, Place, ValueError};
+use crate::error::{FioError, ValueError};
 use crate::job::{Ignored, JobFile};
+use crate::position::Position;
+pub use source::{Isolated, Source};
+
 use draft::Draft;
 use lines::{Line, Section};
 use options::Meaning;
-use std::io;
 use value::Value;
-
-/// The surroundings of a job file: environment and other files.
-pub trait Source {
-    /// Returns the environment variable `name`; `None` if it is not set.
-    fn env(&self, name: &str) -> Option<String>;
-
-    /// Returns the text of `name`, included from the file `from`. fio looks for it as named, then
-    /// beside `from`.
-    ///
-    /// # Errors
-    /// The error of the read.
-    fn include(&self, from: &str, name: &str) -> io::Result<String>;
-}
-
-/// No environment and no other files.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Isolated;
-
-impl Source for Isolated {
-    fn env(&self, _: &str) -> Option<String> {
-        None
-    }
-
-    fn include(&self, _: &str, _: &str) -> io::Result<String> {
-        Err(io::ErrorKind::NotFound.into())
-    }
-}
 
 /// Reads the job file `text`; `name` is its name in messages.
 ///
@@ -189,7 +165,7 @@ fn split(line: &str) -> (&str, Option<&str>) {
 
 impl Draft {
     /// Records the last position of an option, for errors about two options.
-    fn last_place(&mut self, option: &'static str, at: &Place) {
+    fn last_place(&mut self, option: &'static str, at: &Position) {
         self.places.insert(option, at.clone());
     }
 }
