@@ -1,8 +1,8 @@
 //! Queues of a governor where no limit is known: the total latency against that of the storage.
 
+use super::rule::{Candidate, Rule, source};
 use super::signs::{self, FEW, RAISED_NS};
 use super::throttled::throttled_by;
-use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen, moments, size};
 use crate::system::What;
 use crate::verdict::{LEAST_LOST, THROTTLED};
@@ -96,6 +96,7 @@ fn candidate(
         percent(queued / all.max(1.0))
     );
     let mut finding = rule.finding(subject, text);
+    finding.subjects.clone_from(&names);
     finding.confidence = Confidence::High;
     if names.len() > 1 {
         finding.evidence.push(format!("throttled: {}", signs::names(&names)));
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_is_known_says_it() {
+    fn a_known_limit_takes_precedence() {
         let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 \
                     }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"32 GiB\"\n";
         let does = Does::writes(150.0).ms(94.0).queued_ms(90.0);
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_an_instance_that_nobody_says_the_size_of() {
+    fn files_of_an_instance_with_unknown_sizes() {
         let sample = "sql_qpi/mi_gp_cell08_2020-01-22T125115_file_stats.csv";
         let Some(found) = found_in_sample(sample, None, "queued") else { return };
         // As the notebook that the sample is from has it: 148 to 184 ms, more than 95 % queued.
@@ -235,7 +236,7 @@ mod tests {
         }
     }
 
-    /// The subjects of the findings of throttling in a sample, the most urgent first.
+    /// Returns the throttled subjects of a sample, the most urgent first.
     fn headlines(sample: &str) -> Option<Vec<String>> {
         let found = found_in_sample(sample, Some("azure-mi-2018"), "")?;
         let throttling = found.into_iter().filter(|finding| finding.group == Group::Throttling);

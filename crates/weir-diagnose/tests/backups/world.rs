@@ -45,7 +45,7 @@ impl Change {
     ];
 }
 
-/// Compression: the ratio in percent, and MiB per second of each of so many threads.
+/// Compression: the ratio in percent, MiB per second of each thread, and the number of threads.
 type Compression = Option<(u64, u64, u64)>;
 
 /// A layout and a backup.
@@ -140,7 +140,7 @@ impl World {
         }
     }
 
-    /// A backup of `data` without compression.
+    /// Returns a backup of `data` without compression.
     pub(crate) fn new(layout_text: &str, targets: &[&str], stripes: u64, bytes: u64) -> Self {
         let layout = Layout::parse("layout.toml", layout_text, &Catalog::builtin());
         let layout = layout.unwrap_or_else(|error| panic!("{error}\n{layout_text}"));
@@ -198,7 +198,7 @@ impl World {
         Run { shape: simulation.shape(), samples, report }
     }
 
-    /// The world with a change; nothing if it cannot be changed so.
+    /// Returns the world with a change, or `None` if it cannot be changed so.
     fn with(&self, change: Change) -> Option<Self> {
         let mut own = self.clone();
         match change {

@@ -79,11 +79,11 @@ impl Judged {
         let run = world.run(seed, media);
         let said = SAMPLED
             .map(|(every, says_busy)| world.diagnose(&run, Span::from_secs(every), says_busy));
-        Self { seed, truth: Truth::of(&run), world, said }
+        Self { seed, truth: Truth::new(&run), world, said }
     }
 }
 
-/// Runs, samples and diagnoses worlds whose media take `media` times what the edition says, by seed.
+/// Runs, samples and diagnoses worlds by seed. Latencies are `media` times those of the edition.
 #[expect(clippy::print_stdout, reason = "what is wrong is for whoever runs the test")]
 fn diagnosed(media: impl Fn(u64) -> f64 + Sync) -> [Matrix; SAMPLED.len()] {
     let mut matrices = SAMPLED.map(|_| Matrix::default());
@@ -132,7 +132,7 @@ impl Sampled {
     fn new(seed: u64, catalog: &Catalog) -> Self {
         let world = World::random(seed);
         let run = world.run(seed, 1.0);
-        let effect = Effect::of(&run, &world.run_with_limits(seed, HIGHER));
+        let effect = Effect::new(&run, &world.run_with_limits(seed, HIGHER));
         let tools = Tool::ALL.into_iter().filter(|tool| tool.observes(&world));
         let called = tools.map(|tool| (tool, tool.diagnose(&world, &run, catalog))).collect();
         Self { seed, world, run, effect, called }
