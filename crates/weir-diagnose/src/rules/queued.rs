@@ -33,6 +33,17 @@ struct Queued<'a> {
 }
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
+    let groups = groups(case).into_iter();
+    groups.filter_map(|(database, group)| candidate(case, rule, &database, &group)).collect()
+}
+
+/// Returns the files and disks that wait in a queue, each of a group by its name.
+pub(super) fn members(case: &Case<'_>) -> BTreeSet<String> {
+    groups(case).iter().flat_map(|(_, group)| group).map(|own| own.seen.name(case)).collect()
+}
+
+/// Returns the subjects that wait in a queue, by database and role, the longest queue times first.
+fn groups<'a>(case: &Case<'a>) -> Vec<(String, Vec<Queued<'a>>)> {
     let wait = throttled_by(case, |_, _| true);
     let wait: BTreeSet<usize> = wait.iter().map(|(other, _)| other.index).collect();
     let is_throttled = |seen: &Seen<'_>| wait.contains(&seen.index);
@@ -52,11 +63,11 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let mut groups: Vec<_> = groups.into_iter().collect();
     let sum = |group: &[Queued<'_>]| group.iter().map(|own| own.queued_ns).sum::<f64>();
     groups.sort_by(|(_, one), (_, other)| sum(other).total_cmp(&sum(one)));
-    let found = groups.into_iter().filter_map(|((database, _), mut group)| {
+    let sorted = groups.into_iter().map(|((database, _), mut group)| {
         group.sort_by(|one, other| other.queued_ns.total_cmp(&one.queued_ns));
-        candidate(case, rule, &database, &group)
+        (database, group)
     });
-    found.collect()
+    sorted.collect()
 }
 
 fn queued(seen: Seen<'_>) -> Option<Queued<'_>> {
@@ -96,7 +107,6 @@ fn candidate(
         percent(queued / all.max(1.0))
     );
     let mut finding = rule.finding(subject, text);
-    finding.subjects.clone_from(&names);
     finding.confidence = Confidence::High;
     if names.len() > 1 {
         finding.evidence.push(format!("throttled: {}", signs::names(&names)));

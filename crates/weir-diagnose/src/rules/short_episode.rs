@@ -1,5 +1,6 @@
 //! Throttling for so little of the observation that it is no verdict.
 
+use super::queued;
 use super::rule::{Candidate, Rule, source};
 use super::signs::{FEW, RAISED_NS};
 use super::throttling;
@@ -30,7 +31,7 @@ struct Episode {
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let mut said = throttling::throttled(case);
-    said.extend(throttling::members(case));
+    said.extend(queued::members(case));
     let unsaid = case.named().filter(|seen| !said.contains(&seen.name(case)));
     unsaid.filter_map(|seen| check(case, rule, &seen)).collect()
 }
@@ -147,5 +148,16 @@ mod tests {
         let found = bed().found("short-episode");
         let [own] = &found[..] else { panic!("{found:?}") };
         assert!(own.finding.contains("90.0 s in total at a governor's queue"), "{}", own.finding);
+    }
+
+    #[test]
+    fn files_of_a_throttled_group_are_no_episode() {
+        let does = || Does::writes(50.0).ms(100.0).queued_ms(90.0);
+        let bed = || {
+            let first = Bed::bare().file("tempdb", "tempdev", does()).with_role("tempdb", 10);
+            first.file("tempdb", "tempdev2", does()).with_role("tempdb", 10)
+        };
+        assert_eq!(bed().found("queued")[0].subject, "tempdb");
+        assert!(!bed().finds("short-episode"));
     }
 }

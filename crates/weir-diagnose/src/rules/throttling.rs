@@ -23,11 +23,6 @@ pub(super) fn first(case: &Case<'_>) -> Option<Finding> {
     earlier::first(case, &OF_SUBJECTS).or_else(|| earlier::first(case, &[backup_limit::RULE]))
 }
 
-/// Returns all throttled files, disks and stripes, including each of a group.
-pub(super) fn members(case: &Case<'_>) -> BTreeSet<String> {
-    earlier::findings(case, &OF_SUBJECTS).into_iter().flat_map(|own| own.subjects).collect()
-}
-
 /// Returns the throttled subjects and backups.
 pub(super) fn throttled(case: &Case<'_>) -> BTreeSet<String> {
     let mut all = earlier::subjects(case, &OF_SUBJECTS);

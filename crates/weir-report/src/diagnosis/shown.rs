@@ -104,8 +104,6 @@ fn findings_table(findings: &[&Finding]) -> Table {
     for own in findings {
         let subject = match own.subjects.len() {
             0 | 1 => own.subject.clone(),
-            // A group with a name of its own, such as a database.
-            _ if own.subjects[0] != own.subject => own.subject.clone(),
             count => format!("{} and {} more", own.subject, count - 1),
         };
         table.row(cells![
