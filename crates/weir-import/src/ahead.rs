@@ -58,7 +58,7 @@ impl Block {
 
 /// An input with read-ahead. Its thread ends with the next block after this is dropped, or at the
 /// end of the input.
-pub(super) struct Ahead {
+pub(crate) struct Ahead {
     block: Block,
     /// Number of bytes taken from the block.
     at: usize,
@@ -85,7 +85,7 @@ impl fmt::Debug for Ahead {
 
 impl Ahead {
     /// Reads `input` directly while it is small or slow, and through a thread afterwards.
-    pub(super) fn of(input: impl Read + Send + 'static) -> io::Result<Self> {
+    pub(crate) fn of(input: impl Read + Send + 'static) -> io::Result<Self> {
         let mut own = Self {
             block: Block::default(),
             at: 0,

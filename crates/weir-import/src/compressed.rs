@@ -3,8 +3,8 @@
 //! They are decoded as a stream, so memory is bounded by the window of the decoder. A window
 //! larger than [`WINDOW`] is rejected.
 
-use super::ahead::Ahead;
-use super::kind::Bytes;
+use crate::ahead::Ahead;
+use crate::kind::Bytes;
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
@@ -18,18 +18,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const WINDOW: u64 = 128 << 20;
 
 /// A compressed format: its name and its first bytes.
-pub(super) type Format = (&'static str, &'static [u8]);
+pub(crate) type Format = (&'static str, &'static [u8]);
 
-pub(super) const GZIP: Format = ("gzip", b"\x1f\x8b");
-pub(super) const XZ: Format = ("xz", b"\xfd7zXZ\x00");
-pub(super) const ZSTD: Format = ("zstd", b"\x28\xb5\x2f\xfd");
+pub(crate) const GZIP: Format = ("gzip", b"\x1f\x8b");
+pub(crate) const XZ: Format = ("xz", b"\xfd7zXZ\x00");
+pub(crate) const ZSTD: Format = ("zstd", b"\x28\xb5\x2f\xfd");
 
 /// Returns the bytes of an input, decompressed if it was compressed.
 ///
 /// # Errors
 ///
 /// [`io::Error`] if its beginning cannot be read.
-pub(super) fn decompressed(input: impl Read + Send + 'static) -> io::Result<Bytes> {
+pub fn decompressed(input: impl Read + Send + 'static) -> io::Result<Bytes> {
     let mut input = Ahead::of(input)?;
     let begin = input.fill_buf()?;
     let Some((name, _)) = [GZIP, XZ, ZSTD].into_iter().find(|(_, own)| begin.starts_with(own))
@@ -216,7 +216,7 @@ fn zstd_error(error: FrameDecoderError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ImportError;
+    use crate::error::ImportError;
     use flate2::{Compression, write::GzEncoder};
     use lzma_rust2::{XzOptions, XzWriter};
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};

@@ -17,35 +17,23 @@
 //! A step several times as long as the step before, without a stated interval, is a gap too: the
 //! collector was stopped. Such a sample is given the usual interval.
 
-use super::sheet::{At, Sheet};
+use crate::sheet::{At, Reports, Sheet};
 use weir_observe::header::{Contents, Entity, EntityId, EntityKind, SeriesId};
 use weir_observe::metric;
 use weir_observe::metric::{BUSY, INTERVAL_NS, QUEUE_DEPTH};
-
-/// The set of entities that an input reports in each sample.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Reports {
-    /// A varying set.
-    #[default]
-    Some,
-    /// All entities.
-    All,
-    /// All entities, or all that were not idle.
-    AllButIdle,
-}
 
 /// An interval shorter than this fraction of the time since the sample before leaves a gap.
 const SHORTER: f64 = 0.9;
 
 /// A step longer than this multiple of the step before it has a gap, if no interval is stated.
-pub(super) const GAP: i64 = 3;
+pub(crate) const GAP: i64 = 3;
 
 /// The name of an unnamed host.
 const UNNAMED_HOST: &str = "host";
 
 /// The presence of an input's entities in its samples.
 #[derive(Debug, Default)]
-pub(super) struct Presence {
+pub(crate) struct Presence {
     samples: u64,
     last: Option<At>,
     /// Time between the last two samples.
@@ -62,7 +50,7 @@ pub(super) struct Presence {
     /// Hosts named by the input, up to two.
     hosts: Vec<String>,
     /// Entities that were idle until their first sample, which is the current one.
-    pub(super) idle_until_now: Vec<EntityId>,
+    pub(crate) idle_until_now: Vec<EntityId>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -85,7 +73,7 @@ struct FollowedSeries {
 
 impl Presence {
     /// Completes the sample on `sheet`, which was taken at `at`.
-    pub(super) fn complete(&mut self, sheet: &mut Sheet, at: At) {
+    pub(crate) fn complete(&mut self, sheet: &mut Sheet, at: At) {
         let said_ns = sheet.interval_ns.take();
         if sheet.reports == Reports::Some {
             return;
@@ -137,7 +125,7 @@ impl Presence {
 
     /// Returns two hosts, if an input that leaves out idle devices names more than one. Devices of
     /// one would be taken for idle in reports of the other.
-    pub(super) fn two_hosts(&self) -> Option<(&str, &str)> {
+    pub(crate) fn two_hosts(&self) -> Option<(&str, &str)> {
         match &self.hosts[..] {
             [one, other] => Some((one, other)),
             _ => None,
@@ -145,7 +133,7 @@ impl Presence {
     }
 
     /// Returns notes on gaps and on devices that were taken for idle.
-    pub(super) fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.gaps > 0 {
             notes.push(format!(

@@ -1,12 +1,12 @@
 //! Readers of result sets: each set goes to a reader that knows its columns.
 
-use super::ImportError;
-use super::kind::Bytes;
-use super::merge::Options;
-use super::results::{ResultSet, ResultSets, Row, RowSet};
-use super::sheet::{At, ReadSamples, Sheet};
-use super::timing::{TimeColumns, Timing};
-use super::window::{Stamp, Window};
+use crate::error::ImportError;
+use crate::kind::Bytes;
+use crate::options::Options;
+use crate::results::{ResultSet, ResultSets, Row, RowSet};
+use crate::sheet::{At, ReadSamples, Sheet};
+use crate::timing::{TimeColumns, Timing};
+use crate::window::{Stamp, Window};
 use std::collections::HashMap;
 use weir_observe::header::{EntityId, EntityKind, SeriesId};
 use weir_observe::metric::Metric;

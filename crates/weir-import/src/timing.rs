@@ -4,10 +4,10 @@
 //! start of the machine (`sample_ms`), and many have none. Rows without times are one sample,
 //! until an entity of the sample repeats.
 
-use super::ImportError;
-use super::results::{ResultSet, Row};
-use super::sheet::Sheet;
-use super::window::Stamp;
+use crate::error::ImportError;
+use crate::results::{ResultSet, Row};
+use crate::sheet::Sheet;
+use crate::window::Stamp;
 use weir_observe::moment::Clock;
 use weir_units::Span;
 

@@ -1,6 +1,6 @@
 //! Consecutive JSON values, with or without line ends between them.
 
-use crate::ImportError;
+use crate::error::ImportError;
 use crate::kind::Bytes;
 use serde_json::Value;
 use std::io::BufRead;
@@ -10,7 +10,7 @@ const LONGEST: usize = 64 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A reader of objects and lists, one at a time.
-pub(super) struct Values {
+pub(crate) struct Values {
     input: Bytes,
     scan: Scan,
 }
@@ -27,7 +27,7 @@ struct Scan {
 }
 
 impl Values {
-    pub(super) fn new(input: Bytes) -> Self {
+    pub(crate) fn new(input: Bytes) -> Self {
         Self { input, scan: Scan { line: 1, ..Scan::default() } }
     }
 
@@ -36,7 +36,7 @@ impl Values {
     /// # Errors
     ///
     /// [`ImportError`] if it is not JSON, or too long.
-    pub(super) fn next(&mut self) -> Result<Option<(Value, u64)>, ImportError> {
+    pub(crate) fn next(&mut self) -> Result<Option<(Value, u64)>, ImportError> {
         self.scan.value.clear();
         loop {
             let bytes = self.input.fill_buf()?;
@@ -64,7 +64,7 @@ impl Values {
     }
 
     /// Returns whether the input ended within a value.
-    pub(super) const fn was_cut(&self) -> bool {
+    pub(crate) const fn was_cut(&self) -> bool {
         self.scan.depth > 0
     }
 }

@@ -8,8 +8,8 @@
 //!  rows, any order -->  [ time: values, time: values, ... ]  --> samples, earliest first
 //! ```
 
-use super::ImportError;
-use super::sheet::{At, Sheet};
+use crate::error::ImportError;
+use crate::sheet::{At, Sheet};
 use std::collections::BTreeMap;
 use weir_observe::header::{EntityId, SeriesId};
 use weir_observe::metric::Metric;

@@ -16,14 +16,26 @@ use super::client::TOOL;
 use super::ended::{Backups, Ended, between, float, leading};
 use super::message::{Message, PAGE, processed};
 use super::trace::{self, Trace};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use std::collections::{BTreeMap, VecDeque};
 use weir_observe::attribute;
 use weir_observe::moment::Clock;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "sqlserver-errorlog",
+    about: "the error log of SQL Server, of which backups are read",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Text(&[" spid"]),
+        Sign::Text(&[" Server ", " Backup ", " Logon "]),
+        Sign::Text(&["Database backed up", "Microsoft SQL Server"]),
+    ]],
+};
 
 /// The most sessions whose trace is kept.
 const MOST_SESSIONS: usize = 1024;
@@ -44,11 +56,11 @@ const DONE: [(&str, &str, bool); 9] = [
     ("Database changes were restored.", "differential", true),
 ];
 
-pub(super) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     text.lines().take(200).filter(|line| Entry::parse(line, Clock::default()).is_some()).count() > 0
 }
 
-pub(super) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(ErrorLog {
         lines: Lines::new(input),
         clock: options.clock,

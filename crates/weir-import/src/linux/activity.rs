@@ -6,7 +6,7 @@
 use super::held::{Held, Slot};
 use super::iostat;
 use super::processors::Processors;
-use super::{KIB, quantity};
+use super::quantity::{KIB, quantity};
 use crate::in_turn::InTurn;
 use crate::number::{Style, is_missing};
 use crate::sheet::Sheet;

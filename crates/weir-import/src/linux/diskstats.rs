@@ -10,15 +10,23 @@
 //! ends at a repeated device or at the next time.
 
 use super::disks::{Column, Disks, counter};
-use super::time_line;
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use super::line::time_line;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use std::io::Cursor;
 use weir_observe::metric as m;
 use weir_observe::moment::Clock;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "diskstats",
+    about: "/proc/diskstats of Linux, once or repeatedly",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[Sign::Rows(' ', 14, 20)]],
+};
 
 const SECTOR: f64 = 512.0;
 
@@ -55,7 +63,7 @@ const OF_OLD: [Option<Column>; 4] = [
     Some((&m::WRITE_BYTES, SECTOR)),
 ];
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     text.lines().any(|line| {
         let Some(line) = split(line) else { return false };
         let count = line.values().take_while(|word| counter(word).is_some()).count();
@@ -63,7 +71,7 @@ pub(crate) fn recognizes(text: &str) -> bool {
     })
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Diskstats {
         lines: Lines::new(input),
         options: options.clone(),

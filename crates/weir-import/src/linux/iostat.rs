@@ -3,16 +3,17 @@
 //! A run of `iostat -c` reports processors alone. In any other run, a report without disks was
 //! cut.
 
+use super::line::{banner, stamped};
 use super::processors::Processors;
+use super::quantity::quantity;
+use super::report;
 use super::runs::{self, Runs};
-use super::{banner, quantity, stamped};
-use crate::ImportError;
+use crate::error::ImportError;
 use crate::in_turn::InTurn;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::kind::{By, Bytes, Kind, Sign};
 use crate::number::Style;
-use crate::presence::Reports;
-use crate::sheet::{At, ReadSamples, Sheet};
+use crate::options::Options;
+use crate::sheet::{At, ReadSamples, Reports, Sheet};
 use crate::text::{Lines, words};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -20,13 +21,26 @@ use weir_observe::header::{EntityId, EntityKind, SeriesId};
 use weir_observe::metric::{self as m, Metric};
 use weir_observe::moment::{Clock, time_of};
 
+pub(crate) const KIND: Kind = Kind {
+    name: "iostat",
+    about: "iostat of sysstat, as text",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Word(&["Device"]),
+        Sign::Word(&["r/s", "tps", "rkB/s", "kB_read/s"]),
+        Sign::Word(&["w/s", "tps", "wkB/s", "kB_wrtn/s"]),
+        Sign::Word(&["avg-cpu", "%util"]),
+    ]],
+};
+
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * 1024.0;
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 const SECTOR: f64 = 512.0;
 const MS: f64 = 1e6;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     text.lines().any(|line| {
         let words: Vec<_> = stamped(line, Clock::default()).1.split_whitespace().collect();
         device_column(&words).is_some_and(|_| words.iter().any(|word| column(word).is_some()))
@@ -34,7 +48,7 @@ pub(crate) fn recognizes(text: &str) -> bool {
     })
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Iostat {
         lines: Lines::new(input),
         options: options.clone(),
@@ -166,7 +180,7 @@ impl Report {
     }
 }
 
-impl runs::Report for Report {
+impl report::Report for Report {
     fn at(&self) -> Option<i64> {
         self.at
     }

@@ -3,28 +3,41 @@
 use super::iostat::column;
 use super::processors::Processors;
 use super::record::{Field, Record};
+use super::report;
 use super::runs::{self, Runs};
 use super::statistics::Statistics;
-use crate::ImportError;
+use crate::error::ImportError;
 use crate::in_turn::InTurn;
-use crate::kind::Bytes;
-use crate::merge::Options;
-use crate::presence::Reports;
-use crate::sheet::{At, ReadSamples, Sheet};
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
+use crate::sheet::{At, ReadSamples, Reports, Sheet};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use weir_observe::header::EntityKind;
 use weir_observe::metric::Metric;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "iostat-json",
+    about: "iostat of sysstat, as JSON",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Json,
+        Sign::Word(&["sysstat"]),
+        Sign::Word(&["statistics"]),
+        Sign::Word(&["avg-cpu", "disk_device"]),
+    ]],
+};
+
+fn recognizes(text: &str) -> bool {
     let has = |what: &str| text.contains(what);
     text.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']).starts_with('{')
         && has("\"statistics\"")
         && (has("\"avg-cpu\"") || has("\"disk_device\""))
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Iostat {
         statistics: Statistics::new(input),
         options: options.clone(),
@@ -139,7 +152,7 @@ impl Iostat {
     }
 }
 
-impl runs::Report for Report {
+impl report::Report for Report {
     fn at(&self) -> Option<i64> {
         self.at
     }

@@ -13,24 +13,13 @@
 //! An input can consist of runs of one report each, as `cron` writes them. The module
 //! [`super::singles`] determines which of them are of intervals.
 
+use super::report::Report;
 use super::singles::{Single, are_intervals};
-use crate::ImportError;
+use crate::error::ImportError;
 use crate::sheet::Sheet;
 use std::collections::{BTreeMap, VecDeque};
 use weir_observe::metric::{self as m, Metric};
 use weir_units::Span;
-
-/// A report of a run.
-pub(super) trait Report {
-    /// Returns its time in nanoseconds since 1970, if it has one.
-    fn at(&self) -> Option<i64>;
-
-    /// Returns whether iostat was restarted before it.
-    fn begins_a_run(&self) -> bool;
-
-    /// Returns its rates that are counts divided by seconds, by device and metric.
-    fn counts(&self) -> BTreeMap<(&str, &'static str), f64>;
-}
 
 /// Returns whether a metric of devices is a count divided by seconds.
 pub(super) fn is_count(measure: &Metric) -> bool {

@@ -12,7 +12,7 @@
 //! tell. With an occasional restart, or with averages at every second or third report, the kind is
 //! unknown. Rates that may be averages are left out.
 
-use super::runs::Report;
+use super::report::Report;
 use std::collections::BTreeMap;
 
 /// Rates per second below this are mostly rounding.

@@ -4,7 +4,7 @@
 //! It is read sample by sample, which also works for truncated input: sysstat closes its brackets
 //! only at a normal end.
 
-use crate::ImportError;
+use crate::error::ImportError;
 use crate::kind::Bytes;
 use serde::Deserialize;
 use serde_json::Value;

@@ -7,24 +7,37 @@
 
 use super::pages::{Begins, Pages};
 use super::processors::{Part, Processors};
-use super::{KIB, style_of};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use super::quantity::{KIB, style_of};
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
 use crate::number::{Style, is_missing};
-use crate::presence::Reports;
-use crate::sheet::{At, ReadSamples, Sheet};
+use crate::options::Options;
+use crate::sheet::{At, ReadSamples, Reports, Sheet};
 use crate::text::{Lines, words};
 use std::borrow::Cow;
 use weir_observe::header::{EntityId, EntityKind};
 use weir_observe::metric::{self as m, Metric};
 use weir_observe::moment::Clock;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "vmstat",
+    about: "vmstat, as text",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Word(&["bi"]),
+        Sign::Word(&["bo"]),
+        Sign::Word(&["us"]),
+        Sign::Word(&["wa"]),
+        Sign::Word(&["procs", "swpd"]),
+    ]],
+};
+
+fn recognizes(text: &str) -> bool {
     text.lines().any(|line| Head::of(&words(line)).is_some())
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Vmstat {
         lines: Lines::new(input),
         options: options.clone(),

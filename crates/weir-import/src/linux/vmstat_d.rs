@@ -1,18 +1,31 @@
 //! `vmstat -d`: the counters of disks, once or repeatedly.
 
 use super::disks::{Column, Disks, counter};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use weir_observe::metric as m;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "vmstat-d",
+    about: "counters of disks, as vmstat -d writes them",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Word(&["disk-"]),
+        Sign::Word(&["reads"]),
+        Sign::Word(&["writes"]),
+        Sign::Word(&["merged", "sectors"]),
+    ]],
+};
 
 const SECTOR: f64 = 512.0;
 /// Milliseconds in a second.
 const SECOND: f64 = 1000.0;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     let mut groups: Option<Vec<String>> = None;
     text.lines().any(|line| {
         let is_head = groups.as_ref().is_some_and(|groups| Head::of(groups, line).is_some());
@@ -21,7 +34,7 @@ pub(crate) fn recognizes(text: &str) -> bool {
     })
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Vmstat {
         lines: Lines::new(input),
         options: options.clone(),

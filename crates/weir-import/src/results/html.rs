@@ -6,8 +6,8 @@
 //!
 //! The first row of a table is its head. Only tables, rows and cells are interpreted.
 
-use super::{Found, ResultSet};
-use crate::ImportError;
+use super::set::{Found, ResultSet};
+use crate::error::ImportError;
 use crate::kind::Bytes;
 use crate::text::Lines;
 use std::collections::VecDeque;

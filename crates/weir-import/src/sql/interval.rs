@@ -5,8 +5,8 @@
 //! I/O. The fastest file gives the best length of the interval, because its throughput has the
 //! most digits.
 
-use super::{Identity, Numbers};
-use crate::ImportError;
+use super::identity::{Identity, Numbers};
+use crate::error::ImportError;
 use crate::results::{ResultSet, Row};
 use crate::rows::{Columns, Meaning, ReadRows, Rows, columns};
 use crate::window::Stamp;

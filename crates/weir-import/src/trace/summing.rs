@@ -12,8 +12,8 @@
 //! A rest of less than half a step is joined to the step before it, since a rate over a short rest
 //! would look like a peak.
 
-use crate::ImportError;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap, VecDeque};

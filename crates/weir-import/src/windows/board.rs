@@ -5,7 +5,7 @@
 
 use super::counter::{Meaning, Number, Of, meaning};
 use super::path::Path;
-use crate::ImportError;
+use crate::error::ImportError;
 use crate::sheet::Sheet;
 use std::collections::{HashMap, HashSet};
 use weir_observe::header::{EntityId, EntityKind, SeriesId};

@@ -5,16 +5,27 @@
 use super::board::{Board, Place};
 use super::path::Path;
 use super::row::{Fields, Numbers, Said};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
-use crate::presence::Reports;
-use crate::sheet::{At, ReadSamples, Sheet};
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
+use crate::sheet::{At, ReadSamples, Reports, Sheet};
 use crate::table::{delimiter, plain};
 use crate::text::Lines;
 use weir_observe::moment::Clock;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "get-counter",
+    about: "a table with a row for each Windows counter and time, as of Get-Counter",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Word(&["Timestamp", "TimeGenerated", "CounterDateTime"]),
+        Sign::Word(&["Path", "CounterPath", "CounterName", "Counter"]),
+        Sign::Word(&["CookedValue", "CounterValue", "Value"]),
+    ]],
+};
+
+fn recognizes(text: &str) -> bool {
     let mut lines = text.lines().filter(|line| !is_preface(line));
     let (Some(head), row) = (lines.next(), lines.next().unwrap_or_default()) else { return false };
     delimiter(head).is_some_and(|delimiter| Head::of(head, row, delimiter).is_some())
@@ -26,7 +37,7 @@ fn is_preface(line: &str) -> bool {
     line.trim().is_empty() || line.starts_with("#TYPE") || line.starts_with("\u{feff}#TYPE")
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(GetCounter {
         lines: Lines::new(input),
         clock: options.clock,

@@ -7,16 +7,26 @@
 use super::board::{Board, Place};
 use super::path::Path;
 use super::row::{Fields, Numbers, Said};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
-use crate::presence::Reports;
-use crate::sheet::{At, ReadSamples, Sheet};
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
+use crate::sheet::{At, ReadSamples, Reports, Sheet};
 use crate::table::delimiter;
 use crate::text::Lines;
 use weir_observe::moment::Clock;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "perfmon",
+    about: "a log of PerfMon, relog or typeperf, as CSV or TSV",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Text(&["(PDH-CSV", "(PDH-TSV"]),
+        Sign::Text(&["\\PhysicalDisk(", "\\LogicalDisk(", "\\Processor(", "\\SQLServer:"]),
+    ]],
+};
+
+fn recognizes(text: &str) -> bool {
     let head = text.lines().find(|line| !line.trim().is_empty());
     head.is_some_and(|head| is_head(head, delimiter(head).unwrap_or(b',')))
 }
@@ -44,7 +54,7 @@ fn is_stamp(field: &str) -> bool {
     field.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("(PDH-"))
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(PerfMon {
         lines: Lines::new(input),
         clock: options.clock,

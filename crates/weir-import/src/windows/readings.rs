@@ -13,22 +13,34 @@
 use super::board::{Board, Place};
 use super::path::Path;
 use super::row::{Numbers, Said};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use std::mem;
 use weir_observe::moment::Clock;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "get-counter-readings",
+    about: "what Get-Counter prints or exports of its readings",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Text(&["\\\\"]),
+        Sign::Text(&["Readings", "CounterSamples", "Timestamp"]),
+        Sign::Text(&[" :\n"]),
+    ]],
+};
+
+fn recognizes(text: &str) -> bool {
     text.lines().any(|line| {
         let path = split(line).and_then(|(_, path)| path.trim_end().strip_suffix(" :"));
         path.is_some_and(|path| Path::of(path).is_some())
     })
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Readings {
         lines: Lines::new(input),
         clock: options.clock,

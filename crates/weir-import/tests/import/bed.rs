@@ -1,7 +1,7 @@
 //! Reading a text, and asking for what came of it.
 
 use std::io::BufReader;
-use weir_import::{ImportError, Input, Kind, Options, Summary, import};
+use weir_import::{ImportError, Input, Options, Summary, import, kind_named};
 use weir_observe::{Attribute, EntityId, Observation};
 
 /// What was read.
@@ -13,7 +13,7 @@ pub(crate) struct Read {
 
 pub(crate) fn input(name: &str, bytes: impl Into<Vec<u8>>, kind: Option<&str>) -> Input {
     let bytes = std::io::Cursor::new(bytes.into());
-    let kind = kind.map(|kind| Kind::named(kind).unwrap_or_else(|| panic!("no kind {kind}")));
+    let kind = kind.map(|kind| kind_named(kind).unwrap_or_else(|| panic!("no kind {kind}")));
     Input { name: name.to_owned(), bytes: Box::new(BufReader::new(bytes)), kind }
 }
 

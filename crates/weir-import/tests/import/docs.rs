@@ -1,6 +1,6 @@
 //! The documentation has every kind and every metric.
 
-use weir_import::kind;
+use weir_import::kinds;
 use weir_observe::metric;
 
 const DOCS: [&str; 2] =
@@ -8,7 +8,7 @@ const DOCS: [&str; 2] =
 
 #[test]
 fn every_kind_is_documented_as_it_calls_itself() {
-    for kind in kind::all() {
+    for kind in kinds() {
         let line = format!("| `{}` | {} |", kind.name, kind.about);
         assert!(DOCS[0].contains(&line), "docs/IMPORT.md lacks: {line}");
     }

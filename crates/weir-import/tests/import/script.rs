@@ -2,7 +2,7 @@
 
 use crate::bed::{input, read, try_read};
 use weir_import::Options;
-use weir_import::sql::SCRIPT;
+use weir_import::live::sqlserver::SCRIPT;
 
 /// The statements that a server is really sent: without comments, and with what stands in texts
 /// that are executed.

@@ -2,8 +2,7 @@
 
 use crate::bed::{Read, input, read, refused, try_read};
 use crate::samples::sample;
-use weir_import::trace::TimeUnit;
-use weir_import::{ImportError, Options};
+use weir_import::{ImportError, Options, TimeUnit};
 use weir_units::Span;
 
 /// Reads bytes whose kind is found.

@@ -3,7 +3,7 @@
 use crate::bed::{input, refused, try_read};
 use crate::samples::{expected, folder};
 use std::fs;
-use weir_import::{ImportError, Options, kind};
+use weir_import::{ImportError, Options, nearest as nearest_kinds};
 
 /// The kinds that a text is nearest to.
 #[track_caller]
@@ -97,7 +97,7 @@ fn genuine_files_are_near_to_their_own_kinds() {
     let mut far = Vec::new();
     for (path, own) in expected() {
         let Ok(bytes) = fs::read(root.join(path)) else { continue };
-        let near: Vec<_> = kind::nearest(&bytes).iter().map(|near| near.kind).collect();
+        let near: Vec<_> = nearest_kinds(&bytes).iter().map(|near| near.kind).collect();
         if !near.contains(&own) {
             far.push(format!("{path}: {own} is not in {near:?}"));
         }

@@ -7,9 +7,7 @@ use crate::signals;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek};
 use std::path::{Path, PathBuf};
-use weir_import::kind::{all, bytes_of};
-use weir_import::trace::TimeUnit;
-use weir_import::{Input, Kind, Options, Summary, import};
+use weir_import::{Input, Kind, Options, Summary, TimeUnit, decompressed, import, kinds};
 use weir_observe::moment::{Clock, Order, offset_of};
 use weir_report::cells;
 use weir_report::table::{Listing, Table};
@@ -95,7 +93,7 @@ pub(super) fn imported(files: &[PathBuf], args: &ImportArgs) -> Result<(File, Su
 
 pub(super) fn kinds(args: &OutputArgs) -> Result<u8, CliError> {
     let mut table = Table::new("", &["kind", "is"]);
-    for kind in all() {
+    for kind in weir_import::kinds() {
         table.row(cells![kind.name, kind.about]);
     }
     output::print(&Listing(vec![table]), args.format())?;
@@ -136,8 +134,8 @@ pub(super) fn inputs_of(files: &[PathBuf], args: &ImportArgs) -> Result<Vec<Inpu
 }
 
 fn kind_named(name: &str) -> Result<Kind, CliError> {
-    Kind::named(name).ok_or_else(|| {
-        let names: Vec<_> = all().map(|kind| kind.name).collect();
+    weir_import::kind_named(name).ok_or_else(|| {
+        let names: Vec<_> = kinds().map(|kind| kind.name).collect();
         CliError::Refused(format!(
             "--as {name}: there is no such kind; there are: {}",
             names.join(", ")
@@ -148,9 +146,9 @@ fn kind_named(name: &str) -> Result<Kind, CliError> {
 fn open(path: &Path, kind: Option<Kind>) -> Result<Input, CliError> {
     let failed = |source| CliError::Read { path: path.to_owned(), source };
     let bytes = if path.as_os_str() == "-" {
-        bytes_of(io::stdin())
+        decompressed(io::stdin())
     } else {
-        File::open(path).and_then(bytes_of)
+        File::open(path).and_then(decompressed)
     };
     Ok(Input { name: path.display().to_string(), bytes: bytes.map_err(failed)?, kind })
 }
