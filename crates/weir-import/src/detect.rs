@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_says_what_is_there_and_what_is_not() {
+    fn the_nearest_kind_lists_present_and_missing_signs() {
         let all = nearest(b"Disk r/s w/s %util\nsda 1.0 2.0 3.0\n");
         assert_eq!(
             all.first().map(ToString::to_string).as_deref(),

@@ -38,7 +38,7 @@ pub struct Summary {
 struct OpenInput {
     name: String,
     kind: &'static str,
-    /// Whether the user stated the kind.
+    /// True if the user stated the kind.
     is_said: bool,
     reader: Box<dyn ReadSamples>,
     /// The text read recently, if it is text.

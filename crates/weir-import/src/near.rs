@@ -18,7 +18,7 @@ pub(crate) fn nearest(text: &str, kinds: impl Iterator<Item = Kind>) -> Vec<Near
     let seen = Seen::new(text);
     let tables = kinds.flat_map(|kind| kind.signs.iter().map(move |signs| (kind.name, signs)));
     let mut all: Vec<_> = tables.filter_map(|(kind, signs)| seen.rate(kind, signs)).collect();
-    // Of two kinds with equal matches, the one that lacks less is nearer.
+    // If two kinds match equally, the one that lacks less is nearer.
     all.sort_by_key(|(points, own)| (std::cmp::Reverse(*points), own.lacks.len()));
     let mut named: Vec<Nearest> = Vec::new();
     for (_, own) in all {

@@ -45,7 +45,7 @@ pub(crate) struct Presence {
     entities: Vec<Followed>,
     /// Number of series known.
     series: usize,
-    /// Whether a device was ever reported idle.
+    /// True if a device was ever reported idle.
     has_idle: bool,
     /// Hosts named by the input, up to two.
     hosts: Vec<String>,
@@ -65,7 +65,7 @@ struct Followed {
 struct FollowedSeries {
     id: SeriesId,
     is_rate: bool,
-    /// Whether it is zero while its entity is idle. Means of idle devices are unknown.
+    /// True if it is zero while its entity is idle. Means of idle devices are unknown.
     is_zero_while_idle: bool,
     /// Number of the last sample with a value, from 1.
     seen: u64,
@@ -258,7 +258,7 @@ mod tests {
     const NOTHING: Told = (None, None);
 
     #[test]
-    fn devices_that_reports_leave_out_are_idle() {
+    fn devices_missing_from_reports_are_idle() {
         let samples = [[Some(5.0), None], [None, None], [Some(7.0), Some(9.0)], [None, Some(9.0)]];
         let (told, idle) = completed(Reports::AllButIdle, &samples);
         let zero = (Some(0), None);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_missing_where_idle_ones_are_reported_leaves_a_gap() {
+    fn a_device_missing_from_reports_with_idle_ones_leaves_a_gap() {
         let samples =
             [[Some(5.0), Some(0.0)], [None, Some(1.0)], [None, Some(0.0)], [Some(7.0), None]];
         for reports in [Reports::AllButIdle, Reports::All] {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_that_reports_some_at_a_time_is_left_alone() {
+    fn an_input_with_varying_devices_is_unchanged() {
         let samples = [[Some(5.0), None], [None, Some(1.0)], [Some(7.0), None]];
         let (told, _) = completed(Reports::Some, &samples);
         assert_eq!(told[2], [(Some(7), None), NOTHING]);
@@ -319,13 +319,13 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_was_missing_is_not_held_over_the_samples_without_it() {
+    fn a_rate_does_not_extend_over_samples_without_it() {
         let (told, _) = intervals(&[(0, Some(1.0)), (10, Some(1.0)), (25, None), (35, Some(9.0))]);
         assert_eq!(told, [None, None, None, Some(10)]);
     }
 
     #[test]
-    fn a_sampling_interval_that_is_said_counts_if_it_leaves_a_gap() {
+    fn a_stated_interval_counts_if_it_leaves_a_gap() {
         let (mut presence, mut sheet) = (Presence::default(), Sheet::default());
         sheet.reports = Reports::All;
         let disk = sheet.entity(EntityKind::Volume, "sda", None);

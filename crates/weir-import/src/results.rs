@@ -38,7 +38,7 @@ pub(crate) struct ResultSets {
     ahead: VecDeque<Row>,
     behind: Option<Result<(), ImportError>>,
     document: VecDeque<Vec<String>>,
-    /// Whether the last row of a document is incomplete.
+    /// True if the last row of a document is incomplete.
     is_cut: bool,
 }
 
@@ -94,7 +94,7 @@ impl ResultSets {
             }
         }
         let fields = self.ahead.iter().flat_map(|row| row.fields.iter());
-        set.style = Style::of(fields);
+        set.style = Style::detect(fields);
         Ok(Some(set))
     }
 

@@ -291,7 +291,7 @@ impl AskedRows {
             Some((set, reader?))
         });
         let Some((set, reader)) = reader else { return Ok(()) };
-        self.rows.begin(TimeColumns::of(set, None, Clock::default()));
+        self.rows.begin(TimeColumns::find(set, None, Clock::default()));
         for fields in rows {
             reader.row(&mut self.rows, set, &Row::of_fields(&fields, set)?)?;
         }
@@ -348,7 +348,7 @@ impl RowReader {
             None => self.ended = true,
             Some(set) => match (self.plan)(&set) {
                 Some(reader) => {
-                    let times = TimeColumns::of(&set, self.sets.first(), self.clock);
+                    let times = TimeColumns::find(&set, self.sets.first(), self.clock);
                     self.rows.begin(times);
                     self.set = Some((set, reader));
                 }

@@ -65,7 +65,7 @@ pub struct Sheet {
 /// A run of consecutive unused lines.
 #[derive(Debug, Default)]
 pub(crate) struct Skipped {
-    /// Whether nothing was read before them.
+    /// True if nothing was read before them.
     pub(crate) is_before: bool,
     /// Number of the first line.
     pub(crate) first: u64,

@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_with_as_many_columns_are_told_apart_by_their_dashes() {
+    fn tables_with_equal_columns_are_separated_by_dashes() {
         let all = tables("a,b\n-,-\n1,2\n\nc,d\n-,-\n3,4\n\n5,6\n");
         assert_eq!(all.len(), 2, "{all:?}");
         assert_eq!(
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_was_cut_is_none() {
+    fn a_truncated_row_is_not_returned() {
         let mut tables = Tables::new(Lines::new(&b"a,b,c\n1,2,3\n4,5"[..]));
         let table = tables.next_table().expect("text").expect("a table");
         assert_eq!(tables.next_row(&table).expect("text").map(|row| row.len()), Some(3));

@@ -24,7 +24,7 @@ pub(crate) struct Lines<R> {
     at: usize,
     line: u64,
     ended: bool,
-    /// Whether the last line had no end.
+    /// True if the last line had no end.
     open: bool,
     /// Lines that were put back, the next one last.
     again: Vec<String>,
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_given_back_comes_once_more() {
+    fn a_line_that_was_put_back_is_returned_again() {
         let mut lines = Lines::new(&b"a\nb\n"[..]);
         let first = lines.next_line().expect("a line").expect("one");
         lines.put_back(first);

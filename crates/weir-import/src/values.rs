@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_cut_in_the_middle_is_refused_with_its_line() {
+    fn a_truncated_value_is_rejected_with_its_line() {
         let mut values = Values::new(Box::new("{}\n{\"a\": {\"b\": 1\n{}\n{}\n".as_bytes()));
         assert!(values.next().is_ok_and(|value| value.is_some()));
         let error = values.next().expect_err("it is refused").to_string();
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_between_values_is_refused_with_its_line() {
+    fn a_text_between_values_is_rejected_with_its_line() {
         let mut values = Values::new(Box::new("{}\nhello {}".as_bytes()));
         assert!(values.next().is_ok_and(|value| value.is_some()));
         let error = values.next().expect_err("it is refused").to_string();

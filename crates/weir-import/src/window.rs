@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_late_is_refused() {
+    fn late_values_are_rejected() {
         let (mut window, mut sheet) = (Window::default(), Sheet::default());
         window.touch(Stamp::Wall(5)).expect("in order");
         assert_eq!(window.pop(&mut sheet), Some(At::Wall(5)));

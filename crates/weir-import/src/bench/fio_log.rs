@@ -213,7 +213,7 @@ struct FioLog {
     step: u64,
     /// The next line.
     next: Option<Line>,
-    /// Whether lines are single requests.
+    /// True if lines are single requests.
     is_single: bool,
     begun: bool,
     sums: [Sum; 3],
@@ -377,7 +377,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_log_is_of_by_its_name() {
+    fn the_name_of_a_log_shows_its_content() {
         let check = |name: &str, content, job: &str| {
             assert_eq!((content_of(name), job_of(name).as_str()), (content, job), "{name}");
         };

@@ -79,7 +79,7 @@ struct Summary {
     transactions: Option<f64>,
     tps: Option<f64>,
     values: Values,
-    /// Whether the following lines are of single scripts and statements.
+    /// True if the following lines are of single scripts and statements.
     is_detail: bool,
 }
 

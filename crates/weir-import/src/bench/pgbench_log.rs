@@ -87,7 +87,7 @@ struct Interval {
     mean: Option<f64>,
     min: Option<f64>,
     max: Option<f64>,
-    /// Whether there are further fields.
+    /// True if there are further fields.
     has_more: bool,
 }
 

@@ -261,13 +261,13 @@ impl AzureMonitor {
                 && let Some(number) = value(name)
             {
                 let series = sheet.series(entity, meaning.measure);
-                let number = meaning.number.of(number, name, seconds);
+                let number = meaning.number.convert(number, name, seconds);
                 self.line.cover(at, entity, interval);
                 self.line.add(at, series, meaning.measure, number);
             }
             if let (Some(most), Some(number)) = (meaning.most, value("maximum")) {
                 let series = sheet.series(entity, most);
-                self.line.add(at, series, most, meaning.number.of(number, "maximum", seconds));
+                self.line.add(at, series, most, meaning.number.convert(number, "maximum", seconds));
             }
         }
         Ok(())
@@ -300,12 +300,12 @@ enum Number {
     Rest,
     /// A total of an interval, which the platform reports each minute.
     Amount,
-    /// The same for managed instances, whose resources are measured every 15 s.
+    /// A count per sampling interval of managed instances, whose resources are measured every 15 s.
     Resource,
 }
 
 impl Number {
-    fn of(self, value: f64, aggregation: &str, interval: f64) -> f64 {
+    fn convert(self, value: f64, aggregation: &str, interval: f64) -> f64 {
         let every = |seconds: f64| if aggregation == "total" { interval } else { seconds };
         match self {
             Self::Times(by) => value * by,

@@ -171,7 +171,7 @@ enum Mark {
 }
 
 impl Mark {
-    fn of(line: &str, clock: Clock) -> Option<Self> {
+    fn parse(line: &str, clock: Clock) -> Option<Self> {
         if let Some(at) = time_line(line, clock) {
             return Some(Self::Wall(at));
         }
@@ -190,7 +190,7 @@ impl ReadSamples for Diskstats {
         let (mut devices, mut at) = (0_u64, None);
         while let Some(line) = self.lines.next_line()? {
             let Some(found) = split(&line) else {
-                if let Some(mark) = Mark::of(&line, self.options.clock) {
+                if let Some(mark) = Mark::parse(&line, self.options.clock) {
                     if devices > 0 {
                         self.lines.put_back(line);
                         break;
@@ -221,7 +221,7 @@ impl ReadSamples for Diskstats {
             }
             return Ok(None);
         }
-        Ok(Some(self.time.of(sheet, at, self.options.step().nanos())))
+        Ok(Some(self.time.take(sheet, at, self.options.step().nanos())))
     }
 }
 
@@ -282,7 +282,7 @@ struct Time {
 }
 
 impl Time {
-    fn of(&mut self, sheet: &mut Sheet, mark: Option<Mark>, step: u64) -> At {
+    fn take(&mut self, sheet: &mut Sheet, mark: Option<Mark>, step: u64) -> At {
         let at = match (mark, self.last) {
             (Some(Mark::Wall(at)), None | Some(At::Wall(_))) => At::Wall(at),
             (Some(Mark::Uptime(up)), None | Some(At::Since(_))) => self.since(sheet, up),
@@ -335,10 +335,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_line_says_of_the_time() {
+    fn lines_with_times() {
         let clock = Clock::default();
-        assert_eq!(Mark::of("7223.72 29418.91", clock), Some(Mark::Uptime(7_223_720_000_000)));
-        assert_eq!(Mark::of("1598650497", clock), Some(Mark::Wall(1_598_650_497_000_000_000)));
-        assert_eq!(Mark::of("0.00 0.01 0.05 1/123 4567", clock), None);
+        assert_eq!(Mark::parse("7223.72 29418.91", clock), Some(Mark::Uptime(7_223_720_000_000)));
+        assert_eq!(Mark::parse("1598650497", clock), Some(Mark::Wall(1_598_650_497_000_000_000)));
+        assert_eq!(Mark::parse("0.00 0.01 0.05 1/123 4567", clock), None);
     }
 }

@@ -151,16 +151,16 @@ struct Iostat {
     /// Columns of the series in `devices`.
     devices_columns: Columns,
     reports: u64,
-    /// Whether a report of this run had disks.
+    /// True if a report of this run had disks.
     has_disks: bool,
-    /// Whether the absence of disks was noted.
+    /// True if the absence of disks was noted.
     told_no_disks: bool,
 }
 
 #[derive(Debug, Default)]
 struct Report {
     at: Option<i64>,
-    /// Whether iostat was restarted before it.
+    /// True if iostat was restarted before it.
     begins_a_run: bool,
     /// Tables found so far.
     has_processors: bool,
@@ -353,7 +353,7 @@ impl Iostat {
 
     fn style(&mut self, words: &[&str]) -> Style {
         // All numbers have decimals, so even zeros show the style.
-        *self.style.get_or_insert_with(|| Style::of(words.iter().copied()))
+        *self.style.get_or_insert_with(|| Style::detect(words.iter().copied()))
     }
 
     fn processors(&mut self, names: &[String], words: &[&str]) -> Vec<(&'static Metric, f64)> {

@@ -72,9 +72,9 @@ struct Iostat {
     documents: u64,
     samples: u64,
     columns: Columns,
-    /// Whether unused parts were noted.
+    /// True if unused parts were noted.
     told: bool,
-    /// Whether the absence of disks was noted.
+    /// True if the absence of disks was noted.
     told_no_disks: bool,
 }
 

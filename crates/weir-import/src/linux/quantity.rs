@@ -29,7 +29,7 @@ pub(super) fn style_of(known: &mut Option<Style>, words: &[&str]) -> Style {
         if !words.iter().any(|word| word.bytes().any(|byte| matches!(byte, b'.' | b','))) {
             return Style::default();
         }
-        let style = Style::of(words.iter().copied());
+        let style = Style::detect(words.iter().copied());
         if words.iter().any(|word| word.contains(['.', ',']) && style.parse(word).is_some()) {
             *known = Some(style);
         }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_with_the_unit_that_sysstat_puts_behind_them() {
+    fn numbers_with_units_of_sysstat() {
         let check = |text: &str, expect: Option<f64>| {
             assert_eq!(quantity(Style::Point, text, KIB), expect, "{text}");
         };

@@ -35,12 +35,12 @@ pub(super) struct Runs<R> {
     ahead: VecDeque<R>,
     /// Interval stated by the user.
     every: Option<Span>,
-    /// Whether the current report is not the first of its run.
+    /// True if the current report is not the first of its run.
     inside: bool,
-    /// Whether single-report runs are of intervals, by the metrics of the report, since iostat may
+    /// True if single-report runs are of intervals, by the metrics of the report, since iostat may
     /// run with several options in turn.
     keeps: BTreeMap<Vec<&'static str>, bool>,
-    /// Whether a run of several reports was kept.
+    /// True if a run of several reports was kept.
     has_longer: bool,
     kept: u64,
     /// Number of first reports left out of longer runs.
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn averages_since_the_start_are_told_from_an_interval() {
+    fn averages_since_the_start_differ_from_intervals() {
         let check = |rates: &[f64], seconds| is_of_interval(rates.iter().copied(), seconds);
         assert!(check(&[88.33, 89.67, 0.0, 99.67, 6791.0], 3.0));
         assert!(!check(&[0.03, 0.25, 0.21, 0.12], 5.0));

@@ -44,7 +44,7 @@ fn recognizes(text: &str) -> bool {
             return false;
         }
         let names: Vec<_> = rest.split_whitespace().collect();
-        activity::of(&names).is_some()
+        activity::meaning(&names).is_some()
     })
 }
 
@@ -104,7 +104,7 @@ struct Sar {
     clock: Clock,
     style: Option<Style>,
     host: Option<EntityId>,
-    /// Whether the date is known; otherwise times count from the beginning of some day.
+    /// True if the date is known; otherwise times count from the beginning of some day.
     dated: bool,
     tables: Vec<Known>,
     /// Table of the current rows.

@@ -36,7 +36,7 @@ struct Scan {
     depth: u32,
     in_text: bool,
     escaped: bool,
-    /// Whether the scan is among samples.
+    /// True if the scan is among samples.
     inside: bool,
     /// Number of hosts whose samples began.
     begun: u64,

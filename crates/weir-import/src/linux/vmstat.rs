@@ -34,7 +34,7 @@ pub(crate) const KIND: Kind = Kind {
 };
 
 fn recognizes(text: &str) -> bool {
-    text.lines().any(|line| Head::of(&words(line)).is_some())
+    text.lines().any(|line| Head::parse(&words(line)).is_some())
 }
 
 fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
@@ -75,7 +75,7 @@ fn column(name: &str) -> Column {
         "bi" => Column::Of(&m::READ_BYTES_PER_S, KIB),
         "bo" => Column::Of(&m::WRITE_BYTES_PER_S, KIB),
         "us" | "sy" | "id" | "wa" | "st" | "gu" => {
-            Part::of(name).map_or(Column::Unused, Column::Processors)
+            Part::named(name).map_or(Column::Unused, Column::Processors)
         }
         _ => Column::Unused,
     }
@@ -93,7 +93,7 @@ struct Head {
 
 impl Head {
     /// Parses a head.
-    fn of(words: &[&str]) -> Option<Self> {
+    fn parse(words: &[&str]) -> Option<Self> {
         if !words.contains(&"bi") || !words.contains(&"bo") {
             return None;
         }
@@ -140,7 +140,7 @@ struct Row {
     values: Vec<(&'static Metric, f64)>,
     /// The numbers of all rates and shares.
     rates: Vec<f64>,
-    /// Whether a head precedes it.
+    /// True if a head precedes it.
     follows_head: bool,
 }
 
@@ -233,7 +233,7 @@ impl Vmstat {
         let mut follows_head = false;
         while let Some(line) = self.lines.next_line()? {
             let words = words(&line);
-            if let Some(head) = Head::of(&words) {
+            if let Some(head) = Head::parse(&words) {
                 self.head(sheet, head);
                 follows_head = true;
                 continue;
@@ -354,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_follow_each_other() {
+    fn consecutive_words() {
         for line in
             ["2015-01-03 16:40:43\t1 2", "2015-01-03\t16:40:43 1 2", "2015-01-03  16:40:43 1"]
         {
@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn heads() {
         let check = |line: &str, expect: Option<(usize, usize, Option<&str>)>| {
-            let head = Head::of(&words(line));
+            let head = Head::parse(&words(line));
             let head = head.as_ref().map(|h| (h.before, h.columns.len(), h.zone.as_deref()));
             assert_eq!(head, expect, "{line}");
         };

@@ -119,7 +119,7 @@ enum Whose {
     Backends { kind: usize, object: usize, context: Option<usize>, page: Option<usize> },
     /// A database; shared objects have no database name.
     Database { name: usize, hits: Option<usize> },
-    /// Of the whole server.
+    /// A view of the whole server.
     Server,
 }
 

@@ -28,7 +28,7 @@ pub(super) fn is_html(text: &str) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) sets: VecDeque<Found>,
-    /// Whether the last row has no end; it is left out.
+    /// True if the last row has no end; it is left out.
     pub(super) is_cut: bool,
 }
 
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_is_cut_has_its_whole_rows() {
+    fn a_truncated_page_has_its_complete_rows() {
         let text =
             "<table><tr><td>a</td><td>b</td></tr><tr><td>1</td><td>2</td></tr><tr><td>3</td><td>4";
         assert_eq!(rows(text), [["a", "b"], ["1", "2"]]);

@@ -75,7 +75,7 @@ struct Files {
 }
 
 pub(super) fn plan(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
-    let identity = Identity::of(set);
+    let identity = Identity::new(set);
     let counters = columns(set, COUNTERS);
     let sizes = columns(set, SIZES);
     let is_counted = counters.iter().any(|(_, measure, _)| {

@@ -56,7 +56,7 @@ impl Numbers {
 }
 
 impl Identity {
-    pub(super) fn of(set: &ResultSet) -> Self {
+    pub(super) fn new(set: &ResultSet) -> Self {
         Self {
             server: set.column(SERVER),
             database: set.column(DATABASE),

@@ -64,7 +64,7 @@ struct Held {
 
 pub(super) fn plan(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
     let minutes = set.column(&["intervalmi", "intervalminutes"])?;
-    let identity = Identity::of(set);
+    let identity = Identity::new(set);
     let gauges = columns(set, GAUGES);
     let of = |(count, _, _, rate): &(&str, &m::Metric, f64, &str)| {
         (set.column(&[count]), set.column(&[rate]))

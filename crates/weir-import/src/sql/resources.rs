@@ -234,7 +234,7 @@ fn limits(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
     if !set.has(GOVERNED) {
         return None;
     }
-    let (identity, objective) = (Identity::of(set), set.column(&["sloname"]));
+    let (identity, objective) = (Identity::new(set), set.column(&["sloname"]));
     Some(Box::new(Limits { identity, objective, first: HashMap::new(), told: false }))
 }
 

@@ -51,7 +51,7 @@ fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportE
 
 struct Iolog {
     lines: Lines<Bytes>,
-    /// Whether every line has a time.
+    /// True if every line has a time.
     has_times: bool,
     /// Nanoseconds since the beginning.
     now: i64,

@@ -36,7 +36,7 @@ pub(crate) const KIND: Kind = Kind {
 fn recognizes(text: &str) -> bool {
     text.lines().any(|line| {
         let path = split(line).and_then(|(_, path)| path.trim_end().strip_suffix(" :"));
-        path.is_some_and(|path| Path::of(path).is_some())
+        path.is_some_and(|path| Path::parse(path).is_some())
     })
 }
 
@@ -65,7 +65,7 @@ struct Readings {
     numbers: Numbers,
     sample: Vec<(Place, f64)>,
     at: Option<i64>,
-    /// Whether times follow their readings.
+    /// True if times follow their readings.
     is_behind: bool,
     has_zone: bool,
 }
@@ -143,7 +143,7 @@ impl Readings {
             text = format!("{} {}", text.trim_end(), more.trim());
         }
         let path = text.trim_end().strip_suffix(':').map(str::trim_end);
-        let Some((key, path)) = path.and_then(|text| Some((text, Path::of(text)?))) else {
+        let Some((key, path)) = path.and_then(|text| Some((text, Path::parse(text)?))) else {
             let short: String = text.chars().take(60).collect();
             let reason = format!("the path of a counter with a colon was expected, not {short:?}");
             return Err(ImportError::at(number, reason));

@@ -36,7 +36,7 @@ fn tables_for_a_database() {
 }
 
 #[test]
-fn what_is_wrong_in_tables_is_told() {
+fn malformed_tables_are_reported() {
     let short = TABLES.replace("sda;9.62;", "sda;");
     assert_eq!(refused(&short), "line 8: a row has 8 columns, and its head 9");
     let wrong = TABLES.replace("9.62", "9.6x");
@@ -78,7 +78,7 @@ fn lines_for_scripts() {
 }
 
 #[test]
-fn what_is_wrong_in_lines_is_told() {
+fn malformed_lines_are_reported() {
     let wrong = LINES.replace("9.62", "9.6x");
     assert_eq!(refused(&wrong), "line 9: \"9.6x\" is not a number");
     let wrong = LINES.replace("\t-\ttps\t20.85", "\t-\ttps");
@@ -141,7 +141,7 @@ fn as_json() {
 }
 
 #[test]
-fn what_is_wrong_in_json_is_told() {
+fn malformed_json_is_reported() {
     let wrong = JSON.replace("\"time\": \"13:20:29\"", "\"time\": \"later\"");
     assert_eq!(
         refused(&wrong),
@@ -153,7 +153,7 @@ fn what_is_wrong_in_json_is_told() {
 }
 
 #[test]
-fn samples_say_what_their_owners_read_in_them() {
+fn samples_have_the_published_figures() {
     let (Some(d), Some(p)) =
         (sample("sar/sysstat_expected.sadf-d"), sample("sar/sysstat_expected.sadf-p"))
     else {
@@ -178,7 +178,7 @@ fn samples_say_what_their_owners_read_in_them() {
     assert!(error.to_string().contains("has no sample"), "{error}");
 }
 
-/// What `sadf -x` writes of two samples, of which the second follows a restart.
+/// Output of `sadf -x` for two samples; the second follows a restart.
 const XML: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <sysstat
 xmlns="https://sysstat.github.io">
@@ -260,14 +260,14 @@ fn as_xml() {
 }
 
 #[test]
-fn samples_of_xml_cover_the_interval_that_they_say() {
+fn samples_of_xml_cover_their_stated_interval() {
     let read = read(XML);
     // The machine was off for an hour: the second sample is of its last ten seconds.
     assert_eq!(read.values("sda", "interval_ns"), [None, Some(10e9)]);
 }
 
 #[test]
-fn what_is_wrong_in_xml_is_told() {
+fn malformed_xml_is_reported() {
     let check = |from: &str, to: &str, expect: &str| {
         let line = XML[..XML.find(from).expect(from)].matches('\n').count() + 1;
         assert_eq!(refused(&XML.replacen(from, to, 1)), format!("line {line}: {expect}"));
@@ -285,7 +285,7 @@ fn what_is_wrong_in_xml_is_told() {
 }
 
 #[test]
-fn xml_that_was_cut_has_the_samples_that_are_whole() {
+fn truncated_xml_has_its_complete_samples() {
     for end in ["<timestamp date=\"2019-04-18\" time=\"14", "tps=\"6.40", "a&amp;b\" tps=\"0.0"] {
         let cut = read(&XML[..XML.rfind(end).expect("a part") + end.len()]);
         assert_eq!(cut.all("sda", "operations_per_s"), [9.62], "{end}");
@@ -294,7 +294,7 @@ fn xml_that_was_cut_has_the_samples_that_are_whole() {
 }
 
 #[test]
-fn hostile_xml_is_refused() {
+fn hostile_xml_is_rejected() {
     let head = XML.split("<timestamp").next().expect("a part");
     let deep = head.to_owned() + &"<a>".repeat(1_000);
     assert_eq!(refused(&deep), "line 9: more than 64 elements deep");
