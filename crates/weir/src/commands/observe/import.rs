@@ -7,7 +7,7 @@ use crate::signals;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek};
 use std::path::{Path, PathBuf};
-use weir_import::{Input, Kind, Options, Summary, TimeUnit, decompressed, import, kinds};
+use weir_import::{Input, Kind, Options, Summary, TimeUnit, decompressed, import};
 use weir_observe::moment::{Clock, Order, offset_of};
 use weir_report::cells;
 use weir_report::table::{Listing, Table};
@@ -135,7 +135,7 @@ pub(super) fn inputs_of(files: &[PathBuf], args: &ImportArgs) -> Result<Vec<Inpu
 
 fn kind_named(name: &str) -> Result<Kind, CliError> {
     weir_import::kind_named(name).ok_or_else(|| {
-        let names: Vec<_> = kinds().map(|kind| kind.name).collect();
+        let names: Vec<_> = weir_import::kinds().map(|kind| kind.name).collect();
         CliError::Refused(format!(
             "--as {name}: there is no such kind; there are: {}",
             names.join(", ")
