@@ -24,7 +24,7 @@
 //! | | `number` | numbers in various notations |
 //! | | `table` | tables: delimited, with columns of fixed width, in Markdown |
 //! | | `results`, `rows` | result sets of databases, and the choice of their reader |
-//! | | `values` | consecutive JSON values |
+//! | | `values`, `brackets` | consecutive JSON values, and the nesting of their brackets |
 //! | | `timing`, `window` | the times of rows, and values in the order of their times |
 //! | | `in_turn` | a lookup that expects the same names in the same order again |
 //! | | `sheet` | the entities, series and values that a reader fills |
@@ -52,6 +52,7 @@
 mod ahead;
 mod backup;
 mod bench;
+mod brackets;
 mod cloud;
 mod compressed;
 mod detect;

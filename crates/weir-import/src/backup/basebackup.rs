@@ -21,7 +21,7 @@ use weir_observe::moment::Clock;
 
 pub(crate) const KIND: Kind = Kind {
     name: "pg-basebackup",
-    about: "what pg_basebackup prints",
+    about: "output of pg_basebackup",
     recognizes: By::Text(recognizes),
     open,
     signs: &[&[

@@ -27,7 +27,7 @@ use weir_observe::moment::Clock;
 
 pub(crate) const KIND: Kind = Kind {
     name: "sqlserver-errorlog",
-    about: "the error log of SQL Server, of which backups are read",
+    about: "the error log of SQL Server; only its backups are read",
     recognizes: By::Text(recognizes),
     open,
     signs: &[&[
@@ -203,19 +203,7 @@ impl ErrorLog {
         let database = between(entry.text, "Database: ", ", creation date");
         let devices = between(entry.text, "number of dump devices: ", ",").and_then(leading);
         let pages = between(entry.text, "pages dumped: ", ",").and_then(leading);
-        let is_same = |half: &Half| {
-            !half.has_devices && half.ended.what == what && half.ended.is_restore == is_restore
-        };
-        if !self.half.as_ref().is_some_and(is_same) {
-            self.flush();
-        }
-        let mut half = self.half.take().unwrap_or_else(|| Half {
-            ended: Ended { tool: TOOL, what, is_restore, ..Ended::default() },
-            at: entry.at,
-            has_devices: false,
-            has_seconds: false,
-            pages: None,
-        });
+        let mut half = self.take_half(what, is_restore, entry.at, |half| !half.has_devices);
         half.has_devices = true;
         half.pages = pages;
         half.at = entry.at;
@@ -245,6 +233,29 @@ impl ErrorLog {
         self.complete();
     }
 
+    /// Takes the half of a backup that lacks a message, or begins another backup.
+    fn take_half(
+        &mut self,
+        what: &'static str,
+        is_restore: bool,
+        at: i64,
+        lacks_it: impl Fn(&Half) -> bool,
+    ) -> Half {
+        let is_same = |half: &Half| {
+            lacks_it(half) && half.ended.what == what && half.ended.is_restore == is_restore
+        };
+        if !self.half.as_ref().is_some_and(is_same) {
+            self.flush();
+        }
+        self.half.take().unwrap_or_else(|| Half {
+            ended: Ended { tool: TOOL, what, is_restore, ..Ended::default() },
+            at,
+            has_devices: false,
+            has_seconds: false,
+            pages: None,
+        })
+    }
+
     /// Takes the message with the duration.
     fn processed(&mut self, sheet: &mut Sheet, entry: &Entry<'_>) -> Result<(), ImportError> {
         let Some(message) = Message::parse(entry.text) else {
@@ -263,22 +274,8 @@ impl ErrorLog {
         if let Some(remark) = remark {
             sheet.note(format!("line {} {remark}", self.lines.number()));
         }
-        let is_same = |half: &Half| {
-            !half.has_seconds
-                && half.ended.what == message.what
-                && half.ended.is_restore == message.is_restore
-        };
-        if !self.half.as_ref().is_some_and(is_same) {
-            self.flush();
-        }
         let (what, is_restore) = (message.what, message.is_restore);
-        let mut half = self.half.take().unwrap_or_else(|| Half {
-            ended: Ended { tool: TOOL, what, is_restore, ..Ended::default() },
-            at: entry.at,
-            has_devices: false,
-            has_seconds: false,
-            pages: None,
-        });
+        let mut half = self.take_half(what, is_restore, entry.at, |half| !half.has_seconds);
         half.has_seconds = true;
         half.at = entry.at;
         half.ended.ended = Some(entry.at);

@@ -20,7 +20,7 @@ use weir_observe::metric::Metric;
 
 pub(crate) const KIND: Kind = Kind {
     name: "fio-log",
-    about: "a log of fio; its file's name says of what",
+    about: "a log of fio; its file name shows its contents",
     recognizes: By::Text(recognizes),
     open,
     signs: &[&[Sign::Rows(',', 4, 6)]],
@@ -44,7 +44,7 @@ pub(crate) const BANDWIDTH_KIND: Kind = Kind {
 
 pub(crate) const IOPS_KIND: Kind = Kind {
     name: "fio-iops-log",
-    about: "a log of fio: operations a second",
+    about: "a log of fio: operations per second",
     recognizes: By::Stated,
     open: open_iops,
     signs: &[],

@@ -19,7 +19,7 @@ use weir_observe::moment::Clock;
 
 pub(crate) const KIND: Kind = Kind {
     name: "hammerdb-counter",
-    about: "transactions counted by HammerDB from time to time",
+    about: "transaction counts logged by HammerDB",
     recognizes: By::Text(recognizes),
     open,
     signs: &[&[

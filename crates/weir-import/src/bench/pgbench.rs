@@ -24,7 +24,7 @@ use weir_observe::metric::{self as m, Metric};
 
 pub(crate) const KIND: Kind = Kind {
     name: "pgbench",
-    about: "what pgbench prints",
+    about: "output of pgbench",
     recognizes: By::Text(recognizes),
     open,
     signs: &[&[

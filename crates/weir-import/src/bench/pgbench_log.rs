@@ -24,7 +24,7 @@ use weir_observe::metric::{self as m, Metric};
 
 pub(crate) const KIND: Kind = Kind {
     name: "pgbench-log",
-    about: "what pgbench logs per interval, with --aggregate-interval",
+    about: "a log of pgbench per interval (--aggregate-interval)",
     recognizes: By::Text(recognizes),
     open,
     signs: &[&[Sign::Rows(' ', 6, 20)]],
@@ -32,7 +32,7 @@ pub(crate) const KIND: Kind = Kind {
 
 pub(crate) const TABLE_KIND: Kind = Kind {
     name: "pgbench-table",
-    about: "latencies of pgbench per second, as pgbench-tools keeps them",
+    about: "latencies of pgbench per second, as stored by pgbench-tools",
     recognizes: By::Text(recognizes_table),
     open: open_table,
     signs: &[&[Sign::Word(&["collected"]), Sign::Word(&["samples"]), Sign::Word(&["avg_latency"])]],

@@ -30,7 +30,7 @@ use weir_observe::header::EntityId;
 
 pub(crate) const KIND: Kind = Kind {
     name: "cloudwatch-stream",
-    about: "metrics of AWS CloudWatch, as a metric stream delivers them in JSON",
+    about: "metrics of AWS CloudWatch, from a metric stream in JSON",
     recognizes: By::Text(recognizes),
     open,
     signs: &[&[

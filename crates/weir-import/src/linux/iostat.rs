@@ -6,7 +6,7 @@
 use super::line::{banner, stamped};
 use super::processors::Processors;
 use super::quantity::quantity;
-use super::report;
+use super::report::{self, Beginning, PROCESSORS_ALONE};
 use super::runs::{self, Runs};
 use crate::error::ImportError;
 use crate::in_turn::InTurn;
@@ -159,9 +159,7 @@ struct Iostat {
 
 #[derive(Debug, Default)]
 struct Report {
-    at: Option<i64>,
-    /// True if iostat was restarted before it.
-    begins_a_run: bool,
+    beginning: Beginning,
     /// Tables found so far.
     has_processors: bool,
     has_devices: bool,
@@ -181,12 +179,8 @@ impl Report {
 }
 
 impl report::Report for Report {
-    fn at(&self) -> Option<i64> {
-        self.at
-    }
-
-    fn begins_a_run(&self) -> bool {
-        self.begins_a_run
+    fn beginning(&self) -> Beginning {
+        self.beginning
     }
 
     fn counts(&self) -> BTreeMap<(&str, &'static str), f64> {
@@ -215,7 +209,7 @@ impl Iostat {
     /// Puts a report into the sheet.
     fn put(&mut self, sheet: &mut Sheet, report: &Report) -> At {
         if !report.has_devices && !std::mem::replace(&mut self.told_no_disks, true) {
-            sheet.note("it has reports of processors alone (iostat -c): they say nothing of disks");
+            sheet.note(PROCESSORS_ALONE);
         }
         // Disk figures of another run do not extend to a run without disks.
         let is_silent = !report.has_devices && !self.devices_columns.is_empty();
@@ -244,7 +238,7 @@ impl Iostat {
             }
         }
         self.reports += 1;
-        match report.at {
+        match report.beginning.at {
             Some(at) => At::Wall(at),
             None => At::Since(self.options.step().nanos().saturating_mul(self.reports - 1)),
         }
@@ -262,7 +256,7 @@ impl Iostat {
                 return Ok(None);
             }
             report.columns = Rc::clone(&self.columns);
-            self.has_disks = report.has_devices || self.has_disks && !report.begins_a_run;
+            self.has_disks = report.has_devices || self.has_disks && !report.beginning.begins_a_run;
             let is_whole = report.has_devices || !self.has_disks && !report.host.is_empty();
             if is_whole {
                 return Ok(Some(report));
@@ -302,9 +296,9 @@ impl Iostat {
             if let Some((host, date)) = begins_a_run {
                 self.date = date;
                 self.host = Some(sheet.entity(EntityKind::Host, &host, None));
-                report.begins_a_run = true;
+                report.beginning.begins_a_run = true;
             } else if let Some(at) = time {
-                report.at = Some(at);
+                report.beginning.at = Some(at);
             } else if let Some(names) = cpu_line {
                 report.has_processors = true;
                 self.cpu = Some(names.iter().map(|word| (*word).to_owned()).collect());
@@ -316,7 +310,7 @@ impl Iostat {
             } else if let Some(at) = head {
                 self.head(sheet, &words, at);
                 report.has_devices = true;
-                report.at = report.at.or(stamp);
+                report.beginning.at = report.beginning.at.or(stamp);
             } else if !self.columns.is_empty() {
                 self.device(sheet, &words, &mut report)?;
             } else {

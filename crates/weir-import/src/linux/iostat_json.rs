@@ -3,7 +3,7 @@
 use super::iostat::column;
 use super::processors::Processors;
 use super::record::{Field, Record};
-use super::report;
+use super::report::{self, Beginning, PROCESSORS_ALONE};
 use super::runs::{self, Runs};
 use super::statistics::Statistics;
 use crate::error::ImportError;
@@ -81,8 +81,7 @@ struct Iostat {
 /// The values of a report.
 #[derive(Debug, Default)]
 struct Report {
-    at: Option<i64>,
-    begins_a_run: bool,
+    beginning: Beginning,
     host: Option<String>,
     processors: Processors,
     devices: Vec<(String, Vec<(&'static Metric, f64)>)>,
@@ -110,11 +109,12 @@ impl Iostat {
         let line = self.statistics.begins();
         let mut report = Report { host: self.statistics.host("nodename"), ..Report::default() };
         let documents = self.statistics.documents();
-        report.begins_a_run = std::mem::replace(&mut self.documents, documents) < documents;
+        report.beginning.begins_a_run =
+            std::mem::replace(&mut self.documents, documents) < documents;
         if let Some(text) = &sample.timestamp {
             let at = text.as_str().and_then(|text| self.options.clock.moment(text));
             let reason = || ImportError::at(line, format!("{text} is not a time"));
-            report.at = Some(at.ok_or_else(reason)?);
+            report.beginning.at = Some(at.ok_or_else(reason)?);
         }
         for (name, value) in &sample.processors.0 {
             let is_used = matches!(value, Field::Number(n) if report.processors.add(name, *n));
@@ -123,7 +123,7 @@ impl Iostat {
             }
         }
         if sample.disk.is_none() && !std::mem::replace(&mut self.told_no_disks, true) {
-            sheet.note("it has reports of processors alone (iostat -c): they say nothing of disks");
+            sheet.note(PROCESSORS_ALONE);
         }
         for device in sample.disk.iter().flatten() {
             let told = (!self.told).then_some(&mut *sheet);
@@ -148,17 +148,16 @@ impl Iostat {
         }
         self.samples += 1;
         let step = self.options.step().nanos();
-        report.at.map_or_else(|| At::Since(step.saturating_mul(self.samples - 1)), At::Wall)
+        report
+            .beginning
+            .at
+            .map_or_else(|| At::Since(step.saturating_mul(self.samples - 1)), At::Wall)
     }
 }
 
 impl report::Report for Report {
-    fn at(&self) -> Option<i64> {
-        self.at
-    }
-
-    fn begins_a_run(&self) -> bool {
-        self.begins_a_run
+    fn beginning(&self) -> Beginning {
+        self.beginning
     }
 
     fn counts(&self) -> BTreeMap<(&str, &'static str), f64> {

@@ -238,6 +238,7 @@ fn is_of_interval(rates: impl Iterator<Item = f64>, seconds: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::report::Beginning;
     use super::*;
 
     #[test]
@@ -255,12 +256,8 @@ mod tests {
     struct Own(Told);
 
     impl Report for Own {
-        fn at(&self) -> Option<i64> {
-            Some(self.0.0 * 1_000_000_000)
-        }
-
-        fn begins_a_run(&self) -> bool {
-            self.0.1
+        fn beginning(&self) -> Beginning {
+            Beginning { at: Some(self.0.0 * 1_000_000_000), begins_a_run: self.0.1 }
         }
 
         fn counts(&self) -> BTreeMap<(&str, &'static str), f64> {

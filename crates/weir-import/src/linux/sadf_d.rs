@@ -15,7 +15,7 @@ use crate::text::fields;
 
 pub(crate) const KIND: Kind = Kind {
     name: "sadf-d",
-    about: "what sar recorded, as sadf -d writes it",
+    about: "recordings of sar, as tables from sadf -d",
     recognizes: By::Text(recognizes),
     open,
     signs: &[&[

@@ -16,7 +16,7 @@ use weir_observe::moment::Clock;
 
 pub(crate) const KIND: Kind = Kind {
     name: "sadf-j",
-    about: "what sar recorded, as sadf -j writes it",
+    about: "recordings of sar, as JSON from sadf -j",
     recognizes: By::Text(recognizes),
     open,
     signs: &[&[

@@ -22,7 +22,7 @@ use weir_observe::moment::Clock;
 
 pub(crate) const KIND: Kind = Kind {
     name: "sadf-p",
-    about: "what sar recorded, as sadf -p writes it",
+    about: "recordings of sar, as lines from sadf -p",
     recognizes: By::Text(recognizes),
     open,
     signs: &[&[Sign::Word(&["tps", "rkB/s", "%usr", "%user", "%idle"]), Sign::Rows('\t', 6, 6)]],

@@ -27,7 +27,7 @@ use weir_observe::moment::Clock;
 
 pub(crate) const KIND: Kind = Kind {
     name: "sadf-x",
-    about: "what sar recorded, as sadf -x writes it",
+    about: "recordings of sar, as XML from sadf -x",
     recognizes: By::Text(recognizes),
     open,
     signs: &[&[

@@ -10,7 +10,7 @@ use weir_observe::metric as m;
 
 pub(crate) const KIND: Kind = Kind {
     name: "vmstat-d",
-    about: "counters of disks, as vmstat -d writes them",
+    about: "disk counters from vmstat -d",
     recognizes: By::Text(recognizes),
     open,
     signs: &[&[

@@ -23,7 +23,7 @@ use weir_observe::metric::{self as m, Metric};
 
 pub(crate) const KIND: Kind = Kind {
     name: "pgstat",
-    about: "what pgstat -s database prints of PostgreSQL",
+    about: "output of pgstat -s database for PostgreSQL",
     recognizes: By::Text(recognizes),
     open,
     signs: &[&[

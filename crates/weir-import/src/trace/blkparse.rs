@@ -22,7 +22,7 @@ use crate::text::Lines;
 
 pub(crate) const KIND: Kind = Kind {
     name: "blkparse",
-    about: "events of the block layer of Linux, as blkparse prints them",
+    about: "events of the Linux block layer, as printed by blkparse",
     recognizes: By::Text(recognizes),
     open,
     signs: &[&[Sign::Rows(' ', 7, 12), Sign::Text(&[" Q ", " C ", " D "]), Sign::Text(&[" + "])]],

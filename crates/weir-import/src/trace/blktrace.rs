@@ -25,7 +25,7 @@ use std::io::{self, BufReader, Read};
 
 pub(crate) const KIND: Kind = Kind {
     name: "blktrace",
-    about: "a binary trace of blktrace, a file for each processor",
+    about: "a binary trace of blktrace, one file per processor",
     recognizes: By::Bytes(recognizes),
     open,
     signs: &[],

@@ -18,7 +18,7 @@ use crate::text::Lines;
 
 pub(crate) const KIND: Kind = Kind {
     name: "trace-csv",
-    about: "a block trace as a table whose head names its columns",
+    about: "a block trace as a table with named columns",
     recognizes: By::Text(recognizes),
     open,
     signs: &[&[

@@ -13,7 +13,7 @@ use crate::text::Lines;
 
 pub(crate) const KIND: Kind = Kind {
     name: "fio-iolog",
-    about: "what fio did, as it logs it, in version 2 or 3",
+    about: "an I/O log of fio, version 2 or 3",
     recognizes: By::Text(recognizes),
     open,
     signs: &[&[Sign::Text(&["fio version "]), Sign::Text(&["iolog"])]],

@@ -21,7 +21,7 @@ use crate::sheet::{ReadSamples, Sheet};
 
 pub(crate) const KIND: Kind = Kind {
     name: "vscsi",
-    about: "a block trace of CloudPhysics, as it was taken",
+    about: "a block trace of CloudPhysics, in its original format",
     recognizes: By::Bytes(recognizes),
     open,
     signs: &[],

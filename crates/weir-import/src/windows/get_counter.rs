@@ -15,7 +15,7 @@ use weir_observe::moment::Clock;
 
 pub(crate) const KIND: Kind = Kind {
     name: "get-counter",
-    about: "a table with a row for each Windows counter and time, as of Get-Counter",
+    about: "a table with one row per Windows counter and time, from Get-Counter",
     recognizes: By::Text(recognizes),
     open,
     signs: &[&[

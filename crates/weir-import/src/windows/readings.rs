@@ -23,7 +23,7 @@ use weir_observe::moment::Clock;
 
 pub(crate) const KIND: Kind = Kind {
     name: "get-counter-readings",
-    about: "what Get-Counter prints or exports of its readings",
+    about: "readings of Get-Counter, printed or exported",
     recognizes: By::Text(recognizes),
     open,
     signs: &[&[

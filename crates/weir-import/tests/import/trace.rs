@@ -253,8 +253,8 @@ fn text_that_is_no_table() {
     );
     assert_eq!(
         refused("time,op,offset,size\n1,inquiry,0,512\n"),
-        "it has no samples: it was read as a block trace as a table whose head names its \
-         columns, and has no sample"
+        "it has no samples: it was read as a block trace as a table with named columns, and has no \
+         sample"
     );
 }
 
