@@ -1,4 +1,5 @@
-//! How large a file is: a day of 100 files at one second stays under 50 MB; it is half of that.
+//! The size of an observation: a day of 100 files at one second stays under 50 MB. It takes half of
+//! that.
 //!
 //! The load is that of an instance with many databases: a few files that are busy all
 //! day, some that are busy in office hours, and most that only checkpoints and a stray
@@ -13,7 +14,7 @@ use weir_units::{Instant, Span};
 
 const DAY: u64 = 86_400;
 
-/// Counts what is written.
+/// A writer that counts bytes.
 #[derive(Default)]
 struct Bytes(u64);
 
@@ -32,14 +33,14 @@ impl Write for Bytes {
 struct Counts(Rng);
 
 impl Counts {
-    /// About normal, with mean 0 and variance 1: the sum of twelve even draws.
+    /// Draws an approximately normal number with mean 0 and variance 1: the sum of twelve uniform ones.
     fn normal(&mut self) -> f64 {
         let draws = [(); 3].map(|()| self.0.next_u64());
         let parts = draws.iter().flat_map(|n| n.to_le_bytes().map(f64::from)).take(24);
         (parts.sum::<f64>() / 256.0 - 12.0 + 24.0 / 512.0) / 2_f64.sqrt()
     }
 
-    /// About Poisson with this mean.
+    /// Draws an approximately Poisson-distributed number.
     fn count(&mut self, mean: f64) -> u64 {
         round(mean + mean.sqrt() * self.normal())
     }
@@ -55,7 +56,7 @@ fn float(n: u64) -> f64 {
     n as f64
 }
 
-/// Reads and writes per second of a file at a time.
+/// Returns the reads and writes per second of a file at a time.
 fn load(file: u64, second: u64, rng: &mut Counts) -> (f64, f64) {
     let office = (9 * 3_600..17 * 3_600).contains(&second);
     let checkpoint = (second + file * 7) % 60 < 5;
@@ -97,7 +98,7 @@ fn second(
     counted.waits = vec![("disk_iops", waited + read_queued + write_queued)];
 }
 
-/// So many files over so many seconds, and the bytes of their observation.
+/// Writes an observation of a number of files over a number of seconds, and returns its bytes.
 fn size(files: u64, seconds: u64, load: impl Fn(u64, u64, &mut Counts) -> (f64, f64)) -> u64 {
     let file = |n: u64| FileShape {
         name: format!("data_{n}"),
@@ -135,7 +136,7 @@ fn a_day_of_a_hundred_files_is_under_50_mb() {
     assert!(bytes < 25_000_000, "{bytes} bytes");
 }
 
-/// The most there can be: all hundred busy all day, of which an hour of ten stands for all.
+/// The worst case: all hundred files are busy all day. An hour of ten files represents it.
 #[test]
 fn a_day_of_a_hundred_busy_files() {
     let bytes = size(10, DAY / 24, |file, now, rng| load(file % 8, now, rng)) * 240;
