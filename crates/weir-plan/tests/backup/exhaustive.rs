@@ -142,7 +142,7 @@ fn meets(case: &Case, catalog: &Catalog, tier: &str, count: u64) -> bool {
 }
 
 #[test]
-fn nothing_cheaper_meets_the_window() {
+fn no_cheaper_disks_meet_the_window() {
     let mut rng = Rng::from_state(220_004);
     let (mut met, mut unmet, mut beaten) = (0, 0, 0);
     for number in 0..LAYOUTS {

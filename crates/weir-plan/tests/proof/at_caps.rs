@@ -304,7 +304,7 @@ fn check(plan: &Plan, meeting: &[(u64, Money, u64)], least: (u64, Money), text: 
 }
 
 #[test]
-fn plans_at_caps_are_those_of_exhaustive_search() {
+fn plans_at_limits_agree_with_exhaustive_search() {
     let counts = std::thread::scope(|scope| {
         let runs: Vec<_> = KINDS
             .into_iter()

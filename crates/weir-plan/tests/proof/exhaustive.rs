@@ -248,7 +248,7 @@ fn holds(gate: &GateLimits, pieces: &[Pieces], count: f64) -> bool {
 }
 
 #[test]
-fn nothing_cheaper_meets_a_need() {
+fn no_layout_is_cheaper_than_the_plan() {
     let mut rng = Rng::from_state(600_001);
     let structures: [(&[&str], &[Role], u64); 4] = [
         (&["data"], &[Role::Data], 700),

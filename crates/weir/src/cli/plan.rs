@@ -26,7 +26,7 @@ pub(crate) struct PlanArgs {
     #[arg(long)]
     pub(crate) as_observed: bool,
     /// Growth to plan for, on top of observed sizes and rates, for example 30%; at most 10000%.
-    #[arg(long, value_name = "SHARE", value_parser = weir_plan::need::share)]
+    #[arg(long, value_name = "SHARE", value_parser = weir_plan::share::share)]
     pub(crate) growth: Option<u64>,
     /// Assign a role to a disk of the observation, for example sdc=data; may be repeated. Disks
     /// without a role are then ignored.
@@ -163,6 +163,10 @@ pub(crate) struct PlanArgs {
     /// Do not show the progress of a fleet plan, which goes to stderr if that is a terminal.
     #[arg(long, short, requires = "fleet")]
     pub(crate) quiet: bool,
+    /// Also print the use of every limit, all reasons and alternatives, and the bill of the layout
+    /// in use.
+    #[arg(long, short, conflicts_with = "fleet")]
+    pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

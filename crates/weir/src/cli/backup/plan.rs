@@ -54,7 +54,7 @@ pub(crate) struct BackupPlanArgs {
     /// Largest acceptable loss of throughput and increase of response time of these databases, for
     /// example 10% [default: 10%]. A backup that would cost more is slowed down with a limit if the
     /// window allows that.
-    #[arg(long, value_name = "SHARE", value_parser = weir_plan::need::share, requires = "beside")]
+    #[arg(long, value_name = "SHARE", value_parser = weir_plan::share::share, requires = "beside")]
     pub(crate) max_slowdown: Option<u64>,
     /// Rate at which the backup reads its sources at most, for example 100MB/s, as weir backup run
     /// --limit has it [default: none, or the lowest that meets the window if databases need it].
