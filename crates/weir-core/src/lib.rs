@@ -53,4 +53,4 @@ pub use spec::{
     SpecError, VolumeSpec,
 };
 pub use trace::TraceHash;
-pub use waits::{Cap, ServiceTime, Waits};
+pub use waits::{Cap, CapUnit, ServiceTime, Waits};

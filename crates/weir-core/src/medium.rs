@@ -7,6 +7,7 @@
 
 use alloc::vec::Vec;
 use core::fmt;
+use weir_random::{mix, split};
 use weir_units::time::NANOS_PER_SEC;
 use weir_units::{BytesPerSec, Span};
 
@@ -124,7 +125,7 @@ impl Latency {
     /// The time of the request with number `serial` and `bytes`.
     #[must_use]
     pub fn draw(&self, seed: u64, serial: u64, bytes: u64) -> Span {
-        let u = mix(seed ^ serial.wrapping_mul(0x9E37_79B9_7F4A_7C15)) >> 32;
+        let u = mix(split(seed, serial)) >> 32;
         // Counted, not searched: which point ends a search cannot be predicted.
         let inner = &self.points[1..self.points.len() - 1];
         let upper = 1 + inner.iter().map(|point| usize::from(u >= point.0)).sum::<usize>();
@@ -134,13 +135,6 @@ impl Latency {
         let transfer = self.transfer.map_or(0, |rate| bytes * NANOS_PER_SEC / rate.per_sec());
         Span::from_nanos(value.saturating_add(transfer))
     }
-}
-
-/// The finaliser of splitmix64: every bit of the input moves every bit of the output.
-pub(crate) fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

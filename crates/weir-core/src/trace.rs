@@ -2,7 +2,7 @@
 //! same requests at the same nanosecond and charged the same waits.
 
 use crate::engine::Completion;
-use crate::medium::mix;
+use weir_random::mix;
 
 /// A sum of hashes, one of each completion: in which order a driver hears of
 /// completions of the same moment is not a part of it.

@@ -83,6 +83,70 @@ impl Cap {
             Self::CacheWriteback => "cache_writeback",
         }
     }
+
+    /// Returns the unit of the cap. `None` for [`Self::CacheWriteback`], which has no rate.
+    #[must_use]
+    pub const fn unit(self) -> Option<CapUnit> {
+        match self {
+            Self::DiskIops
+            | Self::DiskBurstIops
+            | Self::HostUncachedIops
+            | Self::HostUncachedBurstIops
+            | Self::HostCachedIops
+            | Self::HostCachedBurstIops => Some(CapUnit::Operations),
+            Self::LogRate
+            | Self::DiskBytes
+            | Self::DiskBurstBytes
+            | Self::HostUncachedBytes
+            | Self::HostUncachedBurstBytes
+            | Self::HostCachedBytes
+            | Self::HostCachedBurstBytes => Some(CapUnit::Bytes),
+            Self::CacheWriteback => None,
+        }
+    }
+
+    /// Returns whether the cap limits throughput.
+    #[must_use]
+    pub const fn counts_bytes(self) -> bool {
+        matches!(self.unit(), Some(CapUnit::Bytes))
+    }
+
+    /// Returns whether the cap applies while a disk or host bursts.
+    #[must_use]
+    pub const fn is_burst(self) -> bool {
+        matches!(
+            self,
+            Self::DiskBurstIops
+                | Self::DiskBurstBytes
+                | Self::HostUncachedBurstIops
+                | Self::HostUncachedBurstBytes
+                | Self::HostCachedBurstIops
+                | Self::HostCachedBurstBytes
+        )
+    }
+
+    /// Returns the cap that applies during bursts; a cap without bursts is returned as it is.
+    #[must_use]
+    pub const fn burst(self) -> Self {
+        match self {
+            Self::DiskIops => Self::DiskBurstIops,
+            Self::DiskBytes => Self::DiskBurstBytes,
+            Self::HostUncachedIops => Self::HostUncachedBurstIops,
+            Self::HostUncachedBytes => Self::HostUncachedBurstBytes,
+            Self::HostCachedIops => Self::HostCachedBurstIops,
+            Self::HostCachedBytes => Self::HostCachedBurstBytes,
+            other => other,
+        }
+    }
+}
+
+/// The unit that a cap counts in, per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CapUnit {
+    /// Operations.
+    Operations,
+    /// Bytes.
+    Bytes,
 }
 
 impl fmt::Display for Cap {
@@ -169,5 +233,24 @@ impl AddAssign for ServiceTime {
     fn add_assign(&mut self, other: Self) {
         self.waits += other.waits;
         self.medium += other.medium;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cap;
+
+    #[test]
+    fn units_and_bursts_agree_with_the_names() {
+        for cap in Cap::ALL {
+            let name = cap.name();
+            let is_bytes = name.ends_with("_bytes") || cap == Cap::LogRate;
+            assert_eq!(cap.counts_bytes(), is_bytes, "{name}");
+            assert_eq!(cap.unit().is_none(), cap == Cap::CacheWriteback, "{name}");
+            assert_eq!(cap.is_burst(), name.contains("_burst_"), "{name}");
+            let burst = cap.burst();
+            assert_eq!(burst.unit(), cap.unit(), "{name}");
+            assert!(burst == cap || burst.name().replace("_burst", "") == name, "{name}");
+        }
     }
 }

@@ -10,18 +10,10 @@ use std::io::{BufWriter, Write};
 use weir_import::Sheet;
 use weir_observe::metric as m;
 use weir_observe::{Attribute, EntityKind, Header, Source, SourceKind, Writer};
+use weir_random::Rng;
 use weir_units::{Instant, Span};
 
 const SECONDS: u64 = 86_400;
-
-/// SplitMix64.
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
@@ -60,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         own.attributes.insert("role".to_owned(), Attribute::Text("data".to_owned()));
     }
     let mut writer = Writer::new(BufWriter::new(File::create(out)?), &header)?;
-    let mut seed = 1;
+    let mut rng = Rng::from_state(1);
     let mut counts = vec![[0_u64; 6]; usize::try_from(files)?];
     let mut row: Vec<Option<i64>> = Vec::new();
     if let Some(csv) = &mut csv {
@@ -71,9 +63,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for (file, counts) in counts.iter_mut().enumerate() {
             // One file of ten is throttled at 500 IOPS for an hour.
             let is_held = file % 10 == 0 && (36_000..39_600).contains(&second);
-            let busy = if is_held { 300 } else { next(&mut seed) % 120 };
+            let busy = if is_held { 300 } else { rng.next_u64() % 120 };
             let (reads, writes) = (busy, busy * 2 / 3);
-            let each_us = if is_held { 40_000 } else { 2_500 + next(&mut seed) % 1_000 };
+            let each_us = if is_held { 40_000 } else { 2_500 + rng.next_u64() % 1_000 };
             counts[0] += reads;
             counts[1] += writes;
             counts[2] += reads * 8192;

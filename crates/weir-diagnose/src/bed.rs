@@ -44,7 +44,7 @@ impl Does {
         Self { writes, ..Self::reads(0.0) }
     }
 
-    /// As many writes, too.
+    /// Adds writes per second.
     pub(crate) fn and_writes(mut self, writes: f64) -> Self {
         self.writes = writes;
         self
@@ -56,7 +56,7 @@ impl Does {
         self
     }
 
-    /// Each takes so many milliseconds.
+    /// Sets the latency of reads and writes.
     pub(crate) fn ms(mut self, ms: f64) -> Self {
         (self.read_ms, self.write_ms) = (ms, ms);
         self
@@ -101,7 +101,7 @@ pub(crate) struct Bed {
 }
 
 impl Bed {
-    /// A system of this layout.
+    /// Returns a bed with a layout.
     pub(crate) fn layout(text: &str) -> Self {
         Self { layout: Some(text.to_owned()), ..Self::bare() }
     }
@@ -130,7 +130,7 @@ impl Bed {
         }
     }
 
-    /// It is observed for so long.
+    /// Sets the duration of the observation.
     pub(crate) fn seconds(mut self, seconds: u64) -> Self {
         self.seconds = seconds;
         self
@@ -142,30 +142,30 @@ impl Bed {
         self
     }
 
-    /// There is a sample every so many seconds.
+    /// Sets the sampling interval in seconds.
     pub(crate) fn every(mut self, seconds: u64) -> Self {
         self.every = seconds;
         self
     }
 
-    /// A disk does this each second, as iostat sees it.
+    /// Adds a disk with a constant load and the counters of iostat.
     pub(crate) fn disk(self, name: &str, does: Does) -> Self {
         self.disk_over(name, move |_| does)
     }
 
-    /// A disk does what the second says.
+    /// Adds a disk with a load that varies by second.
     pub(crate) fn disk_over(mut self, name: &str, does: impl Fn(u64) -> Does + 'static) -> Self {
         let disk = self.sheet.entity(EntityKind::Volume, name, Some(self.host));
         self.counted.push((disk, false, Box::new(does)));
         self
     }
 
-    /// A file of a database does this each second, as SQL Server sees it.
+    /// Adds a file with a constant load and the counters of SQL Server.
     pub(crate) fn file(self, database: &str, name: &str, does: Does) -> Self {
         self.file_over(database, name, move |_| does)
     }
 
-    /// A file does what the second says.
+    /// Adds a file with a load that varies by second.
     pub(crate) fn file_over(
         mut self,
         database: &str,
@@ -189,7 +189,7 @@ impl Bed {
         self.job_of(name, (target, 8192), does)
     }
 
-    /// Adds a job of a benchmark whose reads have so many bytes.
+    /// Adds a job of a benchmark with a queue depth and a request size in bytes.
     pub(crate) fn job_of(
         mut self,
         name: &str,
@@ -209,7 +209,7 @@ impl Bed {
         self
     }
 
-    /// The file that was added last has this role and size in GiB.
+    /// Sets the role and the size in GiB of the file that was added last.
     pub(crate) fn with_role(mut self, role: &str, gib: u64) -> Self {
         let (file, ..) = self.counted.last().expect("a file");
         let file = *file;
@@ -218,7 +218,7 @@ impl Bed {
         self
     }
 
-    /// A wait of so many milliseconds each second.
+    /// Adds a wait with its milliseconds per second.
     pub(crate) fn wait(self, name: &str, ms: f64) -> Self {
         let host = self.host;
         self.wait_at(host, name, ms)
@@ -237,30 +237,30 @@ impl Bed {
         self
     }
 
-    /// The host's processors are busy to this part.
+    /// Adds the utilisation of the host's processors.
     pub(crate) fn cpu(self, share: f64) -> Self {
         self.host_gauge(m::CPU, share)
     }
 
-    /// A gauge of the host.
+    /// Adds a gauge of the host.
     pub(crate) fn host_gauge(mut self, measure: Metric, value: f64) -> Self {
         self.gauges.push((self.host, measure, Box::new(move |_| value)));
         self
     }
 
-    /// A gauge of a disk, which is there from now on.
+    /// Adds a gauge of a disk, and the disk if it is new.
     pub(crate) fn disk_gauge(self, name: &str, measure: Metric, value: f64) -> Self {
         self.disk_gauge_over(name, measure, move |_| value)
     }
 
-    /// A disk stands for all data disks of its machine.
+    /// Makes a disk stand for all data disks of its machine.
     pub(crate) fn all_disks(mut self, name: &str) -> Self {
         let disk = self.sheet.entity(EntityKind::Volume, name, Some(self.host));
         self.attributes.push((disk, attribute::ALL_DISKS, 1.into()));
         self
     }
 
-    /// A gauge of a disk that is what the second says.
+    /// Adds a gauge of a disk that varies by second.
     pub(crate) fn disk_gauge_over(
         mut self,
         name: &str,
@@ -272,7 +272,7 @@ impl Bed {
         self
     }
 
-    /// Everything that is found.
+    /// Returns all findings.
     pub(crate) fn findings(self) -> Vec<Candidate> {
         with_case(self, |_, found| found)
     }

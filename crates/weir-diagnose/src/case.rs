@@ -1,9 +1,9 @@
 //! The input of the rules.
 
-use crate::follow::{CapFacts, Facts, SubjectFacts};
-use crate::rules::Cause;
-use crate::system::{Cap, Owner, Subject, System, What};
-use crate::verdict::{Basis, CapWait, Waited};
+use crate::follow::{CapFacts, Facts, Moment, SubjectFacts};
+use crate::seconds::at_s;
+use crate::system::{Cap, On, Owner, Subject, System, What};
+use crate::verdict::{Basis, CapWait, Cause, Waited};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -12,17 +12,17 @@ use weir_core::Cap as Kind;
 use weir_layout::{Layout, Role};
 use weir_observe::Contents;
 use weir_report::diagnosis::{Finding, MomentReport};
-use weir_report::number::{float, percent, rate, time};
-use weir_units::{Bytes, Instant};
+use weir_report::number::{percent, rate, time};
+use weir_units::Bytes;
 
 /// A system that was observed, what was seen of it, and what follows from that.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
     /// Entities and their limits.
     pub system: &'a System,
-    /// Facts from the samples.
+    /// Returns the facts.
     pub facts: &'a Facts,
-    /// Wait times of each subject, in the order of the system's subjects.
+    /// Computes the wait times of each subject, in the order of the system's subjects.
     pub waited: &'a [Waited],
     /// The entities of the observation.
     pub contents: &'a Contents,
@@ -51,9 +51,9 @@ pub struct Known {
 pub struct Seen<'a> {
     /// Index in the system.
     pub index: usize,
-    /// Itself.
+    /// The subject.
     pub subject: &'a Subject,
-    /// Facts from the samples.
+    /// Returns the facts.
     pub facts: &'a SubjectFacts,
     /// Wait times.
     pub waited: &'a Waited,
@@ -93,13 +93,13 @@ impl<'a> Case<'a> {
         self.named().filter_map(|seen| Some((seen, seen.waited.throttled()?)))
     }
 
-    /// A cap with what was seen of it.
+    /// Returns a cap with its facts.
     #[must_use]
     pub fn cap(&self, index: usize) -> (&'a Cap, &'a CapFacts) {
         (&self.system.caps[index], &self.facts.caps[index])
     }
 
-    /// The caps of a disk in operations and bytes.
+    /// Returns the caps of a disk.
     pub fn caps_of_disk(
         &self,
         disk: usize,
@@ -108,7 +108,7 @@ impl<'a> Case<'a> {
         caps.filter(move |(cap, _)| cap.owner == Owner::Disk(disk))
     }
 
-    /// The caps of a host.
+    /// Returns the caps of a host.
     pub fn caps_of_host(
         &self,
         host: usize,
@@ -117,16 +117,15 @@ impl<'a> Case<'a> {
         caps.filter(move |(cap, _)| cap.owner == Owner::Host(host))
     }
 
-    /// The name of a subject.
+    /// Returns the name of a subject.
     #[must_use]
     pub fn name(&self, what: What) -> String {
         self.system.name(what)
     }
 
-    /// The roles of the files that are on a disk or stripe, or of the file itself.
+    /// Returns the roles of a file, or of the files on a disk or stripe.
     #[must_use]
     pub fn roles(&self, what: What) -> Vec<Role> {
-        use crate::system::On;
         let on = match what {
             What::File(file) => return self.system.files[file].role.into_iter().collect(),
             What::Disk(disk) => match self.system.disks[disk].stripe {
@@ -142,7 +141,7 @@ impl<'a> Case<'a> {
         roles
     }
 
-    /// The tier that a disk has, in the edition: in the set that the layout says, if it does.
+    /// Returns the tier of a disk in the edition, preferring the tier set that the layout states.
     #[must_use]
     pub fn tier(&self, disk: usize) -> Option<&'a Tier> {
         let (edition, name) = (self.edition?, self.system.disks[disk].tier.as_deref()?);
@@ -154,8 +153,8 @@ impl<'a> Case<'a> {
         in_set.or_else(|| edition.tier(name).ok())
     }
 
-    /// The smallest tier of a disk's family whose limits are above those it has, and the size
-    /// that a file needs to get there.
+    /// Returns the smallest tier of a disk's family with a higher limit, and the size that a file
+    /// needs to reach it.
     #[must_use]
     pub fn next_tier(&self, disk: usize) -> Option<(&'a Tier, u64)> {
         self.tier_above(disk, |now, above| {
@@ -163,8 +162,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The next larger tier of the set of a disk that `is_more` than its own, and how large a file
-    /// must be for it.
+    /// Returns the smallest larger tier of a disk's set for which `is_more` holds, and the size
+    /// that a file needs to reach it.
     #[must_use]
     pub fn tier_above(
         &self,
@@ -203,7 +202,7 @@ impl Seen<'_> {
     }
 }
 
-/// A limit or a rate in its unit.
+/// Formats a limit or a rate with its unit.
 #[must_use]
 pub fn amount(is_bytes: bool, value: f64) -> String {
     if is_bytes {
@@ -213,13 +212,13 @@ pub fn amount(is_bytes: bool, value: f64) -> String {
     }
 }
 
-/// A size in its unit.
+/// Formats a size with its unit.
 #[must_use]
 pub fn size(bytes: u64) -> String {
     Bytes::new(bytes).to_string()
 }
 
-/// A cap by what people call it.
+/// Returns the name of a cap in messages.
 #[must_use]
 pub fn cap_words(kind: Kind) -> &'static str {
     match kind {
@@ -251,7 +250,7 @@ pub fn usual_words(waited: &Waited) -> Option<String> {
     })
 }
 
-/// A medium that is further than this from what its edition says of it is worth telling.
+/// Difference from the edition's latency from which on it is mentioned.
 const TELLING: f64 = 0.1;
 
 /// Returns the source of wait times in words.
@@ -269,7 +268,7 @@ pub const fn basis_words(basis: Basis) -> &'static str {
 /// Describes the moments with the longest wait times.
 #[must_use]
 pub fn moments(case: &Case<'_>, seen: &Seen<'_>, most: usize) -> Vec<MomentReport> {
-    let words = |moment: &crate::follow::Moment| {
+    let words = |moment: &Moment| {
         let used = match moment.cap {
             Some((cap, _)) => {
                 let owner = case.system.owner_name(&case.system.caps[cap]);
@@ -290,10 +289,4 @@ pub fn moments(case: &Case<'_>, seen: &Seen<'_>, most: usize) -> Vec<MomentRepor
         description: words(moment),
     })
     .collect()
-}
-
-/// A moment in seconds.
-#[must_use]
-pub fn at_s(at: Instant) -> f64 {
-    float(at.nanos()) / 1e9
 }

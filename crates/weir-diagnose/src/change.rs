@@ -41,7 +41,7 @@ pub enum Change {
         /// The storage.
         bytes: u64,
     },
-    /// A stripe has so many columns.
+    /// Another number of columns of a stripe.
     Columns {
         /// Name.
         name: String,
@@ -91,7 +91,7 @@ impl Change {
         }
     }
 
-    /// The text of a layout with the change; nothing if it is not there to be changed.
+    /// Applies the change to the text of a layout; `None` if the layout has nothing to change.
     #[must_use]
     pub fn apply(&self, layout: &str) -> Option<String> {
         let mut table: Table = layout.parse().ok()?;
@@ -164,7 +164,7 @@ fn host_table<'a>(layout: &'a mut Table, name: &str) -> Option<&'a mut Table> {
     }
 }
 
-/// The table of that name in a list of a layout.
+/// Finds a table by its name in a list of a layout.
 fn named<'a>(layout: &'a mut Table, list: &str, name: &str) -> Option<&'a mut Table> {
     let all = layout.get_mut(list)?.as_array_mut()?;
     let mut tables = all.iter_mut().filter_map(Value::as_table_mut);
@@ -181,7 +181,7 @@ mod tests {
         [[volume]]\nname = \"log\"\ntier = \"P20\"\n\
         [[stripe]]\nname = \"pool\"\nunit = \"64 KiB\"\nvolumes = { count = 2, tier = \"P10\" }\n";
 
-    /// The layout after a change.
+    /// Returns the layout after a change.
     fn after(change: &Change) -> Layout {
         let text = change.apply(LAYOUT).expect("it is there");
         Layout::parse("layout.toml", &text, &Catalog::builtin()).expect("a layout")
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn each_change_does_what_it_says() {
+    fn changes_apply_to_the_layout() {
         let name = || "pool".to_owned();
         let tier = Change::Tier { name: name(), tier: "P30".to_owned() };
         assert_eq!(tiers(&after(&tier)), ["P20", "P30", "P30"]);
@@ -206,7 +206,7 @@ mod tests {
         let cached = after(&Change::All(vec![cache, columns]));
         assert_eq!(cached.hosts[0].spec.volumes[0].cache, weir_core::CacheMode::ReadOnly);
         assert_eq!(cached.hosts[0].volumes.len(), 5);
-        let nobody = Change::Size { name: "nobody".to_owned(), bytes: 1 };
-        assert_eq!(nobody.apply(LAYOUT), None);
+        let missing = Change::Size { name: "missing".to_owned(), bytes: 1 };
+        assert_eq!(missing.apply(LAYOUT), None);
     }
 }

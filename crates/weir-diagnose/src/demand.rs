@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_are_always_in_flight_ask_for_more() {
+    fn a_constant_queue_demands_more_than_the_limit() {
         // 20 in flight at 500 IOPS take 40 ms each; a P30 would take 2.07 ms for each.
         let held = demands(Bed::layout(P10).disk("data", Does::reads(498.0).ms(40.0)));
         let [demand] = &held[..] else { panic!("{held:?}") };
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_that_comes_and_goes_asks_for_nothing_on_its_own() {
+    fn a_passing_burst_demands_nothing_more() {
         let bursts = |second| match second % 2 {
             0 => Does::reads(499.0).ms(60.0),
             _ => Does::reads(499.0).ms(4.0),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_that_is_not_throttled_asks_for_what_it_does() {
+    fn demand_without_throttling_is_the_observed_load() {
         assert_eq!(demands(Bed::layout(P10).disk("data", Does::reads(200.0).ms(2.0))), []);
     }
 }

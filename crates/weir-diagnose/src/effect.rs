@@ -3,6 +3,7 @@
 use crate::case::{Case, Seen};
 use crate::change::Change;
 use crate::rules::{Candidate, Room, storage_for};
+use crate::seconds::at_s;
 use crate::system::{On, What};
 use std::fmt::Write as _;
 use weir_catalog::PriceBook;
@@ -19,7 +20,7 @@ const SECONDS: u64 = 10;
 /// Number of changes that are simulated.
 const MOST: usize = 12;
 
-/// A simulation that is further than this from what was observed is one of something else.
+/// Maximum relative difference between a simulated and an observed rate.
 const ALIKE: f64 = 0.25;
 
 /// Largest queue depth that is simulated.
@@ -34,7 +35,7 @@ pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Candidate]) -> Vec<Str
     if changes.is_empty() {
         return Vec::new();
     }
-    let Some(jobs) = Jobs::of(case) else {
+    let Some(jobs) = Jobs::new(case) else {
         let why = "effects of changes are not simulated: not all observed subjects are in the layout and under \
                    load";
         return vec![why.to_owned()];
@@ -69,7 +70,7 @@ pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Candidate]) -> Vec<Str
             continue;
         };
         // The figures are of the subject of the finding if it has load, otherwise of all.
-        let own = jobs.of_whom(case, &found.finding.subject);
+        let own = jobs.index_of(case, &found.finding.subject);
         let (before, after) = (outcome(&before, own), outcome(&after, own));
         let observed = own.map_or(jobs.observed_iops, |job| jobs.each[job].1);
         if (before.iops / observed.max(1e-9) - 1.0).abs() > ALIKE {
@@ -147,7 +148,7 @@ fn with_storage(case: &Case<'_>, change: &Change) -> Option<Change> {
     let grown = change.sizes();
     let mut all = vec![change.clone()];
     for (host, own) in case.system.hosts.iter().enumerate() {
-        let Some(room) = Room::of(case, host) else { continue };
+        let Some(room) = Room::new(case, host) else { continue };
         let files = case.system.files.iter().enumerate();
         let files = files.filter(|(file, _)| case.system.host_of(What::File(*file)) == Some(host));
         let more = files.filter_map(|(_, file)| {
@@ -181,7 +182,7 @@ struct Jobs {
 impl Jobs {
     /// Builds a job for each metered subject. A throttled one keeps the observed queue depth;
     /// others repeat the observed rate.
-    fn of(case: &Case<'_>) -> Option<Self> {
+    fn new(case: &Case<'_>) -> Option<Self> {
         let mut text = format!(
             "[global]\nioengine=libaio\ndirect=1\ntime_based\nruntime={SECONDS}\nramp_time=2\n"
         );
@@ -196,7 +197,7 @@ impl Jobs {
         }
         for (name, all) in &exports {
             let iops: f64 = all.iter().map(busy_iops).sum();
-            let load = Load::of(case, all);
+            let load = Load::new(case, all);
             if iops < 0.5 || load.bytes < 512.0 {
                 continue;
             }
@@ -207,8 +208,8 @@ impl Jobs {
         (!each.is_empty()).then_some(Self { text, each, observed_iops })
     }
 
-    /// The job of a subject.
-    fn of_whom(&self, case: &Case<'_>, subject: &str) -> Option<usize> {
+    /// Returns the index of a subject's job.
+    fn index_of(&self, case: &Case<'_>, subject: &str) -> Option<usize> {
         let seen = case.all().find(|seen| seen.name(case) == subject);
         let name = seen.and_then(|seen| export(case, seen.subject.what));
         let name = name.unwrap_or_else(|| subject.to_owned());
@@ -240,7 +241,7 @@ fn outcome(report: &RunReport, of: Option<usize>) -> Outcome {
     Outcome { iops, latency_ns: if iops > 0.0 { ns / iops } else { 0.0 } }
 }
 
-/// The export that a subject is in the layout: a column's is its stripe.
+/// Returns the export of a subject in the layout; that of a column is its stripe.
 fn export(case: &Case<'_>, what: What) -> Option<String> {
     let of_disk = |disk: usize| match case.system.disks[disk].stripe {
         Some(stripe) => case.system.stripes[stripe].name.clone(),
@@ -259,9 +260,7 @@ fn export(case: &Case<'_>, what: What) -> Option<String> {
 /// Returns the IOPS at the time of the longest waits, otherwise the mean.
 fn busy_iops(seen: &Seen<'_>) -> f64 {
     let moments = &seen.facts.moments;
-    let seconds = |moment: &crate::follow::Moment| {
-        crate::case::at_s(moment.to) - crate::case::at_s(moment.from)
-    };
+    let seconds = |moment: &crate::follow::Moment| at_s(moment.to) - at_s(moment.from);
     let (operations, all): (f64, f64) = moments
         .iter()
         .fold((0.0, 0.0), |sum, moment| (sum.0 + moment.operations, sum.1 + seconds(moment)));
@@ -282,7 +281,7 @@ struct Load {
 }
 
 impl Load {
-    fn of(case: &Case<'_>, all: &[Seen<'_>]) -> Self {
+    fn new(case: &Case<'_>, all: &[Seen<'_>]) -> Self {
         let sum = |of: fn(&Seen<'_>) -> f64| all.iter().map(of).sum::<f64>();
         let operations = sum(|seen| seen.facts.total.operations.unwrap_or(0.0)).max(1e-9);
         let bytes = sum(|seen| seen.facts.total.bytes.unwrap_or(0.0));
@@ -333,7 +332,7 @@ impl Load {
 fn depth_when_busy(seen: &Seen<'_>) -> f64 {
     let moments = &seen.facts.moments;
     let (ns, seconds) = moments.iter().fold((0.0, 0.0), |sum, moment| {
-        let seconds = crate::case::at_s(moment.to) - crate::case::at_s(moment.from);
+        let seconds = at_s(moment.to) - at_s(moment.from);
         (sum.0 + moment.ns, sum.1 + seconds)
     });
     if seconds > 0.0 { ns / 1e9 / seconds } else { seen.facts.depth.mean().unwrap_or(1.0) }
@@ -371,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn an_effect_says_what_the_change_costs() {
+    fn an_effect_states_the_price() {
         // The next tier begins at 129 GiB: 33 GiB more in steps of 32 are 64 at 0.137. Of 96 GiB
         // 32 are free, 8 vCores cost 8 x (122.230625 + 72.975) = 1,561.645.
         let text = "edition = \"azure-mi-now\"\nhost = { managed_instance = \"gp\", vcores = 8, storage \

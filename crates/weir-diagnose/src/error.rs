@@ -1,6 +1,6 @@
 //! A reason why there is no diagnosis.
 
-use crate::system::Unmatched;
+use crate::system::mapping::Unmatched;
 
 /// A reason why there is no diagnosis.
 #[derive(Debug, thiserror::Error)]

@@ -39,6 +39,7 @@ mod gauged;
 pub mod question;
 pub mod report;
 pub mod rules;
+mod seconds;
 pub mod system;
 pub mod verdict;
 

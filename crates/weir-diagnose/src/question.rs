@@ -5,12 +5,13 @@ use crate::case::{Case, Known};
 use crate::error::DiagnoseError;
 use crate::follow::{self, Facts, Follow};
 use crate::rules::{self, Candidate};
+use crate::system::observed::is_storage;
 use crate::system::{Mapping, System, Unmatched};
 use crate::verdict;
 use std::collections::BTreeMap;
 use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
-use weir_observe::{Attribute, Block, Contents, EntityKind, attribute, metric};
+use weir_observe::{Attribute, Block, Contents, attribute, metric};
 
 /// An observed system and its limits.
 #[derive(Debug, Clone, Copy)]
@@ -37,8 +38,7 @@ const KNOWN: [&str; 8] = [
     "log_bytes_per_s_limit",
 ];
 
-/// The entities of an observation with what their gauges say in its `first` samples: sizes and
-/// limits.
+/// Adds sizes and limits from gauges in the `first` samples to the attributes of their entities.
 #[must_use]
 pub fn with_gauges<'a>(
     contents: &Contents,
@@ -78,7 +78,7 @@ impl Question<'_> {
         let says = follow::says_something(contents);
         let has_backups = backup::has_any(contents);
         if !of_storage && !says && !has_backups {
-            return Err(DiagnoseError::NoLoad { has: what_there_is(contents) });
+            return Err(DiagnoseError::NoLoad { has: entities_in_words(contents) });
         }
         let (places, mapping) = backup::of_mapping(contents, self.layout, self.mapping)?;
         let (mut system, unmatched) = match self.layout {
@@ -117,13 +117,8 @@ impl Question<'_> {
     }
 }
 
-/// Returns whether an entity has I/O of storage. Jobs of a benchmark have that of their files.
-pub(crate) const fn is_storage(kind: &EntityKind) -> bool {
-    matches!(kind, EntityKind::File | EntityKind::Volume | EntityKind::Stripe | EntityKind::Job)
-}
-
 /// Returns the number of entities of each kind in words.
-fn what_there_is(contents: &Contents) -> String {
+fn entities_in_words(contents: &Contents) -> String {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for entity in &contents.entities {
         *kinds.entry(entity.kind.name()).or_default() += 1;

@@ -2,9 +2,10 @@
 
 mod groups;
 
-use crate::case::{Case, at_s, basis_words};
+use crate::case::{Case, Seen, basis_words};
 use crate::gauged::Gauges;
-use crate::rules::Candidate;
+use crate::rules::{BLIND, Candidate};
+use crate::seconds::at_s;
 use crate::system::{Owner, What};
 use std::collections::BTreeMap;
 use weir_report::diagnosis::{
@@ -15,7 +16,7 @@ use weir_report::number::{percent, time};
 /// Maximum number of plots.
 const PLOTS: usize = 24;
 
-/// The report of a case and what was found.
+/// Builds the report of a case and its findings.
 #[must_use]
 pub fn report(case: &Case<'_>, found: Vec<Candidate>) -> DiagnosisReport {
     let findings = groups::grouped(found);
@@ -52,14 +53,11 @@ fn verdict(case: &Case<'_>, findings: &[Finding]) -> VerdictName {
     }
 }
 
-/// A medium that takes so many times what the edition says is worth telling.
+/// Multiple of the edition's latency from which on the summary mentions a medium.
 const SLOWER: f64 = 1.5;
 
-/// A part of the latency that nothing explains and that is worth telling.
+/// Unexplained share of the latency from which on the summary mentions it.
 const STRANGE: f64 = 0.2;
-
-/// Findings of missing evidence that are so urgent leave the question open.
-pub(crate) const BLIND: u8 = 50;
 
 fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> String {
     let first = |group: Group| {
@@ -208,16 +206,24 @@ fn subjects(case: &Case<'_>) -> Vec<SubjectReport> {
                 cap: seen.waited.throttled().map(|wait| wait.kind.name().to_owned()),
                 basis: basis_words(seen.waited.basis),
             };
-            (seen.waited.waits.iter().map(|wait| wait.waited_ns).sum(), report)
+            (waited_ns(&seen), report)
         })
         .collect();
     all.sort_by(|one, other| other.0.total_cmp(&one.0));
     all.into_iter().map(|(_, report)| report).collect()
 }
 
+/// Returns the wait time at limits or in queues of a governor, in nanoseconds.
+fn waited_ns(seen: &Seen<'_>) -> f64 {
+    let at_limits = seen.waited.waited_ns();
+    let total = &seen.facts.total;
+    let queued = total.queued_read_ns.unwrap_or(0.0) + total.queued_write_ns.unwrap_or(0.0);
+    if seen.facts.says_queued { at_limits.max(queued) } else { at_limits }
+}
+
 /// Returns the share of wait time in the latency. Queue times of a governor are known without
 /// limits; without either, the share is unknown.
-fn wait_share(seen: &crate::case::Seen<'_>) -> Option<f64> {
+fn wait_share(seen: &Seen<'_>) -> Option<f64> {
     let total = &seen.facts.total;
     let queued = total.queued_read_ns.unwrap_or(0.0) + total.queued_write_ns.unwrap_or(0.0);
     match total.ns.filter(|ns| seen.facts.says_queued && *ns > 0.0) {
@@ -239,15 +245,12 @@ fn notes(case: &Case<'_>) -> Vec<String> {
 
 fn plots(case: &Case<'_>) -> Vec<PlotReport> {
     let mut named: Vec<_> = case.named().collect();
-    let waited = |seen: &crate::case::Seen<'_>| -> f64 {
-        seen.waited.waits.iter().map(|wait| wait.waited_ns).sum()
-    };
     named.sort_by(|one, other| {
-        waited(other)
-            .total_cmp(&waited(one))
+        waited_ns(other)
+            .total_cmp(&waited_ns(one))
             .then(other.facts.seconds().total_cmp(&one.facts.seconds()))
     });
-    let plot = |seen: crate::case::Seen<'_>| {
+    let plot = |seen: Seen<'_>| {
         let limit = |is_bytes: bool| {
             let own = seen.subject.path.iter().map(|counts| &case.system.caps[counts.cap]);
             let own = own.filter(|cap| {
@@ -321,7 +324,7 @@ mod tests {
     /// observed. Operations of a column in a loop are not isolated: 16 pieces of a request arrive
     /// together.
     #[test]
-    fn pieces_of_requests_to_a_stripe_are_no_requests_that_come_alone() {
+    fn pieces_of_requests_to_a_stripe_are_not_isolated() {
         let layout = "edition = \"azure-premium-2015\"\nhost = { size = \"DS13\" }\n[[stripe]]\nname \
                       = \"pool\"\nunit = \"64 KiB\"\nvolumes = { count = 2, tier = \"P30\" }\n";
         let column = |second: u64| {
@@ -355,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_that_nobody_counted_are_unknown() {
+    fn rates_without_counters_are_unknown() {
         let untimed = diagnosed(Bed::bare().disk("d", Does::reads(5.0)).seconds(0));
         assert_eq!((untimed.subjects[0].iops, untimed.subjects[0].bytes_per_s), (None, None));
         let without = Bed::bare().disk("d", Does::reads(5.0)).without("read_bytes");

@@ -58,7 +58,7 @@ impl Block {
 
 /// An input with read-ahead. Its thread ends with the next block after this is dropped, or at the
 /// end of the input.
-pub(super) struct Ahead {
+pub(crate) struct Ahead {
     block: Block,
     /// Number of bytes taken from the block.
     at: usize,
@@ -85,7 +85,7 @@ impl fmt::Debug for Ahead {
 
 impl Ahead {
     /// Reads `input` directly while it is small or slow, and through a thread afterwards.
-    pub(super) fn of(input: impl Read + Send + 'static) -> io::Result<Self> {
+    pub(crate) fn new(input: impl Read + Send + 'static) -> io::Result<Self> {
         let mut own = Self {
             block: Block::default(),
             at: 0,
@@ -189,35 +189,35 @@ mod tests {
     }
 
     #[test]
-    fn all_of_it_comes_in_order() {
+    fn all_bytes_are_read_in_order() {
         for size in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 17] {
             let bytes: Vec<u8> = (0..size).map(|at| (at * 7919).to_le_bytes()[1]).collect();
             let mut read = Vec::new();
-            Ahead::of(io::Cursor::new(bytes.clone())).unwrap().read_to_end(&mut read).unwrap();
+            Ahead::new(io::Cursor::new(bytes.clone())).unwrap().read_to_end(&mut read).unwrap();
             assert!(read == bytes, "{size} bytes");
         }
     }
 
     #[test]
-    fn what_was_read_before_an_error_is_there() {
+    fn bytes_before_an_error_are_returned() {
         for size in [0, 10, BLOCK as u64, 3 * BLOCK as u64 + 5] {
             let mut read = Vec::new();
-            let error = Ahead::of(Fails(size)).unwrap().read_to_end(&mut read).unwrap_err();
+            let error = Ahead::new(Fails(size)).unwrap().read_to_end(&mut read).unwrap_err();
             assert_eq!((error.to_string().as_str(), read.len() as u64), ("no more", size));
         }
     }
 
     /// After the first block, small pieces are returned before more arrives.
     #[test]
-    fn what_comes_slowly_does_not_wait() {
-        let mut ahead = Ahead::of(Fails(9_500)).unwrap();
+    fn slow_input_is_returned_at_once() {
+        let mut ahead = Ahead::new(Fails(9_500)).unwrap();
         assert_eq!(ahead.fill_buf().unwrap().len(), 5_000);
         ahead.consume(5_000);
         assert_eq!(ahead.fill_buf().unwrap().len(), 1_000);
     }
 
     #[test]
-    fn who_stops_reading_stops_the_thread() {
+    fn dropping_the_reader_stops_the_thread() {
         let (gone, is_gone) = sync_channel::<()>(0);
         struct Endless(#[expect(dead_code, reason = "dropped with the reader")] SyncSender<()>);
         impl Read for Endless {
@@ -226,7 +226,7 @@ mod tests {
                 Ok(into.len())
             }
         }
-        let mut ahead = Ahead::of(Endless(gone)).unwrap();
+        let mut ahead = Ahead::new(Endless(gone)).unwrap();
         assert_eq!(ahead.fill_buf().unwrap().len(), BLOCK);
         drop(ahead);
         // `recv` returns once the thread has dropped its end.

@@ -3,8 +3,8 @@
 //! They are decoded as a stream, so memory is bounded by the window of the decoder. A window
 //! larger than [`WINDOW`] is rejected.
 
-use super::ahead::Ahead;
-use super::kind::Bytes;
+use crate::ahead::Ahead;
+use crate::kind::Bytes;
 use flate2::bufread::MultiGzDecoder;
 use lzma_rust2::XzReader;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
@@ -18,19 +18,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const WINDOW: u64 = 128 << 20;
 
 /// A compressed format: its name and its first bytes.
-pub(super) type Format = (&'static str, &'static [u8]);
+pub(crate) type Format = (&'static str, &'static [u8]);
 
-pub(super) const GZIP: Format = ("gzip", b"\x1f\x8b");
-pub(super) const XZ: Format = ("xz", b"\xfd7zXZ\x00");
-pub(super) const ZSTD: Format = ("zstd", b"\x28\xb5\x2f\xfd");
+pub(crate) const GZIP: Format = ("gzip", b"\x1f\x8b");
+pub(crate) const XZ: Format = ("xz", b"\xfd7zXZ\x00");
+pub(crate) const ZSTD: Format = ("zstd", b"\x28\xb5\x2f\xfd");
 
 /// Returns the bytes of an input, decompressed if it was compressed.
 ///
 /// # Errors
 ///
 /// [`io::Error`] if its beginning cannot be read.
-pub(super) fn decompressed(input: impl Read + Send + 'static) -> io::Result<Bytes> {
-    let mut input = Ahead::of(input)?;
+pub fn decompressed(input: impl Read + Send + 'static) -> io::Result<Bytes> {
+    let mut input = Ahead::new(input)?;
     let begin = input.fill_buf()?;
     let Some((name, _)) = [GZIP, XZ, ZSTD].into_iter().find(|(_, own)| begin.starts_with(own))
     else {
@@ -46,7 +46,7 @@ pub(super) fn decompressed(input: impl Read + Send + 'static) -> io::Result<Byte
         }
         _ => Box::new(Zstd::new(input)),
     };
-    Ok(Box::new(Ahead::of(Decompressed { decoder: Some(decoder), name, state })?))
+    Ok(Box::new(Ahead::new(Decompressed { decoder: Some(decoder), name, state })?))
 }
 
 /// The state of a compressed input.
@@ -135,7 +135,7 @@ impl Decompressed {
 struct Zstd<R> {
     input: R,
     decoder: FrameDecoder,
-    /// Whether the decoder is within a frame.
+    /// True if the decoder is within a frame.
     in_frame: bool,
 }
 
@@ -216,7 +216,7 @@ fn zstd_error(error: FrameDecoderError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ImportError;
+    use crate::error::ImportError;
     use flate2::{Compression, write::GzEncoder};
     use lzma_rust2::{XzOptions, XzWriter};
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_beyond_the_limit_is_refused_before_it_is_allocated() {
+    fn a_window_beyond_the_limit_is_rejected_before_it_is_allocated() {
         // A frame with a window of 2 GiB: its descriptor is 21 << 3 above 1 KiB.
         let bomb = [ZSTD.1, &[0x00, 21 << 3, 0x01, 0x00, 0x00]].concat();
         let (words, is_input) = read(bomb).expect_err("it is refused");
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn much_that_comes_out_of_little_is_read_piece_by_piece() {
+    fn highly_compressed_input_is_read_in_pieces() {
         let zeros = vec![b'0'; 64 << 20];
         for (name, compress) in FORMATS {
             let small = compress(&zeros);

@@ -1,7 +1,7 @@
 //! Several sheets side by side in one observation. Entities with the same kind, name and parent
 //! are one.
 
-use crate::Sheet;
+use crate::sheet::Sheet;
 use std::collections::HashMap;
 use std::io::Write;
 use weir_observe::format::{WriteError, Writer};

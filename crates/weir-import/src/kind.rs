@@ -1,33 +1,22 @@
-//! The kinds of input, and their detection.
+//! A kind of input: how an importer describes itself.
 
-use super::compressed::{self, GZIP, XZ, ZSTD};
-use super::linux::stamped;
-use super::merge::Options;
-use super::near::{self, Nearest};
-use super::sheet::ReadSamples;
-use super::{ImportError, backup, bench, cloud, linux, postgres, sql, text, trace, windows};
+use crate::error::ImportError;
+use crate::options::Options;
+use crate::sheet::ReadSamples;
 use std::fmt;
-use std::io::{self, BufRead, Read};
-use weir_observe::moment::Clock;
+use std::io::BufRead;
 
 /// The bytes of an input.
 pub type Bytes = Box<dyn BufRead>;
 
-/// Returns the bytes of an input, decompressed if it was compressed with gzip, xz or zstd.
-///
-/// # Errors
-///
-/// [`io::Error`] if its beginning cannot be read.
-pub fn bytes_of(input: impl Read + Send + 'static) -> io::Result<Bytes> {
-    compressed::decompressed(input)
-}
-
 /// A test of the beginning of an input.
 #[derive(Clone, Copy)]
-pub(super) enum By {
+pub(crate) enum By {
     Text(fn(&str) -> bool),
     /// For binary input; tried before all text.
     Bytes(fn(&[u8]) -> bool),
+    /// For text that shows no kind: the user states it.
+    Stated,
 }
 
 type Open = fn(Bytes, &Options) -> Result<Box<dyn ReadSamples>, ImportError>;
@@ -39,8 +28,11 @@ pub struct Kind {
     pub name: &'static str,
     /// Its description.
     pub about: &'static str,
-    pub(super) recognizes: By,
-    pub(super) open: Open,
+    pub(crate) recognizes: By,
+    pub(crate) open: Open,
+    /// The signs of its tables, which suggest it for an input of no known kind. None if the kind is
+    /// binary or stated.
+    pub(crate) signs: &'static [&'static [Sign]],
 }
 
 impl fmt::Debug for Kind {
@@ -55,121 +47,7 @@ impl PartialEq for Kind {
     }
 }
 
-/// The kinds by origin, in the order of detection. Kinds with distinctive words come before kinds
-/// known by their shape.
-const GROUPS: [&[Kind]; 8] = [
-    cloud::KINDS,
-    windows::KINDS,
-    linux::KINDS,
-    backup::KINDS,
-    sql::KINDS,
-    postgres::KINDS,
-    trace::KINDS,
-    bench::KINDS,
-];
-
-/// Returns all kinds.
-pub fn all() -> impl Iterator<Item = Kind> {
-    GROUPS.into_iter().flatten().copied()
-}
-
-/// Binary formats that are recognized and not read: first bytes, name, and reason.
-type RefusedBytes = (&'static [u8], &'static str, &'static str);
-
-const REFUSED_BYTES: &[RefusedBytes] = &[
-    (GZIP.1, "compressed with gzip", "decompress it, and take that"),
-    (XZ.1, "compressed with xz", "decompress it, and take that"),
-    (ZSTD.1, "compressed with zstd", "decompress it, and take that"),
-];
-
-/// Text formats that are recognized and not read: name, test, and reason.
-type Refused = (&'static str, fn(&str) -> bool, &'static str);
-
-const REFUSED: &[Refused] = &[
-    (
-        "iostat of macOS",
-        |text| is_foreign_iostat(text, false),
-        "it does not tell reads from writes",
-    ),
-    ("iostat of BSD", |text| is_foreign_iostat(text, true), "it does not tell reads from writes"),
-    (
-        "the aggregated counters of a SKU assessment of SQL Server",
-        is_aggregated_assessment,
-        "the meaning and the units of its counters (FNR, FRM, FRL and others) are not published, and \
-         it has only their extremes and means over minutes; collect counters with PerfMon or \
-         Get-Counter, and import these beside the files _CommonDbLevel_Counters.csv",
-    ),
-    (
-        "metrics in a format of OpenTelemetry",
-        cloud::metric_stream::is_open_telemetry,
-        "set the output format of the metric stream to JSON",
-    ),
-    (
-        "the answer of describe-volumes of AWS",
-        |text| text.contains("\"Volumes\"") && text.contains("\"VolumeType\""),
-        "it says what volumes there are, and not what they did",
-    ),
-    (
-        "the answer of describe-db-instances of AWS",
-        |text| text.contains("\"DBInstances\"") && text.contains("\"AllocatedStorage\""),
-        "it says what instances there are, and not what they did",
-    ),
-    (
-        "a job file of fio",
-        bench::fio::is_job_file,
-        "it says what is to be run, and has no result; give it to `weir sim`",
-    ),
-    (
-        "a result of Iometer",
-        |text| text.contains("'Target Type,Target Name") || text.contains("'Test Type,Test Desc"),
-        "only its access specifications (.icf) are",
-    ),
-    (
-        "the terse output of fio",
-        bench::fio::is_terse,
-        "its fields have no names; run fio with --output-format=json",
-    ),
-    (
-        "a log of single transactions of pgbench",
-        bench::pgbench_log::is_of_transactions,
-        "run pgbench with --aggregate-interval too",
-    ),
-];
-
 impl Kind {
-    /// Returns the kind of a name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        all().find(|kind| kind.name == name)
-    }
-
-    /// Detects the kind of an input that begins with `bytes`.
-    ///
-    /// # Errors
-    ///
-    /// [`ImportError::UnknownKind`], with the nearest kinds.
-    pub fn of(bytes: &[u8]) -> Result<Self, ImportError> {
-        let by_bytes = |kind: &Self| matches!(kind.recognizes, By::Bytes(is_it) if is_it(bytes));
-        if let Some(kind) = all().find(by_bytes) {
-            return Ok(kind);
-        }
-        let refused = REFUSED_BYTES.iter().find(|(begin, _, _)| bytes.starts_with(begin));
-        if let Some((_, what, why)) = refused {
-            return Err(ImportError::whole(format!("it is {what}, which is not read: {why}")));
-        }
-        let text = text::beginning(bytes);
-        let by_text = |kind: &Self| matches!(kind.recognizes, By::Text(is_it) if is_it(&text));
-        if let Some(kind) = all().find(by_text) {
-            return Ok(kind);
-        }
-        if let Some((what, _, why)) = REFUSED.iter().find(|(_, is_it, _)| is_it(&text)) {
-            return Err(ImportError::whole(format!("it is {what}, which is not read: {why}")));
-        }
-        let (found, is_text) = found(&text, bytes);
-        let nearest = if is_text { near::nearest(&text) } else { Vec::new() };
-        Err(ImportError::UnknownKind { found, nearest })
-    }
-
     /// Opens a reader of `input`.
     ///
     /// # Errors
@@ -184,48 +62,54 @@ impl Kind {
     }
 }
 
-/// Describes the beginning of an input, and whether it is text.
-fn found(text: &str, bytes: &[u8]) -> (String, bool) {
-    if bytes.is_empty() {
-        return ("it is empty".to_owned(), false);
+/// The most alternatives of a sign that are named.
+const ALTERNATIVES: usize = 4;
+
+/// A sign of a kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Sign {
+    /// One of these words, without regard to case.
+    Word(&'static [&'static str]),
+    /// One of these texts.
+    Text(&'static [&'static str]),
+    Json,
+    Xml,
+    /// A first row of mostly numbers: separator, least and most fields.
+    Rows(char, usize, usize),
+}
+
+impl Sign {
+    /// Returns the weight of a sign: many inputs are JSON, or rows of numbers.
+    pub(crate) const fn points(self) -> u32 {
+        match self {
+            Self::Word(_) | Self::Text(_) => 2,
+            Self::Json | Self::Xml | Self::Rows(..) => 1,
+        }
     }
-    let strange = text.chars().filter(|c| c.is_control() && !c.is_whitespace()).count();
-    if strange * 20 > text.len() {
-        return ("it is no text".to_owned(), false);
+}
+
+impl fmt::Display for Sign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Word(all) | Self::Text(all) => {
+                let named: Vec<_> =
+                    all.iter().take(ALTERNATIVES).map(|text| format!("{text:?}")).collect();
+                let one = if named.len() > 1 { "one of " } else { "" };
+                write!(f, "{one}{}", named.join(", "))
+            }
+            Self::Json => f.write_str("the form of JSON"),
+            Self::Xml => f.write_str("the form of XML"),
+            Self::Rows(separator, least, most) => {
+                let between = match separator {
+                    ' ' => "spaces",
+                    '\t' => "tabs",
+                    _ => "commas",
+                };
+                match least == most {
+                    true => write!(f, "rows of {least} fields between {between}"),
+                    false => write!(f, "rows of {least} to {most} fields between {between}"),
+                }
+            }
+        }
     }
-    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let short: String = first.trim().chars().take(60).collect();
-    (format!("it begins with {short:?}"), true)
-}
-
-/// Returns the kinds nearest to an input that begins with `bytes`, the nearest first.
-#[must_use]
-pub fn nearest(bytes: &[u8]) -> Vec<Nearest> {
-    near::nearest(&text::beginning(bytes))
-}
-
-/// Returns whether a text has the head of iostat on another system: on BSD, with columns of
-/// terminals or of niced processes, or else on macOS.
-fn is_foreign_iostat(text: &str, is_bsd: bool) -> bool {
-    const DISK: [&str; 3] = ["KB/t", "tps", "MB/s"];
-    const BSD: [&str; 4] = ["tin", "tout", "ni", "in"];
-    const OTHERS: [&str; 7] = ["us", "sy", "id", "1m", "5m", "15m", "xfrs"];
-    text.lines().any(|line| {
-        let words: Vec<_> = stamped(line, Clock::default()).1.split_whitespace().collect();
-        let has_bsd = words.iter().any(|word| BSD.contains(word));
-        DISK.iter().all(|name| words.contains(name))
-            && has_bsd == is_bsd
-            && words
-                .iter()
-                .all(|word| DISK.contains(word) || BSD.contains(word) || OTHERS.contains(word))
-    })
-}
-
-/// Returns whether a text is the aggregated counters of a SKU assessment of SQL Server.
-fn is_aggregated_assessment(text: &str) -> bool {
-    let head = text.lines().next().unwrap_or_default().to_ascii_lowercase();
-    let names: Vec<_> =
-        head.split(',').map(|name| name.trim_matches(['"', ' ', '\u{feff}'])).collect();
-    let has = |name: &str| names.iter().any(|own| own.contains(name));
-    has("countername") && (has("aggregatortype") || has("max") && (has("mean") || has("variance")))
 }

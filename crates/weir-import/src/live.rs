@@ -12,14 +12,13 @@
 //! |---|---|
 //! | `feed` | from an answer to values |
 //! | `recorder` | from values of several systems to an observation |
-//! | [`postgres`] | the queries for PostgreSQL |
-//!
-//! The query for SQL Server is [`SCRIPT`](crate::sql::SCRIPT).
+//! | [`postgres`], [`sqlserver`] | the queries for database servers |
 
 mod feed;
 pub mod postgres;
 mod recorder;
+pub mod sqlserver;
 
-pub use crate::RowSet;
+pub use crate::results::RowSet;
 pub use feed::{Answer, Feed};
 pub use recorder::{Recorder, Told};

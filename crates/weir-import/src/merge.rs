@@ -1,65 +1,23 @@
-//! Sheets to an observation: several inputs side by side, by their times.
+//! The import of several inputs into one observation, by their times.
 
-use super::ImportError;
-use super::backup;
-use super::kind::{By, Bytes, Kind};
-use super::presence::{Presence, Reports};
-use super::sheet::{At, ReadSamples, Sheet};
-use super::trace::{TimeUnit, blktrace};
-use super::watched::{Lately, watched};
+use crate::detect::detect;
+use crate::error::ImportError;
+use crate::input::{Failure, Input};
 use crate::join::{Join, Places};
+use crate::kind::By;
+use crate::options::Options;
+use crate::presence::Presence;
+use crate::sheet::{At, ReadSamples, Reports, Sheet};
+use crate::together::{with_media, with_traces_together};
+use crate::watched::{Lately, watched};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, Write};
 use weir_observe::format::Writer;
 use weir_observe::header::{Header, Source, SourceKind};
 use weir_observe::metric::INTERVAL_NS;
-use weir_observe::moment::Clock;
 use weir_observe::observation::Note;
 use weir_observe::{attribute, metric};
 use weir_units::{Instant, Span};
-
-/// Options of an import.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// Order and zone of dates in the inputs.
-    pub clock: Clock,
-    /// Sampling interval of inputs that do not state it.
-    pub every: Option<Span>,
-    /// Start of inputs without dates, in nanoseconds since 1970.
-    pub start: Option<i64>,
-    /// Unit of times in block traces that do not state it.
-    pub time_unit: Option<TimeUnit>,
-    /// The importing program, with its version.
-    pub by: String,
-    /// Name of the input, which tells the contents of some kinds.
-    pub name: String,
-    /// Stripes of media sets, for histories of backups.
-    pub media: backup::BackupMedia,
-}
-
-impl Options {
-    /// Returns the sampling interval for inputs that do not state it; one second by default.
-    #[must_use]
-    pub fn step(&self) -> Span {
-        self.every.unwrap_or(Span::from_secs(1))
-    }
-}
-
-/// An input.
-pub struct Input {
-    /// Name of the input.
-    pub name: String,
-    /// Its bytes.
-    pub bytes: Bytes,
-    /// Its kind, if the user states it.
-    pub kind: Option<Kind>,
-}
-
-impl std::fmt::Debug for Input {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Input").field("name", &self.name).field("kind", &self.kind).finish()
-    }
-}
 
 /// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -80,7 +38,7 @@ pub struct Summary {
 struct OpenInput {
     name: String,
     kind: &'static str,
-    /// Whether the user stated the kind.
+    /// True if the user stated the kind.
     is_said: bool,
     reader: Box<dyn ReadSamples>,
     /// The text read recently, if it is text.
@@ -102,9 +60,6 @@ struct OpenInput {
     places: Places,
 }
 
-/// An input that could not be read, and the reason.
-pub type Failure = (String, ImportError);
-
 /// Reads inputs into one observation.
 ///
 /// # Errors
@@ -116,7 +71,7 @@ pub fn import<W: Write>(
     out: W,
 ) -> Result<(W, Summary), Failure> {
     let inputs = with_traces_together(inputs)?;
-    let (inputs, own, media) = backup::with_media(inputs, options)?;
+    let (inputs, own, media) = with_media(inputs, options)?;
     let options = &own;
     let mut sources = Vec::new();
     for input in inputs {
@@ -161,41 +116,6 @@ pub fn import<W: Write>(
     Ok((out, Summary { inputs: inputs.collect(), samples, entities, series, notes }))
 }
 
-/// Joins the files of a binary trace, `NAME.blktrace.0` and so on, into one input.
-fn with_traces_together(inputs: Vec<Input>) -> Result<Vec<Input>, Failure> {
-    let mut rest = Vec::new();
-    let mut traces: BTreeMap<String, Vec<Input>> = BTreeMap::new();
-    for mut input in inputs {
-        let begin = input.bytes.fill_buf();
-        let failed = |error: std::io::Error| (input.name.clone(), ImportError::from(error));
-        let is_trace = match input.kind {
-            Some(kind) => kind.name == "blktrace",
-            // A processor without requests has an empty file.
-            None => {
-                let begin = begin.map_err(failed)?;
-                begin.is_empty() || blktrace::recognizes(begin)
-            }
-        };
-        match input.name.rsplit_once(".blktrace.").filter(|_| is_trace) {
-            Some((name, _)) => traces.entry(name.to_owned()).or_default().push(input),
-            None => rest.push(input),
-        }
-    }
-    for (name, mut parts) in traces {
-        if parts.len() == 1 {
-            rest.append(&mut parts);
-            continue;
-        }
-        let name = format!("{name}.blktrace.*");
-        let kind = Kind::named("blktrace");
-        let files = parts.into_iter().map(|part| part.bytes).collect();
-        let bytes = blktrace::merged(files);
-        let bytes = bytes.map_err(|error| (name.clone(), ImportError::from(error)))?;
-        rest.push(Input { name, bytes, kind });
-    }
-    Ok(rest)
-}
-
 /// Wraps an error of the output, which no input causes.
 fn of_all(error: weir_observe::WriteError) -> Failure {
     (String::new(), ImportError::from(error))
@@ -228,12 +148,12 @@ fn header_of(sources: &[OpenInput], start: &Start, options: &Options) -> Header 
 fn open(mut input: Input, options: &Options) -> Result<OpenInput, ImportError> {
     let kind = match input.kind {
         Some(kind) => kind,
-        None => Kind::of(input.bytes.fill_buf()?)?,
+        None => detect(input.bytes.fill_buf()?)?,
     };
     let options = Options { name: input.name.clone(), ..options.clone() };
     let (bytes, lately) = match kind.recognizes {
         By::Bytes(_) => (input.bytes, None),
-        By::Text(_) => {
+        By::Text(_) | By::Stated => {
             let (bytes, lately) = watched(input.bytes);
             (bytes, Some(lately))
         }
@@ -516,7 +436,7 @@ impl OpenInput {
             if self.is_said || run.text.lines().count() < 2 {
                 continue;
             }
-            let Ok(kind) = Kind::of(run.text.as_bytes()) else { continue };
+            let Ok(kind) = detect(run.text.as_bytes()) else { continue };
             if kind.name == self.kind {
                 continue;
             }

@@ -5,7 +5,7 @@
 
 /// The decimal separator of an input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Style {
+pub(crate) enum Style {
     /// `1,234.5`
     #[default]
     Point,
@@ -16,7 +16,7 @@ pub enum Style {
 impl Style {
     /// Determines the style of numbers in columns from those that only one style would write; the
     /// point by default.
-    pub fn of<'a>(numbers: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(crate) fn detect<'a>(numbers: impl IntoIterator<Item = &'a str>) -> Self {
         let (mut point, mut comma) = (0_u32, 0_u32);
         for text in numbers {
             match vote(text.trim()) {
@@ -30,7 +30,7 @@ impl Style {
 
     /// Parses a number of this style.
     #[must_use]
-    pub fn parse(self, text: &str) -> Option<f64> {
+    pub(crate) fn parse(self, text: &str) -> Option<f64> {
         let decimal = if self == Self::Point { b'.' } else { b',' };
         if let Some(number) = plain(text.as_bytes(), decimal) {
             return Some(number);
@@ -96,7 +96,7 @@ fn plain(text: &[u8], decimal: u8) -> Option<f64> {
 
 /// Returns whether a text stands for a missing number.
 #[must_use]
-pub fn is_missing(text: &str) -> bool {
+pub(crate) fn is_missing(text: &str) -> bool {
     let text = text.trim();
     const WORDS: [&str; 6] = ["null", "nan", "n/a", "(null)", "none", "-"];
     text.is_empty() || WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_a_few_digits_are_those_that_rust_reads() {
+    fn short_numbers_are_parsed_exactly() {
         for text in [
             "0",
             "-0.00",
@@ -198,8 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn the_style_is_found_by_what_only_one_would_write() {
-        let check = |texts: &[&str], expect| assert_eq!(Style::of(texts.iter().copied()), expect);
+    fn the_style_is_detected_by_unambiguous_numbers() {
+        let check =
+            |texts: &[&str], expect| assert_eq!(Style::detect(texts.iter().copied()), expect);
         check(&["0,00", "4,13", "1,234"], Style::Comma);
         check(&["0.00", "1,234"], Style::Point);
         check(&["1,234", "53,577"], Style::Point);

@@ -17,35 +17,23 @@
 //! A step several times as long as the step before, without a stated interval, is a gap too: the
 //! collector was stopped. Such a sample is given the usual interval.
 
-use super::sheet::{At, Sheet};
+use crate::sheet::{At, Reports, Sheet};
 use weir_observe::header::{Contents, Entity, EntityId, EntityKind, SeriesId};
 use weir_observe::metric;
 use weir_observe::metric::{BUSY, INTERVAL_NS, QUEUE_DEPTH};
-
-/// The set of entities that an input reports in each sample.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Reports {
-    /// A varying set.
-    #[default]
-    Some,
-    /// All entities.
-    All,
-    /// All entities, or all that were not idle.
-    AllButIdle,
-}
 
 /// An interval shorter than this fraction of the time since the sample before leaves a gap.
 const SHORTER: f64 = 0.9;
 
 /// A step longer than this multiple of the step before it has a gap, if no interval is stated.
-pub(super) const GAP: i64 = 3;
+pub(crate) const GAP: i64 = 3;
 
 /// The name of an unnamed host.
 const UNNAMED_HOST: &str = "host";
 
 /// The presence of an input's entities in its samples.
 #[derive(Debug, Default)]
-pub(super) struct Presence {
+pub(crate) struct Presence {
     samples: u64,
     last: Option<At>,
     /// Time between the last two samples.
@@ -57,12 +45,12 @@ pub(super) struct Presence {
     entities: Vec<Followed>,
     /// Number of series known.
     series: usize,
-    /// Whether a device was ever reported idle.
+    /// True if a device was ever reported idle.
     has_idle: bool,
     /// Hosts named by the input, up to two.
     hosts: Vec<String>,
     /// Entities that were idle until their first sample, which is the current one.
-    pub(super) idle_until_now: Vec<EntityId>,
+    pub(crate) idle_until_now: Vec<EntityId>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -77,7 +65,7 @@ struct Followed {
 struct FollowedSeries {
     id: SeriesId,
     is_rate: bool,
-    /// Whether it is zero while its entity is idle. Means of idle devices are unknown.
+    /// True if it is zero while its entity is idle. Means of idle devices are unknown.
     is_zero_while_idle: bool,
     /// Number of the last sample with a value, from 1.
     seen: u64,
@@ -85,7 +73,7 @@ struct FollowedSeries {
 
 impl Presence {
     /// Completes the sample on `sheet`, which was taken at `at`.
-    pub(super) fn complete(&mut self, sheet: &mut Sheet, at: At) {
+    pub(crate) fn complete(&mut self, sheet: &mut Sheet, at: At) {
         let said_ns = sheet.interval_ns.take();
         if sheet.reports == Reports::Some {
             return;
@@ -137,7 +125,7 @@ impl Presence {
 
     /// Returns two hosts, if an input that leaves out idle devices names more than one. Devices of
     /// one would be taken for idle in reports of the other.
-    pub(super) fn two_hosts(&self) -> Option<(&str, &str)> {
+    pub(crate) fn two_hosts(&self) -> Option<(&str, &str)> {
         match &self.hosts[..] {
             [one, other] => Some((one, other)),
             _ => None,
@@ -145,7 +133,7 @@ impl Presence {
     }
 
     /// Returns notes on gaps and on devices that were taken for idle.
-    pub(super) fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.gaps > 0 {
             notes.push(format!(
@@ -270,7 +258,7 @@ mod tests {
     const NOTHING: Told = (None, None);
 
     #[test]
-    fn devices_that_reports_leave_out_are_idle() {
+    fn devices_missing_from_reports_are_idle() {
         let samples = [[Some(5.0), None], [None, None], [Some(7.0), Some(9.0)], [None, Some(9.0)]];
         let (told, idle) = completed(Reports::AllButIdle, &samples);
         let zero = (Some(0), None);
@@ -282,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_missing_where_idle_ones_are_reported_leaves_a_gap() {
+    fn a_device_missing_from_reports_with_idle_ones_leaves_a_gap() {
         let samples =
             [[Some(5.0), Some(0.0)], [None, Some(1.0)], [None, Some(0.0)], [Some(7.0), None]];
         for reports in [Reports::AllButIdle, Reports::All] {
@@ -294,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_that_reports_some_at_a_time_is_left_alone() {
+    fn an_input_with_varying_devices_is_unchanged() {
         let samples = [[Some(5.0), None], [None, Some(1.0)], [Some(7.0), None]];
         let (told, _) = completed(Reports::Some, &samples);
         assert_eq!(told[2], [(Some(7), None), NOTHING]);
@@ -331,13 +319,13 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_was_missing_is_not_held_over_the_samples_without_it() {
+    fn a_rate_does_not_extend_over_samples_without_it() {
         let (told, _) = intervals(&[(0, Some(1.0)), (10, Some(1.0)), (25, None), (35, Some(9.0))]);
         assert_eq!(told, [None, None, None, Some(10)]);
     }
 
     #[test]
-    fn a_sampling_interval_that_is_said_counts_if_it_leaves_a_gap() {
+    fn a_stated_interval_counts_if_it_leaves_a_gap() {
         let (mut presence, mut sheet) = (Presence::default(), Sheet::default());
         sheet.reports = Reports::All;
         let disk = sheet.entity(EntityKind::Volume, "sda", None);

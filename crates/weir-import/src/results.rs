@@ -5,144 +5,30 @@
 //! `FOR JSON`, a result saved by Azure Data Studio and a notebook with such results are read
 //! alike.
 
+mod document;
 mod html;
+mod set;
 
-use super::ImportError;
-use super::kind::Bytes;
-use super::number::{Style, is_missing};
-use super::table::{Fields, Table, Tables, plain};
-use super::text::{self, Lines};
-use serde_json::Value;
+pub use set::RowSet;
+pub(crate) use set::{ResultSet, Row};
+
+use document::JSON_HEAD;
+use set::Found;
+
+use crate::error::ImportError;
+use crate::kind::Bytes;
+use crate::number::Style;
+use crate::table::Tables;
+use crate::text::{self, Lines};
 use std::collections::VecDeque;
 
 /// The number of rows used to find the style of numbers.
 const GLANCE: usize = 64;
-/// The length of the lines into which SQL Server breaks a JSON answer.
-const BROKEN: usize = 2033;
-/// SQL Server's column name of a JSON answer.
-const JSON_HEAD: &str = "JSON_F52E2B61";
-
-/// The head of a result set.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ResultSet {
-    /// The line of text before it.
-    pub(crate) title: Option<String>,
-    /// Column names.
-    pub(crate) columns: Vec<String>,
-    plain: Vec<String>,
-    style: Style,
-    table: Option<Table>,
-}
-
-impl ResultSet {
-    fn new(title: Option<String>, columns: Vec<String>, table: Option<Table>) -> Self {
-        let plain = columns.iter().map(|name| plain_name(name)).collect();
-        Self { title, columns, plain, style: Style::default(), table }
-    }
-
-    /// Creates a head without rows, to detect its kind.
-    pub(crate) fn of_columns(columns: Vec<String>) -> Self {
-        Self::new(None, columns, None)
-    }
-
-    /// Returns the column with the first of these names that exists; names are in lower case
-    /// without spaces and underscores.
-    pub(crate) fn column(&self, names: &[&str]) -> Option<usize> {
-        names.iter().find_map(|name| self.plain.iter().position(|own| own == name))
-    }
-
-    /// Returns whether there is a column with one of these names.
-    pub(crate) fn has(&self, names: &[&str]) -> bool {
-        self.column(names).is_some()
-    }
-
-    /// Returns the normalized names of its columns.
-    pub(crate) fn names(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.plain.iter().map(String::as_str).enumerate()
-    }
-}
-
-/// Normalizes a name: lower case, without spaces, underscores, brackets, dots and slashes.
-fn plain_name(name: &str) -> String {
-    plain(name).chars().filter(|c| !matches!(c, '.' | '/' | '(' | ')' | '@')).collect()
-}
-
-/// A complete result set of a query.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RowSet {
-    /// Column names.
-    pub columns: Vec<String>,
-    /// Rows with a field per column; a missing field is empty.
-    pub rows: Vec<Vec<String>>,
-}
-
-/// A row of a result set.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Row {
-    fields: Fields,
-    /// Line number; `None` in a document.
-    pub(crate) line: Option<u64>,
-}
-
-impl Row {
-    /// Creates a row from the fields of a query result.
-    ///
-    /// # Errors
-    ///
-    /// [`ImportError::Malformed`] if it does not fit its head.
-    pub(crate) fn of_fields(fields: &[String], set: &ResultSet) -> Result<Self, ImportError> {
-        let row = Self { fields: fields.iter().collect(), line: None };
-        let (there, expected) = (row.fields.len(), set.columns.len());
-        if there == expected {
-            return Ok(row);
-        }
-        Err(row.wrong(format!("a row has {there} fields, and its head {expected}")))
-    }
-
-    /// Returns the text of a field, or `None` if it is missing.
-    pub(crate) fn text(&self, at: Option<usize>) -> Option<&str> {
-        let text = self.fields.get(at?)?;
-        if text.starts_with(|c: char| c.is_ascii_digit()) {
-            return Some(text);
-        }
-        (!is_missing(text)).then_some(text)
-    }
-
-    /// Returns the number in a field, or `None` if it is missing.
-    ///
-    /// # Errors
-    ///
-    /// [`ImportError::Malformed`] if the field is not a number.
-    pub(crate) fn number(
-        &self,
-        set: &ResultSet,
-        at: Option<usize>,
-    ) -> Result<Option<f64>, ImportError> {
-        let Some(text) = self.text(at) else { return Ok(None) };
-        if let Some(number) = set.style.parse(text) {
-            return Ok(Some(number));
-        }
-        let name = at.and_then(|at| set.columns.get(at)).map_or("", String::as_str);
-        Err(self.wrong(format!("{name} is {text:?}, which is not a number")))
-    }
-
-    /// Creates an error of this row.
-    pub(crate) fn wrong(&self, reason: String) -> ImportError {
-        ImportError::Malformed { line: self.line, reason }
-    }
-}
 
 enum Source {
     Text(Box<Tables<Bytes>>),
     Records(Box<Records>),
     Document(VecDeque<Found>),
-}
-
-/// A result set in a document.
-#[derive(Debug)]
-struct Found {
-    set: ResultSet,
-    rows: VecDeque<Vec<String>>,
 }
 
 /// The result sets of an input in sequence.
@@ -152,7 +38,7 @@ pub(crate) struct ResultSets {
     ahead: VecDeque<Row>,
     behind: Option<Result<(), ImportError>>,
     document: VecDeque<Vec<String>>,
-    /// Whether the last row of a document is incomplete.
+    /// True if the last row of a document is incomplete.
     is_cut: bool,
 }
 
@@ -171,7 +57,7 @@ impl ResultSets {
             is_cut = page.is_cut;
             Source::Document(page.sets)
         } else if is_json(&glance) {
-            Source::Document(document(lines)?)
+            Source::Document(document::read(lines)?)
         } else if has_records(&glance) {
             Source::Records(Box::new(Records { lines, next: None, title: None }))
         } else {
@@ -208,7 +94,7 @@ impl ResultSets {
             }
         }
         let fields = self.ahead.iter().flat_map(|row| row.fields.iter());
-        set.style = Style::of(fields);
+        set.style = Style::detect(fields);
         Ok(Some(set))
     }
 
@@ -380,117 +266,6 @@ pub(crate) fn heads(text: &str) -> Vec<ResultSet> {
         }
     }
     heads
-}
-
-fn document(mut lines: Lines<Bytes>) -> Result<VecDeque<Found>, ImportError> {
-    let mut text = String::new();
-    let (mut is_split, mut is_broken) = (false, false);
-    while let Some(line) = lines.next_line()? {
-        if line.starts_with(JSON_HEAD) {
-            // sqlcmd breaks an answer into lines at any character.
-            is_split = true;
-            continue;
-        }
-        if !text.is_empty() && !is_broken {
-            text.push('\n');
-        }
-        if is_split && (line.starts_with("---") || is_trailer(&line)) {
-            continue;
-        }
-        // It also breaks an answer without a head.
-        is_broken = is_split || line.chars().count() == BROKEN;
-        text.push_str(&line);
-    }
-    let mut values = Vec::new();
-    for value in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
-        let wrong = |error: serde_json::Error| {
-            let line = u64::try_from(error.line()).ok().filter(|_| !is_split);
-            ImportError::Malformed { line, reason: format!("incomplete JSON: {error}") }
-        };
-        values.push(value.map_err(wrong)?);
-    }
-    let value = match values.len() {
-        1 => values.remove(0),
-        _ => Value::Array(values),
-    };
-    let mut found = VecDeque::new();
-    walk(None, &value, &mut found);
-    Ok(found)
-}
-
-fn is_trailer(line: &str) -> bool {
-    let line = line.trim();
-    line.starts_with('(') && line.ends_with(')') && line.contains("row")
-}
-
-/// Finds the result sets in a document.
-fn walk(name: Option<&str>, value: &Value, found: &mut VecDeque<Found>) {
-    match value {
-        Value::Array(items) if !items.is_empty() && items.iter().all(is_flat) => {
-            found.push_back(of_objects(name, items));
-        }
-        Value::Array(items) => items.iter().for_each(|item| walk(name, item, found)),
-        Value::Object(fields) => {
-            if let (Some(schema), Some(Value::Array(rows))) =
-                (fields.get("schema"), fields.get("data"))
-                && let Some(names) = schema_names(schema)
-            {
-                found.push_back(of_schema(name, names, rows));
-            } else if is_flat(value) && name.is_none() {
-                found.push_back(of_objects(name, std::slice::from_ref(value)));
-            } else {
-                fields.iter().for_each(|(name, value)| walk(Some(name), value, found));
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Returns whether a value is an object without lists or objects in it.
-fn is_flat(value: &Value) -> bool {
-    let plain = |value: &Value| !value.is_array() && !value.is_object();
-    value.as_object().is_some_and(|fields| !fields.is_empty() && fields.values().all(plain))
-}
-
-fn schema_names(schema: &Value) -> Option<Vec<String>> {
-    let fields = schema.get("fields")?.as_array()?;
-    fields.iter().map(|field| Some(field.get("name")?.as_str()?.to_owned())).collect()
-}
-
-/// Creates a result set whose fields are found by position or by name.
-fn of_schema(title: Option<&str>, names: Vec<String>, rows: &[Value]) -> Found {
-    let row = |row: &Value| {
-        let field = |(at, name): (usize, &String)| {
-            let by_place = || row.get(at.to_string()).or_else(|| row.get(at));
-            scalar(row.get(name).or_else(by_place))
-        };
-        names.iter().enumerate().map(field).collect()
-    };
-    let rows = rows.iter().map(row).collect();
-    Found { set: ResultSet::new(title.map(str::to_owned), names, None), rows }
-}
-
-fn of_objects(title: Option<&str>, items: &[Value]) -> Found {
-    let mut names: Vec<String> = Vec::new();
-    let mut known = std::collections::HashSet::new();
-    for item in items {
-        for name in item.as_object().into_iter().flat_map(|fields| fields.keys()) {
-            if known.insert(name) {
-                names.push(name.clone());
-            }
-        }
-    }
-    let row = |item: &Value| names.iter().map(|name| scalar(item.get(name))).collect();
-    let rows = items.iter().map(row).collect();
-    Found { set: ResultSet::new(title.map(str::to_owned), names, None), rows }
-}
-
-fn scalar(value: Option<&Value>) -> String {
-    match value {
-        Some(Value::String(text)) => text.clone(),
-        None | Some(Value::Null) => String::new(),
-        Some(value) => value.to_string(),
-    }
 }
 
 #[cfg(test)]

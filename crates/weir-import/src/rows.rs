@@ -1,12 +1,12 @@
 //! Readers of result sets: each set goes to a reader that knows its columns.
 
-use super::ImportError;
-use super::kind::Bytes;
-use super::merge::Options;
-use super::results::{ResultSet, ResultSets, Row, RowSet};
-use super::sheet::{At, ReadSamples, Sheet};
-use super::timing::{TimeColumns, Timing};
-use super::window::{Stamp, Window};
+use crate::error::ImportError;
+use crate::kind::Bytes;
+use crate::options::Options;
+use crate::results::{ResultSet, ResultSets, Row, RowSet};
+use crate::sheet::{At, ReadSamples, Sheet};
+use crate::timing::{TimeColumns, Timing};
+use crate::window::{Stamp, Window};
 use std::collections::HashMap;
 use weir_observe::header::{EntityId, EntityKind, SeriesId};
 use weir_observe::metric::Metric;
@@ -291,7 +291,7 @@ impl AskedRows {
             Some((set, reader?))
         });
         let Some((set, reader)) = reader else { return Ok(()) };
-        self.rows.begin(TimeColumns::of(set, None, Clock::default()));
+        self.rows.begin(TimeColumns::find(set, None, Clock::default()));
         for fields in rows {
             reader.row(&mut self.rows, set, &Row::of_fields(&fields, set)?)?;
         }
@@ -348,7 +348,7 @@ impl RowReader {
             None => self.ended = true,
             Some(set) => match (self.plan)(&set) {
                 Some(reader) => {
-                    let times = TimeColumns::of(&set, self.sets.first(), self.clock);
+                    let times = TimeColumns::find(&set, self.sets.first(), self.clock);
                     self.rows.begin(times);
                     self.set = Some((set, reader));
                 }

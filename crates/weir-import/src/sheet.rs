@@ -1,7 +1,6 @@
 //! The target of a reader: entities, series, and the values of the current sample.
 
-use super::ImportError;
-use super::presence::Reports;
+use crate::error::ImportError;
 use std::collections::{BTreeMap, HashMap};
 use weir_observe::header::{Attribute, Contents, Entity, EntityId, EntityKind, Series, SeriesId};
 use weir_observe::metric::Metric;
@@ -13,6 +12,18 @@ pub enum At {
     Wall(i64),
     /// Nanoseconds since the input's own start, whose moment is unknown.
     Since(u64),
+}
+
+/// The set of entities that an input reports in each sample.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Reports {
+    /// A varying set.
+    #[default]
+    Some,
+    /// All entities.
+    All,
+    /// All entities, or all that were not idle.
+    AllButIdle,
 }
 
 /// A reader of an input.
@@ -29,7 +40,7 @@ pub trait ReadSamples {
 /// Entities, series and values of an input.
 #[derive(Debug, Default)]
 pub struct Sheet {
-    pub(super) contents: Contents,
+    pub(crate) contents: Contents,
     entities: HashMap<(String, String, Option<EntityId>), EntityId>,
     series: HashMap<(EntityId, &'static str), SeriesId>,
     /// The successor of the last entity: readers repeat the same order.
@@ -38,30 +49,30 @@ pub struct Sheet {
     pub(crate) row: Vec<Option<i64>>,
     pub(crate) notes: Vec<String>,
     /// Unused parts of the input, with their number.
-    pub(super) unused: BTreeMap<String, u64>,
+    pub(crate) unused: BTreeMap<String, u64>,
     /// Skipped lines.
-    pub(super) skipped: Vec<Skipped>,
+    pub(crate) skipped: Vec<Skipped>,
     /// Facts that the input states about itself.
     pub(crate) about: BTreeMap<String, String>,
     /// Interval of the rates of the first sample in nanoseconds, if the input states it.
     pub(crate) held: Option<i64>,
     /// The set of entities in each sample.
-    pub(super) reports: Reports,
+    pub(crate) reports: Reports,
     /// Interval of the current sample in nanoseconds, if the input states it.
-    pub(super) interval_ns: Option<i64>,
+    pub(crate) interval_ns: Option<i64>,
 }
 
 /// A run of consecutive unused lines.
 #[derive(Debug, Default)]
-pub(super) struct Skipped {
-    /// Whether nothing was read before them.
-    pub(super) is_before: bool,
+pub(crate) struct Skipped {
+    /// True if nothing was read before them.
+    pub(crate) is_before: bool,
     /// Number of the first line.
-    pub(super) first: u64,
+    pub(crate) first: u64,
     /// Number of the last line.
-    pub(super) last: u64,
+    pub(crate) last: u64,
     /// Text of the first lines.
-    pub(super) text: String,
+    pub(crate) text: String,
 }
 
 impl Sheet {

@@ -3,21 +3,21 @@
 //! Titles before a table, dashes below its head and the line behind it (`(50 rows affected)`) are
 //! no rows. A file may have several tables.
 
-use super::ImportError;
-use super::text::{self, Lines};
+use crate::error::ImportError;
+use crate::text::{self, Lines};
 use csv_core::{ReadRecordResult, Reader};
 use std::io::BufRead;
 use std::ops::Range;
 
 /// The head of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Table {
+pub(crate) struct Table {
     /// The line of text before it.
-    pub title: Option<String>,
+    pub(crate) title: Option<String>,
     /// Column names, unchanged.
-    pub columns: Vec<String>,
+    pub(crate) columns: Vec<String>,
     /// Line of the head.
-    pub line: u64,
+    pub(crate) line: u64,
     form: Form,
 }
 
@@ -35,7 +35,7 @@ impl Table {
     /// Returns the column with the first of these names that exists, ignoring case, spaces and
     /// underscores.
     #[must_use]
-    pub fn column(&self, names: &[&str]) -> Option<usize> {
+    pub(crate) fn column(&self, names: &[&str]) -> Option<usize> {
         names.iter().find_map(|name| {
             let wanted = plain(name);
             self.columns.iter().position(|column| plain(column) == wanted)
@@ -45,14 +45,14 @@ impl Table {
 
 /// Normalizes a name.
 #[must_use]
-pub fn plain(name: &str) -> String {
+pub(crate) fn plain(name: &str) -> String {
     let keep = |c: &char| !matches!(c, ' ' | '_' | '\u{a0}' | '[' | ']' | '"');
     name.trim().chars().filter(keep).flat_map(char::to_lowercase).collect()
 }
 
 /// The tables of an input in sequence.
 #[derive(Debug)]
-pub struct Tables<R> {
+pub(crate) struct Tables<R> {
     lines: Lines<R>,
     csv: Option<(u8, Reader)>,
     /// Line of a last row that was cut.
@@ -63,22 +63,22 @@ pub struct Tables<R> {
 
 impl<R: BufRead> Tables<R> {
     /// Creates a reader of the tables in `lines`.
-    pub fn new(lines: Lines<R>) -> Self {
+    pub(crate) fn new(lines: Lines<R>) -> Self {
         Self { lines, csv: None, cut: None, outside: 0 }
     }
 
     /// Returns the number of the last line read.
-    pub const fn line(&self) -> u64 {
+    pub(crate) const fn line(&self) -> u64 {
         self.lines.number()
     }
 
     /// Returns the line of a row that was cut at the end of the input.
-    pub const fn cut(&self) -> Option<u64> {
+    pub(crate) const fn cut(&self) -> Option<u64> {
         self.cut
     }
 
     /// Returns the number of lines outside of tables and titles since the last call.
-    pub const fn take_outside(&mut self) -> u64 {
+    pub(crate) const fn take_outside(&mut self) -> u64 {
         std::mem::replace(&mut self.outside, 0)
     }
 
@@ -87,7 +87,7 @@ impl<R: BufRead> Tables<R> {
     /// # Errors
     ///
     /// [`ImportError::Io`].
-    pub fn next_table(&mut self) -> Result<Option<Table>, ImportError> {
+    pub(crate) fn next_table(&mut self) -> Result<Option<Table>, ImportError> {
         let mut title = None;
         loop {
             let Some(head) = self.lines.next_line()? else {
@@ -139,7 +139,7 @@ impl<R: BufRead> Tables<R> {
     /// # Errors
     ///
     /// [`ImportError::Io`].
-    pub fn next_row(&mut self, table: &Table) -> Result<Option<Fields>, ImportError> {
+    pub(crate) fn next_row(&mut self, table: &Table) -> Result<Option<Fields>, ImportError> {
         loop {
             let Some(mut line) = self.lines.next_line()? else { return Ok(None) };
             if line.trim().is_empty() {
@@ -266,7 +266,7 @@ impl<R: BufRead> Tables<R> {
 
 /// The trimmed fields of a row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Fields {
+pub(crate) struct Fields {
     /// All fields, concatenated.
     text: String,
     ends: Vec<usize>,
@@ -275,7 +275,7 @@ pub struct Fields {
 impl Fields {
     /// Returns a field by position.
     #[must_use]
-    pub fn get(&self, at: usize) -> Option<&str> {
+    pub(crate) fn get(&self, at: usize) -> Option<&str> {
         let end = *self.ends.get(at)?;
         let start = at.checked_sub(1).and_then(|before| self.ends.get(before)).copied();
         self.text.get(start.unwrap_or(0)..end)
@@ -283,18 +283,12 @@ impl Fields {
 
     /// Returns the number of fields.
     #[must_use]
-    pub const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Returns whether there are no fields.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
     /// Returns all fields.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         (0..self.len()).filter_map(|at| self.get(at))
     }
 
@@ -325,7 +319,7 @@ const MOST_JOINED: usize = 1000;
 
 /// Returns the separator that splits a head into most fields, outside of quotes.
 #[must_use]
-pub fn delimiter(head: &str) -> Option<u8> {
+pub(crate) fn delimiter(head: &str) -> Option<u8> {
     let best = [',', ';', '\t', '|'].into_iter().map(|delimiter| {
         let mut quoted = false;
         let mut found = 0;
@@ -444,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_with_as_many_columns_are_told_apart_by_their_dashes() {
+    fn tables_with_equal_columns_are_separated_by_dashes() {
         let all = tables("a,b\n-,-\n1,2\n\nc,d\n-,-\n3,4\n\n5,6\n");
         assert_eq!(all.len(), 2, "{all:?}");
         assert_eq!(
@@ -490,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_was_cut_is_none() {
+    fn a_truncated_row_is_not_returned() {
         let mut tables = Tables::new(Lines::new(&b"a,b,c\n1,2,3\n4,5"[..]));
         let table = tables.next_table().expect("text").expect("a table");
         assert_eq!(tables.next_row(&table).expect("text").map(|row| row.len()), Some(3));

@@ -14,7 +14,7 @@ const GLANCE: usize = 4096;
 
 /// The lines of an input, as text.
 #[derive(Debug)]
-pub struct Lines<R> {
+pub(crate) struct Lines<R> {
     input: R,
     decoder: Option<Decoder>,
     /// Bytes read before the encoding was known.
@@ -24,7 +24,7 @@ pub struct Lines<R> {
     at: usize,
     line: u64,
     ended: bool,
-    /// Whether the last line had no end.
+    /// True if the last line had no end.
     open: bool,
     /// Lines that were put back, the next one last.
     again: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Lines<R> {
 
 impl<R: BufRead> Lines<R> {
     /// Creates the lines of `input`.
-    pub fn new(input: R) -> Self {
+    pub(crate) fn new(input: R) -> Self {
         let (decoder, glance, text, again) = (None, Vec::new(), String::new(), Vec::new());
         Self { input, decoder, glance, text, at: 0, line: 0, ended: false, open: false, again }
     }
@@ -42,7 +42,7 @@ impl<R: BufRead> Lines<R> {
     /// # Errors
     ///
     /// [`io::Error`] if the input fails, or a line has more than 16 MiB.
-    pub fn next_line(&mut self) -> io::Result<Option<String>> {
+    pub(crate) fn next_line(&mut self) -> io::Result<Option<String>> {
         if let Some(line) = self.again.pop() {
             self.line += 1;
             return Ok(Some(line));
@@ -77,18 +77,18 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Puts a line back, to be returned before lines that were put back earlier.
-    pub fn put_back(&mut self, line: String) {
+    pub(crate) fn put_back(&mut self, line: String) {
         self.line -= 1;
         self.again.push(line);
     }
 
     /// Returns the number of the last line, from 1.
-    pub const fn number(&self) -> u64 {
+    pub(crate) const fn number(&self) -> u64 {
         self.line
     }
 
     /// Returns whether the last line had no end, so that it may be cut.
-    pub const fn was_open(&self) -> bool {
+    pub(crate) const fn was_open(&self) -> bool {
         self.open
     }
 
@@ -121,7 +121,7 @@ const USUAL_WORDS: usize = 32;
 
 /// Splits a line into words.
 #[must_use]
-pub fn words(line: &str) -> Vec<&str> {
+pub(crate) fn words(line: &str) -> Vec<&str> {
     let mut words = Vec::with_capacity(USUAL_WORDS);
     if !line.is_ascii() {
         words.extend(line.split_whitespace());
@@ -146,7 +146,7 @@ pub fn words(line: &str) -> Vec<&str> {
 
 /// Splits a line at a separator.
 #[must_use]
-pub fn fields(line: &str, separator: u8) -> Vec<&str> {
+pub(crate) fn fields(line: &str, separator: u8) -> Vec<&str> {
     debug_assert!(separator.is_ascii());
     let mut fields = Vec::with_capacity(USUAL_WORDS);
     let mut start = 0;
@@ -185,7 +185,7 @@ fn decoder_of(bytes: &[u8]) -> Decoder {
 
 /// Decodes the beginning of an input, for detection.
 #[must_use]
-pub fn beginning(bytes: &[u8]) -> String {
+pub(crate) fn beginning(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2 + 16);
     let _ = decoder_of(bytes).decode_to_string(bytes, &mut text, false);
     text
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_given_back_comes_once_more() {
+    fn a_line_that_was_put_back_is_returned_again() {
         let mut lines = Lines::new(&b"a\nb\n"[..]);
         let first = lines.next_line().expect("a line").expect("one");
         lines.put_back(first);

@@ -4,10 +4,10 @@
 //! start of the machine (`sample_ms`), and many have none. Rows without times are one sample,
 //! until an entity of the sample repeats.
 
-use super::ImportError;
-use super::results::{ResultSet, Row};
-use super::sheet::Sheet;
-use super::window::Stamp;
+use crate::error::ImportError;
+use crate::results::{ResultSet, Row};
+use crate::sheet::Sheet;
+use crate::window::Stamp;
 use weir_observe::moment::Clock;
 use weir_units::Span;
 
@@ -61,13 +61,13 @@ pub(crate) struct TimeColumns {
     machine: Option<usize>,
     /// Time stated above the result, for all of its rows.
     above: Option<i64>,
-    /// Whether times are UTC, whatever the clock option says.
+    /// True if times are UTC, whatever the clock option says.
     pub(crate) is_utc: bool,
 }
 
 impl TimeColumns {
     /// Finds the time columns of `set`, whose first row is `first`.
-    pub(crate) fn of(set: &ResultSet, first: Option<&Row>, clock: Clock) -> Self {
+    pub(crate) fn find(set: &ResultSet, first: Option<&Row>, clock: Clock) -> Self {
         let machine = set.column(MACHINE).or_else(|| old_machine(set, first));
         let is_time = |at: usize| first.is_some_and(|row| is_written_time(row, at, clock));
         let named = TIMES.iter().filter_map(|name| set.column(&[name]));
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_title_of_a_result_that_is_watched() {
+    fn the_title_of_a_watched_result() {
         let check = |title: &str, expect: &str| {
             let at = watched(title, Clock::default());
             assert_eq!(at, Clock::default().moment(expect), "{title}");

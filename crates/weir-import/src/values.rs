@@ -1,6 +1,7 @@
 //! Consecutive JSON values, with or without line ends between them.
 
-use crate::ImportError;
+use crate::brackets::{Brackets, json_error};
+use crate::error::ImportError;
 use crate::kind::Bytes;
 use serde_json::Value;
 use std::io::BufRead;
@@ -10,7 +11,7 @@ const LONGEST: usize = 64 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A reader of objects and lists, one at a time.
-pub(super) struct Values {
+pub(crate) struct Values {
     input: Bytes,
     scan: Scan,
 }
@@ -21,13 +22,11 @@ struct Scan {
     line: u64,
     /// Line in which the current value begins.
     begins: u64,
-    depth: u32,
-    in_text: bool,
-    escaped: bool,
+    brackets: Brackets,
 }
 
 impl Values {
-    pub(super) fn new(input: Bytes) -> Self {
+    pub(crate) fn new(input: Bytes) -> Self {
         Self { input, scan: Scan { line: 1, ..Scan::default() } }
     }
 
@@ -36,7 +35,7 @@ impl Values {
     /// # Errors
     ///
     /// [`ImportError`] if it is not JSON, or too long.
-    pub(super) fn next(&mut self) -> Result<Option<(Value, u64)>, ImportError> {
+    pub(crate) fn next(&mut self) -> Result<Option<(Value, u64)>, ImportError> {
         self.scan.value.clear();
         loop {
             let bytes = self.input.fill_buf()?;
@@ -44,7 +43,8 @@ impl Values {
                 // A value that was cut in the middle of the input absorbs all that follows.
                 let is_broken = |error: serde_json::Error| !error.is_eof();
                 let cut = &self.scan.value;
-                if self.scan.depth > 0 && serde_json::from_slice::<Value>(cut).is_err_and(is_broken)
+                if self.scan.brackets.is_inside()
+                    && serde_json::from_slice::<Value>(cut).is_err_and(is_broken)
                 {
                     parse(cut, self.scan.begins)?;
                 }
@@ -64,18 +64,13 @@ impl Values {
     }
 
     /// Returns whether the input ended within a value.
-    pub(super) const fn was_cut(&self) -> bool {
-        self.scan.depth > 0
+    pub(crate) const fn was_cut(&self) -> bool {
+        self.scan.brackets.is_inside()
     }
 }
 
 fn parse(bytes: &[u8], begins: u64) -> Result<Value, ImportError> {
-    serde_json::from_slice(bytes).map_err(|error| {
-        let line = begins + u64::try_from(error.line()).unwrap_or(1).max(1) - 1;
-        let reason = error.to_string();
-        let reason = reason.split(" at line ").next().unwrap_or_default();
-        ImportError::at(line, format!("invalid JSON: {reason}"))
-    })
+    serde_json::from_slice(bytes).map_err(|error| json_error(&error, begins, "invalid JSON"))
 }
 
 impl Scan {
@@ -86,14 +81,15 @@ impl Scan {
         let mut begin = 0;
         for (at, byte) in bytes.iter().enumerate() {
             self.line += u64::from(*byte == b'\n');
-            if self.depth > 0 {
-                self.nest(*byte);
-                if self.depth == 0 {
+            if self.brackets.is_inside() {
+                self.brackets.take(*byte);
+                if !self.brackets.is_inside() {
                     self.value.extend_from_slice(&bytes[begin..=at]);
                     return Ok((at + 1, true));
                 }
             } else if matches!(byte, b'{' | b'[') {
-                (self.begins, self.depth, begin) = (self.line, 1, at);
+                (self.begins, begin) = (self.line, at);
+                self.brackets.take(*byte);
             } else if !byte.is_ascii_whitespace()
                 && *byte != b','
                 && !BYTE_ORDER_MARK.contains(byte)
@@ -102,22 +98,10 @@ impl Scan {
                 return Err(ImportError::at(self.line, reason));
             }
         }
-        if self.depth > 0 {
+        if self.brackets.is_inside() {
             self.value.extend_from_slice(&bytes[begin..]);
         }
         Ok((bytes.len(), false))
-    }
-
-    /// Tracks the nesting of brackets outside of strings.
-    fn nest(&mut self, byte: u8) {
-        match byte {
-            _ if self.escaped => self.escaped = false,
-            b'\\' => self.escaped = self.in_text,
-            b'"' => self.in_text = !self.in_text,
-            b'{' | b'[' if !self.in_text => self.depth = self.depth.saturating_add(1),
-            b'}' | b']' if !self.in_text => self.depth -= 1,
-            _ => {}
-        }
     }
 }
 
@@ -140,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_cut_in_the_middle_is_refused_with_its_line() {
+    fn a_truncated_value_is_rejected_with_its_line() {
         let mut values = Values::new(Box::new("{}\n{\"a\": {\"b\": 1\n{}\n{}\n".as_bytes()));
         assert!(values.next().is_ok_and(|value| value.is_some()));
         let error = values.next().expect_err("it is refused").to_string();
@@ -148,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_between_values_is_refused_with_its_line() {
+    fn a_text_between_values_is_rejected_with_its_line() {
         let mut values = Values::new(Box::new("{}\nhello {}".as_bytes()));
         assert!(values.next().is_ok_and(|value| value.is_some()));
         let error = values.next().expect_err("it is refused").to_string();

@@ -1,7 +1,8 @@
 //! An input that can be examined again from a line on. At unexpected content, another kind of
 //! input may begin.
 
-use super::kind::{Bytes, Kind};
+use crate::detect::detect;
+use crate::kind::{Bytes, Kind};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
@@ -17,14 +18,14 @@ const HEADED: [&str; 4] = ["sqlserver", "postgres", "perfmon", "get-counter"];
 const MOST: usize = 1 << 16;
 
 /// The input of a reader, with a copy of the recent part.
-pub(super) struct Watched {
+pub(crate) struct Watched {
     shared: Rc<RefCell<Shared>>,
     block: Rc<Vec<u8>>,
     at: usize,
 }
 
 /// The recent part of an input.
-pub(super) struct Lately(Rc<RefCell<Shared>>);
+pub(crate) struct Lately(Rc<RefCell<Shared>>);
 
 struct Shared {
     input: Bytes,
@@ -35,7 +36,7 @@ struct Shared {
 }
 
 /// Splits an input into one for the reader and one for later examination.
-pub(super) fn watched(input: Bytes) -> (Bytes, Lately) {
+pub(crate) fn watched(input: Bytes) -> (Bytes, Lately) {
     let shared = Shared { input, blocks: VecDeque::new(), kept: 0, lines_before: 0 };
     let shared = Rc::new(RefCell::new(shared));
     let block = Rc::default();
@@ -85,10 +86,10 @@ fn lines(bytes: &[u8]) -> u64 {
 impl Lately {
     /// Returns the kind of input that begins in a line, where `before` is the current kind. It is
     /// another kind, or the same one with a second head.
-    pub(super) fn begins(&self, line: u64, before: &str) -> Option<Kind> {
+    pub(crate) fn begins(&self, line: u64, before: &str) -> Option<Kind> {
         // An error in the first line concerns the only kind.
         let text = self.text_at(line).filter(|_| line > 1)?;
-        let kind = Kind::of(first_lines(&text)).ok()?;
+        let kind = detect(first_lines(&text)).ok()?;
         if kind.name != before {
             return Some(kind);
         }
@@ -96,7 +97,7 @@ impl Lately {
             return None;
         }
         let next = text.iter().position(|byte| *byte == b'\n').map_or(text.len(), |at| at + 1);
-        let is_head = Kind::of(first_lines(&text[next..])).ok() != Some(kind);
+        let is_head = detect(first_lines(&text[next..])).ok() != Some(kind);
         is_head.then_some(kind)
     }
 

@@ -8,8 +8,8 @@
 //!  rows, any order -->  [ time: values, time: values, ... ]  --> samples, earliest first
 //! ```
 
-use super::ImportError;
-use super::sheet::{At, Sheet};
+use crate::error::ImportError;
+use crate::sheet::{At, Sheet};
 use std::collections::BTreeMap;
 use weir_observe::header::{EntityId, SeriesId};
 use weir_observe::metric::Metric;
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_late_is_refused() {
+    fn late_values_are_rejected() {
         let (mut window, mut sheet) = (Window::default(), Sheet::default());
         window.touch(Stamp::Wall(5)).expect("in order");
         assert_eq!(window.pop(&mut sheet), Some(At::Wall(5)));

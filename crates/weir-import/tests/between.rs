@@ -132,7 +132,7 @@ fn two_snapshots_or_two_times_of_one_observation_are_the_same() {
 }
 
 #[test]
-fn a_stretch_begins_with_the_newest_sample_that_each_has() {
+fn a_stretch_begins_with_the_newest_common_sample() {
     let more = "collection_time,wait_type,waiting_tasks_count,wait_time_ms\n\
                 2026-11-22 10:00:50,WRITELOG,1400,3400\n";
     let whole = observation(&[BEFORE, more, AFTER]);
@@ -143,7 +143,7 @@ fn a_stretch_begins_with_the_newest_sample_that_each_has() {
 }
 
 #[test]
-fn what_went_back_takes_its_server_with_it() {
+fn a_reset_counter_excludes_its_server() {
     // The data file's counters went back, so the server restarted. Those of the log have grown
     // past their old values since.
     let restarted = AFTER.replace("ROWS,41000", "ROWS,900");
@@ -159,7 +159,7 @@ fn what_went_back_takes_its_server_with_it() {
 }
 
 #[test]
-fn of_a_long_observation_only_the_step_with_the_restart_is_left_out() {
+fn only_the_step_with_the_restart_is_left_out() {
     let restarted = AFTER.replace("10:01:40", "10:00:30").replace("ROWS,41000", "ROWS,900");
     let later = AFTER
         .replace("10:01:40", "10:00:40")
@@ -173,7 +173,7 @@ fn of_a_long_observation_only_the_step_with_the_restart_is_left_out() {
 }
 
 #[test]
-fn who_is_in_one_only_and_what_has_no_counters_is_told() {
+fn unmatched_entities_and_those_without_counters_are_reported() {
     let before = BEFORE.replace("tpcc,log", "tpcc,old_log").replace("WRITELOG", "LCK_M_X");
     let (pair, between) = difference(&before, AFTER);
     let names = |which: usize| -> Vec<(&str, Option<f64>)> {
@@ -192,7 +192,7 @@ fn who_is_in_one_only_and_what_has_no_counters_is_told() {
 }
 
 #[test]
-fn what_a_snapshot_lacks_is_unknown() {
+fn values_missing_from_a_snapshot_are_unknown() {
     let before = BEFORE.replace("1000,8192000,5000,1000,", "1000,8192000,,,");
     let (_, between) = difference(&before, AFTER);
     let load = file(&between, "data").load.expect("a load");
@@ -204,7 +204,7 @@ fn what_a_snapshot_lacks_is_unknown() {
 }
 
 #[test]
-fn pairs_that_are_none() {
+fn snapshots_that_cannot_be_compared() {
     let (before, after) = (snapshot(BEFORE), snapshot(AFTER));
     let check = |a: &Observation, b: &Observation, apart, expect: PairError| {
         assert_eq!(Pair::new(a, b, apart).expect_err("refused"), expect);

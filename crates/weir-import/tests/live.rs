@@ -1,4 +1,4 @@
-//! What was asked live is the same as what is imported.
+//! An observation of a running system equals an import of the same answers.
 
 use weir_import::live::{Answer, Feed, Recorder, RowSet};
 use weir_observe::{Header, Observation, Source, SourceKind};
@@ -30,7 +30,7 @@ const WAITS: &str = "wait_type,waiting_tasks_count,wait_time_ms";
 const SESSIONS: &str = "wait_event_type,wait_event,state,sessions";
 
 #[test]
-fn several_systems_in_one_observation_each_at_its_times() {
+fn several_systems_in_one_observation() {
     let mut recorder = Recorder::new(Vec::new(), &header()).expect("a header");
     let mut feeds = [
         Feed::sqlserver("sqlserver", "db1"),
@@ -73,7 +73,7 @@ fn several_systems_in_one_observation_each_at_its_times() {
 }
 
 #[test]
-fn what_is_no_answer_is_refused() {
+fn an_unexpected_answer_is_rejected() {
     let check = |mut feed: Feed, answer, expect: &str| {
         let mut recorder = Recorder::new(Vec::new(), &header()).expect("a header");
         let error = recorder.take(&mut feed, Instant::ZERO, answer).expect_err("it is refused");

@@ -14,6 +14,7 @@ use weir_catalog::Catalog;
 use weir_lab::figure::ByRun;
 use weir_lab::file::OneOrMore;
 use weir_lab::{Clocks, Lab, Options, find, run};
+use weir_random::Rng;
 use weir_report::lab::Figure;
 
 /// The parameters: name in the table, line of the description they replace, range, unit.
@@ -72,17 +73,6 @@ impl Drawn {
     }
 }
 
-/// A multiplicative generator; the draws need no quality beyond spread.
-struct Draw(u64);
-
-impl Draw {
-    fn share(&mut self) -> f64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        f64::from(u32::try_from(self.0 >> 32).unwrap_or(u32::MAX)) / f64::from(u32::MAX)
-    }
-}
-
 /// Replaces the parameters of the lab's description.
 fn description(values: &[f64], duration: &str) -> String {
     let mut text = include_str!("../../../labs/mi-file-size/oltp.toml").to_owned();
@@ -129,9 +119,9 @@ fn measure(lab: &Lab, text: &str, catalog: &Catalog) -> Result<Vec<Measured>, we
 }
 
 /// Draws a set evenly on a logarithmic scale.
-fn draw(random: &mut Draw) -> Vec<f64> {
+fn draw(random: &mut Rng) -> Vec<f64> {
     let one =
-        |(_, _, least, most, _): &(_, _, f64, f64, _)| least * (most / least).powf(random.share());
+        |(_, _, least, most, _): &(_, _, f64, f64, _)| least * (most / least).powf(random.unit());
     PARAMETERS.iter().map(one).collect()
 }
 
@@ -173,7 +163,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seed: u64 = arguments.next().as_deref().unwrap_or("1").parse()?;
     let duration = arguments.next().unwrap_or_else(|| "10s".to_owned());
     let (lab, catalog) = (find("mi-file-size")?, Catalog::builtin());
-    let (mut random, mut drawn) = (Draw(seed), Vec::new());
+    let (mut random, mut drawn) = (Rng::new(&[seed]), Vec::new());
     for _ in 0..sets {
         let values = draw(&mut random);
         let measured = measure(&lab, &description(&values, &duration), &catalog)?;

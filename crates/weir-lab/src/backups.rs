@@ -5,9 +5,9 @@
 //! shortened like the size, and added to the measured time, so that the rate is comparable with
 //! that of the whole.
 
-use crate::bench::wall_size;
 use crate::error::LabError;
 use crate::oltp::Databases;
+use crate::options::wall_size;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -4,9 +4,8 @@
 //! files, on volumes that are served for the run.
 
 use crate::error::LabError;
-use crate::file::{Lab, RunKeys};
-use crate::metric::WARM_UP;
-use crate::run::{Clocks, Driver, Options};
+use crate::file::{Lab, RunKeys, WARM_UP};
+use crate::options::{Clocks, Driver, Options, WALL_RAMP, wall_runtime, wall_size};
 use std::str::FromStr;
 use weir_catalog::Catalog;
 use weir_layout::Layout;
@@ -15,26 +14,12 @@ use weir_report::run::RunReport;
 use weir_runner::{RunOptions, RunnerError};
 use weir_server::{Address, Server};
 use weir_sim::devices;
-use weir_units::{Bytes, Span};
+use weir_units::Bytes;
 use weir_workload::job::Extent;
 use weir_workload::{Isolated, JobFile, Placed, fio, place};
 
-/// Start of a wall run that is not measured. The first access to memory costs time of the machine
-/// that does not belong to the limits.
-pub(crate) const WALL_RAMP: Span = Span::from_secs(2);
-
 /// Block size of a warm-up.
 const WARM_UP_BLOCK: u64 = 1 << 20;
-
-/// Returns the runtime of a lab's jobs in wall time.
-pub(crate) fn wall_runtime(lab: &Lab, options: &Options) -> Span {
-    lab.file.wall_runtime.unwrap_or(options.runtime)
-}
-
-/// Returns the maximum file size in wall time.
-pub(crate) fn wall_size(lab: &Lab, options: &Options) -> Bytes {
-    lab.file.wall_size.unwrap_or(options.size)
-}
 
 /// A run of fio jobs.
 pub(crate) struct Bench<'a> {
@@ -178,6 +163,7 @@ fn ended(error: RunnerError) -> LabError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_units::Span;
 
     const LAYOUT: &str = "[[volume]]\nname = \"large\"\nsize = \"1 TiB\"\nunlimited = true\n\
                           [[volume]]\nname = \"small\"\nsize = \"32 MiB\"\nunlimited = true\n";

@@ -58,7 +58,7 @@ pub enum ByRun<T> {
 }
 
 impl<T: Clone> ByRun<T> {
-    fn of(&self, run: &str) -> Option<T> {
+    fn for_run(&self, run: &str) -> Option<T> {
         match self {
             Self::One(value) => Some(value.clone()),
             Self::Each(values) => values.get(run).cloned(),
@@ -139,17 +139,17 @@ impl FigureKeys {
             _ => return Err("give either run, or its values by run".to_owned()),
         };
         for run in &of {
-            value.of(run).map_or(Ok(()), |expected| self.check_tolerance(&expected))?;
+            value.for_run(run).map_or(Ok(()), |expected| self.check_tolerance(&expected))?;
         }
         let wanted = of.into_iter().filter_map(|run| {
-            let expected = value.of(run)?;
+            let expected = value.for_run(run)?;
             Some(Wanted {
                 keys: self,
                 id: if column { format!("{}: {run}", self.id) } else { self.id.clone() },
                 run,
                 published: self.published.is_some().then(|| expected.clone()),
                 expected,
-                explained: self.explained.as_ref().and_then(|explained| explained.of(run)),
+                explained: self.explained.as_ref().and_then(|explained| explained.for_run(run)),
             })
         });
         Ok(wanted.collect())

@@ -8,6 +8,9 @@ use weir_units::{Bytes, Span};
 
 static LABS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../labs");
 
+/// The job of a warm-up, which is not measured.
+pub(crate) const WARM_UP: &str = "warm-up";
+
 /// A lab.
 #[derive(Debug, Clone)]
 pub struct Lab {
@@ -297,14 +300,14 @@ mod tests {
     }
 
     #[test]
-    fn every_lab_of_databases_or_backups_says_what_is_fitted() {
+    fn every_lab_of_databases_or_backups_lists_its_fitted_parameters() {
         for lab in all().expect("sound labs") {
             let databases = lab.file.run.iter().any(|run: &RunKeys| {
                 run.oltp.is_some() || run.backup.is_some() || run.backup_text.is_some()
             });
             let readme = LABS.get_file(format!("{}/README.md", lab.name));
             let text = readme.and_then(include_dir::File::contents_utf8).unwrap_or_default();
-            assert!(!databases || text.contains("## What is fitted"), "{}", lab.name);
+            assert!(!databases || text.contains("## Fitted parameters"), "{}", lab.name);
         }
     }
 

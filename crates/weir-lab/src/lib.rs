@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`mod@file`] | the shape of `lab.toml` |
 //! | [`mod@figure`] | its figures, one by one or in columns |
+//! | [`options`] | options of runs |
 //! | [`mod@run`] | running labs, and comparing their figures |
 //! | `work` | the runs: `bench` has fio jobs, `oltp` databases, `backups` backups in wall time,
 //! `planned` a need |
@@ -24,10 +25,12 @@ pub mod file;
 mod metric;
 mod notes;
 mod oltp;
+pub mod options;
 mod planned;
 pub mod run;
 mod work;
 
 pub use error::LabError;
 pub use file::{Lab, all, find};
-pub use run::{Clocks, Driver, Options, run};
+pub use options::{Clocks, Driver, Options};
+pub use run::run;

@@ -8,25 +8,15 @@ mod backups;
 mod databases;
 mod jobs;
 mod layout;
+mod name;
 mod planned;
 
 use crate::figure::FigureKeys;
 use crate::work::Outcome;
+use name::{Unknown, split};
 use weir_report::backup::BackupReport;
 use weir_report::lab::Value;
 use weir_report::oltp::{DatabaseReport, OltpReport};
-
-/// The job of a warm-up, which is not measured.
-pub(crate) const WARM_UP: &str = "warm-up";
-
-/// An unknown metric.
-#[derive(Debug, PartialEq, Eq)]
-struct Unknown;
-
-/// Splits a metric into its name and its argument.
-fn split(metric: &str) -> (&str, &str) {
-    metric.split_once(':').unwrap_or((metric, ""))
-}
 
 /// Returns the unit of a metric.
 pub(crate) fn unit(metric: &str) -> &'static str {

@@ -1,14 +1,13 @@
 //! Notes of a report about the execution of a lab: scaled sizes and runtimes, and figures that were
 //! not measured.
 
-use crate::bench::{WALL_RAMP, wall_runtime, wall_size};
 use crate::file::{Lab, LabFile};
 use crate::metric;
-use crate::run::{Clocks, Driver, Options};
+use crate::options::{Clocks, Driver, Options, WALL_RAMP, wall_runtime, wall_size};
 use crate::work::Work;
 
 /// Returns the notes of a lab with these runs.
-pub(crate) fn of<'a>(
+pub(crate) fn collect<'a>(
     lab: &Lab,
     options: &Options,
     works: impl Iterator<Item = &'a Work<'a>> + Clone,

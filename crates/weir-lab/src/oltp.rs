@@ -1,9 +1,8 @@
 //! Databases under load, on either clock.
 
-use crate::bench::{WALL_RAMP, wall_runtime, wall_size};
 use crate::error::LabError;
 use crate::file::{Lab, RunKeys};
-use crate::run::Options;
+use crate::options::{Options, WALL_RAMP, wall_runtime, wall_size};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;

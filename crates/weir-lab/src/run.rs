@@ -1,72 +1,16 @@
 //! Running labs in virtual and wall time, and comparing their figures.
 
-use crate::bench::wall_runtime;
 use crate::error::LabError;
 use crate::figure::Wanted;
 use crate::file::Lab;
+use crate::options::{Clocks, Options, wall_runtime};
 use crate::work::{Outcome, Work};
 use crate::{metric, notes};
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use weir_catalog::Catalog;
 use weir_report::lab::{Asked, Figure, LabReport, LabReports, Value, Verdict};
-use weir_units::{Bytes, Span};
-
-/// The clocks to run labs on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clocks {
-    /// The simulator's clock.
-    Virtual,
-    /// The real clock.
-    Wall,
-    /// Both clocks.
-    Both,
-}
-
-/// The driver of jobs in wall time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Driver {
-    /// Weir's own runner.
-    #[default]
-    Weir,
-    /// The real fio.
-    Fio,
-}
-
-/// Options of a run.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The clocks.
-    pub clocks: Clocks,
-    /// The driver of jobs in wall time.
-    pub driver: Driver,
-    /// Maximum size of a job's files in wall time. Larger files of an article get this size.
-    pub size: Bytes,
-    /// Runtime of each job in wall time, instead of that of the article.
-    pub runtime: Span,
-    /// Maximum number of runs in wall time until the figures hold. The last run counts, as a whole.
-    pub tries: u32,
-    /// The random seed.
-    pub seed: u64,
-    /// A flag that ends the run early.
-    pub stop: Arc<AtomicBool>,
-}
-
-impl Default for Options {
-    /// Both clocks, with wall time scaled so that the DS14 lab ends within two minutes.
-    fn default() -> Self {
-        Self {
-            clocks: Clocks::Both,
-            driver: Driver::Weir,
-            size: Bytes::mib(64),
-            runtime: Span::from_secs(6),
-            tries: 1,
-            seed: 1,
-            stop: Arc::default(),
-        }
-    }
-}
+use weir_units::Bytes;
 
 /// Runs `labs` one after the other, and reports progress through `talk`.
 ///
@@ -261,7 +205,7 @@ impl<'a> Round<'a> {
     fn report(&self, tries: u32, figures: Vec<Figure>) -> LabReport {
         let Lab { name, file } = self.lab;
         let works = self.works.iter().map(|(_, work)| work);
-        let mut notes = notes::of(self.lab, self.options, works);
+        let mut notes = notes::collect(self.lab, self.options, works);
         notes.extend(self.said_tries(tries));
         LabReport {
             lab: name.clone(),

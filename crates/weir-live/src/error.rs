@@ -63,7 +63,7 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// Whether the user's input is at fault, and not the system.
+    /// True if the user's input is at fault, and not the system.
     #[must_use]
     pub fn is_input(&self) -> bool {
         match self {

@@ -12,8 +12,8 @@ use tiberius::{AuthMethod, Client, ColumnData, Config, EncryptionLevel, Row};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::compat::{Compat, TokioAsyncWriteCompatExt};
+use weir_import::live::sqlserver::SCRIPT;
 use weir_import::live::{Answer, RowSet};
-use weir_import::sql::SCRIPT;
 
 const PASSWORD: &str = "WEIR_SQLSERVER_PASSWORD";
 const TOKEN: &str = "WEIR_SQLSERVER_TOKEN";

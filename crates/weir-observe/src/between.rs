@@ -28,7 +28,7 @@ pub struct Who(pub Vec<(EntityKind, String)>);
 impl Who {
     /// Returns the path of an entity.
     #[must_use]
-    pub fn of(contents: &Contents, id: EntityId) -> Self {
+    pub fn new(contents: &Contents, id: EntityId) -> Self {
         let mut path = Vec::new();
         let mut next = contents.entity(id);
         while let Some(own) = next {
@@ -346,7 +346,7 @@ impl Stretch {
             let Some(entity) = contents.entity(id) else { continue };
             let size = self.sizes.get(&id).and_then(|(_, by, size)| Some(signed((*size)?) * by));
             let size = size.or_else(|| entity.number(attribute::SIZE_BYTES).map(unsigned));
-            let (who, entity) = (Who::of(contents, id), entity.clone());
+            let (who, entity) = (Who::new(contents, id), entity.clone());
             let (seconds, load) = (sum.seconds, sum.sum);
             between.io.push(Did { who, entity, size, seconds, load });
         }
@@ -357,11 +357,11 @@ impl Stretch {
             let grown = own.longest.1.filter(|now| own.longest.0.is_some_and(|then| then < *now));
             let max_ms = grown.zip(own.max).map(|(longest, (_, by))| signed(longest) * by);
             let max_ms = max_ms.filter(|_| sum.sum.is_some());
-            let who = Who::of(contents, own.entity);
+            let who = Who::new(contents, own.entity);
             between.waits.push(Waited { who, seconds: sum.seconds, wait: sum.sum, max_ms });
         }
         let restarts = self.restarts.into_iter();
-        between.restarts = restarts.map(|(id, times)| (Who::of(contents, id), times)).collect();
+        between.restarts = restarts.map(|(id, times)| (Who::new(contents, id), times)).collect();
         Some(between)
     }
 }

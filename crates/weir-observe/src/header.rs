@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_together_is_said() {
+    fn inconsistent_contents_are_rejected() {
         let host = entity(EntityKind::Host, "h", None);
         let file = |parent| entity(EntityKind::File, "f", Some(parent));
         check(&[host.clone(), file(0)], &[series(1, "reads"), series(1, "writes")], "");
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_not_known_are_kept() {
+    fn unknown_names_are_kept() {
         let kind: EntityKind = serde_json::from_str("\"replica\"").expect("text");
         assert_eq!(kind, EntityKind::Other("replica".to_owned()));
         assert_eq!(serde_json::to_string(&kind).expect("JSON"), "\"replica\"");

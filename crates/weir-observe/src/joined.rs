@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_come_in_the_order_of_the_clock() {
+    fn samples_are_in_order_of_time() {
         let one = observation(Some(100), "a", &[(0, 1), (10, 2)]);
         let other = observation(Some(105), "b", &[(0, 7), (5, 8)]);
         let expect =
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_in_both_is_one_and_counts_once() {
+    fn an_entity_in_both_observations_counts_once() {
         let one = || observation(None, "a", &[(0, 1), (1, 2)]);
         assert_eq!(rows(vec![one(), one()]), [(0, vec![Some(1)]), (1, vec![Some(2)])]);
         assert_eq!(Joined::new(vec![one(), one()]).notes().len(), 3);
@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn who_names_no_host_is_on_the_only_one_in_any_order() {
+    fn an_entity_without_a_host_is_on_the_only_host() {
         for nameless in [None, Some("host"), Some("")] {
             assert_eq!(who(&[Some("db1"), nameless]), ["db1", "db1.sdc"], "{nameless:?}");
             assert_eq!(who(&[nameless, Some("db1")]), ["db1", "db1.sdc"], "{nameless:?}");
@@ -528,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_observed_at_other_times_is_told() {
+    fn observations_of_different_times_are_reported() {
         let minute = [0, 20, 40, 60];
         check_notes(&[0, 30], &minute, &[]);
         check_notes(&[0, 120], &minute, &[]);
@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_told() {
+    fn gaps_are_reported() {
         let gap = "observation 1: samples are usually 1 s apart; gaps of more than 60 s: 1, \
             the longest of 97 s, of which nothing is known";
         check_notes(&[0], &[0, 1, 2, 3, 100, 101], &[gap]);

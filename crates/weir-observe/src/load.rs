@@ -533,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_and_rates_come_to_the_same() {
+    fn counters_and_rates_agree() {
         let counters = [
             m::READS,
             m::WRITES,
@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_io_of_the_latency_was_queued() {
+    fn latency_beyond_io_time_was_queued() {
         let measures =
             [m::WRITES_PER_S, m::READS_PER_S, m::WRITE_LATENCY_NS, m::WRITE_IO_LATENCY_NS];
         let both = [Some(10.0), Some(0.0), Some(1.5e8), Some(4e6)];
@@ -586,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn how_many_are_under_way_while_any_are() {
+    fn mean_queue_depth_while_busy() {
         let counters = [m::OPERATIONS, m::IO_STALL_MS, m::BUSY_MS];
         let rows = [[Some(0.0); 3], [Some(50.0), Some(600.0), Some(400.0)]];
         let (counted, _) = loads(&counters, &[(0, &rows[0]), (2, &rows[1])]);
@@ -601,7 +601,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_another_observes_beside_lose_nothing() {
+    fn counters_with_other_sampling_intervals_lose_nothing() {
         let measures = [m::READS, m::WRITES, m::BUSY];
         let counted = |reads: f64| [Some(reads), Some(0.0), None];
         let (one, other) = (counted(0.0), counted(100.0));
@@ -623,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_left_out_until_it_works_is_idle() {
+    fn a_device_missing_until_it_is_active_was_idle() {
         let mut contents = Contents::default();
         let mut disk = Entity::new(EntityKind::Volume, "sdb", None);
         disk.attributes.insert(attribute::IDLE_SINCE_NS.to_owned(), 10_000_000_000_u64.into());
@@ -643,7 +643,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_stays_unknown() {
+    fn missing_values_stay_unknown() {
         let (told, _) = loads(&[m::OPERATIONS_PER_S], &[(0, &[None]), (1, &[Some(7.0)])]);
         let known = Load {
             to: Instant::ZERO + Span::from_secs(1),
@@ -664,7 +664,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_started_again_and_what_is_missing() {
+    fn restarts_and_missing_values() {
         let pair = |reads: f64| [Some(reads), Some(0.0)];
         let samples =
             [(0, pair(10.0)), (1, pair(30.0)), (2, pair(4.0)), (3, [None, None]), (4, pair(10.0))];

@@ -12,7 +12,7 @@ pub struct Metric {
     pub name: &'static str,
     /// Unit of a value.
     pub unit: Quantity,
-    /// Whether values are running totals.
+    /// True if values are running totals.
     pub is_counter: bool,
     /// Decimals kept of a value.
     pub decimals: u8,
@@ -437,9 +437,9 @@ metrics! {
     BURST_BALANCE = "burst_balance" Share gauge 6;
     /// The share of burst credits left, for bytes.
     BURST_BYTES_BALANCE = "burst_bytes_balance" Share gauge 6;
-    /// Whether demand exceeded the limit in operations: 1, or the share of time.
+    /// True if demand exceeded the limit in operations: 1, or the share of time.
     IOPS_EXCEEDED = "iops_exceeded" Share gauge 6;
-    /// Whether demand exceeded the limit in bytes.
+    /// True if demand exceeded the limit in bytes.
     BYTES_EXCEEDED = "bytes_exceeded" Share gauge 6;
     /// DTUs as a share of their limit.
     DTU_SHARE = "dtu_share" Share gauge 6;

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_as_people_write_them() {
+    fn times_in_common_notations() {
         check("2015-01-03 16:40:43.766337", "2015-01-03T16:40:43.766337Z");
         check("2024-03-14T17:53:14-0700", "2024-03-15T00:53:14Z");
         check("2021-05-15 18:21:06.6133333", "2021-05-15T18:21:06.6133333Z");
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn days_are_those_of_the_calendar() {
+    fn days_match_the_calendar() {
         use jiff::civil::Date;
         let start = Date::constant(1970, 1, 1);
         for year in [0_i16, 1, 1582, 1600, 1899, 1900, 1969, 1970, 2000, 2023, 2024, 2100, 9999] {

@@ -107,7 +107,7 @@ pub struct Observation {
     pub columns: Vec<Column>,
     /// Remarks on the numbers.
     pub notes: Vec<Note>,
-    /// How the file ended.
+    /// The end of the file.
     pub ending: Ending,
 }
 

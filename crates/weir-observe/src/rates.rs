@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_and_restarts_do_not_make_rates() {
+    fn gaps_and_restarts_yield_no_rates() {
         let counters = contents(Counting::Cumulative, 0);
         check(&counters, &[(0, Some(5), Some(5)), (2, Some(9), Some(7))], &[(0, 2, 3.0)], 0);
         // A value is missing: the reading spans the gap.
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gauge_is_its_value_and_goes_down_as_it_likes() {
+    fn a_gauge_can_decrease() {
         let gauges = contents(Counting::Gauge, -1);
         let rows = [(0, Some(10), Some(0)), (2, Some(30), Some(5)), (3, Some(-10), Some(0))];
         check(&gauges, &rows, &[(0, 2, 3.5), (2, 3, -1.0)], 0);
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_that_is_in_the_second_list_only_counts_from_zero() {
+    fn a_new_wait_counts_from_zero() {
         let mut contents = Contents::default();
         let mut series = Vec::new();
         for name in ["WRITELOG", "LCK_M_X"] {
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn points_lose_nothing_and_stay_few() {
+    fn points_are_merged_without_loss() {
         let mut points = Points::new(Span::from_secs(1));
         (0..10_000).for_each(|n| points.add(&reading(n, n + 1, 2.0)));
         assert!(points.iter().count() <= MAX_POINTS);

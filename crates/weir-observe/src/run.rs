@@ -43,7 +43,7 @@ pub struct HostShape {
     pub name: String,
     /// Limits, size and other facts.
     pub attributes: Attributes,
-    /// Whether it has a cache.
+    /// True if it has a cache.
     pub has_cache: bool,
 }
 
@@ -75,9 +75,9 @@ pub struct VolumeShape {
     pub writeback_caps: Option<Vec<&'static str>>,
     /// Limits that burst on credits.
     pub credits: Vec<&'static str>,
-    /// Whether bursts are billed.
+    /// True if bursts are billed.
     pub is_billed: bool,
-    /// Whether its limits can change during the run.
+    /// True if its limits can change during the run.
     pub limits_change: bool,
 }
 
@@ -105,7 +105,7 @@ pub struct FileShape {
     pub attributes: Attributes,
     /// Caps that can throttle its requests; `None` if the driver does not know them.
     pub caps: Option<Vec<&'static str>>,
-    /// Whether its limits can change during the run.
+    /// True if its limits can change during the run.
     pub limits_change: bool,
 }
 
@@ -397,10 +397,10 @@ impl Shape {
             waits(row, volume.caps.as_deref(), &counted.waits, counted.medium_ns);
             if let Some(caps) = &volume.writeback_caps {
                 values(row, counted, &OF_WRITEBACKS);
-                row.extend(caps.iter().map(|cap| value(of(&counted.writeback_waits, cap))));
+                row.extend(caps.iter().map(|cap| value(time_at(&counted.writeback_waits, cap))));
             }
             values(row, counted, if volume.is_billed { &OF_BILLS } else { &[] });
-            row.extend(volume.credits.iter().map(|limit| value(of(&counted.credits, limit))));
+            row.extend(volume.credits.iter().map(|limit| value(time_at(&counted.credits, limit))));
             limits(row, volume.limits_change, &counted.limits);
         }
         for (database, counted) in self.databases.iter().zip(&sample.databases) {
@@ -510,7 +510,7 @@ fn values<T>(row: &mut Vec<Option<i64>>, counted: &T, metrics: &[Metric<T>]) {
     row.extend(metrics.iter().map(|(.., get)| value(get(counted))));
 }
 
-fn of(times: &[(&'static str, u64)], name: &str) -> u64 {
+fn time_at(times: &[(&'static str, u64)], name: &str) -> u64 {
     times.iter().find(|(known, _)| *known == name).map_or(0, |(_, time)| *time)
 }
 
@@ -520,7 +520,7 @@ fn waits(row: &mut Vec<Option<i64>>, caps: Option<&[&str]>, times: &CapTimes, me
         times.iter().all(|(cap, _)| caps.contains(cap)),
         "{times:?} has a cap that the shape has not: {caps:?}"
     );
-    row.extend(caps.iter().map(|cap| value(of(times, cap))));
+    row.extend(caps.iter().map(|cap| value(time_at(times, cap))));
     row.push(value(medium_ns));
 }
 

@@ -45,7 +45,7 @@ pub struct Sized {
     pub role: String,
     /// Names of the entities whose loads are added up.
     pub of: Vec<String>,
-    /// The same entities by index.
+    /// These entities by index.
     pub entities: Vec<EntityId>,
     /// Operations per second, at the percentile.
     pub iops: f64,
@@ -264,7 +264,7 @@ mod tests {
 
     /// The stripe of these disks may have counters, too.
     #[test]
-    fn a_stripe_counts_once_or_its_disks_do() {
+    fn a_stripe_or_its_disks_count_once() {
         for is_counted in [false, true] {
             let mut contents = Contents::default();
             let entity = |kind, name: &str, parent| Entity {
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_of_what_the_files_of_a_role_do_together() {
+    fn percentiles_are_of_the_sum_over_a_role() {
         let contents = contents();
         let mut sizer = Sizer::new(&contents, &Roles::default()).unwrap();
         let mut counters = [0_i64; 8];
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn roles_that_are_said_count_alone_and_must_be_there() {
+    fn stated_roles_count_alone_and_must_exist() {
         let contents = contents();
         let said = |name: &str| Roles { said: [(name.to_owned(), "backup".to_owned())].into() };
         let sizer = Sizer::new(&contents, &said("sales.mdf")).unwrap();

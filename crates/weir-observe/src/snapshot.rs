@@ -92,7 +92,7 @@ mod tests {
     use weir_units::Span;
 
     #[test]
-    fn the_newest_of_each_is_kept() {
+    fn the_newest_value_of_each_series_is_kept() {
         let about = std::collections::BTreeMap::new();
         let kind = SourceKind::Other("import".to_owned());
         let mut header = Header::new(Source { kind, by: "weir".to_owned(), about });

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_background_waits_for_is_no_matter() {
+    fn waits_of_background_tasks_are_ignored() {
         for wait in ["SLEEP_TASK", "DIRTY_PAGE_POLL", "BROKER_TO_FLUSH", "WAITFOR"] {
             assert!(is_background(wait), "{wait}");
         }

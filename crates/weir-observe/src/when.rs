@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn times_as_people_ask_for_them() {
+    fn times_of_options() {
         let own = extent();
         check("first", &own, Ok(10));
         check("last", &own, Ok(7200));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_there_are_not() {
+    fn invalid_times_of_options() {
         let own = extent();
         let outside = "no sample at that time: the samples are from 2026-11-23 00:00:10+01:00 to \
                        2026-11-23 02:00:00+01:00";

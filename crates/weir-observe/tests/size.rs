@@ -1,4 +1,5 @@
-//! How large a file is: a day of 100 files at one second stays under 50 MB; it is half of that.
+//! The size of an observation: a day of 100 files at one second stays under 50 MB. It takes half of
+//! that.
 //!
 //! The load is that of an instance with many databases: a few files that are busy all
 //! day, some that are busy in office hours, and most that only checkpoints and a stray
@@ -8,11 +9,12 @@
 use std::io::{self, Write};
 use weir_observe::run::{DatabaseShape, FileCounters, FileShape, HostShape, Sample, Shape};
 use weir_observe::{Header, Source, SourceKind, Writer};
+use weir_random::Rng;
 use weir_units::{Instant, Span};
 
 const DAY: u64 = 86_400;
 
-/// Counts what is written.
+/// A writer that counts bytes.
 #[derive(Default)]
 struct Bytes(u64);
 
@@ -27,25 +29,18 @@ impl Write for Bytes {
     }
 }
 
-/// SplitMix64.
-struct Rng(u64);
+/// Draws of counts.
+struct Counts(Rng);
 
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    /// About normal, with mean 0 and variance 1: the sum of twelve even draws.
+impl Counts {
+    /// Draws an approximately normal number with mean 0 and variance 1: the sum of twelve uniform ones.
     fn normal(&mut self) -> f64 {
-        let draws = [self.next(), self.next(), self.next()];
+        let draws = [(); 3].map(|()| self.0.next_u64());
         let parts = draws.iter().flat_map(|n| n.to_le_bytes().map(f64::from)).take(24);
         (parts.sum::<f64>() / 256.0 - 12.0 + 24.0 / 512.0) / 2_f64.sqrt()
     }
 
-    /// About Poisson with this mean.
+    /// Draws an approximately Poisson-distributed number.
     fn count(&mut self, mean: f64) -> u64 {
         round(mean + mean.sqrt() * self.normal())
     }
@@ -61,28 +56,33 @@ fn float(n: u64) -> f64 {
     n as f64
 }
 
-/// Reads and writes per second of a file at a time.
-fn load(file: u64, second: u64, rng: &mut Rng) -> (f64, f64) {
+/// Returns the reads and writes per second of a file at a time.
+fn load(file: u64, second: u64, rng: &mut Counts) -> (f64, f64) {
     let office = (9 * 3_600..17 * 3_600).contains(&second);
     let checkpoint = (second + file * 7) % 60 < 5;
     match file {
         0..8 => (300.0 + 100.0 * float(file), 150.0),
         8..40 if office => (40.0, if checkpoint { 60.0 } else { 8.0 }),
         _ if checkpoint => (0.0, 4.0),
-        _ if rng.next().is_multiple_of(50) => (2.0, 0.0),
+        _ if rng.0.next_u64().is_multiple_of(50) => (2.0, 0.0),
         _ => (0.0, 0.0),
     }
 }
 
-fn second(counted: &mut FileCounters, (reads, writes): (f64, f64), is_held: bool, rng: &mut Rng) {
+fn second(
+    counted: &mut FileCounters,
+    (reads, writes): (f64, f64),
+    is_held: bool,
+    rng: &mut Counts,
+) {
     let (reads, writes) = (rng.count(reads), rng.count(writes));
     // Most reads are pages, some are extents; writes are coalesced now and then.
     let extents = rng.count(float(reads) * 0.05).min(reads);
     let coalesced = rng.count(float(writes) * 0.2).min(writes);
-    let noisy = |n: u64, each: f64, rng: &mut Rng| {
+    let noisy = |n: u64, each: f64, rng: &mut Counts| {
         round(float(n) * each + float(n).sqrt() * each * 0.4 * rng.normal())
     };
-    let queued = |n: u64, rng: &mut Rng| if is_held { noisy(n, 9e6, rng) } else { 0 };
+    let queued = |n: u64, rng: &mut Counts| if is_held { noisy(n, 9e6, rng) } else { 0 };
     let (read_queued, write_queued) = (queued(reads, rng), queued(writes, rng));
     let (read_medium, write_medium) = (noisy(reads, 1.9e6, rng), noisy(writes, 2.4e6, rng));
     counted.reads += reads;
@@ -98,8 +98,8 @@ fn second(counted: &mut FileCounters, (reads, writes): (f64, f64), is_held: bool
     counted.waits = vec![("disk_iops", waited + read_queued + write_queued)];
 }
 
-/// So many files over so many seconds, and the bytes of their observation.
-fn size(files: u64, seconds: u64, load: impl Fn(u64, u64, &mut Rng) -> (f64, f64)) -> u64 {
+/// Writes an observation of a number of files over a number of seconds, and returns its bytes.
+fn size(files: u64, seconds: u64, load: impl Fn(u64, u64, &mut Counts) -> (f64, f64)) -> u64 {
     let file = |n: u64| FileShape {
         name: format!("data_{n}"),
         caps: Some(vec!["disk_iops", "disk_bytes"]),
@@ -118,7 +118,7 @@ fn size(files: u64, seconds: u64, load: impl Fn(u64, u64, &mut Rng) -> (f64, f64
     let mut writer = Writer::new(Bytes::default(), &header).expect("memory");
     let mut sample = Sample { databases: vec![Default::default()], ..Sample::default() };
     sample.files.resize(files.try_into().expect("few"), FileCounters::default());
-    let (mut rng, mut row) = (Rng(1), Vec::new());
+    let (mut rng, mut row) = (Counts(Rng::from_state(1)), Vec::new());
     for now in 0..seconds {
         for (n, counted) in (0..).zip(&mut sample.files) {
             second(counted, load(n, now, &mut rng), n.is_multiple_of(4), &mut rng);
@@ -136,7 +136,7 @@ fn a_day_of_a_hundred_files_is_under_50_mb() {
     assert!(bytes < 25_000_000, "{bytes} bytes");
 }
 
-/// The most there can be: all hundred busy all day, of which an hour of ten stands for all.
+/// The worst case: all hundred files are busy all day. An hour of ten files represents it.
 #[test]
 fn a_day_of_a_hundred_busy_files() {
     let bytes = size(10, DAY / 24, |file, now, rng| load(file % 8, now, rng)) * 240;

@@ -1,10 +1,10 @@
-//! Checkpoints: what writes dirty pages to the data files, oldest change first,
-//! neighbours in one write, with so many writes under way per file.
+//! Checkpoints write dirty pages to the data files, oldest change first. Adjacent pages share a
+//! write, and each file has a maximum number of in-flight writes.
 //!
-//! An *automatic* checkpoint begins every so often and writes all that was dirty by
-//! then. An *indirect* one goes on all the time and writes each page when its change is
-//! so old. Either is complete, and moves the redo point, when all is written that was
-//! dirty when it began; an indirect one hurries if the log is full.
+//! An *automatic* checkpoint starts at an interval and writes all pages that are dirty at its
+//! start. *Indirect* checkpoints run all the time and write each page when its change has reached
+//! an age. A checkpoint is complete, and moves the redo point, when all pages are written that were
+//! dirty at its start. An indirect one writes them at once if the log is full.
 
 use crate::model::{Checkpoint, Checkpoints, PAGE};
 use crate::pages::Pages;
@@ -13,19 +13,19 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use weir_units::{Instant, Span};
 
-/// The least time from the end of one checkpoint to the next, and how often an indirect
-/// one looks for pages that are old enough: so often whoever makes them looks around.
+/// Minimum time from the end of a checkpoint to the next, and the interval at which indirect
+/// checkpoints look for old pages.
 pub(crate) const POLL: Span = Span::from_millis(100);
 
-/// Five writes that are too slow are answered by one less under way, five that are not
-/// by one more.
+/// Slow writes that reduce the number of in-flight writes by one, and fast writes that raise it by
+/// one.
 const STEP: u32 = 5;
 
-/// A page that became dirty.
+/// A dirty page.
 #[derive(Debug, Clone, Copy)]
 struct Dirty {
     page: u32,
-    /// What [`Pages::is_dirty_since`] knows this time by.
+    /// The mark of this change for [`Pages::is_dirty_since`].
     mark: u8,
     since: Instant,
 }
@@ -36,18 +36,18 @@ impl Dirty {
     }
 }
 
-/// The dirty pages of a data file, and those on their way.
+/// The dirty pages of a data file, and its in-flight writes.
 #[derive(Debug, Clone)]
 struct Writes {
-    /// In the order in which they became so. One that was written since, as somebody's
-    /// neighbour, is still here.
+    /// Dirty pages, oldest change first. A page that was written since, beside another, is still
+    /// listed.
     dirty: VecDeque<Dirty>,
     under_way: u32,
-    /// Those of them that the checkpoint under way waits for.
+    /// In-flight writes that the running checkpoint waits for.
     waited_for: u32,
-    /// Writes allowed under way, in parts of [`STEP`].
+    /// Maximum number of in-flight writes, times [`STEP`].
     allowed: u32,
-    /// There was more to write than was allowed.
+    /// A write waits for a place or for its page.
     held: bool,
 }
 
@@ -55,18 +55,18 @@ struct Writes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PageWrite {
     pub(crate) pages: Range<u32>,
-    /// The first checkpoint that is not complete without it.
+    /// The number of the first checkpoint that waits for it.
     pub(crate) waited_by: u64,
 }
 
-/// The checkpoint under way, or the wait for the next.
+/// The running checkpoint, or the wait for the next.
 #[derive(Debug)]
 pub(crate) struct Checkpointer {
     settings: Checkpoint,
     files: Vec<Writes>,
     started: Option<Instant>,
     begun: u64,
-    /// All that was dirty when it began is written now, whatever its age.
+    /// The running checkpoint writes pages regardless of their age.
     hurries: bool,
     done: u64,
 }
@@ -90,7 +90,7 @@ impl Checkpointer {
         }
     }
 
-    /// When the first one begins.
+    /// Returns the start of the first checkpoint.
     pub(crate) fn first(&self) -> Instant {
         match self.settings.kind {
             Checkpoints::Automatic { every } => Instant::ZERO + every,
@@ -98,34 +98,35 @@ impl Checkpointer {
         }
     }
 
-    /// Whether pages are to be looked for every [`POLL`].
+    /// Returns whether pages are looked for at each [`POLL`].
     pub(crate) fn polls(&self) -> bool {
         matches!(self.settings.kind, Checkpoints::Indirect { .. })
     }
 
-    /// One begins, of all that is dirty; because the log is full, or because it is time.
+    /// Starts a checkpoint of all dirty pages, because it is due or because the log is full.
     pub(crate) fn begin(&mut self, now: Instant, log_is_full: bool) {
         self.started = Some(now);
         self.begun += 1;
-        // What is on its way was dirty before.
+        // In-flight pages were dirty before.
         self.files.iter_mut().for_each(|writes| writes.waited_for = writes.under_way);
         self.hurries = log_is_full || !self.polls();
     }
 
-    /// The log is full: the one under way hurries from now on. Whether it did not before.
+    /// Makes the running checkpoint ignore the age of pages, since the log is full. Returns whether
+    /// this is a change.
     pub(crate) fn hurry(&mut self) -> bool {
         let begins = self.started.is_some() && !self.hurries;
         self.hurries |= begins;
         begins
     }
 
-    /// A page that was clean is dirty.
+    /// Notes that a clean page became dirty.
     pub(crate) fn dirtied(&mut self, file: usize, page: u32, mark: u8, since: Instant) {
         self.files[file].dirty.push_back(Dirty { page, mark, since });
     }
 
-    /// Changes until then are to be written: all, if memory is full of them, which is the
-    /// work of the lazy writer.
+    /// Returns the time up to which changes are to be written. If memory is full of dirty pages,
+    /// this is now, as for SQL Server's lazy writer.
     fn until(&self, now: Instant, pressed: bool) -> Option<Instant> {
         if pressed {
             return Some(now);
@@ -139,7 +140,7 @@ impl Checkpointer {
         old.max(self.started.filter(|_| self.hurries))
     }
 
-    /// The next write to a data file: its pages are marked as on their way.
+    /// Returns the next write to a data file, and marks its pages as being written.
     pub(crate) fn next_write(
         &mut self,
         file: usize,
@@ -159,8 +160,8 @@ impl Checkpointer {
             if since > until {
                 break;
             }
-            // A page that is on its way goes again when it is there: two writes of it
-            // could overtake each other.
+            // A page that is being written is written again only after that: two writes of it could
+            // overtake each other.
             writes.held = writes.under_way >= writes.allowed / STEP || !pages.can_go(page);
             if writes.held {
                 return None;
@@ -177,7 +178,7 @@ impl Checkpointer {
         None
     }
 
-    /// A write is done and took so long. Whether there is more to write at once.
+    /// Takes the completion of a write. Returns whether there may be more to write now.
     pub(crate) fn written(&mut self, file: usize, waited_by: u64, took: Span) -> bool {
         let writes = &mut self.files[file];
         writes.under_way -= 1;
@@ -190,12 +191,12 @@ impl Checkpointer {
         writes.held || self.hurries
     }
 
-    /// Whether one is under way.
+    /// Returns whether a checkpoint is running.
     pub(crate) fn is_running(&self) -> bool {
         self.started.is_some()
     }
 
-    /// Whether the one under way has written everything that was dirty when it began.
+    /// Returns whether the running checkpoint has written all pages that were dirty at its start.
     pub(crate) fn is_swept(&self, pages: &Pages) -> bool {
         let Some(started) = self.started else { return false };
         let swept = |writes: &Writes| {
@@ -205,7 +206,7 @@ impl Checkpointer {
         self.files.iter().all(swept)
     }
 
-    /// The one under way is complete: when the next one begins.
+    /// Completes the running checkpoint, and returns the start of the next one.
     pub(crate) fn complete(&mut self, now: Instant) -> Option<Instant> {
         let started = self.started.take()?;
         self.hurries = false;
@@ -215,13 +216,13 @@ impl Checkpointer {
         Some((started + pause).max(now + POLL))
     }
 
-    /// Checkpoints completed.
+    /// Returns the number of completed checkpoints.
     pub(crate) fn done(&self) -> u64 {
         self.done
     }
 }
 
-/// The dirty neighbours of a page with it, `most` of them, now marked as on their way.
+/// Returns a page with its dirty neighbours, at most `most` pages, and marks them as being written.
 fn neighbours(page: u32, most: u32, range: Range<u32>, pages: &mut Pages) -> Range<u32> {
     let least = range.start.max(page.saturating_sub(most - 1));
     let before = (least..page).rev().take_while(|page| pages.can_go(*page)).count();
@@ -244,7 +245,7 @@ mod tests {
         Instant::ZERO + Span::from_secs(s)
     }
 
-    /// What writes one file of 128 pages, with these dirty since the first second.
+    /// A checkpointer of one file with 128 pages, some of which are dirty since the first second.
     struct Rig {
         checkpointer: Checkpointer,
         placement: Placement,
@@ -294,7 +295,7 @@ mod tests {
         let writes: Vec<_> = std::iter::from_fn(|| rig.next(60)).collect();
         assert_eq!(writes, [3..35, 35..43, 45..46]);
         assert_eq!(rig.pages.dirty(), 0);
-        // From the middle on, both ways.
+        // A write extends from its page in both directions.
         let mut rig = Rig::automatic([20], 8);
         (0..128).for_each(|page| rig.dirty(page, 2));
         assert_eq!(rig.next(60), Some(0..32));

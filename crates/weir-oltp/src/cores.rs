@@ -1,5 +1,5 @@
-//! The schedulers: so many transactions compute at once, each for a quantum, and
-//! the others wait in line.
+//! The schedulers: each runs one transaction for a quantum, and the other transactions wait in a
+//! queue.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ impl Cores {
         Self { free: count, ready: VecDeque::new() }
     }
 
-    /// `user` wants to compute; whether it may at once. If not it is in line.
+    /// Requests a scheduler for `user`. Returns whether one was free; otherwise the user is queued.
     pub(crate) fn request(&mut self, user: u32) -> bool {
         if self.free == 0 {
             self.ready.push_back(user);
@@ -25,18 +25,18 @@ impl Cores {
         true
     }
 
-    /// Whether somebody is in line.
+    /// Returns whether a user is queued.
     pub(crate) fn is_contended(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// How many are in line.
+    /// Returns the number of queued users.
     #[cfg(test)]
     pub(crate) fn in_line(&self) -> usize {
         self.ready.len()
     }
 
-    /// A user leaves its scheduler; who gets it.
+    /// Frees a scheduler, and returns the user that gets it.
     pub(crate) fn release(&mut self) -> Option<u32> {
         let next = self.ready.pop_front();
         self.free += u32::from(next.is_none());

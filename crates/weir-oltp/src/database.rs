@@ -1,16 +1,14 @@
 //! The state machine: users, pages, log and checkpoints.
 //!
-//! A user thinks, then runs a transaction: it computes for the transaction's CPU
-//! time, goes through its pages one after the other, waits at each that is on its
-//! way, and commits. Changed pages stay in memory until a checkpoint writes them;
-//! a page that is being written cannot be changed until it is there, which is how
+//! A user thinks, then runs a transaction: it computes for the transaction's CPU time, visits its
+//! pages one by one, waits for each that is being read or written, and commits. Changed pages stay
+//! in memory until a checkpoint writes them. A page that is being written cannot be changed, so
 //! slow writes become waits of transactions.
 //!
-//! It is a database whose recovery works. A transaction changes its pages when it
-//! commits, all at once, when its record is appended to the log. No page is handed
-//! out to be written before the log of all its changes is there. A checkpoint that is
-//! complete writes its *redo point*, where the log stood when it began: all earlier
-//! changes are in the data files. The log after the redo point is never written over.
+//! The database can be recovered. A transaction changes all its pages at commit, when its record is
+//! appended to the log. No page is written before the log of all its changes. A complete checkpoint
+//! writes its *redo point*, the end of the log at its start: all earlier changes are in the data
+//! files. The log after the redo point is never overwritten.
 
 mod durable;
 mod growth;
@@ -34,68 +32,68 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use weir_random::Rng;
 use weir_units::{Instant, Span};
 
-/// What the database does to a file.
+/// An operation on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOp {
-    /// Reads it.
+    /// A read.
     Read,
-    /// Writes it.
+    /// A write.
     Write,
 }
 
-/// An I/O that the database wants.
+/// An I/O to issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileIo {
-    /// The file, as the driver counts them.
+    /// The number of the file among those of the driver.
     pub file: u32,
-    /// What is done.
+    /// The operation.
     pub op: FileOp,
     /// First byte.
     pub offset: u64,
     /// Bytes.
     pub len: u64,
-    /// The database's mark, to be given back.
+    /// A mark for [`Database::handle_completion`].
     pub tag: u32,
 }
 
-/// What an I/O moves.
+/// The contents of an I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// Pages, as they are when the I/O is handed out.
+    /// Pages, as they are when the I/O is issued.
     Pages {
-        /// The number of the first.
+        /// The first page number.
         first: u32,
-        /// How many.
+        /// The number of pages.
         count: u32,
     },
-    /// Pages of tempdb, which nobody reads again.
+    /// Pages of tempdb, which are never read.
     Temporary,
     /// A block of the log.
     Log {
-        /// Where it is in the endless log, by which it is found again.
+        /// Its position in the log.
         lsn: u64,
-        /// Bytes of records in it.
+        /// Its bytes of records.
         bytes: u64,
     },
-    /// The redo point of a checkpoint that is complete.
+    /// The redo point of a complete checkpoint.
     Checkpoint(RedoPoint),
 }
 
-/// Where a recovery begins.
+/// The start of a recovery.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RedoPoint {
-    /// Its number among the checkpoints, from 1; 0 is an empty database.
+    /// The number of the checkpoint, from 1; 0 is an empty database.
     pub sequence: u64,
-    /// The first block of the log that is needed.
+    /// The first block of the log that recovery needs.
     pub lsn: u64,
     /// The newest commit whose changes are in the data files.
     pub commit: u64,
-    /// How often pages were changed up to it.
+    /// The number of page changes up to that commit.
     pub changes: u64,
 }
 
 impl RedoPoint {
-    /// Where it stands in the log file.
+    /// Returns its offset in the log file.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.sequence % 2 * CHECKPOINT_SLOT
@@ -105,46 +103,45 @@ impl RedoPoint {
 /// A transaction that commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
-    /// Its number, from 1.
+    /// The number of the commit, from 1.
     pub number: u64,
-    /// How often pages were changed, by it and all before it.
+    /// The number of page changes up to and including this commit.
     pub changes: u64,
     /// Bytes of its record in the log.
     pub bytes: u64,
-    /// The pages that it changes. One that it changes twice is there twice.
+    /// The changed pages. A page that is changed twice is listed twice.
     pub pages: Vec<u32>,
 }
 
-/// What has been counted since the start.
+/// Counters since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Batch requests done.
+    /// Completed batch requests.
     pub batches: u64,
-    /// Transactions committed.
+    /// Committed transactions.
     pub transactions: u64,
-    /// From the beginning of a transaction to its commit, all together.
+    /// The sum of response times, from the start of a transaction to its commit.
     pub response: Span,
     /// Time on schedulers.
     pub cpu: Span,
-    /// Checkpoints completed.
+    /// Completed checkpoints.
     pub checkpoints: u64,
-    /// Pages wanted.
+    /// Page accesses.
     pub pages_wanted: u64,
-    /// Those of them that had to be read.
+    /// Page accesses that missed the buffer pool.
     pub pages_missed: u64,
-    /// Transactions that were given up because the data files were full (SQL Server's
-    /// error 1105).
+    /// Transactions that failed because the data files were full (SQL Server's error 1105).
     pub failed: u64,
-    /// How often a data file grew.
+    /// The number of file growths.
     pub growths: u64,
-    /// Pages that had to go from memory to make room for others.
+    /// Evicted pages.
     pub pages_evicted: u64,
-    /// What transactions waited for.
+    /// Waits of transactions.
     pub waits: WaitStats,
 }
 
 impl Counters {
-    /// What was counted since `earlier`, an older reading of the same counters.
+    /// Returns the difference from `earlier`, an older reading of the same counters.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -163,7 +160,7 @@ impl Counters {
     }
 }
 
-/// What an I/O is for.
+/// The purpose of an I/O.
 #[derive(Debug, Clone, Copy)]
 enum Purpose {
     Read { first: u32, count: u32 },
@@ -176,20 +173,20 @@ enum Purpose {
 #[derive(Debug, Clone, Copy, Default)]
 struct User {
     kind: usize,
-    /// Pages still to go through; the last `changes` of them are changed, and of those
-    /// `new` are new, but for the hot ones at the end.
+    /// Pages still to visit. The last `changes` of them are changed: existing pages first, then
+    /// `new` new ones, and the hot ones at the end.
     left: u32,
     changes: u32,
     new: u32,
-    /// The page that is wanted.
+    /// The page being accessed.
     page: Option<u32>,
-    /// Pages of tempdb still to be filled, and the file that gives them.
+    /// Pages of tempdb still to be filled, and the file that allocates them.
     temporary: u32,
     temporary_file: usize,
-    /// The next page of a scan, once it has begun.
+    /// The next page of a scan that has begun.
     scan: Option<u64>,
     compute: Span,
-    /// It has waited: pages that it went through before may have been written since.
+    /// The transaction has waited, so pages that it visited may have been written and evicted.
     waited: bool,
     waiting_since: Instant,
     started: Instant,
@@ -205,10 +202,10 @@ impl User {
 enum Timer {
     Wake(u32),
     Computed(u32),
-    /// A user has the pages of tempdb that it wanted.
+    /// The pages of tempdb for a user are allocated.
     Allocated(u32),
     Checkpoint,
-    /// Pages that are old enough are looked for.
+    /// The checkpointer looks for old pages.
     Poll,
 }
 
@@ -222,44 +219,44 @@ pub struct Database {
     log: LogWriter,
     checkpointer: Checkpointer,
     users: Vec<User>,
-    /// The pages that each user's transaction changes, so far.
+    /// The pages that each user's transaction has changed so far.
     changed: Vec<Vec<u32>>,
     unhardened: Unhardened,
-    /// Commits so far, and how often they changed pages; those that are in the log.
+    /// Commits, their page changes, and the commits that are in the log.
     commits: u64,
     changes: u64,
     acknowledged: u64,
-    /// Commits that nobody has asked for yet, if somebody does.
+    /// Commits for [`Database::poll_commit`], if the driver polls them.
     told: Option<VecDeque<Commit>>,
-    /// Who waits for room in the log.
+    /// Users that wait for room in the log.
     stalled: VecDeque<u32>,
-    /// Of the newest checkpoint: where the log stood when it began, ...
+    /// The redo point of the newest checkpoint, ...
     redo: RedoPoint,
-    /// ... in bytes of records, and whether the point is on its way to the log file.
+    /// ... in bytes of records, and whether it is being written to the log file.
     redo_appended: u64,
     redo_on_its_way: bool,
-    /// When the next one begins.
+    /// The start of the next checkpoint.
     checkpoint_at: Option<Instant>,
     tempdb: Option<Tempdb>,
-    /// Where new pages go, and who waits for a file to grow.
+    /// Space for new pages, and users that wait for a file to grow.
     space: Space,
     unplaced: Vec<u32>,
-    /// Who waits for room in memory, and whether they are getting it.
+    /// Users that wait for room in the buffer pool, and whether they are being woken.
     short: VecDeque<u32>,
     relieving: bool,
-    /// New pages of transactions that were given up.
+    /// New pages of failed transactions.
     returned: Vec<u32>,
-    /// Who waits for a page on its way.
+    /// Users that wait for a page that is being read or written.
     waiting: HashMap<u32, Vec<u32>>,
     timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
     serial: u64,
     under_way: Vec<Purpose>,
     free_tags: Vec<u32>,
     wanted: VecDeque<FileIo>,
-    /// Writes that wait until the log of a page is there, and the page.
+    /// Writes that wait for the log of a page, and that page.
     parked: Vec<(FileIo, u32)>,
     rng: Rng,
-    /// Turns an even draw into a self-similar one (Gray et al. 1994).
+    /// The exponent of a self-similar distribution (Gray et al. 1994).
     exponent: f64,
     shares: u64,
     counters: Counters,
@@ -267,14 +264,14 @@ pub struct Database {
 }
 
 impl Database {
-    /// A database whose users begin at time zero, each somewhere in its think time.
+    /// Makes an empty database whose users start at time zero, each somewhere in its think time.
     #[must_use]
     pub fn new(model: Model) -> Self {
         Self::from(model, RedoPoint::default())
     }
 
-    /// The same, going on from `redo`: its data files are as of then, and the log holds
-    /// nothing that a recovery needs. It tells its [commits](Self::poll_commit).
+    /// Makes a database that continues from `redo`: the data files are complete up to it, and a
+    /// recovery needs nothing of the log. Its [commits](Self::poll_commit) can be polled.
     #[must_use]
     pub fn resume(model: Model, redo: RedoPoint) -> Self {
         Self { told: Some(VecDeque::new()), ..Self::from(model, redo) }
@@ -331,8 +328,8 @@ impl Database {
         database
     }
 
-    /// The next I/O that is wanted. A page that it writes is to be written as it is now,
-    /// with all commits that [`poll_commit`](Self::poll_commit) has told.
+    /// Returns the next I/O. A page must be written as it is now, with all commits that
+    /// [`poll_commit`](Self::poll_commit) has returned.
     pub fn poll_io(&mut self) -> Option<FileIo> {
         while let Some(io) = self.wanted.pop_front() {
             match self.waits_for_log(&io) {
@@ -343,7 +340,7 @@ impl Database {
         None
     }
 
-    /// What an I/O that was handed out moves.
+    /// Returns the contents of an issued I/O.
     #[must_use]
     pub fn content(&self, io: &FileIo) -> Content {
         match self.under_way[io.tag as usize] {
@@ -356,19 +353,19 @@ impl Database {
         }
     }
 
-    /// The next commit of a database that was [resumed](Self::resume). Ask before
+    /// Returns the next commit of a database that was [resumed](Self::resume). Call it before
     /// [`poll_io`](Self::poll_io).
     pub fn poll_commit(&mut self) -> Option<Commit> {
         self.told.as_mut()?.pop_front()
     }
 
-    /// The newest commit that is done: it and all before it are in the log.
+    /// Returns the newest acknowledged commit: it and all earlier ones are in the log.
     #[must_use]
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
 
-    /// A page that a write must wait for, whose changes are not yet in the log.
+    /// Returns a page of a write whose changes are not in the log yet.
     fn waits_for_log(&self, io: &FileIo) -> Option<u32> {
         let Purpose::Write { first, count, .. } = self.under_way[io.tag as usize] else {
             return None;
@@ -376,13 +373,13 @@ impl Database {
         (first..first + count).find(|page| self.unhardened.contains(*page))
     }
 
-    /// When something happens next that no I/O brings about.
+    /// Returns the next deadline.
     #[must_use]
     pub fn poll_deadline(&self) -> Option<Instant> {
         self.timers.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// What has been counted so far.
+    /// Returns the counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
         Counters {
@@ -392,19 +389,19 @@ impl Database {
         }
     }
 
-    /// Pages in memory.
+    /// Returns the number of pages in the buffer pool.
     #[must_use]
     pub fn pages_in_memory(&self) -> usize {
         self.pages.resident()
     }
 
-    /// Pages changed and not yet on their way to their files.
+    /// Returns the number of dirty pages that are not being written.
     #[must_use]
     pub fn pages_dirty(&self) -> u64 {
         self.pages.dirty()
     }
 
-    /// Does what was due until `now`.
+    /// Handles all deadlines until `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(Reverse((at, _, timer))) = self.timers.peek().copied()
             && at <= now
@@ -416,7 +413,7 @@ impl Database {
                 Timer::Computed(user) => self.computed(user),
                 Timer::Allocated(user) => self.allocated(user),
                 Timer::Checkpoint if self.checkpoint_at == Some(at) => self.checkpoint(false),
-                // Another began before its time.
+                // Another checkpoint began early.
                 Timer::Checkpoint => {}
                 Timer::Poll => {
                     self.write_all_dirty();
@@ -429,7 +426,8 @@ impl Database {
         self.now = self.now.max(now);
     }
 
-    /// An I/O is done. `governed` is how long the instance's log rate held it.
+    /// Takes the completion of an I/O. `governed` is the time that it waited for the instance's log
+    /// rate.
     pub fn handle_completion(&mut self, now: Instant, tag: u32, governed: Span) {
         self.now = self.now.max(now);
         self.free_tags.push(tag);
@@ -486,7 +484,7 @@ impl Database {
         }
     }
 
-    /// The kind of the next transaction.
+    /// Draws the kind of the next transaction.
     fn pick(&mut self) -> usize {
         let mut pick = self.rng.below(self.shares);
         for (at, kind) in self.model.mix.iter().enumerate() {
@@ -498,7 +496,7 @@ impl Database {
         0
     }
 
-    /// `mean`, rounded up or down so that it is the mean of many.
+    /// Rounds `mean` up or down at random, so that it is the mean of many draws.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -509,7 +507,7 @@ impl Database {
         mean as u32 + u32::from(part > 0.0 && self.rng.unit() < part)
     }
 
-    /// A user is on a scheduler for a quantum, or less.
+    /// Runs a user on a scheduler for up to a quantum.
     fn compute(&mut self, user: u32) {
         let compute = &mut self.users[user as usize].compute;
         let slice = (*compute).min(self.model.quantum);
@@ -539,7 +537,7 @@ impl Database {
         }
     }
 
-    /// The next page that a user wants; none if a file must grow for it, or cannot.
+    /// Draws the next page of a user; `None` if a file must grow for it, or cannot grow.
     fn draw(&mut self, user: u32) -> Option<u32> {
         let User { kind, left, new, .. } = self.users[user as usize];
         let is_changing = self.users[user as usize].is_changing();
@@ -553,7 +551,7 @@ impl Database {
         let logical = if kind.sequential && !is_changing {
             self.next_of_scan(user)
         } else if left <= kind.hot_writes {
-            // They lie all over the database.
+            // Hot pages are spread over the database.
             self.rng.below(hot) * (all / hot)
         } else if self.model.skew < 0.5 {
             self_similar(self.rng.unit(), self.exponent, all)
@@ -563,7 +561,7 @@ impl Database {
         Some(self.placement.page(logical))
     }
 
-    /// A user goes through its pages until one is not to be had, or commits.
+    /// Lets a user visit its pages until it must wait for one, or commits.
     fn go_on(&mut self, user: u32) {
         while self.users[user as usize].left > 0 {
             let page = match self.users[user as usize].page {
@@ -577,7 +575,7 @@ impl Database {
             let state = &mut self.users[user as usize];
             let mut found = self.pages.want(page, state.is_changing());
             if found == Found::Missing {
-                // Nobody overtakes who waits for memory already.
+                // Users that wait for memory are not overtaken.
                 let is_in_line = self.relieving || self.short.is_empty();
                 if !is_in_line || !self.pages.make_room() {
                     state.page = Some(page);
@@ -610,7 +608,7 @@ impl Database {
         (state.waited, state.waiting_since) = (true, self.now);
     }
 
-    /// A user waits for a page that is not to be had, and has it read if need be.
+    /// Makes a user wait for a page, which is read if it is missing.
     fn wait_for(&mut self, user: u32, page: u32, found: Found) {
         self.begin_wait(user);
         self.waiting.entry(page).or_default().push(user);
@@ -620,7 +618,7 @@ impl Database {
         }
     }
 
-    /// Memory is full of what must be written first.
+    /// Makes a user wait for memory that is full of dirty pages.
     fn wait_for_memory(&mut self, user: u32) {
         self.begin_wait(user);
         let is_first = self.short.is_empty();
@@ -631,13 +629,13 @@ impl Database {
         }
     }
 
-    /// Pages have been written or read: who waits for memory may have it.
+    /// Wakes users that wait for memory, after pages were written or read.
     fn relieve(&mut self) {
         if self.short.is_empty() || self.relieving {
             return;
         }
         self.relieving = true;
-        // Each once: who needs another page comes behind the others.
+        // Each user once: one that needs another page is queued behind the others.
         for _ in 0..self.short.len() {
             if !self.pages.make_room() {
                 break;
@@ -651,7 +649,7 @@ impl Database {
         self.pages.set_wanted(!self.short.is_empty());
     }
 
-    /// A page has come, or has been written: whoever waited for it goes on.
+    /// Wakes the users of a page that was read or written.
     fn wake(&mut self, page: u32) {
         for user in self.waiting.remove(&page).unwrap_or_default() {
             let state = self.users[user as usize];
@@ -700,13 +698,13 @@ impl Database {
     }
 }
 
-/// The how many-th page of its extent the one at `offset` is.
+/// Returns the rank in its extent of the page at `offset`.
 #[expect(clippy::cast_possible_truncation, reason = "an extent has 8 pages")]
 const fn extent_rank(offset: u64) -> u32 {
     (offset / PAGE % EXTENT as u64) as u32
 }
 
-/// The page below `pages` to which an even draw from 0 to 1 leads.
+/// Maps a uniform draw from 0 to 1 to a page below `pages`.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

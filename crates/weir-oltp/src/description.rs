@@ -1,10 +1,10 @@
-//! The file `oltp.toml`: a database and its users, as a person writes it.
+//! The file `oltp.toml`: the description of a database and its users.
 //!
-//! [`Description::parse`] checks what the file says of itself;
-//! [`Description::model`] puts it on the files of a layout, and what comes out can
-//! run. What is left out has a default, whose reason stands at its constant.
+//! [`Description::parse`] checks the file on its own. [`Description::model`] places the database on
+//! the files of a layout. Missing keys have defaults, whose reasons are at their constants.
 
 use crate::error::{OltpError, OltpFault, OltpPlace};
+use crate::limits::{MAX_MEAN, MAX_USERS, MAX_WORKING_SET, PAGE_SIZE};
 use crate::log::{LOG_START, least_ring, record_bytes, ring};
 use crate::model::{
     Checkpoint, Checkpoints, DataFile, EXTENT, Growth, Log, Model, PAGE, Tempdb, Transaction,
@@ -17,7 +17,7 @@ use std::path::Path;
 use toml::Spanned;
 use weir_units::{Bytes, Span, nearest};
 
-/// The mixes that are ready made: their names and their `[[transaction]]`s.
+/// The ready-made mixes: their names and their `[[transaction]]`s.
 pub const MIXES: [(&str, &str); 4] = [
     ("bulk-load", include_str!("../mixes/bulk-load.toml")),
     ("generic-oltp", include_str!("../mixes/generic-oltp.toml")),
@@ -25,44 +25,36 @@ pub const MIXES: [(&str, &str); 4] = [
     ("tpcc", include_str!("../mixes/tpcc.toml")),
 ];
 
-/// The most users.
-pub(crate) const MAX_USERS: u32 = 1_000_000;
-/// The largest mean number of pages of a transaction.
-pub(crate) const MAX_MEAN: f64 = 1_000_000.0;
-/// The largest working set: 2 to 6 bytes are kept for each page of it.
-pub(crate) const MAX_WORKING_SET: Bytes = Bytes::gib(4 << 10);
-/// The smallest.
-pub(crate) const PAGE_SIZE: Bytes = Bytes::new(PAGE);
 const MAX_VCORES: u32 = 4096;
 const MAX_WRITES: u32 = 4096;
 const MAX_LOG: Bytes = Bytes::gib(1);
 const SECTOR: u64 = 512;
-/// The least time on a scheduler, so that time passes.
+/// Minimum time on a scheduler, so that time passes.
 const LEAST_CPU: Span = Span::from_micros(1);
 const LEAST_SKEW: f64 = 0.001;
 
-/// Long enough for ten checkpoints.
+/// Ten checkpoints.
 const DURATION: Span = Span::from_secs(600);
-/// A log block of SQL Server is 60 KiB at most.
+/// The largest log block of SQL Server.
 const LOG_BLOCK: Bytes = Bytes::kib(60);
-/// Log writes under way in SQL Server from 2012 on; 32 before (SQLCAT, "Diagnosing
-/// Transaction Log Performance Issues and Limits of the Log Manager").
+/// In-flight log writes of SQL Server 2012 and later; 32 before (SQLCAT, "Diagnosing Transaction
+/// Log Performance Issues and Limits of the Log Manager").
 const LOG_WRITES: u32 = 112;
-/// Databases made by SQL Server 2016 and later have indirect checkpoints with this target.
+/// The target of databases that SQL Server 2016 or later created.
 const TARGET_RECOVERY: Span = Span::from_secs(60);
-/// Weir's own: SQL Server publishes no number, it adapts to the latency.
+/// Weir's own number: SQL Server adapts to the latency and publishes none.
 const CHECKPOINT_WRITES: u32 = 32;
-/// SQL Server gathers up to 32 neighbouring pages in one write.
+/// SQL Server writes up to 32 adjacent pages at once.
 const COALESCE: Bytes = Bytes::kib(256);
-/// How long a thread runs on a scheduler of SQL Server before it yields.
+/// The quantum of SQL Server's schedulers.
 const QUANTUM: Span = Span::from_millis(4);
-/// For how long an allocation holds the page that keeps account: an assumption, some
-/// thousand instructions.
+/// Time for which an allocation latches the allocation page: an assumption, a few thousand
+/// instructions.
 const LATCH: Span = Span::from_micros(2);
-/// An even spread assumes nothing.
+/// Uniform accesses, which assume nothing.
 const EVEN: f64 = 0.5;
 
-/// The keys, each with its place.
+/// The keys with their positions.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Keys {
@@ -91,7 +83,7 @@ struct Keys {
 }
 
 impl Keys {
-    /// The names of all its files.
+    /// Returns the names of all files.
     fn files(&self) -> impl Iterator<Item = &Spanned<String>> {
         let tempdb = self.tempdb.iter().flat_map(|tempdb| tempdb.data.get_ref());
         self.data.get_ref().iter().chain([&self.log]).chain(tempdb)
@@ -142,19 +134,19 @@ struct TempdbKeys {
     latch: Option<Span>,
 }
 
-/// A file of ready-made transactions.
+/// A file of a ready-made mix.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct MixKeys {
     transaction: Vec<TransactionKeys>,
 }
 
-/// An OLTP description that was read and is right in itself.
+/// An OLTP description that is valid on its own.
 #[derive(Debug, Clone)]
 pub struct Description {
-    /// How long is measured.
+    /// The measured time.
     pub duration: Span,
-    /// How long the users are at it before that.
+    /// The time before that, which is not measured.
     pub ramp_time: Span,
     /// The name of the ready-made mix, if it is one.
     pub mix: Option<String>,
@@ -165,32 +157,32 @@ pub struct Description {
     working_set: Bytes,
 }
 
-/// What a layout says of a file.
+/// A file as a layout states it.
 #[derive(Debug, Clone, Copy)]
 pub struct FileAbout<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its size.
     pub size: Bytes,
-    /// What of it is allocated, where that is not its share by size.
+    /// Its allocated bytes; `None` for a share by size.
     pub used: Option<Bytes>,
     /// How it grows when it is full; `None` if it does not.
     pub growth: Option<Growth>,
-    /// What is in it.
+    /// Its role.
     pub role: Option<&'a str>,
     /// Its database.
     pub database: Option<&'a str>,
 }
 
 impl<'a> FileAbout<'a> {
-    /// A file, volume or stripe of which nothing more is known.
+    /// Makes a file, volume or stripe without further attributes.
     #[must_use]
     pub fn new(name: &'a str, size: Bytes) -> Self {
         Self { name, size, used: None, growth: None, role: None, database: None }
     }
 }
 
-/// A file and its text, to say where something stands.
+/// A file and its text, for positions in messages.
 #[derive(Clone, Copy)]
 struct Source<'a> {
     file: &'a str,
@@ -213,7 +205,7 @@ impl Source<'_> {
         self.error(error.span(), OltpFault::Syntax { message })
     }
 
-    /// An error at `value` unless it `holds`.
+    /// Returns an error at `value` unless it `holds`.
     fn check<T>(
         &self,
         value: &Spanned<T>,
@@ -252,13 +244,11 @@ impl Description {
         })
     }
 
-    /// What runs, on `files`: the files, volumes and stripes of a layout, numbered as they
-    /// stand there.
+    /// Places the database on `files`: the files, volumes and stripes of a layout, in its order.
     ///
     /// # Errors
     ///
-    /// [`OltpError`] for a file that is not there, is too small or has no room for new
-    /// pages.
+    /// [`OltpError`] for a file that is missing, is too small or has no room for new pages.
     pub fn model(&self, files: &[FileAbout<'_>], seed: u64) -> Result<Model, OltpError> {
         let source = Source { file: &self.file, text: &self.text };
         let keys = &self.keys;
@@ -268,7 +258,7 @@ impl Description {
         let placement = Placement::new(&data, working_set);
         check_files(source, "size", &keys.size, &keys.data, (&placement, &data))?;
         for (index, data) in data.iter_mut().enumerate() {
-            // Rounds of the pattern are whole, and the last of them may be only begun.
+            // The last round of the pattern counts as a whole, even if it is not full.
             let pages = placement.range(index);
             data.used = data.used.max(Bytes::new(u64::from(pages.end - pages.start) * PAGE));
         }
@@ -293,7 +283,7 @@ impl Description {
         Ok(model)
     }
 
-    /// Says what of each data file the database takes: what the layout says, or by their
+    /// Sets the bytes in use of each data file: as the layout states them, or in proportion to the
     /// sizes.
     fn fill(
         &self,
@@ -326,7 +316,7 @@ impl Description {
         source.check(&self.keys.size, |size| *size == sum, fault)
     }
 
-    /// Whoever adds pages has room for the first.
+    /// Checks that there is room for a new page if transactions add any.
     fn check_room(&self, source: Source<'_>, model: &Model) -> Result<(), OltpError> {
         let extent = PAGE * u64::from(EXTENT);
         let has_room = |data: &DataFile| {
@@ -341,26 +331,26 @@ impl Description {
         Err(source.error(Some(self.keys.data.span()), OltpFault::NoRoom { transaction }))
     }
 
-    /// The name of the database: that of its file, without what comes after the dot.
+    /// Returns the name of the database: that of its file, without the extension.
     #[must_use]
     pub fn name(&self) -> String {
         let stem = Path::new(&self.file).file_stem().unwrap_or_default();
         stem.to_string_lossy().into_owned()
     }
 
-    /// The name of the file of the log.
+    /// Returns the name of the log file.
     #[must_use]
     pub fn log_name(&self) -> &str {
         self.keys.log.get_ref()
     }
 
-    /// The names of its files, those of tempdb left out: nothing of them is kept.
+    /// Returns the names of its files without those of tempdb, whose contents are not kept.
     pub fn file_names(&self) -> impl Iterator<Item = &str> {
         let data = self.keys.data.get_ref().iter();
         data.chain([&self.keys.log]).map(|name| name.get_ref().as_str())
     }
 
-    /// An error for a file that another database of the same run has.
+    /// Makes the error for a file that another database of the run has.
     #[must_use]
     pub fn shared(&self, name: &str) -> OltpError {
         let source = Source { file: &self.file, text: &self.text };
@@ -368,13 +358,12 @@ impl Description {
         source.error(span, OltpFault::Shared { name: name.to_owned() })
     }
 
-    /// Checks what the layout says of the files that it names: data in data files, the log
-    /// in a log file, all of one database. A database whose files are all tempdb's is
-    /// tempdb itself.
+    /// Checks the roles of its files in the layout: data in data files, the log in a log file, all
+    /// of one database. A database whose files are all tempdb's is tempdb itself.
     ///
     /// # Errors
     ///
-    /// [`OltpError`] for the first file that is another's.
+    /// [`OltpError`] for the first file with another role or database.
     pub fn check_roles(&self, files: &[FileAbout<'_>]) -> Result<(), OltpError> {
         let source = Source { file: &self.file, text: &self.text };
         let about = |name: &Spanned<String>| files.iter().find(|f| f.name == name.get_ref());
@@ -408,14 +397,14 @@ impl Description {
         Ok(())
     }
 
-    /// How many schedulers it has.
+    /// Returns the number of schedulers.
     #[must_use]
     pub fn vcores(&self) -> u32 {
         *self.keys.vcores.get_ref()
     }
 
-    /// An error for a database that, with `others` that run beside it, has more vCores than
-    /// the `instance`.
+    /// Makes the error for a database that has, together with `others`, more vCores than the
+    /// `instance`.
     #[must_use]
     pub fn too_many_vcores(&self, others: u32, instance: u32) -> OltpError {
         let source = Source { file: &self.file, text: &self.text };
@@ -423,7 +412,7 @@ impl Description {
         source.error(Some(self.keys.vcores.span()), fault)
     }
 
-    /// Tempdb, if a transaction uses it.
+    /// Places tempdb, if a transaction uses it.
     fn tempdb(
         &self,
         source: Source<'_>,
@@ -493,7 +482,7 @@ fn checkpoint(keys: &CheckpointKeys) -> Checkpoint {
     }
 }
 
-/// Who does how much, and for how long.
+/// Checks users, vCores and duration.
 fn check_load(source: Source<'_>, keys: &Keys) -> Result<(), OltpError> {
     source.check(&keys.users, |n| (1..=MAX_USERS).contains(n), |n| OltpFault::users(*n))?;
     let vcores = |n: &u32| OltpFault::range("vcores", n, format!("1 to {MAX_VCORES}"), "");
@@ -520,7 +509,7 @@ fn check_load(source: Source<'_>, keys: &Keys) -> Result<(), OltpError> {
     Ok(())
 }
 
-/// How much there is, and what of it is where.
+/// Checks sizes and memory.
 fn check_memory(
     source: Source<'_>,
     keys: &Keys,
@@ -559,7 +548,7 @@ fn check_memory(
     Ok(())
 }
 
-/// Whoever uses tempdb has one, with room for what one transaction wants.
+/// Checks that tempdb exists and has room for each transaction that uses it.
 fn check_tempdb(source: Source<'_>, keys: &Keys) -> Result<(), OltpError> {
     let size = keys.tempdb.as_ref().map(|tempdb| *tempdb.size.get_ref());
     for transaction in &keys.transaction {
@@ -571,7 +560,7 @@ fn check_tempdb(source: Source<'_>, keys: &Keys) -> Result<(), OltpError> {
     Ok(())
 }
 
-/// The log writer and the checkpoints.
+/// Checks the log writer and the checkpoints.
 fn check_writers(source: Source<'_>, keys: &Keys) -> Result<(), OltpError> {
     let (log, checkpoint) = (&keys.log_writer, &keys.checkpoint);
     if let Some(block) = &log.block {
@@ -610,7 +599,7 @@ fn check_writers(source: Source<'_>, keys: &Keys) -> Result<(), OltpError> {
     Ok(())
 }
 
-/// What users do: the ready-made mix, or what the file says.
+/// Returns the transactions of the ready-made mix, or those of the file.
 fn transactions(
     source: Source<'_>,
     keys: &Keys,
@@ -688,7 +677,7 @@ fn transaction(
         let fault = OltpFault::TooManyHotPages { name, pages, all: working_set };
         return Err(source.error(Some(keys.name.span()), fault));
     }
-    // What a load changes is what it adds.
+    // A sequential transaction changes only new pages.
     let (writes, new_pages) = (*keys.writes.get_ref(), keys.new_pages.as_ref());
     let new_pages = new_pages.map_or(0.0, |mean| *mean.get_ref());
     let (writes, new_pages) =
@@ -709,12 +698,12 @@ fn transaction(
     })
 }
 
-/// No more than a tempdb has: checked when it is known.
+/// Returns the pages of tempdb. The size of tempdb is checked elsewhere.
 fn tempdb_pages(bytes: Bytes) -> u32 {
     u32::try_from(bytes.get().div_ceil(PAGE)).unwrap_or(u32::MAX)
 }
 
-/// The most log that one transaction writes.
+/// Returns the maximum log of one transaction.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -725,7 +714,7 @@ fn most_log(kind: &Transaction) -> u64 {
     record_bytes(kind.log.get(), pages + u64::from(kind.hot_writes))
 }
 
-/// The number of the file of that name.
+/// Returns the number of the file of that name.
 fn find(
     source: Source<'_>,
     key: &'static str,
@@ -743,7 +732,7 @@ fn find(
     })
 }
 
-/// Whether everything has a place in the data files.
+/// Checks that all pages have a place in the data files.
 fn check_files(
     source: Source<'_>,
     key: &'static str,

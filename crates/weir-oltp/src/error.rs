@@ -1,28 +1,27 @@
-//! Everything that can be wrong with an OLTP description. A message says where,
-//! which value, and what to do.
+//! Faults of an OLTP description. A message names the position, the value, and the remedy.
 
-use crate::description::{MAX_MEAN, MAX_USERS, MAX_WORKING_SET, PAGE_SIZE};
+use crate::limits::{MAX_MEAN, MAX_USERS, MAX_WORKING_SET, PAGE_SIZE};
 use crate::log;
 use std::fmt;
 use weir_units::Bytes;
 
-/// What of a log file is no log.
+/// The part of a log file before the log.
 const LOG_START: Bytes = Bytes::new(log::LOG_START);
 
-/// Why an OLTP description cannot be used. Printed as `oltp.toml:3:1: users = 0: ...`.
+/// An invalid OLTP description. Printed as `oltp.toml:3:1: users = 0: ...`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {fault}")]
 pub struct OltpError {
     /// File, line and column.
     pub place: Box<OltpPlace>,
-    /// What is wrong.
+    /// The fault.
     pub fault: OltpFault,
 }
 
-/// A file and, where it is known, a place in it.
+/// A file and, if known, a position in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OltpPlace {
-    /// The file as the caller named it.
+    /// The name that the caller gave.
     pub file: String,
     /// Line and column, both from 1; columns count characters.
     pub at: Option<(usize, usize)>,
@@ -35,64 +34,64 @@ impl fmt::Display for OltpPlace {
     }
 }
 
-/// What is wrong with an OLTP description.
+/// A fault of an OLTP description.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OltpFault {
-    /// Not TOML, an unknown key, or a value of another kind.
+    /// Invalid TOML, an unknown key, or a value of the wrong type.
     #[error("{message}")]
     Syntax {
-        /// What the reader says.
+        /// The parser's message.
         message: String,
     },
-    /// A number that cannot be.
+    /// A number out of range.
     #[error("{key} = {value}: give {allowed}{why}")]
     Range {
         /// The key.
         key: &'static str,
-        /// What it has.
+        /// Its value.
         value: String,
-        /// What it may have.
+        /// The allowed values.
         allowed: String,
-        /// What would happen, where that is not plain.
+        /// The reason, if it is not obvious.
         why: &'static str,
     },
-    /// A mix that Weir does not have.
+    /// An unknown mix.
     #[error("there is no mix {name:?}{}; there are: {known}; or write your own [[transaction]]", weir_units::did_you_mean(.near))]
     UnknownMix {
         /// The name.
         name: String,
-        /// The closest name that there is.
+        /// The closest known name.
         near: Option<String>,
-        /// What there is.
+        /// The known names.
         known: String,
     },
-    /// A mix and transactions of one's own.
+    /// Both a mix and `[[transaction]]`.
     #[error("mix = {name:?} and [[transaction]] exclude each other; keep one of them")]
     TwoMixes {
         /// The mix.
         name: String,
     },
-    /// Nothing to do.
+    /// Neither a mix nor `[[transaction]]`.
     #[error("users have nothing to do; give mix = \"..\" (one of: {known}), or [[transaction]]")]
     NoMix {
-        /// What there is.
+        /// The known names.
         known: String,
     },
-    /// Nobody ever picks a transaction.
+    /// All shares are 0.
     #[error("the shares of all transactions are 0; give one of them a share of 1 or more")]
     NoShares,
-    /// Pages that are changed, out of none.
+    /// Hot writes without hot pages.
     #[error(
         "transaction {name:?}: hot_writes = {writes}, of hot_pages = 0; say how many hot pages there are"
     )]
     NoHotPages {
         /// The transaction.
         name: String,
-        /// How many it changes.
+        /// Its hot writes.
         writes: u32,
     },
-    /// More hot pages than pages.
+    /// More hot pages than the working set has.
     #[error(
         "transaction {name:?}: hot_pages = {pages} are more than the {all} pages of the working set"
     )]
@@ -104,14 +103,14 @@ pub enum OltpFault {
         /// Pages of the working set.
         all: u64,
     },
-    /// More is touched than there is.
+    /// A working set larger than the database.
     #[error(
         "working_set = {working_set} is more than the database has, size = {size}; make one fit the other"
     )]
     WorkingSet {
-        /// What is touched.
+        /// The working set.
         working_set: Bytes,
-        /// What there is.
+        /// The known names.
         size: Bytes,
     },
     /// A file that is not in the layout.
@@ -121,9 +120,9 @@ pub enum OltpFault {
         key: &'static str,
         /// The name.
         name: String,
-        /// The closest name that there is.
+        /// The closest known name.
         near: Option<String>,
-        /// What there is.
+        /// The known names.
         known: String,
     },
     /// No data file.
@@ -134,7 +133,7 @@ pub enum OltpFault {
     /// No file of tempdb.
     #[error("tempdb.data = []: tempdb has one data file or more; name files of the layout")]
     NoTempdbData,
-    /// A transaction that uses a tempdb that is not there or too small.
+    /// A transaction that uses a missing tempdb or one that is too small.
     #[error(
         "transaction {name:?}: tempdb = {bytes} {}",
         match size {
@@ -145,12 +144,12 @@ pub enum OltpFault {
     Tempdb {
         /// The transaction.
         name: String,
-        /// What it wants.
+        /// Its pages of tempdb, in bytes.
         bytes: Bytes,
-        /// What there is.
+        /// The known names.
         size: Option<Bytes>,
     },
-    /// One file for two things.
+    /// A file that is named twice.
     #[error(
         "{name:?} is used twice; each file of the database needs a volume or stripe of its own"
     )]
@@ -158,16 +157,16 @@ pub enum OltpFault {
         /// The name.
         name: String,
     },
-    /// A file that the layout has for something else.
+    /// A file with another role in the layout.
     #[error("{key} = {name:?}: the layout says role = {is:?}; give a file of role {wanted:?}")]
     Role {
-        /// The key that names it.
+        /// The key.
         key: &'static str,
         /// The name.
         name: String,
-        /// What the layout says.
+        /// The role in the layout.
         is: String,
-        /// What it should be.
+        /// The required role.
         wanted: &'static str,
     },
     /// Files of two databases.
@@ -175,9 +174,9 @@ pub enum OltpFault {
     OtherDatabase {
         /// The file.
         name: String,
-        /// Its database.
+        /// The database of the file.
         is: String,
-        /// That of the others.
+        /// The database of the files before it.
         of: String,
     },
     /// More schedulers than the instance has.
@@ -186,37 +185,37 @@ pub enum OltpFault {
         if *others > 0 { format!(" beside {others} of other databases") } else { String::new() }
     )]
     Vcores {
-        /// Its own.
+        /// The vCores of this database.
         vcores: u32,
-        /// Those of other databases.
+        /// The vCores of other databases.
         others: u32,
-        /// Those of the instance.
+        /// The vCores of the instance.
         instance: u32,
     },
-    /// Checkpoints of both kinds.
+    /// Both kinds of checkpoints.
     #[error(
         "checkpoint.target_recovery is for indirect checkpoints and checkpoint.every for automatic ones; keep one of them"
     )]
     TwoCheckpoints,
-    /// One file for two databases.
+    /// A file of two databases.
     #[error("{name:?} is a file of another database of this run; give each files of its own")]
     Shared {
         /// The name.
         name: String,
     },
-    /// More data than the files hold.
+    /// A database larger than its files.
     #[error(
         "{key} = {size} is more than the data files hold together, {files}; make them larger or the database smaller"
     )]
     DataFiles {
         /// `size` or `tempdb.size`.
         key: &'static str,
-        /// Of the database.
+        /// The size of the database.
         size: Bytes,
-        /// Of the files.
+        /// The size of the files.
         files: Bytes,
     },
-    /// The layout says of some data files what is in use.
+    /// The layout states `used` for some data files only.
     #[error(
         "data file {name:?} has no used in the layout, and another has; give it for all or none"
     )]
@@ -224,17 +223,17 @@ pub enum OltpFault {
         /// The file.
         name: String,
     },
-    /// What is in use is not what the database has.
+    /// The sum of `used` differs from the size of the database.
     #[error(
         "size = {size}, and the layout says that {used} of the data files are in use; make one fit the other"
     )]
     Used {
-        /// Of the database.
+        /// The size of the database.
         size: Bytes,
-        /// Of the files.
+        /// The size of the files.
         used: Bytes,
     },
-    /// New pages, and nowhere to put them.
+    /// New pages without room for them.
     #[error(
         "transaction {transaction:?} adds pages, and the data files are full and do not grow; make one larger than what is in it, or give it growth in the layout"
     )]
@@ -242,7 +241,7 @@ pub enum OltpFault {
         /// The transaction.
         transaction: String,
     },
-    /// A data file that gets more than it holds, of extents that are not divided.
+    /// A data file that is smaller than its share of whole extents.
     #[error(
         "data file {name:?} of {size} is too small for its share of the working set, {needs}; make it larger"
     )]
@@ -251,10 +250,10 @@ pub enum OltpFault {
         name: String,
         /// Its size.
         size: Bytes,
-        /// What it would get.
+        /// Its share.
         needs: Bytes,
     },
-    /// A log write that does not fit.
+    /// A log write that does not fit into the log file.
     #[error(
         "log_writer.block = {block} is more than the log file {name:?} of {size} holds, {LOG_START} of which are the checkpoints'; make the file larger or the block smaller"
     )]
@@ -273,7 +272,7 @@ pub enum OltpFault {
     LogTransaction {
         /// The transaction.
         transaction: String,
-        /// The size of a file that would do.
+        /// The required size of the file.
         needs: Bytes,
         /// The file.
         name: String,
@@ -301,7 +300,7 @@ impl OltpFault {
         Self::range(key, mean, format!("a mean from 0 to {MAX_MEAN}"), "")
     }
 
-    /// A size that must be between a page and the most that is kept track of.
+    /// Makes the fault of a size that is not between a page and the maximum working set.
     pub(crate) fn pages(key: &'static str, size: Bytes) -> Self {
         Self::range(key, size, format!("{PAGE_SIZE} to {MAX_WORKING_SET}"), "")
     }

@@ -1,4 +1,4 @@
-//! What a file of a database went through, counted in the same way by both clocks.
+//! The I/O of a database file, counted in the same way by both clocks.
 
 use crate::database::FileOp;
 use weir_core::ServiceTime;
@@ -9,13 +9,13 @@ use weir_units::{Bytes, Span};
 /// Counters of one kind of operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OpTally {
-    /// How many.
+    /// The number of operations.
     pub count: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Their latency, all together.
+    /// The sum of their latencies.
     pub stall: Span,
-    /// What of the stall was waited at caps.
+    /// The part of it that was waited at caps.
     pub queued: Span,
 }
 
@@ -46,7 +46,7 @@ pub struct FileTally {
 }
 
 impl FileTally {
-    /// Counts an I/O of `bytes` that took `stall`.
+    /// Counts an I/O.
     pub fn record(&mut self, op: FileOp, bytes: u64, stall: Span, service: &ServiceTime) {
         let tally = match op {
             FileOp::Read => &mut self.read,
@@ -59,7 +59,7 @@ impl FileTally {
         self.service += *service;
     }
 
-    /// What was counted since `earlier`, an older reading of the same counters.
+    /// Returns the difference from `earlier`, an older reading of the same counters.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -69,13 +69,13 @@ impl FileTally {
         }
     }
 
-    /// Latency of both kinds, all together.
+    /// Returns the sum of all latencies.
     #[must_use]
     pub fn stall(&self) -> Span {
         self.read.stall + self.write.stall
     }
 
-    /// As a report has them; who the file is, the caller knows.
+    /// Returns the counters as a report has them. The caller adds the name of the file.
     #[must_use]
     pub fn report(&self, size: Bytes, sample: Span) -> FileReport {
         let ms = |span: Span| span.nanos() / 1_000_000;

@@ -1,10 +1,8 @@
-//! A database engine as its storage sees it.
+//! Databases as sans-IO workloads.
 //!
-//! A [`Database`] is a closed loop of users over a buffer pool, a log and
-//! checkpoints. Like every workload it is sans-IO: it asks for I/O
-//! ([`Database::poll_io`]), is told of completions
-//! ([`Database::handle_completion`]), and says when it wants to be called next. So
-//! the same one runs in virtual and in wall time.
+//! A [`Database`] is a closed loop of users over a buffer pool, a log and checkpoints. The driver polls
+//! I/O ([`Database::poll_io`]), reports completions ([`Database::handle_completion`]) and waits for
+//! deadlines. The same state machine therefore runs in virtual and in wall time.
 //!
 //! ```text
 //!   think --> compute --> pages --> commit --> think
@@ -12,27 +10,29 @@
 //!                           v          v
 //!                     buffer pool     log   (group commit)
 //!                           |
-//!                       checkpoint          (dirty neighbours in one write)
+//!                       checkpoint          (adjacent dirty pages in one write)
 //! ```
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`description`] | the file `oltp.toml` |
-//! | [`error`] | what can be wrong with it |
-//! | [`model`] | what a run is made from |
+//! | [`error`], `limits` | its faults, and limits of its values |
+//! | [`model`] | the checked numbers of a run |
 //! | [`database`] | the state machine |
-//! | [`waits`] | what transactions wait for, by SQL Server's names |
+//! | [`waits`] | waits of transactions, with SQL Server's names |
 //! | `pages` | the buffer pool |
-//! | [`placement`] | which page is where in which file |
-//! | `space` | where new pages go, and which file grows |
+//! | [`placement`] | the placement of pages in files |
+//! | `space` | space for new pages, and growth of files |
 //! | `table` | a value for each page |
-//! | [`log`] | the log writer, and what a log file looks like |
-//! | [`tally`] | what a run has come to |
-//! | [`files`] | what a file went through |
-//! | `unhardened` | pages that must wait for the log |
-//! | `checkpoint` | the sweeps that write what is dirty |
+//! | [`log`] | the log writer, and the layout of a log file |
+//! | [`tally`] | the results of a run |
+//! | [`files`] | the I/O of a file |
+//! | `unhardened` | pages that wait for the log |
+//! | `checkpoint` | writes of dirty pages |
 //! | `cores` | the schedulers |
 //! | `tempdb` | row versions and temporary tables |
+
+#![forbid(unsafe_code)]
 
 mod checkpoint;
 mod cores;
@@ -40,6 +40,7 @@ pub mod database;
 pub mod description;
 pub mod error;
 pub mod files;
+mod limits;
 pub mod log;
 pub mod model;
 mod pages;

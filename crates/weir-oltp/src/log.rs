@@ -1,23 +1,22 @@
-//! The log: commits that come together share a write (group commit), several writes
-//! are under way at once, and a commit is done when everything before it is there.
+//! The log. Commits that arrive together share a write (group commit), several writes are in flight
+//! at once, and a commit is done when all log up to it is written.
 //!
-//! The file is a ring behind two slots, which checkpoints take in turn:
+//! The file is a ring behind two slots that checkpoints use in turn:
 //!
 //! ```text
 //! 0      4 KiB   8 KiB = LOG_START                                    size
 //! | slot | slot | free | redo point ... blocks ... next block | free |
 //! ```
 //!
-//! A block has a header, and a part of the records, one after the other. Its *LSN*
-//! counts the bytes of all blocks before it, so it says where in the ring it is. What is
-//! after the redo point is never written over: who commits asks
-//! `LogWriter::has_room` first.
+//! A block has a header and a part of the records. Its *LSN* is the number of bytes of all blocks
+//! before it, which gives its position in the ring. The log after the redo point is never
+//! overwritten: a commit calls `LogWriter::has_room` first.
 
 use crate::model::Log;
 use std::collections::VecDeque;
 use weir_units::{Instant, Span};
 
-/// Where the ring begins in the file, after the two slots of checkpoints.
+/// The offset of the ring in the file, behind the two slots of checkpoints.
 pub const LOG_START: u64 = 8192;
 /// Bytes of a checkpoint's slot.
 pub const CHECKPOINT_SLOT: u64 = 4096;
@@ -27,51 +26,50 @@ pub const BLOCK_HEADER: u64 = 32;
 pub const RECORD_HEADER: u64 = 32;
 /// Bytes of a record for each page that was changed.
 pub const RECORD_PAGE: u64 = 16;
-/// Sector up to which a log block is filled.
+/// A log block is padded to a multiple of this.
 pub const SECTOR: u64 = 512;
-/// The most of a block that holds no records: its header and what fills its last
-/// sector.
+/// Maximum bytes of a block without records: the header, and the padding of the last sector.
 const WASTE: u64 = BLOCK_HEADER + SECTOR - 1;
 
-/// Bytes that a transaction which changes so many pages puts into the log, if it is
-/// said to put `stated` there: a record has at least what redoing it takes.
+/// Returns the bytes of log of a transaction that changes `pages` pages and whose description
+/// states `stated`. A record has at least the bytes that redo needs.
 #[must_use]
 pub fn record_bytes(stated: u64, pages: u64) -> u64 {
     let needs = if pages > 0 { RECORD_HEADER + RECORD_PAGE * pages } else { 0 };
-    // What takes part in the log has a record there.
+    // A transaction with log has a record.
     stated.max(needs).max(if stated > 0 { RECORD_HEADER } else { 0 })
 }
 
-/// Bytes of the ring in a log file of `size`: a block with LSN n is at n mod these,
-/// after [`LOG_START`].
+/// Returns the size of the ring in a log file of `size`. A block with LSN n is at n modulo this
+/// size, behind [`LOG_START`].
 #[must_use]
 pub fn ring(size: u64) -> u64 {
     size.saturating_sub(LOG_START) / SECTOR * SECTOR
 }
 
-/// Bytes of the ring that `bytes` of `records` records take at most.
+/// Returns the maximum bytes of the ring for `records` records of `bytes` together.
 fn most(log: &Log, bytes: u64, records: u64) -> u64 {
-    // A write takes all there is or a full block, or reaches the end of the ring.
+    // A write takes all pending bytes or a full block, or reaches the end of the ring.
     let full = log.block.get() - BLOCK_HEADER;
     bytes + (records + bytes / full + 2) * WASTE
 }
 
-/// Bytes of the ring that a single record needs.
+/// Returns the bytes of the ring that a single record needs.
 pub(crate) fn least_ring(log: &Log, record: u64) -> u64 {
     most(log, record, 1)
 }
 
-/// A write under way.
+/// An in-flight write.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     end: u64,
     done: bool,
     sent: Instant,
-    /// For how long from then on the instance's log rate held it.
+    /// The time from `sent` for which it waited for the instance's log rate.
     governed: Span,
 }
 
-/// A commit that waits.
+/// A pending commit.
 #[derive(Debug, Clone, Copy)]
 struct Commit {
     end: u64,
@@ -79,25 +77,25 @@ struct Commit {
     since: Instant,
 }
 
-/// A write that the log wants.
+/// A log write to issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LogWrite {
-    /// The block's.
+    /// The LSN of its block.
     pub(crate) lsn: u64,
     /// Bytes of records in it.
     pub(crate) bytes: u64,
-    /// Bytes of records up to its end; what [`LogWriter::written`] is told of.
+    /// Bytes of records up to its end, for [`LogWriter::written`].
     pub(crate) end: u64,
     pub(crate) offset: u64,
     pub(crate) len: u64,
 }
 
-/// A commit that is done, and for how long it waited.
+/// A completed commit and its wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Committed {
     pub(crate) user: u32,
     pub(crate) waited: Span,
-    /// How much of it was for the instance's log rate.
+    /// The part of it that the instance's log rate caused.
     pub(crate) governed: Span,
 }
 
@@ -106,22 +104,22 @@ pub(crate) struct Committed {
 pub(crate) struct LogWriter {
     log: Log,
     ring: u64,
-    /// Bytes of records so far; those of them that were sent; those that are there.
+    /// Bytes of records: appended, sent, and written.
     appended: u64,
     sent: u64,
     hardened: u64,
-    /// The LSN of the next block, and of the first that a recovery needs.
+    /// The LSN of the next block, and of the first one that recovery needs.
     lsn: u64,
     redo: u64,
     blocks: VecDeque<Block>,
     commits: VecDeque<Commit>,
-    /// When the log rate held a block that is hardened, in order and apart, as far back as
-    /// a commit waits.
+    /// Intervals in which hardened blocks waited for the log rate: ordered, disjoint, and back to
+    /// the oldest pending commit.
     held: VecDeque<(Instant, Instant)>,
 }
 
 impl LogWriter {
-    /// An empty log whose first block has this LSN.
+    /// Makes an empty log whose first block has this LSN.
     pub(crate) fn new(log: Log, lsn: u64) -> Self {
         Self {
             log,
@@ -137,47 +135,47 @@ impl LogWriter {
         }
     }
 
-    /// Whether a record of `bytes` has a place, whatever blocks it and those before it
-    /// come to.
+    /// Returns whether a record of `bytes` fits, however it and earlier records are divided into
+    /// blocks.
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         let unsent = self.appended - self.sent + bytes;
         let most = most(&self.log, unsent, self.commits.len() as u64 + 1);
         self.lsn - self.redo + most <= self.ring
     }
 
-    /// Whether so much of the ring is taken that a checkpoint should begin: 70 %, as
-    /// SQL Server does it in the simple recovery model.
+    /// Returns whether a checkpoint should begin because the ring is 70 % full, as in SQL Server's
+    /// simple recovery model.
     pub(crate) fn is_filling(&self) -> bool {
         (self.lsn - self.redo).saturating_mul(10) >= self.ring.saturating_mul(7)
     }
 
-    /// The LSN of the next block.
+    /// Returns the LSN of the next block.
     pub(crate) fn lsn(&self) -> u64 {
         self.lsn
     }
 
-    /// Bytes of records so far.
+    /// Returns the bytes of all records.
     pub(crate) fn appended(&self) -> u64 {
         self.appended
     }
 
-    /// Bytes of records that are in the file.
+    /// Returns the bytes of records that are in the file.
     pub(crate) fn hardened(&self) -> u64 {
         self.hardened
     }
 
-    /// No recovery needs what is before `redo` any more.
+    /// Frees the log before `redo`.
     pub(crate) fn free(&mut self, redo: u64) {
         self.redo = redo;
     }
 
-    /// `user` commits a record of `bytes`, for which there [is room](Self::has_room).
+    /// Appends a record of `bytes` for `user`, for which there [is room](Self::has_room).
     pub(crate) fn commit(&mut self, user: u32, bytes: u64, now: Instant) {
         self.appended += bytes;
         self.commits.push_back(Commit { end: self.appended, user, since: now });
     }
 
-    /// The next write, if there is something to write and a place among those under way.
+    /// Returns the next write, if records are pending and the number of in-flight writes allows it.
     pub(crate) fn next_write(&mut self, now: Instant) -> Option<LogWrite> {
         if self.sent == self.appended || self.blocks.len() >= self.log.writes as usize {
             return None;
@@ -195,7 +193,8 @@ impl LogWriter {
         Some(write)
     }
 
-    /// A write is there; `governed` is how long the instance's log rate held it.
+    /// Takes the completion of a write. `governed` is the time that it waited for the instance's
+    /// log rate.
     pub(crate) fn written(&mut self, end: u64, governed: Span) {
         if let Some(block) = self.blocks.iter_mut().find(|block| block.end == end) {
             block.done = true;
@@ -208,8 +207,8 @@ impl LogWriter {
         }
     }
 
-    /// A block was held from `start` to `end`. Blocks come in the order in which they were
-    /// sent.
+    /// Adds an interval in which a block waited for the log rate. Blocks are added in the order in
+    /// which they were sent.
     fn hold(&mut self, start: Instant, end: Instant) {
         let needed = self.commits.front().map_or(start, |commit| commit.since);
         while self.held.front().is_some_and(|(_, end)| *end <= needed) {
@@ -222,19 +221,19 @@ impl LogWriter {
         }
     }
 
-    /// For how long since then blocks were held.
+    /// Returns the time since `since` in which blocks waited for the log rate.
     fn held_since(&self, since: Instant) -> Span {
         let held = self.held.iter().rev().take_while(|(_, end)| *end > since);
         held.fold(Span::ZERO, |sum, (start, end)| sum + (*end - *start.max(&since)))
     }
 
-    /// How many commits wait.
+    /// Returns the number of pending commits.
     #[cfg(test)]
     pub(crate) fn in_line(&self) -> usize {
         self.commits.len()
     }
 
-    /// The next commit that is done.
+    /// Returns the next completed commit.
     pub(crate) fn next_committed(&mut self, now: Instant) -> Option<Committed> {
         let commit = *self.commits.front()?;
         if commit.end > self.hardened {
@@ -256,7 +255,7 @@ mod tests {
         LogWriter::new(Log { file: 0, size, block, writes }, 0)
     }
 
-    /// The next write: where, its length, and the bytes of records in it.
+    /// Returns the next write: offset, length, and bytes of records.
     fn next(log: &mut LogWriter) -> Option<(u64, u64, u64)> {
         log.next_write(at(0)).map(|write| (write.offset, write.len, write.bytes))
     }
@@ -282,7 +281,8 @@ mod tests {
 
     #[test]
     fn what_the_log_rate_held_is_told_from_the_rest_of_a_wait() {
-        // Three blocks, two under way at most, each held for 10 ms and written in 2.
+        // Three blocks, at most two in flight. Each waits 10 ms for the log rate, and its write
+        // takes 2 ms.
         let mut log = writer(2);
         log.commit(0, 3 * 50_000, at(0));
         let end = |write: Option<LogWrite>| write.expect("a write").end;
@@ -295,7 +295,8 @@ mod tests {
         let fourth = end(log.next_write(at(22)));
         log.written(third, Span::from_millis(18));
         log.written(fourth, Span::from_millis(8));
-        // Held from 0 to 30 without a gap, though a block waited for a place.
+        // The log rate is exceeded from 0 to 30 ms without a gap, although a block waited to be
+        // sent.
         let first = log.next_committed(at(32)).expect("it is there");
         assert_eq!((first.waited, first.governed), (Span::from_millis(32), Span::from_millis(30)));
         let second = log.next_committed(at(32)).expect("it is there");
@@ -320,7 +321,7 @@ mod tests {
         assert_eq!(users, [0, 1]);
     }
 
-    /// Writes what is there until nothing is; the LSNs and ends of the blocks.
+    /// Writes all pending records. Returns the LSNs and ends of the blocks.
     fn drain(log: &mut LogWriter) -> Vec<(u64, u64)> {
         let mut blocks = Vec::new();
         while let Some(write) = log.next_write(at(0)) {
@@ -351,7 +352,7 @@ mod tests {
     fn who_has_room_never_writes_over_what_a_recovery_needs() {
         for bytes in [1, 480, 481, 2048, 20_000] {
             let mut log = writer(4);
-            // Whether each has a block of its own, or they share.
+            // Each record has its own block, or they share blocks.
             for shared in [false, true] {
                 let mut records = 0;
                 while log.has_room(bytes) {

@@ -1,4 +1,4 @@
-//! What a run is made from: plain numbers, already checked.
+//! The checked numbers of a run.
 
 use weir_units::{Bytes, Span};
 
@@ -7,29 +7,29 @@ pub const PAGE: u64 = 8192;
 /// Pages of an extent, the unit in which a table grows over the files.
 pub const EXTENT: u32 = 8;
 
-/// A database, the machine under it, and who uses it.
+/// A database, its machine and its users.
 #[derive(Debug, Clone)]
 pub struct Model {
-    /// Users, each with one transaction under way or thinking.
+    /// Users. Each one runs a transaction or thinks.
     pub users: u32,
     /// Mean time between a user's transactions; exponentially distributed.
     pub think_time: Span,
     /// Schedulers that run transactions.
     pub vcores: u32,
-    /// How long a transaction computes before another one is let run.
+    /// Time after which a scheduler takes the next transaction in its queue.
     pub quantum: Span,
-    /// What users do; at least one kind.
+    /// Kinds of transactions; at least one.
     pub mix: Vec<Transaction>,
     /// Pages that the transactions touch.
     pub working_set: u64,
-    /// The share of the working set that gets one minus this share of the accesses,
-    /// at every scale (80-20 is 0.2); 0.5 is even.
+    /// The share of the working set that gets one minus this share of the accesses, at every scale:
+    /// 0.2 is 80-20, and 0.5 is uniform.
     pub skew: f64,
-    /// Pages that the buffer pool holds.
+    /// Pages of the buffer pool.
     pub buffer_pool: u64,
-    /// Whether it holds what fits from the start.
+    /// The run starts with a full buffer pool.
     pub warm: bool,
-    /// A miss reads its whole extent, as long as the buffer pool has never been full.
+    /// A miss reads its whole extent until the buffer pool is full for the first time.
     pub read_extents: bool,
     /// The data files; at least one.
     pub data: Vec<DataFile>,
@@ -44,13 +44,13 @@ pub struct Model {
 }
 
 impl Model {
-    /// Whether a transaction adds pages.
+    /// Returns whether a transaction adds pages.
     #[must_use]
     pub fn grows(&self) -> bool {
         self.mix.iter().any(|kind| kind.share > 0 && kind.new_pages > 0.0)
     }
 
-    /// Its files, as the driver counts them, and their roles; the log last.
+    /// Returns its files, by their numbers at the driver, and their roles; the log last.
     #[must_use]
     pub fn files(&self) -> Vec<(u32, &'static str)> {
         let data = self.data.iter().map(|data| (data.file, "data"));
@@ -66,7 +66,7 @@ impl Model {
 pub struct Transaction {
     /// Its name.
     pub name: String,
-    /// How often, relative to the others.
+    /// Frequency relative to the others.
     pub share: u32,
     /// Batch requests that a client sends for it.
     pub batches: u32,
@@ -74,14 +74,14 @@ pub struct Transaction {
     pub reads: f64,
     /// Pages changed, on average.
     pub writes: f64,
-    /// The number of pages that every transaction of this kind changes some of:
-    /// counters, sequences, allocation pages ...
+    /// Hot pages, some of which every transaction of this kind changes: counters, sequences,
+    /// allocation pages ...
     pub hot_pages: u32,
-    /// ... and how many of them.
+    /// ... and the number of them that it changes.
     pub hot_writes: u32,
     /// Pages that it adds to the database, on average.
     pub new_pages: f64,
-    /// Its pages are read one after the other from a place on.
+    /// It reads its pages in order, from a random extent on.
     pub sequential: bool,
     /// Pages of tempdb that it fills.
     pub tempdb_pages: u32,
@@ -94,17 +94,17 @@ pub struct Transaction {
 /// A data file.
 #[derive(Debug, Clone, Copy)]
 pub struct DataFile {
-    /// The file, as the driver counts them.
+    /// The number of the file at the driver.
     pub file: u32,
-    /// The size that it was made with.
+    /// Its size when the database was created.
     pub declared: Bytes,
-    /// Its size now: it may have grown.
+    /// Its present size.
     pub size: Bytes,
-    /// The extents of the database lie on the files in this proportion.
+    /// Its weight in the distribution of extents over the files.
     pub weight: Bytes,
-    /// What of it they take.
+    /// Bytes of it in use.
     pub used: Bytes,
-    /// Pages that were new in an earlier run, behind those.
+    /// New pages of earlier runs, behind those in use.
     pub new_pages: u32,
     /// How it grows when it is full; `None` if it does not.
     pub growth: Option<Growth>,
@@ -113,21 +113,21 @@ pub struct DataFile {
 /// How a file grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Growth {
-    /// By how much at a time.
+    /// The increment.
     pub by: Bytes,
-    /// Up to which size.
+    /// The maximum size.
     pub most: Bytes,
 }
 
 impl DataFile {
-    /// A file of which nothing is allocated and that does not grow.
+    /// Makes an empty file that does not grow.
     #[must_use]
     pub fn new(file: u32, size: Bytes) -> Self {
         let used = Bytes::ZERO;
         Self { file, declared: size, size, weight: size, used, new_pages: 0, growth: None }
     }
 
-    /// Where its new pages begin.
+    /// Returns the offset of its new pages.
     #[must_use]
     pub fn new_from(&self) -> u64 {
         self.used.get().next_multiple_of(PAGE * u64::from(EXTENT))
@@ -137,13 +137,13 @@ impl DataFile {
 /// The log and its writer.
 #[derive(Debug, Clone, Copy)]
 pub struct Log {
-    /// The file, as the driver counts them.
+    /// The number of the file at the driver.
     pub file: u32,
-    /// Its size; it is written round and round.
+    /// Its size. It is written as a ring.
     pub size: Bytes,
     /// The largest write.
     pub block: Bytes,
-    /// Writes under way at most.
+    /// Maximum number of in-flight writes.
     pub writes: u32,
 }
 
@@ -152,36 +152,36 @@ pub struct Log {
 pub struct Tempdb {
     /// Its data files; at least one.
     pub data: Vec<DataFile>,
-    /// What of them is in use: after so much pages are used again.
+    /// The part in use. After that many bytes, pages are filled again.
     pub size: Bytes,
-    /// For how long a page that is wanted holds the allocation page of its file.
+    /// Time for which the allocation of a page latches the allocation page of its file.
     pub latch: Span,
 }
 
-/// How dirty pages get to their files.
+/// The writing of dirty pages.
 #[derive(Debug, Clone, Copy)]
 pub struct Checkpoint {
-    /// When.
+    /// The kind of checkpoints.
     pub kind: Checkpoints,
-    /// Writes under way at most, of each file.
+    /// Maximum number of in-flight writes per file.
     pub writes: u32,
-    /// Neighbouring dirty pages go in one write of at most so many bytes.
+    /// Maximum bytes of a write of adjacent dirty pages.
     pub coalesce: Bytes,
-    /// Fewer writes are under way as long as they take longer than this.
+    /// Target latency of writes. Slower writes reduce the number of in-flight writes.
     pub latency: Option<Span>,
 }
 
-/// When dirty pages get to their files.
+/// The time at which dirty pages are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checkpoints {
-    /// All of them, every so often.
+    /// All dirty pages at an interval.
     Automatic {
         /// From the start of one checkpoint to the start of the next.
         every: Span,
     },
-    /// Each of them when its change is so old.
+    /// Each dirty page at an age of its change.
     Indirect {
-        /// How old.
+        /// The age.
         target_recovery: Span,
     },
 }

@@ -1,25 +1,25 @@
-//! The buffer pool: which pages are in memory, which are dirty, and which are on
-//! their way. A byte a page and a bit for dirt, so that a sweep over all of them
-//! is a sweep over memory.
+//! The buffer pool: the pages in memory, the dirty ones, and those that are being read or written.
+//! The state of a page takes a byte, and a bit for dirty, so that a sweep over all pages is a sweep
+//! over memory.
 
 use crate::table::Table;
 use std::collections::HashMap;
 
 /// In memory.
 const RESIDENT: u8 = 1;
-/// On its way from the file.
+/// Being read from the file.
 const READING: u8 = 2;
-/// On its way to the file.
+/// Being written to the file.
 const WRITING: u8 = 4;
 /// Used since the clock hand passed.
 const USED: u8 = 8;
 
-/// What somebody who wants a page finds.
+/// The state of a page at an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// It is there.
+    /// It is in memory.
     Ready,
-    /// It is on its way, in or out.
+    /// It is being read or written.
     Busy,
     /// It must be read.
     Missing,
@@ -31,32 +31,32 @@ pub(crate) struct Pages {
     state: Table<u8>,
     dirty: Table<u64, 64>,
     dirty_count: u64,
-    /// How often each page was written, to the last byte.
+    /// The number of writes of each page, modulo 256.
     written: Table<u8>,
-    /// The clock hand is not needed: all there ever are fit in memory.
+    /// All pages fit in memory, so the clock hand is not needed.
     all_fit: bool,
     /// The pages in memory, in the order of the clock hand, if not all fit.
     frames: Vec<u32>,
     hand: usize,
     capacity: usize,
     resident: usize,
-    /// Pages on their way in.
+    /// Pages that are being read.
     reading: usize,
-    /// Somebody waits for memory.
+    /// A user waits for memory.
     wanted: bool,
     evicted: u64,
-    /// New pages in memory, by the piece of the tables that they are in: what of those is
-    /// gone is forgotten, so that the tables are no longer than memory is large.
+    /// New pages in memory, by chunk of the tables. A chunk without pages in memory is dropped, so
+    /// that the size of the tables is bounded by that of the memory.
     new: HashMap<usize, u32>,
 }
 
-/// So many pages that cannot go the clock hand passes, at most, to make room for one.
-/// Then there is one page too many for now.
+/// Maximum number of pages that the clock hand passes without evicting one. The buffer pool then
+/// exceeds its size by a page.
 const REACH: usize = 64;
 
 impl Pages {
-    /// `count` pages, and new ones if it `grows`, of which `capacity` fit in memory, and
-    /// are there if it is warm.
+    /// Makes a buffer pool of `capacity` pages for a database of `count` pages, which may get new
+    /// ones if it `grows`. A `warm` one starts full.
     pub(crate) fn new(count: u32, grows: bool, capacity: u64, warm: bool) -> Self {
         let capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
         let mut pages = Self {
@@ -80,12 +80,12 @@ impl Pages {
         pages
     }
 
-    /// Whether memory has room for `more` pages, beside those on their way.
+    /// Returns whether memory has room for `more` pages, in addition to those that are being read.
     pub(crate) fn has_room_for(&self, more: u32) -> bool {
         self.resident + self.reading + more as usize <= self.capacity
     }
 
-    /// Somebody wants to read a page, or to `change` it.
+    /// Accesses a page, to read or to `change` it.
     #[inline]
     pub(crate) fn want(&mut self, page: u32, change: bool) -> Found {
         let state = self.state.get_mut(page as usize);
@@ -99,8 +99,8 @@ impl Pages {
         Found::Ready
     }
 
-    /// A page in memory differs from its file. If it did not before, a mark by which
-    /// [`is_dirty_since`](Self::is_dirty_since) knows this time from later ones.
+    /// Marks a page as dirty. If it was clean, returns a mark of this change for
+    /// [`is_dirty_since`](Self::is_dirty_since).
     #[inline]
     pub(crate) fn mark_dirty(&mut self, page: u32) -> Option<u8> {
         let (word, bit) = (self.dirty.get_mut(page as usize / 64), 1 << (page % 64));
@@ -110,51 +110,51 @@ impl Pages {
         was_clean.then(|| self.written.get(page as usize))
     }
 
-    /// Whether a page is dirty, and was not written since it became so.
+    /// Returns whether a page is dirty and was not written since it became dirty.
     pub(crate) fn is_dirty_since(&self, page: u32, mark: u8) -> bool {
         self.is_dirty(page) && self.written.get(page as usize) == mark
     }
 
-    /// Whether a page is dirty and not on its way.
+    /// Returns whether a page is dirty and not being written.
     pub(crate) fn can_go(&self, page: u32) -> bool {
         self.is_dirty(page) && self.state.get(page as usize) & WRITING == 0
     }
 
-    /// Whether a page is neither there nor on its way.
+    /// Returns whether a page is neither in memory nor being read.
     pub(crate) fn is_absent(&self, page: u32) -> bool {
         self.state.get(page as usize) & (RESIDENT | READING) == 0
     }
 
-    /// A page is new: it is in memory without having been read.
+    /// Puts a new page into memory, without a read.
     pub(crate) fn create(&mut self, page: u32) {
         self.enter(page);
     }
 
-    /// Whether one more page may come into memory: a few too many may be there, and clean
-    /// ones go for it.
+    /// Evicts clean pages until another page may enter memory. Returns whether it may; memory may
+    /// exceed its size by a few pages.
     pub(crate) fn make_room(&mut self) -> bool {
         let most = self.capacity.saturating_add(REACH.max(self.capacity / 64));
         while self.resident + self.reading >= most && self.evict() {}
         self.resident + self.reading < most
     }
 
-    /// Whether somebody waits for memory.
+    /// Notes whether a user waits for memory.
     pub(crate) fn set_wanted(&mut self, wanted: bool) {
         self.wanted = wanted;
     }
 
-    /// Whether more is in memory than has room there, because it is dirty.
+    /// Returns whether memory is full of dirty pages.
     pub(crate) fn is_pressed(&self) -> bool {
         self.resident > self.capacity || self.wanted
     }
 
-    /// A page is being read.
+    /// Notes that a page is being read.
     pub(crate) fn begin_read(&mut self, page: u32) {
         *self.state.get_mut(page as usize) |= READING;
         self.reading += 1;
     }
 
-    /// A page has been read.
+    /// Notes that a page was read.
     pub(crate) fn end_read(&mut self, page: u32) {
         *self.state.get_mut(page as usize) &= !READING;
         self.reading -= 1;
@@ -163,7 +163,7 @@ impl Pages {
 
     fn enter(&mut self, page: u32) {
         if !self.all_fit {
-            // More than one where there was no room for earlier ones.
+            // More than one page, if there was no room for earlier ones.
             while self.resident >= self.capacity && self.evict() {}
             self.frames.push(page);
             if let Some(chunk) = self.state.chunk_of(page as usize) {
@@ -174,8 +174,8 @@ impl Pages {
         *self.state.get_mut(page as usize) |= RESIDENT | USED;
     }
 
-    /// Drops a clean page that was not used for a round of the clock hand, if there is
-    /// one in its reach. Where most pages are dirty, memory grows until they are written.
+    /// Evicts a clean page that was not used for a round of the clock hand, if there is one in its
+    /// reach. If most pages are dirty, memory grows until they are written.
     fn evict(&mut self) -> bool {
         let mut reach = REACH.min(2 * self.frames.len());
         while reach > 0 {
@@ -201,13 +201,13 @@ impl Pages {
         false
     }
 
-    /// A page is no longer in memory. If it is the last of the new ones in its piece of the
-    /// tables, the piece goes. (That of `dirty` is 64 times as many pages in a bit each.)
+    /// Drops a chunk of the tables when its last new page has left memory. (A chunk of `dirty` has
+    /// 64 times as many pages, in a bit each.)
     fn forget_new(&mut self, page: usize) {
         let Some(chunk) = self.state.chunk_of(page) else { return };
         let Some(count) = self.new.get_mut(&chunk) else { return };
         *count -= 1;
-        // New pages are never read, so none is on its way.
+        // New pages are never read, so none is being read.
         if *count == 0 {
             self.new.remove(&chunk);
             self.state.forget(page);
@@ -219,7 +219,7 @@ impl Pages {
         self.dirty.get(page as usize / 64) >> (page % 64) & 1 == 1
     }
 
-    /// A dirty page is being written; as it is now is what the file gets.
+    /// Starts the write of a dirty page in its present state.
     pub(crate) fn begin_write(&mut self, page: u32) {
         *self.dirty.get_mut(page as usize / 64) &= !(1 << (page % 64));
         self.dirty_count -= 1;
@@ -228,28 +228,28 @@ impl Pages {
         *self.state.get_mut(page as usize) |= WRITING;
     }
 
-    /// A page has been written.
+    /// Notes that a page was written.
     pub(crate) fn end_write(&mut self, page: u32) {
         *self.state.get_mut(page as usize) &= !WRITING;
     }
 
-    /// Pages in memory.
+    /// Returns the number of pages in memory.
     pub(crate) fn resident(&self) -> usize {
         self.resident
     }
 
-    /// Pieces of the tables that there are beside the first.
+    /// Returns the number of chunks of the tables.
     #[cfg(test)]
     pub(crate) fn pieces(&self) -> usize {
         self.state.pieces().max(self.written.pieces())
     }
 
-    /// Pages that had to go.
+    /// Returns the number of evicted pages.
     pub(crate) fn evicted(&self) -> u64 {
         self.evicted
     }
 
-    /// Dirty pages.
+    /// Returns the number of dirty pages.
     pub(crate) fn dirty(&self) -> u64 {
         self.dirty_count
     }
@@ -282,7 +282,7 @@ mod tests {
         ]
     }
 
-    /// What must not be lost, kept the plain way.
+    /// A simple model of the pages.
     #[derive(Default)]
     struct Kept {
         reading: BTreeSet<u32>,

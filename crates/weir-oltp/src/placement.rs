@@ -1,9 +1,8 @@
-//! Where the pages of a database are: extent by extent over the data files, in
-//! proportion to what of each is in use.
+//! The placement of a database's pages: extent by extent over the data files, in proportion to the
+//! bytes in use of each.
 //!
-//! A *page number* here counts through the working set, file by file, and then through
-//! the new pages of each file, so that pages that are neighbours in a file are
-//! neighbours in every table by page:
+//! A *page number* counts through the working set, file by file, and then through the new pages of
+//! each file. Adjacent pages of a file are therefore adjacent in every table by page:
 //!
 //! ```text
 //! file      | working set | cold | new pages ->          | working set | cold | new ->
@@ -19,17 +18,17 @@ const PATTERN: usize = 1024;
 /// The pages of the data files.
 #[derive(Debug)]
 pub struct Placement {
-    /// The file of each extent of a round, and the how many-th of its file's it is.
+    /// The file of each extent of a round, and its rank among the extents of that file.
     round: Vec<(u32, u32)>,
-    /// Extents that each file gets of a round.
+    /// Extents of each file in a round.
     share: Vec<u32>,
     /// The first page number of each file, and one past the last of all.
     first: Vec<u32>,
-    /// Where the new pages of each file begin in it.
+    /// The offset of the new pages in each file.
     new_from: Vec<u64>,
-    /// How many of its new pages lie in what it was made with; the others may be elsewhere.
+    /// New pages of each file within its original size; the others may be elsewhere on the disk.
     near: Vec<u32>,
-    /// The numbers of one file's new pages.
+    /// Page numbers for the new pages of one file.
     stride: u32,
 }
 
@@ -62,38 +61,38 @@ impl Placement {
         Self { round, share, first, new_from, near, stride }
     }
 
-    /// Pages of the working set, whose numbers are below this.
+    /// Returns the number of pages of the working set. Their page numbers are below it.
     pub fn pages(&self) -> u32 {
         self.first.last().copied().unwrap_or(0)
     }
 
-    /// New pages that a file may have.
+    /// Returns the maximum number of new pages of a file.
     pub fn new_pages(&self) -> u32 {
         self.stride
     }
 
-    /// Data files.
+    /// Returns the number of data files.
     pub fn files(&self) -> usize {
         self.share.len()
     }
 
-    /// The page numbers of the working set in a data file.
+    /// Returns the page numbers of the working set in a data file.
     pub fn range(&self, file: usize) -> Range<u32> {
         self.first[file]..self.first[file + 1]
     }
 
-    /// The page numbers of the first `count` new pages of a data file.
+    /// Returns the page numbers of the first `count` new pages of a data file.
     pub fn new_range(&self, file: usize, count: u32) -> Range<u32> {
         let first = self.pages() + self.stride * u32::try_from(file).unwrap_or(u32::MAX);
         first..first + count.min(self.stride)
     }
 
-    /// The page number of the `new`-th new page of a data file.
+    /// Returns the page number of the `new`-th new page of a data file.
     pub fn new_page(&self, file: usize, new: u32) -> u32 {
         self.new_range(file, new).end
     }
 
-    /// The page numbers around one whose pages lie in one piece of a file.
+    /// Returns the page numbers around `page` whose pages are contiguous in a file.
     pub fn piece(&self, page: u32) -> Range<u32> {
         match self.new_number(page) {
             Some((file, new)) => {
@@ -105,13 +104,13 @@ impl Placement {
         }
     }
 
-    /// Of a new page the file, and the how many-th it is there.
+    /// Returns the file of a new page, and its rank there.
     pub fn new_number(&self, page: u32) -> Option<(usize, u32)> {
         let new = page.checked_sub(self.pages())?;
         Some(((new / self.stride.max(1)) as usize, new % self.stride.max(1)))
     }
 
-    /// Whether there can be a page of this number.
+    /// Returns whether a page with this number can exist.
     pub fn has(&self, page: u32) -> bool {
         self.new_number(page).is_none_or(|(file, _)| file < self.files())
     }
@@ -120,7 +119,7 @@ impl Placement {
         self.first.partition_point(|first| *first <= page) - 1
     }
 
-    /// The page number of the `logical`-th page of the database.
+    /// Returns the page number of the `logical`-th page of the database.
     #[expect(clippy::cast_possible_truncation, reason = "page numbers are u32, see `new`")]
     pub fn page(&self, logical: u64) -> u32 {
         let (extent, within) = (logical / u64::from(EXTENT), logical % u64::from(EXTENT));
@@ -130,7 +129,7 @@ impl Placement {
         self.first[file as usize] + (before * u64::from(EXTENT) + within) as u32
     }
 
-    /// The data file of a page, and its offset there.
+    /// Returns the data file of a page, and its offset there.
     pub fn locate(&self, page: u32) -> (usize, u64) {
         match self.new_number(page) {
             Some((file, new)) => (file, self.new_from[file] + u64::from(new) * PAGE),
@@ -142,8 +141,8 @@ impl Placement {
     }
 }
 
-/// The files in the order in which they get extents: each time the one that is
-/// furthest behind its share.
+/// Returns the files in the order in which they get extents: each time, the one that is furthest
+/// behind its share.
 fn round(files: &[DataFile]) -> Vec<u32> {
     const EXTENT_BYTES: u64 = PAGE * EXTENT as u64;
     let mut weights: Vec<u64> = files.iter().map(|file| file.weight.get() / EXTENT_BYTES).collect();
@@ -155,7 +154,7 @@ fn round(files: &[DataFile]) -> Vec<u32> {
     let length = usize::try_from(total / common).unwrap_or(PATTERN).min(PATTERN);
     let mut given = vec![0_u64; files.len()];
     let next = |n: u64| {
-        // What it should have is weight x n / total; compared without dividing.
+        // The share is weight x n / total; the comparison avoids the division.
         let behind = |at: &usize| {
             let should = i128::from(weights[*at]) * i128::from(n);
             (should - i128::from(given[*at]) * i128::from(total), std::cmp::Reverse(*at))
@@ -224,7 +223,7 @@ mod tests {
         assert_eq!(placement.new_number(new.start + 3), Some((1, 3)));
         let near = u32::try_from(((1 << 30) - (100 << 20)) / PAGE).expect("few");
         assert_eq!(placement.piece(new.start + 3), new.start..new.start + near);
-        // What it has grown by may lie elsewhere, so no write goes over the border.
+        // Growth may be elsewhere on the disk, so no write crosses the border.
         let all = placement.new_range(1, u32::MAX);
         assert_eq!(placement.piece(new.start + near), new.start + near..all.end);
         assert_eq!((placement.piece(900), placement.piece(799)), (800..1600, 0..800));

@@ -1,29 +1,29 @@
-//! Where new pages go: an extent at a time to the data files by what is free in each
-//! (proportional fill), until all are full and one of them grows.
+//! Space for new pages: extents go to the data files by their free space (proportional fill), until
+//! all are full and one of them grows.
 //!
-//! SQL Server gives each file a *skip target*: the file with the most free space has 1 and
-//! takes an extent in every round, one with half of that has 2 and takes one in every
-//! other. The targets are counted anew after 8,192 extents, and when a file is full or
-//! has grown. Of full files one after the other grows (AUTOGROW_SINGLE_FILE, the default).
+//! SQL Server gives each file a *skip target*. The file with the most free space has 1 and takes an
+//! extent in every round; a file with half of that has 2 and takes one in every other round. The
+//! targets are recomputed after 8,192 extents, and when a file is full or has grown. Full files
+//! grow in turn (AUTOGROW_SINGLE_FILE, the default).
 
 use crate::model::{DataFile, EXTENT, PAGE};
 use std::ops::Range;
 
 const EXTENT_BYTES: u64 = PAGE * EXTENT as u64;
-/// Extents after which the targets are counted anew.
+/// Extents after which the targets are recomputed.
 const RECOUNT: u32 = 8192;
 
-/// A data file and what of it is free.
+/// A data file and its free space.
 #[derive(Debug, Clone)]
 struct Room {
-    /// Bytes; and those that are allocated.
+    /// Its bytes, and its allocated bytes.
     size: u64,
     allocated: u64,
     growth: Option<u64>,
     most: u64,
-    /// In every so many-th round it gets an extent; 0 is never.
+    /// The file gets an extent in every `target`-th round; 0 is never.
     target: u64,
-    /// Rounds that it still has to skip.
+    /// Rounds still to skip.
     skip: u64,
 }
 
@@ -32,25 +32,25 @@ impl Room {
         self.size.saturating_sub(self.allocated) / EXTENT_BYTES
     }
 
-    /// The size that it would grow to.
+    /// Returns the size after the next growth.
     fn next_size(&self) -> Option<u64> {
         let next = self.size.saturating_add(self.growth?).min(self.most);
         (next > self.size).then_some(next)
     }
 }
 
-/// What [`Space::next`] has.
+/// The result of [`Space::next`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NewPage {
-    /// A page of a data file: the how many-th new one of it.
+    /// A new page of a data file, by its rank among the new pages of that file.
     Page(usize, u32),
     /// A data file must grow first.
     Full,
-    /// No data file can.
+    /// No data file can grow.
     Never,
 }
 
-/// The room of the data files.
+/// The free space of the data files.
 #[derive(Debug)]
 pub(crate) struct Space {
     files: Vec<Room>,
@@ -58,17 +58,17 @@ pub(crate) struct Space {
     new: Vec<u32>,
     /// The extent that is being filled.
     extent: (usize, Range<u32>),
-    /// The file that is asked next for an extent, and for growth.
+    /// The next file to take an extent, and the next one to grow.
     turn: usize,
     grows: usize,
-    /// Extents until the targets are counted anew.
+    /// Extents until the targets are recomputed.
     recount: u32,
-    /// New pages that a file may have at most.
+    /// Maximum number of new pages of a file.
     limit: u32,
 }
 
 impl Space {
-    /// The room of `files`, of which each may have `limit` new pages.
+    /// Returns the free space of `files`, each of which may have `limit` new pages.
     pub(crate) fn new(files: &[DataFile], limit: u32) -> Self {
         let room = |file: &DataFile| {
             let new = u64::from(file.new_pages) * PAGE;
@@ -92,7 +92,7 @@ impl Space {
         }
     }
 
-    /// The next new page.
+    /// Allocates the next new page.
     pub(crate) fn next(&mut self) -> NewPage {
         let (file, extent) = &mut self.extent;
         if let Some(page) = extent.next() {
@@ -122,7 +122,7 @@ impl Space {
         self.files[file].free_extents() > 0 && self.new[file] < self.limit
     }
 
-    /// The file of the next extent: the first in turn that has skipped its rounds.
+    /// Returns the file of the next extent: the first one in turn that has skipped its rounds.
     fn next_file(&mut self) -> Option<usize> {
         if self.files.iter().all(|file| file.target == 0) {
             return None;
@@ -148,26 +148,26 @@ impl Space {
         let free: Vec<u64> = (0..self.files.len()).map(free).collect();
         let most = free.iter().max().copied().unwrap_or(0);
         for (file, free) in self.files.iter_mut().zip(free) {
-            // Rounded to the nearest.
+            // Rounded to the nearest integer.
             file.target = (most + free / 2).checked_div(free).unwrap_or(0);
             file.skip = 0;
         }
     }
 
-    /// Whether a file has room and no numbers for more new pages.
+    /// Returns whether a file has room but no page numbers for more new pages.
     pub(crate) fn is_out_of_numbers(&self) -> bool {
         let can_grow = |room: &Room| room.free_extents() > 0 || room.next_size().is_some();
         self.files.iter().zip(&self.new).any(|(room, new)| *new >= self.limit && can_grow(room))
     }
 
-    /// The data file that is to grow, and to what size.
+    /// Returns the data file that grows next, and its new size.
     pub(crate) fn growing(&self) -> Option<(usize, u64)> {
         let turns = (0..self.files.len()).map(|n| (self.grows + n) % self.files.len());
         let can_use = |at: &usize| self.new[*at] < self.limit;
         turns.filter(can_use).find_map(|at| Some((at, self.files[at].next_size()?)))
     }
 
-    /// The one that was to grow has grown, or cannot: it is not asked again.
+    /// Takes the result of a growth. A file whose growth was not granted is not asked again.
     pub(crate) fn grown(&mut self, granted: bool) {
         let Some((file, size)) = self.growing() else { return };
         if granted {
@@ -186,7 +186,7 @@ mod tests {
     use crate::model::Growth;
     use weir_units::Bytes;
 
-    /// Files of so many extents, of which so many are in use.
+    /// Makes files from their extents and their extents in use.
     fn files(extents: &[(u64, u64)]) -> Vec<DataFile> {
         let bytes = |extents: u64| Bytes::new(extents * EXTENT_BYTES);
         let file = |(file, (size, used)): (u32, &(u64, u64))| {
@@ -196,7 +196,7 @@ mod tests {
         (0..).zip(extents).map(file).collect()
     }
 
-    /// Extents that each file gets, until there are no more or so many.
+    /// Returns the extents that each file gets, until there are `most` or no more.
     fn fill(space: &mut Space, most: usize) -> Vec<usize> {
         let mut extents = vec![0; space.files.len()];
         for _ in 0..most {
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(fill(&mut space, 30), [20, 10, 0]);
         assert_eq!(fill(&mut space, 1000), [40, 20, 0]);
         assert_eq!(space.next(), NewPage::Never);
-        // A new file beside full ones takes all: the best known trap.
+        // A new file beside full ones takes all extents, a well-known trap.
         let mut space = Space::new(&files(&[(1000, 990), (1000, 0)]), u32::MAX);
         assert_eq!(fill(&mut space, 101), [1, 100]);
     }

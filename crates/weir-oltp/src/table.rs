@@ -1,10 +1,10 @@
-//! A value for each page: of those of the working set in one piece, of new ones as they
-//! come.
+//! A value for each page. Those of the working set are contiguous; those of new pages are allocated
+//! in chunks.
 
 use std::collections::HashMap;
 
-/// Values by page number; the default where nothing was written. Those behind the first
-/// come in pieces of `CHUNK`.
+/// Values by page number, the default for pages that were never written. Values behind the
+/// contiguous ones are in chunks of `CHUNK`.
 #[derive(Debug, Clone)]
 pub struct Table<T, const CHUNK: usize = 4096> {
     dense: Vec<T>,
@@ -12,13 +12,13 @@ pub struct Table<T, const CHUNK: usize = 4096> {
 }
 
 impl<T: Copy + Default, const CHUNK: usize> Table<T, CHUNK> {
-    /// The default everywhere; the first `dense` are kept in one piece.
+    /// Makes a table of defaults; the first `dense` values are contiguous.
     #[must_use]
     pub fn new(dense: usize) -> Self {
         Self { dense: vec![T::default(); dense], chunks: HashMap::new() }
     }
 
-    /// The value at `at`.
+    /// Returns the value at `at`.
     #[inline]
     #[must_use]
     pub fn get(&self, at: usize) -> T {
@@ -33,7 +33,7 @@ impl<T: Copy + Default, const CHUNK: usize> Table<T, CHUNK> {
         self.chunks.get(&(at / CHUNK)).map_or_else(T::default, |chunk| chunk[at % CHUNK])
     }
 
-    /// The value at `at`, to change it.
+    /// Returns the value at `at` for a change.
     #[inline]
     pub fn get_mut(&mut self, at: usize) -> &mut T {
         let dense = self.dense.len();
@@ -46,7 +46,7 @@ impl<T: Copy + Default, const CHUNK: usize> Table<T, CHUNK> {
         &mut self.chunks.entry(at / CHUNK).or_insert_with(new)[at % CHUNK]
     }
 
-    /// The default from now on where `at` is and around it, if it is not in the first piece.
+    /// Resets the chunk of `at`, unless `at` is among the contiguous values.
     pub(crate) fn forget(&mut self, at: usize) {
         if let Some(new) = at.checked_sub(self.dense.len()) {
             self.chunks.remove(&(new / CHUNK));
@@ -58,7 +58,7 @@ impl<T: Copy + Default, const CHUNK: usize> Table<T, CHUNK> {
         self.chunks.len()
     }
 
-    /// The piece that `at` is in, if it is not the first.
+    /// Returns the chunk of `at`, unless `at` is among the contiguous values.
     pub(crate) fn chunk_of(&self, at: usize) -> Option<usize> {
         at.checked_sub(self.dense.len()).map(|new| new / CHUNK)
     }
@@ -78,7 +78,7 @@ mod tests {
         *table.get_mut(far) = 3;
         let got = [1, 2, 3, 4, far - 1, far, far + 1].map(|at| table.get(at));
         assert_eq!(got, [0, 1, 2, 0, 0, 3, 0]);
-        // Only what was touched takes room.
+        // Only accessed chunks take memory.
         assert_eq!(table.chunks.len(), 2);
         assert_eq!([2, 3, far].map(|at| table.chunk_of(at)), [None, Some(0), Some(5)]);
         table.forget(far + 1);

@@ -1,7 +1,8 @@
-//! What a database under load has come to, counted in the same way by both clocks.
+//! The results of a database under load, counted in the same way by both clocks.
 
 mod growing;
 mod over_time;
+mod ratio;
 
 pub use growing::Grown;
 
@@ -10,29 +11,31 @@ use crate::waits::WaitTotals;
 use crate::{Counters, Database, Description, Wait};
 use growing::Growing;
 use over_time::OverTime;
+use ratio::{cpu_share, ratio, seconds};
 use weir_report::number::float;
 use weir_report::oltp::{DatabaseReport, FileReport, LoadReport, WaitReport};
 use weir_units::{Instant, Span};
 
-/// The counters of a run: what of them is measured, and how they were over time.
+/// The counters of a run: those of the measured time, and those over time.
 #[derive(Debug)]
 pub struct LoadTally {
     name: String,
     mix: Option<String>,
     users: u32,
     vcores: u32,
-    /// From when on is measured, and what was counted before.
+    /// The start of the measured time, and the counters at that time.
     from: Instant,
     before: Option<Counters>,
     end: Instant,
-    /// What was counted until then, once it has come.
+    /// The counters at the end, once it is reached.
     last: Option<Counters>,
     over_time: Option<OverTime>,
     growing: Growing,
 }
 
 impl LoadTally {
-    /// Nothing yet, of a run that begins at time zero; `every` asks for stretches.
+    /// Starts counting a run that begins at time zero. `every` is the length of intervals over
+    /// time.
     #[must_use]
     pub fn new(description: &Description, model: &Model, every: Option<Span>) -> Self {
         let from = Instant::ZERO + description.ramp_time;
@@ -50,65 +53,65 @@ impl LoadTally {
         }
     }
 
-    /// A data file grew.
+    /// Counts the growth of a data file.
     pub fn grown(&mut self, now: Instant, grown: &Grown<'_>) {
         self.growing.grown(now, grown);
     }
 
-    /// A data file could not grow.
+    /// Notes that a data file could not grow.
     pub fn refused(&mut self, now: Instant, file: &str, why: &str) {
         self.growing.refused(now, file, why);
     }
 
-    /// The name of the database.
+    /// Returns the name of the database.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The ready-made mix, if it is one.
+    /// Returns the ready-made mix, if it is one.
     #[must_use]
     pub fn mix(&self) -> Option<&str> {
         self.mix.as_deref()
     }
 
-    /// Users.
+    /// Returns the number of users.
     #[must_use]
     pub fn users(&self) -> u32 {
         self.users
     }
 
-    /// Schedulers.
+    /// Returns the number of schedulers.
     #[must_use]
     pub fn vcores(&self) -> u32 {
         self.vcores
     }
 
-    /// What was counted so far, until the end of the run.
+    /// Returns the present counters, or those at the end of the run.
     #[must_use]
     pub fn counters(&self, database: &Database) -> Counters {
         self.last.unwrap_or_else(|| database.counters())
     }
 
-    /// From when on is measured.
+    /// Returns the start of the measured time.
     #[must_use]
     pub fn from(&self) -> Instant {
         self.from
     }
 
-    /// When the run ends.
+    /// Returns the end of the run.
     #[must_use]
     pub fn end(&self) -> Instant {
         self.end
     }
 
-    /// Whether the run has ended.
+    /// Returns whether the run has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.last.is_some()
     }
 
-    /// Time goes on to `next`; until then the counters stay as they are.
+    /// Advances to `next`. The counters do not change until then.
     pub fn pass(&mut self, next: Instant, database: &Database) {
         if self.is_over() {
             return;
@@ -125,7 +128,7 @@ impl LoadTally {
         }
     }
 
-    /// What it has come to by `now`; `files` are the data files, and the log last.
+    /// Returns the report at `now`. `files` are the data files, and the log last.
     #[must_use]
     pub fn report(
         &self,
@@ -135,7 +138,7 @@ impl LoadTally {
     ) -> DatabaseReport {
         let now = now.min(self.end);
         let last = self.counters(database);
-        // Nothing is measured before the ramp is over.
+        // Nothing is measured during the ramp.
         let counted = last.since(self.before.as_ref().unwrap_or(&last));
         let elapsed = now.since(self.from);
         let series = |over_time: &OverTime| over_time.points(now, last, self.vcores);
@@ -180,7 +183,7 @@ impl LoadTally {
     }
 }
 
-/// What a reader should know of the figures.
+/// Returns notes on the figures.
 fn notes(counted: &Counters, is_out_of_numbers: bool) -> impl Iterator<Item = String> + use<> {
     let none = (counted.checkpoints == 0).then(|| {
         "no checkpoint ended in the time that was measured, so the data files were written less \
@@ -198,20 +201,7 @@ fn notes(counted: &Counters, is_out_of_numbers: bool) -> impl Iterator<Item = St
     none.into_iter().chain(failed)
 }
 
-fn seconds(span: Span) -> f64 {
-    float(span.nanos()) / 1e9
-}
-
-/// `n` of `of`; nothing of nothing is zero.
-fn ratio(n: f64, of: f64) -> f64 {
-    if of > 0.0 { n / of } else { 0.0 }
-}
-
-fn cpu_share(counted: &Counters, seconds: f64, vcores: u32) -> f64 {
-    ratio(float(counted.cpu.nanos()) / 1e9, seconds * f64::from(vcores))
-}
-
-/// What was waited for, most time first.
+/// Returns the waits, longest first.
 fn waits(counted: &Counters) -> Vec<WaitReport> {
     let all: u64 = counted.waits.iter().map(|(_, totals)| totals.time.nanos()).sum();
     let report = |(wait, WaitTotals { count, time }): (Wait, WaitTotals)| WaitReport {

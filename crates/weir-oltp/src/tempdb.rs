@@ -1,7 +1,6 @@
-//! What transactions keep in tempdb: row versions and temporary tables. Its pages are
-//! used round and round and need no reading and no recovery, but they are written when
-//! they are old enough, as those of the database are. Whoever wants some of them goes
-//! through the allocation page of a file, one after the other.
+//! tempdb: row versions and temporary tables of transactions. Its pages are filled in a ring. They
+//! are never read or recovered, but written at an age like pages of the database. Each allocation
+//! latches the allocation page of a file.
 
 use crate::checkpoint::Checkpointer;
 use crate::model::{self, Checkpoint, Checkpoints, PAGE};
@@ -10,7 +9,7 @@ use crate::placement::Placement;
 use std::collections::{HashMap, VecDeque};
 use weir_units::{Instant, Span};
 
-/// The allocation page of a file.
+/// The latch of a file's allocation page.
 #[derive(Debug, Clone, Default)]
 struct Latch {
     is_held: bool,
@@ -23,9 +22,9 @@ pub(crate) struct Tempdb {
     pub(crate) placement: Placement,
     pub(crate) pages: Pages,
     pub(crate) checkpointer: Checkpointer,
-    /// Who waits for a page that is being written.
+    /// Users that wait for a page that is being written.
     waiting: HashMap<u32, Vec<u32>>,
-    /// The next page, and after how many they are used again.
+    /// The next page of the ring, and the size of the ring.
     next: u64,
     size: u64,
     latches: Vec<Latch>,
@@ -37,7 +36,7 @@ impl Tempdb {
     pub(crate) fn new(tempdb: &model::Tempdb, checkpoint: Checkpoint) -> Self {
         let size = tempdb.size.get() / PAGE;
         let placement = Placement::new(&tempdb.data, size);
-        // There is nothing to recover, so nothing that is due every so often.
+        // tempdb is not recovered, so it has no checkpoints at an interval.
         let target_recovery = match checkpoint.kind {
             Checkpoints::Automatic { every } => every,
             Checkpoints::Indirect { target_recovery } => target_recovery,
@@ -57,8 +56,8 @@ impl Tempdb {
         }
     }
 
-    /// `user` wants pages: the file that it gets them from, and whether it may at once. If
-    /// not it is in line.
+    /// Requests an allocation for `user`. Returns the file, and whether its latch was free;
+    /// otherwise the user is queued.
     pub(crate) fn request(&mut self, user: u32) -> (usize, bool) {
         let file = self.next_latch;
         self.next_latch = (file + 1) % self.latches.len();
@@ -71,12 +70,12 @@ impl Tempdb {
         (file, is_free)
     }
 
-    /// How long so many pages hold the allocation page.
+    /// Returns the time for which the allocation of pages holds the latch.
     pub(crate) fn hold(&self, pages: u32) -> Span {
         Span::from_nanos(self.hold.nanos().saturating_mul(u64::from(pages)))
     }
 
-    /// Somebody has its pages; who is next in line at that file.
+    /// Ends an allocation, and returns the next user in the file's queue.
     pub(crate) fn release(&mut self, file: usize) -> Option<u32> {
         let latch = &mut self.latches[file];
         let next = latch.line.pop_front();
@@ -84,8 +83,8 @@ impl Tempdb {
         next
     }
 
-    /// A page, the next or the one that `user` waited for, is written to in memory.
-    /// `None` if it is on its way to its file; then `user` is in line for it.
+    /// Fills a page, the next one or the one that `user` waited for. Returns `None` if it is being
+    /// written; `user` then waits for it.
     pub(crate) fn change(&mut self, user: u32, page: Option<u32>, now: Instant) -> Option<()> {
         let page = page.unwrap_or_else(|| {
             let page = self.placement.page(self.next);
@@ -103,14 +102,14 @@ impl Tempdb {
         Some(())
     }
 
-    /// How many wait for something of it.
+    /// Returns the number of waiting users.
     #[cfg(test)]
     pub(crate) fn in_line(&self) -> usize {
         let at_latches: usize = self.latches.iter().map(|latch| latch.line.len()).sum();
         at_latches + self.waiting.values().map(Vec::len).sum::<usize>()
     }
 
-    /// A page has been written; who waited for it.
+    /// Notes that a page was written, and returns the users that waited for it.
     pub(crate) fn written(&mut self, page: u32) -> Vec<u32> {
         self.pages.end_write(page);
         self.waiting.remove(&page).unwrap_or_default()

@@ -1,24 +1,24 @@
-//! Pages with changes whose log is not yet there: none of them may be written to its
-//! file (write-ahead logging).
+//! Pages with changes whose log is not written yet. They must not be written to their files
+//! (write-ahead logging).
 
 use std::collections::HashMap;
 
-/// How many such changes each page has. A byte is enough for all but a page that
-/// hundreds of commits change at once.
+/// The number of such changes per page. A byte is enough, except for a page that hundreds of
+/// commits change at once.
 #[derive(Debug)]
 pub(crate) struct Unhardened {
     changes: Vec<u8>,
-    /// What is above 255, and those of new pages.
+    /// Changes beyond 255, and those of new pages.
     more: HashMap<u32, u32>,
 }
 
 impl Unhardened {
-    /// None; pages behind the first `pages` are new.
+    /// Makes an empty set; pages from number `pages` on are new.
     pub(crate) fn new(pages: u32) -> Self {
         Self { changes: vec![0; pages as usize], more: HashMap::new() }
     }
 
-    /// A commit changes a page.
+    /// Counts a change of a page.
     #[inline]
     pub(crate) fn add(&mut self, page: u32) {
         if let Some(changes) = self.changes.get_mut(page as usize)
@@ -30,7 +30,7 @@ impl Unhardened {
         }
     }
 
-    /// The log of such a commit is there.
+    /// Removes a change whose log is written.
     #[inline]
     pub(crate) fn remove(&mut self, page: u32) {
         if self.more.is_empty() || !self.remove_more(page) {
@@ -38,7 +38,7 @@ impl Unhardened {
         }
     }
 
-    /// Whether there was one above 255.
+    /// Removes a change beyond 255, and returns whether there was one.
     fn remove_more(&mut self, page: u32) -> bool {
         let Some(changes) = self.more.get_mut(&page) else { return false };
         *changes -= 1;
@@ -48,7 +48,7 @@ impl Unhardened {
         true
     }
 
-    /// Whether a page has such changes.
+    /// Returns whether a page has such changes.
     #[inline]
     pub(crate) fn contains(&self, page: u32) -> bool {
         match self.changes.get(page as usize) {
@@ -69,7 +69,7 @@ mod tests {
             (0..changes).for_each(|_| pages.add(7));
             pages.add(8);
             pages.remove(8);
-            // A new one.
+            // A new page.
             pages.add(12);
             assert!(pages.contains(12) && !pages.contains(11));
             pages.remove(12);

@@ -1,4 +1,4 @@
-//! What transactions wait for, by the names that SQL Server gives them.
+//! Waits of transactions, with SQL Server's names.
 
 use weir_units::Span;
 
@@ -6,26 +6,26 @@ use weir_units::Span;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Wait {
-    /// A page to be read comes from its file.
+    /// A page to be read is being read from its file.
     PageIoLatchSh,
-    /// A page to be changed comes from its file, or is on its way there.
+    /// A page to be changed is being read or written.
     PageIoLatchEx,
-    /// The allocation page of a tempdb file, in memory, is another's.
+    /// Another session holds the allocation page of a tempdb file, in memory.
     PageLatchUp,
-    /// The log is not yet where a commit needs it.
+    /// The log up to a commit is not written yet.
     WriteLog,
-    /// The log would be there, were it not for the rate that the instance allows.
+    /// The part of that which the log rate of the instance caused.
     InstanceLogRateGovernor,
     /// The log is full; a checkpoint must free a part of it.
     LogmgrReserveAppend,
-    /// Memory is full of pages that must be written first; the lazy writer is at it.
+    /// The buffer pool is full of dirty pages, which the lazy writer must write first.
     SleepBufferpoolHelpLw,
-    /// Ready to run, and every scheduler has another.
+    /// The transaction is ready to run, and all schedulers are busy.
     SosSchedulerYield,
 }
 
 impl Wait {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 8] = [
         Self::PageIoLatchSh,
         Self::PageIoLatchEx,
@@ -37,7 +37,7 @@ impl Wait {
         Self::SosSchedulerYield,
     ];
 
-    /// The name in `sys.dm_os_wait_stats`.
+    /// Returns the name in `sys.dm_os_wait_stats`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -56,9 +56,9 @@ impl Wait {
 /// Waits of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WaitTotals {
-    /// How many waited.
+    /// The number of waits.
     pub count: u64,
-    /// For how long, all together.
+    /// The sum of their times.
     pub time: Span,
 }
 
@@ -74,13 +74,13 @@ impl WaitStats {
         totals.time += time;
     }
 
-    /// The waits of a kind.
+    /// Returns the waits of a kind.
     #[must_use]
     pub fn get(&self, wait: Wait) -> WaitTotals {
         self.0[wait as usize]
     }
 
-    /// What was counted since `earlier`, an older reading of the same counters.
+    /// Returns the difference from `earlier`, an older reading of the same counters.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self(std::array::from_fn(|at| WaitTotals {
@@ -89,7 +89,7 @@ impl WaitStats {
         }))
     }
 
-    /// Every kind with its waits.
+    /// Returns all kinds with their waits.
     pub fn iter(&self) -> impl Iterator<Item = (Wait, WaitTotals)> + '_ {
         Wait::ALL.into_iter().map(|wait| (wait, self.get(wait)))
     }

@@ -1,12 +1,11 @@
-//! A database can be recovered at any moment, whatever its disks do.
+//! A database can be recovered at any moment, on disks that complete I/O in any order.
 //!
-//! A plain story of disks that take their time and finish in any order runs beside the
-//! state machine, and holds it to what a recovery needs:
+//! A simple model of disks runs beside the state machine, and checks the conditions of a recovery:
 //!
-//! - no page is written before the log of its changes is there,
-//! - what is before the redo point is in the data files when the point is,
-//! - the log after the redo point is never written over,
-//! - who is told that a commit is done has all log up to it.
+//! - no page is written before the log of its changes,
+//! - changes before the redo point are in the data files when it is written,
+//! - the log after the redo point is never overwritten,
+//! - all log up to a commit is written when the commit is acknowledged.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -17,9 +16,10 @@ use weir_oltp::model::{Growth, PAGE};
 use weir_oltp::{
     Commit, Content, Database, Description, FileAbout, FileIo, FileOp, RedoPoint, Wait,
 };
+use weir_random::Rng;
 use weir_units::{Bytes, Instant, Span};
 
-/// A description on files `d1`, `d2` and `log`.
+/// Makes a description with the files `d1`, `d2` and `log`.
 fn description(log_block: u64, checkpoint: &str, pool: u64, write_log: u64) -> Description {
     let text = format!(
         "users = 30\nthink_time = \"2ms\"\nvcores = 4\nsize = \"4 MiB\"\nbuffer_pool = \"{pool} KiB\"\n\
@@ -34,21 +34,21 @@ fn description(log_block: u64, checkpoint: &str, pool: u64, write_log: u64) -> D
     Description::parse("oltp.toml", &text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What the disks have, and what is on its way to them.
+/// The state of the disks, and their in-flight I/O.
 struct Disks {
     database: Database,
     ring: u64,
     /// The newest version of each page, and the commit that made it.
     pages: BTreeMap<u32, (u64, u64)>,
-    /// What the data files have of it.
+    /// The version of each page in the data files.
     written: BTreeMap<u32, u64>,
-    /// Versions on their way, by tag.
+    /// In-flight versions, by tag.
     writing: BTreeMap<u32, Vec<(u32, u64)>>,
-    /// Where the records of the blocks on their way begin, by tag.
+    /// The start of the records of in-flight blocks, by tag.
     logging: BTreeMap<u32, u64>,
-    /// Changes that are not before the redo point: commit, page, version.
+    /// Changes after the redo point: commit, page, version.
     history: Vec<(u64, u32, u64)>,
-    /// Where the record of each commit ends, of all bytes of records.
+    /// The end of each commit's record, in bytes of all records.
     ends: Vec<u64>,
     /// Bytes of records in blocks so far.
     sent: u64,
@@ -56,7 +56,7 @@ struct Disks {
     checkpoints: u64,
     under_way: BTreeMap<(Instant, u64), FileIo>,
     issued: u64,
-    rng: u64,
+    rng: Rng,
 }
 
 impl Disks {
@@ -81,16 +81,11 @@ impl Disks {
             checkpoints: 0,
             under_way: BTreeMap::new(),
             issued: 0,
-            rng: seed,
+            rng: Rng::new(&[seed]),
         }
     }
 
-    fn random(&mut self, below: u64) -> u64 {
-        self.rng = self.rng.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (self.rng >> 33) % below
-    }
-
-    /// Bytes of records that are there without a gap.
+    /// Returns the bytes of records that are written without a gap.
     fn hardened(&self) -> u64 {
         self.logging.values().min().copied().unwrap_or(self.sent)
     }
@@ -128,9 +123,9 @@ impl Disks {
                 _ => {}
             }
             self.issued += 1;
-            // Now and then one is very late.
-            let most = if self.random(20) == 0 { 60_000_000 } else { 4_000_000 };
-            let at = now + Span::from_nanos(1 + self.random(most));
+            // One in twenty is very late.
+            let most = if self.rng.below(20) == 0 { 60_000_000 } else { 4_000_000 };
+            let at = now + Span::from_nanos(1 + self.rng.below(most));
             self.under_way.insert((at, self.issued), io);
         }
     }
@@ -176,7 +171,7 @@ impl Disks {
         assert!(told <= self.hardened(), "a commit is done and its log is not there");
     }
 
-    /// From now on no recovery sees the log before `redo`.
+    /// Drops the log before `redo`.
     fn checkpointed(&mut self, redo: RedoPoint) {
         self.checkpoints += 1;
         assert_eq!(redo.sequence, self.checkpoints);
@@ -239,7 +234,7 @@ fn who_finds_the_log_full_waits_for_a_checkpoint() {
         let waits = disks.database.counters().waits.get(Wait::LogmgrReserveAppend);
         (disks.checkpoints > 0, waits.count > 0, waits.time > Span::ZERO)
     };
-    // One that is large enough needs none before its time.
+    // A large log needs no early checkpoint.
     assert_eq!(waited(64 << 10), (false, false, false));
     assert_eq!(waited(128), (true, true, true));
 }

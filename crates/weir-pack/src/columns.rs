@@ -353,9 +353,9 @@ fn prune(columns: &mut Vec<Bin>, relaxed: &Relaxed) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counts::tests::{bin_cost, counts_and_costs, dual, packing, random};
     use crate::lcg::Lcg;
     use crate::problem::cost;
+    use crate::testing::{bin_cost, counts_and_costs, dual, packing, random};
 
     #[test]
     fn bounds_hold_for_arbitrary_dual_prices() {

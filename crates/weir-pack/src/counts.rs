@@ -10,6 +10,7 @@
 //!
 //! A single cut allows two thirds of a large bin. All cuts together, in integers, exclude it.
 
+use crate::cut::Cut;
 use crate::problem::{Kind, Problem};
 use crate::relaxed;
 use std::collections::BTreeSet;
@@ -29,41 +30,6 @@ const MAX_KIND_SETS: usize = 8;
 /// One, in the fixed-point format of the multipliers.
 const ONE: f64 = 1_099_511_627_776.0;
 
-/// A valid inequality: the weighted number of bins, plus the items' costs if `has_costs`, is at
-/// least `rhs`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Cut {
-    /// By kind.
-    pub(crate) weights: Vec<u64>,
-    /// Whether the items' costs are on the left-hand side.
-    pub(crate) has_costs: bool,
-    pub(crate) rhs: u64,
-}
-
-impl Cut {
-    /// Builds a cut without item costs, divided by the common divisor of its weights and rounded
-    /// up.
-    fn bins_only(mut weights: Vec<u64>, rhs: u64) -> Self {
-        let unit = weights.iter().fold(0, |unit, weight| common_divisor(unit, *weight)).max(1);
-        weights.iter_mut().for_each(|weight| *weight /= unit);
-        Self { weights, has_costs: false, rhs: rhs.div_ceil(unit) }
-    }
-
-    /// Returns whether a solution violates this cut.
-    fn is_violated_by(&self, solution: &Solution) -> bool {
-        let Some(counts) = &solution.counts else { return false };
-        let pairs = self.weights.iter().zip(counts);
-        let sum: u128 = pairs.map(|(weight, count)| u128::from(*weight) * u128::from(*count)).sum();
-        let costs = if self.has_costs { u128::from(solution.costs) } else { 0 };
-        sum + costs < u128::from(self.rhs)
-    }
-}
-
-/// Returns the greatest common divisor.
-fn common_divisor(one: u64, other: u64) -> u64 {
-    if other == 0 { one } else { common_divisor(other, one % other) }
-}
-
 /// A solution of the integer program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Solution {
@@ -74,6 +40,12 @@ pub(crate) struct Solution {
     pub(crate) counts: Option<Vec<u64>>,
     /// Lower bound of the items' costs with these bins.
     costs: u64,
+}
+
+impl Solution {
+    fn violates(&self, cut: &Cut) -> bool {
+        self.counts.as_ref().is_some_and(|counts| cut.is_violated_by(counts, self.costs))
+    }
 }
 
 /// The cuts of a problem.
@@ -116,7 +88,7 @@ impl Cuts {
         // A lower right-hand side is weaker but still valid.
         let rhs = u64::try_from(sum).unwrap_or(u64::MAX);
         let cut = Cut { weights: most.to_vec(), has_costs: true, rhs };
-        let is_new = cut.is_violated_by(now);
+        let is_new = now.violates(&cut);
         if is_new {
             self.cuts.push(cut);
         }
@@ -131,7 +103,7 @@ impl Cuts {
             let solution = search(kinds, &self.cuts, self.base, items as u64, cutoff);
             let (violated, satisfied) = std::mem::take(&mut self.pool)
                 .into_iter()
-                .partition::<Vec<Cut>, _>(|cut| cut.is_violated_by(&solution));
+                .partition::<Vec<Cut>, _>(|cut| solution.violates(cut));
             self.pool = satisfied;
             if solution.counts.is_none() && solution.cost < cutoff {
                 // Without a solution to test them, add all cuts.
@@ -456,98 +428,11 @@ impl Search<'_> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use crate::lcg::Lcg;
-    use crate::pricing::{self, Knapsack};
-    use crate::problem::{Bin, Fit, Item, cost};
-
-    pub(crate) fn below(rng: &mut Lcg, below: u64) -> u64 {
-        rng.below(usize::try_from(below).unwrap()) as u64
-    }
-
-    /// Returns kinds, some without capacity in a dimension, and items of all sizes.
-    pub(crate) fn random(rng: &mut Lcg, count: usize) -> (Vec<Kind>, Vec<Item>) {
-        let kind = |at: u64, rng: &mut Lcg| Kind {
-            cost: (50 + below(rng, 60)) << at,
-            capacity: (0..3).map(|_| (below(rng, 10).min(1) * 40) << at).collect(),
-        };
-        let kinds: Vec<Kind> = (0..3).map(|at| kind(at, rng)).collect();
-        let item = |rng: &mut Lcg| Item {
-            fits: kinds
-                .iter()
-                .map(|kind| {
-                    let most = below(rng, 160) + 1;
-                    let demand: Vec<u64> = (0..3).map(|_| below(rng, most)).collect();
-                    let fits = demand
-                        .iter()
-                        .zip(&kind.capacity)
-                        .all(|(demand, capacity)| demand <= capacity);
-                    fits.then(|| Fit { cost: below(rng, 30), demand })
-                })
-                .collect(),
-        };
-        let mut items = Vec::new();
-        while items.len() < count {
-            let own = item(rng);
-            if own.fits.iter().any(Option::is_some) {
-                items.push(own);
-            }
-        }
-        (kinds, items)
-    }
-
-    /// Returns a random packing: each item joins a bin with enough capacity or gets its own.
-    pub(crate) fn packing(problem: &Problem<'_>, rng: &mut Lcg) -> Vec<Bin> {
-        let mut bins: Vec<(usize, Vec<usize>)> = Vec::new();
-        for item in 0..problem.items.len() {
-            let is_in = |(kind, items): &(usize, Vec<usize>)| {
-                problem.fits(*kind, &[items.as_slice(), &[item]].concat())
-            };
-            let places: Vec<usize> = (0..bins.len()).filter(|at| is_in(&bins[*at])).collect();
-            if !places.is_empty() && rng.below(8) > 0 {
-                bins[places[rng.below(places.len())]].1.push(item);
-            } else {
-                let fits = (0..problem.kinds.len()).filter(|kind| problem.fits(*kind, &[item]));
-                let kinds: Vec<usize> = fits.collect();
-                bins.push((kinds[rng.below(kinds.len())], vec![item]));
-            }
-        }
-        bins.into_iter().map(|(kind, items)| problem.bin(kind, items)).collect()
-    }
-
-    pub(crate) fn bin_cost<'p>(
-        kinds: &'p [Kind],
-        items: &'p [Item],
-    ) -> impl Fn(usize, &[usize]) -> u64 + use<'p> {
-        |kind, some| {
-            let fits = some.iter().map(|item| items[*item].fits[kind].as_ref().unwrap().cost);
-            kinds[kind].cost + fits.sum::<u64>()
-        }
-    }
-
-    /// Returns random prices below `most` and the upper bounds of a bin's value by kind at them,
-    /// from a search with a random node limit.
-    pub(crate) fn dual(problem: &Problem<'_>, rng: &mut Lcg, most: u64) -> (Vec<u64>, Vec<u64>) {
-        let all: Vec<usize> = (0..problem.items.len()).collect();
-        let prices: Vec<u64> = all.iter().map(|_| below(rng, most)).collect();
-        let nodes = below(rng, 3) * 50;
-        let most = |kind: usize| {
-            let knapsack =
-                Knapsack { items: &all, prices: &prices, capacity_prices: None, node_limit: nodes };
-            pricing::solve(problem, kind, knapsack).upper_bound
-        };
-        let most = (0..problem.kinds.len()).map(most).collect();
-        (prices, most)
-    }
-
-    /// Returns the number of bins of each kind, and the items' costs apart from them.
-    pub(crate) fn counts_and_costs(problem: &Problem<'_>, bins: &[Bin]) -> (Vec<u64>, u64) {
-        let mut counts = vec![0; problem.kinds.len()];
-        bins.iter().for_each(|bin| counts[bin.kind] += 1);
-        let empty = bins.iter().map(|bin| problem.kinds[bin.kind].cost);
-        (counts, cost(bins) - empty.sum::<u64>())
-    }
+    use crate::problem::{Fit, Item, cost};
+    use crate::testing::{below, bin_cost, counts_and_costs, dual, packing, random};
 
     #[test]
     fn every_packing_satisfies_the_cuts() {
@@ -573,7 +458,7 @@ pub(crate) mod tests {
                 let (counts, costs) = counts_and_costs(&problem, &bins);
                 let solution = Solution { cost: 0, counts: Some(counts), costs };
                 for cut in &known {
-                    assert!(!cut.is_violated_by(&solution), "round {round}: {cut:?} for {bins:?}");
+                    assert!(!solution.violates(cut), "round {round}: {cut:?} for {bins:?}");
                 }
                 assert!(least <= cost(&bins), "round {round}: {least} for {bins:?}");
             }
@@ -626,10 +511,7 @@ pub(crate) mod tests {
             let expected = minimum_by_enumeration(&kinds, &cuts, base, 12);
             let solution = search(&kinds, &cuts, base, 100, 1_000_000);
             assert_eq!(solution.cost, expected, "round {round}: {kinds:?} {cuts:?} {base}");
-            assert!(
-                cuts.iter().all(|cut| !cut.is_violated_by(&solution)),
-                "round {round}: {solution:?}"
-            );
+            assert!(cuts.iter().all(|cut| !solution.violates(cut)), "round {round}: {solution:?}");
             found += usize::from(solution.counts.is_some());
             // No solution is found at a cutoff equal to the optimum.
             let cut_off = search(&kinds, &cuts, base, 100, expected);

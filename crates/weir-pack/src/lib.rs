@@ -24,7 +24,8 @@
 //! | `relaxed` | the linear programs and their dual prices |
 //! | `pricing` | the pricing problem: the bin of highest value at given dual prices |
 //! | `columns` | column generation and its lower bounds |
-//! | `counts` | the integer program over the numbers of bins per kind, and its cuts |
+//! | `cut` | cuts: valid inequalities over the numbers of bins per kind |
+//! | `counts` | the integer program over the cuts, solved by branch and bound |
 //! | `benders` | Benders cuts from relaxations with limited numbers of bins |
 //! | `exact` | optimal packings of up to 12 items |
 //! | `mix` | repacking of a few bins into another mix of kinds |
@@ -37,6 +38,7 @@
 mod benders;
 mod columns;
 mod counts;
+mod cut;
 mod exact;
 mod lcg;
 mod mix;
@@ -45,6 +47,8 @@ mod pricing;
 mod problem;
 mod refill;
 mod relaxed;
+#[cfg(test)]
+mod testing;
 
 pub use pack::{solve, solve_watched};
 pub use problem::{Bin, Effort, Fit, Item, Kind, PackError, Packing, Phase, Problem, Progress};

@@ -7,7 +7,7 @@
 //!
 //! The dual price of an item is the multiplier of its row: the saving of the relaxation without it.
 
-use crate::counts::Cut;
+use crate::cut::Cut;
 use crate::problem::{Bin, Kind, Problem};
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{

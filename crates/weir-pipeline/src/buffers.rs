@@ -1,7 +1,7 @@
-//! The buffers of a backup, as SQL Server sets them up.
+//! The buffers of a backup, as in SQL Server.
 //!
-//! SQL Server 2008 and later take five buffers for each device and two for each volume that is
-//! read, which reproduces every published output of trace flag 3213 with a known number of devices.
+//! SQL Server 2008 and later allocate five buffers for each device and two for each volume that is
+//! read. This reproduces every published output of trace flag 3213 with a known number of devices.
 //! Compression has three sets of buffers: for pages, for compressed bytes, and for the device.
 
 use weir_units::Bytes;
@@ -22,7 +22,7 @@ pub const LARGEST_TRANSFER: Bytes = Bytes::mib(4);
 /// The buffers of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffers {
-    /// Volumes that are read, each by a reader of its own.
+    /// Volumes that are read, each by its own reader.
     pub readers: u32,
     /// Backup devices: the files that the backup is striped over.
     pub devices: u32,

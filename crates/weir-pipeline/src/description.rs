@@ -1,4 +1,4 @@
-//! The file `backup.toml`: a backup as a person writes it.
+//! The file `backup.toml`: the description of a backup.
 //!
 //! ```toml
 //! [backup]
@@ -17,9 +17,9 @@ use std::path::Path;
 use toml::Spanned;
 use weir_units::{Bytes, BytesPerSec, Span};
 
-/// The most stripes of a media set of SQL Server.
+/// Maximum stripes of a media set of SQL Server.
 const MAX_STRIPES: u32 = 64;
-/// The most buffers: 64 GiB of 4 MiB each.
+/// Maximum buffers: 64 GiB of 4 MiB each.
 const MAX_BUFFERS: u32 = 16 << 10;
 const MAX_READERS: u32 = 64;
 /// The bytes of a page.
@@ -61,7 +61,7 @@ struct CompressionKeys {
     threads: Spanned<u32>,
 }
 
-/// A place of a layout, as a backup needs it.
+/// A place of a layout, with the properties that a backup needs.
 #[derive(Debug, Clone, Copy)]
 pub struct PlaceAbout<'a> {
     /// Its name.
@@ -72,10 +72,10 @@ pub struct PlaceAbout<'a> {
     pub used: Option<Bytes>,
 }
 
-/// A description of a backup that is right in itself.
+/// A description of a backup that is valid on its own.
 #[derive(Debug, Clone)]
 pub struct Description {
-    /// When the backup starts, from the beginning of the run.
+    /// The start of the backup, from that of the run.
     pub start: Span,
     /// The time from its start to the first transfer: checkpoint, allocation maps, files.
     pub setup: Span,
@@ -84,7 +84,7 @@ pub struct Description {
     keys: Keys,
 }
 
-/// A file and its text, to say where something stands.
+/// A file and its text, for positions in messages.
 #[derive(Clone, Copy)]
 struct Text<'a> {
     file: &'a str,
@@ -120,7 +120,7 @@ impl Text<'_> {
 }
 
 impl Description {
-    /// Returns whether a text has a `[backup]` table, whatever else is wrong with it.
+    /// Returns whether a text has a `[backup]` table, even if it is invalid otherwise.
     #[must_use]
     pub fn recognizes(text: &str) -> bool {
         text.lines().any(|line| line.trim_end() == "[backup]")
@@ -177,7 +177,7 @@ impl Description {
         stem.to_string_lossy().into_owned()
     }
 
-    /// Returns the most bytes to read per second.
+    /// Returns the maximum rate of reads.
     #[must_use]
     pub const fn limit(&self) -> Option<BytesPerSec> {
         self.keys.limit
@@ -264,7 +264,11 @@ impl Description {
         for name in names.get_ref() {
             let at = places.iter().position(|place| place.name == name.get_ref());
             let Some(at) = at.map(count) else {
-                let fault = BackupFault::missing(key, name.get_ref(), places);
+                let fault = BackupFault::missing(
+                    key,
+                    name.get_ref(),
+                    places.iter().map(|place| place.name),
+                );
                 return Err(self.error(name.span(), fault));
             };
             if found.contains(&at) {
@@ -276,8 +280,8 @@ impl Description {
         Ok(found)
     }
 
-    /// Returns the bytes to read of each source: what is in use, shared by size where the
-    /// description states all of it.
+    /// Returns the bytes to read of each source: those in use, or the stated size in proportion to
+    /// the sizes of the sources.
     fn ranges(&self, places: &[PlaceAbout<'_>], sources: &[u32]) -> Result<Vec<u64>, BackupError> {
         let own = |at: &u32| &places[*at as usize];
         let sizes: Vec<u64> = sources.iter().map(|at| own(at).size.get()).collect();

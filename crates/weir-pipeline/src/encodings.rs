@@ -1,4 +1,4 @@
-//! The time that encoding takes, and the bytes that it leaves, where nothing is encoded.
+//! The time and the result size of encodings in virtual time, where nothing is encoded.
 
 use crate::pipeline::{Encode, Plan};
 use weir_units::{Instant, Span};
@@ -8,7 +8,7 @@ use weir_units::{Instant, Span};
 pub struct Encodings {
     compressed_per_mille: u32,
     compression_per_mib: Span,
-    /// When each ends, its buffer, and the bytes that it leaves.
+    /// The end of each encoding, its buffer, and the encoded length.
     in_flight: Vec<(Instant, u32, u32)>,
 }
 

@@ -1,6 +1,5 @@
-//! Faults of a backup's description. A message says where, which value, and what to do.
+//! Faults of a backup's description. A message names the position, the value, and the remedy.
 
-use crate::description::PlaceAbout;
 use std::fmt;
 use weir_units::Bytes;
 
@@ -8,7 +7,7 @@ use weir_units::Bytes;
 /// `backup.toml:3:1: stripes = 0: ...`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupError {
-    /// The file as the caller named it.
+    /// The name that the caller gave.
     pub file: String,
     /// Line and column, both from 1; columns count characters.
     pub at: Option<(usize, usize)>,
@@ -32,7 +31,7 @@ impl std::error::Error for BackupError {}
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupFault {
-    /// Not TOML, an unknown key, or a value of another kind.
+    /// Invalid TOML, an unknown key, or a value of the wrong type.
     #[error("{message}")]
     Syntax {
         /// The reader's message.
@@ -72,7 +71,7 @@ pub enum BackupFault {
         key: &'static str,
         /// The name.
         name: String,
-        /// The closest name that there is.
+        /// The closest known name.
         near: Option<String>,
         /// All names.
         known: String,
@@ -99,7 +98,7 @@ pub enum BackupFault {
         /// The stripes.
         stripes: usize,
     },
-    /// More to back up than there is.
+    /// A size larger than the sources.
     #[error("size = {size} is zero or is more than the sources hold, {sources}")]
     Size {
         /// The stated size.
@@ -122,8 +121,12 @@ pub enum BackupFault {
 }
 
 impl BackupFault {
-    pub(crate) fn missing(key: &'static str, name: &str, places: &[PlaceAbout<'_>]) -> Self {
-        let names = places.iter().map(|place| place.name);
+    /// Makes the fault of an unknown name.
+    pub(crate) fn missing<'a>(
+        key: &'static str,
+        name: &str,
+        names: impl Iterator<Item = &'a str> + Clone,
+    ) -> Self {
         let near = weir_units::nearest(name, names.clone()).map(str::to_owned);
         let known = names.collect::<Vec<_>>().join(", ");
         Self::Missing { key, name: name.to_owned(), near, known }

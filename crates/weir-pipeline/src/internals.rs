@@ -9,8 +9,8 @@
 //! | `Media Buffer count` | `BufferCount`; twice a count that is stated, if compressed | the one output with a stated count |
 //! | `Memory limit` | stated, or a 128th of the machine's memory | article 004: 895 MB of a machine with 112 GiB |
 //!
-//! Of other published memory limits the machine's memory is not known. One of 2008 is on 32 bits, where
-//! address space is the limit.
+//! For other published memory limits, the machine's memory is not known. One of 2008 is from a
+//! 32-bit system, where address space is the limit.
 
 use crate::buffers::{Buffers, MIN_TRANSFER};
 use std::fmt;
@@ -39,25 +39,25 @@ pub fn old_buffer_count(readers: u32, devices: u32) -> u32 {
     OLD_PER_DEVICE.saturating_mul(devices).saturating_add(PER_READER.saturating_mul(readers))
 }
 
-/// What SQL Server logs of a backup.
+/// The values that SQL Server logs of a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Internals {
     /// The buffers.
     pub buffers: Buffers,
-    /// Whether their number is stated by the user.
+    /// The user states their number.
     pub is_stated: bool,
     /// The memory that all buffers may take, if it is known.
     pub memory_limit: Option<Bytes>,
     /// Bytes of data to back up, if they are known.
     pub data: Option<Bytes>,
-    /// Whether pages are checked and the stream gets a checksum.
+    /// Pages are checked, and the stream has a checksum.
     pub has_checksum: bool,
-    /// Whether the backup is encrypted.
+    /// The backup is encrypted.
     pub is_encrypted: bool,
 }
 
 impl Internals {
-    /// Returns whether it is compressed.
+    /// Returns whether the backup is compressed.
     #[must_use]
     pub const fn is_compressed(&self) -> bool {
         self.buffers.sets > 1
@@ -78,7 +78,7 @@ impl Internals {
         self.is_compressed().then_some(self.buffers.count)
     }
 
-    /// Returns the bytes that the data is estimated at: whole extents.
+    /// Returns the estimated bytes of data, in whole extents.
     #[must_use]
     pub fn estimate(&self) -> Option<Bytes> {
         self.data.map(|data| Bytes::new(data.get().div_ceil(EXTENT).saturating_mul(EXTENT)))
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// What an output says: buffers, sets, MiB of all, media buffers and encode buffers.
+    /// The figures of an output: buffers, sets, MiB of all, media buffers and encode buffers.
     type Said = (u32, u32, u64, u32, Option<u32>);
 
     #[track_caller]

@@ -1,14 +1,16 @@
-//! Backups, sans-IO: the pipeline of SQL Server's BACKUP on the places of a layout.
+//! Backups as sans-IO workloads: the pipeline of SQL Server's BACKUP on the places of a layout.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`description`] | `backup.toml`, read and placed on a layout |
-//! | [`buffers`] | how many buffers there are |
-//! | [`internals`] | what SQL Server logs of a backup under trace flag 3213 and others |
-//! | [`encodings`] | what encoding costs, in virtual time |
-//! | [`pipeline`] | readers, buffers, compression and writers, with time from outside |
+//! | [`buffers`] | the number of buffers |
+//! | [`internals`] | the lines of SQL Server's log under trace flag 3213 and others |
+//! | [`encodings`] | encodings in virtual time |
+//! | [`pipeline`] | the state machine: readers, buffers, compression and writers |
 //! | [`tally`] | counts of a backup, for both clocks |
 //! | [`error`] | faults of a description |
+
+#![forbid(unsafe_code)]
 
 pub mod buffers;
 pub mod description;

@@ -6,15 +6,15 @@
 //!                 +------------------ free buffers <----------------------+
 //! ```
 //!
-//! A reader takes a free buffer and fills it from its volume. The buffer is given to the stripes in
-//! turn, and encoded: hashed, compressed, encrypted. The writer of a stripe writes its buffers in the
-//! order in which they were given to it, several at a time, and frees them. Where all
-//! buffers wait to be written, readers wait for a free one (BACKUPBUFFER); where none is filled,
-//! writers wait for data (BACKUPIO). A source is read once from its beginning, adjacent ranges in one
-//! transfer.
+//! A reader takes a free buffer and fills it from its volume. Filled buffers are assigned to the
+//! stripes in turn and encoded: hashed, compressed, encrypted. The writer of a stripe writes its
+//! buffers in order, several at a time, and frees them. If all buffers wait to be written, readers
+//! wait for a free one (BACKUPBUFFER); if none is filled, writers wait for data (BACKUPIO). A
+//! source is read once from its beginning, adjacent ranges in one transfer.
 //!
-//! Reads, encodings and writes are events: the driver starts them and tells when they end. In virtual
-//! time [`Encodings`](super::Encodings) says how long an encoding takes, in wall time threads do it.
+//! Reads, encodings and writes are events: the driver starts them and reports their end. In virtual
+//! time, [`Encodings`](crate::Encodings) determines the time of an encoding; in wall time, threads
+//! encode.
 
 use crate::buffers::{Buffers, WRITE_DEPTH};
 use std::collections::VecDeque;
@@ -30,7 +30,7 @@ pub const MAX_ZEROS: u64 = 1 << 30;
 pub struct Plan {
     /// The sources, each with its ranges to read in their order.
     pub sources: Vec<Source>,
-    /// For each stripe the place that it is written to, and the byte at which it begins there.
+    /// For each stripe, its place and its first byte there.
     pub stripes: Vec<(u32, u64)>,
     /// The buffers.
     pub buffers: Buffers,
@@ -40,7 +40,7 @@ pub struct Plan {
     pub compression_per_mib: Span,
     /// Threads that encode at once; with none, encoding takes no time and changes nothing.
     pub encoders: u32,
-    /// The most bytes to read per second, of all sources together.
+    /// The maximum rate of reads, over all sources.
     pub limit: Option<BytesPerSec>,
 }
 
@@ -56,7 +56,7 @@ impl Plan {
 /// A place that a reader reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// The place, as the layout counts them.
+    /// The number of the place in the layout.
     pub place: u32,
     /// The ranges to read, in their order.
     pub ranges: Vec<Range<u64>>,
@@ -65,7 +65,7 @@ pub struct Source {
 /// A transfer of a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
-    /// The place that it is of.
+    /// The place.
     pub place: u32,
     /// Its first byte there.
     pub offset: u64,
@@ -73,9 +73,9 @@ pub struct Transfer {
     pub len: u32,
     /// It is a write to a stripe, not a read of a source.
     pub is_write: bool,
-    /// It is a range of zeros, of which nothing is read. Its completion is told like any other's.
+    /// It is a range of zeros, which is not read. It completes like any other transfer.
     pub is_zeros: bool,
-    /// The buffer, by which its completion is told.
+    /// The buffer, for its completion.
     pub buffer: u32,
     /// The stripe of a write, or the source of a read, by their numbers in the plan.
     pub lane: u32,
@@ -84,7 +84,7 @@ pub struct Transfer {
 /// A buffer to encode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Encode {
-    /// The buffer, by which the end is told.
+    /// The buffer, for the end of its encoding.
     pub buffer: u32,
     /// The bytes in it.
     pub len: u32,
@@ -109,7 +109,7 @@ pub struct Totals {
     pub waited_for_limit: Span,
 }
 
-/// A range of a source to back up.
+/// A range of a source.
 #[derive(Debug)]
 struct Piece {
     range: Range<u64>,
@@ -120,7 +120,7 @@ struct Piece {
 struct Reader {
     place: u32,
     pieces: VecDeque<Piece>,
-    /// More ranges come.
+    /// More ranges will be added.
     is_open: bool,
     in_flight: u32,
 }
@@ -132,7 +132,7 @@ struct Writer {
     offset: u64,
     /// Buffers to write, encoded or not.
     queue: VecDeque<u32>,
-    /// Buffers that were ever given to it.
+    /// The number of buffers assigned to it so far.
     sequence: u64,
     in_flight: u32,
 }
@@ -173,20 +173,20 @@ pub struct Pipeline {
     /// Buffers that wait for an encoder, in their order.
     to_encode: VecDeque<Encode>,
     encoding: u32,
-    /// The reader that is asked first, and the stripe that the next buffer goes to.
+    /// The next reader in turn, and the stripe of the next buffer.
     next_reader: usize,
     next_writer: usize,
-    /// The limit of the plan, and when it admits the read that waits for it.
+    /// The limit of the plan, and the time at which it admits the pending read.
     meter: Option<Meter>,
     limited_until: Option<Instant>,
-    /// Bytes of the ranges that were added while it runs.
+    /// Bytes of added ranges.
     added: u64,
     totals: Totals,
     now: Instant,
 }
 
 impl Pipeline {
-    /// Sets up the pipeline of a plan that was checked: it has a source, a stripe and a buffer.
+    /// Makes the pipeline of a checked plan, which has a source, a stripe and a buffer.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
         let reader = |source: &Source| Reader {
@@ -223,7 +223,7 @@ impl Pipeline {
         self.now = now;
     }
 
-    /// Returns what it reads and writes.
+    /// Returns the plan.
     #[must_use]
     pub const fn plan(&self) -> &Plan {
         &self.plan
@@ -310,7 +310,7 @@ impl Pipeline {
         Some(encode)
     }
 
-    /// Takes in that a buffer was encoded, into `len` bytes.
+    /// Takes the end of an encoding into `len` bytes.
     ///
     /// # Panics
     ///
@@ -323,7 +323,7 @@ impl Pipeline {
         self.encoding -= 1;
     }
 
-    /// Takes in that the transfer of a buffer has ended.
+    /// Takes the completion of a buffer's transfer.
     ///
     /// # Panics
     ///
@@ -346,7 +346,7 @@ impl Pipeline {
         }
     }
 
-    /// Adds the time until `now` to what readers and writers waited.
+    /// Adds the time until `now` to the waits of readers and writers.
     fn pass(&mut self, now: Instant) {
         let passed = now.since(self.now);
         self.now = self.now.max(now);
@@ -413,7 +413,7 @@ impl Pipeline {
         Some(Transfer { place, offset, len, is_write: false, is_zeros, buffer, lane })
     }
 
-    /// Notes whether a read could start now, but for the limit.
+    /// Updates whether only the limit delays the next read.
     fn limit(&mut self, now: Instant) {
         let Some(meter) = &self.meter else { return };
         let admits_at = meter.admits_at(now);
@@ -424,7 +424,7 @@ impl Pipeline {
         self.limited_until = until;
     }
 
-    /// Gives a filled buffer to the next stripe.
+    /// Assigns a filled buffer to the next stripe.
     fn give(&mut self, buffer: u32, len: u32) {
         let at = self.next_writer;
         self.next_writer = (at + 1) % self.writers.len();
@@ -446,12 +446,12 @@ fn piece(range: Range<u64>, is_zeros: bool) -> Option<Piece> {
     (!range.is_empty()).then_some(Piece { range, is_zeros })
 }
 
-/// Returns a place in one of the lists, none of which is longer than a `u32` counts.
+/// Returns an index in one of the lists, which all have fewer than 2^32 elements.
 fn index(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// Returns what SQL Server prints as MB/sec: pages of 8,192 bytes in 2^20 bytes a second.
+/// Returns the rate that SQL Server prints as MB/sec: whole pages, in units of 2^20 bytes.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "a printed rate")]
 pub fn printed_rate(bytes: Bytes, elapsed: Span) -> Option<f64> {
@@ -484,7 +484,7 @@ mod tests {
         }
     }
 
-    /// Runs a pipeline whose transfers each take as long as `cost` says, and returns all of them.
+    /// Runs a pipeline whose transfers take the time `cost` returns, and returns all of them.
     fn run(plan: Plan, cost: impl Fn(&Transfer) -> Span) -> (Pipeline, Vec<Transfer>, Span) {
         let mut encodings = Encodings::new(&plan);
         let mut pipeline = Pipeline::new(plan);
@@ -568,7 +568,7 @@ mod tests {
         let mib_per_s = |n: u64| BytesPerSec::new(n * MIB);
         let limited = |n| Plan { limit: mib_per_s(n), ..plan(&[60 * MIB, 40 * MIB], 2) };
         let cost = |own: &Transfer| Span::from_micros(if own.is_write { 200 } else { 100 });
-        // The last of a hundred reads starts after 99 of them are paid for.
+        // The last of a hundred reads starts when the limit has admitted the 99 before it.
         let (pipeline, _, elapsed) = run(limited(100), cost);
         assert_eq!(elapsed, Span::from_millis(990) + Span::from_micros(300));
         assert_eq!(pipeline.totals().waited_for_buffer, Span::ZERO);
@@ -578,7 +578,7 @@ mod tests {
         let uneven = Plan { limit: BytesPerSec::new(30_000_000), ..plan(&[10 * MIB], 1) };
         let (_, _, elapsed) = run(uneven, |_| Span::ZERO);
         assert_eq!(elapsed.nanos(), (9 * MIB * 1_000_000_000).div_ceil(30_000_000));
-        // A limit above the pipeline's own speed does not hold it.
+        // A limit above the pipeline's own speed has no effect.
         let (_, _, fast) = run(limited(1 << 20), cost);
         let (_, _, unlimited) = run(plan(&[60 * MIB, 40 * MIB], 2), cost);
         assert!(fast < unlimited + Span::from_micros(100), "{fast} {unlimited}");

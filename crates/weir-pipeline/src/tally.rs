@@ -8,7 +8,8 @@ use weir_report::backup::{BackupPlaceReport, BackupReport};
 use weir_report::number::float;
 use weir_units::{Bytes, Instant, Span};
 
-/// Waits at limits bind a backup if they are this part of the latency of its transfers.
+/// Limits bind a backup if waits at them are at least this part of the latency of its transfers:
+/// one in ten.
 const BINDS: u64 = 10;
 
 /// The name of a backup's own limit among the limits that can bind it.
@@ -60,7 +61,7 @@ impl BackupTally {
         &self.name
     }
 
-    /// Adds the time until `now`, in which `pipeline` stayed as it is.
+    /// Adds the time until `now`, in which `pipeline` did not change.
     pub fn pass(&mut self, now: Instant, pipeline: &Pipeline) {
         if self.end.is_none() && now > self.now {
             let nanos = u128::from(now.since(self.now).nanos());

@@ -10,9 +10,7 @@ use weir_layout::Role;
 use weir_plan::{FleetOutcome, FleetQuestion, Member, Need, RoleNeed, Wishes, plan_fleet};
 use weir_units::Bytes;
 
-#[path = "../../weir-diagnose/tests/common/rng.rs"]
-mod rng;
-use rng::Rng;
+use weir_random::Rng;
 
 fn role(role: Role, gib: u64, iops: u64, request: u64, reads: u64) -> RoleNeed {
     RoleNeed {
@@ -44,7 +42,7 @@ fn steps(count: u64) -> Vec<Member> {
 
 /// Databases of all sizes: most are small, a few are large.
 fn members(count: u64, seed: u64) -> Vec<Member> {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::from_state(seed);
     (0..count)
         .map(|at: u64| {
             let scale = *rng.one(&[1, 2, 4, 8, 16, 32]);

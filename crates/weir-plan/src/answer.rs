@@ -2,7 +2,7 @@
 
 use crate::cost::Cost;
 use crate::demand::{Flow, Limits};
-use crate::need::WHOLE;
+use crate::share::WHOLE;
 pub use weir_layout::bill::Line;
 use weir_units::Bytes;
 
@@ -22,11 +22,33 @@ pub struct Plan {
     /// The utilisation of every limit.
     pub caps: Vec<CapUse>,
     /// Reasons for this layout, and open questions about it.
-    pub reasons: Vec<String>,
+    pub reasons: Vec<Reason>,
     /// Number of attached disks; 0 for instances and services.
     pub disks: u64,
     /// The cheapest layout, if it is another one with more disks.
     pub passed_over: Option<PassedOver>,
+}
+
+/// A reason for a plan, or an open question about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    /// One sentence.
+    pub text: String,
+    /// Whether the plan should not be used without knowing it: a risk, an assumption, or a change
+    /// of what is in use.
+    pub is_key: bool,
+}
+
+impl Reason {
+    /// Builds a reason that explains the plan.
+    pub(crate) fn detail(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_key: false }
+    }
+
+    /// Builds a reason that has to be known before the plan is used.
+    pub(crate) fn key(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_key: true }
+    }
 }
 
 /// A layout that meets the need, costs less than the plan, and has more disks.

@@ -17,6 +17,7 @@
 //! | [`question`] | [`Question`]: sources, window, what may be used |
 //! | [`ground`] | the layout that is there, with room for targets |
 //! | [`bound`] | the lower bound of a duration |
+//! | `settings` | stripes and transfers |
 //! | `trial` | a choice, simulated |
 //! | `beside` | a choice beside a database |
 //! | `streams` | disks in the order of their price |
@@ -29,6 +30,7 @@ pub mod bound;
 pub mod ground;
 pub mod question;
 mod search;
+mod settings;
 mod streams;
 mod trial;
 
@@ -36,4 +38,4 @@ pub use answer::{Answer, Binding, Choice, Outcome, Relaxation, Shortest, Slowdow
 pub use ground::Base;
 pub use question::{Beside, Compression, Question};
 pub use search::plan;
-pub use trial::{MOST_STRIPES, STRIPES, Settings, TRANSFERS};
+pub use settings::{MOST_STRIPES, STRIPES, Settings, TRANSFERS};

@@ -33,7 +33,7 @@ impl std::ops::Add for Cost {
 impl Cost {
     /// Returns the cost of `units` at a price that may be unknown.
     #[must_use]
-    pub fn of(price: Option<&Price>, units: u64, size: u64) -> Self {
+    pub fn of_units(price: Option<&Price>, units: u64, size: u64) -> Self {
         match price {
             Some(price) => Self { unpriced: 0, month: price.of(units), size },
             None => Self { unpriced: u32::from(units > 0), month: Money::ZERO, size },

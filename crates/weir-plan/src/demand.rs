@@ -14,7 +14,8 @@
 //! are counted; then they are rounded up once. A limit on bytes is compared with the throughput as
 //! stated.
 
-use crate::need::{Need, RoleNeed, WHOLE};
+use crate::need::{Need, RoleNeed};
+use crate::share::WHOLE;
 use std::ops::AddAssign;
 use weir_catalog::{CacheMode, CacheOp, HostCache};
 use weir_units::Bytes;
@@ -47,7 +48,7 @@ pub enum Peak {
 impl Peak {
     /// Returns the peaks of a need.
     #[must_use]
-    pub fn of(need: &Need) -> &'static [Self] {
+    pub fn of_need(need: &Need) -> &'static [Self] {
         match need.roles.iter().any(has_more_throughput) {
             true => &[Self::Operations, Self::Throughput],
             false => &[Self::Operations],
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_are_counted_as_caps_count_them() {
+    fn operations_are_counted_as_limits_count_them() {
         let check = |need: &RoleNeed, peak: Peak, stripe: Option<u64>, operations: u64| {
             let flow = flow(need, peak, Some(Bytes::kib(256)), stripe.map(Bytes::kib));
             assert_eq!(flow.operations, operations, "{need:?} {stripe:?}");
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cap_carries_what_neither_of_its_rates_is_too_low_for() {
+    fn a_limit_carries_a_load_within_both_of_its_rates() {
         let limits = Limits { operations: 1_000, bytes: 100 << 20 };
         let mut both = Flow { operations: 800, bytes: 3_200 << 10 };
         both += &Flow { operations: 200, bytes: 50 << 20 };
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn hits_count_where_the_table_says() {
+    fn hits_count_at_the_limits_of_the_accounting_table() {
         let catalog = Catalog::builtin();
         let cache = catalog.edition("azure-now").unwrap().host_cache();
         let all = Flow { operations: 1_000, bytes: 8_000 };

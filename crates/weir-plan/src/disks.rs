@@ -7,7 +7,9 @@
 use crate::answer::Line;
 use crate::cost::{Cost, Prices, gib};
 use crate::demand::{Flow, Limits};
+use crate::error::PlanError;
 use crate::keep::KeptPool;
+use crate::need::Need;
 use weir_catalog::{
     self as catalog, BurstKind, CacheMode, Edition, HostCache, Per, Price, Provisioned, Tier,
 };
@@ -17,9 +19,12 @@ use weir_units::{Bytes, BytesPerSec, Iops, Span};
 /// The unit in which the throughput of a bought disk is sold.
 const MB: u64 = 1_000_000;
 
+/// The request size at which the latency of families is compared.
+const PAGE: u64 = 8 << 10;
+
 /// A kind of disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Disk<'a> {
+pub(crate) enum Disk<'a> {
     /// A tier, whose limits come with its size.
     Tier(&'a Tier),
     /// A tier with performance plus, which is free and can only be chosen when a disk is created.
@@ -43,21 +48,21 @@ pub enum Disk<'a> {
 
 /// A tier with its settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Chosen<'a> {
+pub(crate) struct Chosen<'a> {
     /// The tier.
-    pub tier: &'a Tier,
+    pub(crate) tier: &'a Tier,
     /// The larger tier whose limits and price apply.
-    pub performance_tier: Option<&'a Tier>,
+    pub(crate) performance_tier: Option<&'a Tier>,
     /// Whether the disk bursts on demand, at a fee plus the burst usage.
-    pub on_demand_burst: bool,
+    pub(crate) on_demand_burst: bool,
     /// Whether it has performance plus.
-    pub is_plus: bool,
+    pub(crate) is_plus: bool,
 }
 
 impl<'a> Disk<'a> {
     /// Returns the family.
     #[must_use]
-    pub fn family(&self) -> &'a str {
+    pub(crate) fn family(&self) -> &'a str {
         match self {
             Self::Tier(tier) | Self::Plus(tier) | Self::Burst(tier) => &tier.family,
             Self::Chosen(own) => &own.tier.family,
@@ -67,7 +72,7 @@ impl<'a> Disk<'a> {
 
     /// Returns the size.
     #[must_use]
-    pub fn size(&self) -> Bytes {
+    pub(crate) fn size(&self) -> Bytes {
         match self {
             Self::Tier(tier) | Self::Plus(tier) | Self::Burst(tier) => tier.size,
             Self::Chosen(own) => own.tier.size,
@@ -77,7 +82,7 @@ impl<'a> Disk<'a> {
 
     /// Returns the tier and its settings; `None` if limits are bought.
     #[must_use]
-    pub fn chosen(&self) -> Option<Chosen<'a>> {
+    pub(crate) fn chosen(&self) -> Option<Chosen<'a>> {
         let (tier, is_plus) = match *self {
             Self::Tier(tier) | Self::Burst(tier) => (tier, false),
             Self::Plus(tier) => (tier, true),
@@ -89,7 +94,7 @@ impl<'a> Disk<'a> {
 
     /// Returns the limits without burst credits.
     #[must_use]
-    pub fn sustained(&self) -> catalog::Limits {
+    pub(crate) fn sustained(&self) -> catalog::Limits {
         let (iops, throughput) = match self {
             Self::Burst(tier) => (tier.iops, tier.throughput),
             _ => self.rates(),
@@ -99,29 +104,29 @@ impl<'a> Disk<'a> {
 
     /// Returns the limits.
     #[must_use]
-    pub fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         let (iops, throughput) = self.rates();
         Limits { operations: iops.get(), bytes: throughput.get() }
     }
 
     /// Returns the cost of `count` disks.
     #[must_use]
-    pub fn cost(&self, count: u64, prices: Prices<'_>) -> Cost {
+    pub(crate) fn cost(&self, count: u64, prices: Prices<'_>) -> Cost {
         match self {
             Self::Tier(tier) | Self::Plus(tier) | Self::Burst(tier) => {
-                Cost::of(prices.tier(&tier.name), count, count)
+                Cost::of_units(prices.tier(&tier.name), count, count)
             }
             Self::Chosen(own) => {
-                let burst = Cost::of(None, u64::from(own.on_demand_burst), 0);
-                Cost::of(prices.tier(own.billed()), count, count) + burst
+                let burst = Cost::of_units(None, u64::from(own.on_demand_burst), 0);
+                Cost::of_units(prices.tier(own.billed()), count, count) + burst
             }
-            Self::Bought { family, .. } => Rates::of(family, prices).cost(self.bought(), count),
+            Self::Bought { family, .. } => Rates::new(family, prices).cost(self.bought(), count),
         }
     }
 
     /// Returns the lines of the bill for `count` disks called `name`.
     #[must_use]
-    pub fn lines(&self, name: &str, count: u64, prices: Prices<'_>) -> Vec<Line> {
+    pub(crate) fn lines(&self, name: &str, count: u64, prices: Prices<'_>) -> Vec<Line> {
         match self {
             Self::Tier(tier) | Self::Plus(tier) | Self::Burst(tier) => {
                 let what = format!("{name}: disk {}", tier.name);
@@ -146,7 +151,7 @@ impl<'a> Disk<'a> {
 
     /// Returns the keys of a layout's volume for this disk.
     #[must_use]
-    pub fn keys(&self) -> VolumeKeys {
+    pub(crate) fn keys(&self) -> VolumeKeys {
         match self {
             Self::Tier(tier) | Self::Burst(tier) => {
                 VolumeKeys { tier: Some(tier.name.clone()), ..VolumeKeys::default() }
@@ -220,7 +225,7 @@ pub(crate) struct Rates<'p> {
 }
 
 impl<'p> Rates<'p> {
-    pub(crate) fn of(family: &Provisioned, prices: Prices<'p>) -> Self {
+    pub(crate) fn new(family: &Provisioned, prices: Prices<'p>) -> Self {
         let price = |per| prices.unit(&family.family, per);
         let per = match family.throughput_step {
             Some(step) if step.get() == 1 << 20 => Per::Mibps,
@@ -231,10 +236,10 @@ impl<'p> Rates<'p> {
     }
 
     fn cost(&self, bought: Bought, count: u64) -> Cost {
-        let mut one = Cost::of(self.gib, gib(bought.size), 0)
-            + Cost::of(self.iops, bought.limits.iops.get(), 0);
+        let mut one = Cost::of_units(self.gib, gib(bought.size), 0)
+            + Cost::of_units(self.iops, bought.limits.iops.get(), 0);
         if let Some((price, per)) = self.throughput {
-            one = one + Cost::of(price, units(bought.limits.throughput, per), 0);
+            one = one + Cost::of_units(price, units(bought.limits.throughput, per), 0);
         }
         let disks = u32::try_from(count).unwrap_or(u32::MAX);
         Cost {
@@ -252,36 +257,36 @@ fn units(throughput: BytesPerSec, per: Per) -> u64 {
 
 /// Equal disks that carry a load together: a stripe, or a single disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Disks<'a> {
+pub(crate) struct Disks<'a> {
     /// Each of the disks.
-    pub disk: Disk<'a>,
+    pub(crate) disk: Disk<'a>,
     /// Number of disks.
-    pub count: u64,
+    pub(crate) count: u64,
     /// The price of all disks.
-    pub cost: Cost,
+    pub(crate) cost: Cost,
 }
 
 /// Requirements for the disks of a pool.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     /// The load on all disks together, at each peak.
-    pub peaks: &'a [&'a Flow],
+    pub(crate) peaks: &'a [&'a Flow],
     /// The room on all disks together.
-    pub size: Bytes,
+    pub(crate) size: Bytes,
     /// The host cache mode.
-    pub mode: CacheMode,
+    pub(crate) mode: CacheMode,
     /// Whether there are several disks, in a stripe.
-    pub is_striped: bool,
+    pub(crate) is_striped: bool,
     /// Maximum median latencies, each with its request size.
-    pub latencies: &'a [(Span, u64)],
+    pub(crate) latencies: &'a [(Span, u64)],
     /// Maximum number of disks.
-    pub most: u64,
+    pub(crate) most: u64,
     /// The disks in use, which the plan keeps.
-    pub kept: Option<&'a KeptPool>,
+    pub(crate) kept: Option<&'a KeptPool>,
     /// Whether the disks must not be detached.
-    pub stays_up: bool,
+    pub(crate) stays_up: bool,
     /// The longest peak that burst credits may carry.
-    pub peaks_last: Option<Span>,
+    pub(crate) peaks_last: Option<Span>,
 }
 
 /// Returns whether the burst credits of a tier last as long as peaks.
@@ -291,7 +296,7 @@ fn lasts(tier: &Tier, peaks: Option<Span>) -> bool {
 
 /// Returns the time until full burst credits are spent, if the tier has credits.
 #[must_use]
-pub fn credits(tier: &Tier) -> Option<Span> {
+pub(crate) fn credits(tier: &Tier) -> Option<Span> {
     match tier.burst?.kind {
         BurstKind::Credit { duration } => Some(duration),
         _ => None,
@@ -300,20 +305,20 @@ pub fn credits(tier: &Tier) -> Option<Span> {
 
 /// The disks of an edition that a plan may use.
 #[derive(Debug, Clone, Copy)]
-pub struct Market<'a, 'f> {
+pub(crate) struct Market<'a, 'f> {
     /// The edition.
-    pub edition: &'a Edition,
+    pub(crate) edition: &'a Edition,
     /// The prices.
-    pub prices: Prices<'a>,
+    pub(crate) prices: Prices<'a>,
     /// The families to use.
-    pub families: &'f [&'a str],
+    pub(crate) families: &'f [&'a str],
 }
 
 impl<'a> Market<'a, '_> {
     /// Returns the disks of each kind that carry the load, as a frontier: more disks only if they
     /// cost less.
     #[must_use]
-    pub fn options(&self, asked: &Asked<'_>) -> Vec<Disks<'a>> {
+    pub(crate) fn options(&self, asked: &Asked<'_>) -> Vec<Disks<'a>> {
         let mut found = Vec::new();
         let bursts = self.tiers().filter(|tier| lasts(tier, asked.peaks_last)).map(Disk::Burst);
         // The first of equal cost is taken, so performance plus is used only where it helps.
@@ -330,7 +335,7 @@ impl<'a> Market<'a, '_> {
         }
         for family in self.edition.provisioned_families() {
             if self.families.contains(&family.family.as_str()) {
-                let rates = Rates::of(family, self.prices);
+                let rates = Rates::new(family, self.prices);
                 let counts = match asked.kept {
                     Some(kept) => kept.count..=kept.count,
                     None if asked.is_striped => 2..=asked.most,
@@ -360,7 +365,7 @@ impl<'a> Market<'a, '_> {
     }
 
     /// Returns the tiers of the families, from the newest set of each.
-    pub fn tiers(&self) -> impl Iterator<Item = &'a Tier> + use<'a, '_> {
+    pub(crate) fn tiers(&self) -> impl Iterator<Item = &'a Tier> + use<'a, '_> {
         let families = self.families;
         let edition = self.edition;
         let sets = families.iter().filter_map(move |family| edition.tier_set(family).ok());
@@ -405,7 +410,7 @@ impl<'a> Market<'a, '_> {
         let is_fast = asked.latencies.iter().all(|(most, request)| {
             typical(self.edition, disk.family(), *request).is_some_and(|own| own <= *most)
         });
-        let is_kept = asked.kept.is_none_or(|kept| kept.becomes(disk));
+        let is_kept = asked.kept.is_none_or(|kept| becomes(kept, disk));
         // A disk that grows past the size limit of the cache must be detached.
         let bound = self.edition.host_cache().and_then(|cache| cache.max_disk_exclusive);
         let crosses = asked.stays_up
@@ -419,7 +424,7 @@ impl<'a> Market<'a, '_> {
 
 /// Returns the typical median latency of a family, the longer of reads and writes.
 #[must_use]
-pub fn typical(edition: &Edition, family: &str, request: u64) -> Option<Span> {
+pub(crate) fn typical(edition: &Edition, family: &str, request: u64) -> Option<Span> {
     let latency = edition.latency(family)?;
     let transfer = latency.transfer.map_or(0, |rate| {
         let nanos = u128::from(request) * 1_000_000_000 / u128::from(rate.get());
@@ -427,6 +432,67 @@ pub fn typical(edition: &Edition, family: &str, request: u64) -> Option<Span> {
     });
     let median = latency.read.p50.nanos().max(latency.write.p50.nanos());
     Some(Span::from_nanos(median.saturating_add(transfer)))
+}
+
+/// Returns whether disks in use can become disks like this one and lose nothing.
+pub(crate) fn becomes(kept: &KeptPool, disk: &Disk<'_>) -> bool {
+    let chosen = disk.chosen();
+    let is_plus = chosen.is_some_and(|own| own.is_plus);
+    let on_demand_burst = chosen.is_some_and(|own| own.on_demand_burst);
+    let own = disk.sustained();
+    let is_no_slower = kept
+        .limits
+        .is_none_or(|limits| own.iops >= limits.iops && own.throughput >= limits.throughput);
+    // A disk with the limits of another tier has no credits.
+    let has_credits = matches!(disk, Disk::Burst(_)) && kept.has_choices();
+    disk.family() == kept.family
+        && disk.size() >= kept.size
+        && is_plus == kept.is_plus
+        && on_demand_burst == kept.on_demand_burst
+        && is_no_slower
+        && !has_credits
+}
+
+/// Returns the requested disk families of an edition; by default, those that are no slower than the
+/// edition's default family.
+///
+/// # Errors
+///
+/// [`PlanError::Nothing`] for a family that the edition does not have.
+pub(crate) fn usable_families<'a>(
+    edition: &'a Edition,
+    wished: &[String],
+) -> Result<Vec<&'a str>, PlanError> {
+    let mut all: Vec<&str> = Vec::new();
+    for family in edition.families() {
+        if !all.contains(&family) {
+            all.push(family);
+        }
+    }
+    if wished.is_empty() {
+        // Slower families are used only on request.
+        let usual = edition.default_set().and_then(|set| typical(edition, &set.family, PAGE));
+        all.retain(|family| {
+            usual.is_none_or(|usual| typical(edition, family, PAGE).is_some_and(|own| own <= usual))
+        });
+        return Ok(all);
+    }
+    wished
+        .iter()
+        .map(|name: &String| match all.iter().find(|family| family.eq_ignore_ascii_case(name)) {
+            Some(family) => Ok(*family),
+            None => Err(PlanError::Nothing {
+                edition: edition.name().to_owned(),
+                what: format!("no disks {name:?}; it has {}", all.join(", ")),
+            }),
+        })
+        .collect()
+}
+
+/// Returns whether a family's typical latency is within the target of every role.
+pub(crate) fn is_fast_enough(edition: &Edition, family: &str, need: &Need) -> bool {
+    let mut targets = need.roles.iter().filter_map(|own| Some((own.latency?, own.request)));
+    targets.all(|(most, request)| typical(edition, family, request).is_some_and(|own| own <= most))
 }
 
 /// Returns the smallest number of disks that carries the load, at least two for a stripe.

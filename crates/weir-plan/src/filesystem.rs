@@ -6,7 +6,7 @@
 //! | XFS | 2 % | Oracle Linux blog "XFS: empty filesystem usage": 2 % of an empty file system from 100 GB on with finobt, reflink and rmapbt, the defaults of current xfsprogs; without rmapbt 0.7 % |
 //! | NTFS | 1 % | Microsoft, "How NTFS reserves space for its Master File Table": files may use the MFT zone (12.5 %) once all else is full, so only metadata counts. Of that, the bitmap takes 1 bit for each cluster, the log 64 MiB and the MFT 1 KiB for each file: for a few large files less than 1 % from 8 GiB on |
 
-use crate::need::WHOLE;
+use crate::share::WHOLE;
 use serde::Deserialize;
 use std::str::FromStr;
 use weir_layout::file;
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usable_room_of_a_file_system_holds_the_size() {
+    fn disks_are_larger_by_the_overhead_of_the_file_system() {
         let check = |own: FileSystem, gib: u64, expect: u64| {
             assert_eq!(own.room_for(Bytes::gib(gib)).get(), expect, "{own:?}");
         };

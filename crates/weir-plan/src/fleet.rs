@@ -221,7 +221,7 @@ fn kinds<'a>(
         let host = own.series().next();
         host.is_some_and(|host| {
             let candidate = candidate(own, host, Vec::new(), 1_024, Some(100_000));
-            own.lines(&candidate).iter().all(|line| line.each.is_some())
+            own.bill(&candidate).iter().all(|line| line.each.is_some())
         })
     };
     let without: Vec<&str> =
@@ -372,7 +372,7 @@ impl<'q, 'a> Fleet<'q, 'a> {
             let ways = [with(first), with(below), with(enough)];
             return ways
                 .into_iter()
-                .min_by_key(|own| kind.cost(own))
+                .min_by_key(|own| kind.bill_total(own))
                 .unwrap_or_else(|| with(first));
         }
         candidate(kind, size.host, Vec::new(), first, None)
@@ -384,7 +384,7 @@ impl<'q, 'a> Fleet<'q, 'a> {
         match self.goal {
             Goal::Price => {
                 let candidate = self.candidate(size, members);
-                let lines = self.kinds[size.of].lines(&candidate);
+                let lines = self.kinds[size.of].bill(&candidate);
                 let month: Money = lines.iter().filter_map(Line::month).sum();
                 month.micros()
             }
@@ -405,7 +405,7 @@ impl<'q, 'a> Fleet<'q, 'a> {
         match self.goal {
             Goal::Price => {
                 let kind = &self.kinds[size.of];
-                let lines = kind.lines(&candidate(kind, size.host, Vec::new(), 0, Some(0)));
+                let lines = kind.bill(&candidate(kind, size.host, Vec::new(), 0, Some(0)));
                 let storage = lines.iter().find(|line| line.what == instance::STORAGE);
                 let each = storage.and_then(|line| line.each).map_or(0, Money::micros);
                 let free = storage.map_or(0, |line| line.free);
@@ -480,8 +480,8 @@ impl<'q, 'a> Fleet<'q, 'a> {
         let size = &self.sizes[kind];
         let of = &self.kinds[size.of];
         let mut candidate = self.candidate(size, members);
-        candidate.cost = of.cost(&candidate);
-        let mut text = of.host_text(&candidate);
+        candidate.cost = of.bill_total(&candidate);
+        let mut text = of.host_table(&candidate);
         let mut tempdb = 0;
         for member in members {
             let Some(footprint) = &self.footprints[size.of][*member] else { continue };
@@ -525,7 +525,7 @@ impl<'q, 'a> Fleet<'q, 'a> {
                 }
             ),
             layout: text.finish(),
-            lines: of.lines(&candidate),
+            lines: of.bill(&candidate),
             cost: candidate.cost,
             caps,
             reasons: Vec::new(),

@@ -6,14 +6,15 @@
 //! all files, by reserved storage or bought on top of it. The limits of Business Critical come with
 //! its vCores.
 
-use crate::answer::{CapUnit, CapUse, Cheaper, Line, Plan};
+use crate::answer::{CapUnit, CapUse, Line, Reason};
 use crate::cost::{Cost, Prices, gib};
 use crate::demand::{self, Flow, Limits, Peak};
 use crate::disks::typical;
 use crate::error::PlanError;
+use crate::family::{Family, Searched};
 use crate::keep::KeptFiles;
-use crate::machine::Searched;
 use crate::need::{MOST_FILES, Need, RoleNeed, Wishes};
+use crate::rank::Aim;
 use weir_catalog::{Catalog, Edition, HostSize, Per, RuleValue, Tier, TierSet};
 use weir_core::Limit;
 use weir_layout::file::{FileKeys, HostKeys};
@@ -26,17 +27,17 @@ pub(crate) const STORAGE: &str = "GiB of storage";
 
 /// The search among instances of one kind.
 #[derive(Debug)]
-pub struct Instances<'a> {
+pub(crate) struct Instances<'a> {
     /// The kind.
-    pub kind: ManagedInstance,
+    pub(crate) kind: ManagedInstance,
     /// All editions, which resolve the layouts.
-    pub catalog: &'a Catalog,
+    pub(crate) catalog: &'a Catalog,
     /// The edition.
-    pub edition: &'a Edition,
+    pub(crate) edition: &'a Edition,
     /// The prices.
-    pub prices: Prices<'a>,
+    pub(crate) prices: Prices<'a>,
     /// The constraints.
-    pub wishes: &'a Wishes,
+    pub(crate) wishes: &'a Wishes,
 }
 
 /// Equal files of a role.
@@ -70,34 +71,19 @@ pub(crate) struct Offer {
 }
 
 impl<'a> Instances<'a> {
-    /// Looks for the cheapest layout; for the next cheaper one, too, if `explains`.
+    /// Finds the cheapest layout.
     ///
     /// # Errors
     ///
     /// [`PlanError::Need`] for roles that an instance does not have.
-    pub fn search(&self, need: &Need, explains: bool) -> Result<Searched, PlanError> {
+    pub(crate) fn search(&self, need: &Need, aim: Aim) -> Result<Searched, PlanError> {
         check(need)?;
-        let mut searched = Searched::default();
         if self.is_slow(need) {
-            return Ok(searched);
+            return Ok(Searched::default());
         }
-        let mut best: Option<Candidate<'a>> = None;
-        for host in self.hosts(need) {
-            for candidate in self.candidates(need, host) {
-                searched.compared += 1;
-                let is_less = best.as_ref().is_none_or(|best| candidate.cost < best.cost);
-                if is_less
-                    && self.offer(&candidate).is_some()
-                    && self.fails(need, &candidate).is_empty()
-                {
-                    best = Some(candidate);
-                }
-            }
-        }
-        searched.plan = best.as_ref().map(|best| self.plan(need, best));
-        let best = best.filter(|_| explains);
-        searched.cheaper = best.and_then(|best| self.cheaper(need, &best));
-        Ok(searched)
+        let hosts = self.hosts(need).into_iter();
+        let candidates = hosts.flat_map(|host| self.candidates(need, host));
+        Ok(self.pick(need, candidates, aim))
     }
 
     /// Returns the sizes of this kind.
@@ -246,7 +232,7 @@ impl<'a> Instances<'a> {
     ) -> Candidate<'a> {
         let iops = self.iops(host, storage, &self.peaks(need));
         let mut candidate = Candidate { host, files, storage, iops, cost: Cost::default() };
-        candidate.cost = self.cost(&candidate);
+        candidate.cost = self.bill_total(&candidate);
         candidate
     }
 
@@ -298,7 +284,7 @@ impl<'a> Instances<'a> {
     pub(crate) fn peaks(&self, need: &Need) -> Vec<Flow> {
         // tempdb is on local SSD, as are all files of Business Critical.
         let is_counted = |role| role != Role::Tempdb || self.kind == ManagedInstance::Bc;
-        Peak::of(need)
+        Peak::of_need(need)
             .iter()
             .map(|peak: &Peak| {
                 let mut all = Flow::default();
@@ -310,8 +296,9 @@ impl<'a> Instances<'a> {
             .collect()
     }
 
-    pub(crate) fn cost(&self, candidate: &Candidate<'_>) -> Cost {
-        let lines = self.lines(candidate);
+    /// Returns the sum of the bill.
+    pub(crate) fn bill_total(&self, candidate: &Candidate<'_>) -> Cost {
+        let lines = self.bill(candidate);
         // IOPS without a price count even if none are bought. Otherwise a candidate without bought
         // IOPS would rank first, whatever its storage.
         let unpriced = lines.iter().filter(|line| line.each.is_none()).count();
@@ -327,7 +314,8 @@ impl<'a> Instances<'a> {
         }
     }
 
-    pub(crate) fn lines(&self, candidate: &Candidate<'_>) -> Vec<Line> {
+    /// Returns the bill: vCores, licence, storage, and IOPS.
+    pub(crate) fn bill(&self, candidate: &Candidate<'_>) -> Vec<Line> {
         let series = self.kind.name();
         let vcores = candidate.host.vcpus.map_or(0, u64::from);
         let line = |what: &str, units: u64, per: Per| {
@@ -375,7 +363,8 @@ impl<'a> Instances<'a> {
         Some(Offer { all, log_bytes: rate(spec.log_rate), bounds: instance.bounds })
     }
 
-    fn caps(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<CapUse> {
+    /// Returns the use of every limit.
+    fn cap_uses(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<CapUse> {
         let of = &candidate.host.name;
         let mut caps = Vec::new();
         let most = candidate.host.storage.unwrap_or(Bytes::ZERO);
@@ -420,16 +409,6 @@ impl<'a> Instances<'a> {
         caps
     }
 
-    /// Returns the limits that the need exceeds.
-    fn fails(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<CapUse> {
-        let mut fails = self.caps(need, candidate);
-        fails.retain(|cap| cap.used > cap.most);
-        let vcores = candidate.host.vcpus.map_or(0, u64::from);
-        let of = &candidate.host.name;
-        fails.extend(CapUse::number(of, "vCores", u64::from(need.vcpus), vcores).lacking());
-        fails
-    }
-
     /// Returns whether the medium is slower than a role's maximum latency, whatever is bought.
     pub(crate) fn is_slow(&self, need: &Need) -> bool {
         let family = match self.set() {
@@ -443,21 +422,8 @@ impl<'a> Instances<'a> {
         })
     }
 
-    fn plan(&self, need: &Need, candidate: &Candidate<'_>) -> Plan {
-        Plan {
-            family: self.kind.name().to_owned(),
-            title: self.title(candidate),
-            layout: self.layout(candidate),
-            lines: self.lines(candidate),
-            cost: candidate.cost,
-            caps: self.caps(need, candidate),
-            reasons: self.reasons(need, candidate),
-            disks: 0,
-            passed_over: None,
-        }
-    }
-
-    fn title(&self, candidate: &Candidate<'_>) -> String {
+    /// Describes a candidate in one line.
+    fn describe(&self, candidate: &Candidate<'_>) -> String {
         let files = candidate
             .files
             .iter()
@@ -474,8 +440,9 @@ impl<'a> Instances<'a> {
         format!("{kind} with {vcores} vCores, {storage}{iops}: {files}")
     }
 
-    fn layout(&self, candidate: &Candidate<'_>) -> String {
-        let mut text = self.host_text(candidate);
+    /// Writes the layout file.
+    fn layout_file(&self, candidate: &Candidate<'_>) -> String {
+        let mut text = self.host_table(candidate);
         for files in &candidate.files {
             let kept = self.wishes.keep.as_ref().and_then(|kept| kept.files(files.role));
             match kept {
@@ -487,7 +454,7 @@ impl<'a> Instances<'a> {
     }
 
     /// Begins a layout with its edition and its instance.
-    pub(crate) fn host_text(&self, candidate: &Candidate<'_>) -> LayoutText {
+    pub(crate) fn host_table(&self, candidate: &Candidate<'_>) -> LayoutText {
         let included = self.included(candidate.storage);
         let mut text = LayoutText::new(self.edition.name());
         text.host(&HostKeys {
@@ -501,14 +468,15 @@ impl<'a> Instances<'a> {
         text
     }
 
-    fn reasons(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<String> {
+    /// Returns the reasons for the files and the limits.
+    fn all_reasons(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<Reason> {
         let mut all = Vec::new();
         for files in &candidate.files {
             let (Some(tier), Some(own)) = (files.tier, need.role(files.role)) else { continue };
             let peaks = self.peaks_of(own);
             let most = Flow::most(&peaks);
             let (name, size) = (files.role.name(), Bytes::gib(files.gib));
-            all.push(format!(
+            all.push(Reason::detail(format!(
                 "{name}: needs {} IOPS and {}; {} x {size} are of tier {}, with {} and {} each",
                 most.operations,
                 crate::need::rate_words(most.bytes),
@@ -516,38 +484,40 @@ impl<'a> Instances<'a> {
                 tier.name,
                 tier.iops,
                 tier.throughput,
-            ));
+            )));
             if Bytes::gib(files.gib * files.count) > own.size {
                 let room = Bytes::gib(files.gib * files.count);
-                all.push(format!(
+                all.push(Reason::detail(format!(
                     "{name}: {room} for {} of data, because the limits depend on the size",
                     own.size
-                ));
+                )));
             }
         }
         if candidate.files.iter().any(|files| files.role == Role::Data && files.count > 1) {
-            all.push(
+            all.push(Reason::detail(
                 "data files have equal sizes: writes are distributed by free space, so the \
-                      smallest file would throttle all"
-                    .to_owned(),
-            );
+                 smallest file would throttle all",
+            ));
         }
         if need.role(Role::Tempdb).is_some_and(|own| own.throughput > 0) {
             let words = "tempdb: on the local disk of the instance, whose limits are not published \
                          and not checked";
-            all.push(words.to_owned());
+            all.push(Reason::key(words));
         }
         let kept = Some(self.kept_iops()).filter(|kept| *kept > self.included(candidate.storage));
-        all.extend(kept.map(|kept| match candidate.iops {
+        let words = kept.map(|kept| match candidate.iops {
             Some(iops) if iops > kept => {
                 format!("the instance in use goes from {kept} to {iops} IOPS")
             }
             _ => format!("the instance in use keeps its {kept} IOPS"),
-        }));
-        all.extend(self.growth(candidate));
+        });
+        all.extend(words.map(Reason::key));
+        all.extend(self.growth(candidate).into_iter().map(Reason::key));
         let log = candidate.files.iter().find(|files| files.role == Role::Log);
         if log.is_some_and(|files| files.tier.is_some()) {
-            all.push("SQL Server writes to one log file at a time, so grow it first".to_owned());
+            all.push(Reason::detail(
+                "SQL Server writes to one log file at a time, so grow it first",
+            ));
         }
         all
     }
@@ -602,8 +572,9 @@ impl<'a> Instances<'a> {
             .collect()
     }
 
-    /// Returns the most expensive candidate that is one step cheaper than the best and fails.
-    fn cheaper(&self, need: &Need, best: &Candidate<'a>) -> Option<Cheaper> {
+    /// Returns the most expensive candidate that is one step cheaper than the best and fails. A step
+    /// is a file less, a smaller tier, or fewer vCores.
+    fn one_step_cheaper(&self, need: &Need, best: &Candidate<'a>) -> Option<Candidate<'a>> {
         let mut all: Vec<Candidate<'a>> = Vec::new();
         for (at, files) in best.files.iter().enumerate() {
             let mut with = |own: Files<'a>| {
@@ -612,7 +583,7 @@ impl<'a> Instances<'a> {
                 let least = files.iter().map(|files| files.count * files.gib).sum::<u64>();
                 let storage = least.max(self.reserved()).max(1).next_multiple_of(self.step());
                 let mut candidate = Candidate { files, storage, ..best.clone() };
-                candidate.cost = self.cost(&candidate);
+                candidate.cost = self.bill_total(&candidate);
                 all.push(candidate);
             };
             if files.count > 1 {
@@ -630,7 +601,7 @@ impl<'a> Instances<'a> {
             host.vcpus < best.host.vcpus && self.stays(host) && self.has_kept_iops(host)
         }) {
             let mut candidate = Candidate { host, ..best.clone() };
-            candidate.cost = self.cost(&candidate);
+            candidate.cost = self.bill_total(&candidate);
             all.push(candidate);
         }
         // Files in use stay, and do not shrink.
@@ -640,7 +611,7 @@ impl<'a> Instances<'a> {
                 kept(own).is_none_or(|kept| own.count >= kept.count && own.gib >= kept.gib)
             })
         };
-        let is_less = |candidate: &Candidate<'_>| {
+        let is_less = |candidate: &Candidate<'a>| {
             // Without prices, the smaller layout counts as cheaper.
             let saves = candidate.cost.month < best.cost.month || best.cost.unpriced > 0;
             candidate.cost.unpriced == best.cost.unpriced
@@ -651,13 +622,53 @@ impl<'a> Instances<'a> {
         let all = all
             .into_iter()
             .filter(|candidate| is_less(candidate) && !self.fails(need, candidate).is_empty());
-        let next = all.max_by_key(|candidate| candidate.cost)?;
-        Some(Cheaper {
-            what: self.title(&next),
-            cost: next.cost,
-            fails: self.fails(need, &next),
-            layout: Some(self.layout(&next)),
-        })
+        all.max_by_key(|candidate| candidate.cost)
+    }
+}
+
+impl<'a> Family for Instances<'a> {
+    type Candidate = Candidate<'a>;
+
+    const PROCESSORS: &'static str = "vCores";
+
+    fn name(&self) -> &'static str {
+        self.kind.name()
+    }
+
+    fn host<'c>(&self, candidate: &'c Candidate<'a>) -> &'c HostSize {
+        candidate.host
+    }
+
+    fn cost(&self, candidate: &Candidate<'a>) -> Cost {
+        candidate.cost
+    }
+
+    fn is_buildable(&self, candidate: &Candidate<'a>) -> bool {
+        self.offer(candidate).is_some()
+    }
+
+    fn title(&self, _need: &Need, candidate: &Candidate<'a>) -> String {
+        self.describe(candidate)
+    }
+
+    fn layout(&self, _need: &Need, candidate: &Candidate<'a>) -> String {
+        self.layout_file(candidate)
+    }
+
+    fn lines(&self, _need: &Need, candidate: &Candidate<'a>) -> Vec<Line> {
+        self.bill(candidate)
+    }
+
+    fn caps(&self, need: &Need, candidate: &Candidate<'a>) -> Vec<CapUse> {
+        self.cap_uses(need, candidate)
+    }
+
+    fn reasons(&self, need: &Need, candidate: &Candidate<'a>) -> Vec<Reason> {
+        self.all_reasons(need, candidate)
+    }
+
+    fn next_cheaper(&self, need: &Need, best: &Candidate<'a>) -> Option<Candidate<'a>> {
+        self.one_step_cheaper(need, best)
     }
 }
 

@@ -5,10 +5,8 @@
 //! out if that must be avoided: a machine of another size restarts, an instance with other vCores
 //! fails over, and a stripe with another unit is rebuilt and its data copied.
 
-use crate::disks::Disk;
 use crate::error::PlanError;
 use crate::filesystem::FileSystem;
-use crate::need::Need;
 use std::collections::BTreeSet;
 use weir_catalog::{CacheMode, Limits};
 use weir_core::VolumeSpec;
@@ -84,26 +82,6 @@ impl KeptPool {
     pub fn has_choices(&self) -> bool {
         self.performance_tier.is_some() || self.on_demand_burst
     }
-
-    /// Returns whether the disks can become disks like this one and lose nothing.
-    #[must_use]
-    pub fn becomes(&self, disk: &Disk<'_>) -> bool {
-        let chosen = disk.chosen();
-        let is_plus = chosen.is_some_and(|own| own.is_plus);
-        let on_demand_burst = chosen.is_some_and(|own| own.on_demand_burst);
-        let own = disk.sustained();
-        let is_no_slower = self
-            .limits
-            .is_none_or(|limits| own.iops >= limits.iops && own.throughput >= limits.throughput);
-        // A disk with the limits of another tier has no credits.
-        let has_credits = matches!(disk, Disk::Burst(_)) && self.has_choices();
-        disk.family() == self.family
-            && disk.size() >= self.size
-            && is_plus == self.is_plus
-            && on_demand_burst == self.on_demand_burst
-            && is_no_slower
-            && !has_credits
-    }
 }
 
 /// The files of a role.
@@ -129,7 +107,7 @@ impl Kept {
     /// # Errors
     ///
     /// [`PlanError::Need`] for a layout that no plan can extend.
-    pub fn of(layout: &Layout, is_up: bool) -> Result<Self, PlanError> {
+    pub fn from_layout(layout: &Layout, is_up: bool) -> Result<Self, PlanError> {
         let [host] = layout.hosts.as_slice() else {
             let reason = "has several machines; give a layout with only the one to extend";
             return Err(PlanError::need("the layout to keep", reason));
@@ -189,25 +167,6 @@ impl Kept {
              size of its files rounded up to steps of {step}; if more is reserved, add storage = \
              \"SIZE\" to its [host]"
         ))
-    }
-
-    /// Checks that a need covers all roles in use, so that none is dropped.
-    ///
-    /// # Errors
-    ///
-    /// [`PlanError::Need`] with the role that the need does not cover.
-    pub fn check(&self, need: &Need) -> Result<(), PlanError> {
-        let of_pools = self.pools.iter().flat_map(|pool| pool.roles.iter().copied());
-        let mut there = of_pools.chain(self.files.iter().map(|files| files.role));
-        match there.find(|role| need.role(*role).is_none()) {
-            Some(role) => {
-                let what = format!("{} of the layout to keep", role.name());
-                let reason =
-                    "is not in the need; add it there, at least with its size, so that it is kept";
-                Err(PlanError::need(what, reason))
-            }
-            None => Ok(()),
-        }
     }
 
     /// Returns the files of a role that are in use.

@@ -13,22 +13,25 @@
 //! | module | holds |
 //! |---|---|
 //! | [`need`] | [`Need`], [`Wishes`], and the file that they are written in |
-//! | `observed` | from what was observed of a role to what it needs |
-//! | [`demand`] | what a load asks of a cap, by cache mode and stripe |
-//! | [`filesystem`] | the room that a file system takes from its disks |
-//! | [`keep`] | what is there already and stays |
-//! | [`cost`] | prices of what a layout is made of, and their order |
-//! | [`rank`] | which of two layouts is taken: the cheapest, or fewer disks for a price close to it |
-//! | [`disks`] | the kinds of disks, and how many of each carry a load |
-//! | [`machine`] | machines with disks |
-//! | [`pooled`] | machines whose disks share their limits |
-//! | [`instance`] | managed instances |
+//! | `observed` | from observed rates of a role to its need |
+//! | [`share`] | shares of a whole, in millionths |
+//! | [`demand`] | load at each limit, by cache mode and stripe |
+//! | [`filesystem`] | the overhead of file systems |
+//! | [`keep`] | the layout in use that a plan extends |
+//! | [`cost`] | prices of a layout's parts, and their order |
+//! | `rank` | the order of layouts: the cheapest, or fewer disks for nearly the same price |
+//! | `disks` | the kinds of disks, and how many of each carry a load |
+//! | `family` | the trait of a family of layouts, and how to add one |
+//! | `machine` | machines with disks |
+//! | `pooled` | machines whose disks share their limits |
+//! | `instance` | managed instances |
+//! | `service` | services with one store for all files: RDS, Azure Database for PostgreSQL |
 //! | [`fleet`] | many databases onto instances |
-//! | [`service`] | services with one store for all files: RDS, Azure Database for PostgreSQL |
-//! | [`answer`] | [`Answer`], [`Plan`]: what is found |
+//! | `planner` | [`plan`] and [`within`]: all families, the next better layout, relaxations |
+//! | [`answer`] | [`Answer`], [`Plan`] |
 //! | [`verify`] | [`verify()`](verify::verify): a need simulated on a layout |
-//! | [`backup`] | the cheapest disks that a backup fits within its window |
-//! | [`planner`] | [`plan`] and [`within`]: the families beside each other; what is next, what gives |
+//! | [`report`] | answers as the report types of `weir-report` |
+//! | [`backup`] | the cheapest disks on which a backup fits its window |
 
 #![forbid(unsafe_code)]
 
@@ -36,22 +39,25 @@ pub mod answer;
 pub mod backup;
 pub mod cost;
 pub mod demand;
-pub mod disks;
+mod disks;
 mod error;
+mod family;
 pub mod filesystem;
 pub mod fleet;
-pub mod instance;
+mod instance;
 pub mod keep;
-pub mod machine;
+mod machine;
 pub mod need;
 mod observed;
-pub mod planner;
-pub mod pooled;
-pub mod rank;
-pub mod service;
+mod planner;
+mod pooled;
+mod rank;
+pub mod report;
+mod service;
+pub mod share;
 pub mod verify;
 
-pub use answer::{Answer, CapUnit, CapUse, Cheaper, Line, PassedOver, Plan, Relaxation};
+pub use answer::{Answer, CapUnit, CapUse, Cheaper, Line, PassedOver, Plan, Reason, Relaxation};
 pub use error::PlanError;
 pub use fleet::{FleetOutcome, FleetPlan, FleetQuestion, plan_fleet, plan_fleet_watched};
 pub use need::{Member, Need, RoleNeed, Wishes};

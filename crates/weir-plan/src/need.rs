@@ -8,13 +8,11 @@
 use crate::error::PlanError;
 use crate::filesystem::FileSystem;
 use crate::keep::Kept;
+use crate::share::{WHOLE, in_percent};
 use serde::Deserialize;
 use std::path::PathBuf;
 use weir_layout::Role;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
-
-/// The whole, in millionths.
-pub const WHOLE: u64 = 1_000_000;
 
 /// Upper limits of IOPS, bytes per second, request size and size. They are far above any offer, and
 /// sums of all roles fit in 64 bits.
@@ -219,14 +217,11 @@ impl<'de> Deserialize<'de> for Vcpus {
             }
 
             fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Vcpus, E> {
-                let n = u32::try_from(n);
-                let wrong = || {
-                    E::custom(
-                        "is not a number of virtual processors, for example 8 or \
-                    0.25",
-                    )
-                };
-                n.map(Vcpus::whole).map_err(|_| wrong())
+                u32::try_from(n).map(Vcpus::whole).map_err(|_| {
+                    E::custom(format!(
+                        "{n} is not a number of virtual processors, for example 8 or 0.25"
+                    ))
+                })
             }
 
             fn visit_f64<E: serde::de::Error>(self, n: f64) -> Result<Vcpus, E> {
@@ -238,8 +233,8 @@ impl<'de> Deserialize<'de> for Vcpus {
                 let parsed = if is_number { digits.parse().ok() } else { None };
                 parsed.filter(|n| *n <= u64::from(u32::MAX)).map(Vcpus).ok_or_else(|| {
                     E::custom(format!(
-                        "{text} has more than three decimals, or is not a number of \
-                                       processors"
+                        "{text} is not a number of virtual processors with up to three decimals, \
+                         for example 8 or 0.25"
                     ))
                 })
             }
@@ -306,6 +301,9 @@ pub struct NeedFile {
     pub tempdb: Option<RoleKeys>,
     /// Backups on disks of the machine.
     pub backup: Option<RoleKeys>,
+    /// The name of the file, for messages.
+    #[serde(skip)]
+    pub file: Option<String>,
 }
 
 /// Deserializes a list, and rejects an empty one, which would mean the same as none.
@@ -335,6 +333,9 @@ pub struct RoleKeys {
     pub latency: Option<Span>,
     /// The working set.
     pub working_set: Option<Bytes>,
+    /// The name of the file that they are from, for messages.
+    #[serde(skip)]
+    pub file: Option<String>,
 }
 
 impl NeedFile {
@@ -344,11 +345,17 @@ impl NeedFile {
     ///
     /// [`PlanError::Syntax`] with the line.
     pub fn read(file: &str, text: &str) -> Result<Self, PlanError> {
-        toml::from_str(text).map_err(|error| PlanError::Syntax {
+        let mut own: Self = toml::from_str(text).map_err(|error| PlanError::Syntax {
             file: file.to_owned(),
             at: error.span().map(|span| place(&text[..span.start])),
             message: weir_units::parser_message(error.message()),
-        })
+        })?;
+        own.file = Some(file.to_owned());
+        let roles = [&mut own.data, &mut own.log, &mut own.tempdb, &mut own.backup];
+        for keys in roles.into_iter().flatten() {
+            keys.file = Some(file.to_owned());
+        }
+        Ok(own)
     }
 
     /// Returns the need with its headroom, and notes about assumptions.
@@ -392,9 +399,10 @@ impl NeedFile {
             notes.push(words.to_owned());
         }
         if roles.is_empty() {
-            let reason = "is empty; add [data], [log], [tempdb] or [backup] with size, and iops or \
+            let reason = "has no role; add [data], [log], [tempdb] or [backup] with size, and iops or \
                           throughput";
-            return Err(PlanError::need("the need", reason));
+            let file = self.file.as_deref().unwrap_or("the need");
+            return Err(PlanError::need(file, reason));
         }
         if let Some(headroom) = headroom {
             notes.push(format!("rates include {} % headroom", in_percent(headroom)));
@@ -456,7 +464,9 @@ impl NeedFile {
             return Err(PlanError::need(format!("the database {name:?}"), reason));
         }
         let (need, notes) = self.roles().map_err(|error: PlanError| match error {
-            PlanError::Need { what, reason } => PlanError::need(format!("{name}: {what}"), reason),
+            PlanError::Need { what, reason } if self.file.is_none() => {
+                PlanError::need(format!("{name}: {what}"), reason)
+            }
             error => error,
         })?;
         let millicores = self.vcpus.map_or(0, Vcpus::millicores);
@@ -492,28 +502,27 @@ const ZERO: &str = "is 0; use a larger value, or leave it out";
 /// Maximum length of a database name.
 const MOST_NAME: usize = 80;
 
-/// Formats millionths as per cent.
-#[must_use]
-pub fn in_percent(share: u64) -> String {
-    let (whole, tenths) = (share / 10_000, share % 10_000 / 1_000);
-    if tenths == 0 { whole.to_string() } else { format!("{whole}.{tenths}") }
-}
-
 /// Returns line and column of the end of `before`.
 fn place(before: &str) -> (usize, usize) {
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
     (before.matches('\n').count() + 1, column + 1)
 }
 
-/// Parses a percentage, `70 %` or `70`, into millionths.
 fn share_of(what: &str, text: &str) -> Result<u64, PlanError> {
     weir_units::percent(text).map_err(|error| PlanError::need(what, error.to_string()))
 }
 
 impl RoleKeys {
+    /// Returns the role with the file that it is from, for messages.
+    fn named(&self, role: Role) -> String {
+        match &self.file {
+            Some(file) => format!("{file}: [{}]", role.name()),
+            None => role.name().to_owned(),
+        }
+    }
+
     fn need(&self, role: Role, notes: &mut Vec<String>) -> Result<RoleNeed, PlanError> {
-        let name = role.name();
-        let wrong = |reason: String| PlanError::need(name, reason);
+        let wrong = |reason: String| PlanError::need(self.named(role), reason);
         let size = self.size.unwrap_or(Bytes::ZERO);
         let (iops, rate) = (self.iops.map(Iops::get), self.throughput.map(BytesPerSec::get));
         if self.size == Some(Bytes::ZERO) {
@@ -620,7 +629,7 @@ impl RoleKeys {
             Role::Log | Role::Backup => 0,
         };
         let reads = match &self.reads {
-            Some(text) => share_of(&format!("{name}: reads"), text)?,
+            Some(text) => share_of(&format!("{}: reads", self.named(role)), text)?,
             None => {
                 if default_reads > 0 && iops > 0 && self.working_set.is_some() {
                     notes.push(format!("{name}: assumed 50 % reads"));
@@ -630,7 +639,7 @@ impl RoleKeys {
         };
         if reads > WHOLE {
             let reason = format!("reads are {} %, above 100 %", in_percent(reads));
-            return Err(PlanError::need(name, reason));
+            return Err(PlanError::need(self.named(role), reason));
         }
         if reads == 0 && self.working_set.is_some() {
             notes.push(format!("{name}: there are no reads, so the working set has no effect"));

@@ -1,7 +1,8 @@
 //! From what was observed of a role to what it needs.
 
 use crate::error::PlanError;
-use crate::need::{RoleKeys, WHOLE};
+use crate::need::RoleKeys;
+use crate::share::WHOLE;
 use weir_observe::sizing::Sized;
 use weir_units::{Bytes, BytesPerSec, Iops};
 

@@ -1,12 +1,13 @@
 //! Machines whose disks share their limits by type. Limits are bought by the total size, so neither
 //! the number of disks nor stripes raise them.
 
-use crate::answer::{CapUse, Cheaper, Line, PassedOver, Plan};
+use crate::answer::{CapUse, Line, PassedOver, Reason};
 use crate::cost::{Cost, gib};
 use crate::demand::{self, Flow, Limits, Peak};
-use crate::disks::typical;
+use crate::disks::is_fast_enough;
+use crate::family::{Family, Searched};
 use crate::filesystem::FileSystem;
-use crate::machine::{Machines, Searched, backup_apart, pool_name};
+use crate::machine::{self, Machines, backup_apart, pool_name};
 use crate::need::{Need, rate_words};
 use crate::rank::Aim;
 use weir_catalog::{HostSize, Per, Pooled};
@@ -19,18 +20,17 @@ const MOST_GIB: u64 = 1 << 20;
 
 /// Finds the cheapest machine with disks that share their limits. All candidates have the same
 /// number of disks.
-#[must_use]
-pub fn search(machines: &Machines<'_>, need: &Need, aim: Aim) -> Searched {
+pub(crate) fn search(machines: &Machines<'_>, need: &Need, aim: Aim) -> Searched {
     let pools = Pools { machines, need };
-    let mut searched = Searched::default();
     // Disks in use are of another kind, and a machine has disks of one kind only.
     if machines.wishes.keep.is_some() {
-        return searched;
+        return Searched::default();
     }
+    let mut compared = 0;
     let mut best: Option<Candidate<'_>> = None;
     for host in machines.hosts(need) {
         for family in pools.families(host) {
-            searched.compared += 1;
+            compared += 1;
             let Some(gib) = pools.fewest(host, family) else { continue };
             let candidate = pools.candidate(host, family, gib);
             if best.as_ref().is_none_or(|best| candidate.cost < best.cost) {
@@ -38,15 +38,13 @@ pub fn search(machines: &Machines<'_>, need: &Need, aim: Aim) -> Searched {
             }
         }
     }
-    searched.plan = best.as_ref().map(|best| pools.plan(best));
-    searched.cheapest = searched.plan.as_ref().map(|plan| PassedOver {
+    let searched = pools.searched(need, best, compared, aim);
+    let cheapest = searched.plan.as_ref().map(|plan| PassedOver {
         title: plan.title.clone(),
         cost: plan.cost,
         disks: plan.disks,
     });
-    let best = best.filter(|_| aim.explains);
-    searched.cheaper = best.and_then(|best| pools.cheaper(&best));
-    searched
+    Searched { cheapest, ..searched }
 }
 
 /// Returns the smallest disk that is offered, in GiB.
@@ -73,16 +71,10 @@ impl<'a> Pools<'_, 'a> {
     /// Returns the usable families that are fast enough and for which the machine has a limit.
     fn families(&self, host: &HostSize) -> impl Iterator<Item = &'a Pooled> {
         let edition = self.machines.edition;
-        let is_fast = |family: &str| {
-            let mut limited =
-                self.need.roles.iter().filter_map(|own| Some((own.latency?, own.request)));
-            limited.all(|(most, request)| {
-                typical(edition, family, request).is_some_and(|own| own <= most)
-            })
-        };
         edition.pooled_families().iter().filter(move |own| {
             let is_wished = self.machines.families.contains(&own.family.as_str());
-            is_wished && host.pools.contains_key(&own.family) && is_fast(&own.family)
+            let has_limit = host.pools.contains_key(&own.family);
+            is_wished && has_limit && is_fast_enough(edition, &own.family, self.need)
         })
     }
 
@@ -138,7 +130,7 @@ impl<'a> Pools<'_, 'a> {
 
     fn peaks(&self) -> Vec<Flow> {
         let io_unit = self.machines.edition.io_unit();
-        Peak::of(self.need)
+        Peak::of_need(self.need)
             .iter()
             .map(|peak: &Peak| {
                 let mut all = Flow::default();
@@ -182,17 +174,18 @@ impl<'a> Pools<'_, 'a> {
     fn candidate(&self, host: &'a HostSize, family: &'a Pooled, gib: u64) -> Candidate<'a> {
         let price = self.machines.prices.unit(&family.family, Per::Gib);
         // The machine decides first where prices are missing, then the size.
-        let cost = self.machines.host_cost(host) + Cost::of(price, gib, self.count());
+        let cost = self.machines.host_cost(host) + Cost::of_units(price, gib, self.count());
         Candidate { host, family, gib, cost }
     }
 
-    fn plan(&self, candidate: &Candidate<'_>) -> Plan {
-        let Candidate { host, family, gib, cost } = *candidate;
+    /// Returns the reasons for the disks.
+    fn all_reasons(&self, candidate: &Candidate<'_>) -> Vec<Reason> {
+        let Candidate { host, family, gib, .. } = *candidate;
         let limits = self.limits(host, family, gib);
         let peaks = self.peaks();
         let most = Flow::most(&peaks);
-        let mut reasons = vec![
-            format!(
+        let mut all = vec![
+            Reason::detail(format!(
                 "needs {} IOPS and {}; all {} disks together provide {} IOPS and {}, from their \
                  {gib} GiB and the limits of {}",
                 most.operations,
@@ -201,32 +194,25 @@ impl<'a> Pools<'_, 'a> {
                 limits.operations,
                 rate_words(limits.bytes),
                 host.name,
+            )),
+            Reason::detail(
+                "disks of a type share their limits, so more disks or stripes would not raise them",
             ),
-            "disks of a type share their limits, so more disks or stripes would not raise them"
-                .to_owned(),
         ];
         let (stored, room) = (self.stored(), Bytes::gib(gib));
         if gib > self.least(family) {
-            reasons.push(format!(
-                "{room} for {stored} of data, because the limits depend on the \
-                                  size"
-            ));
+            all.push(Reason::detail(format!(
+                "{room} for {stored} of data, because the limits depend on the size"
+            )));
         }
         if let Some(smallest) = family.min_size.filter(|own| stored.get() < own.get()) {
-            reasons.push(format!("a disk of {} has at least {smallest}", family.family));
+            all.push(Reason::detail(format!(
+                "a disk of {} has at least {smallest}",
+                family.family
+            )));
         }
-        reasons.extend(self.assumptions());
-        Plan {
-            family: "vm".to_owned(),
-            title: self.title(candidate),
-            layout: self.layout(candidate),
-            lines: self.lines(candidate),
-            cost,
-            caps: self.caps(candidate),
-            reasons,
-            disks: self.count(),
-            passed_over: None,
-        }
+        all.extend(self.assumptions().into_iter().map(Reason::detail));
+        all
     }
 
     /// Returns the assumptions about the file system and a backup.
@@ -245,7 +231,8 @@ impl<'a> Pools<'_, 'a> {
         all
     }
 
-    fn title(&self, candidate: &Candidate<'_>) -> String {
+    /// Describes a candidate in one line.
+    fn describe(&self, candidate: &Candidate<'_>) -> String {
         let disks = self.sized(candidate).into_iter().map(|(name, _, gib)| {
             format!(
                 "{} on {} of {}",
@@ -279,7 +266,8 @@ impl<'a> Pools<'_, 'a> {
         disks
     }
 
-    fn lines(&self, candidate: &Candidate<'_>) -> Vec<Line> {
+    /// Returns the bill.
+    fn bill(&self, candidate: &Candidate<'_>) -> Vec<Line> {
         let (prices, name) = (self.machines.prices, &candidate.host.name);
         let family = &candidate.family.family;
         vec![
@@ -288,7 +276,8 @@ impl<'a> Pools<'_, 'a> {
         ]
     }
 
-    fn caps(&self, candidate: &Candidate<'_>) -> Vec<CapUse> {
+    /// Returns the use of every limit.
+    fn cap_uses(&self, candidate: &Candidate<'_>) -> Vec<CapUse> {
         let peaks = self.peaks();
         let peaks: Vec<&Flow> = peaks.iter().collect();
         let limits = self.limits(candidate.host, candidate.family, candidate.gib);
@@ -301,16 +290,8 @@ impl<'a> Pools<'_, 'a> {
         caps
     }
 
-    fn fails(&self, candidate: &Candidate<'_>) -> Vec<CapUse> {
-        let mut fails = self.caps(candidate);
-        fails.retain(|cap| cap.used > cap.most);
-        let vcpus = candidate.host.vcpus.map_or(0, u64::from);
-        let of = &candidate.host.name;
-        fails.extend(CapUse::number(of, "vCPUs", u64::from(self.need.vcpus), vcpus).lacking());
-        fails
-    }
-
-    fn layout(&self, candidate: &Candidate<'_>) -> String {
+    /// Writes the layout file.
+    fn layout_file(&self, candidate: &Candidate<'_>) -> String {
         let mut text = LayoutText::new(self.machines.edition.name());
         text.host(&HostKeys {
             size: Some(candidate.host.name.clone()),
@@ -338,7 +319,7 @@ impl<'a> Pools<'_, 'a> {
     /// Returns the most expensive layout that is one step cheaper than the best and fails. A step
     /// is a smaller machine, a slower type, or a tenth less size; if there is none, less size than
     /// is stored.
-    fn cheaper(&self, best: &Candidate<'a>) -> Option<Cheaper> {
+    fn one_step_cheaper(&self, best: &Candidate<'a>) -> Option<Candidate<'a>> {
         let edition = self.machines.edition;
         let hosts = edition
             .hosts()
@@ -353,20 +334,62 @@ impl<'a> Pools<'_, 'a> {
         // Disks below the minimum size are not sold.
         let smallest = smallest(best.family) * self.count();
         let smaller = self.candidate(best.host, best.family, tenth_less.max(smallest));
-        let is_less = |candidate: &Candidate<'_>| {
+        let is_less = |candidate: &Candidate<'a>| {
             candidate.host.pools.contains_key(&candidate.family.family)
                 && candidate.cost.unpriced == best.cost.unpriced
                 && candidate.cost.month < best.cost.month
-                && !self.fails(candidate).is_empty()
+                && !self.fails(self.need, candidate).is_empty()
         };
         let all = hosts.chain(families).chain([slower]).filter(is_less);
-        let next = all.max_by_key(|own| own.cost).or(Some(smaller).filter(is_less))?;
-        Some(Cheaper {
-            what: self.title(&next),
-            cost: next.cost,
-            fails: self.fails(&next),
-            // Disks smaller than the data cannot be built.
-            layout: (next.gib >= self.least(next.family)).then(|| self.layout(&next)),
-        })
+        all.max_by_key(|own| own.cost).or(Some(smaller).filter(is_less))
+    }
+}
+
+impl<'a> Family for Pools<'_, 'a> {
+    type Candidate = Candidate<'a>;
+
+    fn name(&self) -> &'static str {
+        machine::NAME
+    }
+
+    fn host<'c>(&self, candidate: &'c Candidate<'a>) -> &'c HostSize {
+        candidate.host
+    }
+
+    fn cost(&self, candidate: &Candidate<'a>) -> Cost {
+        candidate.cost
+    }
+
+    fn disks(&self, _candidate: &Candidate<'a>) -> u64 {
+        self.count()
+    }
+
+    /// Returns whether the disks are as large as the data.
+    fn is_buildable(&self, candidate: &Candidate<'a>) -> bool {
+        candidate.gib >= self.least(candidate.family)
+    }
+
+    fn title(&self, _need: &Need, candidate: &Candidate<'a>) -> String {
+        self.describe(candidate)
+    }
+
+    fn layout(&self, _need: &Need, candidate: &Candidate<'a>) -> String {
+        self.layout_file(candidate)
+    }
+
+    fn lines(&self, _need: &Need, candidate: &Candidate<'a>) -> Vec<Line> {
+        self.bill(candidate)
+    }
+
+    fn caps(&self, _need: &Need, candidate: &Candidate<'a>) -> Vec<CapUse> {
+        self.cap_uses(candidate)
+    }
+
+    fn reasons(&self, _need: &Need, candidate: &Candidate<'a>) -> Vec<Reason> {
+        self.all_reasons(candidate)
+    }
+
+    fn next_cheaper(&self, _need: &Need, best: &Candidate<'a>) -> Option<Candidate<'a>> {
+        self.one_step_cheaper(best)
     }
 }

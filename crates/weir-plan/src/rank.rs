@@ -9,21 +9,21 @@ use crate::cost::Cost;
 use weir_units::Money;
 
 /// Prices within this many per cent of the cheapest count as equal. The figure is Weir's own.
-pub const CLOSE_PERCENT: u64 = 1;
+pub(crate) const CLOSE_PERCENT: u64 = 1;
 
 /// The goal of a search.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Aim {
+pub(crate) struct Aim {
     /// Whether to find the next cheaper layout as well.
-    pub explains: bool,
+    pub(crate) explains: bool,
     /// The most that fewer disks may cost per month.
-    pub budget: Option<Money>,
+    pub(crate) budget: Option<Money>,
 }
 
 impl Aim {
     /// Returns the costs that count as equal to the cheapest; `None` without prices.
     #[must_use]
-    pub fn close_to(self, cheapest: Cost) -> Option<Close> {
+    pub(crate) fn close_to(self, cheapest: Cost) -> Option<Close> {
         let micros = cheapest.month.micros();
         let more = u128::from(micros) * u128::from(CLOSE_PERCENT) / 100;
         let more = u64::try_from(more).unwrap_or(u64::MAX);
@@ -35,17 +35,17 @@ impl Aim {
 
 /// Costs that count as equal: the same number of missing prices, and a known price up to a maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Close {
+pub(crate) struct Close {
     /// Number of missing prices.
-    pub unpriced: u32,
+    pub(crate) unpriced: u32,
     /// The maximum of the known prices.
-    pub most: Money,
+    pub(crate) most: Money,
 }
 
 impl Close {
     /// Returns whether a cost counts as equal.
     #[must_use]
-    pub fn holds(self, cost: Cost) -> bool {
+    pub(crate) fn holds(self, cost: Cost) -> bool {
         cost.unpriced == self.unpriced && cost.month <= self.most
     }
 }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_costs_one_per_cent_more_is_close_and_a_micro_above_is_not() {
+    fn costs_within_one_per_cent_count_as_equal() {
         let cost = |micros: u64| Cost { month: Money::from_micros(micros), ..Cost::default() };
         let most = |aim: Aim, cost: Cost| aim.close_to(cost).map(|close| close.most.micros());
         assert_eq!(most(Aim::default(), cost(415_480_000)), Some(419_634_800));

@@ -5,13 +5,14 @@
 //! itself. Data and log share it. A layout is therefore a machine and a store. Stores depend on the
 //! machine only through its limits, so the cheapest store of each kind is computed once.
 
-use crate::answer::{CapUse, Cheaper, Line, Plan};
+use crate::answer::{CapUse, Line, Reason};
 use crate::cost::{Cost, Prices, gib};
 use crate::demand::{self, Flow, Limits, Peak};
-use crate::disks::{Asked, Disk, bought, slower, smaller, typical};
+use crate::disks::{Asked, Disk, bought, is_fast_enough, slower, smaller};
 use crate::error::PlanError;
-use crate::machine::Searched;
+use crate::family::{Family, Searched};
 use crate::need::{Need, Wishes, rate_words};
+use crate::rank::Aim;
 use weir_catalog::{
     self as catalog, CacheMode, Edition, HostSize, Per, Provisioned, RuleValue, Store, StoreStep,
     Tier,
@@ -28,7 +29,7 @@ const STORAGE: &str = "storage";
 
 /// A managed service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Service {
+pub(crate) enum Service {
     /// Amazon RDS.
     Rds,
     /// Azure Database for PostgreSQL flexible server.
@@ -38,7 +39,7 @@ pub enum Service {
 impl Service {
     /// Returns the name in plans and in the catalog.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Rds => "rds",
             Self::Postgres => "postgres",
@@ -53,17 +54,17 @@ const WITH_TEMPDB: &str = "sqlserver";
 
 /// The search among servers of one service.
 #[derive(Debug)]
-pub struct Services<'a> {
+pub(crate) struct Services<'a> {
     /// The service.
-    pub service: Service,
+    pub(crate) service: Service,
     /// The edition.
-    pub edition: &'a Edition,
+    pub(crate) edition: &'a Edition,
     /// The prices.
-    pub prices: Prices<'a>,
+    pub(crate) prices: Prices<'a>,
     /// The disk families to use.
-    pub families: Vec<&'a str>,
+    pub(crate) families: Vec<&'a str>,
     /// The constraints.
-    pub wishes: &'a Wishes,
+    pub(crate) wishes: &'a Wishes,
 }
 
 /// The store of all files.
@@ -80,37 +81,25 @@ struct Storage<'a> {
 
 /// A server and its store.
 #[derive(Debug, Clone, Copy)]
-struct Candidate<'a> {
+pub(crate) struct Candidate<'a> {
     host: &'a HostSize,
     storage: Storage<'a>,
     cost: Cost,
 }
 
 impl<'a> Services<'a> {
-    /// Looks for the cheapest layout; for the next cheaper one, too, if `explains`.
+    /// Finds the cheapest layout.
     ///
     /// # Errors
     ///
     /// [`PlanError::Need`] for what the service does not have.
-    pub fn search(&self, need: &Need, explains: bool) -> Result<Searched, PlanError> {
+    pub(crate) fn search(&self, need: &Need, aim: Aim) -> Result<Searched, PlanError> {
         self.check(need)?;
-        let mut searched = Searched::default();
         let storages = self.storages(need);
-        let mut best: Option<Candidate<'a>> = None;
-        for host in self.hosts(need) {
-            for storage in &storages {
-                searched.compared += 1;
-                let candidate = self.candidate(host, *storage);
-                let is_less = best.as_ref().is_none_or(|best| candidate.cost < best.cost);
-                if is_less && self.fails(need, &candidate).is_empty() {
-                    best = Some(candidate);
-                }
-            }
-        }
-        searched.plan = best.as_ref().map(|best| self.plan(need, best));
-        let best = best.filter(|_| explains);
-        searched.cheaper = best.and_then(|best| self.cheaper(need, &best));
-        Ok(searched)
+        let hosts = self.hosts(need).into_iter();
+        let candidates = hosts
+            .flat_map(|host| storages.iter().map(move |storage| self.candidate(host, *storage)));
+        Ok(self.pick(need, candidates, aim))
     }
 
     /// Checks that the service has the requested features.
@@ -118,7 +107,7 @@ impl<'a> Services<'a> {
     /// # Errors
     ///
     /// [`PlanError::Need`] with a missing feature.
-    pub fn check(&self, need: &Need) -> Result<(), PlanError> {
+    pub(crate) fn check(&self, need: &Need) -> Result<(), PlanError> {
         let engine = self.engine();
         let engines = self.engines();
         if !engines.contains(&engine) {
@@ -160,10 +149,6 @@ impl<'a> Services<'a> {
             return Err(PlanError::need("memory", reason));
         }
         Ok(())
-    }
-
-    fn name(&self) -> &'static str {
-        self.service.name()
     }
 
     fn engine(&self) -> &'a str {
@@ -217,13 +202,9 @@ impl<'a> Services<'a> {
 
     /// Returns the cheapest store of each kind that carries the need.
     fn storages(&self, need: &Need) -> Vec<Storage<'a>> {
-        let fast = |family: &str| {
-            let limited = need.roles.iter().filter_map(|own| Some((own.latency?, own.request)));
-            limited.into_iter().all(|(most, request)| {
-                typical(self.edition, family, request).is_some_and(|own| own <= most)
-            })
+        let is_used = |family: &str| {
+            self.families.contains(&family) && is_fast_enough(self.edition, family, need)
         };
-        let is_used = |family: &str| self.families.contains(&family) && fast(family);
         let tiers = self.tiers().filter(|tier| is_used(&tier.family));
         let mut all: Vec<Storage<'_>> =
             tiers.map(|tier| self.of_tier(tier, size_of(need))).collect();
@@ -298,7 +279,7 @@ impl<'a> Services<'a> {
 
     /// Returns the load on the store, and so on the server, at each peak of the need.
     fn peaks(&self, need: &Need, stripe: Option<Bytes>, io_unit: Option<Bytes>) -> Vec<Flow> {
-        Peak::of(need)
+        Peak::of_need(need)
             .iter()
             .map(|peak: &Peak| {
                 let mut all = Flow::default();
@@ -325,7 +306,7 @@ impl<'a> Services<'a> {
 
     fn candidate(&self, host: &'a HostSize, storage: Storage<'a>) -> Candidate<'a> {
         let vcpus = host.vcpus.map_or(0, u64::from);
-        let mut cost = Cost::of(self.prices.host(&host.name), 1, 0) + self.cost_of(&storage);
+        let mut cost = Cost::of_units(self.prices.host(&host.name), 1, 0) + self.cost_of(&storage);
         if let Some(licence) = self.licence(host, &storage) {
             cost.month += licence.month().unwrap_or_default();
             cost.unpriced += u32::from(licence.each.is_none());
@@ -387,7 +368,8 @@ impl<'a> Services<'a> {
         lines
     }
 
-    fn caps(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<CapUse> {
+    /// Returns the use of every limit.
+    fn cap_uses(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<CapUse> {
         let Candidate { host, storage, .. } = candidate;
         let peaks = self.peaks_of(need, storage);
         let peaks: Vec<&Flow> = peaks.iter().collect();
@@ -406,37 +388,17 @@ impl<'a> Services<'a> {
         caps
     }
 
-    /// Returns the limits that the need exceeds.
-    fn fails(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<CapUse> {
-        let mut fails = self.caps(need, candidate);
-        fails.retain(|cap| cap.used > cap.most);
-        let of = &candidate.host.name;
-        let vcpus = candidate.host.vcpus.map_or(0, u64::from);
-        fails.extend(CapUse::number(of, "vCPUs", u64::from(need.vcpus), vcpus).lacking());
-        let memory = candidate.host.memory.unwrap_or(Bytes::ZERO);
-        fails.extend(CapUse::size(of, "memory", need.memory, memory).lacking());
-        fails
-    }
-
-    fn plan(&self, need: &Need, candidate: &Candidate<'_>) -> Plan {
+    /// Returns the bill: the server, the licence, and the store.
+    fn bill(&self, candidate: &Candidate<'_>) -> Vec<Line> {
         let host = self.prices.host(&candidate.host.name);
         let mut lines = vec![Line::of(format!("machine {}", candidate.host.name), 1, host)];
         lines.extend(self.licence(candidate.host, &candidate.storage));
         lines.extend(self.lines_of(&candidate.storage));
-        Plan {
-            family: self.name().to_owned(),
-            title: self.title(candidate),
-            layout: self.layout(need, candidate),
-            lines,
-            cost: candidate.cost,
-            caps: self.caps(need, candidate),
-            reasons: self.reasons(need, candidate),
-            disks: 0,
-            passed_over: None,
-        }
+        lines
     }
 
-    fn title(&self, candidate: &Candidate<'_>) -> String {
+    /// Describes a candidate in one line.
+    fn describe(&self, candidate: &Candidate<'_>) -> String {
         let Storage { disk, count, size, .. } = candidate.storage;
         let storage = match disk {
             Disk::Tier(tier) | Disk::Plus(tier) | Disk::Burst(tier) => {
@@ -450,33 +412,38 @@ impl<'a> Services<'a> {
         format!("{}: {} on {storage}", candidate.host.name, self.engine())
     }
 
-    fn reasons(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<String> {
+    /// Returns the reasons for the store.
+    fn all_reasons(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<Reason> {
         let Storage { disk, count, size, rules } = candidate.storage;
         let peaks = self.peaks_of(need, &candidate.storage);
         let most = Flow::most(&peaks);
         let each = disk.limits();
-        let mut all = vec![format!(
+        let mut all = vec![Reason::detail(format!(
             "all files share one store: needs {} IOPS and {}; it provides {} IOPS and {}",
             most.operations,
             rate_words(most.bytes),
             each.operations * count,
             rate_words(each.bytes * count),
-        )];
+        ))];
         if self.wishes.engine.is_none() && self.service == Service::Rds {
-            all.push(format!("the engine is {ENGINE} by default (change it with --engine)"));
+            all.push(Reason::key(format!(
+                "the engine is {ENGINE} by default (change it with --engine)"
+            )));
         }
         if let (Some(unit), Some((store, _))) = (self.unit_of(&candidate.storage), rules) {
-            all.push(format!(
+            all.push(Reason::detail(format!(
                 "the service stripes {count} volumes at this size ({}); the unit is not published \
                  and assumed to be {unit}, so that splitting requests gains nothing",
                 store.name
-            ));
+            )));
         }
         if room(&candidate.storage) > size_of(need) && rules.is_some() {
             let (own, room) = (size_of(need), room(&candidate.storage));
-            all.push(format!("{room} for {own} of data, because the limits depend on the size"));
+            all.push(Reason::detail(format!(
+                "{room} for {own} of data, because the limits depend on the size"
+            )));
         }
-        all.extend(self.cache_words(disk, size));
+        all.extend(self.cache_words(disk, size).map(Reason::detail));
         all
     }
 
@@ -500,7 +467,8 @@ impl<'a> Services<'a> {
         }
     }
 
-    fn layout(&self, need: &Need, candidate: &Candidate<'_>) -> String {
+    /// Writes the layout file.
+    fn layout_file(&self, need: &Need, candidate: &Candidate<'_>) -> String {
         let is_single = self.edition.host(&candidate.host.name).is_ok();
         let host = if is_single { candidate.host.name.clone() } else { candidate.host.qualified() };
         let Storage { disk, count, size, .. } = candidate.storage;
@@ -530,7 +498,7 @@ impl<'a> Services<'a> {
     fn dearest(
         &self,
         need: &Need,
-        best: &Candidate<'_>,
+        best: &Candidate<'a>,
         all: impl Iterator<Item = Candidate<'a>>,
     ) -> Option<Candidate<'a>> {
         all.filter(|candidate| {
@@ -542,7 +510,7 @@ impl<'a> Services<'a> {
 
     /// Returns the most expensive layout that is one step cheaper than the best and fails. A step
     /// is a smaller server, a smaller tier or less of a bought limit; if there is none, less size.
-    fn cheaper(&self, need: &Need, best: &Candidate<'a>) -> Option<Cheaper> {
+    fn one_step_cheaper(&self, need: &Need, best: &Candidate<'a>) -> Option<Candidate<'a>> {
         let hosts = self.all_hosts().map(|host| self.candidate(host, best.storage));
         let tiers = self
             .tiers()
@@ -559,15 +527,47 @@ impl<'a> Services<'a> {
         let less = rules.iter().flat_map(|rules| slower(&own.disk, rules));
         let all = hosts.chain(tiers).chain(less.map(with));
         let smaller = rules.as_ref().and_then(|rules| smaller(&own.disk, rules)).map(with);
-        let next = self
-            .dearest(need, best, all)
-            .or_else(|| self.dearest(need, best, smaller.into_iter()))?;
-        Some(Cheaper {
-            what: self.title(&next),
-            cost: next.cost,
-            fails: self.fails(need, &next),
-            layout: Some(self.layout(need, &next)),
-        })
+        self.dearest(need, best, all).or_else(|| self.dearest(need, best, smaller.into_iter()))
+    }
+}
+
+impl<'a> Family for Services<'a> {
+    type Candidate = Candidate<'a>;
+
+    fn name(&self) -> &'static str {
+        self.service.name()
+    }
+
+    fn host<'c>(&self, candidate: &'c Candidate<'a>) -> &'c HostSize {
+        candidate.host
+    }
+
+    fn cost(&self, candidate: &Candidate<'a>) -> Cost {
+        candidate.cost
+    }
+
+    fn title(&self, _need: &Need, candidate: &Candidate<'a>) -> String {
+        self.describe(candidate)
+    }
+
+    fn layout(&self, need: &Need, candidate: &Candidate<'a>) -> String {
+        self.layout_file(need, candidate)
+    }
+
+    fn lines(&self, _need: &Need, candidate: &Candidate<'a>) -> Vec<Line> {
+        self.bill(candidate)
+    }
+
+    fn caps(&self, need: &Need, candidate: &Candidate<'a>) -> Vec<CapUse> {
+        self.cap_uses(need, candidate)
+    }
+
+    fn reasons(&self, need: &Need, candidate: &Candidate<'a>) -> Vec<Reason> {
+        self.all_reasons(need, candidate)
+    }
+
+    fn next_cheaper(&self, need: &Need, best: &Candidate<'a>) -> Option<Candidate<'a>> {
+        self.one_step_cheaper(need, best)
     }
 }
 

@@ -10,7 +10,8 @@
 //! long tails.
 
 use crate::demand::LARGEST;
-use crate::need::{Need, RoleNeed, WHOLE};
+use crate::need::{Need, RoleNeed};
+use crate::share::WHOLE;
 use std::fmt::Write as _;
 use weir_catalog::{Catalog, Edition};
 use weir_core::{GateLimits, Limit};

@@ -1,10 +1,6 @@
 //! Fleets: every database has a place, every instance is a layout that carries its databases, and
 //! nothing could be much cheaper.
 
-#[path = "../../weir-diagnose/tests/common/rng.rs"]
-mod rng;
-
-use rng::Rng;
 use std::collections::BTreeSet;
 use weir_catalog::{Catalog, PriceBook};
 use weir_layout::{Layout, Role};
@@ -15,6 +11,7 @@ use weir_plan::{
     FleetOutcome, FleetPlan, FleetQuestion, Member, Need, RoleNeed, Wishes, plan_fleet,
     plan_fleet_watched,
 };
+use weir_random::Rng;
 use weir_units::Bytes;
 
 fn role(role: Role, gib: u64, iops: u64, request: u64) -> RoleNeed {
@@ -35,7 +32,7 @@ fn role(role: Role, gib: u64, iops: u64, request: u64) -> RoleNeed {
 
 /// Databases of all sizes: most are small, a few are large.
 fn members(count: u64, seed: u64) -> Vec<Member> {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::from_state(seed);
     (0..count)
         .map(|at: u64| {
             let scale = *rng.one(&[1, 2, 4, 8, 16, 32]);
@@ -133,7 +130,7 @@ fn databases_go_onto_instances_that_carry_them() {
 }
 
 #[test]
-fn a_fleet_is_within_a_hundredth_of_what_any_could_cost() {
+fn a_fleet_is_within_one_per_cent_of_its_lower_bound() {
     for (count, family) in [(150, "gp"), (400, "gp"), (400, "bc")] {
         let members = members(count, 2);
         let plan = met(fleet(&members, "azure-mi-now", &[family], false));
@@ -147,7 +144,7 @@ fn a_fleet_is_within_a_hundredth_of_what_any_could_cost() {
 
 /// Large databases whose sizes, rates and vCores go up in steps, two or a dozen on an instance.
 #[test]
-fn a_fleet_of_large_databases_is_within_a_hundredth_too() {
+fn a_fleet_of_large_databases_is_within_one_per_cent_of_its_lower_bound() {
     let members: Vec<Member> = (1..=300)
         .map(|at: u64| {
             let roles = vec![
@@ -167,7 +164,7 @@ fn a_fleet_of_large_databases_is_within_a_hundredth_too() {
 }
 
 #[test]
-fn the_fewest_are_no_more_than_the_cheapest() {
+fn the_fewest_instances_are_no_more_than_the_cheapest() {
     let members = members(40, 3);
     let cheapest = met(fleet(&members, "azure-mi-now", &["gp"], false));
     let fewest = met(fleet(&members, "azure-mi-now", &["gp"], true));
@@ -180,7 +177,7 @@ fn the_fewest_are_no_more_than_the_cheapest() {
 }
 
 #[test]
-fn who_fits_nowhere_is_named_with_what_is_lacking() {
+fn a_database_that_fits_no_instance_is_named_with_the_limits_it_exceeds() {
     let mut members = members(3, 4);
     members[1].millicores = 90_000;
     members[2].need.roles[1].size = Bytes::gib(3 << 10);
@@ -196,7 +193,7 @@ fn who_fits_nowhere_is_named_with_what_is_lacking() {
 }
 
 #[test]
-fn a_member_says_what_is_its_own_and_no_more() {
+fn keys_of_the_whole_fleet_are_rejected_in_a_database() {
     let read = |text: &str| NeedFile::read("db.toml", text).and_then(|file| file.member("db"));
     let check = |text: &str, message: &str| {
         let error = read(text).unwrap_err().to_string();
@@ -210,16 +207,19 @@ fn a_member_says_what_is_its_own_and_no_more() {
         "edition = \"azure-now\"\n[data]\nsize = \"1 GiB\"\n",
         "db: edition: applies to the whole fleet",
     );
-    check("vcpus = 0.0001\n[data]\nsize = \"1 GiB\"\n", "more than three decimals");
-    check("vcpus = -1\n[data]\nsize = \"1 GiB\"\n", "for example 8 or 0.25");
-    check("[data]\niops = 10\n", "db: data: size is missing");
-    check("", "db: the need");
+    check("vcpus = 0.0001\n[data]\nsize = \"1 GiB\"\n", "up to three decimals");
+    check(
+        "vcpus = -1\n[data]\nsize = \"1 GiB\"\n",
+        "-1 is not a number of virtual processors, for example 8 or 0.25",
+    );
+    check("[data]\niops = 10\n", "db.toml: [data]: size is missing");
+    check("", "db.toml: has no role");
 }
 
 /// Checks that a fleet of one equals the plan of its database, for prices at which IOPS cost more
 /// than the storage that includes them.
 #[test]
-fn a_fleet_of_one_costs_what_its_plan_costs() {
+fn a_fleet_of_one_database_costs_the_same_as_its_plan() {
     let catalog = Catalog::builtin();
     let edition = catalog.edition("azure-mi-now").expect("an edition");
     for iops_price in ["0.038", "0.12"] {
@@ -260,7 +260,7 @@ fn a_fleet_of_one_costs_what_its_plan_costs() {
 }
 
 #[test]
-fn who_watches_a_fleet_is_told_how_far_it_has_come() {
+fn a_fleet_plan_reports_its_progress() {
     let members = members(40, 3);
     let catalog = Catalog::builtin();
     let edition = catalog.edition("azure-mi-now").expect("an edition");

@@ -49,9 +49,18 @@ impl Rng {
         ((self.next_u64() as u128 * n as u128) >> 64) as u64
     }
 
-    /// Draws a number from `from` to `to`.
+    /// Draws an index below `n`, or 0 for `n` = 0.
+    #[expect(clippy::cast_possible_truncation, reason = "the number is below a usize")]
+    pub const fn index(&mut self, n: usize) -> usize {
+        self.below(n as u64) as usize
+    }
+
+    /// Draws a number from `from` to `to`, as the remainder of 64 bits.
     pub const fn within(&mut self, from: u64, to: u64) -> u64 {
-        from + self.below((to - from).saturating_add(1))
+        match (to - from).checked_add(1) {
+            Some(count) => from + self.next_u64() % count,
+            None => self.next_u64(),
+        }
     }
 
     /// Draws a float from 0 to below 1.
@@ -61,18 +70,29 @@ impl Rng {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// Draws true with a probability in percent.
+    pub const fn chance(&mut self, percent: u64) -> bool {
+        self.within(1, 100) <= percent
+    }
+
     /// Draws true or false with equal probability.
     pub const fn flip(&mut self) -> bool {
         self.next_u64() & 1 == 1
     }
 
     /// Draws one of `all`, if there is any.
+    pub fn pick<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
+        all.get(self.index(all.len()))
+    }
+
+    /// Draws one of `all`.
+    ///
+    /// # Panics
+    ///
+    /// If `all` is empty.
     #[expect(clippy::cast_possible_truncation, reason = "the number is below a usize")]
-    pub const fn pick<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
-        match all.len() {
-            0 => None,
-            len => Some(&all[self.below(len as u64) as usize]),
-        }
+    pub const fn one<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[(self.next_u64() % all.len() as u64) as usize]
     }
 
     /// Fills `bytes` with draws, each in little-endian order.
@@ -141,6 +161,9 @@ mod tests {
             assert!((0..1000).all(|_| rng.below(n) < n), "{n}");
         }
         assert!((0..1000).all(|_| (3..=5).contains(&rng.within(3, 5))));
+        rng.within(0, u64::MAX);
+        assert!((0..1000).all(|_| rng.index(3) < 3 && *rng.one(&[5, 6]) > 4));
+        assert!((100..300).contains(&(0..1000).filter(|_| rng.chance(20)).count()));
         assert!((0..1000).all(|_| (0.0..1.0).contains(&rng.unit())));
         assert!((0..1000).all(|_| rng.pick(&[4, 8]).is_some_and(|n| [4, 8].contains(n))));
         assert!((450..550).contains(&(0..1000).filter(|_| rng.flip()).count()));

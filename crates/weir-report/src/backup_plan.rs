@@ -7,7 +7,6 @@ use crate::screen::Screen;
 use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 use std::fmt::Write as _;
-use weir_units::Money;
 
 /// The result of `weir backup plan`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -69,9 +68,9 @@ pub struct BackupChoice {
     pub mib_per_s: f64,
     /// True if a part was simulated, and the whole follows from it.
     pub is_extrapolated: bool,
-    /// The price of the disks per month, as far as it is known.
-    pub month: Amount,
-    /// Number of missing prices.
+    /// The price of the disks per month, as far as it is known. `None` if no price is known.
+    pub month: Option<Amount>,
+    /// How many prices are missing.
     pub unpriced: u32,
     /// Binding limit: `machine`, `source`, `target`, `compression` or `latency`.
     pub binding: String,
@@ -128,9 +127,9 @@ impl BackupChoice {
     fn price(&self, currency: Option<&str>) -> String {
         let currency = currency.unwrap_or_default();
         match (self.unpriced, self.month) {
-            (0, month) => format!("{month} {currency} a month"),
-            (_, Amount(Money::ZERO)) => "price unknown".to_owned(),
-            (n, month) => format!("{month} {currency} a month and {n} unknown prices"),
+            (_, None) => "price unknown".to_owned(),
+            (0, Some(month)) => format!("{month} {currency} a month"),
+            (n, Some(month)) => format!("{month} {currency} a month and {n} unknown prices"),
         }
     }
 
@@ -190,7 +189,6 @@ impl BackupPlanReport {
         ];
         let mut table = Table::new("", &heads).named("choice");
         for (which, own) in self.choices() {
-            let is_known = own.unpriced == 0 || own.month != Amount(Money::ZERO);
             let slower = own.slowdown_throughput.zip(own.slowdown_response);
             table.row(cells![
                 which,
@@ -199,7 +197,7 @@ impl BackupPlanReport {
                 Cell::number(transfer(own.max_transfer_bytes), float(own.max_transfer_bytes)),
                 Cell::number(duration(own.duration_s), own.duration_s),
                 rate(own.mib_per_s),
-                if is_known { Cell::from(own.month) } else { Cell::none() },
+                own.month.map_or_else(Cell::none, Cell::from),
                 slower.map_or_else(Cell::none, |(rate, response)| percent(rate.max(response))),
                 own.binding.as_str(),
                 own.binding_limit.as_deref().map_or_else(Cell::none, Cell::from),

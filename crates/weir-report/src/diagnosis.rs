@@ -167,6 +167,8 @@ pub struct Finding {
     pub cap: Option<String>,
     /// The limit of each subject, in operations or bytes per second.
     pub limit: Option<f64>,
+    /// Set if the limit is in bytes per second.
+    pub is_bytes: bool,
     /// Wait time of all requests of all subjects, in nanoseconds; zero if the finding has none.
     pub wait_ns: f64,
     /// Confidence in the finding.

@@ -87,8 +87,8 @@ impl FleetReport {
             table.row(cells![
                 own.name.as_str(),
                 own.plan.title.as_str(),
-                match own.plan.unpriced {
-                    0 => Cell::from(own.plan.month),
+                match (own.plan.unpriced, own.plan.month) {
+                    (0, Some(month)) => Cell::from(month),
                     _ => Cell::from("price unknown"),
                 },
                 own.databases.len().to_string().as_str(),

@@ -8,7 +8,6 @@ use crate::screen::Screen;
 use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 use std::fmt::Write as _;
-use weir_units::Money;
 
 /// The result of planning.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -54,8 +53,8 @@ pub struct PlanChoice {
     pub title: String,
     /// The layout file.
     pub layout: String,
-    /// Monthly price; items without a price are left out.
-    pub month: Amount,
+    /// Monthly price; items without a price are left out. `None` if no price is known.
+    pub month: Option<Amount>,
     /// Number of missing prices.
     pub unpriced: u32,
     /// Number of disks; zero for instances and services.
@@ -66,6 +65,8 @@ pub struct PlanChoice {
     pub caps: Vec<PlanCap>,
     /// Binding limit.
     pub binding: Option<String>,
+    /// Risks, assumptions and changes of the layout in use; they are among the reasons, too.
+    pub key_points: Vec<String>,
     /// Reasons for the choice.
     pub reasons: Vec<String>,
 }
@@ -75,8 +76,8 @@ pub struct PlanChoice {
 pub struct PlanPresent {
     /// File name.
     pub name: String,
-    /// Monthly price; items without a price are left out.
-    pub month: Amount,
+    /// Monthly price; items without a price are left out. `None` if no price is known.
+    pub month: Option<Amount>,
     /// Number of missing prices.
     pub unpriced: u32,
     /// Items without a price.
@@ -199,8 +200,8 @@ impl PlanCap {
 pub struct PlanBeside {
     /// Description.
     pub title: String,
-    /// Monthly price; items without a price are left out.
-    pub month: Amount,
+    /// Monthly price; items without a price are left out. `None` if no price is known.
+    pub month: Option<Amount>,
     /// Number of missing prices.
     pub unpriced: u32,
 }
@@ -285,13 +286,12 @@ impl PlanReport {
         let month = format!(">{currency} a month");
         let heads = ["choice", "layout", &month, ">missing prices", "reason"];
         let mut table = Table::new("Layouts", &heads);
-        let mut row = |which: &str, title: &str, month: Amount, unpriced: u32, what: &str| {
-            // Alternatives without any price are left out.
-            let is_known = unpriced == 0 || month != Amount(Money::ZERO);
-            let month = if is_known { Cell::from(month) } else { Cell::none() };
-            let missing = crate::number::grouped(u64::from(unpriced));
-            table.row(cells![which, title, month, missing, what]);
-        };
+        let mut row =
+            |which: &str, title: &str, month: Option<Amount>, unpriced: u32, what: &str| {
+                let month = month.map_or_else(Cell::none, Cell::from);
+                let missing = crate::number::grouped(u64::from(unpriced));
+                table.row(cells![which, title, month, missing, what]);
+            };
         if let Some(plan) = &self.plan {
             row("plan", &plan.title, plan.month, plan.unpriced, "");
         }
@@ -415,13 +415,13 @@ impl PlanReport {
         table
     }
 
-    fn price(&self, month: Amount, unpriced: u32) -> String {
+    fn price(&self, month: Option<Amount>, unpriced: u32) -> String {
         let currency = self.currency.as_deref().unwrap_or_default();
         match (unpriced, month) {
-            (0, month) => format!("{month} {currency} a month"),
-            (_, Amount(Money::ZERO)) => "price unknown".to_owned(),
-            (1, month) => format!("{month} {currency} a month and an unknown price"),
-            (n, month) => format!("{month} {currency} a month and {n} unknown prices"),
+            (_, None) => "price unknown".to_owned(),
+            (0, Some(month)) => format!("{month} {currency} a month"),
+            (1, Some(month)) => format!("{month} {currency} a month and an unknown price"),
+            (n, Some(month)) => format!("{month} {currency} a month and {n} unknown prices"),
         }
     }
 
@@ -476,22 +476,53 @@ impl PlanReport {
         self.plan.as_ref().map_or(&[], |plan| plan.reasons.as_slice())
     }
 
-    /// Returns the layouts that were not chosen, with the reasons.
-    fn alternatives(&self) -> Vec<String> {
+    /// Returns the layouts that were not chosen, with the reasons. Each has lines of its own.
+    fn alternatives(&self) -> Vec<Vec<String>> {
         let mut all = Vec::new();
-        if let (Some(own), Some(plan)) = (&self.passed_over, &self.plan) {
-            all.push(format!("passed over: {}; {}", self.beside(&own.what), own.words(plan.disks)));
-        }
         if let Some(cheaper) = &self.cheaper {
-            all.push(format!("next cheaper: {}", self.beside(&cheaper.what)));
-            all.extend(cheaper.fails.iter().map(|cap| {
+            let fails = cheaper.fails.iter().map(|cap| {
                 let (needed, limit) = (cap.needed(), cap.limit());
                 format!("  fails: {} of {}: {needed} needed, limit {limit}", cap.cap, cap.of)
-            }));
+            });
+            let next = format!("next cheaper: {}", self.beside(&cheaper.what));
+            all.push(std::iter::once(next).chain(fails).collect());
         }
-        all.extend(self.better.iter().map(|own| format!("next better: {}", self.beside(own))));
-        all.extend(self.others.iter().map(|own| format!("another family: {}", self.beside(own))));
+        if let (Some(own), Some(plan)) = (&self.passed_over, &self.plan) {
+            let (layout, words) = (self.beside(&own.what), own.words(plan.disks));
+            all.push(vec![format!("passed over: {layout}; {words}")]);
+        }
+        let better = self.better.iter().map(|own| ("next better", own));
+        let others = self.others.iter().map(|own| ("another family", own));
+        all.extend(
+            better.chain(others).map(|(name, own)| vec![format!("{name}: {}", self.beside(own))]),
+        );
         all
+    }
+
+    /// Returns the tables to print: the price, the simulation if there is one, and if `is_verbose`
+    /// the bill of the layout in use and the limits.
+    fn shown_tables(&self, is_verbose: bool) -> Vec<Table> {
+        let mut tables = vec![self.price_table()];
+        if is_verbose {
+            tables.extend([self.present_table(), self.caps_table()]);
+        }
+        tables.push(self.verified_table());
+        tables.retain(|table| !table.rows.is_empty());
+        tables
+    }
+
+    /// Returns the blocks of text below the tables. By default these are the first alternative and
+    /// the notes.
+    fn shown_blocks(&self, is_verbose: bool) -> Vec<(&str, Vec<String>)> {
+        let alternatives = self.alternatives();
+        let shown = if is_verbose { alternatives.len() } else { 1 };
+        let alternatives = alternatives.into_iter().take(shown).flatten().collect();
+        let title = if is_verbose { "Alternatives" } else { "Alternative" };
+        let reasons = if is_verbose { self.reasons().to_vec() } else { Vec::new() };
+        let mut blocks =
+            vec![("Reasons", reasons), (title, alternatives), ("Notes", self.notes.clone())];
+        blocks.retain(|(_, lines)| !lines.is_empty());
+        blocks
     }
 
     /// Returns a self-contained HTML page.
@@ -531,23 +562,16 @@ impl Report for PlanReport {
     }
 
     fn text(&self, screen: &Screen) -> String {
+        let is_verbose = screen.is_verbose();
         let mut out = format!("{}\n", screen.prose(&self.headline(), 2));
-        for line in self.details() {
+        let key_points = self.plan.iter().filter(|_| !is_verbose).flat_map(|own| &own.key_points);
+        for line in self.details().iter().chain(key_points) {
             let _ = writeln!(out, "{}", screen.prose(&format!("  {line}"), 2));
         }
-        for table in
-            [self.price_table(), self.present_table(), self.caps_table(), self.verified_table()]
-        {
-            if !table.rows.is_empty() {
-                let _ = write!(out, "\n{}", table.block(screen));
-            }
+        for table in self.shown_tables(is_verbose) {
+            let _ = write!(out, "\n{}", table.block(screen));
         }
-        let blocks = [
-            ("Reasons", self.reasons().to_vec()),
-            ("Alternatives", self.alternatives()),
-            ("Notes", self.notes.clone()),
-        ];
-        for (title, lines) in blocks.into_iter().filter(|(_, lines)| !lines.is_empty()) {
+        for (title, lines) in self.shown_blocks(is_verbose) {
             let _ = writeln!(out, "\n{title}");
             for line in lines {
                 let _ = writeln!(out, "{}", screen.prose(&line, 2));

@@ -4,8 +4,8 @@
 //! cargo run --release -p weir-runner --example drive -- [--with-fio] JOB.fio... URI...
 //! ```
 //!
-//! A job's `directory` or `filename` is the export of that name. What the runner
-//! itself costs is on the last line.
+//! A job's `directory` or `filename` is the export of that name. The last line has the runner's own
+//! CPU time.
 
 #![expect(clippy::print_stdout, reason = "a program's output")]
 

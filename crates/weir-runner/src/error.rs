@@ -15,7 +15,7 @@ pub enum RunnerError {
     /// The connection failed, or a request on it.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// More data files than a checkpoint keeps account of.
+    /// More data files than a checkpoint has room for.
     #[error("{files} data files: a database that runs for real has {most} at most")]
     DataFiles {
         /// Data files of the description.
@@ -26,7 +26,7 @@ pub enum RunnerError {
     /// A job that does not fit its region.
     #[error("{0}")]
     Workload(#[from] FioError),
-    /// A job whose region reaches past the end of what is served.
+    /// A job whose region ends beyond the export.
     #[error(
         "job {job:?} needs {export:?} to have {needed}, and the server says {size}; \
          does it serve another layout?"
@@ -62,22 +62,22 @@ pub enum RunnerError {
         export: String,
         /// The operation.
         op: Op,
-        /// Where, in bytes from the start of the export.
+        /// The offset in the export, in bytes.
         offset: u64,
         /// Its length in bytes.
         length: u32,
         /// The server's answer.
         errno: Errno,
     },
-    /// The run was told to stop. What it had measured until then is kept.
+    /// The run was interrupted, with its results until then.
     #[error("interrupted after {:.1} s", .0.elapsed_s)]
     Interrupted(Box<RunReport>),
-    /// A file of a database that the server left out.
+    /// A database file that the server does not serve.
     #[error("database file {file:?} is not served: {reason}")]
     NotServed {
         /// The file.
         file: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A read or write of a database failed. The run ends with it.
@@ -90,21 +90,21 @@ pub enum RunnerError {
         file: String,
         /// read or write.
         op: &'static str,
-        /// Where, in bytes from the start of the file.
+        /// The offset in the file, in bytes.
         offset: u64,
         /// Its length in bytes.
         length: u64,
         /// The server's answer.
         errno: Errno,
     },
-    /// A page is not what the buffer pool wrote last: the storage has lost or changed it.
+    /// A page differs from its last write: the storage has lost or changed it.
     #[error("database file {file:?}: page {page}, at offset {offset}: {what}")]
     Page {
         /// The file.
         file: String,
         /// The page of the file.
         page: u64,
-        /// Where, in bytes from the start of the file.
+        /// The offset in the file, in bytes.
         offset: u64,
         /// The difference from the page that was written.
         what: String,
@@ -116,39 +116,39 @@ pub enum RunnerError {
         file: String,
         /// The LSN of the block.
         lsn: u64,
-        /// Where, in bytes from the start of the file.
+        /// The offset in the file, in bytes.
         offset: u64,
         /// The defect.
         what: String,
     },
-    /// Transactions that were acknowledged are not there.
+    /// Acknowledged transactions are lost.
     #[error(
         "acknowledged transactions are lost: the log ends at transaction {recovered}, and all up to \
          {acknowledged} were acknowledged"
     )]
     Lost {
-        /// The newest that was acknowledged.
+        /// The newest acknowledged transaction.
         acknowledged: u64,
-        /// The newest that is there.
+        /// The newest recovered transaction.
         recovered: u64,
     },
-    /// The data files are not what the log says.
+    /// The data files contradict the log.
     #[error(
         "the pages were changed {found} times, and transaction {commit} says {expect}: writes of \
          pages are lost"
     )]
     Changes {
-        /// The newest transaction that is there.
+        /// The newest recovered transaction.
         commit: u64,
         /// Changes up to it.
         expect: u64,
-        /// Changes that the pages have.
+        /// Changes found in the pages.
         found: u64,
     },
-    /// The recovery was told to stop. Another one begins where this one began.
+    /// The recovery was interrupted. The next one starts from the same state.
     #[error("interrupted during the recovery; nothing is lost, it begins again at the next start")]
     RecoveryInterrupted,
-    /// The files belong to a database that is not the one described.
+    /// The files belong to another database.
     #[error(
         "database file {file:?} is of another description: its data files or their sizes, its \
          working_set or the size of its log differ; give it the description that it was made with, \
@@ -166,7 +166,7 @@ pub enum RunnerError {
         /// Its contents.
         text: String,
     },
-    /// The system refused something that must work.
+    /// A system call failed.
     #[error("{context}: {source}")]
     System {
         /// The operation.
@@ -181,18 +181,18 @@ pub enum RunnerError {
         .program.display()
     )]
     NoFio {
-        /// The program that was to be run.
+        /// The program.
         program: PathBuf,
     },
-    /// A job that fio's nbd engine cannot run, or would run differently.
+    /// A job that fio's nbd engine cannot run, or runs differently.
     #[error("job {job:?}: {what}; run the jobs without fio")]
     NotWithFio {
         /// The job.
         job: String,
-        /// The option and why.
+        /// The option and the reason.
         what: &'static str,
     },
-    /// fio gave up.
+    /// fio failed.
     #[error("fio failed ({status}): {said}")]
     FioFailed {
         /// Its exit status.
@@ -213,13 +213,13 @@ impl RunnerError {
         move |source| Self::System { context, source }
     }
 
-    /// Returns whether it says that the storage has lost something that was acknowledged.
+    /// Returns whether the error means that the storage has lost acknowledged data.
     #[must_use]
     pub const fn is_verdict(&self) -> bool {
         matches!(self, Self::Lost { .. } | Self::Changes { .. } | Self::Log { .. })
     }
 
-    /// Returns whether the caller's input is wrong, and not the storage or the server.
+    /// Returns whether the caller's input is wrong, rather than the storage or the server.
     #[must_use]
     pub const fn is_input(&self) -> bool {
         matches!(

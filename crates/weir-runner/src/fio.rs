@@ -1,13 +1,11 @@
-//! The same workload, driven by the real fio.
+//! Runs of the real fio.
 //!
-//! Each process becomes a section of a job file of its own, on fio's nbd engine.
-//! fio's report comes back with its histograms, so processes are joined to the
-//! same reporting groups, with the same percentiles, as in a run driven here. What
-//! fio would do otherwise than the job says is an error that names it.
+//! Each process becomes a section of a generated job file with fio's nbd engine. fio's report
+//! includes histograms, so processes are merged into the same reporting groups, with the same
+//! percentiles, as by Weir's runner. An option that fio would treat differently is an error.
 //!
-//! Two things differ. Latencies are fio's completion latencies: they count from
-//! when a request is handed to the connection, so they leave out what sending it
-//! takes. And fio measures time in whole milliseconds.
+//! Two things differ. Latencies are fio's completion latencies, which do not include the time to
+//! send a request. And fio measures time in whole milliseconds.
 //!
 //! | module | holds |
 //! |---|---|
@@ -39,9 +37,8 @@ const NOTICE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 ///
 /// # Errors
 ///
-/// [`RunnerError::NoFio`] if it is not there, [`RunnerError::NotWithFio`] for what
-/// it cannot do (stretches of [`RunOptions::record_windows`] among it), and
-/// [`RunnerError::FioFailed`] if it does not get to its end.
+/// [`RunnerError::NoFio`] if fio is missing, [`RunnerError::NotWithFio`] for unsupported options
+/// (including [`RunOptions::record_windows`]), and [`RunnerError::FioFailed`] if it fails.
 ///
 /// # Panics
 ///
@@ -57,13 +54,13 @@ pub fn run_with_fio(
     }
     let text = job_file::write(&placed, options.uris, options.seed)?;
     let specs: Vec<JobSpec> = placed.iter().map(|p| p.spec.clone()).collect();
-    // Not run: it knows whether the jobs fit, and how reports are grouped.
+    // The workload does not run. It checks that the jobs fit, and groups the reports.
     let workload = Workload::new(placed, options.seed)?;
     let fio = Fio { text: &text, options, program };
     match fio.run()? {
         Ended::Report(output) => report(&output, &workload, &specs, options.seed),
         Ended::Stopped(output) => {
-            // Told so early that it had nothing to report.
+            // It was interrupted before it had results.
             let output = output.unwrap_or_else(|| Output::nothing(specs.len()));
             let report = report(&output, &workload, &specs, options.seed)?;
             Err(RunnerError::Interrupted(Box::new(report)))
@@ -91,7 +88,7 @@ fn report(
     })
 }
 
-/// Notes for the reader. fio 3.33 was seen to send `iodepth` flushes in a row.
+/// Returns notes for the reader. fio 3.33 sends `iodepth` flushes in a row.
 fn notes(specs: &[JobSpec], version: &str) -> Vec<String> {
     let mut notes = vec![format!("run by {version}")];
     for spec in specs.iter().filter(|spec| spec.fsync > 0 && spec.effective_depth() > 1) {
@@ -115,7 +112,7 @@ fn jobs(workload: &Workload, specs: &[JobSpec], processes: &[&output::Process]) 
     empty.into_iter().zip(groups).map(fill).collect()
 }
 
-/// Waves follow each other; in each it takes until the last process has ended.
+/// Returns the elapsed time: waves run one after the other, each until its last process has ended.
 fn elapsed_s(specs: &[JobSpec], processes: &[&output::Process]) -> f64 {
     let seconds = |span: Span| float(span.nanos()) / 1e9;
     let mut order: Vec<usize> = (0..specs.len()).collect();
@@ -132,10 +129,10 @@ fn elapsed_s(specs: &[JobSpec], processes: &[&output::Process]) -> f64 {
     ended
 }
 
-/// An end of fio's run.
+/// The end of fio's run.
 enum Ended {
     Report(Output),
-    /// Told to; with what it had by then.
+    /// Interrupted, with its results until then.
     Stopped(Option<Output>),
 }
 
@@ -151,7 +148,7 @@ impl Fio<'_> {
         let mut fio = self.start(&streams)?;
         let stopped = wait_or_stop(&fio, self.options);
         if stopped.is_err() {
-            // Its result is not needed any more, whether it still runs or not.
+            // Its result is no longer needed.
             let _ = stop(&fio);
         }
         let waiting = RunnerError::system("waiting for fio");
@@ -183,8 +180,7 @@ impl Fio<'_> {
     }
 }
 
-/// fio's input and output, in memory: no file is left however either process ends, and fio
-/// never blocks on a pipe.
+/// fio's input and output in memory, so that no file is left behind and fio never blocks on a pipe.
 struct Streams {
     jobs: File,
     report: File,
@@ -208,7 +204,8 @@ fn read(mut stream: File) -> io::Result<String> {
     Ok(text)
 }
 
-/// Waits until fio ends. Told to stop, fio is, and reports what it has.
+/// Waits until fio ends, and interrupts it if the run is stopped. fio then reports its results so
+/// far.
 fn wait_or_stop(fio: &Child, options: &RunOptions<'_>) -> io::Result<bool> {
     let handle = pidfd_open(Pid::from_child(fio), PidfdFlags::empty())?;
     let timeout = options.stop.map(|_| NOTICE);
@@ -227,12 +224,12 @@ fn wait_or_stop(fio: &Child, options: &RunOptions<'_>) -> io::Result<bool> {
     }
 }
 
-/// As Ctrl-C does: it ends its own processes and reports.
+/// Interrupts fio like Ctrl-C: it ends its own processes and reports.
 fn stop(fio: &Child) -> io::Result<()> {
     Ok(kill_process(Pid::from_child(fio), Signal::INT)?)
 }
 
-/// fio explains itself over several lines, most of them about nothing.
+/// Returns the error of a failed fio, with the relevant lines of its output.
 fn failed(status: ExitStatus, said: &str) -> RunnerError {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let said = if lines.is_empty() { "it did not say why".to_owned() } else { lines.join("; ") };

@@ -1,10 +1,9 @@
-//! Runs workloads on NBD exports by the wall clock.
+//! Runs workloads on NBD exports in wall time.
 //!
-//! [`run()`] turns the same [`Workload`](weir_workload::Workload) as the
-//! simulator does, over connections to a server; [`run_with_fio`]
-//! hands the same jobs to the real fio. Both report what they saw as a
-//! [`RunReport`](weir_report::run::RunReport), as the simulator does. An [`OltpRun`] is
-//! a database in place of jobs.
+//! [`run()`] drives the same [`Workload`](weir_workload::Workload) as the simulator, over
+//! connections to a server; [`run_with_fio`] runs the same jobs with the real fio. Both return a
+//! [`RunReport`](weir_report::run::RunReport), as the simulator does. An [`OltpRun`] drives a
+//! database instead of jobs.
 //!
 //! | module | holds |
 //! |---|---|

@@ -1,11 +1,10 @@
-//! A database in wall time: the users, the buffer pool, the log and the checkpoints of
-//! [`Database`], on files that a server really stores.
+//! A database in wall time: the users, buffer pool, log and checkpoints of [`Database`], on files
+//! of a server.
 //!
-//! The simulator's sibling, as [`mod@crate::run`] is for jobs. The state machine says
-//! which I/O it wants; here it gets its bytes, goes to the server, writes through, and
-//! is checked when it comes back. When the process ends, however it ends, the next
-//! [`OltpRun::open`] recovers the database and proves that everything acknowledged is
-//! there.
+//! This is the counterpart of the simulator, as [`mod@crate::run`] is for jobs. The state machine
+//! requests I/O; this module generates the bytes, sends them to the server with write-through, and
+//! checks the bytes of reads. After any end of the process, the next [`OltpRun::open`] recovers the
+//! database and proves that all acknowledged transactions are there.
 //!
 //! ```text
 //!   Database --poll_commit--> Contents (versions, records)
@@ -36,6 +35,7 @@ mod recovery;
 pub mod serving;
 mod stats;
 
+pub use serving::ServedFile;
 pub use stats::ServiceTimes;
 
 use crate::error::RunnerError;
@@ -48,43 +48,20 @@ use std::fmt;
 use std::path::Path;
 use weir_client::{ClientError, WireId, Wires};
 use weir_core::Cap;
-use weir_layout::Role;
-use weir_layout::files::Place;
-use weir_oltp::model::{Growth, PAGE};
+use weir_oltp::model::PAGE;
 use weir_oltp::tally::Grown;
 use weir_oltp::{
     Content, Database, Description, FileAbout, FileIo, FileOp, FileTally, LoadTally, OltpError,
 };
-use weir_proto::{Errno, Uri};
+use weir_proto::Errno;
 use weir_report::oltp::{FileReport, OltpReport};
 use weir_report::recovery::RecoveryReport;
 use weir_report::run::ClockName;
 use weir_units::{Bytes, Instant, Span};
 use weir_wall::{Clock, Events};
 
-/// Something that a file of a database can be, as it is served.
-#[derive(Debug, Clone)]
-pub struct ServedFile {
-    /// The file in the layout.
-    pub place: Place,
-    /// Its size now: it may have grown.
-    pub size: Bytes,
-    /// A volume that grows with the file.
-    pub is_volume: bool,
-    /// The export, or why it is not served.
-    pub uri: Result<Uri, String>,
-}
-
-impl ServedFile {
-    fn about(&self) -> FileAbout<'_> {
-        let Place { name, size, used, role, database, .. } = &self.place;
-        let growth = self.place.growth.map(|growth| Growth { by: growth.by, most: growth.most });
-        let (role, database) = (role.map(Role::name), database.as_deref());
-        FileAbout { name, size: *size, used: *used, growth, role, database }
-    }
-}
-
-/// Resizes the volume of that name; its tiers before and after, or why it may not.
+/// A function that resizes a volume by name. It returns the tiers before and after, or the reason
+/// why the volume cannot grow.
 type Resizes<'a> = dyn Fn(&str, Bytes) -> Result<Option<(String, String)>, String> + 'a;
 
 /// Options of a database run.
@@ -94,11 +71,11 @@ pub struct OltpOptions<'a> {
     pub files: &'a [ServedFile],
     /// Seed of the users.
     pub seed: u64,
-    /// Report over stretches of this length.
+    /// Length of the intervals over time in the report.
     pub every: Option<Span>,
-    /// A file to keep the number of the newest acknowledged transaction in.
+    /// A file for the number of the newest acknowledged transaction.
     pub acknowledged: Option<&'a Path>,
-    /// Asked now and then during the recovery, whether to end it early.
+    /// Called repeatedly during recovery; `true` ends it early.
     pub is_stopped: Option<&'a dyn Fn() -> bool>,
     /// Collects the waits of each I/O from the server.
     pub service: Option<&'a ServiceTimes>,
@@ -115,7 +92,7 @@ impl fmt::Debug for OltpOptions<'_> {
 /// An error that keeps a database from running.
 #[derive(Debug, thiserror::Error)]
 pub enum OltpRunError {
-    /// It does not fit the files.
+    /// The database does not fit its files.
     #[error("{0}")]
     Description(#[from] OltpError),
     /// Anything else.
@@ -140,18 +117,17 @@ struct Flight {
     cookie: u64,
 }
 
-/// A database on a server. It runs when and as long as it is
-/// [driven](Self::run_until).
+/// A database on a server, [run](Self::run_until) in slices.
 pub struct OltpRun<'a> {
     options: OltpOptions<'a>,
-    /// The files, data first and the log last, and the place of each among what there is.
+    /// The files, data first and the log last, and the index of each among all places.
     files: Vec<ServedFile>,
     places: Vec<(u32, &'static str)>,
     wires: Wires,
     contents: Contents,
     database: Database,
     tally: LoadTally,
-    /// By tag.
+    /// I/Os in flight, by tag.
     flights: Vec<Option<Flight>>,
     tallies: Vec<FileTally>,
     /// The tallies at the start of the measurement.
@@ -161,11 +137,11 @@ pub struct OltpRun<'a> {
     /// Labels of the connections in the [`ServiceTimes`].
     labels: Vec<u16>,
     acknowledged: Option<Acknowledged>,
-    /// Runs since the first slice.
+    /// The clock, which starts with the first slice.
     clock: Option<Clock>,
     now: Instant,
     completed: u64,
-    /// Room for the bytes of a write.
+    /// A buffer for the bytes of a write.
     bytes: Vec<u8>,
 }
 
@@ -176,13 +152,11 @@ impl fmt::Debug for OltpRun<'_> {
 }
 
 impl<'a> OltpRun<'a> {
-    /// Connects to the files and recovers the database that is on them; if there is
-    /// none, an empty one is made.
+    /// Connects to the files, and recovers the database on them or creates an empty one.
     ///
     /// # Errors
     ///
-    /// [`OltpRunError`]; among them are the verdicts that something acknowledged is lost,
-    /// see [`RunnerError::is_verdict`].
+    /// [`OltpRunError`]. Some mean that acknowledged data is lost, see [`RunnerError::is_verdict`].
     pub fn open(
         description: &Description,
         options: OltpOptions<'a>,
@@ -236,13 +210,12 @@ impl<'a> OltpRun<'a> {
         Ok((run, report))
     }
 
-    /// Runs until `until`, on a clock that starts with the first call. Returns the time
-    /// that it has come to, which is not before `until`, or `None` when the time of the
-    /// description is over.
+    /// Runs until `until`, on a clock that starts with the first call. Returns the present time,
+    /// which is not before `until`, or `None` when the duration of the description is over.
     ///
     /// # Errors
     ///
-    /// [`RunnerError`]: the first I/O that fails, or brings what was not written.
+    /// [`RunnerError`] for the first I/O that fails or returns other bytes than those written.
     pub fn run_until(&mut self, until: Instant) -> Result<Option<Instant>, RunnerError> {
         with_exact_deadlines(|| self.turn_until(until))
     }
@@ -269,7 +242,7 @@ impl<'a> OltpRun<'a> {
                 if event.writable {
                     self.wires.send(wire)?;
                 }
-                // An end or an error of the connection shows when it is read.
+                // A read reports the end or an error of the connection.
                 if event.readable || event.ended {
                     self.receive(wire, clock)?;
                     self.issue(clock)?;
@@ -278,7 +251,7 @@ impl<'a> OltpRun<'a> {
         }
     }
 
-    /// Time goes on to `now`; until then the counters stay as they are.
+    /// Advances to `now`. The counters do not change until then.
     fn pass(&mut self, now: Instant) {
         self.now = now.min(self.tally.end());
         if now >= self.tally.from() && self.before.is_none() {
@@ -287,7 +260,7 @@ impl<'a> OltpRun<'a> {
         self.tally.pass(now, &self.database);
     }
 
-    /// Grows the data files that the database wants to, or says that they cannot.
+    /// Grows the data files of the database that are full, or tells it that they cannot grow.
     fn grow(&mut self) {
         while let Some(growth) = self.database.poll_growth() {
             let own = self.places.iter().position(|(place, _)| *place == growth.file);
@@ -312,7 +285,7 @@ impl<'a> OltpRun<'a> {
         }
     }
 
-    /// Sends all I/O that is wanted now.
+    /// Sends all I/Os that the database requests now.
     fn issue(&mut self, clock: Clock) -> Result<(), RunnerError> {
         self.grow();
         while let Some(commit) = self.database.poll_commit() {
@@ -330,7 +303,7 @@ impl<'a> OltpRun<'a> {
         Ok(self.wires.send_touched()?)
     }
 
-    /// The file of an I/O, which is its wire as well.
+    /// Returns the file of an I/O, which is also its wire.
     fn file_of(&self, io: &FileIo) -> WireId {
         let own = self.places.iter().position(|(place, _)| *place == io.file);
         own.unwrap_or_else(|| panic!("a database keeps to its files: {io:?}"))
@@ -399,7 +372,7 @@ impl<'a> OltpRun<'a> {
         self.database.handle_completion(now, flight.io.tag, governed);
     }
 
-    /// Records the newest acknowledged transaction, before its client would hear of it.
+    /// Records the newest acknowledged transaction, before its client could learn of it.
     fn acknowledge(&mut self) -> Result<(), RunnerError> {
         let newest = self.database.acknowledged();
         self.acknowledged.as_mut().map_or(Ok(()), |file| file.advance(newest))
@@ -420,13 +393,13 @@ impl<'a> OltpRun<'a> {
         }
     }
 
-    /// The time that the run has come to.
+    /// Returns the present time of the run.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// I/Os completed so far.
+    /// Returns the number of completed I/Os.
     #[must_use]
     pub fn completed(&self) -> u64 {
         self.completed
@@ -438,7 +411,7 @@ impl<'a> OltpRun<'a> {
         &self.tally
     }
 
-    /// The database.
+    /// Returns the database.
     #[must_use]
     pub fn database(&self) -> &Database {
         &self.database
@@ -486,7 +459,7 @@ impl<'a> OltpRun<'a> {
 }
 
 impl Drop for OltpRun<'_> {
-    /// Requests in flight get no answer.
+    /// Drops the records of in-flight requests.
     fn drop(&mut self) {
         if let Some(book) = self.options.service {
             book.forget(&self.labels);

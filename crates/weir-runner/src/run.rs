@@ -1,10 +1,9 @@
-//! The wall-clock driver of a workload.
+//! The driver of a workload in wall time.
 //!
-//! The simulator's sibling: the same state machine of jobs, but the requests go to
-//! a server and the clock is the real one. It shares the machine with the server
-//! that it measures, so it must cost little: one thread serves the connections of
-//! all processes, and every system call carries as many requests or replies as
-//! there are.
+//! It is the counterpart of the simulator, with the same state machine, but requests go to a server
+//! and the clock is the real one. It shares the machine with the server that it measures, so it
+//! must use little CPU: one thread serves the connections of all processes, and each system call
+//! transfers all pending requests or replies.
 //!
 //! ```text
 //!   wait --readable--> receive -> count -> Workload::handle_completion
@@ -13,13 +12,16 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `links` | the connections, and which of them can go on |
+//! | `flight` | requests in flight |
+//! | `links` | the connections |
 //! | `score` | counters |
 
+mod flight;
 mod links;
 mod score;
 
 use crate::error::RunnerError;
+use flight::Flight;
 use links::Links;
 use score::Score;
 use slab::Slab;
@@ -27,6 +29,7 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_client::WireId;
 use weir_proto::{Errno, Uri};
+use weir_random::Rng;
 use weir_report::run::RunReport;
 use weir_units::{Instant, Span};
 use weir_wall::{Clock, Event, Events};
@@ -40,11 +43,11 @@ pub(crate) const NOTICE: Span = Span::from_millis(100);
 pub struct RunOptions<'a> {
     /// The address of each device, by its number in a [`Region`](weir_workload::Region).
     pub uris: &'a [Uri],
-    /// Seed of the workload and of what is written.
+    /// Seed of the workload and of the written data.
     pub seed: u64,
-    /// Report over stretches of this length.
+    /// Length of the intervals over time in the report.
     pub record_windows: Option<Span>,
-    /// Set by others to end the run early.
+    /// A flag that ends the run early.
     pub stop: Option<&'a AtomicBool>,
 }
 
@@ -54,12 +57,12 @@ impl RunOptions<'_> {
     }
 }
 
-/// Runs `placed` over connections of its own: one for each process and device.
+/// Runs `placed` over its own connections, one for each process and device.
 ///
 /// # Errors
 ///
-/// [`RunnerError`] if the jobs do not fit what is served, with the first request
-/// that fails, or [`RunnerError::Interrupted`] with what there is until then.
+/// [`RunnerError`] if the jobs do not fit the exports, for the first request that fails, or
+/// [`RunnerError::Interrupted`] with the results until then.
 ///
 /// # Panics
 ///
@@ -72,8 +75,7 @@ pub fn run(placed: Vec<Placed>, options: &RunOptions<'_>) -> Result<RunReport, R
     })
 }
 
-/// Does something that waits for deadlines: the kernel may otherwise be 50 us late for
-/// every one.
+/// Runs `work` with exact deadlines: by default, the kernel may be 50 us late for each.
 pub(crate) fn with_exact_deadlines<T>(work: impl FnOnce() -> T) -> T {
     let slack = rustix::thread::current_timer_slack().ok();
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
@@ -82,16 +84,6 @@ pub(crate) fn with_exact_deadlines<T>(work: impl FnOnce() -> T) -> T {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(slack));
     }
     result
-}
-
-/// A request in flight.
-#[derive(Debug, Clone, Copy)]
-struct Flight {
-    issued: Instant,
-    offset: u64,
-    length: u32,
-    process: u32,
-    op: Op,
 }
 
 struct Driver<'a> {
@@ -117,7 +109,7 @@ impl<'a> Driver<'a> {
         Ok(Self { options, workload, specs, links, flights, score, clock, payload })
     }
 
-    /// Issue, wait, complete; until all jobs are done.
+    /// Issues requests, waits and completes them, until all jobs are done.
     fn go(&mut self) -> Result<(), RunnerError> {
         let mut events = Events::new();
         self.clock = Clock::start();
@@ -243,17 +235,9 @@ fn longest_write(specs: &[JobSpec]) -> u32 {
     writing.map(JobSpec::max_block).max().unwrap_or(0)
 }
 
-/// Bytes that neither compress nor repeat (splitmix64).
+/// Returns bytes that neither compress nor repeat.
 fn noise(length: u32, seed: u64) -> Vec<u8> {
-    let mut state = seed;
-    let mut bytes = Vec::with_capacity(length as usize + 8);
-    while bytes.len() < length as usize {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = state;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bytes.extend_from_slice(&(word ^ (word >> 31)).to_le_bytes());
-    }
-    bytes.truncate(length as usize);
+    let mut bytes = vec![0; length as usize];
+    Rng::from_state(seed).fill(&mut bytes);
     bytes
 }

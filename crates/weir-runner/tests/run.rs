@@ -1,5 +1,5 @@
-//! Jobs driven here, on a server in this process. The clock is the real one, so
-//! times are only checked from below, and counts exactly.
+//! Jobs of Weir's runner, on a server in this process. The clock is real, so times have only lower
+//! bounds, and counts are exact.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -21,7 +21,7 @@ fn check_op(op: &OpReport, ios: u64, block: u64) {
     assert_eq!((op.ios, op.bytes), (ios, ios * block));
     let l = &op.latency;
     let ordered = [1, l.min, l.p50, l.p90, l.p95, l.p99, l.p99_9, l.max];
-    // A percentile may be up to 1 % above what was seen.
+    // A percentile may be up to 1 % too high.
     assert!(ordered.windows(2).all(|pair| pair[0] <= pair[1] + pair[1] / 100), "{l:?}");
     assert!(l.mean > 0.0 && op.iops > 0.0 && op.bytes_per_s > 0.0, "{op:?}");
 }
@@ -89,7 +89,7 @@ fn what_is_written_is_noise_and_the_same_for_a_seed() {
     assert!(data == written(1) && data != written(2));
 }
 
-/// Checks that the run succeeded, and returns the requests that the server got.
+/// Checks that the run succeeded, and returns the requests at the server.
 #[track_caller]
 fn asked(job: &str) -> Vec<(Command, bool)> {
     let told = Told::new(Can::SEND_FLUSH | Can::SEND_FUA | Can::SEND_TRIM, |_| None);
@@ -104,7 +104,7 @@ fn flushes_and_durable_writes_are_asked_for() {
     let job = "[j]\nrw=write\nbs=4k\nsize=16k\n";
     assert_eq!(asked(&format!("{job}sync=1\n")), [(Command::Write, true); 4]);
     assert_eq!(asked(&format!("{job}sync=dsync\n")), [(Command::Write, true); 4]);
-    // As in fio there is none behind the last write.
+    // As in fio, none follows the last write.
     let between = [write, write, flush, write, write];
     assert_eq!(asked(&format!("{job}fsync=2\n")), between);
     assert_eq!(asked(&format!("{job}fdatasync=2\n")), between);
@@ -115,7 +115,7 @@ fn flushes_and_durable_writes_are_asked_for() {
     assert_eq!(asked("[j]\nrw=trimwrite\nbs=4k,4k,8k\nsize=8k\n"), [trim, write]);
 }
 
-/// The first goes at once, so n I/Os at a rate of r take (n - 1) / r.
+/// The first I/O is issued at once, so n I/Os at a rate of r take (n - 1) / r.
 #[test]
 fn a_rate_is_held() {
     let served = Served::new(TWO);

@@ -1,10 +1,9 @@
-//! The virtual-clock driver: a workload on a layout, hours in seconds.
+//! The driver in virtual time: a workload on a layout, hours in seconds.
 //!
-//! A [`Simulation`] turns the same two state machines as the server does, the
-//! [`Engine`] of each host and the [`Workload`], but jumps from one deadline to
-//! the next. Nothing is random that is not seeded, so one seed gives one run, in
-//! one go ([`simulate`]) or in slices. Memory does not grow with the simulated time.
-//! An [`OltpSimulation`] does the same with a database in place of jobs.
+//! A [`Simulation`] drives the same two state machines as the server, the [`Engine`] of each host
+//! and the [`Workload`], and jumps from one deadline to the next. All randomness is seeded, so a
+//! seed determines the run, as a whole ([`simulate`]) or in slices. Memory does not grow with the
+//! simulated time. An [`OltpSimulation`] drives databases and backups instead of jobs.
 
 #![forbid(unsafe_code)]
 
@@ -25,19 +24,19 @@ use weir_report::run::{ClockName, HostReport, JobReport, RunReport, VolumeReport
 use weir_units::{Instant, Span};
 use weir_workload::{Device, FioError, Issue, JobSpec, Op, Placed, Series, Tally, Workload};
 
-/// Completions at one instant after which the simulation assumes that time will never pass.
+/// Completions at one instant after which the simulation gives up, since time would never advance.
 const MAX_AT_ONE_INSTANT: u64 = 10_000_000;
 
 /// Options of a simulation.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Seed of the workload; the latencies have the layout's.
+    /// Seed of the workload. The latencies have that of the layout.
     pub seed: u64,
-    /// Exports of which the host cache has from the start what the jobs may touch.
+    /// Exports whose ranges used by jobs are in the host cache from the start.
     pub warm: Vec<String>,
-    /// Report over stretches of this length.
+    /// Length of the intervals over time in the report.
     pub every: Option<Span>,
-    /// A host that crashes, and when.
+    /// A host that crashes, and the time of the crash.
     pub crash: Option<(String, Span)>,
 }
 
@@ -48,15 +47,15 @@ pub enum SimError {
     /// A job that does not fit its region.
     #[error("{0}")]
     Workload(#[from] FioError),
-    /// A request that the engine does not take.
+    /// A request that the engine rejects.
     #[error("job {job:?}: {reason}")]
     Request {
         /// The job.
         job: String,
-        /// Why.
+        /// The reason.
         reason: Refused,
     },
-    /// Nothing takes any time.
+    /// A load that takes no time.
     #[error(
         "no limit and no latency holds what the jobs do on {export:?}, so it takes no time; give it, or the host cache that serves it, limits or a latency"
     )]
@@ -71,14 +70,14 @@ pub enum SimError {
         what: &'static str,
         /// The name.
         name: String,
-        /// The closest name that there is.
+        /// The closest known name.
         near: Option<String>,
         /// The names in the layout.
         known: String,
     },
 }
 
-/// The exports of a layout as jobs see them, numbered across hosts.
+/// Returns the exports of a layout as devices for jobs, numbered across hosts.
 #[must_use]
 pub fn devices(layout: &Layout) -> Vec<Device> {
     let exports = layout.hosts.iter().flat_map(|host| &host.exports);
@@ -95,7 +94,7 @@ fn engines(
     let mut engines = Vec::new();
     for (at, host) in layout.hosts.iter().enumerate() {
         devices.extend(host.exports.iter().map(|export| (at, export.device)));
-        // The layout has compiled each host once, to learn the devices' sizes.
+        // The layout has compiled each host once, for the sizes of its devices.
         engines.extend(compile(host));
     }
     assert_eq!(engines.len(), layout.hosts.len(), "a resolved layout compiles");
@@ -117,8 +116,7 @@ pub fn simulate(
     Ok(simulation.report())
 }
 
-/// A run that can be looked at on the way: as long as
-/// [`run_until`](Self::run_until) returns a time there is more to do.
+/// A run in slices: it is not over as long as [`run_until`](Self::run_until) returns a time.
 #[derive(Debug)]
 pub struct Simulation<'a> {
     layout: &'a Layout,
@@ -127,7 +125,7 @@ pub struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// Makes the hosts of `layout` and gives them the jobs `placed`, at time zero.
+    /// Makes the hosts of `layout` with the jobs `placed`, at time zero.
     ///
     /// # Errors
     ///
@@ -156,12 +154,12 @@ impl<'a> Simulation<'a> {
     ///
     /// # Errors
     ///
-    /// [`SimError`] if a request is refused or time does not pass.
+    /// [`SimError`] if a request is rejected or time does not advance.
     pub fn run_until(&mut self, until: Instant) -> Result<Option<Instant>, SimError> {
         self.run.go(until)
     }
 
-    /// I/Os completed so far, those of ramps as well.
+    /// Returns the number of completed I/Os, including those of ramps.
     #[must_use]
     pub fn completed(&self) -> u64 {
         self.run.completed
@@ -185,7 +183,7 @@ impl<'a> Simulation<'a> {
         observing::sample(self.layout, &self.run.engines)
     }
 
-    /// The counters of a volume of the host that is the layout's `host`-th.
+    /// Returns the counters of a volume of the layout's `host`-th host.
     #[must_use]
     pub fn totals(&self, host: usize, volume: VolumeId) -> Option<&Totals> {
         self.run.engines.get(host)?.totals(volume)
@@ -235,7 +233,7 @@ struct Run {
     first: Option<Instant>,
     last: Instant,
     completed: u64,
-    /// Completions since time has passed last.
+    /// Completions since time last advanced.
     at_this_instant: u64,
     /// Host and device of the last completion.
     latest: (usize, DeviceId),
@@ -286,8 +284,8 @@ impl Run {
         at.ok_or_else(|| missing("export", name, self.names.iter().map(String::as_str)))
     }
 
-    /// Take, admit, complete, jump to the next deadline; until all jobs are done or
-    /// the next deadline is after `until`.
+    /// Takes, admits and completes requests, and jumps to the next deadline, until all jobs are
+    /// done or the next deadline is after `until`.
     fn go(&mut self, until: Instant) -> Result<Option<Instant>, SimError> {
         loop {
             while let Some(issue) = self.workload.poll_issue(self.now) {
@@ -332,8 +330,7 @@ impl Run {
         }
     }
 
-    /// A crashed host answers nothing; its clients see their requests fail at once
-    /// and go on when it is back, which here is at once.
+    /// Crashes a host. Its requests fail at once, and the host is back at once.
     fn crash_host(&mut self, host: usize) {
         self.engines[host].handle_timeout(self.now);
         self.collect();
@@ -363,7 +360,7 @@ impl Run {
         })
     }
 
-    /// Tells the workload what is done; returns how many requests that were.
+    /// Reports completions to the workload, and returns their number.
     fn collect(&mut self) -> u64 {
         let mut completed = 0;
         for host in 0..self.engines.len() {
@@ -468,7 +465,7 @@ fn missing<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a s
     SimError::Missing { what, name: name.to_owned(), near, known: known.join(", ") }
 }
 
-/// The tag of a request is its process, which is a `u32`.
+/// Returns the process of a request, which is its tag.
 #[expect(clippy::cast_possible_truncation, reason = "made from a u32 in `submit`")]
 fn process_of(tag: u64) -> u32 {
     tag as u32

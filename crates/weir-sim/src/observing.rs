@@ -1,11 +1,9 @@
-//! A run as an observation has it: the entities of a layout, and the counters of engines and
-//! databases.
+//! Observations of a run: the entities of a layout, and the counters of engines and databases.
 //!
-//! Nothing here is called while a run goes on. A run can be stopped at any time without
-//! changing it ([`Simulation::run_until`](crate::Simulation::run_until)), so an observer stops
-//! it when a sample is due; a run without an observer pays nothing.
-//! [`shape`] and [`declare_database`] need no simulation: a driver of the wall clock
-//! declares the same from the same layout.
+//! These functions are called between slices of a run. Slices do not change a run
+//! ([`Simulation::run_until`](crate::Simulation::run_until)), so an observer interrupts it when a
+//! sample is due, and a run without an observer has no cost. [`shape`] and [`declare_database`]
+//! need no simulation: the driver in wall time declares the same from the same layout.
 
 use weir_core::{
     CacheMode, Cap, Engine, GateLimits, Limit, Place as Location, VolumeId, VolumeSpec, Waits,
@@ -21,7 +19,7 @@ use weir_observe::run::{
 use weir_oltp::{Counters, FileTally, Wait};
 use weir_units::Bytes;
 
-/// The hosts, stripes and volumes of a layout.
+/// Returns the hosts, stripes and volumes of a layout.
 #[must_use]
 pub fn shape(layout: &Layout) -> Shape {
     let mut shape = Shape::default();
@@ -52,7 +50,7 @@ fn grows(host: &Host, id: VolumeId) -> bool {
     is_file && host.files.get(id.0).is_some_and(|file| file.growth.is_some())
 }
 
-/// The limits of a volume now.
+/// Returns the present limits of a volume.
 #[must_use]
 pub fn limits_now(spec: &VolumeSpec) -> LimitsNow {
     let gate = &spec.limits.gate;
@@ -74,8 +72,7 @@ pub struct DatabaseAbout<'a> {
     pub files: &'a [(u32, &'static str)],
 }
 
-/// Adds a database and its files to the `shape` of `layout`, whose
-/// [`places`](Layout::places) are given.
+/// Adds a database and its files to the `shape` of `layout`, with its [`places`](Layout::places).
 pub fn declare_database(
     shape: &mut Shape,
     layout: &Layout,
@@ -87,7 +84,7 @@ pub fn declare_database(
     set(&mut attributes, "users", Some(u64::from(about.users)));
     set(&mut attributes, "mix", about.mix);
     let files = about.files.iter().map(|(file, role)| (&places[*file as usize], *role));
-    // A database is where its log is, which it has last.
+    // A database is on the host of its log, its last file.
     let host = files.clone().next_back().map_or(0, |(place, _)| place.host);
     let (name, waits) = (about.name.to_owned(), Wait::ALL.map(Wait::name).to_vec());
     let database = shape.databases.len();
@@ -134,7 +131,7 @@ pub fn database_counters(counted: &Counters) -> DatabaseCounters {
     }
 }
 
-/// The counters of a file of a database.
+/// Returns the counters of a database file.
 #[must_use]
 pub fn file_counters(tally: &FileTally, size: Bytes, limits: LimitsNow) -> FileCounters {
     let FileTally { read, write, service } = tally;
@@ -154,7 +151,7 @@ pub fn file_counters(tally: &FileTally, size: Bytes, limits: LimitsNow) -> FileC
     }
 }
 
-/// Time waited per cap.
+/// Returns the time waited per cap.
 #[must_use]
 pub fn cap_times(waits: &Waits) -> CapTimes {
     waits.iter().map(|(cap, time)| (cap.name(), time.nanos())).collect()
@@ -198,7 +195,7 @@ fn peak(limit: Option<&Limit>) -> Option<u64> {
     limit.and_then(|limit| limit.burst).map(|(peak, _)| peak.get())
 }
 
-/// Rates and peaks of a gate, under names that begin with `prefix`.
+/// Sets the rates and peaks of a gate, with names that begin with `prefix`.
 fn set_limits(attributes: &mut Attributes, prefix: &str, gate: &GateLimits) {
     let (iops, bytes) = (gate.iops.as_ref(), gate.bytes.as_ref());
     set(attributes, &format!("{prefix}{}", attribute::IOPS_LIMIT), rate(iops));
@@ -265,7 +262,7 @@ fn names(caps: &[Cap]) -> Vec<&'static str> {
     caps.iter().map(|cap| cap.name()).collect()
 }
 
-/// The caps that can hold requests to a volume.
+/// Returns the caps that can throttle requests to a volume.
 fn caps(host: &Host, volume: &VolumeSpec) -> Vec<Cap> {
     let (disk, uncached, cached) = (&volume.limits.gate, &host.spec.uncached, &host.spec.cached);
     let is_cached = volume.cache != CacheMode::None || volume.place == Location::Local;
@@ -290,7 +287,7 @@ fn caps(host: &Host, volume: &VolumeSpec) -> Vec<Cap> {
     Cap::ALL.into_iter().filter(can_hold).collect()
 }
 
-/// The limits of a volume that burst on credits.
+/// Returns the limits of a volume that burst on credits.
 fn credits(volume: &VolumeSpec) -> Vec<Cap> {
     let gate = &volume.limits.gate;
     let on_credit =
@@ -321,7 +318,7 @@ fn file_shape(
         all.dedup();
         let others = places.iter().filter(|p| (p.host, p.device) == (place.host, place.device));
         if let ([volume], 1) = (&export.volumes[..], others.count()) {
-            // It has the volume to itself, and so its limits.
+            // The file has the whole volume and its limits.
             limits_change = grows(host, *volume);
             let volume = &host.volumes[volume.0];
             set(&mut attributes, attribute::TIER, volume.tier.as_deref());

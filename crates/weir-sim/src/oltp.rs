@@ -1,9 +1,8 @@
-//! Databases under load in virtual time, and backups beside them or alone: the engines of a layout and a
-//! [`Database`](weir_oltp::Database) or several, jumping from one deadline to
-//! the next.
+//! Databases and backups in virtual time: the engines of a layout with any number of
+//! [databases](weir_oltp::Database) and [backups](weir_pipeline::Pipeline). The driver jumps from
+//! one deadline to the next.
 //!
-//! SQL Server opens its files for writing through, so no write stays in a ReadWrite
-//! cache.
+//! SQL Server opens its files for write-through, so no write stays in a ReadWrite cache.
 
 mod backup;
 mod load;
@@ -28,17 +27,17 @@ use weir_units::{Bytes, Instant, Span};
 /// Options of a simulation of databases.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OltpOptions<'a> {
-    /// The edition of the layout, if it has one: it gives files that grow their tiers.
+    /// The edition of the layout, if it has one. It determines the tiers of files that grow.
     pub edition: Option<&'a Edition>,
-    /// Seed of the users; the latencies have the layout's.
+    /// Seed of the users. The latencies have that of the layout.
     pub seed: u64,
     /// Report over stretches of this length.
     pub every: Option<Span>,
-    /// Backups that run beside the databases, or alone.
+    /// Backups beside the databases, or alone.
     pub backups: &'a [weir_pipeline::Description],
 }
 
-/// An error that makes the simulation of databases and backups impossible.
+/// An error that prevents a simulation of databases and backups.
 #[derive(Debug, thiserror::Error)]
 pub enum OltpSimError {
     /// A database that does not fit the layout.
@@ -58,19 +57,18 @@ enum Owner {
     Backup(usize, u32),
 }
 
-/// A run that can be looked at on the way: as long as
-/// [`run_until`](Self::run_until) returns a time there is more to do.
+/// A run in slices: it is not over as long as [`run_until`](Self::run_until) returns a time.
 #[derive(Debug)]
 pub struct OltpSimulation<'a> {
     layout: &'a Layout,
-    /// Its hosts, whose volumes grow.
+    /// The hosts, whose volumes may grow.
     hosts: Vec<Host>,
     edition: Option<&'a Edition>,
     seed: u64,
     engines: Vec<Engine>,
     /// Files and volumes that databases can use.
     places: Vec<Place>,
-    /// The size of each now.
+    /// Their present sizes.
     sizes: Vec<Bytes>,
     loads: Vec<Load>,
     backups: Vec<Backup>,
@@ -84,12 +82,11 @@ pub struct OltpSimulation<'a> {
 }
 
 impl<'a> OltpSimulation<'a> {
-    /// Makes the hosts of `layout` and puts a database on them for each description, at
-    /// time zero.
+    /// Makes the hosts of `layout` with a database for each description, at time zero.
     ///
     /// # Errors
     ///
-    /// [`OltpSimError`] if a database or backup does not fit the layout, or two databases want the
+    /// [`OltpSimError`] if a database or backup does not fit the layout, or two databases have the
     /// same file.
     pub fn new(
         layout: &'a Layout,
@@ -133,7 +130,7 @@ impl<'a> OltpSimulation<'a> {
     /// slices does not change the results.
     pub fn run_until(&mut self, until: Instant) -> Option<Instant> {
         let next = self.turn_until(until);
-        // At its end the run stops before what happens then.
+        // The run stops before the events at its end.
         let done = match next {
             Some(_) => until,
             None if self.now == self.end => Instant::from_nanos(self.end.nanos().saturating_sub(1)),
@@ -179,7 +176,7 @@ impl<'a> OltpSimulation<'a> {
         }
     }
 
-    /// I/Os completed so far, those of the ramp as well.
+    /// Returns the number of completed I/Os, including those of the ramp.
     #[must_use]
     pub fn completed(&self) -> u64 {
         self.completed
@@ -213,7 +210,7 @@ impl<'a> OltpSimulation<'a> {
         sample
     }
 
-    /// The limits of the volume that a file of an instance is.
+    /// Returns the limits of a file's volume on an instance.
     fn limits(&self, file: usize) -> LimitsNow {
         let Place { host, device, .. } = self.places[file];
         let mut exports = self.hosts[host].exports.iter();
@@ -227,8 +224,8 @@ impl<'a> OltpSimulation<'a> {
         self.backups.iter().any(|backup| !backup.is_done())
     }
 
-    /// Lets the only engine go on from `next` to its next completion, but not beyond `others`,
-    /// when something else happens. The steps between have no other effect. Returns the time
+    /// Advances the only engine from `next` to its next completion, but not beyond `others`, the
+    /// time of the next other event. The steps between have no other effect. Returns the time
     /// reached.
     fn skip(&mut self, next: Instant, others: Instant) -> Instant {
         let has_ended = next >= self.end && !self.is_backing_up();
@@ -259,7 +256,7 @@ impl<'a> OltpSimulation<'a> {
         self.backups.iter_mut().for_each(|backup| backup.handle_timeout(next));
     }
 
-    /// Grows the data files that a database wants to, or says that they cannot.
+    /// Grows the data files of a database that are full, or tells it that they cannot grow.
     fn grow(&mut self, load: usize) {
         while let Some(growth) = self.loads[load].poll_growth() {
             let file = growth.file as usize;
@@ -279,8 +276,8 @@ impl<'a> OltpSimulation<'a> {
         }
     }
 
-    /// Resizes the volume that a file of a managed instance is, and moves its limits; a file
-    /// elsewhere has its room already. The tiers before and after, or why it may not.
+    /// Resizes the volume of a file of a managed instance, and changes its limits; a file elsewhere
+    /// has its room already. Returns the tiers before and after, or the reason why it cannot grow.
     fn resize(&mut self, file: usize, size: Bytes) -> Result<Option<(String, String)>, String> {
         let Place { host, device, .. } = self.places[file];
         let exports = &self.hosts[host].exports;
@@ -309,7 +306,7 @@ impl<'a> OltpSimulation<'a> {
     }
 
     fn submit_transfer(&mut self, backup: usize, transfer: &Transfer) {
-        // SQL Server writes backups past the caches of the system.
+        // SQL Server writes backups without system caches.
         let op = if transfer.is_write { Op::WriteThrough } else { Op::Read };
         let io = (op, transfer.offset, transfer.len.into());
         self.request(Owner::Backup(backup, transfer.buffer), transfer.place as usize, io);
@@ -329,7 +326,7 @@ impl<'a> OltpSimulation<'a> {
         assert_eq!(taken, Ok(()), "places were checked: {owner:?} {op:?} {offset} {len}");
     }
 
-    /// Tells the databases what is done; whether there was something.
+    /// Reports completions to databases and backups, and returns whether there were any.
     fn collect(&mut self) -> bool {
         let mut any = false;
         for host in 0..self.engines.len() {
@@ -374,19 +371,19 @@ impl<'a> OltpSimulation<'a> {
     }
 }
 
-/// Compiles a host. Volumes of a managed instance grow and get other limits; those of other hosts
-/// stay as they are.
+/// Compiles a host. Volumes of a managed instance may grow and change their limits; those of other
+/// hosts do not.
 fn compile(host: &Host) -> Result<Engine, SpecError> {
     let spec = host.spec.clone();
     if host.instance.is_some() { Engine::new(spec) } else { Engine::with_fixed_limits(spec) }
 }
 
-/// Checks what the layout says of the files that databases name, and of the vCores of
-/// their instance. Whether they fit is seen when they are put there.
+/// Checks the files of databases, and their vCores, against the layout. [`OltpSimulation::new`]
+/// checks whether they fit.
 ///
 /// # Errors
 ///
-/// [`OltpError`] for the first that does not go with the layout.
+/// [`OltpError`] for the first database that contradicts the layout.
 pub fn check_databases(layout: &Layout, descriptions: &[Description]) -> Result<(), OltpError> {
     let places = layout.places();
     let files: Vec<FileAbout<'_>> = places.iter().map(about).collect();

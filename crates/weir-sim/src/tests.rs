@@ -104,7 +104,7 @@ fn what_takes_no_time_cannot_be_predicted() {
     let layout = "[[volume]]\nname = \"v\"\nunlimited = true\n";
     let job = "[a]\nfilename=/dev/v\nrw=randread\nbs=4k\nruntime=1\ntime_based\n";
     assert_eq!(run(layout, job, &Options::default()).map(|_| ()), Err(no_time("v")));
-    // The error names the export that is meant; a cache without latency counts too.
+    // The error names the export. A cache without latency counts, too.
     let layout = "[host]\nunlimited = true\ncache = { size = \"1 GiB\" }\n[[volume]]\nname = \"u\"\n\
         unlimited = true\n[[volume]]\nname = \"v\"\nlimits = { iops = 100 }\ncache = \"read-only\"\n\
         size = \"1 MiB\"\n";
@@ -144,7 +144,7 @@ fn bursting_on_demand_is_counted_for_the_bill() {
     let layout = "edition = \"azure-now\"\n[[volume]]\nname = \"v\"\ntier = \"P30\"\non_demand_burst = true\n";
     let job = "[a]\nfilename=/dev/v\nrw=randread\nbs=4k\nrate_iops=6000\nioengine=libaio\niodepth=64\nruntime=10\ntime_based\n";
     let volume = &run(layout, job, &Options::default()).expect("a run").volumes[0];
-    // 1,000 a second above the 5,000 of a P30; the first second begins with none.
+    // 1,000 a second above the 5,000 of a P30; the first second starts without burst credits.
     assert!((9_900..=10_001).contains(&volume.burst_transactions), "{}", volume.burst_transactions);
     let without = layout.replace("on_demand_burst = true", "on_demand_burst = false");
     let volume = &run(&without, job, &Options::default()).expect("a run").volumes[0];
@@ -165,7 +165,7 @@ fn what_is_behind_a_full_cache_is_named() {
     assert!((volume.counted_iops - volume.writeback_iops).abs() < 1.0, "{}", volume.counted_iops);
 }
 
-/// A warm-up brings what the jobs may touch and nothing else, so it fits a small cache.
+/// A warm-up loads only the ranges that jobs may use, so it fits a small cache.
 #[test]
 fn what_is_warm_is_what_the_jobs_may_touch() {
     let layout = "[host]\nunlimited = true\ncache = { size = \"8 MiB\", latency = \"100us\" }\n\

@@ -17,7 +17,7 @@ use weir_sim::{OltpOptions, OltpSimulation};
 use weir_units::{Bytes, Instant, Span};
 
 const MIB: f64 = 1_048_576.0;
-/// A fitted row is met this well.
+/// Maximum error of a fitted row.
 const FITTED: f64 = 0.02;
 /// Changes below this share are none.
 const SAME: f64 = 0.05;

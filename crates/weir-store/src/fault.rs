@@ -17,6 +17,7 @@ use crate::sync::locked;
 use crate::{Result, StoreError};
 use std::io;
 use std::sync::Mutex;
+use weir_random::Rng;
 use weir_units::Bytes;
 
 /// The bytes that a medium writes as a whole or not at all.
@@ -81,9 +82,9 @@ impl FaultStore {
     pub fn crash(&self, seed: u64) -> Result<Self> {
         let state = locked(&self.state);
         let survived = copy(&state.durable)?;
-        let mut coin = Coin(seed);
+        let mut coin = Rng::from_state(seed);
         for change in &state.unsynced {
-            change.apply(&survived, &mut || coin.toss())?;
+            change.apply(&survived, &mut || coin.flip())?;
         }
         Ok(Self::from_state(copy(&survived)?, survived, Vec::new()))
     }
@@ -211,19 +212,6 @@ fn copy(store: &MemoryStore) -> Result<MemoryStore> {
         made.write_at(at, &data)?;
     }
     Ok(made)
-}
-
-/// Heads or tails from a seed (`SplitMix64`).
-struct Coin(u64);
-
-impl Coin {
-    fn toss(&mut self) -> bool {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) & 1 == 1
-    }
 }
 
 impl Store for FaultStore {

@@ -1,5 +1,5 @@
-//! What one I/O costs in the generator: `poll_issue` and `handle_completion`
-//! together, in nanoseconds. Run with `--release`.
+//! Measures the cost of one I/O in the generator: `poll_issue` and `handle_completion` together, in
+//! nanoseconds. Run it with `--release`.
 
 use std::collections::VecDeque;
 use std::error::Error;

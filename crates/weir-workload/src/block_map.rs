@@ -6,13 +6,13 @@
 
 use weir_random::Rng;
 
-/// The most blocks of a map: 128 MiB of bits.
+/// Maximum blocks of a map: 128 MiB of bits.
 pub(crate) const MOST_BLOCKS: u64 = 1 << 30;
 
-/// The most blocks of all maps of a run: 1 GiB of bits.
+/// Maximum blocks of all maps of a run: 1 GiB of bits.
 pub(crate) const MOST_BLOCKS_OF_A_RUN: u64 = 1 << 33;
 
-/// Why a file has no place for another I/O.
+/// The reason why a file has no place for another I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exhausted {
     /// All of it was touched, or its end is reached. It can start over at once.
@@ -38,7 +38,7 @@ pub(crate) struct BlockMap {
 }
 
 impl BlockMap {
-    /// A map of `len` free blocks; `None` beyond [`MOST_BLOCKS`].
+    /// Makes a map of `len` free blocks; `None` beyond [`MOST_BLOCKS`].
     pub(crate) fn new(len: u64) -> Option<Self> {
         let len = usize::try_from(len).ok().filter(|_| len <= MOST_BLOCKS)?;
         let (mut levels, mut bits) = (Vec::new(), len);

@@ -1,137 +1,123 @@
-//! Everything that can be wrong with a job file, or with where it is put.
+//! Faults of job files and of their placement.
 
 use crate::block_map::{MOST_BLOCKS, MOST_BLOCKS_OF_A_RUN};
 use crate::job::{MAX_BLOCK, MAX_CLONES, MAX_DEPTH};
+use crate::position::Position;
 use std::sync::Arc;
 use thiserror::Error;
 use weir_units::Bytes;
 
-/// Where in a job file something stands. Printed as `fiowrite.ini:7`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Place {
-    /// The file, by the name it was opened under.
-    pub file: Arc<str>,
-    /// The line, from 1.
-    pub line: u32,
-}
-
-impl std::fmt::Display for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)
-    }
-}
-
-/// Why a job file was not accepted.
+/// An invalid job file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FioError {
     /// An option before the first `[section]`.
     #[error("{at}: {text:?} stands outside of a section; put it under [global] or a [job name]")]
     OutsideSection {
-        /// Where.
-        at: Place,
+        /// The position.
+        at: Position,
         /// The line.
         text: String,
     },
     /// A section line that is not `[name]`.
     #[error("{at}: {text:?} is not a section; write [name] alone on its line")]
     BadSection {
-        /// Where.
-        at: Place,
+        /// The position.
+        at: Position,
         /// The line.
         text: String,
     },
     /// A `[section]` in an included file, which fio does not allow.
     #[error("{at}: an included file cannot start a section ({text:?}); move it to the job file")]
     SectionInInclude {
-        /// Where.
-        at: Place,
+        /// The position.
+        at: Position,
         /// The line.
         text: String,
     },
     /// An include that could not be read.
     #[error("{at}: cannot include {name:?}: {source}")]
     Include {
-        /// Where the `include` stands.
-        at: Place,
-        /// The file it names.
+        /// The position of the `include`.
+        at: Position,
+        /// The included file.
         name: String,
-        /// What the source said.
+        /// The error of the source.
         source: std::io::Error,
     },
-    /// Includes inside includes, without end.
+    /// Too many nested includes.
     #[error("{at}: {name:?} is included more than {limit} levels deep; does it include itself?")]
     IncludeTooDeep {
-        /// Where the innermost `include` stands.
-        at: Place,
-        /// The file it names.
+        /// The position of the innermost `include`.
+        at: Position,
+        /// The included file.
         name: String,
-        /// The deepest level that is followed.
+        /// Maximum depth.
         limit: usize,
     },
-    /// A name that fio does not know either.
+    /// An option that fio does not have.
     #[error("{at}: unknown option {option:?}{}", weir_units::did_you_mean(nearest))]
     UnknownOption {
-        /// Where.
-        at: Place,
-        /// The name as written.
+        /// The position.
+        at: Position,
+        /// The name in the file.
         option: String,
-        /// The known name that looks most like it.
+        /// The nearest known name.
         nearest: Option<&'static str>,
     },
     /// An option that fio knows, that changes the I/O, and that is not modelled.
     #[error("{at}: option {text:?} is not supported and changes the I/O: {why}")]
     Unsupported {
-        /// Where.
-        at: Place,
+        /// The position.
+        at: Position,
         /// The option's name.
         option: &'static str,
-        /// The option with its value, as written.
+        /// The option with its value, as in the file.
         text: String,
-        /// What it would change.
+        /// The change to the I/O.
         why: &'static str,
     },
-    /// A value that the option cannot have.
+    /// An invalid value.
     #[error("{at}: {option}={value}: {kind}")]
     BadValue {
-        /// Where.
-        at: Place,
+        /// The position.
+        at: Position,
         /// The option's name.
         option: &'static str,
-        /// The value, variables expanded.
+        /// The value with expanded variables.
         value: String,
-        /// What is wrong with it.
+        /// The fault.
         kind: ValueError,
     },
     /// Two options of one job that exclude each other.
     #[error("{at}: job {job:?}: {why}")]
     Conflict {
-        /// Where the later of the two stands.
-        at: Place,
+        /// The position of the later one.
+        at: Position,
         /// The job.
         job: String,
-        /// What excludes what.
+        /// The reason.
         why: &'static str,
     },
-    /// No job section at all.
+    /// A file without a job section.
     #[error("{file}: no job in this file; add a [job name] section")]
     NoJobs {
         /// The file.
         file: Arc<str>,
     },
-    /// A job that cannot run where it was put.
+    /// A job that does not fit its placement.
     #[error("{at}: job {job:?}: {kind}")]
     Placement {
-        /// Where its section starts.
-        at: Place,
+        /// The position of its section.
+        at: Position,
         /// The job.
         job: String,
-        /// Why not.
+        /// The reason.
         kind: PlacementError,
     },
 }
 
-/// What is wrong with an option's value.
+/// A fault of an option's value.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ValueError {
@@ -150,19 +136,19 @@ pub enum ValueError {
     /// A template that was not filled in.
     #[error("this is a placeholder of a template; fill it in first")]
     Placeholder,
-    /// `$ncpus` and friends: facts of the machine that fio runs on.
+    /// `$ncpus` and others, which depend on the machine that fio runs on.
     #[error("{keyword} depends on the machine; write the number")]
     MachineFact {
         /// The keyword.
         keyword: &'static str,
     },
-    /// A blank after the `=`. fio reads `bs= 8k` as 8 bytes and refuses `rw= read`.
+    /// A blank after the `=`. fio reads `bs= 8k` as 8 bytes and rejects `rw= read`.
     #[error("remove the blank after '=': fio misreads or refuses such a value")]
     LeadingBlank,
     /// Not a whole number.
     #[error("{text:?} is not a whole number")]
     NotANumber {
-        /// The part that was read.
+        /// The invalid part.
         text: String,
     },
     /// `(1024*4)`: fio calculates it, Weir does not.
@@ -184,47 +170,47 @@ pub enum ValueError {
         /// The suffix.
         unit: String,
     },
-    /// Outside of what the option takes.
+    /// Outside of the option's range.
     #[error("must be {min} to {max}")]
     OutOfRange {
-        /// The smallest allowed value.
+        /// Minimum.
         min: u64,
-        /// The largest allowed value.
+        /// Maximum.
         max: u64,
     },
     /// Larger than a 64-bit integer.
     #[error("is too large")]
     TooLarge,
-    /// A block size of zero or beyond what one request can carry.
+    /// A block size of zero, or larger than a request.
     #[error("a block is 1 byte to {MAX_BLOCK} bytes")]
     BlockSize,
     /// More clones than a run can hold.
     #[error("numjobs is 1 to {MAX_CLONES}")]
     Clones,
-    /// More in flight than a queue can hold.
+    /// A queue depth beyond the maximum.
     #[error("iodepth is 1 to {MAX_DEPTH}")]
     Depth,
     /// A flag that is neither 0 nor 1.
     #[error("must be 0 or 1")]
     NotAFlag,
-    /// None of the words that the option takes.
+    /// A word that the option does not have.
     #[error("must be one of {}{}", allowed.join(", "), weir_units::did_you_mean(nearest))]
     NotOneOf {
-        /// What it takes.
+        /// The allowed words.
         allowed: &'static [&'static str],
-        /// The allowed word that looks most like it.
+        /// The nearest allowed word.
         nearest: Option<&'static str>,
     },
     /// An I/O engine that does not do block I/O, or that fio does not have.
     #[error("I/O engine not supported; use {}", allowed.join(", "))]
     Engine {
-        /// What is supported.
+        /// The supported engines.
         allowed: &'static [&'static str],
     },
     /// A range without its second half.
     #[error("a range is written MIN-MAX, for example 1k-4k")]
     NotARange,
-    /// `bssplit` shares that make no whole.
+    /// `bssplit` shares that do not add up to 100.
     #[error("the percentages add up to {sum}, not 100")]
     Shares {
         /// Their sum.
@@ -236,10 +222,10 @@ pub enum ValueError {
         /// Their sum.
         sum: u64,
     },
-    /// A parameter of a distribution outside of where it is defined.
+    /// A parameter of a distribution out of range.
     #[error("{what}")]
     Parameter {
-        /// What it must be.
+        /// The allowed range.
         what: &'static str,
     },
     /// More than three parts separated by commas.
@@ -247,7 +233,7 @@ pub enum ValueError {
     TooManyParts,
 }
 
-/// Why a job cannot run where it was put.
+/// The reason why a job does not fit its placement.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PlacementError {
@@ -260,7 +246,7 @@ pub enum PlacementError {
         .offset.exact(), .size.exact(), .len.exact()
     )]
     PastTheEnd {
-        /// Where the job's range starts in the region.
+        /// The start of the job's range in the region.
         offset: Bytes,
         /// The length of the job's range.
         size: Bytes,
@@ -278,15 +264,15 @@ pub enum PlacementError {
         block: Bytes,
         /// The blocks of the range.
         blocks: u64,
-        /// The most that the map may have.
+        /// Maximum blocks of the map.
         most: u64,
     },
-    /// Not one block fits.
+    /// A range smaller than one block.
     #[error("not one block of {} fits into its range of {}", .block.exact(), .span.exact())]
     TooSmall {
         /// The smallest block.
         block: Bytes,
-        /// The range it must fit into.
+        /// The range.
         span: Bytes,
     },
     /// More processes than a run can hold.

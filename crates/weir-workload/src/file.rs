@@ -1,13 +1,13 @@
-//! Where the next I/O goes in one file: the range that a process works on in one
-//! region of a device, and how far it has come.
+//! Offsets of the I/O in one file: the range that a process uses in a region of a device, and its
+//! position there.
 
 use crate::block_map::{BlockMap, Exhausted, MOST_BLOCKS};
 use crate::error::PlacementError;
-use crate::job::{Distribution, JobSpec, Mix, Order};
+use crate::io::Region;
+use crate::job::{Distribution, JobSpec, Mix, Order, WRITE};
 use crate::permutation::Permutation;
 use crate::plan::Plan;
 use crate::sampler::Sampler;
-use crate::workload::Region;
 use weir_random::Rng;
 use weir_units::Bytes;
 
@@ -15,26 +15,26 @@ use weir_units::Bytes;
 #[derive(Debug)]
 pub(crate) struct File {
     pub(crate) device: u32,
-    /// Where the range starts on the device.
+    /// The start of the range on the device.
     pub(crate) start: u64,
     /// The length of the range.
     pub(crate) span: u64,
-    /// Whether the range ends where the region does.
+    /// The range ends at the end of the region.
     to_the_end: bool,
     /// Random blocks to choose from, per direction.
     blocks: [u64; 3],
     /// The end of the last I/O, per direction.
     position: [u64; 3],
-    /// Blocks not yet touched. Directions of one block size share the first.
+    /// Blocks that are not touched yet. Directions with the same block size share the first map.
     maps: [Permutation; 3],
     map_of: [usize; 3],
-    /// Blocks not yet touched, of all directions together, where blocks differ in size.
+    /// Blocks that are not touched yet by any direction, if blocks differ in size.
     map: Option<Box<BlockMap>>,
     samplers: Option<Box<[Option<Sampler>; 3]>>,
 }
 
 impl File {
-    /// File `index` of `count` of clone `clone` of a job, in `region`.
+    /// Makes file `index` of `count` of clone `clone` of a job, in `region`.
     pub(crate) fn new(
         spec: &JobSpec,
         plan: &Plan,
@@ -104,8 +104,8 @@ impl File {
         }
     }
 
-    /// Offset and length of the next I/O of direction `op`, or why there is none. `jump` tells
-    /// whether a random process goes to a random place now or on from where it is.
+    /// Returns offset and length of the next I/O of direction `op`, or the reason why there is
+    /// none. With `jump`, a random process draws an offset; otherwise it continues sequentially.
     #[inline]
     pub(crate) fn next(
         &mut self,
@@ -123,7 +123,7 @@ impl File {
         };
         let offset = match sequential {
             Some(offset) => offset,
-            // What goes on from where it is neither asks the map nor tells it, as in fio.
+            // Sequential I/O neither reads nor changes the map, as in fio.
             None if jump && self.map.is_some() => return self.mapped(plan, op, rng),
             None => self.random(plan, op, rng)?,
         };
@@ -132,7 +132,7 @@ impl File {
         Ok((offset, len))
     }
 
-    /// Back to the start, with untouched blocks again.
+    /// Restarts at the beginning, with all blocks untouched.
     pub(crate) fn restart(&mut self, op: usize, rng: &mut Rng) {
         self.position[op] = 0;
         self.maps[self.map_of[op]].restart(rng);
@@ -141,7 +141,7 @@ impl File {
         }
     }
 
-    /// A random I/O that ends at the first block which was touched before.
+    /// Draws a random I/O that ends before the next touched block.
     fn mapped(&mut self, plan: &Plan, op: usize, rng: &mut Rng) -> Result<(u64, u32), Exhausted> {
         let (unit, span, sizes) = (plan.align[op], self.span, &plan.sizes[op]);
         let map = self.map.as_mut().ok_or(Exhausted::Done)?;
@@ -162,8 +162,8 @@ impl File {
         let position = if position > 0 { position.saturating_add(gap) } else { position };
         match fits(position) {
             true => Some(position),
-            // Leaving holes the end comes before the size is done. fio then wraps at
-            // the end of a file, and stops at the end of a range inside of one.
+            // With holes, the end is reached before the size is done. fio then wraps at the end of
+            // a file, and stops at the end of a range within a file.
             false if gap > 0 && self.to_the_end => Some(0),
             false => None,
         }
@@ -185,7 +185,8 @@ impl File {
     }
 }
 
-/// What the range must hold for one I/O: fio wants a whole step to the next random offset.
+/// Returns the smallest block, and the minimum length of the range: fio needs a whole step to the
+/// next random offset.
 fn block_and_step(plan: &Plan, op: usize) -> u64 {
     plan.align[op].max(plan.sizes[op].min().into())
 }
@@ -193,7 +194,8 @@ fn block_and_step(plan: &Plan, op: usize) -> u64 {
 fn check_zones(spec: &JobSpec, span: u64) -> Result<(), PlacementError> {
     let Distribution::Zoned(zones) = &spec.distribution else { return Ok(()) };
     for zones in zones.as_array() {
-        let size = zones.iter().fold(0_u64, |sum, zone| sum.saturating_add(zone.size.of(span)));
+        let size =
+            zones.iter().fold(0_u64, |sum, zone| sum.saturating_add(zone.size.resolve(span)));
         if size > span {
             let [size, len] = [size, span].map(Bytes::new);
             return Err(PlacementError::PastTheEnd { offset: Bytes::ZERO, size, len });
@@ -202,8 +204,8 @@ fn check_zones(spec: &JobSpec, span: u64) -> Result<(), PlacementError> {
     Ok(())
 }
 
-/// Whether a mix counts an I/O of direction `op` towards its size: of each
-/// trimmed and written block only the write counts.
+/// Returns whether a mix counts an I/O of direction `op` towards its size. For a trimmed and
+/// written block, only the write counts.
 pub(crate) fn counts(mix: Mix, op: usize) -> bool {
-    mix != Mix::TrimWrite || op == crate::plan::WRITE
+    mix != Mix::TrimWrite || op == WRITE
 }

@@ -1,20 +1,24 @@
-//! What a job file says, as plain typed data: no defaults left open, no text
-//! left to read, nothing that runs yet.
+//! The contents of a job file as typed data, with all defaults resolved.
 
-use crate::error::Place;
+use crate::position::Position;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
-/// The largest block, in bytes: what a request can carry in its 32-bit length.
+/// Maximum block in bytes: a request has a 32-bit length.
 pub const MAX_BLOCK: u32 = 1 << 30;
-/// The most clones of one job (`numjobs`).
+/// Maximum clones of one job (`numjobs`).
 pub const MAX_CLONES: u32 = 65_536;
-/// The deepest queue of one process (`iodepth`).
+/// Maximum queue depth of one process (`iodepth`).
 pub const MAX_DEPTH: u32 = 65_536;
 
-/// A job file: its jobs in the order they stand, and what was left aside.
+/// Indices of the directions in [`PerOp::as_array`].
+pub(crate) const READ: usize = 0;
+pub(crate) const WRITE: usize = 1;
+pub(crate) const TRIM: usize = 2;
+
+/// A job file: its jobs in order, and its ignored options.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JobFile {
-    /// One per job section, `[global]` sections merged in.
+    /// One job per job section, with the `[global]` sections merged in.
     pub jobs: Vec<JobSpec>,
     /// Options that have no meaning here, each named once.
     pub ignored: Vec<Ignored>,
@@ -25,91 +29,90 @@ pub struct JobFile {
 pub struct Ignored {
     /// The option's name as fio documents it.
     pub option: &'static str,
-    /// Where it stands first.
-    pub at: Place,
-    /// Why it has no meaning here.
+    /// Its first position.
+    pub at: Position,
+    /// The reason.
     pub why: &'static str,
 }
 
-/// One job section: what each of its clones does.
+/// A job section, which applies to each of its clones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobSpec {
     /// The section's name, or `name=`.
     pub name: String,
-    /// Where the section starts.
-    pub at: Place,
-    /// Which operations (`rw`).
+    /// The position of the section.
+    pub at: Position,
+    /// The operations (`rw`).
     pub mix: Mix,
-    /// In what order of offsets (`rw`).
+    /// The order of offsets (`rw`).
     pub order: Order,
     /// Reads among 100 I/Os of a [`Mix::ReadWrite`] (`rwmixread`).
     pub read_percent: u8,
     /// Block sizes (`bs`, `bsrange`, `bssplit`).
     pub blocks: PerOp<Blocks>,
-    /// What random offsets are a multiple of, if not of the smallest block (`ba`).
+    /// Alignment of random offsets, if it is not the smallest block (`ba`).
     pub align: PerOp<Option<Bytes>>,
     /// I/Os of 100 that go to a random offset in a random job (`percentage_random`).
     pub percent_random: PerOp<u8>,
-    /// How random offsets are spread (`random_distribution`).
+    /// The distribution of random offsets (`random_distribution`).
     pub distribution: Distribution,
     /// Touch each block once before any twice; false with `norandommap`.
     pub random_map: bool,
-    /// Go without a random map that is too large, instead of failing (`softrandommap`).
+    /// Omit a random map that is too large, instead of failing (`softrandommap`).
     pub soft_random_map: bool,
-    /// How random blocks are drawn (`random_generator`).
+    /// The generator of random blocks (`random_generator`).
     pub generator: Generator,
-    /// I/Os kept in flight as written (`iodepth`); see [`JobSpec::effective_depth`].
+    /// The stated queue depth (`iodepth`); see [`JobSpec::effective_depth`].
     pub depth: u32,
-    /// How fio would hand the I/O to the kernel (`ioengine`).
+    /// The engine (`ioengine`).
     pub engine: Engine,
     /// Bypass the page cache (`direct=1`, `buffered=0`).
     pub direct: bool,
     /// Identical processes to start (`numjobs`).
     pub clones: u32,
-    /// The range that the I/O goes to; all of the region if not given (`size`).
-    /// With several files it is divided among them.
+    /// The size of the range, by default that of the region (`size`). Several files share it.
     pub size: Option<Extent>,
-    /// How much I/O to do, if not `size` (`io_size`).
+    /// The amount of I/O, if it is not `size` (`io_size`).
     pub io_size: Option<Extent>,
-    /// Where the range starts (`offset`).
+    /// The start of the range (`offset`).
     pub offset: Extent,
-    /// How much further each clone starts than the one before (`offset_increment`).
+    /// The distance from the start of a clone to that of the next (`offset_increment`).
     pub offset_increment: Extent,
-    /// End after this long, not counting the ramp (`runtime`).
+    /// End after this time, without the ramp (`runtime`).
     pub runtime: Option<Span>,
     /// Start over when `size` is done, until `runtime` (`time_based`). Without a
     /// `runtime` it has no effect, as in fio, and is listed in [`JobFile::ignored`].
     pub time_based: bool,
-    /// Run this long before measuring (`ramp_time`).
+    /// Time before the measured time (`ramp_time`).
     pub ramp_time: Span,
-    /// Start this long after the run does (`startdelay`).
+    /// Time from the start of the run to that of the job (`startdelay`).
     pub start_delay: Span,
-    /// Do it all this many times (`loops`).
+    /// Number of repetitions (`loops`).
     pub loops: u32,
     /// End after this many I/Os (`number_ios`). Not with `time_based`, as in fio.
     pub number_ios: Option<u64>,
     /// A cap per direction (`rate`, `rate_iops`).
     pub rate: PerOp<Option<Rate>>,
-    /// How the times between I/Os that hold a rate are drawn (`rate_process`).
+    /// The distribution of times between I/Os of a rate (`rate_process`).
     pub rate_process: RateProcess,
-    /// Whether pacing waits for what is in flight (`io_submit_mode`).
+    /// The behaviour of pacing with I/Os in flight (`io_submit_mode`).
     pub submit: Submit,
     /// Idle time between I/Os (`thinktime` and `thinktime_blocks`).
     pub think: Option<Think>,
     /// `randseed`, mixed with the seed of the run.
     pub seed: Option<u64>,
-    /// Same offsets in every run (`randrepeat`). Weir's runs always repeat for
-    /// the same seed, so this is only kept.
+    /// Same offsets in every run (`randrepeat`). Weir's runs always repeat for the same seed, so
+    /// this has no effect.
     pub rand_repeat: bool,
     /// Writes are on stable media when they complete (`sync=sync`, `sync=dsync`).
     pub data_sync: bool,
-    /// A flush after every so many writes; 0 is never (`fsync`).
+    /// Number of writes after which a flush follows; 0 is never (`fsync`).
     pub fsync: u32,
     /// The same with `fdatasync`.
     pub fdatasync: u32,
-    /// A flush when the job has written all it will (`end_fsync`, `fsync_on_close`).
+    /// A flush at the end of the job (`end_fsync`, `fsync_on_close`).
     pub end_fsync: bool,
-    /// What the I/O goes to.
+    /// The files or devices.
     pub target: Target,
     /// Report the clones of a group as one (`group_reporting`).
     pub group_reporting: bool,
@@ -119,7 +122,7 @@ pub struct JobSpec {
     pub wave: u32,
 }
 
-/// Which operations a job issues.
+/// The operations of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mix {
     /// Reads only.
@@ -134,15 +137,15 @@ pub enum Mix {
     TrimWrite,
 }
 
-/// In what order offsets follow each other.
+/// The order of offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// One after the other, with a hole of `gap` bytes between (`rw=read:8k`).
+    /// Ascending offsets, with a hole of `gap` bytes between two I/Os (`rw=read:8k`).
     Sequential {
-        /// Bytes left out between two I/Os.
+        /// Bytes between two I/Os.
         gap: u64,
     },
-    /// A random offset for every `every`th I/O, sequential between (`rw=randread:8`).
+    /// A random offset for every `every`th I/O, sequential ones between them (`rw=randread:8`).
     Random {
         /// 1 is an ordinary random job.
         every: u32,
@@ -161,7 +164,7 @@ pub struct PerOp<T> {
 }
 
 impl<T> PerOp<T> {
-    /// The same for all three.
+    /// Makes the same value for all three.
     pub fn all(value: T) -> Self
     where
         T: Clone,
@@ -169,12 +172,12 @@ impl<T> PerOp<T> {
         Self { read: value.clone(), write: value.clone(), trim: value }
     }
 
-    /// Read, write, trim.
+    /// Returns the values for read, write and trim.
     pub fn as_array(&self) -> [&T; 3] {
         [&self.read, &self.write, &self.trim]
     }
 
-    /// Changes each.
+    /// Maps each value.
     pub fn map<U>(self, mut change: impl FnMut(T) -> U) -> PerOp<U> {
         PerOp { read: change(self.read), write: change(self.write), trim: change(self.trim) }
     }
@@ -197,7 +200,7 @@ pub enum Blocks {
 }
 
 impl Blocks {
-    /// The smallest block in bytes.
+    /// Returns the smallest block in bytes.
     #[must_use]
     pub fn min(&self) -> u32 {
         match self {
@@ -207,7 +210,7 @@ impl Blocks {
         }
     }
 
-    /// The largest block in bytes.
+    /// Returns the largest block in bytes.
     #[must_use]
     pub fn max(&self) -> u32 {
         match self {
@@ -228,12 +231,12 @@ pub enum Extent {
 }
 
 impl Extent {
-    /// Nothing.
+    /// Zero bytes.
     pub const ZERO: Self = Self::Bytes(Bytes::ZERO);
 
-    /// Bytes of a region of `len` bytes, rounded down.
+    /// Returns the bytes for a region of `len` bytes, rounded down.
     #[must_use]
-    pub fn of(self, len: u64) -> u64 {
+    pub fn resolve(self, len: u64) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.get(),
             Self::Percent(percent) => {
@@ -244,8 +247,8 @@ impl Extent {
     }
 }
 
-/// How random offsets are spread over the range. All but [`Distribution::Uniform`]
-/// work without a random map, as in fio.
+/// The distribution of random offsets over the range. All but [`Distribution::Uniform`] have no
+/// random map, as in fio.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Distribution {
     /// Every block equally likely.
@@ -265,14 +268,14 @@ pub enum Distribution {
         /// 0 to 100.
         deviation: f64,
     },
-    /// Stretches of the range, in order, each with its share of the I/O.
+    /// Zones of the range, in order, each with its share of the I/O.
     Zoned(PerOp<Vec<Zone>>),
 }
 
-/// How random blocks are drawn, as far as it can be told from the I/O.
+/// The generator of random blocks, as far as it affects the I/O.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Generator {
-    /// Each by itself; the random map sees to it that none comes twice.
+    /// Independent draws. The random map ensures that no block is drawn twice.
     #[default]
     Tausworthe,
     /// Each of the smallest blocks once, with and without `norandommap`. There is no map, so
@@ -280,17 +283,16 @@ pub enum Generator {
     Lfsr,
 }
 
-/// One stretch of a [`Distribution::Zoned`].
+/// A zone of a [`Distribution::Zoned`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Zone {
     /// I/Os of 100 that go here; a direction's zones add to 100.
     pub access: u8,
-    /// How much of the range it covers.
+    /// Its part of the range.
     pub size: Extent,
 }
 
-/// What fio would use to hand I/O to the kernel. Weir has its own ways; what
-/// stays is how many I/Os it can have in flight.
+/// fio's engine. Weir has its own, and keeps the queue depth that the engine allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Engine {
     /// fio's name for it.
@@ -309,38 +311,38 @@ pub enum Rate {
     Iops(Iops),
 }
 
-/// How the times between I/Os that hold a rate are drawn.
+/// The distribution of times between I/Os of a rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RateProcess {
-    /// All are the same.
+    /// Equal times.
     #[default]
     Linear,
-    /// I/Os come by chance, as from many users who know nothing of each other: the times are
-    /// distributed exponentially, and their mean is that of the rate.
+    /// Random arrivals, as from many independent users: times are exponentially distributed, with
+    /// the mean of the rate.
     Poisson,
 }
 
-/// How a rate-limited process submits.
+/// The submission of a process with a rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Submit {
-    /// Ahead of its rate it first waits for all that is in flight (fio's default).
+    /// A process ahead of its rate waits until nothing is in flight (fio's default).
     Inline,
-    /// It issues on time, whatever is in flight.
+    /// It issues on time, regardless of I/Os in flight.
     Offload,
 }
 
 /// Idle time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Think {
-    /// How long.
+    /// The duration.
     pub time: Span,
-    /// After how many I/Os.
+    /// The number of I/Os before it.
     pub blocks: u32,
-    /// Which I/Os count.
+    /// The I/Os that count.
     pub count: ThinkCount,
 }
 
-/// Which I/Os count towards the next think time.
+/// The I/Os that count towards the next think time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThinkCount {
     /// Completed ones.
@@ -349,7 +351,7 @@ pub enum ThinkCount {
     Issued,
 }
 
-/// What the I/O goes to. The names mean what the layout makes them mean.
+/// The files or devices. The placement resolves their names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// Neither `filename` nor `directory`.
@@ -362,27 +364,27 @@ pub enum Target {
 }
 
 impl JobSpec {
-    /// I/Os that one clone can have in flight: `iodepth`, or 1 if the engine waits
-    /// for each I/O.
+    /// Returns the maximum queue depth of a clone: `iodepth`, or 1 if the engine waits for each
+    /// I/O.
     #[must_use]
     pub fn effective_depth(&self) -> u32 {
         if self.engine.queued { self.depth } else { 1 }
     }
 
-    /// The smallest block of the directions that the job uses, in bytes.
+    /// Returns the smallest block of the directions that the job uses, in bytes.
     #[must_use]
     pub fn min_block(&self) -> u32 {
         self.used_blocks().map(Blocks::min).min().unwrap_or(0)
     }
 
-    /// The largest block of the directions that the job uses, in bytes.
+    /// Returns the largest block of the directions that the job uses, in bytes.
     #[must_use]
     pub fn max_block(&self) -> u32 {
         self.used_blocks().map(Blocks::max).max().unwrap_or(0)
     }
 
-    /// Start and length of the range that clone `clone` works on in file `index` of
-    /// `count`, in a region of `len` bytes. It may reach past the region's end.
+    /// Returns start and length of the range of clone `clone` in file `index` of `count`, in a
+    /// region of `len` bytes. It may end beyond the region.
     ///
     /// Shares are whole blocks: fio rounds their start up and their length down.
     #[must_use]
@@ -393,10 +395,10 @@ impl JobSpec {
         let span = match self.size {
             None | Some(Extent::Percent(100)) => rest,
             Some(share @ Extent::Percent(_)) => {
-                let span = share.of(len).min(rest);
+                let span = share.resolve(len).min(rest);
                 span - span % block
             }
-            // What does not divide makes the first files longer by a block.
+            // The remainder makes the first files longer by a block.
             Some(Extent::Bytes(size)) => {
                 let each = size.get() / count;
                 let longer = (size.get() - each * count) / block;
@@ -407,8 +409,8 @@ impl JobSpec {
     }
 
     fn start(&self, clone: u32, len: u64) -> u64 {
-        let step = self.offset_increment.of(len).saturating_mul(clone.into());
-        let start = self.offset.of(len).saturating_add(step);
+        let step = self.offset_increment.resolve(len).saturating_mul(clone.into());
+        let start = self.offset.resolve(len).saturating_add(step);
         let share = |extent| matches!(extent, Extent::Percent(_));
         match share(self.offset) || share(self.offset_increment) {
             true => start.checked_next_multiple_of(self.min_block().into()).unwrap_or(u64::MAX),
@@ -416,8 +418,8 @@ impl JobSpec {
         }
     }
 
-    /// Whether an I/O of this job ends where it meets a block that the pass touched before: its I/Os
-    /// differ in size, or its directions in their smallest block, and a random map keeps account.
+    /// Returns whether an I/O of this job ends before a block that the pass has touched: its I/Os
+    /// differ in size, or its directions in their smallest block, and it has a random map.
     #[must_use]
     pub fn cuts_at_touched_blocks(&self) -> bool {
         let is_random = matches!(self.order, Order::Random { .. });
@@ -426,26 +428,27 @@ impl JobSpec {
         is_random && has_map && (differ || !self.smallest_blocks_agree())
     }
 
-    /// Whether the directions, used or not, have one smallest block. fio's random map and its
-    /// `lfsr` count in blocks, whatever the direction.
+    /// Returns whether the directions, used or not, have the same smallest block. fio's random map
+    /// and its `lfsr` count blocks of all directions.
     #[must_use]
     pub(crate) fn smallest_blocks_agree(&self) -> bool {
         let [read, write, trim] = self.blocks.as_array().map(Blocks::min);
         read == write && read == trim
     }
 
-    /// Whether random blocks are drawn by `lfsr`: a distribution has a generator of its own.
+    /// Returns whether `lfsr` draws the random blocks. A distribution has its own generator.
     pub(crate) fn has_lfsr(&self) -> bool {
         let is_random = matches!(self.order, Order::Random { .. });
         is_random && self.generator == Generator::Lfsr && self.distribution == Distribution::Uniform
     }
 
-    /// Blocks of the directions that choose places: a write after a trim goes where that went.
+    /// Returns the blocks of the directions that choose offsets. A write after a trim has the
+    /// offset of the trim.
     fn placed_blocks(&self) -> impl Iterator<Item = &Blocks> {
         let writes = self.mix != Mix::TrimWrite;
         let used = self.mix.uses().into_iter().enumerate();
         let all = self.blocks.as_array();
-        let placed = used.filter(move |(op, used)| *used && (writes || *op == crate::plan::TRIM));
+        let placed = used.filter(move |(op, used)| *used && (writes || *op == TRIM));
         placed.map(move |(op, _)| all[op])
     }
 
@@ -456,7 +459,7 @@ impl JobSpec {
 }
 
 impl Mix {
-    /// Whether reads, writes and trims occur.
+    /// Returns whether reads, writes and trims occur.
     #[must_use]
     pub fn uses(self) -> [bool; 3] {
         match self {
@@ -470,8 +473,7 @@ impl Mix {
 }
 
 impl JobFile {
-    /// The same jobs smaller or shorter, as if `size` and `runtime` stood in every
-    /// job section.
+    /// Returns the same jobs with another `size` and `runtime` in every job section.
     #[must_use]
     pub fn scale(mut self, size: Option<Bytes>, runtime: Option<Span>) -> Self {
         for job in &mut self.jobs {
@@ -483,13 +485,13 @@ impl JobFile {
             }
         }
         if runtime.is_some() {
-            // It was left aside for want of a runtime.
+            // It was ignored because there was no runtime.
             self.ignored.retain(|ignored| ignored.option != "time_based");
         }
         self
     }
 
-    /// These jobs, then those of `next` when all have ended: what `fio A B` does.
+    /// Appends the jobs of `next`, which start when all of these have ended, as for `fio A B`.
     #[must_use]
     pub fn then(mut self, next: Self) -> Self {
         let after = |last: Option<u32>| last.map_or(0, |n| n + 1);

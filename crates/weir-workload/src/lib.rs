@@ -1,22 +1,22 @@
-//! What issues I/O, sans-IO.
+//! fio job files as sans-IO workloads.
 //!
-//! A fio job file goes in as it is written ([`fio::parse`]), plain typed data
-//! comes out ([`JobFile`] of [`JobSpec`]), and a [`Workload`] turns placed jobs
-//! into a stream of [`Issue`]s. Nothing here reads a clock, opens a file or
-//! starts a thread: time comes in as `now`, deadlines go out, and the same seed
-//! with the same completions gives the same I/O.
+//! [`fio::parse`] reads a job file into typed data ([`JobFile`] of [`JobSpec`]), and a [`Workload`]
+//! turns placed jobs into a stream of [`Issue`]s. The crate reads no clock, opens no file and
+//! starts no thread: callers pass the time as `now` and get deadlines. The same seed with the same
+//! completions gives the same I/O.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`fio`] | the ini format, fio's numbers and units, what each option means here |
-//! | [`job`] | [`JobFile`] and [`JobSpec`]: what a job file says, typed |
-//! | [`workload`] | [`Workload`]: all processes of a run; who may issue, and when |
-//! | [`mod@place`] | which device and region a job's files are |
-//! | [`series`] | how a run went over time |
-//! | [`tally`] | what the processes saw: counts, bytes, latencies |
+//! | [`fio`] | the ini format, fio's numbers and units, and the table of options |
+//! | [`job`] | [`JobFile`] and [`JobSpec`]: the contents of a job file |
+//! | [`workload`] | [`Workload`]: all processes of a run |
+//! | [`mod@place`] | the devices and regions of a job's files |
+//! | [`io`], [`position`] | operations and regions; positions in job files |
+//! | [`series`] | counters of a run over time |
+//! | [`tally`] | counts, bytes and latencies of the processes |
 //! | `process` | one clone of one job: pacing, think time, passes, its end |
-//! | `plan`, `file` | where the next I/O goes and how long it is |
-//! | `permutation`, `block_map`, `sampler`, `pace` | the arithmetic under those |
+//! | `plan`, `file` | operation, offset and length of the next I/O |
+//! | `permutation`, `block_map`, `sampler`, `pace` | their arithmetic |
 //! | [`error`] | [`FioError`] |
 
 #![forbid(unsafe_code)]
@@ -25,21 +25,25 @@ mod block_map;
 pub mod error;
 mod file;
 pub mod fio;
+pub mod io;
 pub mod job;
 mod pace;
 mod permutation;
 pub mod place;
 mod plan;
+pub mod position;
 mod process;
 mod sampler;
 pub mod series;
 pub mod tally;
 pub mod workload;
 
-pub use error::{FioError, Place, PlacementError, ValueError};
+pub use error::{FioError, PlacementError, ValueError};
 pub use fio::{Isolated, Source};
+pub use io::{Op, Region};
 pub use job::{JobFile, JobSpec};
 pub use place::{Device, PlaceError, place};
+pub use position::Position;
 pub use series::Series;
 pub use tally::Tally;
-pub use workload::{Issue, Op, Placed, ProcessState, Region, Workload};
+pub use workload::{Issue, Placed, ProcessState, Workload};

@@ -1,52 +1,51 @@
-//! Rate limits of one direction, exact.
+//! Exact rate limits of one direction.
 //!
-//! As in fio an I/O is due when everything before it, at the rate, would have
-//! taken until then: the first at once, then one at `start + bytes / rate`. Time
-//! that was lost is caught up: due times depend on what was issued, never on when.
-//! `rate_iops` counts an I/O as its bytes over the smallest block, so it is the
-//! byte rate `iops * block`. The sum is kept as whole nanoseconds and a fraction
-//! with the rate as its denominator; nothing is ever rounded away.
+//! As in fio, an I/O is due when everything before it would have ended at the rate: the first one
+//! at once, others at `start + bytes / rate`. Lost time is caught up, since due times depend on the
+//! issued bytes and not on their times. `rate_iops` counts an I/O as its bytes over the smallest
+//! block, so it is the byte rate `iops * block`. The sum consists of whole nanoseconds and a
+//! fraction with the rate as its denominator, so nothing is rounded.
 
 use crate::job::RateProcess;
 use weir_random::Rng;
 use weir_units::Instant;
 use weir_units::time::NANOS_PER_SEC;
 
-/// When the next I/O of one direction is due.
+/// The due time of the next I/O of one direction.
 #[derive(Debug, Clone)]
 pub(crate) struct Pace {
     /// Bytes per second; at most 2^62, so that fractions add without overflow.
     rate: u64,
-    /// Whole nanoseconds at which the next I/O is due...
+    /// The due time of the next I/O in whole nanoseconds ...
     due: u64,
-    /// ... and the part of the next nanosecond, in 1 / rate.
+    /// ... and the fraction of the next nanosecond, in 1 / rate.
     fraction: u64,
-    /// The cost of a block of `block` bytes, worked out once.
+    /// The cost of a block of `block` bytes, computed once.
     block: u32,
     cost: (u64, u64),
     process: RateProcess,
 }
 
 impl Pace {
-    /// At most `rate` bytes per second from `start`; most I/Os have `block` bytes.
+    /// Limits to `rate` bytes per second from `start`. Most I/Os have `block` bytes.
     pub(crate) fn new(rate: u64, block: u32, start: Instant) -> Self {
         assert!(rate > 0 && rate <= 1 << 62, "rates are checked when they are read");
         let (due, cost) = (start.nanos(), cost(block, rate));
         Self { rate, due, fraction: 0, block, cost, process: RateProcess::Linear }
     }
 
-    /// The same, with times drawn by `process`.
+    /// Draws the times by `process`.
     pub(crate) fn by(self, process: RateProcess) -> Self {
         Self { process, ..self }
     }
 
-    /// Forgets what was issued: counts from `start`.
+    /// Restarts at `start`.
     pub(crate) fn restart(&mut self, start: Instant) {
         self.due = start.nanos();
         self.fraction = 0;
     }
 
-    /// The first moment at which the next I/O may go.
+    /// Returns the earliest time of the next I/O.
     #[inline]
     pub(crate) fn due(&self) -> Instant {
         Instant::from_nanos(self.due.saturating_add(u64::from(self.fraction > 0)))
@@ -69,8 +68,8 @@ impl Pace {
     }
 }
 
-/// `len / rate` in nanoseconds: whole ones and a remainder over `rate`. A 32-bit
-/// length times 10^9 stays below 2^62.
+/// Returns `len / rate` in whole nanoseconds and a remainder over `rate`. A 32-bit length times
+/// 10^9 is below 2^62.
 fn cost(len: u32, rate: u64) -> (u64, u64) {
     let product = u64::from(len) * NANOS_PER_SEC;
     (product / rate, product % rate)

@@ -1,10 +1,9 @@
 //! A random order of all blocks of a file in constant memory.
 //!
-//! fio remembers in a bitmap which blocks it has touched. Here the counter 0, 1,
-//! 2, ... runs through a bijection of the k-bit numbers (adding a key, multiplying
-//! by an odd constant and shifting right into itself can each be undone), and
-//! results beyond the last block are skipped. k is the smallest that fits, so less
-//! than half of them are: on average under two steps per block.
+//! fio keeps a bitmap of touched blocks. Here, a bijection of the k-bit numbers maps the counter 0,
+//! 1, 2, ... (adding a key, multiplying by an odd constant, and combining with the own bits shifted
+//! right are all invertible), and results beyond the last block are skipped. k is minimal, so less
+//! than half of the results are skipped: on average, a block takes less than two steps.
 
 use weir_random::Rng;
 
@@ -20,7 +19,7 @@ pub(crate) struct Permutation {
 }
 
 impl Permutation {
-    /// The numbers below `len`.
+    /// Makes an order of the numbers below `len`.
     pub(crate) fn new(len: u64, rng: &mut Rng) -> Self {
         let mask = len.checked_next_power_of_two().map_or(u64::MAX, |n| n - 1);
         let shift = mask.count_ones().div_ceil(2);
@@ -29,14 +28,14 @@ impl Permutation {
         new
     }
 
-    /// All of them again, in another order.
+    /// Restarts with another order.
     pub(crate) fn restart(&mut self, rng: &mut Rng) {
         self.keys = std::array::from_fn(|_| rng.next_u64());
         self.counter = 0;
         self.left = self.len;
     }
 
-    /// The next number; `None` after all have come.
+    /// Returns the next number; `None` after the last.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<u64> {
         self.left = self.left.checked_sub(1)?;
@@ -49,9 +48,9 @@ impl Permutation {
         }
     }
 
-    /// Where `n`, which is below `len`, goes. Does not move the order on.
+    /// Maps `n`, which is below `len`, without advancing the order.
     pub(crate) fn scatter(&self, mut n: u64) -> u64 {
-        // Walks the cycle that n is on; it returns to below len, at n at the latest.
+        // Follows the cycle of n, which returns below len, at the latest at n.
         loop {
             n = self.mix(n);
             if n < self.len {

@@ -1,15 +1,15 @@
-//! Which device and region a job's files are.
+//! The placement of a job's files on devices.
 //!
-//! A job file names folders and files; Weir has devices. A folder, or the folder
-//! of a file, is the device with the folder's last name (`/mnt/nocache` is
-//! `nocache`), and each file in it gets a region of its own, one after the other,
-//! as a fresh file system would lay them out. A file that has a device's own name
-//! (`/dev/nocache`) is the whole device. A job that names nothing gets a file on
-//! the only device. A map can say otherwise.
+//! A job file names folders and files; Weir has devices. A folder, or the folder of a file, stands
+//! for the device with the folder's last name (`/mnt/nocache` is `nocache`). Each file in it gets
+//! its own region, in order, as in an empty file system. A file with the name of a device
+//! (`/dev/nocache`) is the whole device. A job without a name gets a file on the only device. A map
+//! overrides these rules.
 
-use crate::error::Place;
+use crate::io::Region;
 use crate::job::{Extent, JobFile, JobSpec, Target};
-use crate::workload::{Placed, Region};
+use crate::position::Position;
+use crate::workload::Placed;
 use std::collections::BTreeMap;
 use weir_units::Bytes;
 
@@ -25,41 +25,41 @@ pub struct Device {
     pub size: Bytes,
 }
 
-/// Why a job has no place.
+/// A job that cannot be placed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlaceError {
-    /// A folder or file that is no device.
+    /// A folder or file that no device matches.
     #[error("{at}: job {job:?}: no volume or stripe is called like {path:?}{}; there are: {known}; or map it with --map {path}=NAME", weir_units::did_you_mean(.near))]
     NoDevice {
         /// Where its section starts.
-        at: Box<Place>,
+        at: Box<Position>,
         /// The job.
         job: String,
         /// The folder or file.
         path: String,
         /// The closest name.
         near: Option<String>,
-        /// The names that there are.
+        /// The known names.
         known: String,
     },
-    /// A job that names nothing, with several devices to choose from.
+    /// A job without a name, with several devices.
     #[error(
         "{at}: job {job:?}: it names no directory and no filename, and there are several devices: {known}"
     )]
     Unnamed {
         /// Where its section starts.
-        at: Box<Place>,
+        at: Box<Position>,
         /// The job.
         job: String,
-        /// The names that there are.
+        /// The known names.
         known: String,
     },
     /// A file of unknown size.
     #[error("{at}: job {job:?}: give a size; a file in {device:?} needs one")]
     NoSize {
         /// Where its section starts.
-        at: Box<Place>,
+        at: Box<Position>,
         /// The job.
         job: String,
         /// The device.
@@ -70,25 +70,25 @@ pub enum PlaceError {
         "{at}: job {job:?}: {device:?} has {size} and the files of the jobs need {needed}; lower size or numjobs"
     )]
     Full {
-        /// Where the section of the job starts that did not fit.
-        at: Box<Place>,
+        /// The position of the section that did not fit.
+        at: Box<Position>,
         /// The job.
         job: String,
         /// The device.
         device: String,
         /// Its size.
         size: Bytes,
-        /// What would be needed with this job's files.
+        /// The required size with this job's files.
         needed: Bytes,
     },
 }
 
-/// Gives every clone of every job its regions. `map` holds pairs of a folder or
-/// file as the job file writes it and a device's name.
+/// Places every clone of every job. `map` has pairs of a folder or file, as in the job file, and a
+/// device's name.
 ///
 /// # Errors
 ///
-/// [`PlaceError`] for the first job that has no place.
+/// [`PlaceError`] for the first job that cannot be placed.
 pub fn place(
     file: &JobFile,
     devices: &[Device],
@@ -105,8 +105,8 @@ pub fn place(
     Ok(placed)
 }
 
-/// What a message says of a job: where it stands, and its name.
-fn of(spec: &JobSpec) -> (Box<Place>, String) {
+/// Returns position and name of a job for a message.
+fn position_and_name(spec: &JobSpec) -> (Box<Position>, String) {
     (Box::new(spec.at.clone()), spec.name.clone())
 }
 
@@ -115,11 +115,11 @@ struct Placer<'a> {
     map: &'a [(String, String)],
     /// First free byte of each device.
     used: BTreeMap<u32, u64>,
-    /// Regions of files that have been met, by their path.
+    /// Regions of known files, by path.
     files: BTreeMap<String, Region>,
 }
 
-/// What a path stands for.
+/// The meaning of a path.
 enum Found {
     /// The whole device.
     Device(u32),
@@ -133,12 +133,12 @@ impl Placer<'_> {
             Target::Unnamed => match self.devices {
                 [_] => Ok(vec![self.file(spec, clone, 0, 1)?]),
                 _ => {
-                    let (at, job) = of(spec);
+                    let (at, job) = position_and_name(spec);
                     Err(PlaceError::Unnamed { at, job, known: self.known() })
                 }
             },
             Target::Directory(folders) => {
-                // fio spreads the clones over the folders in turn.
+                // fio assigns the clones to the folders in turn.
                 let folder = &folders[clone as usize % folders.len()];
                 match self.find(spec, folder)? {
                     Found::Device(device) | Found::FileOn(device) => {
@@ -152,7 +152,7 @@ impl Placer<'_> {
         }
     }
 
-    /// A file by its path; jobs that name the same path share it.
+    /// Returns the region of a named file, which jobs with the same path share.
     fn named(
         &mut self,
         spec: &JobSpec,
@@ -202,7 +202,7 @@ impl Placer<'_> {
         let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
         let names = self.devices.iter().map(|device| device.name.as_str());
         let near = weir_units::nearest(last, names).map(str::to_owned);
-        let ((at, job), path, known) = (of(spec), path.to_owned(), self.known());
+        let ((at, job), path, known) = (position_and_name(spec), path.to_owned(), self.known());
         PlaceError::NoDevice { at, job, path, near, known }
     }
 
@@ -210,7 +210,7 @@ impl Placer<'_> {
         self.devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// The next free stretch of a device, long enough for one of a job's files.
+    /// Allocates the next region of a device for one of a job's files.
     fn file(
         &mut self,
         spec: &JobSpec,
@@ -219,17 +219,17 @@ impl Placer<'_> {
         files: usize,
     ) -> Result<Region, PlaceError> {
         let Device { name, size } = &self.devices[device as usize];
-        let (at, job) = of(spec);
+        let (at, job) = position_and_name(spec);
         let no_size =
             || PlaceError::NoSize { at: at.clone(), job: job.clone(), device: name.clone() };
         let whole = size.get();
         let extent = spec.size.ok_or_else(no_size)?;
         let per_file = match extent {
             Extent::Bytes(bytes) => bytes.get() / files as u64,
-            percent @ Extent::Percent(_) => percent.of(whole) / files as u64,
+            percent @ Extent::Percent(_) => percent.resolve(whole) / files as u64,
         };
-        let shift = spec.offset_increment.of(whole).saturating_mul(u64::from(clone));
-        let len = per_file.saturating_add(spec.offset.of(whole)).saturating_add(shift);
+        let shift = spec.offset_increment.resolve(whole).saturating_mul(u64::from(clone));
+        let len = per_file.saturating_add(spec.offset.resolve(whole)).saturating_add(shift);
         let used = self.used.entry(device).or_insert(0);
         let end = used.saturating_add(len);
         if end > whole {

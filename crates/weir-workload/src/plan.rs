@@ -1,22 +1,17 @@
-//! The unchanging half of a process: which operation, how long, in what order.
-//! [`JobSpec`] settled into what the data path looks up for every I/O.
+//! The constant part of a process: operations, lengths and order. It is the form of a [`JobSpec`]
+//! that the data path reads for every I/O.
 
-use crate::job::{Blocks, Distribution, JobSpec, Mix, Order};
+use crate::job::{Blocks, Distribution, JobSpec, Mix, Order, READ, TRIM, WRITE};
 use weir_random::Rng;
 
-/// Positions in arrays of three.
-pub(crate) const READ: usize = 0;
-pub(crate) const WRITE: usize = 1;
-pub(crate) const TRIM: usize = 2;
-
-/// What a process does, whatever it has done so far.
+/// The constant part of a process.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) mix: Mix,
     pub(crate) read_percent: u64,
     pub(crate) order: Order,
     pub(crate) sizes: [Sizes; 3],
-    /// What random offsets are a multiple of.
+    /// Alignment of random offsets.
     pub(crate) align: [u64; 3],
     pub(crate) percent_random: [u64; 3],
     /// Random blocks come once per pass, in the order of a permutation.
@@ -42,7 +37,7 @@ impl Plan {
             order: spec.order,
             sizes: blocks.map(Sizes::new),
             align: std::array::from_fn(|op| {
-                // A sequential job does not heed it, as in fio.
+                // A sequential job ignores it, as in fio.
                 let own = align[op].filter(|_| matches!(spec.order, Order::Random { .. }));
                 own.map_or(u64::from(blocks[op].min()), weir_units::Bytes::get)
             }),
@@ -56,7 +51,7 @@ impl Plan {
         }
     }
 
-    /// The operation of the next I/O, by the mix alone.
+    /// Draws the operation of the next I/O from the mix.
     #[inline]
     pub(crate) fn draw_op(&self, rng: &mut Rng) -> usize {
         match self.mix {
@@ -68,7 +63,7 @@ impl Plan {
         }
     }
 
-    /// One of the operations of the mix.
+    /// Returns one of the operations of the mix.
     pub(crate) fn an_op(&self) -> usize {
         match self.mix {
             Mix::ReadWrite if self.read_percent == 0 => WRITE,
@@ -78,7 +73,7 @@ impl Plan {
         }
     }
 
-    /// The direction that may go instead of `op`, if the mix has any of it.
+    /// Returns the direction that may replace `op`, if the mix has it.
     pub(crate) fn other(&self, op: usize) -> Option<usize> {
         match (self.mix, op) {
             (Mix::ReadWrite, READ) if self.read_percent < 100 => Some(WRITE),
@@ -103,8 +98,8 @@ impl Sizes {
             Blocks::Range { min, max } => Self::Range { min: *min, max: *max },
             Blocks::Split(sizes) => {
                 let min = blocks.min();
-                // In fio's order, which decides what comes instead of a length that does
-                // not fit. Lengths are multiples of the smallest.
+                // In fio's order, which determines the replacement of a length that does not fit.
+                // Lengths are multiples of the smallest.
                 let mut sizes = sizes.clone();
                 sizes.sort_by_key(|(_, share)| *share);
                 let repeat = |(size, share): &(u32, u8)| {
@@ -123,15 +118,15 @@ impl Sizes {
         }
     }
 
-    /// Draws a length that is not more than `room`, which holds the smallest.
+    /// Draws a length of at most `room`, which is at least the smallest.
     #[inline]
     pub(crate) fn draw(&self, room: u64, rng: &mut Rng) -> u32 {
         match self {
             Self::Fixed(size) => *size,
             Self::Range { min, max } => {
-                // A number from the smallest on, as many as the largest has bytes, cut to a
-                // multiple of the smallest. fio draws again what does not fit; here it is not
-                // among the numbers.
+                // A number of at least the smallest length, from as many numbers as the largest has
+                // bytes, rounded down to a multiple of the smallest. fio repeats a draw that does
+                // not fit; here, such numbers are excluded.
                 let numbers = match u64::from(*max) <= room {
                     true => u64::from(*max),
                     false => room - room % u64::from(*min),
@@ -143,7 +138,7 @@ impl Sizes {
             Self::Split { by_percent, .. } => loop {
                 let index = rng.below(by_percent.len() as u64);
                 let from = &by_percent[usize::try_from(index).unwrap_or(0)..];
-                // The next that fits, in their order; if none does, another draw.
+                // The next length that fits, in their order; if none does, another draw.
                 if let Some(size) = from.iter().find(|size| u64::from(**size) <= room) {
                     break *size;
                 }

@@ -1,4 +1,4 @@
-//! One clone of one job: when it may issue, and when it is done.
+//! One clone of one job: its states, pacing and end.
 //!
 //! ```text
 //!            start                  queue full
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The rules are fio's:
-//! - Ahead of its rate (`io_submit_mode=inline`), or before it thinks, a process
+//! - Ahead of its rate (`io_submit_mode=inline`), or before think time, a process
 //!   waits until nothing is in flight. Lost time is caught up.
 //! - It stops issuing when `size` (or `io_size`) times `loops` is issued, after
 //!   `number_ios`, or at the end of `runtime`; it has ended when the last of its
@@ -23,31 +23,29 @@
 //! - A pass also ends when the random map of each file is full, or when a draw leads
 //!   beyond the file.
 //!
-//! Two things are simpler than in fio. A flush takes its place in the queue like
-//! any I/O, as with fio's io_uring and nbd engines; libaio's holds up submission
-//! until it is back. And with one block size the blocks of a pass come in the order
-//! of a permutation, where fio draws a block and takes the next free one.
+//! Two things are simpler than in fio. A flush is queued like any I/O, as with fio's io_uring and
+//! nbd engines; libaio's delays later I/Os until it is done. With one block size, the blocks of a
+//! pass follow a permutation, whereas fio draws a block and takes the next free one.
 
 use crate::block_map::Exhausted;
 use crate::file::{File, counts};
-use crate::job::{JobSpec, Order, PerOp, Rate, Submit, Think, ThinkCount};
+use crate::io::Op;
+use crate::job::{JobSpec, Order, PerOp, Rate, Submit, TRIM, Think, ThinkCount, WRITE};
 use crate::pace::Pace;
-use crate::plan::{Plan, TRIM, WRITE};
-use crate::workload::Op;
+use crate::plan::Plan;
 use weir_random::Rng;
 use weir_units::{Instant, Span};
 
-/// What the workload must do with a process after it was asked for I/O or told of
-/// a completion.
+/// The next step of a process after an issue or a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Ask again when its turn comes.
+    /// Poll it again in its turn.
     Ready,
-    /// Nothing until one of its I/Os completes.
+    /// Wait for a completion.
     Wait,
-    /// Ask again at this time.
+    /// Poll it again at this time.
     Sleep(Instant),
-    /// It will never issue again and nothing of it is in flight.
+    /// It has ended, and nothing is in flight.
     Ended,
 }
 
@@ -71,7 +69,7 @@ enum Phase {
     Ended,
 }
 
-/// What comes when nothing is in flight any more.
+/// The step after nothing is in flight any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     Pace,
@@ -82,7 +80,7 @@ enum Then {
 
 #[derive(Debug)]
 pub(crate) struct Process {
-    // What every I/O touches comes first.
+    // Fields that every I/O uses come first.
     phase: Phase,
     outstanding: u32,
     depth: u32,
@@ -95,8 +93,7 @@ pub(crate) struct Process {
     file: usize,
     files: Vec<File>,
     plan: Plan,
-    /// Something comes before the next read or write: a flush, the second half of
-    /// a trim and write.
+    /// An operation before the next read or write: a flush, or the write after a trim.
     pending: Option<Pending>,
     paced: bool,
     think: Option<Think>,
@@ -122,7 +119,7 @@ pub(crate) struct Process {
 
 #[derive(Debug, Clone, Copy)]
 enum Pending {
-    /// After so many writes.
+    /// After a number of writes.
     Flush { data_only: bool },
     /// The write of a block that was just trimmed.
     Write { file: usize, offset: u64, len: u32 },
@@ -130,14 +127,14 @@ enum Pending {
     Closing { files: usize, then: Then },
 }
 
-/// When it is enough.
+/// The limits of a process.
 #[derive(Debug)]
 struct Limits {
     /// Bytes of one pass over the range.
     pass: u64,
     /// Bytes of one loop.
     io_size: u64,
-    /// Whether passes repeat until `io_size` is done; `size` alone is one pass.
+    /// Passes repeat until `io_size` is done; `size` alone is one pass.
     repeats: bool,
     loops: u32,
     ios: u64,
@@ -156,7 +153,7 @@ struct Rates {
 }
 
 impl Process {
-    /// A clone of `spec` on `files`; it does nothing before [`Process::start`].
+    /// Makes a clone of `spec` on `files`, which is idle until [`Process::start`].
     pub(crate) fn new(spec: &JobSpec, plan: Plan, files: Vec<File>, rng: Rng) -> Self {
         let limits = Limits::new(spec, &plan, &files);
         let rates = Rates::new(spec);
@@ -194,7 +191,7 @@ impl Process {
         }
     }
 
-    /// Its clock begins to run.
+    /// Starts the process.
     pub(crate) fn start(&mut self, now: Instant) {
         let measuring = now + self.limits.ramp;
         self.started_at = Some(now);
@@ -207,7 +204,7 @@ impl Process {
         self.phase = Phase::Ready;
     }
 
-    /// The deadline that [`Next::Sleep`] named has come.
+    /// Wakes the process at the deadline of [`Next::Sleep`].
     pub(crate) fn wake(&mut self) {
         self.phase = Phase::Ready;
     }
@@ -216,7 +213,7 @@ impl Process {
         self.outstanding
     }
 
-    /// The next I/O, if it may go now, and what to do with the process then.
+    /// Returns the next I/O, if one may be issued now, and the next step.
     #[inline]
     pub(crate) fn issue(&mut self, now: Instant) -> (Option<Transfer>, Next) {
         debug_assert_eq!(self.phase, Phase::Ready);
@@ -243,7 +240,7 @@ impl Process {
         self.transfer(now, op, (file, offset, len))
     }
 
-    /// One of its I/Os has come back. `None` leaves the process where it is.
+    /// Takes a completion. `None` means that the process stays in its state.
     #[inline]
     pub(crate) fn complete(&mut self, now: Instant) -> Option<Next> {
         assert!(self.outstanding > 0, "a completion without an I/O in flight");
@@ -262,7 +259,7 @@ impl Process {
         }
     }
 
-    /// Accounts for a read, write or trim that goes now.
+    /// Accounts for a read, write or trim that is issued now.
     #[inline]
     fn transfer(
         &mut self,
@@ -294,7 +291,7 @@ impl Process {
         (Some(transfer), self.sent(now))
     }
 
-    /// One more is in flight.
+    /// Counts an I/O in flight, and returns the next step.
     #[inline]
     fn sent(&mut self, now: Instant) -> Next {
         self.outstanding += 1;
@@ -308,8 +305,8 @@ impl Process {
         }
     }
 
-    /// The operation of the next I/O. Fails if its rate, and that of the direction
-    /// that could go instead, does not allow it yet.
+    /// Chooses the operation of the next I/O. Fails if its rate, and that of the other direction,
+    /// do not allow it yet.
     #[inline]
     fn choose_op(&mut self, now: Instant) -> Result<usize, Next> {
         let op = self.plan.draw_op(&mut self.rng);
@@ -338,8 +335,8 @@ impl Process {
         self.plan.other(op).map_or(due, |other| due.min(self.rates.due(other)))
     }
 
-    /// A place for an I/O of direction `op`, in the file whose turn it is or, if
-    /// that is at its end, in another.
+    /// Returns file, offset and length of an I/O of direction `op`: in the next file in turn or, if
+    /// that is at its end, in another one.
     #[inline]
     fn place(&mut self, op: usize) -> Option<(usize, u64, u32)> {
         let jump = self.jumps(op);
@@ -359,8 +356,7 @@ impl Process {
         None
     }
 
-    /// Whether a random process goes to a random place now (`rw=randread:8`,
-    /// `percentage_random`).
+    /// Returns whether a random process draws an offset now (`rw=randread:8`, `percentage_random`).
     #[inline]
     fn jumps(&mut self, op: usize) -> bool {
         let percent = self.plan.percent_random[op];
@@ -379,7 +375,7 @@ impl Process {
         }
     }
 
-    /// Whether enough I/Os went since it last thought; if so it has thought now.
+    /// Returns whether think time is due after the I/Os since the last one, and records it.
     fn must_think(&mut self) -> bool {
         let Some(think) = self.think else { return false };
         let count = match think.count {
@@ -437,14 +433,14 @@ impl Process {
         (Some(flush), self.sent(now))
     }
 
-    /// At the end of the ramp rates start afresh. Tells whether the runtime is over.
+    /// Restarts the rates at the end of the ramp. Returns whether the runtime is over.
     fn time_is_over(&mut self, now: Instant) -> bool {
         if now >= self.ramp_end {
             self.rates.restart(self.ramp_end);
             self.ramp_end = Instant::FAR;
             self.next_change = self.stop_at;
         }
-        // The flushes of the end still go.
+        // The final flushes are still issued.
         now >= self.stop_at && !matches!(self.pending, Some(Pending::Closing { .. }))
     }
 
@@ -460,7 +456,7 @@ impl Process {
         };
     }
 
-    /// The pass is over: is there another?
+    /// Ends a pass. Starts another one if any is left.
     fn end_pass(&mut self, now: Instant) -> Next {
         let limits = &self.limits;
         let done = self.bytes_done >= limits.total() || self.ios_left == 0;
@@ -480,10 +476,10 @@ impl Process {
         Next::Wait
     }
 
-    /// Nothing is in flight: on with what waited for that.
+    /// Continues with the step that waited until nothing was in flight.
     fn drained(&mut self, now: Instant, then: Then) -> Next {
         match then {
-            // At the end of the ramp rates start afresh: no sleep goes beyond it.
+            // Rates restart at the end of the ramp, so no sleep is longer.
             Then::Pace => self.sleep(now, self.earliest_due().min(self.next_change)),
             Then::Think => {
                 let time = self.think.map_or(Span::ZERO, |think| think.time);
@@ -524,7 +520,7 @@ impl Limits {
         let range: u64 = files.iter().map(|file| file.span).sum();
         let (pass, io_size) = match (spec.size, spec.io_size) {
             (_, Some(Extent::Percent(percent))) => {
-                let bytes = Extent::Percent(percent).of(range);
+                let bytes = Extent::Percent(percent).resolve(range);
                 (bytes, bytes)
             }
             (Some(Extent::Bytes(size)), None) => (size.get(), size.get()),

@@ -1,12 +1,11 @@
-//! Random blocks that are not all equally likely.
+//! Distributions of random blocks.
 //!
 //! These shapes are workload statistics, not limits, so they may use floats. For
 //! one seed and one build of the standard library the draws repeat bit by bit;
 //! `powf` and `exp` may differ in the last bit between platforms.
 //!
-//! As in fio, the popular blocks of zipf, pareto and normal are scattered over the
-//! range (fio hashes them, here they go through a permutation, so none collide);
-//! zones keep their places.
+//! As in fio, the popular blocks of zipf, pareto and normal are scattered over the range. fio
+//! hashes them; here, a permutation maps them, so none collide. Zones stay where they are.
 
 use crate::job::{Distribution, Zone};
 use crate::permutation::Permutation;
@@ -22,8 +21,8 @@ pub(crate) enum Sampler {
 }
 
 impl Sampler {
-    /// For `count` blocks of `block` bytes; `None` if all are equally likely.
-    /// `op` is the direction, 0 to 2.
+    /// Makes the sampler of `count` blocks of `block` bytes; `None` if all are equally likely. `op`
+    /// is the direction, 0 to 2.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -57,7 +56,7 @@ impl Sampler {
         }
     }
 
-    /// A block.
+    /// Draws a block.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -81,8 +80,8 @@ impl Sampler {
     }
 }
 
-/// Ranks 1 to n with weight rank^-theta, exactly, by rejection-inversion (Hörmann
-/// and Derflinger 1996): no table, whatever n is, and about one draw per sample.
+/// Ranks 1 to n with weight rank^-theta, exactly, by rejection-inversion (Hörmann and Derflinger
+/// 1996): without a table, and with about one draw per sample.
 #[derive(Debug, Clone)]
 pub(crate) struct Zipf {
     n: f64,
@@ -124,7 +123,7 @@ impl Zipf {
         (-self.theta * x.ln()).exp()
     }
 
-    /// The integral of the weight, zero at 1. Theta is never 1.
+    /// Returns the integral of the weight, which is zero at 1. Theta is never 1.
     fn integral(&self, x: f64) -> f64 {
         let power = 1.0 - self.theta;
         (power * x.ln()).exp_m1() / power
@@ -136,10 +135,10 @@ impl Zipf {
     }
 }
 
-/// Stretches of the range with their shares of the I/O.
+/// Zones of the range with their shares of the I/O.
 #[derive(Debug, Clone)]
 pub(crate) struct Zones {
-    /// Which stretch each percent of the I/O goes to.
+    /// The zone of each percent of the I/O.
     by_percent: Vec<u8>,
     /// First block and number of blocks.
     stretches: Vec<(u64, u64)>,
@@ -150,9 +149,9 @@ impl Zones {
         let mut start = 0;
         let (mut by_percent, mut stretches) = (Vec::new(), Vec::new());
         for (index, zone) in (0_u8..).zip(zones) {
-            let end = start + zone.size.of(count * block);
+            let end = start + zone.size.resolve(count * block);
             let (first, last) = (start / block, (end / block).min(count));
-            // A zone that rounds to nothing still gets its I/O: on one block.
+            // A zone that is rounded to nothing gets its I/O on one block.
             let first = first.min(count - 1);
             stretches.push((first, last.saturating_sub(first).max(1)));
             by_percent.extend(std::iter::repeat_n(index, zone.access.into()));
@@ -176,7 +175,7 @@ mod tests {
 
     const DRAWS: u64 = 200_000;
 
-    /// How often each block came, most frequent first.
+    /// Returns how often each block was drawn, most frequent first.
     fn counts(distribution: &Distribution, blocks: u64) -> Vec<(u64, u64)> {
         let mut rng = Rng::new(&[11]);
         let sampler = Sampler::new(distribution, 0, blocks, 4096, &mut rng).unwrap();
@@ -191,7 +190,7 @@ mod tests {
         counts
     }
 
-    /// Percent of the I/O that the `top` most popular blocks get.
+    /// Returns the percentage of the I/O on the `top` most popular blocks.
     fn share(counts: &[(u64, u64)], top: usize) -> u64 {
         counts.iter().take(top).map(|(_, count)| count).sum::<u64>() * 100 / DRAWS
     }

@@ -1,12 +1,12 @@
-//! How a run went over time, in bounded memory: when there are too many stretches,
-//! neighbours are joined and the stretches become twice as long.
+//! Counters of a run over time, in bounded memory: if there are too many intervals, pairs of them
+//! are merged.
 
-use crate::workload::Op;
+use crate::io::Op;
 use weir_report::number::float;
 use weir_report::run::SeriesPoint;
 use weir_units::{Instant, Span};
 
-/// More stretches than this are joined.
+/// Maximum number of intervals.
 const MAX_POINTS: usize = 4096;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -15,12 +15,12 @@ struct Point {
     writes: u64,
     read_bytes: u64,
     write_bytes: u64,
-    /// Reads of which the driver knows whether a cache served them, and those it did.
+    /// Reads for which the driver knows whether a cache served them, and those that it served.
     judged: u64,
     hits: u64,
 }
 
-/// Stretches as one.
+/// Merges intervals.
 fn sum(points: &[Point]) -> Point {
     points.iter().fold(Point::default(), |sum, point| Point {
         reads: sum.reads + point.reads,
@@ -32,7 +32,7 @@ fn sum(points: &[Point]) -> Point {
     })
 }
 
-/// Counters per stretch.
+/// Counters per interval.
 #[derive(Debug)]
 pub struct Series {
     every: u64,
@@ -40,14 +40,14 @@ pub struct Series {
 }
 
 impl Series {
-    /// Stretches of `every`, for now.
+    /// Starts with intervals of `every`.
     #[must_use]
     pub fn new(every: Span) -> Self {
         Self { every: every.nanos().max(1), points: Vec::new() }
     }
 
-    /// A request completed at `at`; `hit` says whether a host cache served it, where
-    /// the driver knows.
+    /// Counts a request that completed at `at`. `hit` is whether a host cache served it, if the
+    /// driver knows.
     pub fn record(&mut self, at: Instant, op: Op, length: u64, hit: Option<bool>) {
         while self.index(at) >= MAX_POINTS {
             self.join();
@@ -81,10 +81,9 @@ impl Series {
         self.points = self.points.chunks(2).map(sum).collect();
     }
 
-    /// The stretches of a run that ended at `end`, as a report has them. The last one
-    /// is as long as it lasted; the few requests that come back when the jobs have ended
-    /// make no rate, so what is shorter than a tenth of the others belongs to the one
-    /// before.
+    /// Returns the intervals of a run that ended at `end`. The last one may be shorter. The few
+    /// requests that complete after the end of the jobs give no rate, so a rest of less than a
+    /// tenth of an interval is part of the interval before it.
     #[must_use]
     pub fn points(&self, end: Instant) -> Vec<SeriesPoint> {
         let start = |at: usize| self.every.saturating_mul(at as u64);
@@ -119,7 +118,7 @@ impl Series {
 mod tests {
     use super::*;
 
-    /// Seconds, bytes read and operations written per second, of each stretch.
+    /// Expects seconds, bytes read and operations written per second, for each interval.
     #[track_caller]
     fn check(every: Span, completions: &[(u64, Op, u64)], expect: &[(f64, f64, f64)]) {
         let mut series = Series::new(every);
@@ -141,7 +140,7 @@ mod tests {
         check(second, &gap, &[(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (2.0, 0.0, 1.0)]);
     }
 
-    /// 500 a second for three seconds; the last ones come back a moment later.
+    /// 500 a second for three seconds; the last ones complete a moment later.
     #[test]
     fn what_comes_back_after_the_end_is_no_stretch_of_its_own() {
         let read = |ends: &[u64]| {

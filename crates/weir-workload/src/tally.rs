@@ -1,9 +1,9 @@
-//! What a workload saw of its requests: counts, bytes and latencies per process
-//! and per reporting group. Sans-IO like the rest: whoever drives the workload
-//! says what completed and when.
+//! Counts, bytes and latencies of requests, per process and per reporting group. It is sans-IO: the
+//! driver reports each completion with its time.
 
+use crate::io::Op;
 use crate::job::JobSpec;
-use crate::workload::{Op, Workload};
+use crate::workload::Workload;
 use hdrhistogram::Histogram;
 use weir_report::run::{JobReport, LatencyReport, OpReport};
 use weir_units::{Instant, Span};
@@ -30,13 +30,13 @@ impl OpTally {
         self.ios += 1;
         self.bytes += bytes;
         self.latency_sum += latency;
-        // Two digits are a size that the histogram takes.
+        // The histogram supports two digits.
         let histogram = || Histogram::new(DIGITS).map(Box::new).ok();
         if self.latency.is_none() {
             self.latency = histogram();
         }
         if let Some(latencies) = &mut self.latency {
-            // It resizes by itself, so there is no value that it refuses.
+            // It resizes itself, so it accepts every value.
             let _ = latencies.record(latency);
         }
     }
@@ -80,19 +80,19 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Nothing yet, for `processes` processes.
+    /// Makes empty counters for `processes` processes.
     #[must_use]
     pub fn new(processes: usize) -> Self {
         let ops = [OpTally::new(), OpTally::new(), OpTally::new()];
         Self { processes: vec![ops; processes] }
     }
 
-    /// Forgets what a process did so far: its ramp is over.
+    /// Resets a process at the end of its ramp.
     pub fn restart(&mut self, process: u32) {
         self.processes[process as usize] = [OpTally::new(), OpTally::new(), OpTally::new()];
     }
 
-    /// A request of `process` is done. Flushes are not counted.
+    /// Counts a completed request of `process`. Flushes are not counted.
     pub fn record(&mut self, process: u32, op: Op, bytes: u64, latency: Span) {
         let slot = match op {
             Op::Read => 0,
@@ -103,8 +103,8 @@ impl Tally {
         self.processes[process as usize][slot].record(bytes, latency.nanos());
     }
 
-    /// The jobs as one would read them, see [`members`](Self::members). `now` is the
-    /// end for processes that have not ended; `specs` has the job of each process.
+    /// Returns the reports of the jobs, see [`members`](Self::members). `now` is the end of
+    /// processes that have not ended; `specs` has the job of each process.
     #[must_use]
     pub fn jobs(&self, workload: &Workload, specs: &[JobSpec], now: Instant) -> Vec<JobReport> {
         let report = |members: Vec<u32>| {
@@ -120,12 +120,12 @@ impl Tally {
         Self::members(specs).into_iter().map(report).collect()
     }
 
-    /// The processes of each report of [`jobs`](Self::jobs), in the same order.
+    /// Returns the processes of each report of [`jobs`](Self::jobs), in the same order.
     ///
-    /// The clones of a job section are together. A job with `group_reporting` joins
-    /// the jobs before it, as in fio: back to the last without it, or to the start of
-    /// its group. Nothing joins across groups (`stonewall`, `new_group`, another
-    /// file), and a name that two sections share joins nothing.
+    /// The clones of a job section have one report. A job with `group_reporting` joins the jobs
+    /// before it, as in fio: back to the last one without it, or to the start of its group. Jobs of
+    /// different groups are never joined (`stonewall`, `new_group`, another file), and neither are
+    /// sections with the same name.
     #[must_use]
     pub fn members(specs: &[JobSpec]) -> Vec<Vec<u32>> {
         let together = |last: &JobSpec, next: &JobSpec| {
@@ -191,7 +191,7 @@ mod tests {
         fio::parse(name, text, &Isolated).expect("a job file")
     }
 
-    /// The processes of each report.
+    /// Expects these processes in each report.
     #[track_caller]
     fn check(file: &JobFile, expect: &[&[u32]]) {
         let clones = |spec: &JobSpec| vec![spec.clone(); spec.clones as usize];

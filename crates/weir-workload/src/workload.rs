@@ -1,6 +1,6 @@
 //! All processes of a run, as one state machine.
 //!
-//! The driver calls, in this order and as often as it likes:
+//! The driver calls, in this order and repeatedly:
 //!
 //! 1. [`Workload::poll_issue`] until it gives `None`: each I/O it gives is in
 //!    flight from then on. The first call starts the run.
@@ -9,90 +9,66 @@
 //! 3. It waits for a completion or the deadline; for each completion
 //!    [`Workload::handle_completion`]; then again from 1.
 //!
-//! It is over when [`Workload::is_done`]. `now` never goes back. Nothing is
-//! allocated after [`Workload::new`], and no call looks at processes that have
-//! nothing to do.
+//! The run is over when [`Workload::is_done`]. `now` never goes back. Nothing is allocated after
+//! [`Workload::new`], and no call visits idle processes.
 
 use crate::block_map::MOST_BLOCKS_OF_A_RUN;
 use crate::error::{FioError, PlacementError};
 use crate::file::File;
+use crate::io::{Op, Region};
 use crate::job::JobSpec;
 use crate::plan::Plan;
 use crate::process::{Next, Process};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use weir_random::Rng;
-use weir_units::{Bytes, Instant};
+use weir_units::Instant;
 
-/// The most processes of one run.
+/// Maximum processes of a run.
 pub const MAX_PROCESSES: u32 = 1 << 20;
 
-/// One clone of one job, and where its I/O goes.
+/// One clone of one job, and its regions.
 #[derive(Debug, Clone)]
 pub struct Placed {
     /// The job.
     pub spec: JobSpec,
-    /// Which of its clones, from 0; `offset_increment` counts by it.
+    /// The number of the clone, from 0, for `offset_increment`.
     pub clone: u32,
-    /// One region for each of the job's files, in their order; a job with a
-    /// `directory` has one. They are used in turn.
+    /// A region for each of the job's files, in their order, which are used in turn. A job with a
+    /// `directory` has one.
     pub regions: Vec<Region>,
 }
 
-/// A stretch of a device that a process may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Region {
-    /// The driver's number for the device; comes back in [`Issue::device`].
-    pub device: u32,
-    /// Where the region starts on the device.
-    pub base: Bytes,
-    /// How long it is.
-    pub len: Bytes,
-}
-
-/// What an I/O does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Op {
-    /// Reads.
-    Read,
-    /// Writes.
-    Write,
-    /// Discards.
-    Trim,
-    /// Makes earlier writes durable; has no offset and no length.
-    Flush,
-}
-
-/// One I/O to be done.
+/// An I/O to issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Issue {
-    /// Who issued it: the index of its [`Placed`].
+    /// The index of its [`Placed`].
     pub process: u32,
     /// The device of its region.
     pub device: u32,
-    /// What to do.
+    /// The operation.
     pub op: Op,
-    /// Where on the device, in bytes.
+    /// The offset on the device, in bytes.
     pub offset: u64,
-    /// How many bytes.
+    /// The length in bytes.
     pub len: u32,
     /// A write must be durable when it completes (`sync=`); a flush needs to cover
     /// data only (`fdatasync`).
     pub data_sync: bool,
 }
 
-/// How far a process is.
+/// The state of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessState {
-    /// When it started; `None` before.
+    /// Its start; `None` before.
     pub started_at: Option<Instant>,
-    /// Completions from here on count: its ramp is over.
+    /// The end of its ramp, from which completions count.
     pub measuring_from: Option<Instant>,
-    /// When its last I/O came back; `None` before.
+    /// The completion of its last I/O; `None` before.
     pub ended_at: Option<Instant>,
-    /// I/Os issued so far, flushes among them.
+    /// Issued I/Os, including flushes.
     pub issued: u64,
-    /// I/Os completed so far, flushes among them.
+    /// Completed I/Os, including flushes.
     pub completed: u64,
     /// I/Os in flight.
     pub in_flight: u32,
@@ -104,7 +80,7 @@ pub struct Workload {
     processes: Vec<Process>,
     /// Processes that may issue, in turn.
     ready: VecDeque<u32>,
-    /// Processes that may issue, or start, later. Each stands here at most once.
+    /// Processes that may issue, or start, later. Each occurs at most once.
     timers: BinaryHeap<Reverse<(Instant, u32)>>,
     /// The earliest of `timers`.
     next_timer: Instant,
@@ -116,11 +92,11 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// A run of `placed`; process n is the n-th of them. The same seed gives the
-    /// same I/O for the same completions.
+    /// Makes a run of `placed`; process n is the n-th of them. The same seed gives the same I/O for
+    /// the same completions.
     ///
     /// # Errors
-    /// [`FioError::Placement`] if a job does not fit where it was put.
+    /// [`FioError::Placement`] if a job does not fit its placement.
     pub fn new(placed: Vec<Placed>, seed: u64) -> Result<Self, FioError> {
         let count = placed.len();
         let mut waves: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -150,7 +126,7 @@ impl Workload {
         })
     }
 
-    /// The next I/O, if there is one at `now`. Processes take turns.
+    /// Returns the next I/O at `now`, if there is one. Processes take turns.
     #[inline]
     pub fn poll_issue(&mut self, now: Instant) -> Option<Issue> {
         if self.run_started.is_none() {
@@ -177,9 +153,9 @@ impl Workload {
         None
     }
 
-    /// When something may become issuable without a completion. Zero, which is
-    /// always in the past, if [`Workload::poll_issue`] has not given all it has;
-    /// `None` if only completions can help, or nothing.
+    /// Returns the next time at which an I/O may be issued without a completion. It is zero, which
+    /// is always in the past, if [`Workload::poll_issue`] has more I/Os now, and `None` if only
+    /// completions lead to more, or none come.
     #[must_use]
     pub fn poll_deadline(&self) -> Option<Instant> {
         if !self.ready.is_empty() || (self.run_started.is_none() && !self.processes.is_empty()) {
@@ -188,7 +164,7 @@ impl Workload {
         self.timers.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// An I/O of `process` has completed.
+    /// Takes the completion of an I/O of `process`.
     ///
     /// # Panics
     /// If the process has nothing in flight.
@@ -199,20 +175,20 @@ impl Workload {
         }
     }
 
-    /// All processes have ended.
+    /// Returns whether all processes have ended.
     #[must_use]
     pub fn is_done(&self) -> bool {
         let started = self.run_started.is_some() || self.processes.is_empty();
         started && self.running == 0 && self.waves.is_empty()
     }
 
-    /// How many processes there are.
+    /// Returns the number of processes.
     #[must_use]
     pub fn process_count(&self) -> usize {
         self.processes.len()
     }
 
-    /// How far a process is; `None` if there is no such process.
+    /// Returns the state of a process; `None` if there is no such process.
     #[must_use]
     pub fn process_state(&self, process: u32) -> Option<ProcessState> {
         let process = self.processes.get(process as usize)?;
@@ -246,7 +222,7 @@ impl Workload {
         self.next_timer = self.next_timer.min(at);
     }
 
-    /// Moves processes whose time has come to the ready ones.
+    /// Makes processes ready that are due.
     fn wake(&mut self, now: Instant) {
         while let Some(Reverse((at, index))) = self.timers.peek().copied() {
             if at > now {

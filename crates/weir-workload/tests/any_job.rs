@@ -1,5 +1,4 @@
-//! Whatever a job file says: reading it does not panic, and what it makes of it
-//! keeps to the rules and ends.
+//! Any job file: reading it does not panic, and its workload obeys the rules and ends.
 
 mod common;
 
@@ -11,7 +10,7 @@ use weir_workload::{FioError, Isolated, Op, Workload, fio};
 
 const REGION: u64 = 1 << 20;
 
-/// Lines of a job, each from a few values, any of them missing.
+/// Lines of a job, each with one of a few values or missing.
 fn options() -> impl Strategy<Value = Vec<String>> {
     let choices: &[(&str, &[&str])] = &[
         (

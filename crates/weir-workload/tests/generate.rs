@@ -1,4 +1,4 @@
-//! What a workload issues, and when, against a device that answers after a time.
+//! The I/O of a workload, and its times, on a device with a latency.
 
 mod common;
 
@@ -64,8 +64,8 @@ proptest! {
         prop_assert!(percent != 100 || reads == 20_480);
     }
 
-    /// The k-th I/O goes at the first nanosecond that is not before k / rate, so any
-    /// window of t seconds holds rate * t of them, give or take one.
+    /// The k-th I/O is issued at the first nanosecond that is not before k / rate, so any window of
+    /// t seconds contains rate * t of them, plus or minus one.
     #[test]
     fn a_rate_is_exact_over_any_window(rate in 1_u64..2_000_000, window in 1_u64..2_000) {
         let text = format!("rw=randread\nbs=4k\nsize=1g\nrate_iops={rate}\niodepth=4");
@@ -90,7 +90,7 @@ fn the_same_seed_gives_the_same_io_and_another_seed_another() {
         let mut workload = Workload::new(place(&file, 30 * GIB), seed).unwrap();
         std::iter::from_fn(|| workload.poll_issue(Instant::ZERO)).collect::<Vec<_>>()
     };
-    // The readers' 128, and of the paced writers' what is due at once.
+    // The readers' 128, and those of the paced writers that are due at once.
     assert_eq!(issued(1).len(), 129);
     assert_eq!(issued(1), issued(1));
     assert_ne!(issued(1), issued(2));
@@ -129,7 +129,7 @@ fn sequential_jobs_go_in_order_and_leave_the_holes_they_were_told_to() {
     assert_eq!(offsets(&run.log), holes, "at the end of the file it wraps");
     let run = Run::of(&queued("rw=write:4k\nbs=4k\nsize=32k"), GIB, FAST);
     assert_eq!(offsets(&run.log), holes[..4], "at the end of the range it stops");
-    // 10 KiB hold two blocks of 4 KiB: fio leaves the rest.
+    // 10 KiB have two blocks of 4 KiB. fio leaves the rest.
     let run = Run::of(&queued("rw=read\nbs=4k\nsize=10k"), GIB, FAST);
     assert_eq!(offsets(&run.log), [0, 4096]);
 }
@@ -176,7 +176,7 @@ fn each_pass_of_a_random_job_has_its_own_order() {
 #[test]
 fn before_it_starts_over_a_job_waits_for_what_is_in_flight() {
     let run = Run::of(&queued("rw=read\nsize=16k\nloops=2\niodepth=3"), GIB, FAST);
-    // Three, the fourth when one is back, and the second pass only after that one.
+    // Three at once, the fourth after a completion, and the second pass only after that one.
     assert_eq!(times(&run.log), [0, 0, 0, 1, 2, 2, 2, 3].map(|n| n * FAST.nanos()));
 }
 
@@ -213,7 +213,7 @@ fn lost_time_is_caught_up() {
     let latency = |n| if n == 5 { Span::from_millis(4) } else { Span::from_nanos(1) };
     let run = Run::new(place(&parse(&text), GIB), 12, latency);
     assert_eq!(times(&run.log), [0, 1, 2, 3, 4, 5, 9, 9, 9, 9, 10, 11].map(|n| n * MS));
-    // Submitting offload it does not wait.
+    // With offload, it does not wait.
     let run = Run::new(place(&parse(&format!("{text}io_submit_mode=offload")), GIB), 12, latency);
     assert_eq!(times(&run.log), (0..12).map(|n| n * MS).collect::<Vec<_>>());
 }
@@ -246,10 +246,10 @@ fn each_direction_has_its_own_rate() {
 fn thinking_takes_place_after_so_many_ios() {
     let text = "[job]\nrw=read\nsize=64k\nthinktime=1ms\nthinktime_blocks=4\n";
     let run = Run::of(text, GIB, FAST);
-    // Four I/Os of 0.1 ms, then 1 ms of thought.
+    // Four I/Os of 0.1 ms, then 1 ms of think time.
     let expect = (0..16).map(|n| n % 4 * FAST.nanos() + n / 4 * (MS + 4 * FAST.nanos()));
     assert_eq!(times(&run.log), expect.collect::<Vec<_>>());
-    // Counting issued I/Os, a queue of four is filled and drained for each thought.
+    // If issued I/Os count, a queue of four is filled and drained before each think time.
     let text = queued(
         "rw=read\nsize=32k\niodepth=8\nthinktime=1ms\nthinktime_blocks=4\nthinktime_blocks_type=issue",
     );
@@ -264,7 +264,7 @@ fn waves_and_start_delays() {
     );
     let run = Run::new(place(&file, GIB), 1000, |_| Span::from_millis(1));
     let start = |p| run.workload.process_state(p).unwrap().started_at.unwrap().nanos() / MS;
-    // b ends at 9 ms; d's delay counts from the start of the run, so it waits no more.
+    // b ends at 9 ms. d's delay counts from the start of the run, so it does not wait.
     assert_eq!([start(0), start(1), start(2), start(3)], [0, 5, 9, 9]);
     assert_eq!([run.ended(0), run.ended(1), run.ended(2)], [4 * MS, 9 * MS, 13 * MS]);
     assert!(run.workload.is_done());
@@ -336,7 +336,7 @@ fn several_files_are_used_in_turn_and_share_the_size() {
     let run = Run::new(vec![placed], 1000, |_| FAST);
     let devices: Vec<u32> = run.log.iter().take(6).map(|(_, issue)| issue.device).collect();
     assert_eq!(devices, [0, 1, 2, 0, 1, 2]);
-    // 33 KiB each hold eight blocks; what is left of the size is less than a block.
+    // 33 KiB have eight blocks. The rest of the size is less than a block.
     let blocks: HashSet<(u32, u64)> = run.log.iter().map(|(_, i)| (i.device, i.offset)).collect();
     assert_eq!((run.log.len(), blocks.len()), (24, 24));
 }

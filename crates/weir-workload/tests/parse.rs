@@ -29,13 +29,13 @@ impl Source for Given {
     }
 }
 
-/// The one job of a file whose job section has these lines.
+/// Returns the only job of a file with these lines in its section.
 #[track_caller]
 fn job(lines: &str) -> JobSpec {
     parse(&format!("[job]\n{lines}\n")).jobs.remove(0)
 }
 
-/// The message that a whole file gives.
+/// Expects this message for a file.
 #[track_caller]
 fn check_error(text: &str, expect: &str) {
     match fio::parse("bad.fio", text, &Isolated) {
@@ -44,7 +44,7 @@ fn check_error(text: &str, expect: &str) {
     }
 }
 
-/// The message that a line gives on line 3 of a job.
+/// Expects this message for a line, on line 3 of a job.
 #[track_caller]
 fn check_line(line: &str, expect: &str) {
     check_error(&format!("[job]\nsize=1g\n{line}\n"), &format!("bad.fio:3: {expect}"));
@@ -258,7 +258,7 @@ fn the_range_of_a_clone_in_its_file() {
     check("bs=4k\nsize=12k", (0, (0, 2)), (0, 6_144));
     check("bs=1k\nsize=3001", (0, (0, 2)), (0, 1_500));
     check("bs=1\nsize=3001", (0, (0, 2)), (0, 1_501));
-    // What does not fit is for the one who places it to say.
+    // A range that does not fit is an error of the placement.
     check("bs=4k\noffset=1m\nsize=1m", (0, one), (1 << 20, 1 << 20));
 }
 
@@ -303,7 +303,7 @@ fn includes_and_variables() {
     assert_eq!(file.jobs[0].blocks.read, Blocks::Fixed(16_384));
     assert_eq!(file.jobs[0].engine.name, "libaio");
     assert_eq!(file.jobs[0].name, "from-x-set");
-    // An unset variable is empty, as in fio; only a value without anything is refused.
+    // An unset variable is empty, as in fio; only an empty value is rejected.
     let file = fio::parse("a.fio", "[j]\nbs=${NO}4k\n", &given).unwrap();
     assert_eq!(file.jobs[0].blocks.read, Blocks::Fixed(4096));
 }

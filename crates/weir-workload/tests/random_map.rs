@@ -12,7 +12,7 @@ use weir_workload::Op;
 
 const FAST: Span = Span::from_micros(100);
 
-/// I/Os and bytes of a job of `lines`, run to its end.
+/// Returns I/Os and bytes of a job of `lines`, run to its end.
 fn count(lines: &str) -> (u64, u64) {
     let run = Run::of(&format!("[job]\nioengine=libaio\n{lines}\n"), GIB, FAST);
     let bytes = run.log.iter().map(|(_, issue)| u64::from(issue.len)).sum();
@@ -68,7 +68,7 @@ fn without_a_map_lengths_are_what_was_asked_for() {
     }
 }
 
-/// fio's log of such a job has offset 0 alone, and with `ba=128k` it does nothing.
+/// fio's log of such a job has only offset 0, and with `ba=128k` the job does nothing.
 #[test]
 fn a_random_offset_has_room_for_a_whole_step() {
     let text = "[j]\nrw=randread\nbs=4k\nsize=100k\nio_size=400k\n";
@@ -117,7 +117,7 @@ fn lfsr_is_refused_where_fio_leaves_the_file() {
     check("bssplit=4k/50:64k/50", "accepted");
 }
 
-/// What [`Workload::new`](weir_workload::Workload::new) says of jobs on 2 TiB each.
+/// Returns the error of [`Workload::new`](weir_workload::Workload::new) for jobs on 2 TiB each.
 fn started(lines: &str) -> Result<(), String> {
     let text = format!("[j]\nrw=randread\nbssplit=1k/50:64k/50\n{lines}\n");
     let placed = common::place(&common::parse(&text), 2048 * GIB);
@@ -168,7 +168,7 @@ fn a_time_based_job_of_several_units_goes_on_until_its_runtime() {
     assert!(run.log.iter().all(|(_, issue)| issue.offset + u64::from(issue.len) <= 1 << 20));
 }
 
-/// I/Os that fio does of a pass, by its own count. Nothing is read or written.
+/// Returns fio's own count of the I/Os of a pass. Nothing is read or written.
 fn count_of_fio(lines: &str) -> Option<(u64, u64)> {
     let args = ["--name=job", "--ioengine=null", "--output-format=json"];
     let lines = lines.lines().map(|line| format!("--{line}"));
@@ -206,10 +206,10 @@ fn as_many_ios_as_fio_does() {
     }
 }
 
-/// I/Os and bytes of reads, writes and trims.
+/// The I/Os and bytes of reads, writes and trims.
 type Counts = [(u64, u64); 3];
 
-/// Sums over all jobs that fio reports; `None`, said aloud, if there is no fio.
+/// Returns the sums over all jobs that fio reports; `None`, with a message, without fio.
 fn done_by_fio(text: &str) -> Option<Counts> {
     let dir = tempfile::tempdir().expect("a folder");
     std::fs::write(dir.path().join("job.fio"), text).expect("a job file");
@@ -293,7 +293,7 @@ fn other_options_beside_a_split_do_what_fio_does() {
     check("rw=randwrite\nsize=1g\nbsrange=3k-7k\nnorandommap", 10);
     check("rw=randwrite\nsize=4g\nbssplit=4k/50:6k/30:64k/20\nnorandommap", 10);
     check("rw=randwrite\nsize=4g\nbssplit=4k/50:6k/30:64k/20", 10);
-    // Early in a pass little is cut.
+    // Few I/Os are cut early in a pass.
     check("rw=randread\nsize=4g\nio_size=2g\nbssplit=4k/60:64k/40", 10);
     check("rw=randread\nsize=4g\nbssplit=4k/60:64k/40\npercentage_random=50", 10);
     check("rw=randread:8\nsize=4g\nbssplit=4k/60:64k/40", 10);
@@ -304,8 +304,8 @@ fn other_options_beside_a_split_do_what_fio_does() {
     check("rw=randread\nsize=1g\nbssplit=4k/60:64k/40\nnumjobs=4\nfilename=x", 10);
 }
 
-/// fio counts the blocks of each direction in units of its own, in one map. Its jobs end early,
-/// each at another time: the mean of 300 jobs has a standard error of 1.6 %, in fio as here.
+/// fio counts the blocks of each direction in different units, in one map. Its jobs end early, at
+/// different times: the mean of 300 jobs has a standard error of 1.6 %, in fio as here.
 #[test]
 fn jobs_of_several_units_end_as_early_as_in_fio() {
     check("rw=randrw\nsize=16m\nbs=4k,16k\nnumjobs=300", 70);

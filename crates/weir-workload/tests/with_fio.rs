@@ -1,5 +1,5 @@
-//! The same files through fio itself, and genuine job files if they are at hand.
-//! Both say so aloud when they have nothing to work with.
+//! The same files with fio itself, and real job files if they are available. Both print a message
+//! when they are skipped.
 
 #![expect(clippy::print_stdout, reason = "what is skipped is said aloud")]
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use weir_workload::{FioError, Isolated, JobFile, JobSpec, Tally, ValueError, fio};
 
-/// Runs fio, or says that it is not there.
+/// Runs fio, or prints that it is missing.
 fn run_fio(args: &[&str], dir: &Path) -> Option<Output> {
     let mut command = Command::new("fio");
     command.args(args).current_dir(dir);
@@ -57,7 +57,7 @@ fn fio_accepts_every_job_file_that_weir_accepts() {
     assert!(accepted >= 6, "{accepted} fixtures");
 }
 
-/// Every option that fio lists must be known here, one way or another.
+/// Every option that fio lists must be in the table.
 #[test]
 fn no_option_of_fio_is_unknown() {
     let Some(output) = run_fio(&["--cmdhelp"], Path::new(".")) else { return };
@@ -73,7 +73,7 @@ fn no_option_of_fio_is_unknown() {
     }
 }
 
-/// fio prints what it made of each number; the same must come out here.
+/// fio prints the value of each number; ours must be the same.
 #[test]
 fn sizes_mean_what_fio_makes_of_them() {
     let dir = tempfile::tempdir().unwrap();
@@ -88,13 +88,13 @@ fn sizes_mean_what_fio_makes_of_them() {
             let debug = String::from_utf8_lossy(&output.stdout);
             let fio_says = debug.lines().find_map(|line| line.split_once("out=")).unwrap().1;
             let job = fio::parse("job.fio", &text, &Isolated).unwrap().jobs.remove(0);
-            let here = job.io_size.unwrap().of(0).to_string();
+            let here = job.io_size.unwrap().resolve(0).to_string();
             assert_eq!(here, fio_says, "3{suffix} with kb_base={base}");
         }
     }
 }
 
-/// `total_ios` of each report that fio makes.
+/// Returns `total_ios` of each of fio's reports.
 fn reported_by_fio(files: &[&str], dir: &Path) -> Option<Vec<u64>> {
     let names: Vec<String> = (0..files.len()).map(|n| format!("{n}.fio")).collect();
     for (name, text) in names.iter().zip(files) {
@@ -106,11 +106,11 @@ fn reported_by_fio(files: &[&str], dir: &Path) -> Option<Vec<u64>> {
     let total = |line: &str| {
         line.trim().strip_prefix("\"total_ios\" : ")?.trim_end_matches(',').parse().ok()
     };
-    // Of its writes, trims and syncs each report says zero.
+    // Each report has zero writes, trims and syncs.
     Some(text.lines().filter_map(total).filter(|ios| *ios > 0).collect())
 }
 
-/// Jobs of 16 reads each are joined to the reports that fio makes of them.
+/// Jobs of 16 reads each are merged into the same reports as by fio.
 #[test]
 fn reports_are_joined_as_in_fio() {
     let check = |files: &[&str]| {
@@ -133,7 +133,7 @@ fn reports_are_joined_as_in_fio() {
     check(&[grouped, grouped]);
 }
 
-/// fio says that it goes without `time_based` where there is no runtime.
+/// fio prints that it ignores `time_based` without a runtime.
 #[test]
 fn time_based_without_a_runtime_is_ignored_by_fio() {
     let dir = tempfile::tempdir().unwrap();
@@ -144,7 +144,7 @@ fn time_based_without_a_runtime_is_ignored_by_fio() {
     assert_eq!(ignored.iter().map(|i| i.option).collect::<Vec<_>>(), ["time_based"]);
 }
 
-/// What becomes of a genuine file: how many jobs, or the beginning of the message.
+/// Expects the number of jobs of a real file, or the beginning of its message.
 fn check_sample(name: &str, text: &str, expect: Result<usize, &str>) {
     match (fio::parse(name, text, &Isolated), expect) {
         (Ok(file), Ok(jobs)) => assert_eq!(file.jobs.len(), jobs, "{name}"),
@@ -182,7 +182,7 @@ fn genuine_job_files() {
             )),
             "vc_expectedoltp-c.fio1.jobfile" => Ok(6),
             "fio_zipf.fio" | "kochaika_write.ini" => Ok(1),
-            // A file that is new here: reading it must not panic.
+            // A file without an expectation: reading it must not panic.
             _ => {
                 let _either = fio::parse(name, &text, &Isolated);
                 continue;
@@ -204,7 +204,7 @@ fn a_template_is_told_from_a_job_file() {
     }
 }
 
-/// fio says that it caps the depth of a synchronous engine at one.
+/// fio prints that it limits the depth of a synchronous engine to one.
 #[test]
 fn a_depth_with_a_synchronous_engine_is_ignored_by_fio() {
     let dir = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use weir_catalog::{Catalog, Edition};
 use weir_diagnose::demand::estimate;
 use weir_diagnose::system::Mapping;
 use weir_diagnose::{Question, question, report};
-use weir_import::{Input, Kind, Options, import, kind};
+use weir_import::{Input, Kind, Options, import, kinds};
 use weir_observe::Observation;
 use weir_observe::load::Loads;
 use weir_observe::sizing::{Roles, Sizer};
@@ -21,7 +21,7 @@ const SMALL: &str = include_str!("../../../catalog/example.toml");
 /// Reads `data` as the kind that it looks like, and as the kind that its first byte selects.
 pub(super) fn run(data: &[u8]) {
     read(data, None);
-    let kinds: Vec<_> = kind::all().collect();
+    let kinds: Vec<_> = kinds().collect();
     if let Some((first, rest)) = data.split_first() {
         read(rest, Some(kinds[usize::from(*first) % kinds.len()]));
     }

@@ -21,7 +21,6 @@ mod layout;
 pub mod mutate;
 mod observation;
 mod oltp;
-mod rng;
 mod seeds;
 pub mod smoke;
 pub mod target;

@@ -2,7 +2,7 @@
 //! inputs.
 
 use super::corpus::Corpus;
-use super::rng::Rng;
+use weir_random::Rng;
 
 /// Maximum size of an input in bytes.
 pub const MAX_INPUT: usize = 8 << 10;
@@ -42,12 +42,12 @@ pub fn input(corpus: &Corpus, seed: u64, iteration: u64) -> Vec<u8> {
     if let Some(input) = as_it_is {
         return input.clone();
     }
-    let mut rng = Rng::new(seed, iteration);
+    let mut rng = Rng::new(&[seed, iteration]);
     let mut input = rng.pick(&corpus.inputs).cloned().unwrap_or_default();
     // Few changes at a time leave most of an input valid.
-    let changes = 1 + rng.below(8) * rng.below(2);
+    let changes = 1 + rng.index(8) * rng.index(2);
     for _ in 0..changes {
-        if corpus.is_text && rng.below(3) > 0 {
+        if corpus.is_text && rng.index(3) > 0 {
             change_text(&mut input, corpus, &mut rng);
         } else {
             change_bytes(&mut input, corpus, &mut rng);
@@ -58,21 +58,21 @@ pub fn input(corpus: &Corpus, seed: u64, iteration: u64) -> Vec<u8> {
 }
 
 fn change_bytes(input: &mut Vec<u8>, corpus: &Corpus, rng: &mut Rng) {
-    let at = rng.below(input.len() + 1);
-    match rng.below(9) {
+    let at = rng.index(input.len() + 1);
+    match rng.index(9) {
         0 => flip(input, rng),
-        1 => overwrite(input, at, &[rng.byte()]),
+        1 => overwrite(input, at, &[rng.next_u64().to_le_bytes()[0]]),
         2 | 3 => {
             let number = limit(rng).to_be_bytes();
-            let width = [1, 2, 4, 8][rng.below(4)];
+            let width = [1, 2, 4, 8][rng.index(4)];
             overwrite(input, at, &number[8 - width..]);
         }
         4 => overwrite(input, at, rng.pick(&corpus.tokens).map_or(&[], Vec::as_slice)),
         5 => insert(input, at, rng.pick(&corpus.tokens).map_or(&[], Vec::as_slice)),
         6 => input.truncate(at),
         7 => {
-            let end = at + rng.below((input.len() - at).min(64) + 1);
-            if rng.below(2) == 0 {
+            let end = at + rng.index((input.len() - at).min(64) + 1);
+            if rng.index(2) == 0 {
                 input.drain(at..end);
             } else {
                 let again = input[at..end].to_vec();
@@ -81,7 +81,7 @@ fn change_bytes(input: &mut Vec<u8>, corpus: &Corpus, rng: &mut Rng) {
         }
         _ => {
             let other = rng.pick(&corpus.inputs).map_or(&[][..], Vec::as_slice);
-            let from = rng.below(other.len() + 1);
+            let from = rng.index(other.len() + 1);
             input.truncate(at);
             input.extend_from_slice(&other[from..]);
         }
@@ -89,7 +89,7 @@ fn change_bytes(input: &mut Vec<u8>, corpus: &Corpus, rng: &mut Rng) {
 }
 
 fn change_text(input: &mut Vec<u8>, corpus: &Corpus, rng: &mut Rng) {
-    match rng.below(4) {
+    match rng.index(4) {
         0 | 1 => {
             let numbers = runs(input, u8::is_ascii_digit);
             let Some(&(start, end)) = rng.pick(&numbers) else { return };
@@ -111,14 +111,14 @@ fn change_text(input: &mut Vec<u8>, corpus: &Corpus, rng: &mut Rng) {
 /// Deletes, repeats or moves a line, or copies one from another input.
 fn change_lines(input: &mut Vec<u8>, corpus: &Corpus, rng: &mut Rng) {
     let mut lines: Vec<&[u8]> = input.split_inclusive(|b| *b == b'\n').collect();
-    let at = rng.below(lines.len());
-    match rng.below(4) {
+    let at = rng.index(lines.len());
+    match rng.index(4) {
         0 if !lines.is_empty() => {
             lines.remove(at);
         }
         1 if !lines.is_empty() => lines.insert(at, lines[at]),
         2 if !lines.is_empty() => {
-            let to = rng.below(lines.len());
+            let to = rng.index(lines.len());
             lines.swap(at, to);
         }
         _ => {
@@ -133,7 +133,7 @@ fn change_lines(input: &mut Vec<u8>, corpus: &Corpus, rng: &mut Rng) {
 /// Returns a boundary number, sometimes off by one.
 fn limit(rng: &mut Rng) -> u64 {
     let number = rng.pick(&LIMITS).copied().unwrap_or(0);
-    match rng.below(4) {
+    match rng.index(4) {
         0 => number.wrapping_add(1),
         1 => number.wrapping_sub(1),
         _ => number,
@@ -153,9 +153,9 @@ fn runs(input: &[u8], is: impl Fn(&u8) -> bool) -> Vec<(usize, usize)> {
 }
 
 fn flip(input: &mut [u8], rng: &mut Rng) {
-    let at = rng.below(input.len());
+    let at = rng.index(input.len());
     if let Some(byte) = input.get_mut(at) {
-        *byte ^= 1 << rng.below(8);
+        *byte ^= 1 << rng.index(8);
     }
 }
 

@@ -11,6 +11,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use weir_random::Rng;
 
 /// An operation, with files by their numbers.
 #[derive(Debug, Clone)]
@@ -139,17 +140,6 @@ impl Disk for Noting {
     }
 }
 
-/// Heads or tails from a seed.
-struct Coin(u64);
-
-impl Coin {
-    fn toss(&mut self) -> bool {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 63 == 1
-    }
-}
-
 #[derive(Default, Clone)]
 struct File {
     durable: Vec<u8>,
@@ -166,10 +156,10 @@ impl File {
         self.durable[start..end].copy_from_slice(bytes);
     }
 
-    fn survive(mut self, coin: &mut Coin) -> Vec<u8> {
+    fn survive(mut self, coin: &mut Rng) -> Vec<u8> {
         for (offset, bytes) in std::mem::take(&mut self.unsynced) {
             for (at, sector) in (0_u64..).zip(bytes.chunks(512)) {
-                if coin.toss() {
+                if coin.flip() {
                     self.write(offset + at * 512, sector);
                 }
             }
@@ -180,7 +170,7 @@ impl File {
 
 /// Returns what survives a power loss after these operations.
 pub(crate) fn lose(before: &Survivors, operations: &[Operation], seed: u64) -> Survivors {
-    let mut coin = Coin(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut coin = Rng::new(&[seed]);
     let mut files: BTreeMap<usize, File> = BTreeMap::new();
     let mut names: BTreeMap<PathBuf, usize> = BTreeMap::new();
     for (number, (path, bytes)) in before.iter().enumerate() {
@@ -205,7 +195,7 @@ pub(crate) fn lose(before: &Survivors, operations: &[Operation], seed: u64) -> S
             Operation::SyncFolder => set(&mut names, pending.drain(..)),
         }
     }
-    let survived: Vec<_> = pending.into_iter().filter(|_| coin.toss()).collect();
+    let survived: Vec<_> = pending.into_iter().filter(|_| coin.flip()).collect();
     set(&mut names, survived.into_iter());
     let contents = |(path, number): (PathBuf, usize)| {
         let file = files.get(&number).cloned().unwrap_or_default();

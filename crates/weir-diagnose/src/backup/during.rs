@@ -1,6 +1,6 @@
 //! The use of disks and limits while a backup ran.
 
-use super::{Backup, count};
+use super::one::{Backup, count};
 use crate::case::{Case, Seen};
 use crate::system::{On, Reads, What};
 use weir_observe::rates::Points;
@@ -104,7 +104,7 @@ pub(super) struct Flow {
     pub(super) bytes_per_s: f64,
     /// Bytes of all requests in flight, by Little's law.
     pub(super) in_flight: f64,
-    /// The mean latency in nanoseconds.
+    /// Returns the mean latency in nanoseconds.
     pub(super) latency_ns: f64,
 }
 

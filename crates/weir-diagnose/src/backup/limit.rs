@@ -1,7 +1,7 @@
 //! The limit of a backup.
 
 use super::during::{self, Flow};
-use super::{Backup, LOCAL_FILES, count};
+use super::one::{Backup, LOCAL_FILES, count};
 use crate::case::Case;
 use crate::system::{CacheMode, On, Owner};
 use weir_core::Cap as Kind;
@@ -10,21 +10,22 @@ use weir_pipeline::buffers::{MAX_TRANSFER, WRITE_DEPTH};
 use weir_report::diagnosis::Confidence;
 use weir_report::number::float;
 
-/// A cap of which so much is used limits a backup. The best settings of article 004 used 96 %, four
+/// Utilisation from which on a cap limits a backup. The best settings of article 004 used 96 %,
+/// four files on one disk 96 %, and one file 82 %. The best settings of article 004 used 96 %, four
 /// files on one disk 96 %, and one file 82 %.
 const BINDS: f64 = 0.92;
 
-/// Below this, requests that take what their medium takes do not wait at the cap.
+/// Utilisation below which requests with the latency of their medium do not wait at the cap.
 const FULLY: f64 = 0.985;
 
-/// Requests that take no more than this many times what their medium takes wait for nothing.
+/// Highest latency of requests that do not wait, as a multiple of the medium's.
 const UNHELD: f64 = 1.15;
 
 /// If only the rate of a backup is known, it includes the time before the first transfer.
 const BINDS_WHOLE: f64 = 0.88;
 
-/// A rate this many times above a cap shows that it did not pass this cap: the backup does not belong
-/// to these disks.
+/// A rate of this multiple of a cap shows that the backup does not pass it, and so is not on these
+/// disks.
 const BEYOND: f64 = 1.1;
 
 /// A pipeline in which this part of the writes or buffers is in flight is full. A striped write is over
@@ -37,10 +38,10 @@ const FULL_WRITERS: f64 = 0.65;
 /// With compression a part of the buffers is always at a processor.
 const FULL_COMPRESSED: f64 = 0.6;
 
-/// Threads that compress are busy if so many buffers are at each.
+/// Number of buffers at each thread from which on compression is saturated.
 const BUSY: f64 = 0.95;
 
-/// Processors that are busy for so much of the time have none left for compression.
+/// Utilisation of processors from which on compression is saturated.
 const BUSY_PROCESSORS: f64 = 0.85;
 
 /// The disks that a cap belongs to.

@@ -1,6 +1,6 @@
 //! A backup that was observed, simulated with other options.
 
-use super::{Backup, count};
+use super::one::{Backup, count};
 use crate::case::Case;
 use weir_layout::Layout;
 use weir_observe::attribute;
@@ -12,7 +12,7 @@ use weir_units::{Bytes, Instant, Span};
 /// Simulated bytes. The rate is constant by then.
 const SAMPLE: u64 = 4 << 30;
 
-/// A simulation that is further than this from what was observed is one of something else.
+/// Maximum relative difference between a simulated and an observed rate.
 const ALIKE: f64 = 0.25;
 
 /// The options of a backup that differ in a trial.
@@ -99,7 +99,7 @@ impl Trial {
     }
 }
 
-/// A simulation ends after so many seconds.
+/// Maximum simulated time in seconds.
 const LONGEST: u64 = 3600;
 
 fn count_of<T>(all: &[T]) -> u64 {

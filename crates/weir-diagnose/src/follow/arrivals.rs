@@ -6,7 +6,7 @@ use weir_observe::load::Load;
 /// of a timer or a closed loop have a small part of that.
 const EVEN: f64 = 0.5;
 
-/// Bursts show in differences of which the squares are so many times what is expected by chance ...
+/// Squared differences of this multiple of the expected ones are bursts.
 const IN_BURSTS: f64 = 8.0;
 
 /// Samples of which at least one must be a burst. A load that starts and ends is none.
@@ -91,7 +91,8 @@ mod tests {
     use super::*;
     use weir_units::{Instant, Span};
 
-    /// Samples of a second: operations and their total latency in milliseconds.
+    /// Returns the arrivals of samples of one second, given as operations and their total latency
+    /// in milliseconds.
     fn seen(samples: &[(f64, f64)]) -> Arrivals {
         let mut arrivals = Arrivals::default();
         for (second, (operations, ms)) in (0..).zip(samples) {
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn how_requests_come_shows_in_their_numbers() {
+    fn arrivals_show_in_the_number_of_requests() {
         // Evenly spaced, closed loop, busy milliseconds per request.
         let check = |samples: &[(f64, f64)], expect: (bool, bool, Option<f64>)| {
             let seen = seen(samples);

@@ -1,5 +1,6 @@
 //! Backups in the samples: their bytes, and the time that they took.
 
+use crate::seconds::at_s;
 use std::collections::BTreeMap;
 use weir_observe::metric as m;
 use weir_observe::rates::{Points, Track, Tracker};
@@ -59,7 +60,7 @@ enum Use {
 
 /// Follows backups.
 #[derive(Debug)]
-pub(super) struct Following {
+pub(super) struct BackupTracks {
     found: Vec<BackupFacts>,
     gauges: Vec<(usize, Gauges)>,
     tracker: Tracker,
@@ -69,7 +70,7 @@ pub(super) struct Following {
     scales: Vec<i8>,
 }
 
-impl Following {
+impl BackupTracks {
     pub(super) fn new(contents: &Contents) -> Self {
         let mut at: BTreeMap<EntityId, usize> = BTreeMap::new();
         let mut found = Vec::new();
@@ -136,7 +137,7 @@ impl Following {
             }
             let sum = if is_written { &mut own.written } else { &mut own.bytes };
             *sum = Some(sum.unwrap_or(0.0) + reading.amount);
-            let (from, to) = (crate::case::at_s(reading.from), crate::case::at_s(reading.to));
+            let (from, to) = (at_s(reading.from), at_s(reading.to));
             own.window =
                 Some(own.window.map_or((from, to), |own| (own.0.min(from), own.1.max(to))));
             own.count = 1;
@@ -160,7 +161,7 @@ impl Following {
                 continue;
             }
             (own.bytes, own.written) = (bytes, value(gauges.written));
-            let to = crate::case::at_s(at);
+            let to = at_s(at);
             own.window = interval.map(|ns| (to - ns / 1e9, to));
         }
     }

@@ -1,7 +1,8 @@
 //! The use of a limit, sample by sample.
 
-use super::NEAR;
-use crate::system::{Cap, Counts, Limit, Owner, Reads, System};
+use super::bins::NEAR;
+use crate::seconds::span_s;
+use crate::system::{Cap, Counts, Limit, On, Owner, Reads, System};
 use std::collections::BTreeMap;
 use weir_core::Cap as Kind;
 use weir_observe::load::Load;
@@ -26,7 +27,7 @@ pub struct Credits {
     pub full: f64,
     /// Credits at the end, with a full bucket at the start.
     pub left: f64,
-    /// The least that there was.
+    /// The lowest balance.
     pub least: f64,
     /// Time without credits, in seconds.
     pub out_s: f64,
@@ -45,7 +46,7 @@ pub struct CapFacts {
     pub near_samples: u64,
     /// Observed time in seconds.
     pub seconds: f64,
-    /// In how many samples.
+    /// Observed samples.
     pub samples: u64,
     /// Set if the use is an upper bound.
     pub is_bound: bool,
@@ -66,7 +67,7 @@ pub(super) struct CapTrack {
     /// Use since the last settlement, with all reads, and without possible cache hits.
     most: f64,
     least: f64,
-    /// From when, and to when.
+    /// Start of the samples since the last settlement.
     from: Option<Instant>,
     to: Instant,
     members: Vec<Member>,
@@ -194,9 +195,10 @@ impl CapTrack {
             if cap.counts_bytes() { attribute::BYTES_PER_S_LIMIT } else { attribute::IOPS_LIMIT };
         let limits = match cap.owner {
             Owner::Disk(disk) => {
-                let file = system.files.iter().find(|file| {
-                    file.on == Some(crate::system::On::Disk(disk)) && file.entity.is_some()
-                });
+                let file = system
+                    .files
+                    .iter()
+                    .find(|file| file.on == Some(On::Disk(disk)) && file.entity.is_some());
                 let own = system.disks[disk].entity.or(file.and_then(|file| file.entity));
                 own.and_then(|entity| contents.find(entity, name))
             }
@@ -286,7 +288,7 @@ impl CapTrack {
     /// Returns whether all users have reported since the last settlement. A user without a report
     /// for two sampling intervals is not waited for.
     fn is_whole(&self, at: Instant) -> bool {
-        let is_late = |member: &Member| super::seconds(at - member.to) > 2.5 * member.seconds;
+        let is_late = |member: &Member| span_s(at - member.to) > 2.5 * member.seconds;
         self.members.iter().all(|member| member.has_said || is_late(member))
     }
 
@@ -300,7 +302,7 @@ impl CapTrack {
             self.limit.rate = limit.max(self.limit.rate);
         }
         let Some(from) = self.from.filter(|_| self.is_whole(at)) else { return };
-        let seconds = super::seconds(self.to - from);
+        let seconds = span_s(self.to - from);
         if seconds <= 0.0 {
             return;
         }
@@ -382,7 +384,7 @@ impl CapTrack {
             return base;
         };
         let Some(credits) = &mut self.facts.credits else {
-            self.kind = cap.at_peak();
+            self.kind = cap.kind.burst();
             return burst.peak;
         };
         let before = credits.left;
@@ -399,7 +401,7 @@ impl CapTrack {
             self.kind = cap.kind;
             return (base * (seconds - lasted) + burst.peak * lasted) / seconds;
         }
-        self.kind = cap.at_peak();
+        self.kind = cap.kind.burst();
         burst.peak
     }
 
@@ -418,7 +420,7 @@ impl CapTrack {
 
     /// Returns whether the burst limit was effective last.
     pub(super) fn is_at_peak(&self) -> bool {
-        self.kind.name().contains("burst")
+        self.kind.is_burst()
     }
 
     /// Returns the service time of an operation of a subject, in seconds.

@@ -4,9 +4,11 @@
 //! therefore followed for many samples at a time, which suits the processor's cache, and components
 //! are distributed over threads.
 
-use super::cap::{CapTrack, others_of_burst};
+use super::bins::queued;
+use super::cap::{CapFacts, CapTrack, others_of_burst};
+use super::facts::SubjectFacts;
 use super::holding::{Holding, Pieces};
-use super::{CapFacts, Following, SubjectFacts, queued};
+use super::subject::SubjectTrack;
 use crate::system::{Counts, Subject, System, What};
 use std::collections::BTreeMap;
 use weir_observe::load::{Load, Loads, mean};
@@ -44,7 +46,7 @@ struct Member<'a> {
     stripe: Option<(usize, f64)>,
     /// Bytes on a column of its stripe before the next.
     unit: Option<f64>,
-    following: Following,
+    track: SubjectTrack,
 }
 
 impl<'a> Component<'a> {
@@ -86,7 +88,7 @@ impl<'a> Component<'a> {
                     group: group(system, *index, subject),
                     stripe,
                     unit: unit_of(system, subject),
-                    following: Following::new(subject.path.len()),
+                    track: SubjectTrack::new(subject.path.len()),
                 }
             })
             .collect();
@@ -115,7 +117,7 @@ impl<'a> Component<'a> {
                 let member = &mut members[*place];
                 if !member.subject.counts_queues && queued(&load) == Some(0.0) {
                     (load.queued_read_ns, load.queued_write_ns) = (None, None);
-                    member.following.facts.says_zero_queued = true;
+                    member.track.facts.says_zero_queued = true;
                 }
                 now[*place] = Some(load);
             }
@@ -132,14 +134,14 @@ impl<'a> Component<'a> {
         }
         for (member, load) in self.members.iter_mut().zip(&self.now) {
             let Some(load) = load.as_ref() else { continue };
-            member.following.arrivals.take(load);
+            member.track.arrivals.take(load);
             if !member.subject.is_meter {
                 continue;
             }
             let whole = whole(member, load, &self.now);
             let own = |counts: &Counts| self.tracks[counts.cap].service_s(member.index);
             let service_s = member.path.iter().map(own).fold(0.0, f64::max);
-            let others = match member.following.arrivals {
+            let others = match member.track.arrivals {
                 // In a closed loop, requests do not arrive together.
                 arrivals if arrivals.are_in_loops() => load.busy().map(|_| 0.0),
                 arrivals => {
@@ -155,7 +157,7 @@ impl<'a> Component<'a> {
                     track.meet(member.index, others, 1.0);
                     continue;
                 };
-                let of = |is_of_disk| Pieces::of(pieces, columns, is_of_disk);
+                let of = |is_of_disk| Pieces::new(pieces, columns, is_of_disk);
                 let own = of(track.is_of_disk());
                 let others = others.map(|others| own.others(of(true).requests(others).max(1.0)));
                 track.meet(member.index, others, own.columns);
@@ -164,7 +166,7 @@ impl<'a> Component<'a> {
         for (member, load) in self.members.iter_mut().zip(&self.now) {
             let Some(load) = load else { continue };
             let whole = whole(member, load, &self.now);
-            member.following.take(
+            member.track.take(
                 &Holding {
                     subject: member.index,
                     load,
@@ -172,8 +174,8 @@ impl<'a> Component<'a> {
                     medium: member.subject.medium,
                     whole,
                     is_cut: is_cut(member, load, whole),
-                    is_even: member.following.arrivals.are_even(),
-                    busy_of_bursts_s: member.following.arrivals.busy_of_bursts(),
+                    is_even: member.track.arrivals.are_even(),
+                    busy_of_bursts_s: member.track.arrivals.busy_of_bursts(),
                     caps: &self.tracks,
                 },
                 &member.subject.path,
@@ -181,21 +183,21 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Number of counter resets.
+    /// Returns the number of counter resets.
     pub(super) fn restarts(&self) -> u64 {
         self.loads.restarts()
     }
 
-    /// Facts of its subjects and limits, with their indices in the system.
+    /// Returns the facts of subjects and limits with their indices in the system.
     pub(super) fn finish(self) -> (Indexed<SubjectFacts>, Indexed<CapFacts>) {
         let members = self.members.into_iter();
-        let subjects = members.map(|member| (member.index, member.following.finish()));
+        let subjects = members.map(|member| (member.index, member.track.finish()));
         let caps = self.caps.into_iter().zip(self.tracks.into_iter().map(CapTrack::finish));
         (subjects.collect(), caps.collect())
     }
 }
 
-/// For a column: number of pieces of a request to its stripe, and number of columns.
+/// Returns for a column the number of pieces of a request to its stripe, and the number of columns.
 fn whole(member: &Member<'_>, load: &Load, now: &[Option<Load>]) -> Option<(f64, f64)> {
     let (stripe, columns) = member.stripe?;
     let whole = now[stripe].as_ref()?;
@@ -203,7 +205,7 @@ fn whole(member: &Member<'_>, load: &Load, now: &[Option<Load>]) -> Option<(f64,
     Some((size / mean(load.bytes, load.operations)?, columns))
 }
 
-/// Set if operations of a column may be pieces of larger requests, which arrive together.
+/// Returns whether operations of a column may be pieces of larger requests, which arrive together.
 fn is_cut(member: &Member<'_>, load: &Load, whole: Option<(f64, f64)>) -> bool {
     if let Some((pieces, _)) = whole {
         return pieces > 1.0;
@@ -212,14 +214,14 @@ fn is_cut(member: &Member<'_>, load: &Load, whole: Option<(f64, f64)>) -> bool {
     member.unit.zip(size).is_some_and(|(unit, size)| size >= PIECE * unit)
 }
 
-/// The unit of the stripe that a subject is a column of.
+/// Returns the unit of the stripe that a subject is a column of.
 fn unit_of(system: &System, subject: &Subject) -> Option<f64> {
     let What::Disk(disk) = subject.what else { return None };
     let unit = system.stripes[system.disks[disk].stripe?].unit?;
     Some(weir_report::number::float(unit))
 }
 
-/// The subjects of each component, in order.
+/// Returns the subjects of each component, in order.
 fn joined(system: &System) -> Vec<Vec<usize>> {
     let count = system.subjects.len();
     let mut first_of_cap: Vec<Option<usize>> = vec![None; system.caps.len()];
@@ -247,7 +249,7 @@ fn joined(system: &System) -> Vec<Vec<usize>> {
     components.into_values().collect()
 }
 
-/// The group of a subject: stripes come behind all subjects.
+/// Returns the group of a subject. Groups of stripes are numbered after all subjects.
 fn group(system: &System, index: usize, subject: &Subject) -> usize {
     let stripe = match subject.what {
         What::Disk(disk) => system.disks[disk].stripe,
@@ -256,7 +258,7 @@ fn group(system: &System, index: usize, subject: &Subject) -> usize {
     stripe.map_or(index, |stripe| system.subjects.len() + stripe)
 }
 
-/// The stripe of a column, if that is a subject, and the number of columns.
+/// Returns the stripe of a column, if the stripe is a subject, and the number of columns.
 fn stripe_of(system: &System, subject: &Subject) -> Option<(usize, f64)> {
     let What::Disk(disk) = subject.what else { return None };
     let stripe = system.disks[disk].stripe?;

@@ -5,18 +5,18 @@
 //! later limit for its additional service time. At a shared limit, requests also wait for about one
 //! operation of the others.
 
-use super::NEAR;
+use super::bins::NEAR;
 use super::cap::{CapTrack, Shares};
 use crate::system::{Counts, Medium, Reads};
 use weir_observe::load::Load;
 
-/// A cap of which so much is used is used up all the time.
+/// Utilisation from which on a cap is saturated.
 const USED_UP: f64 = 0.95;
 
 /// Queue depth that counts as a queue.
 const DEEP: f64 = 30.0;
 
-/// No line is worked out for a cap that is used more.
+/// Highest utilisation for which a queue is computed.
 const FULLEST: f64 = 0.95;
 
 /// Burst size if it is unknown.
@@ -28,7 +28,7 @@ const CUT: f64 = 1.01;
 /// Minimum excess of the busy time over the service time, relative to it.
 const TOLD: f64 = 0.05;
 
-/// A line of so large a part of all requests came at once, and not one after the other.
+/// A queue of this share of all requests is a burst, and not a closed loop.
 const AT_ONCE: f64 = 0.2;
 
 /// The load of a subject in a sample, and the limits of its path.
@@ -38,7 +38,8 @@ pub(super) struct Holding<'a> {
     pub(super) load: &'a Load,
     pub(super) path: &'a [Counts],
     pub(super) medium: Option<Medium>,
-    /// For a column: number of pieces of a request to its stripe, and number of columns.
+    /// Returns for a column the number of pieces of a request to its stripe, and the number of
+    /// columns.
     pub(super) whole: Option<(f64, f64)>,
     /// For a column: set if its operations are, or may be, pieces of larger requests.
     pub(super) is_cut: bool,
@@ -114,7 +115,7 @@ impl Holding<'_> {
         Some(beyond.max(0.0) / self.operations() / 1e9)
     }
 
-    /// Waits for others; returns what is left.
+    /// Charges waits for other subjects, and returns the remaining wait time in seconds.
     fn for_others(&self, parts: &mut Vec<(usize, f64)>) -> f64 {
         let Some(mut left_s) = self.beyond_s() else { return 1.0 };
         for (place, counts) in self.path.iter().enumerate() {
@@ -131,10 +132,10 @@ impl Holding<'_> {
     /// Returns the number of pieces of a request that arrive together at a limit.
     fn pieces(&self, counts: &Counts) -> Pieces {
         let Some((pieces, columns)) = self.whole else { return Pieces::ONE };
-        Pieces::of(pieces, columns, self.caps[counts.cap].is_of_disk())
+        Pieces::new(pieces, columns, self.caps[counts.cap].is_of_disk())
     }
 
-    /// Bursts: what others do stays what it is, and the burst takes what they leave.
+    /// Charges waits within bursts, which have the rest of each limit that others leave.
     fn in_bursts(&self, left_s: f64, parts: &mut Vec<(usize, f64)>) {
         let missing = self.missing();
         let line = |counts: &Counts| {
@@ -218,7 +219,7 @@ impl Pieces {
 
     /// Returns the pieces of requests that are split over columns, at the limit of one column or of
     /// all.
-    pub(super) fn of(pieces: f64, columns: f64, is_of_disk: bool) -> Self {
+    pub(super) fn new(pieces: f64, columns: f64, is_of_disk: bool) -> Self {
         match is_of_disk {
             true => {
                 let of_another = pieces / columns;
@@ -230,7 +231,7 @@ impl Pieces {
         }
     }
 
-    /// Besides one piece, how many others are there if so many requests come at once.
+    /// Returns the number of other pieces that a piece meets, from the burst size.
     pub(super) fn others(self, requests: f64) -> f64 {
         self.of_its_own + (requests - 1.0) * self.of_another
     }
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_waited_before_a_cap() {
+    fn wait_times_at_a_cap() {
         let line = |used, pieces| Line { used, service_s: 0.004, pieces, passing: 1.0 };
         // Poisson arrivals at a server of constant time: use * time / 2 / (1 - use).
         check(line(0.5, Pieces::ONE).wait_s(1.0), 0.002);
@@ -311,15 +312,15 @@ mod tests {
         check(line(0.0, Pieces::ONE).wait_s(10.0), 0.018);
         check(line(0.0, Pieces::ONE).requests(0.018), 10.0);
         // A request of eight pieces over four columns: two at each, eight at the host.
-        check(line(0.0, Pieces::of(8.0, 4.0, true)).wait_s(1.0), 0.002);
-        check(line(0.0, Pieces::of(8.0, 4.0, false)).wait_s(1.0), 0.014);
+        check(line(0.0, Pieces::new(8.0, 4.0, true)).wait_s(1.0), 0.002);
+        check(line(0.0, Pieces::new(8.0, 4.0, false)).wait_s(1.0), 0.014);
         // Five requests over four columns: each meets one other at its column.
-        check(Pieces::of(1.0, 4.0, true).others(5.0), 1.0);
-        check(Pieces::of(1.0, 4.0, false).others(5.0), 4.0);
+        check(Pieces::new(1.0, 4.0, true).others(5.0), 1.0);
+        check(Pieces::new(1.0, 4.0, false).others(5.0), 4.0);
     }
 
     #[test]
-    fn of_a_burst_that_comes_as_others_end_little_is_waited_before_the_first_cap() {
+    fn a_closed_loop_burst_waits_little_at_the_first_cap() {
         // One burst: in proportion.
         check(in_window(0.6, 1.0), 0.6);
         // A third at once. Of 100 with a turn of 1 at the slowest and 0.5 at the first, 32 wait for

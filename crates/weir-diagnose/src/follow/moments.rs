@@ -1,6 +1,6 @@
 //! The moments with the longest wait times.
 
-use super::NEAR;
+use super::bins::NEAR;
 use crate::system::Medium;
 use weir_core::Cap as Kind;
 use weir_observe::load::Load;
@@ -9,7 +9,7 @@ use weir_units::Instant;
 /// Number of moments that are kept.
 const KEPT: usize = 8;
 
-/// Latency is that of waiting from so many times that of the medium on.
+/// Latency from this multiple of the medium's on counts as raised.
 const RAISED: f64 = 2.0;
 
 /// A time span with waits.
@@ -19,20 +19,20 @@ pub struct Moment {
     pub from: Instant,
     /// End.
     pub to: Instant,
-    /// The cap that was used most, if any is known: which, and as what.
+    /// The cap with the highest utilisation, if any is known: its index and kind.
     pub cap: Option<(usize, Kind)>,
-    /// The most of it that was used.
+    /// Its highest utilisation.
     pub used: f64,
     /// Operations.
     pub operations: f64,
-    /// Their latency, all together, in nanoseconds.
+    /// Their total latency in nanoseconds.
     pub ns: f64,
     /// Wait time, as far as known at that time.
     pub waited_ns: f64,
 }
 
 impl Moment {
-    /// The mean latency in nanoseconds.
+    /// Returns the mean latency in nanoseconds.
     #[must_use]
     pub fn latency_ns(&self) -> Option<f64> {
         (self.operations > 0.0 && self.ns > 0.0).then(|| self.ns / self.operations)
@@ -96,7 +96,7 @@ impl Moments {
         }
     }
 
-    /// The moments, those with most waiting first.
+    /// Returns the moments by wait time, the longest first.
     pub(super) fn finish(mut self) -> Vec<Moment> {
         self.close();
         self.kept.sort_by(|one, other| other.waited_ns.total_cmp(&one.waited_ns));

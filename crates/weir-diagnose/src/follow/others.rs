@@ -1,6 +1,6 @@
 //! Facts other than I/O: waits, processors, and shares of limits that a cloud reports.
 
-use super::NEAR;
+use super::bins::NEAR;
 use std::collections::BTreeMap;
 use weir_observe::metric as m;
 use weir_observe::rates::{Reading, Spread, Track, Tracker};
@@ -120,14 +120,14 @@ enum Use {
 }
 
 #[derive(Debug)]
-pub(super) struct Following {
+pub(super) struct OtherTracks {
     tracker: Tracker,
     /// Use and unit of each track.
     uses: Vec<(Use, f64)>,
     found: Others,
 }
 
-impl Following {
+impl OtherTracks {
     pub(super) fn new(contents: &Contents) -> Self {
         let mut found = Others::default();
         let (mut tracks, mut uses) = (Vec::new(), Vec::new());
@@ -161,7 +161,7 @@ impl Following {
             let vcores = entity.number(attribute::VCORES).filter(|vcores| *vcores > 0);
             let by = match name {
                 name if name == m::CPU.name => Some(1.0),
-                // Time on schedulers, of so many.
+                // Time on schedulers, divided by their number.
                 metric::name::CPU_NS => vcores.map(|vcores| 1e-9 / float(vcores)),
                 _ => None,
             };
@@ -246,13 +246,13 @@ impl Following {
 pub(crate) const SHARE: f64 = 1000.0;
 
 impl HostFacts {
-    /// The mean part of the time that they were busy.
+    /// Returns the mean utilisation.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.cpu.mean().unwrap_or(0.0) / SHARE
     }
 
-    /// For which part of the time they were busy to 90 % and more.
+    /// Returns the share of time at 90 % or more.
     #[must_use]
     pub fn near_share(&self) -> f64 {
         if self.seconds > 0.0 { self.near_s / self.seconds } else { 0.0 }
@@ -278,19 +278,19 @@ impl Gauged {
         self.values.max() / SHARE
     }
 
-    /// For which part of the time it was 90 % and more.
+    /// Returns the share of time at 90 % or more.
     #[must_use]
     pub fn near_share(&self) -> f64 {
         if self.seconds > 0.0 { self.near_s / self.seconds } else { 0.0 }
     }
 
-    /// For which part of the time it was 99 % and more.
+    /// Returns the share of time at 99 % or more.
     #[must_use]
     pub fn full_share(&self) -> f64 {
         if self.seconds > 0.0 { self.full_s / self.seconds } else { 0.0 }
     }
 
-    /// For which part of the time it was 1 % and less.
+    /// Returns the share of time at 1 % or less.
     #[must_use]
     pub fn low_share(&self) -> f64 {
         if self.seconds > 0.0 { self.low_s / self.seconds } else { 0.0 }

@@ -57,8 +57,10 @@ fn merged(group: Vec<Finding>) -> Option<Finding> {
         first.evidence.push(format!("and {} more with the same finding", others.len() - LISTED));
     }
     for other in &others {
-        if !other.action.is_empty() && !first.action.contains(&other.action) {
-            first.action = format!("{}; {}", first.action, other.action);
+        for part in other.action.split("; ") {
+            if !part.is_empty() && !first.action.contains(part) {
+                first.action = format!("{}; {part}", first.action);
+            }
         }
     }
     first.finding = sentence(&first);

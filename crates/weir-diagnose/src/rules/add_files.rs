@@ -4,7 +4,7 @@ use super::files::{
     Database, Room, counts_bytes, database_name, databases, file_throttled, limit, name, own_disk,
     tiers,
 };
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, Seen, amount, size};
 use crate::system::What;
 use crate::verdict::CapWait;
@@ -89,7 +89,7 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Cand
         ));
     }
     let more = (files - count) * bytes;
-    let room = case.system.host_of(What::File(file)).and_then(|host| Room::of(case, host));
+    let room = case.system.host_of(What::File(file)).and_then(|host| Room::new(case, host));
     if let Some(room) = room {
         finding.evidence.push(format!(
             "additional storage: {} of {} free",
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_1_tib_a_second_file_is_what_helps() {
+    fn beyond_1_tib_a_second_file_helps() {
         let found = bed(1100, Does::reads(7490.0).ms(40.0)).found("add-files");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(finding.finding.contains("2 data files"), "{}", finding.finding);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_can_grow_is_grown_and_one_that_is_not_held_stays() {
+    fn growable_or_unthrottled_files_need_no_second_file() {
         assert!(!bed(1024, Does::reads(4990.0).ms(40.0)).finds("add-files"));
         assert!(!bed(1100, Does::reads(7000.0).ms(4.0)).finds("add-files"));
     }

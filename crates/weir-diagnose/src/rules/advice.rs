@@ -47,7 +47,7 @@ fn a_machine_with_cached_data_and_a_log_without() {
     assert_eq!(words(bed.disk("os", Does::writes(3.0))), [""; 0]);
 }
 
-/// Every change that advice of the layout proposes makes a layout that can be simulated.
+/// Checks that every change which a finding proposes makes a layout that can be simulated.
 #[test]
 fn changes_can_be_made() {
     let instance = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8, \

@@ -1,7 +1,7 @@
 //! A file or disk at its own limit, in operations or in bytes.
 
-use super::throttled::{finding, is_peak, next_tier, throttled_by, with};
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
+use super::throttled::{finding, next_tier, throttled_by, with};
 use crate::case::Case;
 use crate::system::{Owner, What};
 use crate::verdict::CapWait;
@@ -48,7 +48,7 @@ fn find(case: &Case<'_>, rule: &Rule, lasting: Kind, peak: Kind) -> Vec<Candidat
             Some(with(
                 finding,
                 &[subjects],
-                next_tier(case, seen.subject.what, needs_bytes, is_peak(wait.kind)),
+                next_tier(case, seen.subject.what, needs_bytes, wait.kind.is_burst()),
             ))
         })
         .collect()
@@ -82,7 +82,7 @@ mod tests {
                        name = \"data\"\ntier = \"P10\"\n";
 
     #[test]
-    fn at_the_limit_and_waiting() {
+    fn waits_at_the_limit_are_throttling() {
         let found =
             Bed::layout(P10).disk("data", Does::reads(498.0).ms(40.0)).found("disk-operations");
         let [finding] = &found[..] else { panic!("{found:?}") };
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn near_it_and_not_waiting_is_not_held() {
+    fn use_without_waits_is_no_throttling() {
         let near = || Bed::layout(P10).disk("data", Does::reads(490.0).ms(2.0));
         assert!(!near().finds("disk-operations") && !near().finds("disk-bytes"));
         // Slow, and far from any limit: no cap can have made them wait that long.
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_medium_slower_than_the_editions_is_no_cap() {
+    fn a_slow_medium_is_no_throttling() {
         // 3.3 ms where the edition says 2.07, one by one at a quarter of the limit.
         let one_by_one = |does: Does| Bed::layout(P10).disk("data", does);
         let slower = Does::reads(125.0).ms(3.3);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_shorter_than_a_sample_is_seen_by_its_queue() {
+    fn short_bursts_show_in_the_queue() {
         let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 \
                     }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"32 GiB\"\n";
         let bursts = |queued| {

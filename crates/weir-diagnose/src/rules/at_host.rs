@@ -1,7 +1,7 @@
 //! A machine at its limits to remote storage, or at those of its cache.
 
-use super::throttled::{Throttled, finding, host_of, is_peak, throttled_by, with};
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
+use super::throttled::{Throttled, finding, host_of, throttled_by, with};
 use crate::case::{Case, amount};
 use crate::change::Change;
 use crate::system::{CacheMode, Host, Limit};
@@ -83,7 +83,7 @@ fn of_host(
             (amount(own.counts_bytes(), sum), amount(own.counts_bytes(), own.limit.rate));
         finding.evidence.push(format!("its disks together: {disks}; the machine: {host}"));
     }
-    let is_peak = subjects.first().is_some_and(|(_, wait)| is_peak(wait.kind));
+    let is_peak = subjects.first().is_some_and(|(_, wait)| wait.kind.is_burst());
     let (mut action, change) = larger(case, host, own.kind, own.limit, is_peak);
     if is_cached(own.kind) {
         let writes =
@@ -104,7 +104,7 @@ fn is_read_uncached(case: &Case<'_>, seen: &crate::case::Seen<'_>) -> bool {
     is_uncached && seen.facts.read_share().is_some_and(|share| share > 0.5)
 }
 
-/// The smallest machine of the same series, else of the edition, whose limit is higher.
+/// Returns the smallest machine with a higher limit, preferably of the same series.
 pub(super) fn larger(
     case: &Case<'_>,
     host: &Host,

@@ -1,10 +1,10 @@
 //! An instance at its limit of log.
 
 use super::files::seen;
-use super::not_storage::{WAITERS, of_waits};
+use super::rule::{Candidate, Rule, source};
 use super::signs::NOTABLE;
 use super::throttled::{finding, host_of, throttled_by, with};
-use super::{Candidate, Rule, source};
+use super::wait_times::{WAITERS, of_waits};
 use crate::case::Case;
 use crate::follow::WaitFacts;
 use crate::verdict::{CapWait, THROTTLED};
@@ -77,7 +77,7 @@ fn waits(case: &Case<'_>) -> Option<String> {
     ))
 }
 
-/// Without a limit of log in the layout the wait itself says it.
+/// Looks for throttling of the log in the waits, for systems without a known log rate limit.
 fn said_by_waits(case: &Case<'_>, rule: &Rule) -> Option<Finding> {
     let is_own = |wait: &WaitFacts| WAITS.contains(&wait.name.as_str());
     let waited = of_waits(case, is_own)?;

@@ -1,13 +1,12 @@
 //! The columns of a stripe at their limit.
 
-use super::throttled::{Throttled, finding, is_peak, next_tier, throttled_by, with};
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
+use super::throttled::{Throttled, finding, next_tier, throttled_by, with};
 use crate::case::Case;
 use crate::change::Change;
 use crate::system::{Owner, What};
 use crate::verdict::CapWait;
 use std::collections::BTreeMap;
-use weir_core::Cap as Kind;
 use weir_report::diagnosis::Group;
 use weir_report::number::percent;
 
@@ -73,10 +72,10 @@ fn of_stripe(
             finding.evidence.push(format!("mean utilisation of its columns: {}", used.join(", ")));
         }
     }
-    let needs_bytes = matches!(subjects.first()?.1.kind, Kind::DiskBytes | Kind::DiskBurstBytes);
+    let needs_bytes = subjects.first()?.1.kind.counts_bytes();
     let more = u32::try_from(columns * 2).ok()?;
     let (mut action, change) =
-        next_tier(case, What::Stripe(stripe), needs_bytes, is_peak(subjects.first()?.1.kind));
+        next_tier(case, What::Stripe(stripe), needs_bytes, subjects.first()?.1.kind.is_burst());
     action = format!("{action}; {more} columns would double its limits");
     let change = change.or_else(|| {
         case.layout?;

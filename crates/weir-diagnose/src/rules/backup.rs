@@ -76,7 +76,7 @@ impl Target {
         case.all().filter(|seen| self.seen.contains(&seen.index)).collect()
     }
 
-    /// Bytes written a second on average, and whether that is a backup.
+    /// Returns the mean write rate in bytes per second, if anything was written.
     pub(super) fn written(&self, case: &Case<'_>) -> Option<f64> {
         let all = self.all(case);
         let per_s = |seen: &Seen<'_>| {
@@ -99,7 +99,7 @@ impl Target {
         (!depths.is_empty()).then(|| depths.iter().sum())
     }
 
-    /// The caps of its disks.
+    /// Returns the caps of its disks.
     pub(super) fn caps(&self, case: &Case<'_>) -> Vec<usize> {
         let owners = self.disks.iter();
         owners
@@ -116,7 +116,7 @@ impl Target {
 /// Returns the waits of backups, if known.
 pub(super) fn waits(case: &Case<'_>) -> Option<String> {
     let waits = resource_waits(case).into_iter();
-    let own: Vec<_> = waits.filter(|wait| Class::of(&wait.name) == Class::Backup).collect();
+    let own: Vec<_> = waits.filter(|wait| Class::from_name(&wait.name) == Class::Backup).collect();
     let words =
         own.iter().take(3).map(|wait| format!("{} {}", wait.name, time(wait.time_ms * 1e6)));
     (!own.is_empty()).then(|| words.collect::<Vec<_>>().join(", "))
@@ -128,7 +128,7 @@ pub(super) const FILES_PER_DISK: usize = 4;
 /// Files in total.
 pub(super) const FILES: usize = 8;
 
-/// The command of a backup over so many files.
+/// Returns the command of a backup to `files` files.
 pub(super) fn command(files: usize) -> String {
     let disks = (1..=files).map(|n| format!("DISK = N'..\\{n}.bak'")).collect::<Vec<_>>();
     format!(

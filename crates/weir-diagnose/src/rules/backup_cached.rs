@@ -1,7 +1,7 @@
 //! A host cache before a target of backups.
 
 use super::backup::{Target, targets};
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
 use crate::case::Case;
 use crate::change::Change;
 use crate::system::{CacheMode, On};
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_before_backups() {
+    fn a_cached_backup_disk_is_found() {
         assert_eq!(bed("read-only", "backup").found("backup-cached")[0].priority, 150);
         let idle = Bed::layout(&layout("read-only", "backup")).disk("target", Does::writes(0.1));
         let found = idle.found("backup-cached");
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn none_or_for_others() {
+    fn uncached_or_shared_disks_are_silent() {
         assert!(!bed("none", "backup").finds("backup-cached"));
         assert!(!bed("read-only", "data").finds("backup-cached"));
     }

@@ -1,7 +1,7 @@
 //! The limit of a backup: a cap, too little in flight, or compression.
 
 use super::backup::command;
-use super::{Candidate, Rule, source};
+use super::rule::{BLIND, Candidate, Rule, source};
 use crate::backup::{self, Attributed, Backup, Limit, PER_DISK, Refuted, Side, TRANSFER, Trial};
 use crate::case::{Case, amount, cap_words, size};
 use crate::system::{Cap, On, Owner};
@@ -22,9 +22,6 @@ pub(super) const RULE: Rule = Rule {
 
 /// A limit that is no cap.
 const PIPELINE: u8 = 15;
-
-/// Nothing is known that a backup could be held against.
-const BLIND: u8 = 50;
 
 /// Caps that are named as not reached.
 const MOST: usize = 5;
@@ -91,15 +88,14 @@ fn said(case: &Case<'_>, own: &Backup<'_>, known: &Attributed, limit: Limit) -> 
                 Side::Target => of_each("target", &own.targets),
                 Side::Machine => format!("the machine {owner}, which its reads and writes share"),
             };
-            format!("{name}{} is held at the {words} of {whose}: {most}", speed(own))
+            format!("{name}{} is limited by the {words} of {whose}: {most}", speed(own))
         }
         Limit::Stripes => format!(
             "{name}{stripes}{} keeps too few writes in flight{highest}: more files at a time are faster",
             speed(own)
         ),
         Limit::Buffers => format!(
-            "{name}{stripes}{} has too little in its buffers{highest}: larger transfers and more files \
-             are faster",
+            "{name}{stripes}{} is limited by its buffers{highest}: larger transfers and more files are faster",
             speed(own)
         ),
         Limit::LocalSsd => format!(
@@ -140,8 +136,8 @@ fn evidence(case: &Case<'_>, own: &Backup<'_>, known: &Attributed) -> Vec<String
     }
     if own.targets.is_empty() && !own.unknown_targets.is_empty() {
         all.push(format!(
-            "its target {} is not in the layout, so the limits of targets are not looked at: --map \
-             TARGET=VOLUME says where it is",
+            "its target {} is not in the layout, so the limits of its targets are unknown: state \
+             where it is with --map TARGET=VOLUME",
             own.unknown_targets.join(", ")
         ));
     }
@@ -179,16 +175,16 @@ fn action(case: &Case<'_>, own: &Backup<'_>, limit: Limit) -> String {
     };
     match limit {
         Limit::Cap(_, cap) if is_of_small_transfers(case, own, cap) => format!(
-            "take larger transfers, of which each counts as few operations: MAXTRANSFERSIZE = {TRANSFER}"
+            "use larger transfers, which count as fewer operations: MAXTRANSFERSIZE = {TRANSFER}"
         ),
         Limit::Cap(Side::Source, _) => {
-            "its source is read as fast as it can be: nothing at the target helps; take the next tier or \
-             more disks for the data, or back up less often (differential)"
+            "the source is saturated, so changes at the target do not help; use the next tier or more \
+             disks for the data, or back up less data (differential)"
                 .to_owned()
         }
         Limit::Cap(Side::Target, cap) => format!("{}{compress}", targets(case, own, cap)),
         Limit::Cap(Side::Machine, _) => format!(
-            "more disks and more files bring nothing: take a machine with a higher limit, write \
+            "more disks and more files do not help: use a machine with a higher limit, or write \
              elsewhere (a URL, or up to 2 files on the local SSD){compress}"
         ),
         Limit::Stripes | Limit::Buffers => format!(
@@ -198,8 +194,8 @@ fn action(case: &Case<'_>, own: &Backup<'_>, limit: Limit) -> String {
         ),
         Limit::LocalSsd => "write at most 2 files to the local SSD, and copy them away".to_owned(),
         Limit::Compression => {
-            "give it more or faster processors, or a lower level of compression; larger disks and more \
-             files bring nothing"
+            "use more or faster processors, or a lower compression level; larger disks and more files \
+             do not help"
                 .to_owned()
         }
     }
@@ -362,7 +358,7 @@ pub(super) fn without_repeats(case: &Case<'_>, found: &mut Vec<Candidate>) {
         "vm-below-disks",
     ];
     let all = backup::all(case);
-    // A short backup takes what it gets for some seconds, and nobody is held back.
+    // A short backup lasts some seconds, and throttles no other load.
     let are_short = !all.is_empty() && !all.iter().any(Backup::is_long);
     let is_limit =
         |own: &Candidate| own.finding.check_id == RULE.id && own.finding.group != Group::Evidence;
@@ -380,7 +376,7 @@ pub(super) fn without_repeats(case: &Case<'_>, found: &mut Vec<Candidate>) {
             }
         }
     }
-    // Where others do I/O on these disks, they are held back by the backup, and that is worth telling.
+    // The backup throttles other load on these disks, so their findings stay.
     let is_alone = case.named().all(|seen| {
         let is_own = own.contains(&seen.name(case));
         is_own || float(whole(seen.facts.total.operations.unwrap_or(0.0))) == 0.0

@@ -1,7 +1,7 @@
 //! Backups over more files than the machine's own SSD takes well.
 
 use super::backup::{Target, targets};
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, amount};
 use weir_report::diagnosis::{Confidence, Group};
 

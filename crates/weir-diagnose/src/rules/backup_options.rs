@@ -1,7 +1,7 @@
 //! Options of backups against the practices of article 004: buffers, transfers and files.
 
 use super::backup::command;
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
 use crate::backup::{self, Backup, FILES, Limit, PER_DISK, TRANSFER};
 use crate::case::{Case, size};
 use weir_observe::attribute;
@@ -13,7 +13,7 @@ pub(super) const BUFFERS: Rule = Rule {
     group: Group::Layout,
     priority: 150,
     source: source::BACKUP,
-    finds: "somebody has set BUFFERCOUNT of a backup",
+    finds: "BUFFERCOUNT of a backup was set by hand",
     find: |case, rule| each(case, rule, buffers),
 };
 
@@ -37,7 +37,7 @@ pub(super) const STRIPES: Rule = Rule {
     find: |case, rule| each(case, rule, stripes),
 };
 
-/// What brings nothing while a cap holds the backup.
+/// Priority of advice that changes nothing while a cap limits the backup.
 const NOTE: u8 = 200;
 
 /// The program whose options these are.
@@ -61,7 +61,7 @@ fn weighed(case: &Case<'_>, own: &Backup<'_>, mut finding: Finding) -> Finding {
     if let Some(Limit::Cap(_, cap)) = known.limit {
         finding.priority = NOTE;
         let cap = case.system.caps[cap].kind.name();
-        finding.evidence.push(format!("no effect on this backup, which is held at {cap}"));
+        finding.evidence.push(format!("no effect on this backup, which is limited by {cap}"));
     }
     finding
 }
@@ -69,12 +69,12 @@ fn weighed(case: &Case<'_>, own: &Backup<'_>, mut finding: Finding) -> Finding {
 fn buffers(case: &Case<'_>, rule: &Rule, own: &Backup<'_>) -> Option<Finding> {
     let computed = own.computed_buffers();
     let set = own.entity.number(attribute::BUFFER_COUNT_SET);
-    // A trace prints the number, and not whether somebody has set it.
+    // A trace prints the number, and not how it was chosen.
     let printed = own.entity.number(attribute::BUFFER_COUNT);
     let has_readers = own.entity.number(attribute::READERS).is_some();
     let printed = printed.filter(|own| has_readers && computed.is_some_and(|other| *own != other));
     let count = set.or(printed)?;
-    let mut text = format!("{} has {count} buffers that somebody has set", own.name());
+    let mut text = format!("{} has {count} buffers that were set by hand", own.name());
     if let Some(computed) = computed {
         text += &format!("; SQL Server would take {computed}");
     }

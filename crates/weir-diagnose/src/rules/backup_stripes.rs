@@ -1,7 +1,7 @@
 //! A backup that does not ask for enough at a time.
 
 use super::backup::{FILES, FILES_PER_DISK, Target, command, targets, waits};
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, amount};
 use crate::follow::NEAR;
 use weir_report::diagnosis::{Confidence, Group};
@@ -70,7 +70,7 @@ mod tests {
         name = \"target\"\ntier = \"P30\"\n[[file]]\nname = \"full\"\nrole = \"backup\"\nsize = \
         \"50 GiB\"\non = \"target\"\n";
 
-    /// A backup with a write rate in MiB/s and a queue depth of 1 MiB requests.
+    /// Returns a backup with a write rate in MiB/s and a queue depth of 1 MiB requests.
     fn bed(mib: f64, depth: f64) -> Bed {
         let does = Does::writes(mib).kib(1024.0).ms(depth / mib * 1e3);
         Bed::layout(TEXT).disk("target", does)

@@ -1,8 +1,8 @@
 //! A target of backups at its limit in bytes while the machine has room.
 
 use super::backup::{FILES, FILES_PER_DISK, Target, command, targets, waits};
+use super::rule::{Candidate, Rule, source};
 use super::signs::{holding, is_near};
-use super::{Candidate, Rule, source};
 use crate::case::{Case, amount};
 use crate::change::Change;
 use crate::follow::NEAR;
@@ -80,7 +80,7 @@ fn candidate(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Candidate>
     Some(Candidate::new(finding, change))
 }
 
-/// The least number of disks that come to a rate together.
+/// Returns the number of disks that reach a rate together.
 fn disks_for(rate: f64, each: f64) -> usize {
     let disks = (rate / each.max(1.0) - 1e-9).ceil().max(1.0);
     // Above any number of disks a machine takes.
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stripe_gets_more_columns_and_one_that_is_enough_none() {
+    fn a_stripe_gets_columns_only_if_it_needs_them() {
         let bed = |columns, rate| {
             let does = Does::writes(rate).kib(1024.0).ms(94.0);
             Bed::layout(&layout(columns)).disk("target", does).findings()

@@ -1,8 +1,7 @@
 //! Latency that bursts at a cap explain, and a slow medium as well.
 
-use super::{Candidate, Rule, source};
+use super::rule::{BLIND, Candidate, Rule, source};
 use crate::case::{Case, Seen, amount, cap_words, moments};
-use crate::report::BLIND;
 use crate::verdict::CapWait;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{percent, time};
@@ -74,7 +73,7 @@ mod tests {
                        name = \"data\"\ntier = \"P10\"\n";
 
     #[test]
-    fn what_cannot_be_told_apart_is_called_so() {
+    fn bursts_and_a_slow_medium_are_indistinguishable() {
         let of = |does| Bed::layout(P10).disk("data", does);
         // At 30 % of the limit, four times what the medium takes.
         let slow = Does::reads(150.0).ms(8.0);

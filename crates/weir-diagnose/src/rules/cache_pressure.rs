@@ -1,9 +1,11 @@
 //! Memory that is too small for what is read.
 
-use super::not_storage::{Cause, LOW_HITS, SHORT_LIFE_S, finding, pressed, storage_words};
+use super::not_storage::{LOW_HITS, SHORT_LIFE_S, finding, pressed};
+use super::rule::{Candidate, Rule, source};
 use super::signs::entity_name;
-use super::{Candidate, Rule, source};
+use super::wait_times::storage_words;
 use crate::case::Case;
+use crate::verdict::Cause;
 use weir_observe::metric as m;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{percent, rate};
@@ -71,14 +73,14 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_do_not_stay() {
+    fn short_page_life_is_cache_pressure() {
         assert_eq!(bed(40.0, 30.0).found("cache-pressure").len(), 1);
         let hits = Bed::bare().wait("PAGEIOLATCH_SH", 900.0).host_gauge(m::BUFFER_HIT_SHARE, 0.7);
         assert_eq!(hits.found("cache-pressure").len(), 1);
     }
 
     #[test]
-    fn pages_that_stay_or_reads_that_do_not_wait() {
+    fn long_page_life_or_fast_reads_are_no_cache_pressure() {
         assert!(!bed(400.0, 30.0).finds("cache-pressure"));
         assert!(!bed(40.0, 2.0).finds("cache-pressure"));
         // Writes do not come from that.
@@ -89,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_restart_pages_are_all_young() {
+    fn page_life_after_a_restart_is_ignored() {
         let bed = Bed::bare().disk("data", Does::reads(300.0).ms(30.0));
         let grows = |second| weir_report::number::float(second);
         let bed = bed.disk_gauge_over("data", m::PAGE_LIFE_EXPECTANCY_S, grows);

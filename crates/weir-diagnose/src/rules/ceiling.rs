@@ -3,8 +3,9 @@
 //! Without a limit, more requests in flight increase the rate. At a limit, the rate stays the same,
 //! and only latency grows.
 
-use super::signs::{self, FEW, RAISED_NS, holding};
-use super::{Candidate, Rule, source};
+use super::earlier::{self, LIMITS};
+use super::rule::{Candidate, Rule, source};
+use super::signs::{FEW, RAISED_NS, holding};
 use crate::case::{Case, Seen, amount, moments};
 use weir_catalog::Edition;
 use weir_core::Cap as Kind;
@@ -68,7 +69,7 @@ struct Ceiling {
 }
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
-    let said = signs::throttled(case, RULE.id);
+    let said = earlier::subjects(case, &LIMITS);
     let holding = holding(case);
     let unsaid = case.named().filter(|seen| {
         let is_throttled = seen.subject.path.iter().any(|counts| holding.contains(&counts.cap));
@@ -148,7 +149,7 @@ fn finding(
     Some(finding)
 }
 
-/// A ceiling in operations or bytes.
+/// Finds a ceiling in operations or bytes.
 fn ceiling(case: &Case<'_>, seen: &Seen<'_>, is_bytes: bool) -> Option<Ceiling> {
     let over_time = &seen.facts.over_time;
     if seen.waited.operations < FEW || float(case.facts.samples) < SAMPLES {
@@ -275,7 +276,7 @@ mod tests {
     use weir_report::diagnosis::Confidence;
     use weir_report::number::float;
 
-    /// A disk that does so much, each operation in so many milliseconds by the second.
+    /// Returns a disk whose IOPS and latency in milliseconds vary by second.
     fn disk(iops: fn(u64) -> f64, ms: fn(u64) -> f64) -> Bed {
         Bed::bare().disk_over("data", move |second| {
             Does::writes(iops(second)).kib(8.0 + (iops(second) + ms(second)) % 5.0).ms(ms(second))
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn flat_while_the_queue_is_not() {
+    fn a_plateau_with_a_varying_queue_is_a_ceiling() {
         let found = disk(|second| 2280.0 + float(second % 7) * 5.0, |s| 8.0 + float(s % 9) * 9.0);
         let found = found.found("ceiling");
         let [finding] = &found[..] else { panic!("{found:?}") };
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_at_a_steady_rate_is_no_limit() {
+    fn a_steady_demand_is_no_ceiling() {
         // Fast: eight clients one after the other, 2 ms each.
         assert!(!disk(|_| 4000.0, |_| 2.0).finds("ceiling"));
         // Slow, and few at a time.
@@ -310,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_is_known_is_not_guessed() {
+    fn a_known_limit_is_not_guessed() {
         let text = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
                     name = \"data\"\ntier = \"P30\"\n";
         let does = |second: u64| Does::writes(2300.0).ms(8.0 + float(second % 9) * 9.0);

@@ -1,8 +1,9 @@
 //! Clients that do not take what they asked for.
 
-use super::not_storage::{Cause, Dominant};
+use super::not_storage::Dominant;
+use super::rule::{Rule, source};
 use super::waits::Class;
-use super::{Rule, source};
+use crate::verdict::Cause;
 use weir_report::diagnosis::Group;
 
 pub(super) const RULE: Rule = Rule {
@@ -21,7 +22,7 @@ const DOMINANT: Dominant = Dominant {
     text: "the server waits for its clients",
     action: "check the client: fetch all rows before processing them, request fewer rows, do not wait for the \
      client within transactions, and measure the network; storage does not help",
-    is: |wait| Class::of(&wait.name) == Class::Client,
+    is: |wait| Class::from_name(&wait.name) == Class::Client,
 };
 
 #[cfg(test)]
@@ -29,7 +30,7 @@ mod tests {
     use crate::bed::Bed;
 
     #[test]
-    fn most_of_the_waiting() {
+    fn dominant_waits_are_the_cause() {
         let bed = || Bed::bare().wait("ASYNC_NETWORK_IO", 800.0);
         assert_eq!(bed().wait("PAGEIOLATCH_SH", 200.0).found("client").len(), 1);
         assert_eq!(Bed::bare().wait("ClientRead", 800.0).found("client").len(), 1);

@@ -1,7 +1,7 @@
 //! Samples that are so far apart that bursts do not show.
 
+use super::rule::{Candidate, Rule, source};
 use super::signs::names;
-use super::{Candidate, Rule, source};
 use crate::case::Case;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{float, percent, time};

@@ -1,7 +1,7 @@
 //! A cloud's own metric that says that a limit is used up.
 
+use super::rule::{Candidate, Rule, source};
 use super::signs::{NOTABLE, entity_name};
-use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen};
 use crate::follow::Gauged;
 use crate::verdict::Basis;
@@ -160,7 +160,7 @@ fn exceeded(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option
     Some(finding.into())
 }
 
-/// The cap: what is a disk's at a disk is the machine's at a machine.
+/// Returns the name of the cap, which depends on whether a disk or a machine has the gauge.
 fn cap_name(case: &Case<'_>, gauge: &Gauged, says: &Says) -> Option<String> {
     let kind = case.contents.entity(gauge.entity).map(|entity| &entity.kind);
     let cap = match (kind, says.1?) {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn used_up() {
+    fn consumed_limits_are_throttling() {
         let found = disk(m::IOPS_SHARE, |second| if second < 30 { 1.0 } else { 0.4 });
         let found = found.found("consumed");
         let [finding] = &found[..] else { panic!("{found:?}") };
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn nearly_is_headroom_and_seldom_is_nothing() {
+    fn nearly_consumed_is_headroom() {
         let nearly = disk(m::BYTES_SHARE, |_| 0.95).found("consumed");
         assert_eq!((nearly[0].group, nearly[0].priority), (Group::Headroom, 120));
         assert!(!disk(m::BYTES_SHARE, |_| 0.89).finds("consumed"));

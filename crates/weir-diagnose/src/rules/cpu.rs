@@ -1,9 +1,11 @@
 //! Processors that are busy.
 
-use super::not_storage::{Cause, busy, finding, storage_words};
+use super::not_storage::{busy, finding};
+use super::rule::{Candidate, Rule, source};
 use super::signs::entity_name;
-use super::{Candidate, Rule, source};
+use super::wait_times::storage_words;
 use crate::case::Case;
+use crate::verdict::Cause;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{percent, time};
 

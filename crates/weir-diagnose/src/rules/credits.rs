@@ -1,8 +1,9 @@
 //! Burst credits: from a gauge of the cloud, otherwise from the model of the limiter.
 
 use super::signs::entity_name;
-use crate::case::{Case, at_s};
+use crate::case::Case;
 use crate::follow::{Gauged, OUT};
+use crate::seconds::at_s;
 use crate::system::{Cap, Owner};
 use weir_core::Cap as Kind;
 use weir_observe::EntityId;
@@ -69,7 +70,7 @@ fn of_gauge(case: &Case<'_>, gauge: &Gauged) -> Option<Balance> {
     })
 }
 
-/// The cap of an entity that bursts.
+/// Returns the cap of an entity that bursts.
 fn cap_of(case: &Case<'_>, entity: EntityId, counts_bytes: bool) -> Option<usize> {
     let is = |cap: &Cap| {
         let own = match cap.owner {
@@ -101,14 +102,14 @@ fn of_model(case: &Case<'_>, index: usize, cap: &Cap) -> Option<Balance> {
 impl Balance {
     /// Returns the kind of credits in words.
     pub(super) fn words(&self) -> &'static str {
-        match self.kind.map(|kind| kind.name().ends_with("bytes")) {
+        match self.kind.map(Kind::counts_bytes) {
             Some(true) => "throughput burst credits",
             Some(false) => "IOPS burst credits",
             None => "burst credits",
         }
     }
 
-    /// Source of the credits or waits.
+    /// Returns the source of the balance in words.
     pub(super) fn basis(&self) -> &'static str {
         if self.is_said {
             "metric of the cloud"

@@ -2,9 +2,9 @@
 
 use super::at_host::larger;
 use super::credits::{Balance, balances};
+use super::rule::{Candidate, Rule, source};
 use super::signs::{NOTABLE, holding, is_timed};
 use super::throttled::{next_tier, ruled_out};
-use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen, amount, moments};
 use crate::change::Change;
 use crate::system::{Cap, Owner, What};
@@ -133,7 +133,7 @@ mod tests {
         \"128 GiB\"\nlatency = \"2ms\"\nlimits = { iops = 500, throughput = \"500 MiB/s\", burst = \
         { iops = 3500, duration = \"30s\" } }\n";
 
-    /// A burst of so many seconds at 3,500, and what lasts after it.
+    /// Returns a disk with a burst of 3,500 IOPS, and then the sustained limit.
     fn after(seconds: u64) -> Bed {
         Bed::layout(BURSTS).disk_over("data", move |second| {
             if second < seconds { Does::reads(3500.0).ms(2.0) } else { Does::reads(500.0).ms(60.0) }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn out_and_held_at_what_lasts() {
+    fn spent_credits_throttle_to_the_sustained_limit() {
         let found = after(30).found("credits-out");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!((finding.subject.as_str(), finding.cap.as_deref()), ("data", Some("disk_iops")));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn credits_that_last_hold_nobody() {
+    fn remaining_credits_do_not_throttle() {
         let lasts = Bed::layout(BURSTS).disk("data", Does::reads(1400.0).ms(2.0));
         assert!(!lasts.finds("credits-out"));
         // No credits for two of sixty seconds.
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_cloud_says_goes_before_the_model() {
+    fn gauges_take_precedence_over_the_model() {
         let said = after(30).disk_gauge("data", m::BURST_BALANCE, 0.7);
         assert!(!said.finds("credits-out"));
         let nothing_else = |balance| {

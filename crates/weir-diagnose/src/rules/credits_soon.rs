@@ -1,8 +1,8 @@
 //! Credits that go faster than they come.
 
 use super::credits::{Balance, balances};
+use super::rule::{Candidate, Rule, source};
 use super::signs::NOTABLE;
-use super::{Candidate, Rule, source};
 use crate::case::{Case, amount};
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{percent, time};
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn credits_that_fall() {
+    fn falling_credits_are_predicted() {
         // A tenth in a minute: the other nine last for nine.
         let found = falling(0.9).found("credits-soon");
         let [finding] = &found[..] else { panic!("{found:?}") };
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_are_gone_or_come_back_do_not() {
+    fn spent_or_returning_credits_are_silent() {
         assert!(!falling(0.99).finds("credits-soon"));
         let over = |balance: fn(u64) -> f64| {
             let bed = Bed::bare().disk("data", Does::reads(100.0));

@@ -1,8 +1,8 @@
 //! Data files that are mostly read, on a disk without a host cache.
 
 use super::files::REACH;
+use super::rule::{Candidate, Rule, source};
 use super::stores::{Store, file_of, is_cached, is_uncached, read_latency, stores};
-use super::{Candidate, Rule, source};
 use crate::case::{Case, amount, size};
 use crate::change::Change;
 use crate::system::{CacheMode, Owner, What};
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_that_wait_for_a_disk() {
+    fn throttled_reads_without_a_cache() {
         let held = Does::reads(450.0).and_writes(49.0).ms(40.0);
         let found = bed("DS4", "none", "data", held).found("data-uncached");
         let [finding] = &found[..] else { panic!("{found:?}") };
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cache_would_not_change() {
+    fn loads_without_benefit_from_a_cache() {
         let held = Does::reads(450.0).and_writes(49.0).ms(40.0);
         assert!(!bed("DS4", "read-only", "data", held).finds("data-uncached"));
         assert!(!bed("DS4", "none", "log", held).finds("data-uncached"));

@@ -2,7 +2,7 @@
 
 use super::depth_low::per_disk;
 use super::files::throttled_at_own;
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, Seen, amount};
 use weir_layout::Role;
 use weir_report::diagnosis::Group;
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn sixty_four_where_one_fills_it() {
+    fn a_depth_of_64_where_1_saturates() {
         let found = bed("backup", Does::writes(498.0).ms(128.5)).found("depth-high");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_can_set_or_is_not_much_or_not_held() {
+    fn fixed_moderate_or_unthrottled_depths_are_silent() {
         assert!(!bed("data", Does::writes(498.0).ms(128.5)).finds("depth-high"));
         // 16 are what the article still has for a disk.
         assert!(!bed("backup", Does::writes(498.0).ms(31.0)).finds("depth-high"));

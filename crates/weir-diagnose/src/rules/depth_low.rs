@@ -1,6 +1,6 @@
 //! A queue depth that is too low for the disks.
 
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, Seen};
 use crate::system::What;
 use crate::verdict::Basis;
@@ -43,7 +43,7 @@ const WHOLE: f64 = 0.02;
 /// Fewer samples do not show that something is steady.
 const SAMPLES: u64 = 20;
 
-/// As many backup files as this for each disk were best, and in all (article 004).
+/// The best number of backup files for each disk, and in total (article 004).
 const FILES: (usize, usize) = (4, 8);
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {

@@ -30,7 +30,7 @@ pub(super) struct Database {
     pub(super) files: Vec<usize>,
 }
 
-/// The databases of each host that have data files.
+/// Returns the databases of each host that have data files.
 pub(super) fn databases(case: &Case<'_>) -> Vec<Database> {
     let mut all: BTreeMap<(Option<usize>, Option<&str>), Vec<usize>> = BTreeMap::new();
     for (file, _) in case.system.files.iter().enumerate().filter(|(_, f)| f.is(Role::Data)) {
@@ -41,7 +41,7 @@ pub(super) fn databases(case: &Case<'_>) -> Vec<Database> {
     all.into_iter().map(|((_, database), files)| Database { name: name(database), files }).collect()
 }
 
-/// The name of a file's database, if the layout or the observation says it.
+/// Returns the name of a file's database, from the layout or the observation.
 pub(super) fn database_of<'a>(case: &Case<'a>, file: usize) -> Option<&'a str> {
     let own = &case.system.files[file];
     let parent = || {
@@ -107,7 +107,7 @@ pub(super) fn used(case: &Case<'_>, what: What, is_bytes: bool) -> Option<f64> {
     own.map(|(_, facts)| facts.used.quantile(0.99)).reduce(f64::max)
 }
 
-/// The tiers that the file of a disk goes by.
+/// Returns the tiers from which a file on a disk gets its limits.
 pub(super) fn tiers<'a>(case: &Case<'a>, disk: usize) -> Option<&'a TierSet> {
     let own = &case.system.disks[disk];
     let host = own.host.map(|host| case.system.hosts[host].name.as_str());
@@ -140,7 +140,7 @@ pub(super) fn one_of(limits: &Limits, is_bytes: bool) -> f64 {
     float(if is_bytes { limits.throughput.get() } else { limits.iops.get() })
 }
 
-/// Limits in words.
+/// Formats both limits.
 pub(super) fn words(limits: &Limits) -> String {
     format!("{} and {}", amount(false, one_of(limits, false)), amount(true, one_of(limits, true)))
 }
@@ -181,7 +181,7 @@ pub(crate) struct Room {
 
 impl Room {
     /// Computes the storage of a host, if it is an instance and all sizes are known.
-    pub(crate) fn of(case: &Case<'_>, host: usize) -> Option<Self> {
+    pub(crate) fn new(case: &Case<'_>, host: usize) -> Option<Self> {
         let storage = case.system.hosts[host].instance?.storage;
         let all = case.system.files.iter().enumerate();
         let own = all.filter(|(file, _)| case.system.host_of(What::File(*file)) == Some(host));
@@ -195,7 +195,7 @@ impl Room {
     }
 }
 
-/// The statement that gives a file of an instance another size.
+/// Returns the statement that resizes a file of an instance.
 pub(super) fn resize(case: &Case<'_>, file: usize, bytes: u64) -> String {
     let own = &case.system.files[file];
     format!(
@@ -206,13 +206,13 @@ pub(super) fn resize(case: &Case<'_>, file: usize, bytes: u64) -> String {
     )
 }
 
-/// The database of a file, as statements name it.
+/// Returns the database of a file as a statement names it.
 pub(super) fn database_name(case: &Case<'_>, file: usize) -> String {
     let name = database_of(case, file);
     name.map_or("CURRENT".to_owned(), |name| format!("[{}]", name.replace(']', "]]")))
 }
 
-/// The change of a layout that gives a file another size.
+/// Returns the change that resizes a file in the layout.
 pub(super) fn sized(case: &Case<'_>, file: usize, bytes: u64) -> Option<Change> {
     Some(Change::Size { name: layout_name(case, What::File(file))?, bytes })
 }
@@ -221,13 +221,13 @@ pub(super) fn sized(case: &Case<'_>, file: usize, bytes: u64) -> Option<Change> 
 pub(super) fn grown(case: &Case<'_>, files: &[usize], bytes: u64) -> Option<Change> {
     let own = |file: &usize| case.system.files[*file].size.unwrap_or(0);
     let more: u64 = files.iter().map(|file| bytes.saturating_sub(own(file))).sum();
-    let room = case.system.host_of(What::File(*files.first()?)).and_then(|h| Room::of(case, h));
+    let room = case.system.host_of(What::File(*files.first()?)).and_then(|h| Room::new(case, h));
     let has_room = room.is_none_or(|room| room.free() >= more);
     let changes: Option<Vec<Change>> = files.iter().map(|file| sized(case, *file, bytes)).collect();
     changes.filter(|_| has_room).map(Change::All)
 }
 
-/// The name of a file.
+/// Returns the name of a file.
 pub(super) fn name(case: &Case<'_>, file: usize) -> String {
     case.name(What::File(file))
 }

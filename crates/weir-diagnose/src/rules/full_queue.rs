@@ -2,10 +2,11 @@
 //! a limit. One run cannot tell a limit from a device that is merely slow: the rate of a hard disk
 //! under a steady load repeats as well. So the finding is evidence, and never throttling.
 
-use super::signs::{self, FEW, RAISED_NS, holding};
-use super::{Candidate, Rule, source};
+use super::earlier;
+use super::rule::{BLIND, Candidate, Rule, source};
+use super::signs::{FEW, RAISED_NS, holding};
+use super::throttling::OF_SUBJECTS;
 use crate::case::{Case, Seen, amount};
-use crate::report::BLIND;
 use weir_observe::attribute;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{float, percent, rate, time};
@@ -41,7 +42,7 @@ const FAST_BYTE_NS: f64 = 1e9 / 1_073_741_824.0;
 const REPEATS: f64 = 0.05;
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
-    let said = signs::throttled(case, RULE.id);
+    let said = earlier::subjects(case, &OF_SUBJECTS);
     let holding = holding(case);
     let unsaid = case.named().filter(|seen| {
         let is_throttled = seen.subject.path.iter().any(|counts| holding.contains(&counts.cap));
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_at_a_slow_device_is_a_limit_or_the_device() {
+    fn a_full_queue_at_a_slow_device_is_evidence() {
         let finding = one(Bed::bare().seconds(5).job("t", 64, |_| (400.0, 160.0)));
         assert!(
             finding.finding.starts_with("t is saturated: 64.0 requests"),
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_is_not_full_or_not_known_says_nothing() {
+    fn a_partial_or_unknown_queue_is_silent() {
         // 16 of 64 are in flight.
         assert!(!Bed::bare().job("t", 64, |_| (400.0, 40.0)).finds("full-queue"));
         assert!(!Bed::bare().job("t", 0, |_| (400.0, 160.0)).finds("full-queue"));
@@ -193,7 +194,7 @@ mod tests {
                        \"t\"\ntier = \"P30\"\n";
 
     #[test]
-    fn a_limit_that_is_known_says_it() {
+    fn a_known_limit_takes_precedence() {
         let at_limit = || Bed::layout(P30).seconds(1).job("t", 128, |_| (5_000.0, 25.6));
         let rules = at_limit().findings().into_iter().map(|found| found.finding.rule);
         let rules: Vec<&str> = rules.collect();

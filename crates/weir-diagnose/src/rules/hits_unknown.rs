@@ -1,9 +1,8 @@
 //! Cached disks with an unknown number of cache hits.
 
+use super::rule::{BLIND, Candidate, Rule, source};
 use super::signs::{is_raised, names};
-use super::{Candidate, Rule, source};
 use crate::case::{Case, amount};
-use crate::report::BLIND;
 use weir_report::diagnosis::{Confidence, Group};
 
 pub(super) const RULE: Rule = Rule {
@@ -66,7 +65,7 @@ mod tests {
                           name = \"data\"\ntier = \"P10\"\ncache = \"read-only\"\n";
 
     #[test]
-    fn more_reads_than_the_disk_can() {
+    fn more_reads_than_the_disk_allows_may_be_cache_hits() {
         let disk = |does| Bed::layout(CACHED).disk("data", does);
         assert_eq!(disk(Does::reads(3000.0).ms(1.0)).found("hits-unknown")[0].priority, 200);
         // The disk could serve these all by itself.

@@ -3,7 +3,7 @@
 use super::files::{
     GIB, Room, counts_bytes, name, needed, own_disk, resize, sized, throttled_on, tiers, words,
 };
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, size};
 use crate::change::Change;
 use weir_catalog::RuleValue;
@@ -45,7 +45,7 @@ fn grows(case: &Case<'_>, file: usize, is_bytes: bool) -> Option<Grows> {
 }
 
 fn of_instance(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
-    let room = Room::of(case, host)?;
+    let room = Room::new(case, host)?;
     let wait = throttled_on(case, host);
     let all =
         wait.iter().filter_map(|(file, _, wait)| grows(case, *file, counts_bytes(case, wait)));
@@ -131,7 +131,7 @@ fn blobs_left(case: &Case<'_>, host: usize) -> Option<u64> {
     Some(bound.most.saturating_sub(sizes.map(Bytes::get).sum()))
 }
 
-/// Returns the least storage that an instance can reserve for so many bytes of files.
+/// Returns the least storage that an instance can reserve for `bytes` of files.
 pub(crate) fn storage_for(case: &Case<'_>, bytes: u64) -> u64 {
     let step = match case.edition.and_then(|edition| edition.rule("storage-step")?.value) {
         Some(RuleValue::Size(step)) => step.get().max(1),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_to_be_used() {
+    fn free_storage_is_used_to_grow() {
         let found = bed(8, "1 TiB", 32, held()).found("instance-storage");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn without_room_the_storage_is_raised_as_far_as_it_goes() {
+    fn storage_is_raised_up_to_the_maximum() {
         // 96 of 128 GiB are left, and 97 are needed: one short.
         let found = bed(8, "128 GiB", 32, held()).found("instance-storage");
         let [finding] = &found[..] else { panic!("{found:?}") };
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_instance_cannot_have_is_not_advised() {
+    fn storage_above_the_maximum_is_not_advised() {
         // 4 vCores have 2 TiB at most: a P30 of 1,010 GiB needs 15 more, a P40 beside it has the rest.
         let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 4 }\n\
                     [[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"1010 GiB\"\n[[file]]\nname = \
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn in_the_largest_tier_there_is_nothing_to_grow_for() {
+    fn files_in_the_largest_tier_do_not_grow() {
         assert!(!bed(8, "8 TiB", 1100, Does::reads(7490.0).ms(60.0)).finds("instance-storage"));
     }
 }

@@ -1,7 +1,7 @@
 //! Large requests that the disk counts several times and the database server once.
 
-use super::throttled::{is_peak, next_tier, throttled_by};
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
+use super::throttled::{next_tier, throttled_by};
 use crate::case::{Case, Seen, amount, size};
 use crate::system::Owner;
 use crate::verdict::CapWait;
@@ -31,7 +31,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     all.into_iter().filter_map(|(seen, wait)| of_subject(case, rule, &seen, wait)).collect()
 }
 
-/// The mean size of reads and of writes that are larger than the unit.
+/// Returns the mean sizes of reads and writes, if they are larger than the unit.
 fn large(seen: &Seen<'_>, unit: f64) -> Vec<(&'static str, f64)> {
     let total = &seen.facts.total;
     let means = [
@@ -74,7 +74,7 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>, wait: &CapWait) -> 
     }
     finding.evidence.push(format!("{} of the latency is wait time", percent(wait.share)));
     let (action, change) =
-        next_tier(case, seen.subject.what, cap.counts_bytes(), is_peak(wait.kind));
+        next_tier(case, seen.subject.what, cap.counts_bytes(), wait.kind.is_burst());
     let action = format!(
         "move large requests (backups, scans, index builds) to another time or to other disks, and plan \
          with {} IOPS instead of {}; otherwise {action}",
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_unit_holds_counts_once() {
+    fn requests_within_the_unit_count_once() {
         assert!(!bed(Does::reads(498.0).kib(256.0).ms(60.0)).finds("large-io-counted"));
         assert!(!bed(Does::reads(100.0).kib(1024.0).ms(2.0)).finds("large-io-counted"));
     }

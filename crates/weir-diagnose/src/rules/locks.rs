@@ -1,8 +1,9 @@
 //! Sessions that wait for each other's locks.
 
-use super::not_storage::{Cause, Dominant};
+use super::not_storage::Dominant;
+use super::rule::{Rule, source};
 use super::waits::Class;
-use super::{Rule, source};
+use crate::verdict::Cause;
 use weir_report::diagnosis::Group;
 
 pub(super) const RULE: Rule = Rule {
@@ -22,7 +23,7 @@ const DOMINANT: Dominant = Dominant {
     action: "find the blocking sessions (sys.dm_exec_requests by blocking_session_id; pg_blocking_pids) and \
      shorten their transactions, or use row versions for reads (ALTER DATABASE .. SET \
      READ_COMMITTED_SNAPSHOT ON); storage helps only if the blocking sessions wait for it",
-    is: |wait| Class::of(&wait.name) == Class::Lock,
+    is: |wait| Class::from_name(&wait.name) == Class::Lock,
 };
 
 #[cfg(test)]
@@ -30,7 +31,7 @@ mod tests {
     use crate::bed::Bed;
 
     #[test]
-    fn most_of_the_waiting() {
+    fn dominant_waits_are_the_cause() {
         let found = Bed::bare().wait("LCK_M_X", 900.0).wait("WRITELOG", 300.0).found("locks");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(finding.finding.contains("75.0 %"), "{}", finding.finding);
@@ -38,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_it_or_hardly_any_is_not() {
+    fn few_waits_are_no_cause() {
         assert!(!Bed::bare().wait("LCK_M_X", 900.0).wait("WRITELOG", 1500.0).finds("locks"));
         // All wait time, but only of a tenth of a session.
         assert!(!Bed::bare().wait("LCK_M_X", 100.0).finds("locks"));

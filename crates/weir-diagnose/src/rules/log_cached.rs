@@ -1,7 +1,7 @@
 //! Logs on a disk with a host cache.
 
+use super::rule::{Candidate, Rule, source};
 use super::stores::{Matters, Store, file_of, stores};
-use super::{Candidate, Rule, source};
 use crate::case::Case;
 use crate::change::Change;
 use crate::system::CacheMode;
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_for_a_log() {
+    fn a_cached_log_is_found() {
         let few = Does::writes(200.0).kib(4.0).ms(2.0);
         let found = bed("read-only", "log").disk("disk", few).found("log-cached");
         let [finding] = &found[..] else { panic!("{found:?}") };
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn none_for_a_log_and_one_for_data_are_as_they_should_be() {
+    fn an_uncached_log_and_cached_data_are_right() {
         let few = Does::writes(200.0).kib(4.0).ms(2.0);
         assert!(!bed("none", "log").disk("disk", few).finds("log-cached"));
         assert!(!bed("read-only", "data").disk("disk", few).finds("log-cached"));

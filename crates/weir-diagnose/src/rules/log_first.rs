@@ -3,9 +3,9 @@
 use super::files::{
     REACH, database_of, file_throttled, grown, name, needed, own_disk, resize, seen, used,
 };
+use super::rule::{Candidate, Rule, source};
 use super::throttled::next_tier;
 use super::waits::{Class, share};
-use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen, amount, size};
 use crate::follow::NEAR;
 use crate::system::What;
@@ -36,7 +36,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     logs.filter_map(|log| of_log(case, rule, log)).collect()
 }
 
-/// The data files of the database of a log.
+/// Returns the data files of a log's database.
 fn data_of(case: &Case<'_>, log: usize) -> Vec<usize> {
     let (own, host) = (database_of(case, log), case.system.host_of(What::File(log)));
     let beside = |file: &usize| {
@@ -47,7 +47,7 @@ fn data_of(case: &Case<'_>, log: usize) -> Vec<usize> {
     (0..case.system.files.len()).filter(beside).collect()
 }
 
-/// The part of what the files of a database do that is writes.
+/// Returns the share of writes in the operations of files.
 fn write_share(case: &Case<'_>, files: impl Iterator<Item = usize>) -> Option<f64> {
     let (mut writes, mut all) = (0.0, 0.0);
     for own in files.filter_map(|file| seen(case, file)) {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_at_its_limit_of_a_load_that_writes() {
+    fn a_throttled_log_of_a_write_load() {
         let held = Does::writes(498.0).kib(4.0).ms(40.0);
         let found = bed(Does::reads(200.0).and_writes(300.0).ms(4.0), held).found("log-first");
         let [finding] = &found[..] else { panic!("{found:?}") };
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_for_the_log_near_its_limit() {
+    fn log_waits_near_the_limit() {
         let (data, near) = (Does::writes(300.0).ms(4.0), Does::writes(460.0).kib(4.0).ms(4.0));
         let found = bed(data, near).wait("WRITELOG", 500.0).found("log-first");
         assert_eq!(found.len(), 1);

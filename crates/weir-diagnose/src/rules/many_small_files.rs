@@ -3,7 +3,7 @@
 use super::files::{
     Database, counts_bytes, databases, file_throttled, one_of, steps, tiers, words,
 };
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, amount, size};
 use crate::follow::NEAR;
 use crate::system::What;
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn four_of_120_gib_have_less_than_three_of_160() {
+    fn four_files_of_120_gib_have_lower_limits_than_three_of_160() {
         // 4 x 500 operations; 3 x 1,100 of a P15, and one P20 of 480 GiB has 2,300.
         let found = bed(4, 120, Does::reads(498.0).ms(60.0)).found("many-small-files");
         let [finding] = &found[..] else { panic!("{found:?}") };
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn small_ones_that_have_more_together_stay() {
+    fn small_files_with_higher_limits_together_stay() {
         // 4 x 32 GiB have 2,000 operations, one of 128 GiB 500.
         assert!(!bed(4, 32, Does::reads(498.0).ms(60.0)).finds("many-small-files"));
         // In bytes 4 x 100 MiB/s are more than 150.

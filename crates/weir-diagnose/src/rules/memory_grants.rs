@@ -1,7 +1,9 @@
 //! Queries that wait for memory to run in.
 
-use super::not_storage::{Cause, Dominant, is_memory_grant};
-use super::{Rule, source};
+use super::not_storage::Dominant;
+use super::rule::{Rule, source};
+use super::wait_times::is_memory_grant;
+use crate::verdict::Cause;
 use weir_report::diagnosis::Group;
 
 pub(super) const RULE: Rule = Rule {
@@ -29,7 +31,7 @@ mod tests {
     use crate::bed::Bed;
 
     #[test]
-    fn most_of_the_waiting() {
+    fn dominant_waits_are_the_cause() {
         let bed = || Bed::bare().wait("RESOURCE_SEMAPHORE", 800.0);
         assert_eq!(bed().wait("WRITELOG", 200.0).found("memory-grants").len(), 1);
         assert!(!bed().wait("WRITELOG", 1600.0).finds("memory-grants"));

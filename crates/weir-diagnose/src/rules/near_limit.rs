@@ -1,7 +1,9 @@
 //! A limit that is nearly reached, without waits.
 
-use super::signs::{holding, is_near, is_timed, throttling};
-use super::{Candidate, Rule, source};
+use super::earlier;
+use super::rule::{Candidate, Rule, source};
+use super::signs::{holding, is_near, is_timed};
+use super::throttling::OF_SUBJECTS;
 use crate::case::{Case, amount, cap_words};
 use crate::system::Owner;
 use std::collections::BTreeMap;
@@ -20,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let holding = holding(case);
-    let said = throttling(case, rule.id);
+    let said = earlier::findings(case, &OF_SUBJECTS);
     let mut near: BTreeMap<(bool, usize, &str), Vec<usize>> = BTreeMap::new();
     for (index, cap) in case.system.caps.iter().enumerate() {
         if !is_near(case, index) || holding.contains(&index) {
@@ -46,7 +48,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     all.filter(|finding| !is_said(finding)).map(Candidate::from).collect()
 }
 
-/// The caps of one owner, of which the first is the one that is near most often.
+/// Builds the finding of the caps of one owner.
 fn finding(
     case: &Case<'_>,
     rule: &Rule,
@@ -59,7 +61,7 @@ fn finding(
     let is_bytes = cap.counts_bytes();
     // A rate above the sustained limit is near the burst limit.
     let is_burst = cap.limit.burst.is_some() && facts.rate.max() > facts.limit;
-    let kind = if is_burst { cap.at_peak() } else { cap.kind };
+    let kind = if is_burst { cap.kind.burst() } else { cap.kind };
     let limit = amount(is_bytes, if is_burst { cap.limit.peak() } else { facts.limit });
     let passing =
         || case.named().filter(|seen| seen.subject.path.iter().any(|counts| counts.cap == *most));
@@ -101,7 +103,7 @@ fn finding(
     Some(finding)
 }
 
-/// A disk's one file is what people know.
+/// Returns the name of a cap's owner. A disk with one file is named by the file.
 fn name_of(case: &Case<'_>, owner: Owner) -> String {
     match owner {
         Owner::Host(host) => case.system.hosts[host].name.clone(),
@@ -123,7 +125,7 @@ mod tests {
                        name = \"data\"\ntier = \"P10\"\n";
 
     #[test]
-    fn near_and_nobody_waits() {
+    fn a_limit_that_is_near_without_waits() {
         let found = Bed::layout(P10).disk("data", Does::reads(470.0).ms(2.0)).found("near-limit");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!((finding.subject.as_str(), finding.cap.as_deref()), ("data", Some("disk_iops")));
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn below_it_or_held_there_is_not_near() {
+    fn low_use_or_throttling_is_not_near() {
         assert!(!Bed::layout(P10).disk("data", Does::reads(440.0).ms(2.0)).finds("near-limit"));
         assert!(!Bed::layout(P10).disk("data", Does::reads(498.0).ms(40.0)).finds("near-limit"));
         // Two samples of sixty.

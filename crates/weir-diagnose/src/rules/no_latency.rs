@@ -1,9 +1,8 @@
 //! Operations without latencies.
 
+use super::rule::{BLIND, Candidate, Rule, source};
 use super::signs::{is_near, is_timed, names};
-use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen};
-use crate::report::BLIND;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::percent;
 
@@ -65,7 +64,7 @@ mod tests {
                        name = \"data\"\ntier = \"P10\"\n";
 
     #[test]
-    fn it_leaves_the_question_open_where_a_limit_is_near() {
+    fn missing_latency_is_urgent_near_a_limit() {
         let found =
             |iops| Bed::layout(P10).disk("data", Does::reads(iops).untimed()).found("no-latency");
         assert_eq!(found(490.0)[0].priority, 50);

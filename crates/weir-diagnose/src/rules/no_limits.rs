@@ -1,9 +1,9 @@
 //! Unknown limits.
 
-use super::signs::{THROTTLING, first_throttling, is_raised, names, throttled};
-use super::{Candidate, Rule, source};
+use super::rule::{BLIND, Candidate, Rule, source};
+use super::signs::{is_raised, names};
+use super::throttling;
 use crate::case::{Case, Seen};
-use crate::report::BLIND;
 use weir_observe::EntityKind;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::time;
@@ -32,7 +32,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
         return Vec::new();
     }
     // Subjects with other signs of throttling are left out.
-    let said = throttled(case, THROTTLING);
+    let said = throttling::throttled(case);
     let is_open = |seen: &Seen<'_>| !said.contains(&seen.name(case));
     let raised: Vec<&Seen<'_>> = raised.into_iter().filter(|seen| is_open(seen)).collect();
     let subjects: Vec<String> = match raised.is_empty() {
@@ -56,7 +56,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
             finding.evidence.push(format!("{}: mean latency {}", seen.name(case), time(ns)));
         }
     }
-    if let Some(said) = first_throttling(case) {
+    if let Some(said) = throttling::first(case) {
         finding.evidence.push(format!("other evidence: {}", said.finding));
     }
     let files = unlimited.iter().any(|seen| {
@@ -79,7 +79,7 @@ mod tests {
     use crate::bed::{Bed, Does};
 
     #[test]
-    fn slow_and_nobody_says_why() {
+    fn high_latency_without_limits_is_urgent() {
         let found = Bed::bare().disk("data", Does::reads(50.0).ms(40.0)).found("no-limits");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!(finding.priority, 50);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn quick_it_is_a_note_and_with_limits_it_is_nothing() {
+    fn low_latency_is_a_note_and_known_limits_are_silent() {
         let found = Bed::bare().disk("data", Does::reads(50.0).ms(4.0)).found("no-limits");
         assert_eq!(found[0].priority, 200);
         let text = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_answers_the_question() {
+    fn queue_times_make_limits_unnecessary() {
         let queued = Does::writes(50.0).ms(100.0).queued_ms(96.0);
         assert_eq!(Bed::bare().file("db", "data", queued).found("no-limits")[0].priority, 200);
     }

@@ -1,9 +1,8 @@
 //! Files and disks without counts of operations.
 
+use super::rule::{BLIND, Candidate, Rule, source};
 use super::signs::names;
-use super::{Candidate, Rule, source};
 use crate::case::Case;
-use crate::report::BLIND;
 use std::collections::BTreeSet;
 use weir_observe::metric as m;
 use weir_observe::{Contents, EntityId, EntityKind};
@@ -87,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_are_missing_are_named() {
+    fn missing_columns_are_named() {
         let found = bed().without("num_of_reads").without("num_of_writes").found("no-operations");
         assert_eq!(found[0].priority, 50);
         let text = &found[0].finding;
@@ -101,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn no_second_sample_is_asked_for() {
+    fn missing_operations_ask_for_no_second_sample() {
         assert!(!bed().without("num_of_reads").without("num_of_writes").finds("one-sample"));
     }
 }

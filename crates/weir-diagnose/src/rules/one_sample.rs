@@ -1,10 +1,9 @@
 //! A single sample, of which no rate can be made.
 
 use super::no_operations::missing_operations;
-use super::{Candidate, Rule, source};
+use super::rule::{BLIND, Candidate, Rule, source};
 use crate::case::Case;
 use crate::follow::SubjectFacts;
-use crate::report::BLIND;
 use crate::system::Subject;
 use weir_observe::{Counting, EntityKind};
 use weir_report::diagnosis::{Confidence, Group};
@@ -62,7 +61,7 @@ mod tests {
     use crate::bed::{Bed, Does};
 
     #[test]
-    fn one_is_not_enough_and_two_are() {
+    fn one_sample_is_found_and_two_are_enough() {
         let bed = |seconds| {
             let bed = Bed::bare().file("db", "data", Does::reads(50.0));
             bed.seconds(seconds).found("one-sample")

@@ -1,9 +1,12 @@
 //! Pages in memory of other databases than tempdb that many want at a time.
 
-use super::not_storage::{Cause, Tempdb, finding, is_page_latch, longest, of_waits};
+use super::not_storage::finding;
+use super::rule::{Candidate, Rule, source};
+use super::tempdb_files::Tempdb;
+use super::wait_times::{is_page_latch, longest, of_waits};
 use super::waits::resource_waits;
-use super::{Candidate, Rule, source};
 use crate::case::Case;
+use crate::verdict::Cause;
 use weir_observe::EntityKind;
 use weir_report::diagnosis::{Confidence, Group};
 
@@ -44,7 +47,7 @@ pub(super) fn whose(case: &Case<'_>) -> Whose {
             }
         }
     }
-    let files = Tempdb::of(case);
+    let files = Tempdb::observed(case);
     match () {
         () if said > 0.5 * all && tempdb > 0.5 * said => Whose::Tempdb,
         () if said > 0.5 * all => Whose::Others,
@@ -66,7 +69,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     };
     finding.evidence.push(longest(case, is_page_latch));
     finding.confidence = Confidence::Medium;
-    finding.ruled_out.push(match Tempdb::of(case).files {
+    finding.ruled_out.push(match Tempdb::observed(case).files {
         0 => "tempdb: its files are not observed, and most waits are not for allocation pages"
             .to_owned(),
         files => format!("tempdb: its {files} data files are well configured"),

@@ -1,10 +1,12 @@
 //! Workers of parallel queries that wait for each other.
 
-use super::not_storage::{Cause, finding, longest, of_class, storage_words};
+use super::not_storage::finding;
+use super::rule::{Candidate, Rule, source};
+use super::wait_times::{longest, of_class, storage_words};
 use super::waits::Class;
-use super::{Candidate, Rule, source};
 use crate::case::Case;
 use crate::follow::HostFacts;
+use crate::verdict::Cause;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::percent;
 
@@ -31,7 +33,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
         Some(busy) => format!("CPU at {} meanwhile", percent(busy)),
         None => "CPU utilisation is unknown".to_owned(),
     });
-    let is = |wait: &crate::follow::WaitFacts| Class::of(&wait.name) == Class::Parallel;
+    let is = |wait: &crate::follow::WaitFacts| Class::from_name(&wait.name) == Class::Parallel;
     finding.evidence.push(longest(case, is));
     finding.evidence.extend(storage_words(case));
     "raise the cost threshold for parallelism (EXEC sp_configure 'cost threshold for \
@@ -50,13 +52,13 @@ mod tests {
     }
 
     #[test]
-    fn most_of_the_waiting_while_processors_work() {
+    fn parallel_waits_with_busy_processors() {
         assert_eq!(bed(200.0).cpu(0.7).found("parallelism").len(), 1);
         assert_eq!(bed(200.0).found("parallelism").len(), 1);
     }
 
     #[test]
-    fn who_waits_for_something_else_is_not_parallel() {
+    fn parallel_waits_with_idle_processors_are_silent() {
         assert!(!bed(1300.0).finds("parallelism"));
         // All wait and no processor is busy: they do not wait for each other.
         assert!(!bed(200.0).cpu(0.2).finds("parallelism"));

@@ -1,8 +1,8 @@
 //! Queues of a governor where no limit is known: the total latency against that of the storage.
 
+use super::rule::{Candidate, Rule, source};
 use super::signs::{self, FEW, RAISED_NS};
 use super::throttled::throttled_by;
-use super::{Candidate, Rule, source};
 use crate::case::{Case, Seen, moments, size};
 use crate::system::What;
 use crate::verdict::{LEAST_LOST, THROTTLED};
@@ -33,6 +33,17 @@ struct Queued<'a> {
 }
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
+    let groups = groups(case).into_iter();
+    groups.filter_map(|(database, group)| candidate(case, rule, &database, &group)).collect()
+}
+
+/// Returns the files and disks that wait in a queue, each of a group by its name.
+pub(super) fn members(case: &Case<'_>) -> BTreeSet<String> {
+    groups(case).iter().flat_map(|(_, group)| group).map(|own| own.seen.name(case)).collect()
+}
+
+/// Returns the subjects that wait in a queue, by database and role, the longest queue times first.
+fn groups<'a>(case: &Case<'a>) -> Vec<(String, Vec<Queued<'a>>)> {
     let wait = throttled_by(case, |_, _| true);
     let wait: BTreeSet<usize> = wait.iter().map(|(other, _)| other.index).collect();
     let is_throttled = |seen: &Seen<'_>| wait.contains(&seen.index);
@@ -52,11 +63,11 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let mut groups: Vec<_> = groups.into_iter().collect();
     let sum = |group: &[Queued<'_>]| group.iter().map(|own| own.queued_ns).sum::<f64>();
     groups.sort_by(|(_, one), (_, other)| sum(other).total_cmp(&sum(one)));
-    let found = groups.into_iter().filter_map(|((database, _), mut group)| {
+    let sorted = groups.into_iter().map(|((database, _), mut group)| {
         group.sort_by(|one, other| other.queued_ns.total_cmp(&one.queued_ns));
-        candidate(case, rule, &database, &group)
+        (database, group)
     });
-    found.collect()
+    sorted.collect()
 }
 
 fn queued(seen: Seen<'_>) -> Option<Queued<'_>> {
@@ -215,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_is_known_says_it() {
+    fn a_known_limit_takes_precedence() {
         let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 \
                     }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"32 GiB\"\n";
         let does = Does::writes(150.0).ms(94.0).queued_ms(90.0);
@@ -224,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_an_instance_that_nobody_says_the_size_of() {
+    fn files_of_an_instance_with_unknown_sizes() {
         let sample = "sql_qpi/mi_gp_cell08_2020-01-22T125115_file_stats.csv";
         let Some(found) = found_in_sample(sample, None, "queued") else { return };
         // As the notebook that the sample is from has it: 148 to 184 ms, more than 95 % queued.
@@ -235,7 +246,7 @@ mod tests {
         }
     }
 
-    /// The subjects of the findings of throttling in a sample, the most urgent first.
+    /// Returns the throttled subjects of a sample, the most urgent first.
     fn headlines(sample: &str) -> Option<Vec<String>> {
         let found = found_in_sample(sample, Some("azure-mi-2018"), "")?;
         let throttling = found.into_iter().filter(|finding| finding.group == Group::Throttling);

@@ -1,7 +1,9 @@
 //! Throttling for so little of the observation that it is no verdict.
 
-use super::signs::{FEW, RAISED_NS, throttled};
-use super::{Candidate, Rule, source};
+use super::queued;
+use super::rule::{Candidate, Rule, source};
+use super::signs::{FEW, RAISED_NS};
+use super::throttling;
 use crate::case::{Case, Seen, cap_words, moments};
 use crate::verdict::{EPISODE_S, NOTED_NS, THROTTLED};
 use weir_report::diagnosis::{Confidence, Group};
@@ -28,7 +30,8 @@ struct Episode {
 }
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
-    let said = throttled(case, super::signs::THROTTLING);
+    let mut said = throttling::throttled(case);
+    said.extend(queued::members(case));
     let unsaid = case.named().filter(|seen| !said.contains(&seen.name(case)));
     unsaid.filter_map(|seen| check(case, rule, &seen)).collect()
 }
@@ -101,7 +104,7 @@ mod tests {
     const P10: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
                        name = \"data\"\ntier = \"P10\"\n";
 
-    /// A disk that is at its limit for so many seconds of the observation.
+    /// Returns a disk that is at its limit for `seconds` of the observation.
     fn held(seconds: u64, of: u64) -> Bed {
         let does = move |second| match (600..600 + seconds).contains(&second) {
             true => Does::reads(500.0).ms(80.0).busy_ms(1000.0),
@@ -111,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn some_seconds_of_a_long_observation_are_told() {
+    fn a_short_episode_is_reported() {
         // 20 s with 40 requests in flight are 13 minutes of waiting, in 2 h.
         let report = with_case(held(20, 7200), report);
         assert_eq!(report.verdict, VerdictName::Healthy, "{}", report.summary);
@@ -127,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_not_and_a_throttled_disk_is_called_that() {
+    fn a_moment_or_a_throttled_disk_is_no_episode() {
         assert!(!held(2, 7200).finds("short-episode"));
         assert!(!held(0, 7200).finds("short-episode"));
         let throttled = || held(60, 7200);
@@ -135,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_of_a_governor_without_a_limit_is_told_too() {
+    fn a_governor_queue_without_a_limit_is_an_episode() {
         let does = |second: u64| match (600..620).contains(&second) {
             true => Does::writes(50.0).ms(100.0).queued_ms(90.0),
             false => Does::writes(100.0).ms(3.0).queued_ms(0.1),
@@ -145,5 +148,16 @@ mod tests {
         let found = bed().found("short-episode");
         let [own] = &found[..] else { panic!("{found:?}") };
         assert!(own.finding.contains("90.0 s in total at a governor's queue"), "{}", own.finding);
+    }
+
+    #[test]
+    fn files_of_a_throttled_group_are_no_episode() {
+        let does = || Does::writes(50.0).ms(100.0).queued_ms(90.0);
+        let bed = || {
+            let first = Bed::bare().file("tempdb", "tempdev", does()).with_role("tempdb", 10);
+            first.file("tempdb", "tempdev2", does()).with_role("tempdb", 10)
+        };
+        assert_eq!(bed().found("queued")[0].subject, "tempdb");
+        assert!(!bed().finds("short-episode"));
     }
 }

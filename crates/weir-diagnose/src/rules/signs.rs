@@ -1,18 +1,15 @@
 //! Functions that several rules need: high latency, throttling limits, earlier findings.
 
 use super::throttled::throttled_by;
-use super::{RULES, Rule};
 use crate::case::{Case, Seen};
 use crate::verdict::{Basis, LEAST_LOST, THROTTLED};
 use std::collections::BTreeSet;
-use std::rc::Rc;
 use weir_observe::EntityId;
-use weir_report::diagnosis::{Finding, Group};
 
 /// Without throttling, the latency of remote storage is 2 to 10 ms (article 000).
 pub(super) const RAISED_NS: f64 = 10e6;
 
-/// Latency from so many times that of the medium on is not the medium's.
+/// Latency from this multiple of the medium's on has another cause.
 const TIMES_MEDIUM: f64 = 2.0;
 
 /// The mean of fewer operations is chance.
@@ -64,46 +61,14 @@ pub(super) fn is_near(case: &Case<'_>, cap: usize) -> bool {
         && weir_report::number::float(facts.near_samples) >= NEAR_SHARE * samples
 }
 
-/// Returns the findings of throttling rules with numbers below `before`. A throttling rule passes
-/// its own number, so that the recursion ends.
-pub(super) fn throttling(case: &Case<'_>, before: u16) -> Vec<Finding> {
-    let rules = RULES.iter().filter(|rule| rule.group == Group::Throttling && rule.id < before);
-    rules.flat_map(|rule| of_rule(case, rule).iter().cloned().collect::<Vec<_>>()).collect()
-}
-
-fn of_rule(case: &Case<'_>, rule: &Rule) -> Rc<Vec<Finding>> {
-    let known = case.known.throttling.borrow().get(&rule.id).map(Rc::clone);
-    known.unwrap_or_else(|| {
-        let found = (rule.find)(case, rule).into_iter().map(|found| found.finding);
-        let found = found.filter(|finding| finding.group == Group::Throttling);
-        let found = Rc::new(found.collect::<Vec<_>>());
-        case.known.throttling.borrow_mut().insert(rule.id, Rc::clone(&found));
-        found
-    })
-}
-
-/// The first that any of them finds.
-pub(super) fn first_throttling(case: &Case<'_>) -> Option<Finding> {
-    let rules = RULES.iter().filter(|rule| rule.group == Group::Throttling && rule.id < THROTTLING);
-    rules.map(|rule| of_rule(case, rule)).find_map(|found| found.first().cloned())
-}
-
-/// Returns the subjects of these findings.
-pub(super) fn throttled(case: &Case<'_>, before: u16) -> BTreeSet<String> {
-    throttling(case, before).into_iter().map(|finding| finding.subject).collect()
-}
-
-/// Rules of Throttling have numbers below this.
-pub(super) const THROTTLING: u16 = 200;
-
-/// The name of an entity; of a file with its database's.
+/// Returns the name of an entity; files are named with their database.
 pub(super) fn entity_name(case: &Case<'_>, id: EntityId) -> String {
     let Some(entity) = case.contents.entity(id) else { return String::new() };
     let known = case.system.subjects.iter().find(|subject| subject.entity == id);
     known.map_or_else(|| entity.name.clone(), |subject| case.name(subject.what))
 }
 
-/// Names in a sentence: the first few, and how many more there are.
+/// Lists the first names, and the number of others.
 pub(super) fn names(names: &[String]) -> String {
     const MOST: usize = 4;
     let first = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
@@ -125,13 +90,13 @@ mod tests {
         GiB\"\non = \"d\"\n[[file]]\nname = \"log\"\nrole = \"log\"\nsize = \"99 GiB\"\non = \
         \"l\"\n[[file]]\nname = \"full\"\nrole = \"backup\"\nsize = \"500 GiB\"\non = \"b\"\n";
 
-    /// All rules that fire.
+    /// Returns the rules that fire.
     fn rules(bed: Bed) -> Vec<&'static str> {
         bed.findings().into_iter().map(|found| found.finding.rule).collect()
     }
 
     #[test]
-    fn a_system_that_is_well_is_left_alone() {
+    fn a_healthy_system_has_no_findings() {
         let busy = |second: u64| {
             let beat = weir_report::number::float(second % 7);
             Does::reads(900.0 + 60.0 * beat).and_writes(300.0).ms(1.6 + 0.05 * beat)
@@ -155,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_nothing_is_left_alone() {
+    fn an_idle_system_has_no_findings() {
         let bed = Bed::layout(WELL).disk("d", Does::writes(0.1)).disk("l", Does::writes(0.2));
         assert_eq!(rules(bed), [""; 0]);
     }

@@ -1,8 +1,9 @@
 //! Latency without throttling: requests take long, and no cap explains it.
 
-use super::not_storage::{Cause, finding, slow};
-use super::{Candidate, Rule, source};
+use super::not_storage::{finding, slow};
+use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, amount, moments, usual_words};
+use crate::verdict::Cause;
 use weir_observe::metric as m;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{percent, rate, time};
@@ -78,7 +79,7 @@ mod tests {
                        name = \"data\"\ntier = \"P10\"\n";
 
     #[test]
-    fn slow_and_far_from_any_limit() {
+    fn latency_far_from_any_limit_is_a_slow_medium() {
         let found = Bed::layout(P10).disk("data", Does::reads(5.0).ms(80.0)).found("slow-medium");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!((finding.subject.as_str(), finding.priority), ("data", 20));
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn throttled_or_quick_or_without_limits_it_is_not() {
+    fn throttled_fast_or_unlimited_disks_are_no_slow_medium() {
         assert!(!Bed::layout(P10).disk("data", Does::reads(498.0).ms(80.0)).finds("slow-medium"));
         assert!(!Bed::layout(P10).disk("data", Does::reads(5.0).ms(9.0)).finds("slow-medium"));
         // In a queue it waits for a limit, and outside of it for the storage.

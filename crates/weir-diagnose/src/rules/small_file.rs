@@ -4,7 +4,7 @@ use super::files::{
     Database, Room, counts_bytes, databases, file_throttled, limit, name, resize, sized, tiers,
     used,
 };
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, Seen, amount, size};
 use crate::change::Change;
 use crate::follow::NEAR;
@@ -31,7 +31,7 @@ pub(super) struct Small<'a> {
     larger: Vec<usize>,
 }
 
-/// The small files of a database: at most as many as there are larger ones with room.
+/// Returns the small files of a database, at most as many as larger files with headroom.
 pub(super) fn small<'a>(case: &Case<'a>, database: &Database) -> Vec<Small<'a>> {
     let larger = |file: usize, is_bytes: bool| -> Vec<usize> {
         let (own, own_limit) =
@@ -139,7 +139,7 @@ fn action(case: &Case<'_>, file: usize, like: usize, target: u64) -> (String, Op
         size(target),
         resize(case, file, target)
     );
-    let room = case.system.host_of(What::File(file)).and_then(|host| Room::of(case, host));
+    let room = case.system.host_of(What::File(file)).and_then(|host| Room::new(case, host));
     match room {
         Some(room) if room.free() < more => {
             action += &format!(
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_file_beside_a_large_one() {
+    fn a_small_file_throttles_beside_a_large_one() {
         let found = bed([32, 600], [498.0, 480.0]).found("small-file");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!(finding.subject, "one");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_the_observation_says_are_enough() {
+    fn sizes_from_the_observation_are_enough() {
         let bed = |gib| {
             let bed = Bed::edition("azure-mi-2018");
             let bed = bed.file("db", "one", Does::reads(498.0).ms(80.0)).with_role("data", 32);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn not_if_equal_or_both_are_held_or_none_is() {
+    fn silent_if_equal_or_both_or_neither_are_throttled() {
         assert!(!bed([32, 32], [498.0, 200.0]).finds("small-file"));
         assert!(!bed([32, 600], [300.0, 400.0]).finds("small-file"));
         // 256 GiB are a P15 with 1,100 operations.

@@ -35,12 +35,12 @@ impl Store {
         self.roles.contains(&role)
     }
 
-    /// The part of what is done that reads, where it is known.
+    /// Returns the share of reads, if it is known.
     pub(super) fn read_share(&self) -> Option<f64> {
         weir_observe::load::mean(self.load.reads, self.load.operations)
     }
 
-    /// A sum of its load by the seconds.
+    /// Returns a sum of its load per second.
     pub(super) fn per_s(&self, sum: Option<f64>) -> Option<f64> {
         (self.seconds > 0.0).then_some(sum? / self.seconds)
     }
@@ -125,7 +125,7 @@ pub(super) enum Matters {
 }
 
 impl Matters {
-    /// To a host's cache.
+    /// Rates the effect on a host's cached limit.
     pub(super) fn at_cache(case: &Case<'_>, host: usize) -> Self {
         match host_use(case, host, is_cached) {
             _ if !throttled_at_host(case, host, is_cached).is_empty() => Self::Held,
@@ -134,7 +134,7 @@ impl Matters {
         }
     }
 
-    /// The priority of advice for it.
+    /// Returns the priority of advice.
     pub(super) const fn priority(self) -> u8 {
         match self {
             Self::Held => 100,
@@ -159,7 +159,7 @@ impl Matters {
     }
 }
 
-/// The name of the first file of a role on a store.
+/// Returns the name of the first file of a role on a store.
 pub(super) fn file_of(system: &System, what: What, role: Role) -> Option<String> {
     let on = match what {
         What::Disk(disk) => On::Disk(disk),

@@ -1,7 +1,7 @@
 //! Stripes over fewer disks than there are, or whose columns are used unevenly.
 
 use super::files::throttled_at_own;
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, Seen};
 use crate::change::Change;
 use crate::system::{On, What};
@@ -119,7 +119,7 @@ fn unused(
     Candidate::new(finding, change.filter(|_| case.layout.is_some()))
 }
 
-/// The most columns that the edition says a stripe of the host's series can have.
+/// Returns the maximum number of columns for the host's series in the edition.
 fn most_columns(case: &Case<'_>, stripe: usize) -> Option<u32> {
     let host = &case.system.hosts[case.system.stripes[stripe].host?];
     let edition = case.edition?;
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_like_the_columns_that_carries_nothing() {
+    fn an_idle_disk_of_the_same_tier_is_a_spare_column() {
         let found = Bed::layout(&layout("P10")).disk("pool", held()).found("stripe-columns");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(finding.finding.contains("2 columns while 1 more P10"), "{}", finding.finding);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_of_another_tier_or_with_work_is_no_column() {
+    fn a_disk_of_another_tier_or_with_load_is_no_spare_column() {
         assert!(!Bed::layout(&layout("P20")).disk("pool", held()).finds("stripe-columns"));
         let busy =
             Bed::layout(&layout("P10")).disk("pool", held()).disk("spare", Does::reads(90.0));
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_are_used_unevenly() {
+    fn uneven_columns_are_found() {
         let columns = |one: Does, two: Does| {
             let bed = Bed::layout(&layout("P20"));
             bed.disk("pool-0", one).disk("pool-1", two)

@@ -1,7 +1,7 @@
 //! The unit of a stripe against the size of the requests.
 
 use super::files::{REACH, throttled_at_own};
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, Seen, size};
 use crate::system::{On, System, What};
 use weir_report::diagnosis::Group;
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cache_may_have_served_proves_nothing() {
+    fn possible_cache_hits_prove_nothing() {
         let text = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[stripe]]\nname = \
                     \"pool\"\nunit = \"16 KiB\"\nvolumes = { count = 4, tier = \"P10\", cache = \
                     \"read-only\" }\n";
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_that_fits_or_costs_nothing() {
+    fn a_fitting_unit_is_silent() {
         assert!(!bed(256, Does::reads(1980.0).kib(64.0).ms(80.0)).finds("stripe-unit"));
         assert!(!bed(16, Does::reads(60.0).kib(256.0).ms(2.4)).finds("stripe-unit"));
         // Small requests are not cut.

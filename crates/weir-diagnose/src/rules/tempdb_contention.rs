@@ -1,9 +1,12 @@
 //! Allocation pages of tempdb that many want at a time.
 
-use super::not_storage::{Cause, Tempdb, finding, is_page_latch, longest, of_waits};
+use super::not_storage::finding;
 use super::page_latch::{Whose, whose};
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
+use super::tempdb_files::Tempdb;
+use super::wait_times::{is_page_latch, longest, of_waits};
 use crate::case::{Case, size};
+use crate::verdict::Cause;
 use weir_report::diagnosis::{Confidence, Group};
 
 pub(super) const RULE: Rule = Rule {
@@ -23,7 +26,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     if whose == Whose::Others {
         return Vec::new();
     }
-    let tempdb = Tempdb::of(case);
+    let tempdb = Tempdb::observed(case);
     let fault = tempdb.fault();
     let why = fault.as_deref().map_or(String::new(), |fault| format!(", and {fault}"));
     let text = format!("sessions wait for pages of tempdb in memory{why}: {}", waited.words());
@@ -86,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn one_file_or_unequal_ones() {
+    fn too_few_or_unequal_tempdb_files() {
         let found = with_files(1, |_| 8, 900.0).found("tempdb-contention");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!(finding.confidence, Confidence::Medium);
@@ -97,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tempdb_that_is_well_built_or_little_waiting() {
+    fn well_configured_tempdb_or_few_waits_are_silent() {
         // A tenth of the waiting.
         assert!(!with_files(1, |_| 8, 330.0).finds("tempdb-contention"));
         // A quarter, and nothing to say against its files.

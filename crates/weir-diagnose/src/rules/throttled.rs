@@ -1,6 +1,6 @@
 //! Functions for rules on limits: throttled subjects, and the wording of findings.
 
-use super::{Candidate, Rule};
+use super::rule::{Candidate, Rule};
 use crate::case::{Case, Seen, amount, basis_words, cap_words, moments, size, usual_words};
 use crate::change::Change;
 use crate::follow::NEAR;
@@ -59,6 +59,7 @@ pub(super) fn finding(
     );
     finding.cap = Some(wait.kind.name().to_owned());
     finding.limit = Some(limit);
+    finding.is_bytes = is_bytes;
     finding.confidence = seen.waited.confidence;
     let per_operation = time(waited / operations.max(1.0));
     let all = time(latency / operations.max(1.0));
@@ -98,12 +99,7 @@ fn during(seen: &Seen<'_>) -> String {
 }
 
 fn limit_now(kind: Kind, peak: f64, limit: f64) -> f64 {
-    if is_peak(kind) { peak } else { limit }
-}
-
-/// Returns whether a limit is a burst limit.
-pub(super) fn is_peak(kind: Kind) -> bool {
-    kind.name().contains("burst")
+    if kind.is_burst() { peak } else { limit }
 }
 
 /// Returns the use of a limit, with the counts of the authors of article 000.
@@ -124,7 +120,7 @@ fn used(kind: Kind, is_bytes: bool, limit: f64, facts: &crate::follow::CapFacts)
     )
 }
 
-/// The other caps of the path, and why each is not the one.
+/// Describes the other caps of the path with their use, and idle processors.
 pub(super) fn ruled_out(case: &Case<'_>, seen: &Seen<'_>, wait: &CapWait) -> Vec<String> {
     let others = seen.subject.path.iter().map(|counts| counts.cap).filter(|cap| *cap != wait.cap);
     let mut out: Vec<String> = others
@@ -223,7 +219,7 @@ fn tier_peak(tier: &Tier) -> Option<(Iops, BytesPerSec)> {
     tier.burst.filter(is_credit).map(|burst| (burst.iops, burst.throughput))
 }
 
-/// The name that a file, disk or stripe has in the layout.
+/// Returns the name of a file, disk or stripe in the layout.
 pub(super) fn layout_name(case: &Case<'_>, what: What) -> Option<String> {
     case.layout?;
     Some(match what {
@@ -233,7 +229,7 @@ pub(super) fn layout_name(case: &Case<'_>, what: What) -> Option<String> {
     })
 }
 
-/// The host that owns a cap.
+/// Returns the host that owns a cap.
 pub(super) fn host_of(case: &Case<'_>, cap: usize) -> Option<usize> {
     match case.system.caps[cap].owner {
         Owner::Host(host) => Some(host),

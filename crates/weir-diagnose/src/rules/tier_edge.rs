@@ -5,7 +5,7 @@ use super::files::{
     GIB, REACH, Room, counts_bytes, file_throttled, name, needed, one_of, own_disk, resize, sized,
     steps, throttled_on, tiers, used, words,
 };
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, size};
 use crate::change::Change;
 use crate::system::What;
@@ -64,7 +64,7 @@ fn below(case: &Case<'_>, rule: &Rule, file: usize) -> Option<Candidate> {
         .push(format!("{} of the latency of {subject} is wait time", percent(wait.share)));
     finding.evidence.push(format!("additional space: {}", size(to - own)));
     finding.action = format!("grow it to at least {}: {}", size(to), resize(case, file, to));
-    let room = case.system.host_of(What::File(file)).and_then(|host| Room::of(case, host));
+    let room = case.system.host_of(What::File(file)).and_then(|host| Room::new(case, host));
     let lacks = room.is_some_and(|room| room.free() < to - own);
     if lacks {
         finding.action += "; the instance has too little free storage: raise its storage first";
@@ -110,10 +110,10 @@ fn in_it(case: &Case<'_>, file: usize) -> Option<u64> {
     said.used.map(Bytes::get)
 }
 
-/// An instance that has no room for files that have to grow, while others are above an edge for
-/// nothing.
+/// Finds files above a tier edge without benefit, while throttled files of their instance lack
+/// storage to grow.
 fn above(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
-    let room = Room::of(case, host)?;
+    let room = Room::new(case, host)?;
     let wait = throttled_on(case, host);
     let need = |(file, _, wait): &(usize, _, &crate::verdict::CapWait)| {
         let (own, to) = needed(case, *file, counts_bytes(case, wait))?;
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn from_150_gib_257_are_a_step_and_256_are_none() {
+    fn growing_150_gib_to_257_changes_the_tier_and_256_does_not() {
         let found = held(bed("8 TiB", [150, 600]), 1098.0).found("tier-edge");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(finding.finding.contains("257 GiB are enough for P20"), "{}", finding.finding);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn space_above_an_edge_is_for_others() {
+    fn space_above_an_edge_is_given_to_other_files() {
         // 32 GiB need 97 more, 68 are left, and 900 GiB have what 513 have.
         let found = held(bed("1000 GiB", [32, 900]), 498.0).found("tier-edge");
         let [finding] = &found[..] else { panic!("{found:?}") };

@@ -1,9 +1,9 @@
 //! An observation that is too short to say what is usual.
 
 use super::no_operations::missing_operations;
-use super::{Candidate, Rule, source};
-use crate::case::{Case, at_s};
-use crate::report::BLIND;
+use super::rule::{BLIND, Candidate, Rule, source};
+use crate::case::Case;
+use crate::seconds::at_s;
 use crate::system::Subject;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{grouped, time};

@@ -3,7 +3,7 @@
 use super::files::{
     Database, REACH, counts_bytes, databases, file_throttled, limit, name, resize, used,
 };
-use super::{Candidate, Rule, source};
+use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, amount, size};
 use crate::change::Change;
 use crate::follow::NEAR;
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_one_tier_that_fill_unequally() {
+    fn files_of_one_tier_with_unequal_sizes() {
         let (held, other) = (Does::writes(498.0).ms(60.0), Does::writes(150.0).ms(4.0));
         let found = bed([40, 40, 120], [other, other, held]).found("unequal-files");
         let [finding] = &found[..] else { panic!("{found:?}") };
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_files_are_no_matter_of_size_and_few_operations_of_none() {
+    fn equal_files_or_few_operations_are_silent() {
         let (held, other) = (Does::writes(498.0).ms(60.0), Does::writes(150.0).ms(4.0));
         assert!(!bed([40, 40, 40], [other, other, held]).finds("unequal-files"));
         assert!(!bed([40, 40, 120], [other, other, other]).finds("unequal-files"));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn within_reach_it_is_a_note() {
+    fn a_limit_within_reach_is_a_note() {
         let (near, other) = (Does::writes(400.0).ms(4.0), Does::writes(150.0).ms(4.0));
         let found = bed([40, 40, 120], [other, other, near]).found("unequal-files");
         assert_eq!(found.len(), 1);

@@ -1,9 +1,8 @@
 //! A machine that lets less through than its disks could.
 
 use super::files::REACH;
+use super::rule::{Candidate, Rule, source};
 use super::stores::{host_use, is_uncached, throttled_at_host};
-use super::throttled::is_peak as is_burst;
-use super::{Candidate, Rule, source};
 use crate::case::{Case, amount};
 use crate::change::Change;
 use weir_catalog::HostSize;
@@ -51,7 +50,7 @@ fn of_host(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
         .map(|(_, cap, facts)| (cap, facts))?;
     let sum = of_disks(case, host, cap.counts_bytes())?;
     // While the machine bursts it lets more through than lasts, and another rule says that.
-    if subjects.first().is_some_and(|(_, wait)| is_burst(wait.kind)) {
+    if subjects.first().is_some_and(|(_, wait)| wait.kind.is_burst()) {
         return None;
     }
     if sum <= cap.limit.rate || (subjects.is_empty() && !is_near) {
@@ -90,7 +89,7 @@ fn of_host(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
     Some(Candidate::new(finding, change))
 }
 
-/// The smallest machine of the series that lets through what the disks could.
+/// Proposes the smallest machine of the series whose limit is that of the disks or higher.
 fn action(case: &Case<'_>, host: usize) -> (String, Option<Change>) {
     let fewer = "or use fewer or smaller disks, since the machine caps them";
     let plain = || (format!("use a machine with a higher limit, {fewer}"), None);
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn far_from_it_and_on_a_machine_that_carries_it_nothing_is_said() {
+    fn low_use_or_a_large_machine_is_silent() {
         assert!(!bed("DS1", Does::reads(2000.0).kib(4.0)).finds("vm-below-disks"));
         assert!(!bed("DS4", Does::reads(4990.0).kib(4.0).ms(30.0)).finds("vm-below-disks"));
     }

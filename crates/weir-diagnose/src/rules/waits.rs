@@ -35,17 +35,17 @@ pub(super) enum Class {
 }
 
 impl Class {
-    /// The class of a wait by its name.
-    pub(super) fn of(name: &str) -> Self {
+    /// Returns the class of a wait by its name.
+    pub(super) fn from_name(name: &str) -> Self {
         match name.split_once(" / ").or_else(|| name.split_once(':')) {
-            Some((kind, event)) => Self::of_postgres(kind, event.trim()),
-            None => Self::of_plain(name),
+            Some((kind, event)) => Self::from_postgres(kind, event.trim()),
+            None => Self::from_event(name),
         }
     }
 
-    /// The class of a wait of PostgreSQL, by its type and event.
-    fn of_postgres(kind: &str, event: &str) -> Self {
-        let by_event = Self::of_plain(event);
+    /// Returns the class of a wait of PostgreSQL by its type and event.
+    fn from_postgres(kind: &str, event: &str) -> Self {
+        let by_event = Self::from_event(event);
         match kind.to_ascii_uppercase().as_str() {
             "ACTIVITY" | "TIMEOUT" | "EXTENSION" => Self::Idle,
             "IO" if by_event == Self::Log => Self::Log,
@@ -58,7 +58,7 @@ impl Class {
         }
     }
 
-    fn of_plain(name: &str) -> Self {
+    fn from_event(name: &str) -> Self {
         let name = name.to_ascii_uppercase();
         let is = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
         if name.contains("LOG_RATE_GOVERNOR") || name.contains("THROTTLE_LOG_RATE") {
@@ -172,7 +172,8 @@ const IDLE: &[&str] = &[
 /// Returns all waits except idle ones.
 pub(super) fn resource_waits<'a>(case: &Case<'a>) -> Vec<&'a WaitFacts> {
     let waits = case.facts.others.waits.iter();
-    let mut waits: Vec<&WaitFacts> = waits.filter(|w| Class::of(&w.name) != Class::Idle).collect();
+    let mut waits: Vec<&WaitFacts> =
+        waits.filter(|w| Class::from_name(&w.name) != Class::Idle).collect();
     // SLEEP_BUFFERPOOL_HELPLW is a wait for the writer of a full pool, by its name an idle one.
     let helped = case.facts.others.waits.iter().filter(|w| w.name == "SLEEP_BUFFERPOOL_HELPLW");
     waits.extend(helped);
@@ -184,7 +185,7 @@ pub(super) fn share(case: &Case<'_>, class: Class) -> Option<f64> {
     let waits = resource_waits(case);
     let all: f64 = waits.iter().map(|wait| wait.time_ms).sum();
     let is = |wait: &&&WaitFacts| {
-        Class::of(&wait.name) == class
+        Class::from_name(&wait.name) == class
             || (class == Class::DataIo && wait.name == "SLEEP_BUFFERPOOL_HELPLW")
     };
     let own: f64 = waits.iter().filter(is).map(|wait| wait.time_ms).sum();
@@ -197,7 +198,7 @@ mod tests {
 
     #[test]
     fn waits_of_postgres_have_a_type_and_an_event() {
-        let check = |name: &str, class: Class| assert_eq!(Class::of(name), class, "{name}");
+        let check = |name: &str, class: Class| assert_eq!(Class::from_name(name), class, "{name}");
         check("Lock / transactionid", Class::Lock);
         check("Lock:transactionid", Class::Lock);
         check("LWLock / WALWrite", Class::Log);

@@ -1,7 +1,7 @@
 //! Host caches of disks that are mostly written, and caches that data may be lost in.
 
+use super::rule::{Candidate, Rule, source};
 use super::stores::{Matters, Store, file_of, stores};
-use super::{Candidate, Rule, source};
 use crate::case::Case;
 use crate::change::Change;
 use crate::system::CacheMode;
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_for_writes() {
+    fn a_cache_of_a_written_disk_is_found() {
         let writes = Does::reads(20.0).and_writes(200.0);
         let found = bed("read-only", writes).found("writes-cached");
         let [finding] = &found[..] else { panic!("{found:?}") };
@@ -120,13 +120,13 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_for_what_is_read_and_written_is_right() {
+    fn a_cache_for_mixed_load_is_right() {
         assert!(!bed("read-only", Does::reads(50.0).and_writes(190.0)).finds("writes-cached"));
         assert!(!bed("none", Does::reads(20.0).and_writes(200.0)).finds("writes-cached"));
     }
 
     #[test]
-    fn a_cache_that_loses_writes() {
+    fn a_read_write_cache_is_found() {
         let found = bed("read-write", Does::reads(100.0).and_writes(100.0)).found("writes-cached");
         assert!(found[0].finding.contains("lost"), "{}", found[0].finding);
         assert!(!bed("read-write", Does::reads(100.0)).finds("writes-cached"));

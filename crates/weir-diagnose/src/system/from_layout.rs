@@ -1,30 +1,22 @@
 //! A layout's hosts, disks, stripes and files, found again in an observation by their names.
 
+use super::mapping::{Mapping, Unmatched};
+use super::model::{
+    Burst, Disk, File, Host, InstanceLimits, Limit, Medium, On, Pair, Stripe, System,
+};
+use super::observed::{is_storage, job_file, role_of};
 use super::paths::{Names, join, path};
-use super::{Burst, Disk, File, Host, InstanceLimits, Limit, Medium, On, Pair, Stripe, System};
 use crate::error::DiagnoseError;
-use crate::question::is_storage;
 use std::collections::{BTreeMap, BTreeSet};
 use weir_core::{CacheMode, GateLimits, Place};
 use weir_layout::Layout;
-use weir_observe::{Attribute, Contents, Entity, EntityId, EntityKind, attribute};
+use weir_observe::{Contents, EntityId, EntityKind, attribute};
 use weir_report::number::float;
 use weir_units::nearest;
 
-/// Pairs of a name in the observation and a name in the layout.
-pub type Mapping = Vec<(String, String)>;
-
-/// An entity with observed I/O that is not in the layout.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unmatched {
-    /// The observation's name.
-    pub name: String,
-    /// The nearest of the layout's.
-    pub near: Option<String>,
-}
-
 impl System {
-    /// The system of a layout, as `contents` observes it; `loads` are the entities that do I/O.
+    /// Builds the system of a layout with the entities of `contents`; `loads` are the entities with
+    /// I/O.
     ///
     /// # Errors
     ///
@@ -241,7 +233,7 @@ impl Matcher {
         self.said(name, &[EntityKind::File]).or(by_both).or_else(|| self.named(&self.files, name))
     }
 
-    /// The files of a run of Weir whose layout has none: they say what they lie on.
+    /// Adds the files of a run of Weir whose layout has none. They state what they are on.
     fn files_of_runs(
         &self,
         contents: &Contents,
@@ -270,7 +262,7 @@ impl Matcher {
                     .filter(|parent| parent.kind == EntityKind::Database)
                     .map(|parent| parent.name.clone()),
                 entity: Some(id),
-                role: super::from_observation::role_of(entity, parent),
+                role: role_of(entity, parent),
                 size: entity.number(attribute::SIZE_BYTES),
                 on: Some(on),
             });
@@ -326,13 +318,6 @@ impl Matcher {
             .map(|entity| Unmatched { name: entity.name.clone(), near: near(&entity.name) })
             .collect()
     }
-}
-
-/// Makes a file of a job of a benchmark, whose I/O it stands for.
-pub(super) fn job_file(job: &Entity, id: EntityId, on: Option<On>) -> File {
-    let name = job.name.clone();
-    let size = job.number(attribute::SIZE_BYTES);
-    File { name, database: None, entity: Some(id), role: None, size, on }
 }
 
 pub(super) fn limit_of(limit: weir_core::Limit) -> Limit {
@@ -394,14 +379,5 @@ fn of_volume(
         is_log: spec.log,
         medium: (medium != Medium::default()).then_some(Medium { hit, ..medium }),
         ..Disk::default()
-    }
-}
-
-/// Text of an attribute, whatever it is.
-#[must_use]
-pub(super) fn words(attribute: &Attribute) -> String {
-    match attribute {
-        Attribute::Text(text) => text.clone(),
-        Attribute::Number(number) => number.to_string(),
     }
 }

@@ -1,9 +1,11 @@
 //! Limits and relations from the observation itself: attributes, parents, and, with an edition, the
 //! tier for a file's size.
 
-use super::from_layout::{job_file, words};
-use super::paths::{join, role_by_name};
-use super::{Burst, Disk, File, Host, InstanceLimits, Limit, Medium, On, Pair, Stripe, System};
+use super::model::{
+    Burst, Disk, File, Host, InstanceLimits, Limit, Medium, On, Pair, Stripe, System,
+};
+use super::observed::{job_file, role_of};
+use super::paths::join;
 use std::collections::{BTreeMap, BTreeSet};
 use weir_catalog::{Edition, Latency};
 use weir_layout::Role;
@@ -12,8 +14,8 @@ use weir_report::number::float;
 use weir_units::Bytes;
 
 impl System {
-    /// The system that `contents` itself describes; `loads` are the entities that do I/O. With
-    /// an edition, files and volumes that say a size and no limits have those of their tier.
+    /// Builds the system that `contents` describes; `loads` are the entities with I/O. With an
+    /// edition, files and volumes that state a size and no limits have those of their tier.
     #[must_use]
     pub fn from_observation(
         contents: &Contents,
@@ -136,8 +138,7 @@ impl<'a> Entities<'a> {
         stripe.map(On::Stripe).or_else(|| disk().map(On::Disk))
     }
 
-    /// The page blob that a file is, where it says limits of its own or the edition has tiers
-    /// for files.
+    /// Returns the page blob of a file that states limits, or for which the edition has tiers.
     fn own_disk(
         &mut self,
         entity: &Entity,
@@ -197,21 +198,6 @@ impl Medium {
             write_byte_ns: byte,
             hit: None,
         }
-    }
-}
-
-/// Returns the role of a file: from its attribute, otherwise from its database or name.
-#[must_use]
-pub(super) fn role_of(entity: &Entity, database: Option<&Entity>) -> Option<Role> {
-    let said = entity.attributes.get(attribute::ROLE).map(|role| words(role).to_ascii_lowercase());
-    let is_tempdb = database.is_some_and(|database| database.name.eq_ignore_ascii_case("tempdb"));
-    match said.as_deref() {
-        _ if is_tempdb => Some(Role::Tempdb),
-        Some("data" | "rows") => Some(Role::Data),
-        Some("log") => Some(Role::Log),
-        Some("tempdb") => Some(Role::Tempdb),
-        Some("backup") => Some(Role::Backup),
-        _ => role_by_name(&entity.name),
     }
 }
 

@@ -1,12 +1,10 @@
 //! The caps of a system, and whose requests pass which.
 
-use super::{
-    CacheMode, Cap, Counts, Disk, File, Host, Medium, On, Owner, Pair, Reads, Stripe, Subject,
-    System, What,
+use super::model::{
+    Cap, Counts, Disk, File, Host, Medium, On, Owner, Pair, Reads, Stripe, Subject, System, What,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use weir_core::Cap as Kind;
-use weir_layout::Role;
+use weir_core::{CacheMode, Cap as Kind};
 use weir_observe::{Contents, EntityId};
 
 /// Builds a system. `loads` are the entities with observed I/O. `is_instance` is set if the files
@@ -108,7 +106,7 @@ impl Caps {
         Self { uncached, cached, log, disk }
     }
 
-    /// The caps that requests to a subject pass.
+    /// Returns the caps that requests to a subject pass.
     fn path(&self, system: &System, what: What) -> Vec<Counts> {
         let disks = system.disks_of(what);
         #[expect(clippy::cast_precision_loss, reason = "a number of disks")]
@@ -170,8 +168,8 @@ impl Caps {
     }
 }
 
-/// The caps of a disk take their load from the disk, where it was observed; else from the
-/// stripe, else from the files on it.
+/// Returns whether limits take their load from a subject: from a disk if it was observed, else from
+/// its stripe, else from the files on it.
 fn is_meter(system: &System, whats: &[What], what: What) -> bool {
     let disk_is_there = |disk: &usize| whats.contains(&What::Disk(*disk));
     match what {
@@ -237,23 +235,7 @@ fn medium(system: &System, what: What) -> Option<Medium> {
     })
 }
 
-/// Derives the role from a file name.
-#[must_use]
-pub(super) fn role_by_name(name: &str) -> Option<Role> {
-    let lower = name.to_ascii_lowercase();
-    let ends = |ends: &[&str]| ends.iter().any(|end| lower.ends_with(end));
-    if lower.starts_with("tempdb") || lower.starts_with("tempdev") {
-        Some(Role::Tempdb)
-    } else if ends(&[".ldf", "_log", " log"]) {
-        Some(Role::Log)
-    } else if ends(&[".mdf", ".ndf", "_data"]) {
-        Some(Role::Data)
-    } else {
-        None
-    }
-}
-
-/// An entity's name behind those of whom it is in: `db1.tpcc.data`.
+/// Returns the name of an entity after those of its parents, such as `db1.tpcc.data`.
 pub(super) fn path(contents: &Contents, id: EntityId) -> String {
     let Some(own) = contents.entity(id) else { return String::new() };
     match own.parent {

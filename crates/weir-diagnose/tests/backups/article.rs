@@ -44,7 +44,7 @@ fn the_backups_of_article_004() {
 }
 
 #[test]
-fn the_advice_is_that_of_the_article_with_what_it_brings() {
+fn the_advice_is_that_of_the_article_with_its_effect() {
     let (catalog, world) = (Catalog::builtin(), world(DISK, 1));
     let report = Tool::Iostat.diagnose(&world, &world.run(), &catalog);
     let own = &report.findings[0];
@@ -71,7 +71,7 @@ fn the_advice_is_that_of_the_article_with_what_it_brings() {
     assert!(action.contains("8 files in all"), "{action}");
 }
 
-/// The article's results, with the statements that it describes.
+/// Returns a message with a result of the article.
 fn message(target: &str, stripes: u64, result: &str, expect: &[Change]) -> DiagnosisReport {
     let disks: Vec<String> =
         (1..=stripes).map(|file| format!("DISK = '/backup/target/{file}.bak'")).collect();

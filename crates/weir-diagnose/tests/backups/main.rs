@@ -2,8 +2,6 @@
 //! and the diagnosis must name it.
 
 mod article;
-#[path = "../common/rng.rs"]
-mod rng;
 mod tools;
 mod world;
 
@@ -51,7 +49,7 @@ impl Judged {
     }
 }
 
-/// Judges backups until so many have a limit.
+/// Judges backups until the wanted number of them has a limit.
 fn judged(first: u64, wanted: usize) -> Vec<Judged> {
     let catalog = Catalog::builtin();
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get) as u64;

@@ -79,7 +79,7 @@ pub(crate) fn named(report: &DiagnosisReport) -> Vec<Change> {
         () if own.cap.is_some() && has("its target") => vec![Change::Target],
         () if own.cap.is_some() && has("the machine") => vec![Change::Machine],
         () if has("too few writes") => vec![Change::Stripes],
-        () if has("too little in its buffers") => vec![Change::Transfers, Change::Buffers],
+        () if has("is limited by its buffers") => vec![Change::Transfers, Change::Buffers],
         () if has("waits for compression") => vec![Change::Compression],
         () => Vec::new(),
     }

@@ -1,6 +1,5 @@
 //! A random layout and backup, its simulation, and what limits it: which single change makes it faster.
 
-use crate::rng::Rng;
 use std::fmt;
 use std::num::NonZeroU64;
 use weir_catalog::Catalog;
@@ -8,6 +7,7 @@ use weir_core::{GateLimits, Limit};
 use weir_layout::Layout;
 use weir_observe::run::{Sample, Shape};
 use weir_pipeline::Description;
+use weir_random::Rng;
 use weir_report::backup::BackupReport;
 use weir_sim::{OltpOptions, OltpSimulation};
 use weir_units::{Instant, Span};
@@ -45,7 +45,7 @@ impl Change {
     ];
 }
 
-/// Compression: the ratio in percent, and MiB per second of each of so many threads.
+/// Compression: the ratio in percent, MiB per second of each thread, and the number of threads.
 type Compression = Option<(u64, u64, u64)>;
 
 /// A layout and a backup.
@@ -77,7 +77,7 @@ pub(crate) struct Run {
 
 impl World {
     pub(crate) fn random(seed: u64) -> Self {
-        let mut rng = Rng(seed);
+        let mut rng = Rng::from_state(seed);
         let host = *rng.one(&["DS3", "DS4", "DS13", "DS14", "DS14", "", "", "", "", ""]);
         // Half of the machines have no limit, or it would limit most backups.
         let machine = match host {
@@ -140,7 +140,7 @@ impl World {
         }
     }
 
-    /// A backup of `data` without compression.
+    /// Returns a backup of `data` without compression.
     pub(crate) fn new(layout_text: &str, targets: &[&str], stripes: u64, bytes: u64) -> Self {
         let layout = Layout::parse("layout.toml", layout_text, &Catalog::builtin());
         let layout = layout.unwrap_or_else(|error| panic!("{error}\n{layout_text}"));
@@ -198,7 +198,7 @@ impl World {
         Run { shape: simulation.shape(), samples, report }
     }
 
-    /// The world with a change; nothing if it cannot be changed so.
+    /// Returns the world with a change, or `None` if it cannot be changed so.
     fn with(&self, change: Change) -> Option<Self> {
         let mut own = self.clone();
         match change {

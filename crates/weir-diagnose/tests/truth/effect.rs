@@ -40,7 +40,7 @@ pub(crate) enum Effect {
 }
 
 impl Effect {
-    pub(crate) fn of(run: &Run, higher: &Run) -> Self {
+    pub(crate) fn new(run: &Run, higher: &Run) -> Self {
         let (mut is_healthy, mut waited) = (true, BTreeMap::new());
         for (job, freed) in run.jobs.iter().zip(&higher.jobs) {
             is_healthy &= is_free(job, freed);

@@ -3,20 +3,18 @@
 //! with the longest waits, and none if nothing waits.
 
 mod effect;
-#[path = "../common/rng.rs"]
-mod rng;
 mod tally;
 mod tools;
 mod world;
 
 use effect::{Effect, HIGHER, Score, Table};
-use rng::Rng;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::thread;
 use tally::{Matrix, Truth};
 use tools::{Called, Tool};
 use weir_catalog::Catalog;
+use weir_random::Rng;
 use weir_units::Span;
 use world::{Run, Said, World};
 
@@ -49,7 +47,7 @@ fn the_cap_that_waited_most_is_named() {
 
 #[test]
 fn a_medium_that_is_not_the_editions_is_seldom_taken_for_a_cap() {
-    let matrices = diagnosed(|seed| *Rng(seed).one(&MEDIA));
+    let matrices = diagnosed(|seed| *Rng::from_state(seed).one(&MEDIA));
     check(&matrices[0], 0.9, 0.02);
     // The longer the samples, the more a slow medium looks like bursts.
     check(&matrices[1], 0.89, 0.02);
@@ -81,11 +79,11 @@ impl Judged {
         let run = world.run(seed, media);
         let said = SAMPLED
             .map(|(every, says_busy)| world.diagnose(&run, Span::from_secs(every), says_busy));
-        Self { seed, truth: Truth::of(&run), world, said }
+        Self { seed, truth: Truth::new(&run), world, said }
     }
 }
 
-/// Runs, samples and diagnoses worlds whose media take `media` times what the edition says, by seed.
+/// Runs, samples and diagnoses worlds by seed. Latencies are `media` times those of the edition.
 #[expect(clippy::print_stdout, reason = "what is wrong is for whoever runs the test")]
 fn diagnosed(media: impl Fn(u64) -> f64 + Sync) -> [Matrix; SAMPLED.len()] {
     let mut matrices = SAMPLED.map(|_| Matrix::default());
@@ -134,7 +132,7 @@ impl Sampled {
     fn new(seed: u64, catalog: &Catalog) -> Self {
         let world = World::random(seed);
         let run = world.run(seed, 1.0);
-        let effect = Effect::of(&run, &world.run_with_limits(seed, HIGHER));
+        let effect = Effect::new(&run, &world.run_with_limits(seed, HIGHER));
         let tools = Tool::ALL.into_iter().filter(|tool| tool.observes(&world));
         let called = tools.map(|tool| (tool, tool.diagnose(&world, &run, catalog))).collect();
         Self { seed, world, run, effect, called }

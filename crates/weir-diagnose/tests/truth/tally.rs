@@ -73,7 +73,7 @@ pub(crate) enum Truth {
 }
 
 impl Truth {
-    pub(crate) fn of(run: &Run) -> Self {
+    pub(crate) fn new(run: &Run) -> Self {
         let mut waited: BTreeMap<Culprit, f64> = BTreeMap::new();
         let (mut is_held, mut is_healthy) = (false, true);
         for (index, owner) in run.owners.iter().enumerate() {

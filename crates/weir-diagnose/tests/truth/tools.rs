@@ -66,7 +66,7 @@ impl Tool {
         let Ok((system, unmatched)) = question.system(contents) else { return Called::Nothing };
         assert_eq!(unmatched, [], "{text}");
         let facts = question::follow(&system, &observation);
-        Called::of(&question.answer(contents, &system, &facts, report::report))
+        Called::new(&question.answer(contents, &system, &facts, report::report))
     }
 }
 
@@ -82,7 +82,7 @@ pub(crate) enum Called {
 }
 
 impl Called {
-    fn of(report: &DiagnosisReport) -> Self {
+    fn new(report: &DiagnosisReport) -> Self {
         let throttling = report.findings.iter().find(|own| own.group == Group::Throttling);
         let suspected = report.findings.iter().find(|own| own.rule == "bursts-or-slow");
         match (report.verdict, throttling, suspected) {
@@ -183,9 +183,9 @@ impl Did {
     }
 }
 
-/// Two snapshots of file statistics: files lie on whole disks and stripes. A managed instance counts
-/// the queues of its governor, a server on a machine does not know of them; the log rate has a
-/// wait of its own.
+/// Writes two snapshots of file statistics, of files on whole disks and stripes. Only a managed
+/// instance counts the queues of a governor. A managed instance counts the queues of its governor,
+/// a server on a machine does not know of them; the log rate has a wait of its own.
 fn file_statistics(world: &World, run: &Run) -> String {
     let mut text = "sample_time,database_name,file_name,type_desc,num_of_reads,num_of_bytes_read,\
         io_stall_read_ms,io_stall_queued_read_ms,num_of_writes,num_of_bytes_written,\

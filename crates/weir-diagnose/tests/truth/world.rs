@@ -1,6 +1,5 @@
 //! A random layout and load, its run, and what a real system would have counted of it.
 
-use crate::rng::Rng;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU64;
@@ -15,6 +14,7 @@ use weir_layout::Layout;
 use weir_observe::metric as m;
 use weir_observe::run::VolumeCounters;
 use weir_observe::{Block, Counting, EntityKind, Series, SeriesId, Unit};
+use weir_random::Rng;
 use weir_report::number::whole;
 use weir_report::run::JobReport;
 use weir_sim::{Options, Simulation, devices};
@@ -89,7 +89,7 @@ const BLOCKS: [(&str, u64); 8] = [
 
 impl World {
     pub(crate) fn random(seed: u64) -> Self {
-        let mut rng = Rng(seed);
+        let mut rng = Rng::from_state(seed);
         let kind = rng.within(1, 10);
         let layout_text = match kind {
             1..=4 => machine(&mut rng, "azure-premium-2015", &["DS1", "DS2", "DS3", "DS4"], &TIERS),
@@ -108,12 +108,12 @@ impl World {
         Self { layout_text, jobs_text, layout }
     }
 
-    /// Set for a managed instance.
+    /// Returns whether this is a managed instance.
     pub(crate) fn is_instance(&self) -> bool {
         self.layout.hosts.iter().any(|host| host.instance.is_some())
     }
 
-    /// The run of it with media that take `media` times what the edition says.
+    /// Runs the world with latencies that are `media` times those of the edition.
     pub(crate) fn run(&self, seed: u64, media: f64) -> Run {
         let mut layout = self.layout.clone();
         if media != 1.0 {
@@ -122,7 +122,7 @@ impl World {
         self.run_on(&layout, seed)
     }
 
-    /// The run of it with limits that are `times` as high.
+    /// Runs the world with limits that are `times` as high.
     pub(crate) fn run_with_limits(&self, seed: u64, times: u64) -> Run {
         let mut layout = self.layout.clone();
         with_limits(&mut layout, times);
@@ -173,7 +173,7 @@ impl World {
         Outcome { export, iops, latency_s, sides, waits: job.waits_ns.clone() }
     }
 
-    /// The stripes: names, columns, and the size of requests in bytes.
+    /// Returns the stripes with names, columns, and the size of requests in bytes.
     fn stripes(&self) -> Vec<(String, Vec<usize>, u64)> {
         let exports = self.layout.hosts.iter().flat_map(|host| &host.exports);
         let striped = exports.filter(|export| export.unit.is_some());
@@ -382,7 +382,7 @@ fn instance(rng: &mut Rng) -> String {
     text + &format!("[[file]]\nname = \"log\"\nrole = \"log\"\nsize = \"{size} GiB\"\n")
 }
 
-/// A job for most exports: as much as goes, or so much, or in bursts.
+/// Writes a job for most exports: closed loop, fixed rate, or bursts.
 fn jobs(rng: &mut Rng, layout: &Layout) -> String {
     let mut text = format!("[global]\nioengine=libaio\ndirect=1\ntime_based\nruntime={RUN}\n");
     // Many systems have no trouble.

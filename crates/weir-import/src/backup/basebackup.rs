@@ -11,24 +11,36 @@
 //! a collector put before the lines.
 
 use super::ended::{Backups, Ended, float, leading};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use weir_observe::attribute;
 use weir_observe::moment::Clock;
 
+pub(crate) const KIND: Kind = Kind {
+    name: "pg-basebackup",
+    about: "output of pg_basebackup",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Text(&["pg_basebackup: "]),
+        Sign::Text(&[" kB (100%)"]),
+        Sign::Text(&["base backup completed"]),
+    ]],
+};
+
 const TOOL: &str = "pg_basebackup";
 
 const KIB: f64 = 1024.0;
 
-pub(super) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     text.lines().any(|line| line.contains("pg_basebackup: "))
         || text.split(['\n', '\r']).any(|line| progress(line).is_some())
 }
 
-pub(super) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(BaseBackup {
         lines: Lines::new(input),
         clock: options.clock,

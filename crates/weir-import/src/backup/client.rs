@@ -15,13 +15,25 @@ use super::ended::{Backups, Ended};
 use super::message::{Message, processed};
 use super::statement::Statement;
 use super::trace::{self, Trace};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use std::collections::VecDeque;
 use weir_observe::moment::Clock;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "sqlserver-backup",
+    about: "messages of BACKUP and RESTORE of SQL Server",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Text(&["successfully processed"]),
+        Sign::Text(&[" pages in "]),
+        Sign::Text(&["MB/sec"]),
+    ]],
+};
 
 /// Name of the tool.
 pub(super) const TOOL: &str = "SQL Server";
@@ -29,7 +41,7 @@ pub(super) const TOOL: &str = "SQL Server";
 /// The most results kept until a time follows them.
 const MOST: usize = 4096;
 
-pub(super) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     text.lines().any(|line| {
         Message::is_one(line)
             || processed(line).is_some()
@@ -37,7 +49,7 @@ pub(super) fn recognizes(text: &str) -> bool {
     })
 }
 
-pub(super) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Client {
         lines: Lines::new(input),
         clock: options.clock,

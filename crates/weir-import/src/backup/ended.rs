@@ -94,7 +94,7 @@ type Known = (Facts, EntityId);
 #[derive(Debug, Default)]
 pub(super) struct Backups {
     known: HashMap<(String, Option<EntityId>), Vec<Known>>,
-    /// Whether the first backup has a time.
+    /// True if the first backup has a time.
     is_dated: Option<bool>,
     /// End of the last backup.
     end: i64,
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn backups_follow_each_other() {
+    fn consecutive_backups() {
         let mut backups = Backups::default();
         assert_eq!(backups.end(None, 5), At::Since(5));
         assert_eq!(backups.end(Some(7), 5), At::Since(10));

@@ -16,14 +16,26 @@ use super::client::TOOL;
 use super::ended::{Backups, Ended, between, float, leading};
 use super::message::{Message, PAGE, processed};
 use super::trace::{self, Trace};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use std::collections::{BTreeMap, VecDeque};
 use weir_observe::attribute;
 use weir_observe::moment::Clock;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "sqlserver-errorlog",
+    about: "the error log of SQL Server; only its backups are read",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Text(&[" spid"]),
+        Sign::Text(&[" Server ", " Backup ", " Logon "]),
+        Sign::Text(&["Database backed up", "Microsoft SQL Server"]),
+    ]],
+};
 
 /// The most sessions whose trace is kept.
 const MOST_SESSIONS: usize = 1024;
@@ -44,11 +56,11 @@ const DONE: [(&str, &str, bool); 9] = [
     ("Database changes were restored.", "differential", true),
 ];
 
-pub(super) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     text.lines().take(200).filter(|line| Entry::parse(line, Clock::default()).is_some()).count() > 0
 }
 
-pub(super) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(ErrorLog {
         lines: Lines::new(input),
         clock: options.clock,
@@ -191,19 +203,7 @@ impl ErrorLog {
         let database = between(entry.text, "Database: ", ", creation date");
         let devices = between(entry.text, "number of dump devices: ", ",").and_then(leading);
         let pages = between(entry.text, "pages dumped: ", ",").and_then(leading);
-        let is_same = |half: &Half| {
-            !half.has_devices && half.ended.what == what && half.ended.is_restore == is_restore
-        };
-        if !self.half.as_ref().is_some_and(is_same) {
-            self.flush();
-        }
-        let mut half = self.half.take().unwrap_or_else(|| Half {
-            ended: Ended { tool: TOOL, what, is_restore, ..Ended::default() },
-            at: entry.at,
-            has_devices: false,
-            has_seconds: false,
-            pages: None,
-        });
+        let mut half = self.take_half(what, is_restore, entry.at, |half| !half.has_devices);
         half.has_devices = true;
         half.pages = pages;
         half.at = entry.at;
@@ -233,6 +233,29 @@ impl ErrorLog {
         self.complete();
     }
 
+    /// Takes the half of a backup that lacks a message, or begins another backup.
+    fn take_half(
+        &mut self,
+        what: &'static str,
+        is_restore: bool,
+        at: i64,
+        lacks_it: impl Fn(&Half) -> bool,
+    ) -> Half {
+        let is_same = |half: &Half| {
+            lacks_it(half) && half.ended.what == what && half.ended.is_restore == is_restore
+        };
+        if !self.half.as_ref().is_some_and(is_same) {
+            self.flush();
+        }
+        self.half.take().unwrap_or_else(|| Half {
+            ended: Ended { tool: TOOL, what, is_restore, ..Ended::default() },
+            at,
+            has_devices: false,
+            has_seconds: false,
+            pages: None,
+        })
+    }
+
     /// Takes the message with the duration.
     fn processed(&mut self, sheet: &mut Sheet, entry: &Entry<'_>) -> Result<(), ImportError> {
         let Some(message) = Message::parse(entry.text) else {
@@ -251,22 +274,8 @@ impl ErrorLog {
         if let Some(remark) = remark {
             sheet.note(format!("line {} {remark}", self.lines.number()));
         }
-        let is_same = |half: &Half| {
-            !half.has_seconds
-                && half.ended.what == message.what
-                && half.ended.is_restore == message.is_restore
-        };
-        if !self.half.as_ref().is_some_and(is_same) {
-            self.flush();
-        }
         let (what, is_restore) = (message.what, message.is_restore);
-        let mut half = self.half.take().unwrap_or_else(|| Half {
-            ended: Ended { tool: TOOL, what, is_restore, ..Ended::default() },
-            at: entry.at,
-            has_devices: false,
-            has_seconds: false,
-            pages: None,
-        });
+        let mut half = self.take_half(what, is_restore, entry.at, |half| !half.has_seconds);
         half.has_seconds = true;
         half.at = entry.at;
         half.ended.ended = Some(entry.at);

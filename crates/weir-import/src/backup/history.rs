@@ -6,20 +6,35 @@
 
 use super::client::TOOL;
 use super::ended::{Backups, Ended};
-use crate::ImportError;
-use crate::kind::{Bytes, Kind};
-use crate::merge::{Failure, Input, Options};
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::{Media, Options, Stripes};
 use crate::results::{ResultSet, ResultSets, Row, heads};
 use crate::sheet::{At, ReadSamples, Sheet};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::io::BufRead;
-use std::sync::Arc;
+use std::collections::{BTreeMap, VecDeque};
 use weir_observe::attribute;
 use weir_observe::metric as m;
 use weir_observe::moment::Clock;
 
-/// The kind of the table of stripes.
-const MEDIA: &str = "backup-media";
+pub(crate) const MEDIA_KIND: Kind = Kind {
+    name: "backup-media",
+    about: "msdb.dbo.backupmediafamily of SQL Server, beside a history of backups",
+    recognizes: By::Text(recognizes_media),
+    open: open_media,
+    signs: &[&[Sign::Word(&["media_set_id"]), Sign::Word(&["physical_device_name"])]],
+};
+
+pub(crate) const KIND: Kind = Kind {
+    name: "backup-history",
+    about: "msdb.dbo.backupset of SQL Server, alone or joined with backupmediafamily",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Word(&["backup_start_date"]),
+        Sign::Word(&["backup_finish_date"]),
+        Sign::Word(&["backup_size", "compressed_backup_size", "backup_set_id"]),
+    ]],
+};
 
 /// The most rows of a history.
 const MOST: usize = 500_000;
@@ -48,11 +63,11 @@ const DEVICE: &[&str] = &["physicaldevicename", "devicename", "device"];
 const MEDIA_SET: &[&str] = &["mediasetid"];
 const BACKUP_SET: &[&str] = &["backupsetid"];
 
-pub(super) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     heads(text).iter().any(is_history)
 }
 
-pub(super) fn recognizes_media(text: &str) -> bool {
+fn recognizes_media(text: &str) -> bool {
     heads(text).iter().any(is_media)
 }
 
@@ -65,79 +80,25 @@ fn is_media(set: &ResultSet) -> bool {
     set.has(MEDIA_SET) && set.has(DEVICE) && !is_history(set)
 }
 
-/// The stripes of media sets, by their numbers.
-type Media = BTreeMap<String, Stripes>;
-
-/// Tables of stripes read beside a history.
-#[derive(Debug, Clone, Default)]
-pub struct BackupMedia(Arc<Media>);
-
-/// The stripes of a media set.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Stripes {
-    /// Numbers or devices of its stripes; mirrors do not count.
-    families: BTreeSet<String>,
-    devices: BTreeSet<String>,
-    block: Option<u64>,
-}
-
-impl Stripes {
-    fn tell(&self, own: &mut Ended) {
-        let count = u64::try_from(self.families.len()).ok().filter(|count| *count > 0);
-        own.number(attribute::STRIPES, count);
-        own.number(attribute::BLOCK_BYTES, self.block);
-        for device in &self.devices {
-            own.target(device);
-        }
+/// Describes the stripes of a backup.
+fn describe(stripes: &Stripes, own: &mut Ended) {
+    let count = u64::try_from(stripes.families.len()).ok().filter(|count| *count > 0);
+    own.number(attribute::STRIPES, count);
+    own.number(attribute::BLOCK_BYTES, stripes.block);
+    for device in &stripes.devices {
+        own.target(device);
     }
 }
 
-/// Inputs, the options with their tables of stripes, and the name, kind and number of samples of
-/// each table.
-type WithMedia = (Vec<Input>, Options, Vec<(String, &'static str, u64)>);
-
-/// Moves the tables of stripes from the inputs to the options, for the other inputs.
-///
-/// # Errors
-///
-/// The table at fault, and the reason.
-pub(crate) fn with_media(inputs: Vec<Input>, options: &Options) -> Result<WithMedia, Failure> {
-    let mut options = options.clone();
-    if inputs.len() < 2 {
-        return Ok((inputs, options, Vec::new()));
-    }
-    let (mut rest, mut media, mut read) = (Vec::new(), Media::new(), Vec::new());
-    for mut input in inputs {
-        let kind = match input.kind {
-            Some(kind) => Some(kind),
-            None => {
-                let begin = input.bytes.fill_buf();
-                let begin = begin.map_err(|error| (input.name.clone(), error.into()))?;
-                Kind::of(begin).ok()
-            }
-        };
-        match kind.filter(|kind| kind.name == MEDIA) {
-            Some(kind) => {
-                let name = input.name.clone();
-                let own = read_media(input.bytes).map_err(|error| (name.clone(), error))?;
-                media.extend(own);
-                read.push((name, kind.name, 0));
-            }
-            None => rest.push(input),
-        }
-    }
-    options.media = BackupMedia(Arc::new(media));
-    Ok((rest, options, read))
-}
-
-fn read_media(input: Bytes) -> Result<Media, ImportError> {
+/// Reads the tables of stripes of an input.
+pub(crate) fn read_media(input: Bytes) -> Result<Media, ImportError> {
     let mut history = History::default();
     history.read(input, Clock::default())?;
     Ok(history.media)
 }
 
 /// Opens a history.
-pub(super) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let mut history = History { media: (*options.media.0).clone(), ..History::default() };
     history.read(input, options.clock)?;
     if history.rows == 0 {
@@ -151,7 +112,7 @@ pub(super) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
 }
 
 /// Rejects a table of stripes without a history.
-pub(super) fn open_media(_: Bytes, _: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open_media(_: Bytes, _: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let reason = "it says where backups are, and not how long they took: give msdb.dbo.backupset \
                   beside it";
     Err(ImportError::Empty { reason: reason.to_owned() })
@@ -319,8 +280,8 @@ impl History {
             let mut own = set.ended;
             let of_media = set.media.and_then(|id| media.get(&id));
             match of_media.filter(|_| set.stripes.families.is_empty()) {
-                Some(stripes) => stripes.tell(&mut own),
-                None => set.stripes.tell(&mut own),
+                Some(stripes) => describe(stripes, &mut own),
+                None => describe(&set.stripes, &mut own),
             }
             own
         };

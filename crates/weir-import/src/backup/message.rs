@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn published_rates_tell_the_blocks_of_the_log() {
+    fn published_rates_show_the_block_size_of_the_log() {
         bytes("full", (584, 1), 0.037, 123.350, 3);
         bytes("full", (472, 2), 0.108, 34.229, 19);
         bytes("full", (296, 2), 0.064, 36.376, 32);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_does_not_fit_is_told() {
+    fn a_contradictory_rate_is_reported() {
         let check = |what, pages, seconds, rate| {
             let own = Message { is_restore: false, what, pages, seconds, rate: Some(rate) };
             own.bytes(None).1.is_some()

@@ -13,18 +13,30 @@
 //! one decimal; the bytes written are not logged.
 
 use super::ended::{Backups, Ended, between, leading};
-use crate::ImportError;
 use crate::bench::job;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use weir_observe::attribute;
 use weir_observe::moment::Clock;
 
+pub(crate) const KIND: Kind = Kind {
+    name: "pgbackrest",
+    about: "logs of pgBackRest",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Text(&["backup command begin", "restore command begin"]),
+        Sign::Text(&["backup size = ", "restore size = "]),
+        Sign::Text(&["command end: completed successfully"]),
+    ]],
+};
+
 const TOOL: &str = "pgBackRest";
 
-pub(super) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     text.lines().any(|line| {
         let text = Entry::parse(line, Clock::default()).text;
         text.starts_with("backup command begin ")
@@ -34,7 +46,7 @@ pub(super) fn recognizes(text: &str) -> bool {
     })
 }
 
-pub(super) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(PgBackRest {
         lines: Lines::new(input),
         clock: options.clock,

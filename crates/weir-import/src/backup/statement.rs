@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_say_nothing() {
+    fn other_lines_are_ignored() {
         let mut own = Statement::default();
         own.take("10 percent processed.");
         own.take("WITH NO_COMPRESSION, STATS = 10");

@@ -12,18 +12,30 @@
 //! last finished one.
 
 use super::ended::{Backups, Ended, float, leading};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use weir_observe::moment::Clock;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "wal-g",
+    about: "logs of WAL-G",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Text(&["Starting a new tar bundle", "Starting part "]),
+        Sign::Text(&["Finished writing part "]),
+        Sign::Text(&["Wrote backup with name "]),
+    ]],
+};
 
 const TOOL: &str = "WAL-G";
 
 const LEVELS: [&str; 4] = ["INFO: ", "DEBUG: ", "WARNING: ", "ERROR: "];
 
-pub(super) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     let is_own = |line: &str| {
         let Some((_, text)) = entry(line, Clock::default()) else { return false };
         [
@@ -38,7 +50,7 @@ pub(super) fn recognizes(text: &str) -> bool {
     text.lines().any(is_own)
 }
 
-pub(super) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(WalG {
         lines: Lines::new(input),
         clock: options.clock,

@@ -12,16 +12,29 @@
 
 use super::job::{self, BOTH, Facts, MS, READ, US, WRITE};
 use super::run::{Io, Run, Runs};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
 use crate::number::Style;
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use std::collections::BTreeMap;
 use weir_observe::metric::{self as m, Metric};
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "diskspd",
+    about: "results of diskspd, as text",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Text(&["Command Line:"]),
+        Sign::Text(&["Results for timespan", "timespan:"]),
+        Sign::Text(&["thread |"]),
+        Sign::Text(&["I/Os"]),
+    ]],
+};
+
+fn recognizes(text: &str) -> bool {
     let is_head = |line: &str| {
         let line = line.trim();
         line.starts_with("Results for timespan ") || line.starts_with("timespan:")
@@ -31,7 +44,7 @@ pub(crate) fn recognizes(text: &str) -> bool {
     text.lines().any(|line| is_head(line) || is_table(line) || says_so(line))
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Diskspd {
         lines: Lines::new(input),
         options: options.clone(),

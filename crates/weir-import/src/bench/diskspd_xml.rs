@@ -10,9 +10,9 @@
 
 use super::job::{self, BOTH, Facts, MS, READ, WRITE};
 use super::run::{Io, Run, Runs};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use quick_xml::Reader;
@@ -20,17 +20,30 @@ use quick_xml::events::Event;
 use std::collections::VecDeque;
 use weir_observe::metric as m;
 
+pub(crate) const KIND: Kind = Kind {
+    name: "diskspd-xml",
+    about: "results of diskspd, as XML",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Xml,
+        Sign::Word(&["Results"]),
+        Sign::Word(&["TimeSpan"]),
+        Sign::Word(&["Profile"]),
+    ]],
+};
+
 /// The most bytes of a document, which is kept in memory.
 const LONGEST: usize = 256 << 20;
 /// The deepest nesting of elements.
 const DEEPEST: usize = 64;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     let ours = ["<TimeSpan>", "<TimeSpans>", "<Profile>", "<ComputerName>", "<TestTimeSeconds>"];
     text.contains("<Results>") && ours.iter().any(|name| text.contains(name))
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(DiskspdXml {
         lines: Lines::new(input),
         options: options.clone(),

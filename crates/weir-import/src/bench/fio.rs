@@ -11,9 +11,9 @@
 //! `--status-interval` there are several documents, each of the time since the start.
 
 use super::job::{self, BOTH, DISCARD, Direction, Facts, MS, READ, WRITE};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use serde_json::Value;
@@ -22,6 +22,19 @@ use weir_observe::attribute;
 use weir_observe::header::{Attribute, EntityId, EntityKind};
 use weir_observe::metric as m;
 
+pub(crate) const KIND: Kind = Kind {
+    name: "fio",
+    about: "results of fio, as JSON",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Json,
+        Sign::Word(&["fio version", "fio"]),
+        Sign::Word(&["jobs"]),
+        Sign::Word(&["jobname"]),
+    ]],
+};
+
 /// The most bytes of a document, which is kept in memory.
 const LONGEST: usize = 128 << 20;
 const KIB: f64 = 1024.0;
@@ -29,7 +42,7 @@ const SECTOR: f64 = 512.0;
 /// fio's name of the sum of all rows.
 const SUM: &str = "All clients";
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     text.contains("\"fio version\"")
         || text.contains("fio=fio-")
         || text.lines().any(|line| line.contains("(g=") && line.contains("rw="))
@@ -54,7 +67,7 @@ pub(crate) fn is_terse(text: &str) -> bool {
     })
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let documents = Documents { lines: Lines::new(input), rest: String::new() };
     Ok(Box::new(Fio { documents, options: options.clone(), reports: 0, last: None }))
 }

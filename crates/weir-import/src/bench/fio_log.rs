@@ -10,13 +10,45 @@
 //! and means of intervals are computed.
 
 use super::job::{self, DISCARD, Direction, READ, WRITE};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use weir_observe::header::SeriesId;
 use weir_observe::metric::Metric;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "fio-log",
+    about: "a log of fio; its file name shows its contents",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[Sign::Rows(',', 4, 6)]],
+};
+
+pub(crate) const LATENCY_KIND: Kind = Kind {
+    name: "fio-lat-log",
+    about: "a log of fio: latencies",
+    recognizes: By::Stated,
+    open: open_lat,
+    signs: &[],
+};
+
+pub(crate) const BANDWIDTH_KIND: Kind = Kind {
+    name: "fio-bw-log",
+    about: "a log of fio: bandwidth",
+    recognizes: By::Stated,
+    open: open_bw,
+    signs: &[],
+};
+
+pub(crate) const IOPS_KIND: Kind = Kind {
+    name: "fio-iops-log",
+    about: "a log of fio: operations per second",
+    recognizes: By::Stated,
+    open: open_iops,
+    signs: &[],
+};
 
 const KIB: f64 = 1024.0;
 /// Nanoseconds in a millisecond.
@@ -33,7 +65,7 @@ enum Content {
     Latency(&'static str),
 }
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     // The last line may be cut where the beginning ends.
     let mut lines = text.lines().filter(|line| !line.trim().is_empty()).take(5).peekable();
     let first = lines.peek().copied();
@@ -42,18 +74,13 @@ pub(crate) fn recognizes(text: &str) -> bool {
     head && lines.take(4).filter(|line| !is_one(line)).count() <= usize::from(!text.ends_with('\n'))
 }
 
-/// Returns false: this kind is not detected by its contents.
-pub(crate) fn never(_: &str) -> bool {
-    false
-}
-
 type Opened = Result<Box<dyn ReadSamples>, ImportError>;
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Opened {
+fn open(input: Bytes, options: &Options) -> Opened {
     Ok(FioLog::boxed(input, options, content_of(&options.name)))
 }
 
-pub(crate) fn open_lat(input: Bytes, options: &Options) -> Opened {
+fn open_lat(input: Bytes, options: &Options) -> Opened {
     let content = match content_of(&options.name) {
         Some(content @ Content::Latency(_)) => content,
         _ => Content::Latency(""),
@@ -61,11 +88,11 @@ pub(crate) fn open_lat(input: Bytes, options: &Options) -> Opened {
     Ok(FioLog::boxed(input, options, Some(content)))
 }
 
-pub(crate) fn open_bw(input: Bytes, options: &Options) -> Opened {
+fn open_bw(input: Bytes, options: &Options) -> Opened {
     Ok(FioLog::boxed(input, options, Some(Content::Bandwidth)))
 }
 
-pub(crate) fn open_iops(input: Bytes, options: &Options) -> Opened {
+fn open_iops(input: Bytes, options: &Options) -> Opened {
     Ok(FioLog::boxed(input, options, Some(Content::Operations)))
 }
 
@@ -186,7 +213,7 @@ struct FioLog {
     step: u64,
     /// The next line.
     next: Option<Line>,
-    /// Whether lines are single requests.
+    /// True if lines are single requests.
     is_single: bool,
     begun: bool,
     sums: [Sum; 3],
@@ -350,7 +377,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_log_is_of_by_its_name() {
+    fn the_name_of_a_log_shows_its_content() {
         let check = |name: &str, content, job: &str| {
             assert_eq!((content_of(name), job_of(name).as_str()), (content, job), "{name}");
         };

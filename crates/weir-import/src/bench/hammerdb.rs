@@ -14,15 +14,27 @@
 
 use super::job::{self, Facts, Jobs, RunClock};
 use super::minute::{MINUTE, moment, tell_zone};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use weir_observe::metric as m;
 use weir_observe::moment::Clock;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "hammerdb",
+    about: "logs of HammerDB with results",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Word(&["Hammerdb"]),
+        Sign::Word(&["NOPM"]),
+        Sign::Text(&["System achieved", "Active Virtual Users"]),
+    ]],
+};
+
+fn recognizes(text: &str) -> bool {
     text.lines().any(|line| {
         line.starts_with("Hammerdb Log @")
             || line.starts_with("HammerDB CLI v")
@@ -31,7 +43,7 @@ pub(crate) fn recognizes(text: &str) -> bool {
     })
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(HammerDb {
         lines: Lines::new(input),
         clock: options.clock,

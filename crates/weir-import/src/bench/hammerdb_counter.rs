@@ -9,15 +9,27 @@
 
 use super::job;
 use super::minute::{MINUTE, moment, tell_zone};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use weir_observe::metric as m;
 use weir_observe::moment::Clock;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "hammerdb-counter",
+    about: "transaction counts logged by HammerDB",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Word(&["Hammerdb"]),
+        Sign::Word(&["tpm"]),
+        Sign::Text(&["Transaction Counter"]),
+    ]],
+};
+
+fn recognizes(text: &str) -> bool {
     text.lines().take(100).any(|line| {
         line.starts_with("Hammerdb Transaction Counter Log")
             || line.contains(" tpm @ ")
@@ -25,7 +37,7 @@ pub(crate) fn recognizes(text: &str) -> bool {
     })
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Counter {
         lines: Lines::new(input),
         clock: options.clock,

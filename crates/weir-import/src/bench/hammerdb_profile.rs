@@ -14,14 +14,27 @@
 
 use super::job::{self, MS, US};
 use super::minute::{moment, tell_zone};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use serde_json::Value;
 use weir_observe::metric::{self as m, Metric};
 use weir_observe::moment::Clock;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "hammerdb-profile",
+    about: "time profiles of HammerDB (hdbxtprofile.log, job ID timing)",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Word(&["calls"]),
+        Sign::Word(&["avg_ms"]),
+        Sign::Word(&["p99_ms"]),
+        Sign::Text(&["PROC: ", "Profile"]),
+    ]],
+};
 
 /// The most bytes of a document, which is kept in memory.
 const LONGEST: usize = 64 << 20;
@@ -37,14 +50,14 @@ const LATENCIES: [(&str, &str, &Metric); 7] = [
     ("SD", "sd", &m::TRANSACTION_LATENCY_STDDEV_NS),
 ];
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     let has_names = || ["\"calls\"", "\"avg_ms\"", "\"p99_ms\""].iter().all(|n| text.contains(n));
     text.contains("Hammerdb Time Profile Report @")
         || text.lines().any(|line| line.starts_with(">>>>> PROC: "))
         || (text.trim_start().starts_with('{') && has_names())
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let clock = options.clock;
     let (at, elapsed, is_zone_told) = (None, 0, false);
     let lines = Lines::new(input);

@@ -2,14 +2,22 @@
 
 use super::job::{Facts, Jobs, RunClock, nanos};
 use super::minute::MINUTE;
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
 use crate::number::{Style, is_missing};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::table::{Fields, Table, Tables, plain};
 use crate::text::Lines;
 use weir_observe::metric::{self as m, Metric};
+
+pub(crate) const KIND: Kind = Kind {
+    name: "hammerdb-table",
+    about: "results of HammerDB as a table",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[Sign::Word(&["NOPM"]), Sign::Word(&["TPM"])]],
+};
 
 const TPM: [&str; 3] = ["TPM", "Transactions per minute", "tpm_result"];
 const NOPM: [&str; 3] = ["NOPM", "New orders per minute", "nopm_result"];
@@ -19,14 +27,14 @@ const START: [&str; 2] = ["Transaction Start Time", "Start Time"];
 const TASK: [&str; 3] = ["Task", "Job", "Run"];
 const MODE: [&str; 2] = ["Mode", "Benchmark"];
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     text.lines().take(20).any(|line| {
         let names: Vec<String> = line.split([',', ';', '\t', '|']).map(plain).collect();
         names.iter().any(|name| name == "nopm") && names.iter().any(|name| name == "tpm")
     })
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Results {
         tables: Tables::new(Lines::new(input)),
         options: options.clone(),

@@ -14,20 +14,31 @@
 //! blanks between them and no names of specifications.
 
 use super::job::{self, Facts, whole};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use std::collections::HashMap;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "iometer-icf",
+    about: "access specifications of Iometer",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Text(&["Version "]),
+        Sign::Text(&["'TEST SETUP", "'ACCESS SPECIFICATIONS", "'RESULTS DISPLAY"]),
+    ]],
+};
+
+fn recognizes(text: &str) -> bool {
     let has = |head: &str| text.lines().any(|line| line.trim_start().starts_with(head));
     text.trim_start().starts_with("Version ")
         && (has("'TEST SETUP") || has("'ACCESS SPECIFICATIONS") || has("'RESULTS DISPLAY"))
 }
 
-pub(crate) fn open(input: Bytes, _: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, _: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Iometer {
         lines: Lines::new(input),
         heading: Vec::new(),

@@ -148,7 +148,7 @@ pub(super) fn host(sheet: &mut Sheet, name: Option<&str>) -> EntityId {
 /// The ends of consecutive runs in a file.
 #[derive(Debug, Default)]
 pub(super) struct RunClock {
-    /// Whether the first run has a start time.
+    /// True if the first run has a start time.
     is_dated: Option<bool>,
     /// Stated start of the current run.
     began: Option<i64>,
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_follow_each_other() {
+    fn consecutive_runs() {
         let mut clock = RunClock::default();
         assert_eq!(clock.end(None, 5), At::Since(5));
         assert_eq!(clock.end(Some(1000), 5), At::Since(10));

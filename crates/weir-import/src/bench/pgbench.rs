@@ -14,15 +14,28 @@
 //! summary is therefore another job.
 
 use super::job::{self, Facts, Jobs, MS};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use weir_observe::header::Attribute;
 use weir_observe::metric::{self as m, Metric};
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "pgbench",
+    about: "output of pgbench",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Text(&["transaction type:"]),
+        Sign::Text(&["scaling factor:"]),
+        Sign::Text(&["number of transactions"]),
+        Sign::Word(&["tps"]),
+    ]],
+};
+
+fn recognizes(text: &str) -> bool {
     text.lines().any(|line| {
         let line = line.trim_start();
         line.starts_with("transaction type:")
@@ -32,7 +45,7 @@ pub(crate) fn recognizes(text: &str) -> bool {
     })
 }
 
-pub(crate) fn open(input: Bytes, _: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, _: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Pgbench {
         lines: Lines::new(input),
         jobs: Jobs::default(),
@@ -66,7 +79,7 @@ struct Summary {
     transactions: Option<f64>,
     tps: Option<f64>,
     values: Values,
-    /// Whether the following lines are of single scripts and statements.
+    /// True if the following lines are of single scripts and statements.
     is_detail: bool,
 }
 

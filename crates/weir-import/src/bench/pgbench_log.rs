@@ -13,17 +13,33 @@
 //! distance of the first two.
 
 use super::job::{self, MS, US};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
 use crate::number::{Style, is_missing};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::table::{Table, Tables, plain};
 use crate::text::Lines;
 use weir_observe::metric::{self as m, Metric};
 
+pub(crate) const KIND: Kind = Kind {
+    name: "pgbench-log",
+    about: "a log of pgbench per interval (--aggregate-interval)",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[Sign::Rows(' ', 6, 20)]],
+};
+
+pub(crate) const TABLE_KIND: Kind = Kind {
+    name: "pgbench-table",
+    about: "latencies of pgbench per second, as stored by pgbench-tools",
+    recognizes: By::Text(recognizes_table),
+    open: open_table,
+    signs: &[&[Sign::Word(&["collected"]), Sign::Word(&["samples"]), Sign::Word(&["avg_latency"])]],
+};
+
 /// Returns whether lines are those of intervals.
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     all_lines(text, |line| Interval::parse(line).is_ok_and(|interval| interval.is_sound()))
 }
 
@@ -38,7 +54,7 @@ pub(crate) fn is_of_transactions(text: &str) -> bool {
     })
 }
 
-pub(crate) fn recognizes_table(text: &str) -> bool {
+fn recognizes_table(text: &str) -> bool {
     text.lines().take(5).any(|line| {
         let names: Vec<String> = line.split([',', ';', '\t', '|']).map(plain).collect();
         ["collected", "samples", "avglatency"].iter().all(|name| names.iter().any(|n| n == name))
@@ -53,14 +69,11 @@ fn all_lines(text: &str, is_one: impl Fn(&str) -> bool) -> bool {
     lines.peek().is_some() && lines.all(is_one)
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Intervals::boxed(Source::Log(Lines::new(input)), options))
 }
 
-pub(crate) fn open_table(
-    input: Bytes,
-    options: &Options,
-) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open_table(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let table = Box::new(Latencies { tables: Tables::new(Lines::new(input)), table: None });
     Ok(Intervals::boxed(Source::Table(table), options))
 }
@@ -74,7 +87,7 @@ struct Interval {
     mean: Option<f64>,
     min: Option<f64>,
     max: Option<f64>,
-    /// Whether there are further fields.
+    /// True if there are further fields.
     has_more: bool,
 }
 

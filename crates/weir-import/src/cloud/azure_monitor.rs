@@ -7,16 +7,29 @@
 
 use super::document::{self, SECOND, get, list, text};
 use super::timeline::{Timeline, least_step};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use serde_json::{Map, Value};
 use weir_observe::header::{EntityId, EntityKind};
 use weir_observe::metric::{self as m, Metric};
 use weir_observe::moment::Clock;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "azure-monitor",
+    about: "metrics of Azure Monitor, as JSON",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Json,
+        Sign::Word(&["timeseries"]),
+        Sign::Word(&["timeStamp"]),
+        Sign::Word(&["timespan", "namespace"]),
+    ]],
+};
+
+fn recognizes(text: &str) -> bool {
     let small = text.to_ascii_lowercase();
     document::may_be(text)
         && ["microsoft.insights/metrics", "\"timeseries\"", "\"metadatavalues\""]
@@ -24,7 +37,7 @@ pub(crate) fn recognizes(text: &str) -> bool {
             .any(|mark| small.contains(mark))
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(AzureMonitor {
         input: Some(input),
         options: options.clone(),
@@ -248,13 +261,13 @@ impl AzureMonitor {
                 && let Some(number) = value(name)
             {
                 let series = sheet.series(entity, meaning.measure);
-                let number = meaning.number.of(number, name, seconds);
+                let number = meaning.number.convert(number, name, seconds);
                 self.line.cover(at, entity, interval);
                 self.line.add(at, series, meaning.measure, number);
             }
             if let (Some(most), Some(number)) = (meaning.most, value("maximum")) {
                 let series = sheet.series(entity, most);
-                self.line.add(at, series, most, meaning.number.of(number, "maximum", seconds));
+                self.line.add(at, series, most, meaning.number.convert(number, "maximum", seconds));
             }
         }
         Ok(())
@@ -287,12 +300,12 @@ enum Number {
     Rest,
     /// A total of an interval, which the platform reports each minute.
     Amount,
-    /// The same for managed instances, whose resources are measured every 15 s.
+    /// A count per sampling interval of managed instances, whose resources are measured every 15 s.
     Resource,
 }
 
 impl Number {
-    fn of(self, value: f64, aggregation: &str, interval: f64) -> f64 {
+    fn convert(self, value: f64, aggregation: &str, interval: f64) -> f64 {
         let every = |seconds: f64| if aggregation == "total" { interval } else { seconds };
         match self {
             Self::Times(by) => value * by,

@@ -9,9 +9,9 @@
 use super::aws::{self, Figures, Meaning, Means, Point, meaning};
 use super::document::{self, SECOND, get, list, text};
 use super::timeline::{least_step, period_of};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -19,14 +19,27 @@ use weir_observe::header::EntityId;
 use weir_observe::metric as m;
 use weir_observe::moment::Clock;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "cloudwatch",
+    about: "metrics of AWS CloudWatch, as JSON",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Json,
+        Sign::Word(&["MetricDataResults", "Datapoints", "MetricDataQueries"]),
+        Sign::Word(&["Timestamps", "Timestamp"]),
+        Sign::Word(&["Label"]),
+    ]],
+};
+
+fn recognizes(text: &str) -> bool {
     document::may_be(text)
         && ["\"MetricDataResults\"", "\"Datapoints\"", "\"MetricDataQueries\""]
             .iter()
             .any(|mark| text.contains(mark))
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let (input, options, taken) = (Some(input), options.clone(), HashMap::new());
     Ok(Box::new(CloudWatch { input, options, figures: Figures::default(), taken }))
 }

@@ -1,6 +1,6 @@
 //! JSON documents whose keys vary in case between programs.
 
-use crate::ImportError;
+use crate::error::ImportError;
 use crate::kind::Bytes;
 use serde_json::{Map, Value};
 use std::io::Read;

@@ -17,9 +17,9 @@
 use super::aws::{self, Figures, Meaning, Of, Point, entity, meaning};
 use super::document::{self, SECOND, get, list, text};
 use super::timeline::{least_step, period_of};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::values::Values;
 use base64::Engine;
@@ -28,13 +28,26 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use weir_observe::header::EntityId;
 
+pub(crate) const KIND: Kind = Kind {
+    name: "cloudwatch-stream",
+    about: "metrics of AWS CloudWatch, from a metric stream in JSON",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Json,
+        Sign::Word(&["metric_stream_name"]),
+        Sign::Word(&["metric_name"]),
+        Sign::Word(&["dimensions"]),
+    ]],
+};
+
 /// The most points kept for sorting, about 64 bytes each.
 const MOST: usize = 4 << 20;
 /// Nanoseconds in a millisecond.
 const MILLISECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     let is_stream = |text: &str| text.contains("\"metric_stream_name\"");
     document::may_be(text)
         && (is_stream(text) || first_data(text).is_some_and(|data| is_stream(&data)))
@@ -60,7 +73,7 @@ fn first_data(text: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&data).into_owned())
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let every = options.every.and_then(|every| i64::try_from(every.nanos()).ok());
     let stream = Stream { every, ..Stream::default() };
     Ok(Box::new(MetricStream { input: Some(input), stream, figures: Figures::default() }))

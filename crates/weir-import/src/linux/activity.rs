@@ -6,7 +6,7 @@
 use super::held::{Held, Slot};
 use super::iostat;
 use super::processors::Processors;
-use super::{KIB, quantity};
+use super::quantity::{KIB, quantity};
 use crate::in_turn::InTurn;
 use crate::number::{Style, is_missing};
 use crate::sheet::Sheet;
@@ -73,7 +73,7 @@ pub(super) enum Of {
 }
 
 /// Returns the subject of a table, and the column with names of devices or processors.
-pub(super) fn of(names: &[&str]) -> Option<(Of, Option<usize>)> {
+pub(super) fn meaning(names: &[&str]) -> Option<(Of, Option<usize>)> {
     let ends = [0, names.len().saturating_sub(1)];
     let key = |name: &str| ends.into_iter().find(|at| names.get(*at) == Some(&name));
     if let Some(at) = key("DEV") {
@@ -107,7 +107,7 @@ pub(super) struct Place<'a> {
 impl Table {
     /// Creates a table with these columns, and notes the unused ones.
     pub(super) fn new(names: &[&str], sheet: &mut Sheet) -> Self {
-        let of = of(names);
+        let of = meaning(names);
         let column = |name: &&str| match of?.0 {
             Of::Host => host(name),
             Of::Devices => device(name),
@@ -236,7 +236,7 @@ mod tests {
     fn tables_by_their_columns() {
         let check = |names: &str, expect: Option<(Of, Option<usize>)>| {
             let names: Vec<_> = names.split(' ').collect();
-            assert_eq!(of(&names), expect, "{names:?}");
+            assert_eq!(meaning(&names), expect, "{names:?}");
         };
         check("DEV tps rd_sec/s", Some((Of::Devices, Some(0))));
         check("tps rkB/s await DEV", Some((Of::Devices, Some(3))));

@@ -2,10 +2,9 @@
 //! samples until they are complete.
 
 use super::held::Held;
-use crate::ImportError;
+use crate::error::ImportError;
 use crate::kind::Bytes;
-use crate::presence::Reports;
-use crate::sheet::{At, ReadSamples, Sheet};
+use crate::sheet::{At, ReadSamples, Reports, Sheet};
 use crate::text::Lines;
 use weir_observe::header::{EntityId, EntityKind};
 use weir_observe::moment::Clock;

@@ -10,15 +10,23 @@
 //! ends at a repeated device or at the next time.
 
 use super::disks::{Column, Disks, counter};
-use super::time_line;
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use super::line::time_line;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use std::io::Cursor;
 use weir_observe::metric as m;
 use weir_observe::moment::Clock;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "diskstats",
+    about: "/proc/diskstats of Linux, once or repeatedly",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[Sign::Rows(' ', 14, 20)]],
+};
 
 const SECTOR: f64 = 512.0;
 
@@ -55,7 +63,7 @@ const OF_OLD: [Option<Column>; 4] = [
     Some((&m::WRITE_BYTES, SECTOR)),
 ];
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     text.lines().any(|line| {
         let Some(line) = split(line) else { return false };
         let count = line.values().take_while(|word| counter(word).is_some()).count();
@@ -63,7 +71,7 @@ pub(crate) fn recognizes(text: &str) -> bool {
     })
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Diskstats {
         lines: Lines::new(input),
         options: options.clone(),
@@ -163,7 +171,7 @@ enum Mark {
 }
 
 impl Mark {
-    fn of(line: &str, clock: Clock) -> Option<Self> {
+    fn parse(line: &str, clock: Clock) -> Option<Self> {
         if let Some(at) = time_line(line, clock) {
             return Some(Self::Wall(at));
         }
@@ -182,7 +190,7 @@ impl ReadSamples for Diskstats {
         let (mut devices, mut at) = (0_u64, None);
         while let Some(line) = self.lines.next_line()? {
             let Some(found) = split(&line) else {
-                if let Some(mark) = Mark::of(&line, self.options.clock) {
+                if let Some(mark) = Mark::parse(&line, self.options.clock) {
                     if devices > 0 {
                         self.lines.put_back(line);
                         break;
@@ -213,7 +221,7 @@ impl ReadSamples for Diskstats {
             }
             return Ok(None);
         }
-        Ok(Some(self.time.of(sheet, at, self.options.step().nanos())))
+        Ok(Some(self.time.take(sheet, at, self.options.step().nanos())))
     }
 }
 
@@ -274,7 +282,7 @@ struct Time {
 }
 
 impl Time {
-    fn of(&mut self, sheet: &mut Sheet, mark: Option<Mark>, step: u64) -> At {
+    fn take(&mut self, sheet: &mut Sheet, mark: Option<Mark>, step: u64) -> At {
         let at = match (mark, self.last) {
             (Some(Mark::Wall(at)), None | Some(At::Wall(_))) => At::Wall(at),
             (Some(Mark::Uptime(up)), None | Some(At::Since(_))) => self.since(sheet, up),
@@ -327,10 +335,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_line_says_of_the_time() {
+    fn lines_with_times() {
         let clock = Clock::default();
-        assert_eq!(Mark::of("7223.72 29418.91", clock), Some(Mark::Uptime(7_223_720_000_000)));
-        assert_eq!(Mark::of("1598650497", clock), Some(Mark::Wall(1_598_650_497_000_000_000)));
-        assert_eq!(Mark::of("0.00 0.01 0.05 1/123 4567", clock), None);
+        assert_eq!(Mark::parse("7223.72 29418.91", clock), Some(Mark::Uptime(7_223_720_000_000)));
+        assert_eq!(Mark::parse("1598650497", clock), Some(Mark::Wall(1_598_650_497_000_000_000)));
+        assert_eq!(Mark::parse("0.00 0.01 0.05 1/123 4567", clock), None);
     }
 }

@@ -10,15 +10,28 @@
 //! may be inside an object with the time.
 
 use super::disks::{Column, Disks};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::values::Values;
 use serde_json::Value;
 use std::collections::VecDeque;
 use weir_observe::metric as m;
 use weir_observe::moment::Clock;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "diskstats-json",
+    about: "counters of /proc/diskstats as JSON (jc, Telegraf)",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Json,
+        Sign::Word(&["device", "diskio"]),
+        Sign::Word(&["reads_completed", "tags"]),
+        Sign::Word(&["sectors_read", "fields"]),
+    ]],
+};
 
 const SECTOR: f64 = 512.0;
 
@@ -48,14 +61,14 @@ const COUNTERS: [(&[&str], Column); 19] = [
     (&["flushing_time_ms", "flush_time_ms"], (&m::IO_STALL_FLUSH_MS, 1.0)),
 ];
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     let has = |name: &str| text.contains(name);
     let is_of_jc = has("\"device\"") && has("\"reads_completed\"") && has("\"sectors_read\"");
     let is_of_telegraf = has("\"diskio\"") && has("\"tags\"") && has("\"fields\"");
     text.trim_start().starts_with(['{', '[']) && (is_of_jc || is_of_telegraf)
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let (devices, is_cut) = devices(input, options.clock)?;
     let (step, disks) = (options.step().nanos(), Disks::default());
     Ok(Box::new(Json { devices, is_cut, disks, step, last: None }))

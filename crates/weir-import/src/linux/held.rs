@@ -64,9 +64,9 @@ pub(super) struct Held {
     intervals: BTreeMap<i64, i64>,
     /// The last stated interval; all rows of a sample state the same.
     covered: (i64, i64),
-    /// Whether all samples are complete.
+    /// True if all samples are complete.
     all: bool,
-    /// Whether the bound was reached.
+    /// True if the bound was reached.
     overflowed: bool,
 }
 
@@ -187,7 +187,7 @@ mod tests {
     use weir_observe::metric::READS;
 
     #[test]
-    fn samples_go_out_when_they_are_whole() {
+    fn samples_are_released_when_complete() {
         let (mut sheet, mut held) = (Sheet::default(), Held::default());
         let host = sheet.entity(EntityKind::Host, "host", None);
         let series = sheet.series(host, &READS);

@@ -3,16 +3,17 @@
 //! A run of `iostat -c` reports processors alone. In any other run, a report without disks was
 //! cut.
 
+use super::line::{banner, stamped};
 use super::processors::Processors;
+use super::quantity::quantity;
+use super::report::{self, Beginning, PROCESSORS_ALONE};
 use super::runs::{self, Runs};
-use super::{banner, quantity, stamped};
-use crate::ImportError;
+use crate::error::ImportError;
 use crate::in_turn::InTurn;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::kind::{By, Bytes, Kind, Sign};
 use crate::number::Style;
-use crate::presence::Reports;
-use crate::sheet::{At, ReadSamples, Sheet};
+use crate::options::Options;
+use crate::sheet::{At, ReadSamples, Reports, Sheet};
 use crate::text::{Lines, words};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -20,13 +21,26 @@ use weir_observe::header::{EntityId, EntityKind, SeriesId};
 use weir_observe::metric::{self as m, Metric};
 use weir_observe::moment::{Clock, time_of};
 
+pub(crate) const KIND: Kind = Kind {
+    name: "iostat",
+    about: "iostat of sysstat, as text",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Word(&["Device"]),
+        Sign::Word(&["r/s", "tps", "rkB/s", "kB_read/s"]),
+        Sign::Word(&["w/s", "tps", "wkB/s", "kB_wrtn/s"]),
+        Sign::Word(&["avg-cpu", "%util"]),
+    ]],
+};
+
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * 1024.0;
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
 const SECTOR: f64 = 512.0;
 const MS: f64 = 1e6;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     text.lines().any(|line| {
         let words: Vec<_> = stamped(line, Clock::default()).1.split_whitespace().collect();
         device_column(&words).is_some_and(|_| words.iter().any(|word| column(word).is_some()))
@@ -34,7 +48,7 @@ pub(crate) fn recognizes(text: &str) -> bool {
     })
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Iostat {
         lines: Lines::new(input),
         options: options.clone(),
@@ -137,17 +151,15 @@ struct Iostat {
     /// Columns of the series in `devices`.
     devices_columns: Columns,
     reports: u64,
-    /// Whether a report of this run had disks.
+    /// True if a report of this run had disks.
     has_disks: bool,
-    /// Whether the absence of disks was noted.
+    /// True if the absence of disks was noted.
     told_no_disks: bool,
 }
 
 #[derive(Debug, Default)]
 struct Report {
-    at: Option<i64>,
-    /// Whether iostat was restarted before it.
-    begins_a_run: bool,
+    beginning: Beginning,
     /// Tables found so far.
     has_processors: bool,
     has_devices: bool,
@@ -166,13 +178,9 @@ impl Report {
     }
 }
 
-impl runs::Report for Report {
-    fn at(&self) -> Option<i64> {
-        self.at
-    }
-
-    fn begins_a_run(&self) -> bool {
-        self.begins_a_run
+impl report::Report for Report {
+    fn beginning(&self) -> Beginning {
+        self.beginning
     }
 
     fn counts(&self) -> BTreeMap<(&str, &'static str), f64> {
@@ -201,7 +209,7 @@ impl Iostat {
     /// Puts a report into the sheet.
     fn put(&mut self, sheet: &mut Sheet, report: &Report) -> At {
         if !report.has_devices && !std::mem::replace(&mut self.told_no_disks, true) {
-            sheet.note("it has reports of processors alone (iostat -c): they say nothing of disks");
+            sheet.note(PROCESSORS_ALONE);
         }
         // Disk figures of another run do not extend to a run without disks.
         let is_silent = !report.has_devices && !self.devices_columns.is_empty();
@@ -230,7 +238,7 @@ impl Iostat {
             }
         }
         self.reports += 1;
-        match report.at {
+        match report.beginning.at {
             Some(at) => At::Wall(at),
             None => At::Since(self.options.step().nanos().saturating_mul(self.reports - 1)),
         }
@@ -248,7 +256,7 @@ impl Iostat {
                 return Ok(None);
             }
             report.columns = Rc::clone(&self.columns);
-            self.has_disks = report.has_devices || self.has_disks && !report.begins_a_run;
+            self.has_disks = report.has_devices || self.has_disks && !report.beginning.begins_a_run;
             let is_whole = report.has_devices || !self.has_disks && !report.host.is_empty();
             if is_whole {
                 return Ok(Some(report));
@@ -288,9 +296,9 @@ impl Iostat {
             if let Some((host, date)) = begins_a_run {
                 self.date = date;
                 self.host = Some(sheet.entity(EntityKind::Host, &host, None));
-                report.begins_a_run = true;
+                report.beginning.begins_a_run = true;
             } else if let Some(at) = time {
-                report.at = Some(at);
+                report.beginning.at = Some(at);
             } else if let Some(names) = cpu_line {
                 report.has_processors = true;
                 self.cpu = Some(names.iter().map(|word| (*word).to_owned()).collect());
@@ -302,7 +310,7 @@ impl Iostat {
             } else if let Some(at) = head {
                 self.head(sheet, &words, at);
                 report.has_devices = true;
-                report.at = report.at.or(stamp);
+                report.beginning.at = report.beginning.at.or(stamp);
             } else if !self.columns.is_empty() {
                 self.device(sheet, &words, &mut report)?;
             } else {
@@ -339,7 +347,7 @@ impl Iostat {
 
     fn style(&mut self, words: &[&str]) -> Style {
         // All numbers have decimals, so even zeros show the style.
-        *self.style.get_or_insert_with(|| Style::of(words.iter().copied()))
+        *self.style.get_or_insert_with(|| Style::detect(words.iter().copied()))
     }
 
     fn processors(&mut self, names: &[String], words: &[&str]) -> Vec<(&'static Metric, f64)> {

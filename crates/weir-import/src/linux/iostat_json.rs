@@ -3,28 +3,41 @@
 use super::iostat::column;
 use super::processors::Processors;
 use super::record::{Field, Record};
+use super::report::{self, Beginning, PROCESSORS_ALONE};
 use super::runs::{self, Runs};
 use super::statistics::Statistics;
-use crate::ImportError;
+use crate::error::ImportError;
 use crate::in_turn::InTurn;
-use crate::kind::Bytes;
-use crate::merge::Options;
-use crate::presence::Reports;
-use crate::sheet::{At, ReadSamples, Sheet};
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
+use crate::sheet::{At, ReadSamples, Reports, Sheet};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use weir_observe::header::EntityKind;
 use weir_observe::metric::Metric;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "iostat-json",
+    about: "iostat of sysstat, as JSON",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Json,
+        Sign::Word(&["sysstat"]),
+        Sign::Word(&["statistics"]),
+        Sign::Word(&["avg-cpu", "disk_device"]),
+    ]],
+};
+
+fn recognizes(text: &str) -> bool {
     let has = |what: &str| text.contains(what);
     text.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']).starts_with('{')
         && has("\"statistics\"")
         && (has("\"avg-cpu\"") || has("\"disk_device\""))
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Iostat {
         statistics: Statistics::new(input),
         options: options.clone(),
@@ -59,17 +72,16 @@ struct Iostat {
     documents: u64,
     samples: u64,
     columns: Columns,
-    /// Whether unused parts were noted.
+    /// True if unused parts were noted.
     told: bool,
-    /// Whether the absence of disks was noted.
+    /// True if the absence of disks was noted.
     told_no_disks: bool,
 }
 
 /// The values of a report.
 #[derive(Debug, Default)]
 struct Report {
-    at: Option<i64>,
-    begins_a_run: bool,
+    beginning: Beginning,
     host: Option<String>,
     processors: Processors,
     devices: Vec<(String, Vec<(&'static Metric, f64)>)>,
@@ -97,11 +109,12 @@ impl Iostat {
         let line = self.statistics.begins();
         let mut report = Report { host: self.statistics.host("nodename"), ..Report::default() };
         let documents = self.statistics.documents();
-        report.begins_a_run = std::mem::replace(&mut self.documents, documents) < documents;
+        report.beginning.begins_a_run =
+            std::mem::replace(&mut self.documents, documents) < documents;
         if let Some(text) = &sample.timestamp {
             let at = text.as_str().and_then(|text| self.options.clock.moment(text));
             let reason = || ImportError::at(line, format!("{text} is not a time"));
-            report.at = Some(at.ok_or_else(reason)?);
+            report.beginning.at = Some(at.ok_or_else(reason)?);
         }
         for (name, value) in &sample.processors.0 {
             let is_used = matches!(value, Field::Number(n) if report.processors.add(name, *n));
@@ -110,7 +123,7 @@ impl Iostat {
             }
         }
         if sample.disk.is_none() && !std::mem::replace(&mut self.told_no_disks, true) {
-            sheet.note("it has reports of processors alone (iostat -c): they say nothing of disks");
+            sheet.note(PROCESSORS_ALONE);
         }
         for device in sample.disk.iter().flatten() {
             let told = (!self.told).then_some(&mut *sheet);
@@ -135,17 +148,16 @@ impl Iostat {
         }
         self.samples += 1;
         let step = self.options.step().nanos();
-        report.at.map_or_else(|| At::Since(step.saturating_mul(self.samples - 1)), At::Wall)
+        report
+            .beginning
+            .at
+            .map_or_else(|| At::Since(step.saturating_mul(self.samples - 1)), At::Wall)
     }
 }
 
-impl runs::Report for Report {
-    fn at(&self) -> Option<i64> {
-        self.at
-    }
-
-    fn begins_a_run(&self) -> bool {
-        self.begins_a_run
+impl report::Report for Report {
+    fn beginning(&self) -> Beginning {
+        self.beginning
     }
 
     fn counts(&self) -> BTreeMap<(&str, &'static str), f64> {

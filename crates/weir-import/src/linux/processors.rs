@@ -28,7 +28,7 @@ pub(super) enum Part {
 
 impl Part {
     /// Returns the use in a column, if it is a column of processors.
-    pub(super) fn of(name: &str) -> Option<Self> {
+    pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name.strip_prefix('%').unwrap_or(name) {
             "usr" | "user" | "us" | "nice" | "guest" | "gnice" | "gu" => Self::User,
             "sys" | "system" | "sy" | "irq" | "soft" => Self::System,
@@ -43,12 +43,12 @@ impl Part {
 impl Processors {
     /// Returns whether a column is one of processors.
     pub(super) fn has(name: &str) -> bool {
-        Part::of(name).is_some()
+        Part::named(name).is_some()
     }
 
     /// Adds a column's percentage; returns whether it is a column of processors.
     pub(super) fn add(&mut self, name: &str, percent: f64) -> bool {
-        let part = Part::of(name);
+        let part = Part::named(name);
         part.into_iter().for_each(|part| self.add_to(part, percent));
         part.is_some()
     }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_put_together_again() {
+    fn parts_are_joined() {
         let mut all = Processors::default();
         for (name, percent) in
             [("%usr", 10.0), ("%nice", 1.0), ("%guest", 4.0), ("%idle", 60.0), ("%iowait", 20.0)]

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_texts_and_others_in_their_order() {
+    fn numbers_texts_and_others_in_order() {
         let text = r#"{"n": "sda", "r/s": 1.5, "k": 3, "x": [1, {}], "\u0041": null, "m": -2}"#;
         let record: Record<'_> = serde_json::from_str(text).expect("a record");
         let expect = [

@@ -13,24 +13,13 @@
 //! An input can consist of runs of one report each, as `cron` writes them. The module
 //! [`super::singles`] determines which of them are of intervals.
 
+use super::report::Report;
 use super::singles::{Single, are_intervals};
-use crate::ImportError;
+use crate::error::ImportError;
 use crate::sheet::Sheet;
 use std::collections::{BTreeMap, VecDeque};
 use weir_observe::metric::{self as m, Metric};
 use weir_units::Span;
-
-/// A report of a run.
-pub(super) trait Report {
-    /// Returns its time in nanoseconds since 1970, if it has one.
-    fn at(&self) -> Option<i64>;
-
-    /// Returns whether iostat was restarted before it.
-    fn begins_a_run(&self) -> bool;
-
-    /// Returns its rates that are counts divided by seconds, by device and metric.
-    fn counts(&self) -> BTreeMap<(&str, &'static str), f64>;
-}
 
 /// Returns whether a metric of devices is a count divided by seconds.
 pub(super) fn is_count(measure: &Metric) -> bool {
@@ -46,12 +35,12 @@ pub(super) struct Runs<R> {
     ahead: VecDeque<R>,
     /// Interval stated by the user.
     every: Option<Span>,
-    /// Whether the current report is not the first of its run.
+    /// True if the current report is not the first of its run.
     inside: bool,
-    /// Whether single-report runs are of intervals, by the metrics of the report, since iostat may
+    /// True if single-report runs are of intervals, by the metrics of the report, since iostat may
     /// run with several options in turn.
     keeps: BTreeMap<Vec<&'static str>, bool>,
-    /// Whether a run of several reports was kept.
+    /// True if a run of several reports was kept.
     has_longer: bool,
     kept: u64,
     /// Number of first reports left out of longer runs.
@@ -249,10 +238,11 @@ fn is_of_interval(rates: impl Iterator<Item = f64>, seconds: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::report::Beginning;
     use super::*;
 
     #[test]
-    fn averages_since_the_start_are_told_from_an_interval() {
+    fn averages_since_the_start_differ_from_intervals() {
         let check = |rates: &[f64], seconds| is_of_interval(rates.iter().copied(), seconds);
         assert!(check(&[88.33, 89.67, 0.0, 99.67, 6791.0], 3.0));
         assert!(!check(&[0.03, 0.25, 0.21, 0.12], 5.0));
@@ -266,12 +256,8 @@ mod tests {
     struct Own(Told);
 
     impl Report for Own {
-        fn at(&self) -> Option<i64> {
-            Some(self.0.0 * 1_000_000_000)
-        }
-
-        fn begins_a_run(&self) -> bool {
-            self.0.1
+        fn beginning(&self) -> Beginning {
+            Beginning { at: Some(self.0.0 * 1_000_000_000), begins_a_run: self.0.1 }
         }
 
         fn counts(&self) -> BTreeMap<(&str, &'static str), f64> {

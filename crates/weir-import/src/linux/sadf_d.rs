@@ -5,26 +5,39 @@
 use super::activity::{Place, Table};
 use super::by_table::{ByTable, Hosts, Moments, TakeLines};
 use super::held::Held;
-use super::style_of;
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use super::quantity::style_of;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
 use crate::number::Style;
+use crate::options::Options;
 use crate::sheet::{ReadSamples, Sheet};
 use crate::text::fields;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "sadf-d",
+    about: "recordings of sar, as tables from sadf -d",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Word(&["hostname"]),
+        Sign::Word(&["timestamp"]),
+        Sign::Word(&["interval"]),
+        Sign::Text(&["# "]),
+    ]],
+};
 
 /// Name of the first column.
 const HOST: &str = "hostname";
 const INTERVAL: &str = "interval";
 const TIME: &str = "timestamp";
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     text.lines().any(|line| {
         names_of(line).is_some_and(|names| names.contains(&HOST) && names.contains(&TIME))
     })
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let sadf = Sadf {
         moments: Moments::new(options.clock),
         style: None,

@@ -6,14 +6,26 @@
 use super::activity::{self, Column};
 use super::processors::Processors;
 use super::statistics::Statistics;
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
-use crate::presence::Reports;
-use crate::sheet::{At, ReadSamples, Sheet};
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
+use crate::sheet::{At, ReadSamples, Reports, Sheet};
 use serde_json::{Map, Value};
 use weir_observe::header::{EntityId, EntityKind};
 use weir_observe::moment::Clock;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "sadf-j",
+    about: "recordings of sar, as JSON from sadf -j",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Json,
+        Sign::Word(&["sysstat"]),
+        Sign::Word(&["file-date"]),
+        Sign::Word(&["statistics"]),
+    ]],
+};
 
 /// The groups of a sample that are used.
 pub(super) const HOST: [&str; 4] = ["io", "memory", "swap-pages", "queue"];
@@ -21,13 +33,13 @@ pub(super) const PROCESSORS: [&str; 3] = ["cpu-load", "cpu-load-all", "cpu"];
 pub(super) const DEVICES: &str = "disk";
 const TIME: &str = "timestamp";
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     text.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']).starts_with('{')
         && text.contains("\"sysstat\"")
         && text.contains("\"file-date\"")
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let clock = options.clock;
     Ok(Box::new(Sadf { statistics: Statistics::new(input), clock, told: Vec::new() }))
 }

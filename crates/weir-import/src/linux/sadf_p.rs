@@ -10,22 +10,30 @@ use super::activity::{self, Column, Place};
 use super::by_table::{ByTable, Hosts, Moments, TakeLines};
 use super::held::{Held, Slot};
 use super::processors::Processors;
-use super::style_of;
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use super::quantity::style_of;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
 use crate::number::Style;
+use crate::options::Options;
 use crate::sheet::{ReadSamples, Sheet};
 use std::collections::HashMap;
 use weir_observe::header::{EntityId, EntityKind};
 use weir_observe::moment::Clock;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "sadf-p",
+    about: "recordings of sar, as lines from sadf -p",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[Sign::Word(&["tps", "rkB/s", "%usr", "%user", "%idle"]), Sign::Rows('\t', 6, 6)]],
+};
 
 /// Fields of a line with a value.
 const FIELDS: usize = 6;
 /// Subject of values of the whole host.
 const HOST: &str = "-";
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     text.lines().any(|line| {
         let fields: Vec<_> = line.split('\t').collect();
         let [_, seconds, time, _, name, _] = fields[..] else { return false };
@@ -36,7 +44,7 @@ pub(crate) fn recognizes(text: &str) -> bool {
     })
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let sadf = Sadf {
         moments: Moments::new(options.clock),
         style: None,

@@ -15,28 +15,39 @@
 use super::activity;
 use super::processors::Processors;
 use super::sadf_j::{DEVICES, HOST, Named, PROCESSORS, device_column, host_column, zoned};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
-use crate::presence::Reports;
-use crate::sheet::{At, ReadSamples, Sheet};
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
+use crate::sheet::{At, ReadSamples, Reports, Sheet};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use std::io::{self, BufRead, Read};
 use weir_observe::header::{EntityId, EntityKind};
 use weir_observe::moment::Clock;
 
+pub(crate) const KIND: Kind = Kind {
+    name: "sadf-x",
+    about: "recordings of sar, as XML from sadf -x",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Xml,
+        Sign::Word(&["sysstat"]),
+        Sign::Word(&["sysdata-version", "file-date", "statistics"]),
+    ]],
+};
+
 /// The most bytes of a tag or a text.
 const LONGEST: usize = 1 << 20;
 /// The deepest nesting of elements.
 const DEEPEST: usize = 64;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     text.contains("<sysstat")
         && ["<sysdata-version>", "<file-date>", "<statistics>"].iter().any(|tag| text.contains(tag))
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let input = Limited { input, left: LONGEST, line: 1, has_ended: false };
     let mut reader = Reader::from_reader(input);
     reader.config_mut().trim_text(true);

@@ -8,22 +8,35 @@
 use super::activity::{self, Place, Table};
 use super::by_table::{ByTable, TakeLines};
 use super::held::Held;
-use super::{banner, stamped, style_of};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use super::line::{banner, stamped};
+use super::quantity::style_of;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
 use crate::number::Style;
-use crate::presence::Reports;
-use crate::sheet::{At, ReadSamples, Sheet};
+use crate::options::Options;
+use crate::sheet::{At, ReadSamples, Reports, Sheet};
 use crate::text::words;
 use weir_observe::header::{EntityId, EntityKind};
 use weir_observe::moment::{Clock, time_of};
+
+pub(crate) const KIND: Kind = Kind {
+    name: "sar",
+    about: "sar of sysstat, as text",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Word(&["DEV", "CPU"]),
+        Sign::Word(&["tps", "%user", "%usr"]),
+        Sign::Word(&["%idle", "rd_sec/s", "rkB/s", "bread/s"]),
+        Sign::Word(&["Average", "Linux"]),
+    ]],
+};
 
 const SECOND: i64 = 1_000_000_000;
 const HOUR: i64 = 3600 * SECOND;
 const DAY: i64 = 24 * HOUR;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     text.lines().any(|line| {
         let line = stamped(line, Clock::default()).1;
         let Some((time, rest)) = split_time(line) else { return false };
@@ -31,11 +44,11 @@ pub(crate) fn recognizes(text: &str) -> bool {
             return false;
         }
         let names: Vec<_> = rest.split_whitespace().collect();
-        activity::of(&names).is_some()
+        activity::meaning(&names).is_some()
     })
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let sar = Sar {
         clock: options.clock,
         style: None,
@@ -91,7 +104,7 @@ struct Sar {
     clock: Clock,
     style: Option<Style>,
     host: Option<EntityId>,
-    /// Whether the date is known; otherwise times count from the beginning of some day.
+    /// True if the date is known; otherwise times count from the beginning of some day.
     dated: bool,
     tables: Vec<Known>,
     /// Table of the current rows.

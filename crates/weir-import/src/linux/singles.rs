@@ -12,7 +12,7 @@
 //! tell. With an occasional restart, or with averages at every second or third report, the kind is
 //! unknown. Rates that may be averages are left out.
 
-use super::runs::Report;
+use super::report::Report;
 use std::collections::BTreeMap;
 
 /// Rates per second below this are mostly rounding.
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn averages_are_none_even_if_the_machine_is_started_again() {
+    fn averages_are_not_intervals_even_after_a_restart() {
         check(&averages(0..32), false);
         check(&averages(500..532), false);
         let rebooted = [averages(500..512), averages(0..10), averages(0..10)].concat();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn averages_that_alternate_with_intervals_are_not_known() {
+    fn averages_that_alternate_with_intervals_are_unknown() {
         let intervals = [[100.0, 3.0], [900.0, 2.0], [40.0, 1.0], [700.0, 9.0], [100.0, 0.0]];
         let others = intervals.iter().cycle();
         let mixed = averages(500..510).into_iter().zip(others).flat_map(|(one, two)| [one, *two]);

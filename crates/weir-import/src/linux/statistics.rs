@@ -4,7 +4,8 @@
 //! It is read sample by sample, which also works for truncated input: sysstat closes its brackets
 //! only at a normal end.
 
-use crate::ImportError;
+use crate::brackets::{Brackets, json_error};
+use crate::error::ImportError;
 use crate::kind::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
@@ -33,10 +34,8 @@ struct Scan {
     line: u64,
     /// Line in which the current sample begins.
     begins: u64,
-    depth: u32,
-    in_text: bool,
-    escaped: bool,
-    /// Whether the scan is among samples.
+    brackets: Brackets,
+    /// True if the scan is among samples.
     inside: bool,
     /// Number of hosts whose samples began.
     begun: u64,
@@ -116,9 +115,9 @@ impl Scan {
         let mut begin = 0;
         for (at, byte) in bytes.iter().enumerate() {
             self.line += u64::from(*byte == b'\n');
-            if self.depth > 0 {
-                self.nest(*byte);
-                if self.depth == 0 {
+            if self.brackets.is_inside() {
+                self.brackets.take(*byte);
+                if !self.brackets.is_inside() {
                     self.sample.extend_from_slice(&bytes[begin..=at]);
                     return (at + 1, true);
                 }
@@ -128,7 +127,7 @@ impl Scan {
                 match byte {
                     b'{' => {
                         self.begins = self.line;
-                        self.depth = 1;
+                        self.brackets.take(*byte);
                         begin = at;
                     }
                     b']' => self.inside = false,
@@ -136,7 +135,7 @@ impl Scan {
                 }
             }
         }
-        if self.depth > 0 {
+        if self.brackets.is_inside() {
             self.sample.extend_from_slice(&bytes[begin..]);
         }
         (bytes.len(), false)
@@ -161,25 +160,9 @@ impl Scan {
         self.before.push(byte);
     }
 
-    /// Tracks the nesting of brackets outside of strings.
-    fn nest(&mut self, byte: u8) {
-        match byte {
-            _ if self.escaped => self.escaped = false,
-            b'\\' => self.escaped = self.in_text,
-            b'"' => self.in_text = !self.in_text,
-            b'{' | b'[' if !self.in_text => self.depth += 1,
-            b'}' | b']' if !self.in_text => self.depth = self.depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-
     fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ImportError> {
-        serde_json::from_slice(&self.sample).map_err(|error| {
-            let line = u64::try_from(error.line()).unwrap_or(1).max(1);
-            let reason = error.to_string();
-            let reason = reason.split(" at line ").next().unwrap_or_default();
-            ImportError::at(self.begins + line - 1, format!("a sample is not JSON: {reason}"))
-        })
+        serde_json::from_slice(&self.sample)
+            .map_err(|error| json_error(&error, self.begins, "a sample is not JSON"))
     }
 }
 

@@ -7,24 +7,37 @@
 
 use super::pages::{Begins, Pages};
 use super::processors::{Part, Processors};
-use super::{KIB, style_of};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use super::quantity::{KIB, style_of};
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
 use crate::number::{Style, is_missing};
-use crate::presence::Reports;
-use crate::sheet::{At, ReadSamples, Sheet};
+use crate::options::Options;
+use crate::sheet::{At, ReadSamples, Reports, Sheet};
 use crate::text::{Lines, words};
 use std::borrow::Cow;
 use weir_observe::header::{EntityId, EntityKind};
 use weir_observe::metric::{self as m, Metric};
 use weir_observe::moment::Clock;
 
-pub(crate) fn recognizes(text: &str) -> bool {
-    text.lines().any(|line| Head::of(&words(line)).is_some())
+pub(crate) const KIND: Kind = Kind {
+    name: "vmstat",
+    about: "vmstat, as text",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Word(&["bi"]),
+        Sign::Word(&["bo"]),
+        Sign::Word(&["us"]),
+        Sign::Word(&["wa"]),
+        Sign::Word(&["procs", "swpd"]),
+    ]],
+};
+
+fn recognizes(text: &str) -> bool {
+    text.lines().any(|line| Head::parse(&words(line)).is_some())
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Vmstat {
         lines: Lines::new(input),
         options: options.clone(),
@@ -62,7 +75,7 @@ fn column(name: &str) -> Column {
         "bi" => Column::Of(&m::READ_BYTES_PER_S, KIB),
         "bo" => Column::Of(&m::WRITE_BYTES_PER_S, KIB),
         "us" | "sy" | "id" | "wa" | "st" | "gu" => {
-            Part::of(name).map_or(Column::Unused, Column::Processors)
+            Part::named(name).map_or(Column::Unused, Column::Processors)
         }
         _ => Column::Unused,
     }
@@ -80,7 +93,7 @@ struct Head {
 
 impl Head {
     /// Parses a head.
-    fn of(words: &[&str]) -> Option<Self> {
+    fn parse(words: &[&str]) -> Option<Self> {
         if !words.contains(&"bi") || !words.contains(&"bo") {
             return None;
         }
@@ -127,7 +140,7 @@ struct Row {
     values: Vec<(&'static Metric, f64)>,
     /// The numbers of all rates and shares.
     rates: Vec<f64>,
-    /// Whether a head precedes it.
+    /// True if a head precedes it.
     follows_head: bool,
 }
 
@@ -220,7 +233,7 @@ impl Vmstat {
         let mut follows_head = false;
         while let Some(line) = self.lines.next_line()? {
             let words = words(&line);
-            if let Some(head) = Head::of(&words) {
+            if let Some(head) = Head::parse(&words) {
                 self.head(sheet, head);
                 follows_head = true;
                 continue;
@@ -341,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_follow_each_other() {
+    fn consecutive_words() {
         for line in
             ["2015-01-03 16:40:43\t1 2", "2015-01-03\t16:40:43 1 2", "2015-01-03  16:40:43 1"]
         {
@@ -354,7 +367,7 @@ mod tests {
     #[test]
     fn heads() {
         let check = |line: &str, expect: Option<(usize, usize, Option<&str>)>| {
-            let head = Head::of(&words(line));
+            let head = Head::parse(&words(line));
             let head = head.as_ref().map(|h| (h.before, h.columns.len(), h.zone.as_deref()));
             assert_eq!(head, expect, "{line}");
         };

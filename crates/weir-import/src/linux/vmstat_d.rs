@@ -1,27 +1,40 @@
 //! `vmstat -d`: the counters of disks, once or repeatedly.
 
 use super::disks::{Column, Disks, counter};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use weir_observe::metric as m;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "vmstat-d",
+    about: "disk counters from vmstat -d",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Word(&["disk-"]),
+        Sign::Word(&["reads"]),
+        Sign::Word(&["writes"]),
+        Sign::Word(&["merged", "sectors"]),
+    ]],
+};
 
 const SECTOR: f64 = 512.0;
 /// Milliseconds in a second.
 const SECOND: f64 = 1000.0;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     let mut groups: Option<Vec<String>> = None;
     text.lines().any(|line| {
-        let is_head = groups.as_ref().is_some_and(|groups| Head::of(groups, line).is_some());
+        let is_head = groups.as_ref().is_some_and(|groups| Head::parse(groups, line).is_some());
         groups = groups_of(line);
         is_head
     })
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Vmstat {
         lines: Lines::new(input),
         options: options.clone(),
@@ -62,13 +75,13 @@ struct Head {
     /// Number of words that a collector writes before the first column.
     before: usize,
     columns: Vec<Option<Column>>,
-    /// Whether times after the columns are UTC.
+    /// True if times after the columns are UTC.
     is_utc: bool,
 }
 
 impl Head {
     /// Parses the head below a title line.
-    fn of(groups: &[String], line: &str) -> Option<Self> {
+    fn parse(groups: &[String], line: &str) -> Option<Self> {
         let words: Vec<_> = line.split_whitespace().collect();
         let before = words.iter().position(|word| *word == "total")?;
         let mut groups = groups.iter();
@@ -108,7 +121,7 @@ impl ReadSamples for Vmstat {
                 continue;
             }
             if let Some(groups) = self.groups.take() {
-                let Some(head) = Head::of(&groups, &line) else {
+                let Some(head) = Head::parse(&groups, &line) else {
                     let reason = "below the groups of columns are not their names";
                     return Err(ImportError::at(self.lines.number(), reason));
                 };
@@ -206,7 +219,8 @@ mod tests {
     fn columns_by_their_groups() {
         let groups = groups_of("disk- ---reads--- ---writes--- ---IO---").expect("groups");
         assert_eq!(groups, ["reads", "writes", "IO"]);
-        let head = Head::of(&groups, "  total sectors ms  total ms  cur sec  UTC").expect("a head");
+        let head =
+            Head::parse(&groups, "  total sectors ms  total ms  cur sec  UTC").expect("a head");
         let metrics: Vec<_> =
             head.columns.iter().map(|column| column.map(|(measure, _)| measure.name)).collect();
         assert_eq!(
@@ -222,6 +236,6 @@ mod tests {
             ]
         );
         assert!(head.is_utc);
-        assert_eq!(Head::of(&groups, "nothing of it"), None);
+        assert_eq!(Head::parse(&groups, "nothing of it"), None);
     }
 }

@@ -1,7 +1,11 @@
 //! Answers of a system to values.
 
-use crate::linux::Snapshots;
-use crate::{AskedRows, ImportError, RowSet, Sheet};
+use crate::error::ImportError;
+use crate::join::Places;
+use crate::linux::diskstats::Snapshots;
+use crate::results::RowSet;
+use crate::rows::AskedRows;
+use crate::sheet::Sheet;
 use crate::{postgres, sql};
 use std::collections::HashSet;
 
@@ -24,7 +28,7 @@ pub struct Feed {
     name: String,
     reading: Reading,
     pub(super) sheet: Sheet,
-    pub(super) places: crate::join::Places,
+    pub(super) places: Places,
     /// Notes given already.
     pub(super) told: HashSet<String>,
 }
@@ -37,7 +41,7 @@ impl std::fmt::Debug for Feed {
 
 impl Feed {
     fn new(name: &str, reading: Reading) -> Self {
-        let (sheet, places) = (Sheet::default(), crate::join::Places::default());
+        let (sheet, places) = (Sheet::default(), Places::default());
         Self { name: name.to_owned(), reading, sheet, places, told: HashSet::new() }
     }
 

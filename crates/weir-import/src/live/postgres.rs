@@ -40,7 +40,7 @@ mod tests {
     /// From the release notes: `pg_stat_wal` came with 14, `pg_stat_io` with 16,
     /// `pg_stat_checkpointer` with 17.
     #[test]
-    fn a_version_is_asked_for_what_it_has() {
+    fn a_version_gets_only_queries_it_supports() {
         let check = |version, wal, io, checkpointer| {
             let text = questions(version);
             assert_eq!(text.contains("pg_stat_wal"), wal, "{version}");

@@ -1,7 +1,7 @@
 //! Values of several systems to one observation.
 
 use super::feed::{Answer, Feed};
-use crate::ImportError;
+use crate::error::ImportError;
 use crate::join::Join;
 use std::io::Write;
 use weir_observe::format::{WriteError, Writer};

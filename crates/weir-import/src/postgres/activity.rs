@@ -4,7 +4,7 @@
 //! A list of sessions is complete, so a wait that is in none of its rows is 0. Waits of idle
 //! background processes (`Activity`) and of sessions in state `idle` are left out.
 
-use crate::ImportError;
+use crate::error::ImportError;
 use crate::results::{ResultSet, Row};
 use crate::rows::{ReadRows, Rows};
 use crate::window::Stamp;

@@ -12,25 +12,38 @@
 //! the row before. Their running sums are the counters of `pg_stat_database`. The other tables of
 //! pgstat (`-s bgwriter`, `table`, `xlog`, ..) are not read.
 
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
 use crate::number::Style;
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::{Lines, words};
 use weir_observe::header::EntityKind;
 use weir_observe::metric::{self as m, Metric};
 
+pub(crate) const KIND: Kind = Kind {
+    name: "pgstat",
+    about: "output of pgstat -s database for PostgreSQL",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Word(&["xacts"]),
+        Sign::Word(&["blocks"]),
+        Sign::Word(&["commit"]),
+        Sign::Word(&["rollback"]),
+    ]],
+};
+
 const BACKENDS: &str = "backends";
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     let is_first = |line: &&str| !line.starts_with('$') && !line.trim_ascii().is_empty();
     let mut lines = text.lines().filter(is_first);
     let (Some(groups), Some(names)) = (lines.next(), lines.next()) else { return false };
     is_groups(groups) && words(names).iter().any(|name| measure(name).is_some())
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Pgstat {
         lines: Lines::new(input),
         step: options.step().nanos(),

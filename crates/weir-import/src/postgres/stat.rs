@@ -4,9 +4,9 @@
 //!
 //! Times are 0 with `track_io_timing` off, so a time of 0 means that it was not measured.
 
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::results::{ResultSet, Row, heads};
 use crate::rows::{Columns, Meaning, ReadRows, RowReader, Rows, columns};
 use crate::sheet::ReadSamples;
@@ -14,14 +14,42 @@ use crate::window::Stamp;
 use weir_observe::header::{EntityId, EntityKind};
 use weir_observe::metric::{self as m, Metric};
 
+pub(crate) const KIND: Kind = Kind {
+    name: "postgres",
+    about: "pg_stat_io, pg_stat_database and other statistics of PostgreSQL",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[
+        &[
+            Sign::Word(&["datname"]),
+            Sign::Word(&["blks_read"]),
+            Sign::Word(&["blks_hit"]),
+            Sign::Word(&["xact_commit"]),
+        ],
+        &[
+            Sign::Word(&["backend_type"]),
+            Sign::Word(&["object"]),
+            Sign::Word(&["context"]),
+            Sign::Word(&["reads"]),
+        ],
+        &[Sign::Word(&["wait_event_type"]), Sign::Word(&["wait_event"]), Sign::Word(&["state"])],
+        &[
+            Sign::Word(&["checkpoints_timed", "num_timed"]),
+            Sign::Word(&["checkpoints_req", "num_requested"]),
+            Sign::Word(&["buffers_checkpoint", "buffers_written"]),
+        ],
+        &[Sign::Word(&["wal_records"]), Sign::Word(&["wal_bytes"]), Sign::Word(&["wal_write"])],
+    ],
+};
+
 /// The size of a page, which builds rarely change.
 const PAGE: f64 = 8192.0;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     heads(text).iter().any(|set| plan(set).is_some())
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     RowReader::open(input, options, plan)
 }
 
@@ -91,7 +119,7 @@ enum Whose {
     Backends { kind: usize, object: usize, context: Option<usize>, page: Option<usize> },
     /// A database; shared objects have no database name.
     Database { name: usize, hits: Option<usize> },
-    /// Of the whole server.
+    /// A view of the whole server.
     Server,
 }
 

@@ -6,8 +6,8 @@
 //!
 //! The first row of a table is its head. Only tables, rows and cells are interpreted.
 
-use super::{Found, ResultSet};
-use crate::ImportError;
+use super::set::{Found, ResultSet};
+use crate::error::ImportError;
 use crate::kind::Bytes;
 use crate::text::Lines;
 use std::collections::VecDeque;
@@ -28,7 +28,7 @@ pub(super) fn is_html(text: &str) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) sets: VecDeque<Found>,
-    /// Whether the last row has no end; it is left out.
+    /// True if the last row has no end; it is left out.
     pub(super) is_cut: bool,
 }
 
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_is_cut_has_its_whole_rows() {
+    fn a_truncated_page_has_its_complete_rows() {
         let text =
             "<table><tr><td>a</td><td>b</td></tr><tr><td>1</td><td>2</td></tr><tr><td>3</td><td>4";
         assert_eq!(rows(text), [["a", "b"], ["1", "2"]]);

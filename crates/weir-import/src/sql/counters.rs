@@ -3,8 +3,8 @@
 //! `cntr_type` defines the meaning of a value: a total for a counter "per second", or one of the
 //! two numbers of a ratio. Without types, the names define it.
 
-use super::SERVER;
-use crate::ImportError;
+use super::identity::SERVER;
+use crate::error::ImportError;
 use crate::results::{ResultSet, Row};
 use crate::rows::{ReadRows, Rows};
 use crate::window::Stamp;

@@ -1,8 +1,8 @@
 //! Files: counters since the start of the server (`sys.dm_io_virtual_file_stats`), and sizes with
 //! their limits (`sys.master_files`, `sys.database_files`, files of an assessment).
 
-use super::{Identity, Numbers};
-use crate::ImportError;
+use super::identity::{Identity, Numbers};
+use crate::error::ImportError;
 use crate::results::{ResultSet, Row};
 use crate::rows::{Columns, Meaning, ReadRows, Rows, columns};
 use std::collections::HashMap;
@@ -75,7 +75,7 @@ struct Files {
 }
 
 pub(super) fn plan(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
-    let identity = Identity::of(set);
+    let identity = Identity::new(set);
     let counters = columns(set, COUNTERS);
     let sizes = columns(set, SIZES);
     let is_counted = counters.iter().any(|(_, measure, _)| {

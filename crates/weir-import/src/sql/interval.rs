@@ -5,8 +5,8 @@
 //! I/O. The fastest file gives the best length of the interval, because its throughput has the
 //! most digits.
 
-use super::{Identity, Numbers};
-use crate::ImportError;
+use super::identity::{Identity, Numbers};
+use crate::error::ImportError;
 use crate::results::{ResultSet, Row};
 use crate::rows::{Columns, Meaning, ReadRows, Rows, columns};
 use crate::window::Stamp;
@@ -64,7 +64,7 @@ struct Held {
 
 pub(super) fn plan(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
     let minutes = set.column(&["intervalmi", "intervalminutes"])?;
-    let identity = Identity::of(set);
+    let identity = Identity::new(set);
     let gauges = columns(set, GAUGES);
     let of = |(count, _, _, rate): &(&str, &m::Metric, f64, &str)| {
         (set.column(&[count]), set.column(&[rate]))

@@ -1,7 +1,7 @@
 //! The tables of telegraf's first `sqlserver` plugin: one row per measurement and one column per
 //! database. Rates are of a few seconds before the query.
 
-use crate::ImportError;
+use crate::error::ImportError;
 use crate::results::{ResultSet, Row};
 use crate::rows::{ReadRows, Rows};
 use weir_observe::header::EntityKind;

@@ -2,8 +2,8 @@
 //! `sys.server_resource_stats`, as shares of limits or as counts of an interval, in any order; and
 //! the governing limits.
 
-use super::{DATABASE, Identity, SERVER};
-use crate::ImportError;
+use super::identity::{DATABASE, Identity, SERVER};
+use crate::error::ImportError;
 use crate::results::{ResultSet, Row};
 use crate::rows::{Columns, Meaning, ReadRows, Rows, columns};
 use std::collections::HashMap;
@@ -234,7 +234,7 @@ fn limits(set: &ResultSet) -> Option<Box<dyn ReadRows>> {
     if !set.has(GOVERNED) {
         return None;
     }
-    let (identity, objective) = (Identity::of(set), set.column(&["sloname"]));
+    let (identity, objective) = (Identity::new(set), set.column(&["sloname"]));
     Some(Box::new(Limits { identity, objective, first: HashMap::new(), told: false }))
 }
 

@@ -4,8 +4,8 @@
 //! value in the other. If the first list goes down to 1 % of the type's time in the second, rates
 //! count it from zero.
 
-use super::{DATABASE, SERVER};
-use crate::ImportError;
+use super::identity::{DATABASE, SERVER};
+use crate::error::ImportError;
 use crate::results::{ResultSet, Row};
 use crate::rows::{Columns, Meaning, ReadRows, Rows, columns};
 use std::collections::HashMap;

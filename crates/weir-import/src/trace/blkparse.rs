@@ -14,18 +14,26 @@
 use super::pairing::{self, Action, Pairing};
 use super::rows::{SECOND, SECTOR, first_line};
 use super::summing::{Direction, ReadRequests, Samples, Summing, scaled};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{ReadSamples, Sheet};
 use crate::text::Lines;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "blkparse",
+    about: "events of the Linux block layer, as printed by blkparse",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[Sign::Rows(' ', 7, 12), Sign::Text(&[" Q ", " C ", " D "]), Sign::Text(&[" + "])]],
+};
+
+fn recognizes(text: &str) -> bool {
     let first = text.lines().find(|line| !line.trim().is_empty());
     first.and_then(event).is_some_and(|event| scaled(event.time, SECOND).is_some())
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let mut lines = Lines::new(input);
     let first = first_line(&mut lines)?;
     if event(&first).is_none() {

@@ -16,12 +16,20 @@ use super::pairing::{Action, Event, Pairing};
 use super::record::{self, Next};
 use super::rows::SECTOR;
 use super::summing::{Direction, ReadRequests, Samples, Summing};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind};
+use crate::options::Options;
 use crate::sheet::{ReadSamples, Sheet};
 use std::collections::HashMap;
 use std::io::{self, BufReader, Read};
+
+pub(crate) const KIND: Kind = Kind {
+    name: "blktrace",
+    about: "a binary trace of blktrace, one file per processor",
+    recognizes: By::Bytes(recognizes),
+    open,
+    signs: &[],
+};
 
 const RECORD: usize = 48;
 const MAGIC: u32 = 0x6561_7407;

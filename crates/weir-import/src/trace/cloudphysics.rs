@@ -3,16 +3,28 @@
 
 use super::rows::{self, Layout, SECOND, SECTOR, Split, Table, Times, first_line, is_idle};
 use super::scsi;
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::ReadSamples;
 use crate::text::Lines;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "cloudphysics",
+    about: "a block trace of CloudPhysics, as text",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Word(&["lbn"]),
+        Sign::Word(&["op", "cmd"]),
+        Sign::Word(&["size", "len", "length"]),
+    ]],
+};
 
 /// Columns of time, operation, size and offset.
 type Places = [usize; 4];
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     text.lines().find(|line| !is_idle(line)).and_then(places).is_some()
 }
 
@@ -23,7 +35,7 @@ fn places(head: &str) -> Option<Places> {
     Some([find("time")?, find("op")?, find("size")?, find("lbn")?])
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let mut lines = Lines::new(input);
     let head = first_line(&mut lines)?;
     let Some([time, op, size, place]) = places(&head) else {

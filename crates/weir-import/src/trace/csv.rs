@@ -4,18 +4,30 @@
 //! Units come from the head (`latency_us`, `Time (ms)`). Without one, the size of a time shows
 //! whether it counts from 1970. Other assumptions are noted.
 
-use super::TimeUnit;
 use super::rows::{
     self, Layout, MILLISECOND, SECOND, SECTOR, Split, TICK, Table, Times, direction, first_line,
     first_rows, is_epoch, is_idle, is_ticks, times_in,
 };
 use super::summing::scaled;
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::{Options, TimeUnit};
 use crate::sheet::ReadSamples;
 use crate::table::delimiter;
 use crate::text::Lines;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "trace-csv",
+    about: "a block trace as a table with named columns",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Word(&["time", "timestamp"]),
+        Sign::Word(&["op", "operation", "type", "rw", "opcode"]),
+        Sign::Word(&["offset", "lba", "sector"]),
+        Sign::Word(&["size", "length", "bytes", "sectors"]),
+    ]],
+};
 
 const TIME: &[&str] = &[
     "time",
@@ -93,7 +105,7 @@ const DEVICE: &[&str] = &[
 ];
 const HOST: &[&str] = &["host", "hostname", "server", "machine", "vm", "vmid"];
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     let Some(head) = text.lines().find(|line| !is_idle(line)) else { return false };
     let Some((_, names)) = names(head) else { return false };
     let has = |wanted: &[&str]| names.iter().any(|name| wanted.contains(&name.base.as_str()));
@@ -102,7 +114,7 @@ pub(crate) fn recognizes(text: &str) -> bool {
     has(TIME) && has(OPERATION) && has_place && has_length && first_rows(text, true, 1, |_| true)
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let mut lines = Lines::new(input);
     let head = first_line(&mut lines)?;
     let number = lines.number();

@@ -4,12 +4,20 @@
 use super::rows::{self, MILLISECOND, Split};
 use super::simulator;
 use super::summing::{Direction, scaled};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::ReadSamples;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "disksim",
+    about: "a block trace for DiskSim, in ASCII",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[Sign::Rows(' ', 5, 5)]],
+};
+
+fn recognizes(text: &str) -> bool {
     let first = text.lines().next().unwrap_or_default();
     // Without decimals, times are more likely nanoseconds.
     let has_decimals = rows::split(Split::Spaces, first).first().is_some_and(|t| t.contains('.'));
@@ -22,6 +30,6 @@ fn direction(flags: &str) -> Option<Direction> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "as of all kinds")]
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(simulator::open(input, options, (MILLISECOND, "milliseconds"), direction))
 }

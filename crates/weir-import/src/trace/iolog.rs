@@ -5,15 +5,23 @@
 
 use super::rows::first_line;
 use super::summing::{Direction, ReadRequests, Request, Samples, Summing};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{ReadSamples, Sheet};
 use crate::text::Lines;
 
+pub(crate) const KIND: Kind = Kind {
+    name: "fio-iolog",
+    about: "an I/O log of fio, version 2 or 3",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[Sign::Text(&["fio version "]), Sign::Text(&["iolog"])]],
+};
+
 const MICROSECOND: i64 = 1000;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     text.lines().next().and_then(version).is_some()
 }
 
@@ -22,7 +30,7 @@ fn version(line: &str) -> Option<&str> {
     line.trim_start_matches('\u{feff}').strip_prefix("fio version ")?.strip_suffix(" iolog")
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let mut lines = Lines::new(input);
     let first = first_line(&mut lines)?;
     let has_times = match version(first.trim_end()) {
@@ -43,7 +51,7 @@ pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSample
 
 struct Iolog {
     lines: Lines<Bytes>,
-    /// Whether every line has a time.
+    /// True if every line has a time.
     has_times: bool,
     /// Nanoseconds since the beginning.
     now: i64,

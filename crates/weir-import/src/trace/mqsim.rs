@@ -3,12 +3,20 @@
 
 use super::simulator;
 use super::summing::Direction;
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::ReadSamples;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "mqsim",
+    about: "a block trace for MQSim, in ASCII",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[Sign::Rows(' ', 5, 5)]],
+};
+
+fn recognizes(text: &str) -> bool {
     simulator::recognizes(text, |time| time.parse().ok(), direction)
 }
 
@@ -21,6 +29,6 @@ fn direction(op: &str) -> Option<Direction> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "as of all kinds")]
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(simulator::open(input, options, (1, "nanoseconds"), direction))
 }

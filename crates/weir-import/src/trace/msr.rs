@@ -5,22 +5,29 @@
 //! Other sources write the same columns with other times. The size of a time since 1970 shows its
 //! unit. Times from another start do not show it and are taken for ticks.
 
-use super::TimeUnit;
 use super::rows::{
     self, Layout, MILLISECOND, SECOND, Split, TICK, Table, Times, direction, first_line,
     first_rows, times_in,
 };
 use super::summing::scaled;
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::{Options, TimeUnit};
 use crate::sheet::ReadSamples;
 use crate::text::Lines;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "msr-cambridge",
+    about: "a block trace in the format of MSR Cambridge",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[Sign::Rows(',', 7, 7), Sign::Text(&[",Read,", ",Write,"])]],
+};
 
 const NAMES: [&str; 7] =
     ["timestamp", "hostname", "disknumber", "type", "offset", "size", "responsetime"];
 
-pub(crate) fn recognizes(text: &str) -> bool {
+fn recognizes(text: &str) -> bool {
     let has_head = text.lines().next().is_some_and(is_head);
     first_rows(text, has_head, 1, |line| {
         let fields = rows::split(Split::At(','), line);
@@ -44,7 +51,7 @@ fn is_head(line: &str) -> bool {
             .all(|(field, name)| field.trim_start_matches('\u{feff}').eq_ignore_ascii_case(name))
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let mut lines = Lines::new(input);
     let first = first_line(&mut lines)?;
     let head = if is_head(&first) {

@@ -11,11 +11,19 @@
 use super::record::{self, Fields, Next};
 use super::rows::{SECOND, is_epoch};
 use super::summing::{Direction, Origin, ReadRequests, Request, Samples, Summing};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind};
+use crate::options::Options;
 use crate::sheet::{ReadSamples, Sheet};
 use std::collections::HashMap;
+
+pub(crate) const KIND: Kind = Kind {
+    name: "oracle-general",
+    about: "a trace for caches, in the format oracleGeneral of libCacheSim",
+    recognizes: By::Bytes(recognizes),
+    open,
+    signs: &[],
+};
 
 const LENGTH: usize = 24;
 /// The fewest records that must agree.
@@ -41,7 +49,7 @@ fn parse(bytes: &[u8]) -> Record {
     Record { seconds, object, bytes, next }
 }
 
-pub(crate) fn recognizes(bytes: &[u8]) -> bool {
+fn recognizes(bytes: &[u8]) -> bool {
     let records: Vec<_> = bytes.chunks_exact(LENGTH).map(parse).collect();
     let sorted = records.is_sorted_by_key(|record| record.seconds);
     let plausible = records.iter().zip(0_i64..).all(|(record, number)| {
@@ -67,10 +75,7 @@ fn agree(records: &[Record], first: i64) -> bool {
         })
 }
 
-pub(crate) fn open(
-    mut input: Bytes,
-    options: &Options,
-) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(mut input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let first = input.fill_buf()?.first_chunk::<LENGTH>().map(|bytes| parse(bytes));
     let Some(first) = first else {
         let reason = "records of 24 bytes were expected, and there is not one";

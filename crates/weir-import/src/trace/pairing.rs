@@ -42,9 +42,9 @@ pub(super) struct Event<'a> {
 /// The state of a device.
 struct Disk {
     device: Device,
-    /// Whether it has had a D.
+    /// True if it has had a D.
     is_sent_to: bool,
-    /// Whether it has had a C before any D.
+    /// True if it has had a C before any D.
     has_no_queue: bool,
     /// Queued requests that were neither merged nor sent.
     waiting: i64,
@@ -53,7 +53,7 @@ struct Disk {
 /// A request that has begun.
 struct Begun {
     at: i64,
-    /// Whether its beginning was passed on.
+    /// True if its beginning was passed on.
     is_told: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Records of fixed length.
 
-use crate::ImportError;
+use crate::error::ImportError;
 use std::io::{BufRead, ErrorKind};
 
 /// The next part of an input.

@@ -4,10 +4,10 @@
 //! reading the rows is common to all.
 
 use super::summing::{Direction, Origin, ReadRequests, Request, Samples, Summing, scaled};
-use crate::ImportError;
+use crate::error::ImportError;
 use crate::kind::Bytes;
-use crate::merge::Options;
 use crate::number::is_missing;
+use crate::options::Options;
 use crate::sheet::{ReadSamples, Sheet};
 use crate::text::Lines;
 use std::borrow::Cow;

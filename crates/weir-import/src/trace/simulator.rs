@@ -3,7 +3,7 @@
 use super::rows::{self, Layout, SECTOR, Split, Table, Times, first_rows};
 use super::summing::Direction;
 use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::options::Options;
 use crate::sheet::ReadSamples;
 use std::cell::Cell;
 

@@ -3,12 +3,20 @@
 
 use super::rows::{self, Layout, SECOND, SECTOR, Split, Table, Times, first_rows};
 use super::summing::{Direction, scaled};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::ReadSamples;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "spc",
+    about: "a block trace in the format of the Storage Performance Council",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[Sign::Rows(',', 5, 6), Sign::Text(&[",R,", ",W,", ",r,", ",w,"])]],
+};
+
+fn recognizes(text: &str) -> bool {
     first_rows(text, false, 3, |line| {
         let fields = rows::split(Split::At(','), line);
         let [unit, place, length, op, time, ..] = fields[..] else { return false };
@@ -28,7 +36,7 @@ fn direction(op: &str) -> Option<Direction> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "as of all kinds")]
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let layout = Layout {
         split: Split::At(','),
         time: (4, Times::Since(SECOND)),

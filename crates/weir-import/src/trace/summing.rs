@@ -12,8 +12,8 @@
 //! A rest of less than half a step is joined to the step before it, since a rate over a short rest
 //! would look like a peak.
 
-use crate::ImportError;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -54,7 +54,6 @@ pub(crate) struct Request {
     pub(crate) at: i64,
     /// Where.
     pub(crate) device: Device,
-    /// What it does.
     pub(crate) direction: Direction,
     /// Offset of the first byte.
     pub(crate) offset: Option<u64>,
@@ -136,7 +135,7 @@ struct Totals {
 }
 
 impl Totals {
-    const fn of(&mut self, direction: Direction) -> &mut Sum {
+    const fn sum_mut(&mut self, direction: Direction) -> &mut Sum {
         match direction {
             Direction::Read => &mut self.read,
             Direction::Write => &mut self.write,
@@ -422,7 +421,7 @@ impl Summing {
         }
         state.has_offsets = true;
         if state.end == Some(offset) {
-            state.totals.of(direction).sequential += 1;
+            state.totals.sum_mut(direction).sequential += 1;
         }
         state.end = Some(offset.saturating_add(length));
     }
@@ -431,7 +430,7 @@ impl Summing {
         let Some(state) = self.devices.get_mut(device.0) else { return };
         state.has_directions |= direction != Direction::Either;
         state.has_latencies |= latency.is_some();
-        let sum = state.totals.of(direction);
+        let sum = state.totals.sum_mut(direction);
         sum.operations += 1;
         sum.bytes = sum.bytes.saturating_add(length);
         sum.latency = sum.latency.saturating_add(latency.unwrap_or(0));

@@ -14,10 +14,18 @@ use super::record::{self, Fields, Next};
 use super::rows::SECTOR;
 use super::scsi;
 use super::summing::{Direction, ReadRequests, Request, Samples, Summing};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind};
+use crate::options::Options;
 use crate::sheet::{ReadSamples, Sheet};
+
+pub(crate) const KIND: Kind = Kind {
+    name: "vscsi",
+    about: "a block trace of CloudPhysics, in its original format",
+    recognizes: By::Bytes(recognizes),
+    open,
+    signs: &[],
+};
 
 /// The fewest records that must be valid.
 const LEAST: usize = 2;
@@ -81,14 +89,11 @@ fn version(bytes: &[u8]) -> Option<Version> {
     })
 }
 
-pub(crate) fn recognizes(bytes: &[u8]) -> bool {
+fn recognizes(bytes: &[u8]) -> bool {
     version(bytes).is_some()
 }
 
-pub(crate) fn open(
-    mut input: Bytes,
-    options: &Options,
-) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(mut input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     let Some(version) = version(input.fill_buf()?) else {
         let reason = "records of a vscsi trace of version 1 or 2 were expected";
         return Err(ImportError::whole(reason));

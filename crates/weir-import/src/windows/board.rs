@@ -5,7 +5,7 @@
 
 use super::counter::{Meaning, Number, Of, meaning};
 use super::path::Path;
-use crate::ImportError;
+use crate::error::ImportError;
 use crate::sheet::Sheet;
 use std::collections::{HashMap, HashSet};
 use weir_observe::header::{EntityId, EntityKind, SeriesId};
@@ -117,7 +117,7 @@ impl Board {
             self.has_negative = true;
             return;
         }
-        if let Some(value) = slot.number.of(value) {
+        if let Some(value) = slot.number.convert(value) {
             sheet.put(slot.series, slot.measure, value);
         }
     }
@@ -151,7 +151,7 @@ impl Board {
 
     /// Returns the counters that no other counter supersedes.
     fn used(&self) -> HashSet<usize> {
-        let parts = Parts::of(&self.counters);
+        let parts = Parts::new(&self.counters);
         let mut best: HashMap<(String, String, &str, &str), (u8, usize)> = HashMap::new();
         for (place, counter) in self.counters.iter().enumerate() {
             if parts.make_up(counter) {
@@ -237,7 +237,7 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn of(counters: &'a [Counter]) -> Self {
+    fn new(counters: &'a [Counter]) -> Self {
         let mut parts = Self { counters, disks: HashSet::new(), databases: HashSet::new() };
         for counter in counters.iter().filter(|counter| !counter.path.is_total()) {
             let host = counter.host();

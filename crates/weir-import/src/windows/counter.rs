@@ -54,7 +54,7 @@ pub(super) enum Number {
 
 impl Number {
     /// Converts a value to the unit of the metric, if it is present.
-    pub(super) fn of(self, value: f64) -> Option<f64> {
+    pub(super) fn convert(self, value: f64) -> Option<f64> {
         match self {
             Self::Times(by) => Some(value * by),
             Self::Mean(by) => (value > 0.0).then_some(value * by),
@@ -233,14 +233,14 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, expect: Option<(Of, &Metric, Number)>) {
-        let path = Path::of(path).expect("a path");
+        let path = Path::parse(path).expect("a path");
         let got = meaning(&path);
         let got = got.as_ref().map(|known| (known.of.clone(), known.measure, known.number));
         assert_eq!(got, expect, "{path:?}");
     }
 
     #[test]
-    fn counters_and_what_they_mean() {
+    fn counters_and_their_meaning() {
         use Number::{Mean, Rest, Times};
         check(
             r"\\h\PhysicalDisk(1 D:)\DISK READS/SEC",
@@ -277,9 +277,9 @@ mod tests {
 
     #[test]
     fn a_mean_of_nothing_is_missing() {
-        assert_eq!(Number::Mean(1e9).of(0.0), None);
-        assert_eq!(Number::Mean(1e9).of(0.5), Some(5e8));
-        assert_eq!(Number::Times(2.0).of(0.0), Some(0.0));
-        assert_eq!(Number::Rest.of(100.5), Some(0.0));
+        assert_eq!(Number::Mean(1e9).convert(0.0), None);
+        assert_eq!(Number::Mean(1e9).convert(0.5), Some(5e8));
+        assert_eq!(Number::Times(2.0).convert(0.0), Some(0.0));
+        assert_eq!(Number::Rest.convert(100.5), Some(0.0));
     }
 }

@@ -5,19 +5,30 @@
 use super::board::{Board, Place};
 use super::path::Path;
 use super::row::{Fields, Numbers, Said};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
-use crate::presence::Reports;
-use crate::sheet::{At, ReadSamples, Sheet};
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
+use crate::sheet::{At, ReadSamples, Reports, Sheet};
 use crate::table::{delimiter, plain};
 use crate::text::Lines;
 use weir_observe::moment::Clock;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "get-counter",
+    about: "a table with one row per Windows counter and time, from Get-Counter",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Word(&["Timestamp", "TimeGenerated", "CounterDateTime"]),
+        Sign::Word(&["Path", "CounterPath", "CounterName", "Counter"]),
+        Sign::Word(&["CookedValue", "CounterValue", "Value"]),
+    ]],
+};
+
+fn recognizes(text: &str) -> bool {
     let mut lines = text.lines().filter(|line| !is_preface(line));
     let (Some(head), row) = (lines.next(), lines.next().unwrap_or_default()) else { return false };
-    delimiter(head).is_some_and(|delimiter| Head::of(head, row, delimiter).is_some())
+    delimiter(head).is_some_and(|delimiter| Head::parse(head, row, delimiter).is_some())
 }
 
 /// Returns whether a line is `#TYPE
@@ -26,7 +37,7 @@ fn is_preface(line: &str) -> bool {
     line.trim().is_empty() || line.starts_with("#TYPE") || line.starts_with("\u{feff}#TYPE")
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(GetCounter {
         lines: Lines::new(input),
         clock: options.clock,
@@ -50,7 +61,7 @@ struct Head {
     time: usize,
     value: usize,
     counter: Counter,
-    /// Whether times are stated to be UTC.
+    /// True if times are stated to be UTC.
     is_utc: bool,
 }
 
@@ -85,15 +96,15 @@ const NAMES: [&str; 2] = ["countername", "counter"];
 
 impl Head {
     /// Finds the columns by their names and, for paths, by the contents of the first row.
-    fn of(line: &str, row: &str, delimiter: u8) -> Option<Self> {
-        let names: Vec<_> = Fields::of(line, delimiter).map(str::to_owned).collect();
-        let row: Vec<_> = Fields::of(row, delimiter).collect();
+    fn parse(line: &str, row: &str, delimiter: u8) -> Option<Self> {
+        let names: Vec<_> = Fields::new(line, delimiter).map(str::to_owned).collect();
+        let row: Vec<_> = Fields::new(row, delimiter).collect();
         let bare: Vec<_> = names.iter().map(|name| bare(name)).collect();
         let find = |wanted: &[&str]| {
             wanted.iter().find_map(|wanted| bare.iter().position(|name| name == wanted))
         };
         let (time, value) = (find(&TIMES)?, find(&VALUES)?);
-        let is_path = |at: &usize| row.get(*at).is_some_and(|field| Path::of(field).is_some());
+        let is_path = |at: &usize| row.get(*at).is_some_and(|field| Path::parse(field).is_some());
         let counter = match find(&PATHS).filter(is_path) {
             Some(path) => Counter::Path(path),
             None => match (find(&OBJECTS), find(&NAMES)) {
@@ -170,7 +181,7 @@ impl GetCounter {
         }
         let number = self.lines.number();
         let row = self.lines.next_line()?.unwrap_or_default();
-        let head = delimiter(line).and_then(|delimiter| Head::of(line, &row, delimiter));
+        let head = delimiter(line).and_then(|delimiter| Head::parse(line, &row, delimiter));
         let Some(head) = head else {
             return Err(ImportError::at(
                 number,
@@ -198,7 +209,7 @@ impl GetCounter {
         line: &str,
     ) -> Result<Option<At>, ImportError> {
         let number = self.lines.number();
-        let Some(row) = Row::of(head, line) else {
+        let Some(row) = Row::parse(head, line) else {
             if self.lines.was_open() {
                 sheet.note("its last line was cut: left out");
                 return Ok(None);
@@ -214,7 +225,8 @@ impl GetCounter {
         let at = if begins { self.moment(sheet, head, row.time)? } else { self.at };
         let Some(at) = at else {
             // A repeated head: files were concatenated.
-            if Head::of(line, "", head.delimiter).is_some() || row.time == head.names[head.time] {
+            if Head::parse(line, "", head.delimiter).is_some() || row.time == head.names[head.time]
+            {
                 return Ok(None);
             }
             return Err(ImportError::at(number, format!("{:?} is not a time", row.time)));
@@ -277,7 +289,7 @@ impl GetCounter {
             ));
         }
         let path = match row.counter {
-            Named::Path(text) => Path::of(text).ok_or_else(|| {
+            Named::Path(text) => Path::parse(text).ok_or_else(|| {
                 ImportError::at(line, format!("{text:?} is not the path of a counter"))
             })?,
             Named::Parts([host, object, instance, name]) => Path::new(host, object, instance, name),
@@ -323,9 +335,9 @@ enum Named<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn of(head: &Head, line: &'a str) -> Option<Self> {
+    fn parse(head: &Head, line: &'a str) -> Option<Self> {
         let (mut time, mut value, mut parts) = ("", "", [""; 4]);
-        let mut fields = Fields::of(line, head.delimiter);
+        let mut fields = Fields::new(line, head.delimiter);
         let mut count = 0;
         for (at, field) in fields.by_ref().enumerate() {
             count += 1;

@@ -17,7 +17,7 @@ pub(super) struct Path {
 
 impl Path {
     /// Parses a path.
-    pub(super) fn of(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let (host, rest) = match text.strip_prefix(r"\\") {
             Some(rest) => rest.split_once('\\')?,
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn paths_in_their_parts() {
         let check = |text: &str, host: &str, object: &str, instance: &str, counter: &str| {
-            let path = Path::of(text).unwrap_or_else(|| panic!("{text}"));
+            let path = Path::parse(text).unwrap_or_else(|| panic!("{text}"));
             let got = (&*path.host, &*path.object, &*path.instance, &*path.counter);
             assert_eq!(got, (host, object, instance, counter), "{text}");
         };
@@ -184,7 +184,7 @@ mod tests {
             "% idle time",
         );
         for text in ["", "Time", r"C:\x", r"\\", r"\\h\", r"\\h\o(i)", r"\\h\o(i", r"\\h\(i)\c"] {
-            assert_eq!(Path::of(text), None, "{text}");
+            assert_eq!(Path::parse(text), None, "{text}");
         }
     }
 }

@@ -7,36 +7,46 @@
 use super::board::{Board, Place};
 use super::path::Path;
 use super::row::{Fields, Numbers, Said};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
-use crate::presence::Reports;
-use crate::sheet::{At, ReadSamples, Sheet};
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
+use crate::sheet::{At, ReadSamples, Reports, Sheet};
 use crate::table::delimiter;
 use crate::text::Lines;
 use weir_observe::moment::Clock;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "perfmon",
+    about: "a log of PerfMon, relog or typeperf, as CSV or TSV",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Text(&["(PDH-CSV", "(PDH-TSV"]),
+        Sign::Text(&["\\PhysicalDisk(", "\\LogicalDisk(", "\\Processor(", "\\SQLServer:"]),
+    ]],
+};
+
+fn recognizes(text: &str) -> bool {
     let head = text.lines().find(|line| !line.trim().is_empty());
     head.is_some_and(|head| is_head(head, delimiter(head).unwrap_or(b',')))
 }
 
 /// Returns whether a line names counters; it may be cut.
 fn is_head(line: &str, delimiter: u8) -> bool {
-    let mut fields = Fields::of(line, delimiter);
+    let mut fields = Fields::new(line, delimiter);
     let first = fields.next().unwrap_or_default().trim_start_matches('\u{feff}');
     if is_stamp(first) {
         return true;
     }
     let mut paths = 0;
     while let Some(field) = fields.next() {
-        if Path::of(field).is_some() {
+        if Path::parse(field).is_some() {
             paths += 1;
         } else if !field.is_empty() && !fields.is_open() {
             return false;
         }
     }
-    paths > 0 && Path::of(first).is_none()
+    paths > 0 && Path::parse(first).is_none()
 }
 
 /// Returns whether a field is `(PDH-CSV 4.0) (W. Europe Standard Time)(-60)`.
@@ -44,7 +54,7 @@ fn is_stamp(field: &str) -> bool {
     field.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("(PDH-"))
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(PerfMon {
         lines: Lines::new(input),
         clock: options.clock,
@@ -75,7 +85,7 @@ impl ReadSamples for PerfMon {
             if self.columns.is_empty() {
                 self.delimiter = delimiter(&line).unwrap_or(b',');
             }
-            let first = Fields::of(&line, self.delimiter).next().unwrap_or_default();
+            let first = Fields::new(&line, self.delimiter).next().unwrap_or_default();
             let begins = first.starts_with(|c: char| c.is_ascii_digit());
             if !begins && is_head(&line, self.delimiter) {
                 self.head(sheet, &line)?;
@@ -85,7 +95,7 @@ impl ReadSamples for PerfMon {
                     "a head with the paths of counters was expected, such as \
                      \"(PDH-CSV 4.0)\",\"\\\\HOST\\PhysicalDisk(0 C:)\\Disk Reads/sec\"",
                 ));
-            } else if !begins && Fields::of(&line, self.delimiter).count() == 1 {
+            } else if !begins && Fields::new(&line, self.delimiter).count() == 1 {
                 sheet.skipped("lines of text", self.lines.number(), &line);
             } else if let Some(at) = self.row(sheet, &line)? {
                 return Ok(Some(at));
@@ -97,13 +107,13 @@ impl ReadSamples for PerfMon {
 
 impl PerfMon {
     fn head(&mut self, sheet: &mut Sheet, line: &str) -> Result<(), ImportError> {
-        let mut fields = Fields::of(line, self.delimiter);
+        let mut fields = Fields::new(line, self.delimiter);
         self.clock(sheet, fields.next().unwrap_or_default());
         self.columns.clear();
         let mut names = 0;
         for field in fields {
             let place = self.board.place(field).or_else(|| {
-                let path = Path::of(field);
+                let path = Path::parse(field);
                 if path.is_none() && !field.is_empty() {
                     sheet.unused(field);
                 }
@@ -174,7 +184,7 @@ impl PerfMon {
     /// Writes the values of a row by the columns of the head; `skips` those of [`FAILED`]
     /// counters.
     fn fields<'a>(&mut self, sheet: &mut Sheet, line: &'a str, skips: bool) -> Row<'a> {
-        let mut fields = Fields::of(line, self.delimiter);
+        let mut fields = Fields::new(line, self.delimiter);
         let mut row = Row { time: fields.next().unwrap_or_default(), ..Row::default() };
         for field in fields.by_ref() {
             row.failed += usize::from(field == FAILED);

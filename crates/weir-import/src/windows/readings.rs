@@ -13,22 +13,34 @@
 use super::board::{Board, Place};
 use super::path::Path;
 use super::row::{Numbers, Said};
-use crate::ImportError;
-use crate::kind::Bytes;
-use crate::merge::Options;
+use crate::error::ImportError;
+use crate::kind::{By, Bytes, Kind, Sign};
+use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
 use crate::text::Lines;
 use std::mem;
 use weir_observe::moment::Clock;
 
-pub(crate) fn recognizes(text: &str) -> bool {
+pub(crate) const KIND: Kind = Kind {
+    name: "get-counter-readings",
+    about: "readings of Get-Counter, printed or exported",
+    recognizes: By::Text(recognizes),
+    open,
+    signs: &[&[
+        Sign::Text(&["\\\\"]),
+        Sign::Text(&["Readings", "CounterSamples", "Timestamp"]),
+        Sign::Text(&[" :\n"]),
+    ]],
+};
+
+fn recognizes(text: &str) -> bool {
     text.lines().any(|line| {
         let path = split(line).and_then(|(_, path)| path.trim_end().strip_suffix(" :"));
-        path.is_some_and(|path| Path::of(path).is_some())
+        path.is_some_and(|path| Path::parse(path).is_some())
     })
 }
 
-pub(crate) fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
     Ok(Box::new(Readings {
         lines: Lines::new(input),
         clock: options.clock,
@@ -53,7 +65,7 @@ struct Readings {
     numbers: Numbers,
     sample: Vec<(Place, f64)>,
     at: Option<i64>,
-    /// Whether times follow their readings.
+    /// True if times follow their readings.
     is_behind: bool,
     has_zone: bool,
 }
@@ -131,7 +143,7 @@ impl Readings {
             text = format!("{} {}", text.trim_end(), more.trim());
         }
         let path = text.trim_end().strip_suffix(':').map(str::trim_end);
-        let Some((key, path)) = path.and_then(|text| Some((text, Path::of(text)?))) else {
+        let Some((key, path)) = path.and_then(|text| Some((text, Path::parse(text)?))) else {
             let short: String = text.chars().take(60).collect();
             let reason = format!("the path of a counter with a colon was expected, not {short:?}");
             return Err(ImportError::at(number, reason));

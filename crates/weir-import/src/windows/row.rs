@@ -7,12 +7,12 @@ use crate::number::{Style, is_missing};
 pub(super) struct Fields<'a> {
     rest: Option<&'a str>,
     delimiter: u8,
-    /// Whether the last quote has no end.
+    /// True if the last quote has no end.
     is_open: bool,
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn of(row: &'a str, delimiter: u8) -> Self {
+    pub(super) fn new(row: &'a str, delimiter: u8) -> Self {
         Self { rest: Some(row), delimiter, is_open: false }
     }
 
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn fields_with_and_without_quotes() {
         let check = |row: &str, expect: &[&str], is_open: bool| {
-            let mut fields = Fields::of(row, b',');
+            let mut fields = Fields::new(row, b',');
             let got: Vec<_> = fields.by_ref().collect();
             assert_eq!((&got[..], fields.is_open()), (expect, is_open), "{row}");
         };

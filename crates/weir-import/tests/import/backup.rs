@@ -1,4 +1,4 @@
-//! What backups and restores say.
+//! Logs and histories of backups and restores.
 
 use crate::bed::{Read, input, read, refused, survives, try_read};
 use weir_import::Options;
@@ -18,7 +18,7 @@ fn text(read: &Read, name: &str, what: &str) -> Option<String> {
     }
 }
 
-/// The seconds that a backup took.
+/// Returns the duration of a backup in seconds.
 fn seconds(read: &Read, name: &str) -> Vec<f64> {
     read.all(name, "interval_ns").iter().map(|ns| ns / 1e9).collect()
 }
@@ -35,7 +35,7 @@ BACKUP DATABASE successfully processed 585 pages in 0.037 seconds (123.350 MB/se
 Completion time: 2023-05-04T10:11:12.0000000+02:00\r\n";
 
 #[test]
-fn what_a_client_shows() {
+fn messages_of_a_client() {
     let own = read(CLIENT);
     assert_eq!(own.kind(), "sqlserver-backup");
     // 584 pages and 3 blocks of the log, within three decimals of the rate.
@@ -56,7 +56,7 @@ fn what_a_client_shows() {
 }
 
 #[test]
-fn what_was_written_is_unknown_and_not_zero() {
+fn unknown_written_bytes_are_not_zero() {
     let own = read(CLIENT);
     let id = own.entity("Sales full");
     assert_eq!(own.observation.contents().find(id, "backup_written_bytes"), None);
@@ -82,14 +82,14 @@ RESTORE DATABASE ... FILE=<name> successfully processed 23288 pages in 7.104 sec
 }
 
 #[test]
-fn a_rate_that_does_not_fit_its_pages_is_told() {
+fn a_rate_that_contradicts_its_pages_is_reported() {
     let own = read("BACKUP LOG successfully processed 5 pages in 0.031 seconds (1.900 MB/sec).\n");
     assert!(own.notes("line 1 prints 1.900 MB/sec"), "{:?}", own.summary.notes);
     assert_eq!(own.all("SQL Server log", "backup_bytes"), [5.0 * 8192.0]);
 }
 
 #[test]
-fn results_that_are_broken_are_refused() {
+fn broken_results_are_rejected() {
     let why =
         refused("BACKUP LOG successfully processed five pages in 0.031 seconds (1 MB/sec).\nx\n");
     assert!(why.contains("line 1") && why.contains("successfully processed N pages"), "{why}");
@@ -136,7 +136,7 @@ fn the_error_log_with_trace_flags() {
         assert_eq!(number(&own, "Sales full", "buffer_count"), Some(13));
         assert_eq!(number(&own, "Sales full", "stripes"), Some(2));
         assert_eq!(text(&own, "Sales full", "targets").as_deref(), Some("D:\\b; E:\\b"));
-        // Of the log backup neither pages nor time are known.
+        // The pages and the time of the log backup are unknown.
         let log = own.entity("Sales log");
         assert_eq!(own.observation.contents().find(log, "backup_bytes"), None);
         assert_eq!(own.observation.contents().find(log, "interval_ns"), None);
@@ -149,7 +149,7 @@ fn seconds_of_first(read: &Read) -> f64 {
 }
 
 #[test]
-fn an_error_log_without_backups_is_refused() {
+fn an_error_log_without_backups_is_rejected() {
     let why = refused("2021-03-04 18:00:00.00 Server      Microsoft SQL Server 2019 (RTM)\n");
     assert!(why.contains("no backup and no restore in it"), "{why}");
 }
@@ -326,7 +326,7 @@ fn wal_g_with_and_without_sizes() {
 }
 
 #[test]
-fn nothing_panics_wherever_a_text_is_cut() {
+fn truncated_text_never_panics() {
     survives(CLIENT, "sqlserver-backup");
     survives(ERRORLOG, "sqlserver-errorlog");
     survives(&format!("{SETS}\n{FAMILIES}"), "backup-history");
@@ -336,7 +336,7 @@ fn nothing_panics_wherever_a_text_is_cut() {
 }
 
 #[test]
-fn backups_that_differ_are_entities_of_their_own() {
+fn different_backups_are_separate_entities() {
     let more = CLIENT.replace(", DISK = N'F:\\b\\2.bak'", "").replace("10:11:12", "11:11:12");
     let own = read(&format!("{CLIENT}{more}{CLIENT}"));
     assert_eq!(number(&own, "Sales full", "stripes"), Some(2));

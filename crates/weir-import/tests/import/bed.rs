@@ -1,10 +1,10 @@
-//! Reading a text, and asking for what came of it.
+//! Imports a text, and queries the resulting observation.
 
 use std::io::BufReader;
-use weir_import::{ImportError, Input, Kind, Options, Summary, import};
+use weir_import::{ImportError, Input, Options, Summary, import, kind_named};
 use weir_observe::{Attribute, EntityId, Observation};
 
-/// What was read.
+/// The result of an import.
 #[derive(Debug)]
 pub(crate) struct Read {
     pub(crate) observation: Observation,
@@ -13,7 +13,7 @@ pub(crate) struct Read {
 
 pub(crate) fn input(name: &str, bytes: impl Into<Vec<u8>>, kind: Option<&str>) -> Input {
     let bytes = std::io::Cursor::new(bytes.into());
-    let kind = kind.map(|kind| Kind::named(kind).unwrap_or_else(|| panic!("no kind {kind}")));
+    let kind = kind.map(|kind| kind_named(kind).unwrap_or_else(|| panic!("no kind {kind}")));
     Input { name: name.to_owned(), bytes: Box::new(BufReader::new(bytes)), kind }
 }
 
@@ -24,21 +24,21 @@ pub(crate) fn try_read(inputs: Vec<Input>, options: &Options) -> Result<Read, Im
     Ok(Read { observation, summary })
 }
 
-/// Reads a text whose kind is found.
+/// Reads a text and detects its kind.
 #[track_caller]
 pub(crate) fn read(text: &str) -> Read {
     try_read(vec![input("input", text, None)], &Options::default())
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Why a text is refused.
+/// Returns the error of a text that is rejected.
 #[track_caller]
 pub(crate) fn refused(text: &str) -> String {
     let result = try_read(vec![input("input", text, None)], &Options::default());
     result.expect_err("it is refused").to_string()
 }
 
-/// Nothing panics wherever a text is cut, and whatever a byte of it becomes.
+/// Checks that no truncation of a text and no change of a byte makes its reader panic.
 pub(crate) fn survives(text: &str, kind: &str) {
     let check = |bytes: Vec<u8>| {
         let result = try_read(vec![input("input", bytes, Some(kind))], &Options::default());
@@ -57,12 +57,12 @@ pub(crate) fn survives(text: &str, kind: &str) {
 }
 
 impl Read {
-    /// Its kind.
+    /// Returns the detected kind.
     pub(crate) fn kind(&self) -> &str {
         self.summary.inputs[0].1
     }
 
-    /// The entity of that name.
+    /// Returns the entity of a name.
     #[track_caller]
     pub(crate) fn entity(&self, name: &str) -> EntityId {
         let entities = &self.observation.contents().entities;
@@ -73,20 +73,20 @@ impl Read {
         EntityId(u32::try_from(at).expect("few"))
     }
 
-    /// What is known of an entity.
+    /// Returns an attribute of an entity.
     #[track_caller]
     pub(crate) fn attribute(&self, name: &str, attribute: &str) -> Option<Attribute> {
         let id = self.entity(name).0 as usize;
         self.observation.contents().entities[id].attributes.get(attribute).cloned()
     }
 
-    /// Rows before the first sample: where the time begins over which its rates hold.
+    /// Returns the number of rows before the first sample, which start the interval of its rates.
     pub(crate) fn lead(&self) -> usize {
         let samples = usize::try_from(self.summary.samples).expect("few");
         self.observation.times.len() - samples
     }
 
-    /// The values of a metric, in its unit, from the first sample on.
+    /// Returns the values of a metric, in its unit, from the first sample on.
     #[track_caller]
     pub(crate) fn values(&self, name: &str, metric: &str) -> Vec<Option<f64>> {
         let id = self.observation.contents().find(self.entity(name), metric);
@@ -98,14 +98,15 @@ impl Read {
         column.iter().skip(self.lead()).map(|v| v.map(scaled)).collect()
     }
 
-    /// The same, rounded to thousandths, all of them there.
+    /// Returns the values of a metric, rounded to thousandths; none is missing.
     #[track_caller]
     pub(crate) fn all(&self, name: &str, metric: &str) -> Vec<f64> {
         let values = self.values(name, metric);
         values.into_iter().map(|v| (v.expect("a value") * 1e3).round() / 1e3).collect()
     }
 
-    /// When the samples are, in seconds from the first, or, without dates, from the beginning.
+    /// Returns the times of the samples in seconds, from the first one or, without dates, from the
+    /// beginning.
     pub(crate) fn seconds(&self) -> Vec<f64> {
         let times = &self.observation.times[self.lead()..];
         let is_dated = self.observation.header.start_unix_ns.is_some();
@@ -114,7 +115,7 @@ impl Read {
         times.iter().map(|at| (*at - zero).nanos() as f64 / 1e9).collect()
     }
 
-    /// For how long the rates of the first sample hold, in seconds.
+    /// Returns the interval of the first sample in seconds.
     pub(crate) fn first_interval(&self) -> f64 {
         let times = &self.observation.times;
         #[expect(clippy::cast_precision_loss, reason = "small")]
@@ -122,7 +123,7 @@ impl Read {
         nanos / 1e9
     }
 
-    /// When the first sample is.
+    /// Returns the time of the first sample.
     pub(crate) fn start(&self) -> Option<String> {
         let nanos = self.observation.header.start_unix_ns?;
         let first = self.observation.times.get(self.lead())?.nanos();
@@ -130,7 +131,7 @@ impl Read {
         jiff::Timestamp::from_nanosecond(nanos.into()).ok().map(|at| at.to_string())
     }
 
-    /// Whether a note says that.
+    /// Returns whether a note contains a text.
     pub(crate) fn notes(&self, what: &str) -> bool {
         self.summary.notes.iter().any(|note| note.contains(what))
     }

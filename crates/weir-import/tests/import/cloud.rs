@@ -55,7 +55,7 @@ fn disks_of_a_machine_in_azure() {
     ]);
     let read = read(&text);
     assert_eq!(read.kind(), "azure-monitor");
-    // What begins at 10:00 is known at 10:01.
+    // The value of the period from 10:00 is known at 10:01.
     assert_eq!(read.start().as_deref(), Some("2024-05-01T10:01:00Z"));
     assert_eq!(read.seconds(), [0.0, 60.0]);
     assert_eq!(rounded(read.values("LUN 3", "iops_share")), [Some(0.455), None]);
@@ -91,7 +91,7 @@ fn a_managed_instance_and_databases_in_azure() {
 }
 
 #[test]
-fn metrics_of_azure_that_are_wrong() {
+fn malformed_metrics_of_azure() {
     let wrong = azure("Percentage CPU", "", r#"{"timeStamp": "soon", "average": 1}"#);
     assert_eq!(
         refused(&response(&[wrong])),
@@ -110,7 +110,7 @@ fn metrics_of_azure_that_are_wrong() {
 }
 
 #[test]
-fn volumes_of_aws_by_what_was_asked_and_answered() {
+fn volumes_of_aws_by_query_and_answer() {
     let text = r#"{"MetricDataQueries": [
         {"Id": "m1", "MetricStat": {"Metric": {"Namespace": "AWS/EBS", "MetricName": "VolumeReadOps",
           "Dimensions": [{"Name": "VolumeId", "Value": "vol-1"}]}, "Period": 300, "Stat": "Sum"}}],
@@ -149,7 +149,7 @@ fn statistics_of_aws() {
 }
 
 #[test]
-fn answers_that_do_not_say_of_whom_they_are_stay_apart() {
+fn answers_without_a_resource_stay_separate() {
     let one = |id: &str, value: u32| {
         format!(
             r#"{{"Id": "{id}", "Label": "VolumeQueueLength", "Timestamps": [1714557600], "Values": [{value}]}}"#
@@ -162,7 +162,7 @@ fn answers_that_do_not_say_of_whom_they_are_stay_apart() {
 }
 
 #[test]
-fn metrics_of_aws_that_are_wrong() {
+fn malformed_metrics_of_aws() {
     let check = |label: &str, points: &str, expect: &str| {
         assert_eq!(
             refused(&format!(r#"{{"Label": "{label}", "Datapoints": [{points}]}}"#)),
@@ -188,7 +188,7 @@ fn metrics_of_aws_that_are_wrong() {
 }
 
 #[test]
-fn samples_are_read_or_refused_by_name() {
+fn samples_are_read_or_rejected_by_name() {
     let Some(read) = sample("azure_monitor/c7n_SqlServerTest.test_metric_database.json") else {
         return;
     };
@@ -215,7 +215,7 @@ fn samples_are_read_or_refused_by_name() {
 }
 
 #[test]
-fn values_after_a_gap_cover_their_interval_alone() {
+fn values_after_a_gap_cover_only_their_interval() {
     let text = response(&[
         azure(
             "Data Disk Read Operations/Sec",
@@ -237,7 +237,7 @@ fn values_after_a_gap_cover_their_interval_alone() {
     assert_eq!(read.values("OS disk", "interval_ns"), [None, None, minute]);
 }
 
-/// A record of a metric stream: minutes after 2021-01-29T14:00:00Z, count and sum.
+/// Builds a record of a metric stream: minutes after 2021-01-29T14:00:00Z, count and sum.
 fn streamed(metric: &str, owner: &str, minute: i64, (count, sum): (u32, f64)) -> String {
     let (space, key) = match owner.get(..2) {
         Some("vo") => ("AWS/EBS", "VolumeId"),
@@ -250,7 +250,7 @@ fn streamed(metric: &str, owner: &str, minute: i64, (count, sum): (u32, f64)) ->
     )
 }
 
-/// Records of a volume, an instance and a database over two periods, in no order.
+/// Returns records of a volume, an instance and a database over two periods, in no order.
 fn stream() -> Vec<String> {
     vec![
         streamed("VolumeReadOps", "vol-1", 1, (1, 600.0)),
@@ -270,7 +270,7 @@ fn a_metric_stream_of_aws() {
     let lines = stream().join("\n") + "\n";
     let read = read(&lines);
     assert_eq!(read.kind(), "cloudwatch-stream");
-    // What begins at 14:00 is known at 14:01, or at 14:05 where a period has five minutes.
+    // The value of the period from 14:00 is known at 14:01, or at 14:05 for a period of five minutes.
     assert_eq!(read.start().as_deref(), Some("2021-01-29T14:01:00Z"));
     assert_eq!(read.seconds(), [0.0, 60.0, 240.0, 540.0]);
     let none = None;
@@ -347,7 +347,7 @@ fn each_metric_of_an_instance_has_its_own_period() {
     let contents = unknown.observation.contents();
     assert_eq!(contents.find(unknown.entity("i-1"), "writes_per_s"), None);
     assert!(unknown.notes("its period is unknown"), "{:?}", unknown.summary.notes);
-    // The same in an answer of get-metric-data.
+    // An answer of get-metric-data has the same content.
     let answer = |label: &str, minutes: &[i64], sum: f64| {
         let times = minutes.iter().map(|at| format!("\"2021-01-29T14:{at:02}:00Z\""));
         let (times, values) = (times.collect::<Vec<_>>().join(","), minutes.iter().map(|_| sum));
@@ -368,7 +368,7 @@ fn each_metric_of_an_instance_has_its_own_period() {
 }
 
 #[test]
-fn metric_streams_that_are_wrong() {
+fn malformed_metric_streams() {
     let good = streamed("VolumeReadOps", "vol-1", 0, (1, 60.0));
     let check = |text: String, expect: &str| assert_eq!(refused(&text), expect);
     check(

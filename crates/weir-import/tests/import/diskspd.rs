@@ -119,7 +119,7 @@ fn several_runs_in_a_file() {
 }
 
 #[test]
-fn wrong_text_and_text_that_was_cut() {
+fn malformed_and_truncated_text() {
     assert_eq!(
         refused(&TEXT.replace("           50 |       0.09 |       5.00", "x50 | 0.09 | 5.00")),
         "line 45: \"x50\" is not a number"
@@ -230,7 +230,7 @@ fn genuine_text() {
 }
 
 #[test]
-fn whatever_is_wrong() {
+fn malformed_and_truncated_input() {
     survives(TEXT, "diskspd");
     survives(XML, "diskspd-xml");
 }

@@ -4,7 +4,7 @@ use crate::bed::{read, refused};
 use crate::samples::{sample, try_sample};
 use weir_observe::Attribute;
 
-/// With discards and flushes, with discards, without, and a partition of old.
+/// Lines with discards and flushes, with discards, without either, and an old partition.
 const ALL: &str = "\
    8       0 sda 100 5 2048 300 50 6 1024 400 2 500 700 10 1 16 20 30 40
    8       1 sda1 90 5 2000 300 50 6 1024 400 0 500 700 10 1 16 20
@@ -47,14 +47,14 @@ fn one_snapshot_of_any_kernel() {
     assert!(read.notes("it has no times"), "{:?}", read.summary.notes);
 }
 
-/// Snapshots of one disk, each with a line before it.
+/// Builds snapshots of one disk, each with a line before it.
 fn snapshots(marks: &[&str]) -> String {
     let line = |(at, mark): (usize, &&str)| format!("{mark}\n8 0 sda {at} 0 8 1 0 0 0 0 0 1 1\n");
     marks.iter().enumerate().map(line).collect()
 }
 
 #[test]
-fn snapshots_with_what_says_their_times() {
+fn snapshots_with_lines_of_times() {
     let times = |marks: &[&str]| {
         let read = read(&snapshots(marks));
         let count: Vec<_> = (0_u8..).map(f64::from).take(marks.len()).collect();
@@ -90,7 +90,7 @@ fn times_in_each_line() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn malformed_input_is_reported() {
     let short = ALL.replace("nvme0n1 100 0 8 3 1 0", "nvme0n1");
     assert_eq!(refused(&short), "line 3: a device has 8 columns, and not 14, 18 or 20");
     let wrong = ALL.replace(" 1024 400 2", " 1024 4o0 2");
@@ -102,7 +102,7 @@ fn what_is_wrong_is_told() {
 }
 
 #[test]
-fn samples_say_what_their_owners_read_in_them() {
+fn samples_have_the_published_figures() {
     let Some(read) = sample("diskstats/jc_linux-proc_diskstats") else { return };
     assert_eq!(read.all("sda", "reads"), [14_200.0]);
     assert_eq!(read.all("sda", "read_bytes"), [892_828.0 * 512.0]);
@@ -115,7 +115,7 @@ fn samples_say_what_their_owners_read_in_them() {
     assert!(error.to_string().contains("unknown kind of input"), "{error}");
 }
 
-/// What jc makes of a line of /proc/diskstats.
+/// Output of jc for a line of /proc/diskstats.
 fn jc(device: &str, reads: u64) -> String {
     format!(
         r#"{{"maj":8,"min":0,"device":"{device}","reads_completed":{reads},"reads_merged":3,
@@ -128,7 +128,7 @@ fn jc(device: &str, reads: u64) -> String {
 }
 
 #[test]
-fn json_of_jc_one_snapshot_has_no_rate_and_two_have() {
+fn json_of_jc_has_rates_from_two_snapshots_on() {
     let one = read(&format!("[{},{}]", jc("sda", 100), jc("sda1", 90)));
     assert_eq!((one.kind(), one.summary.samples), ("diskstats-json", 1));
     assert!(one.notes("only two say what there was between"), "{:?}", one.summary.notes);
@@ -175,7 +175,7 @@ fn json_of_telegraf() {
 }
 
 #[test]
-fn json_that_is_cut_or_wrong() {
+fn malformed_and_truncated_json() {
     let text = format!("[{}]\n[{}]\n", jc("sda", 100), jc("sda", 150));
     let cut = read(&text[..text.len() - 30]);
     assert_eq!(cut.all("sda", "reads"), [100.0]);

@@ -83,7 +83,7 @@ fn json_of_fio_3() {
     }
 }
 
-/// A result of fio: a job with options and 64 reads in flight for a minute, beside another row.
+/// Builds a result of fio: a job with options and 64 reads in flight for a minute, and another row.
 fn result(options: &str, other: &str) -> String {
     format!(
         r#"{{"fio version":"fio-3.28","timestamp_ms":1600000060000,
@@ -95,7 +95,7 @@ fn result(options: &str, other: &str) -> String {
 }
 
 #[test]
-fn a_job_says_how_long_it_ran_and_how_deep_its_queue_is() {
+fn a_job_has_its_runtime_and_queue_depth() {
     let grouped = read(&result(r#""numjobs":"4","group_reporting":"""#, ""));
     assert_eq!(grouped.attribute("a", "target_queue_depth"), Some(Attribute::Number(64)));
     // The run time of four jobs that were put together is a sum; that of their reads is not.
@@ -108,7 +108,7 @@ fn a_job_says_how_long_it_ran_and_how_deep_its_queue_is() {
     let clone = r#",{"jobname":"a","read":{"iops":7.0,"total_ios":70}}"#;
     assert_eq!(depth(r#""numjobs":"2""#, clone), Some(Attribute::Number(16)));
     assert_eq!(depth(r#""ioengine":"psync""#, ""), Some(Attribute::Number(1)));
-    // What it is held to by its own options is no full queue.
+    // A job that is limited by its own options has no full queue.
     assert_eq!(depth(r#""rate_iops":"100""#, ""), None);
 }
 
@@ -127,7 +127,7 @@ fn json_of_fio_2_has_microseconds_and_kib() {
 }
 
 #[test]
-fn several_reports_are_several_samples_and_a_cut_one_is_left_out() {
+fn several_reports_are_several_samples_without_a_truncated_one() {
     let later = NEW
         .replace("1600000000500", "1600000010500")
         .replace("\"iops\" : 100.5", "\"iops\" : 90.0");
@@ -148,7 +148,7 @@ fn several_reports_are_several_samples_and_a_cut_one_is_left_out() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_with_its_line() {
+fn malformed_input_is_rejected_with_its_line() {
     assert_eq!(
         refused(&NEW[..NEW.len() - 20]),
         "line 30: the JSON that begins in line 2 is cut here, within 3 brackets"
@@ -173,7 +173,7 @@ fn what_is_wrong_is_refused_with_its_line() {
 }
 
 #[test]
-fn job_files_are_refused_by_name() {
+fn job_files_are_rejected_by_name() {
     let told = "it is a job file of fio, which is not read: it says what is to be run, and has \
                 no result; give it to `weir sim`";
     assert_eq!(refused("[global]\nbs=4k\n[a]\nrw=read\n"), told);
@@ -195,7 +195,7 @@ fn genuine_results() {
     #[expect(clippy::cast_precision_loss, reason = "small")]
     let sum: f64 =
         rates.filter_map(|(_, column)| column.get(read.lead())).map(|v| v as f64 / 1e3).sum();
-    // What fio says of all clients goes by the longest of them: 93,198.
+    // The totals of all clients refer to the longest runtime, 93,198 ms.
     assert!((93_198.0..93_400.0).contains(&sum), "{sum}");
     assert!(read.notes("All clients"), "{:?}", read.summary.notes);
 
@@ -250,7 +250,7 @@ fn logs_by_the_names_of_their_files() {
 }
 
 #[test]
-fn logs_of_single_requests_are_put_together() {
+fn logs_of_single_requests_are_summed() {
     let text = "1, 100, 0, 4096, 0\n1, 300, 0, 4096, 0\n999, 50, 1, 8192, 0\n1000, 10, 0, 4096, 0\n2500, 9, 0, 4096";
     let read = log("x_lat.1.log", text, None);
     assert_eq!(read.seconds(), [1.0, 2.0]);
@@ -261,7 +261,7 @@ fn logs_of_single_requests_are_put_together() {
 }
 
 #[test]
-fn wrong_lines_of_logs() {
+fn malformed_lines_of_logs() {
     let check = |line: &str, expect: &str| {
         let text = format!("1, 2, 0, 0\n{line}\n");
         let result = try_read(vec![input("a_lat.log", text, Some("fio-log"))], &Options::default());
@@ -281,7 +281,7 @@ fn a_genuine_log() {
 }
 
 #[test]
-fn whatever_is_wrong() {
+fn malformed_and_truncated_input() {
     survives(&NEW[..1100], "fio");
     survives("1000, 2048, 0, 0\n1000, 7, 1, 4096, 0\n", "fio-log");
 }

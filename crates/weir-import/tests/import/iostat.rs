@@ -73,7 +73,7 @@ sdb               0.00     2.00   11.00   30.00   160.00   480.00    16.00     1
 }
 
 #[test]
-fn units_behind_numbers_count_and_those_of_heads_do_not() {
+fn units_of_numbers_override_units_of_heads() {
     let text = "\
 Device            r/s     rkB/s   w/s     wkB/s  areq-sz %util
 sda              1.00    512.0B  2.00      1.5k     4.0k   50.0%
@@ -86,7 +86,7 @@ sda              1.00    512.0B  2.00      1.5k     4.0k   50.0%
 }
 
 #[test]
-fn a_first_report_of_an_interval_and_idle_ones_after_it() {
+fn a_first_report_of_an_interval_is_kept() {
     let report = |second: u32, rates: &str| {
         format!(
             "03/14/19 00:42:{second:02}\nDevice r/s w/s f/s rrqm/s\nsda {rates}\nsdb {rates}\n\n"
@@ -100,7 +100,7 @@ fn a_first_report_of_an_interval_and_idle_ones_after_it() {
 }
 
 #[test]
-fn a_last_line_that_was_cut_is_left_out_and_told() {
+fn a_truncated_last_line_is_left_out_with_a_note() {
     let cut = &NEW[..NEW.len() - 30];
     let read = read(cut);
     assert_eq!(read.all("sda", "reads_per_s"), [100.2]);
@@ -108,7 +108,7 @@ fn a_last_line_that_was_cut_is_left_out_and_told() {
 }
 
 #[test]
-fn a_line_that_does_not_fit_its_head_is_refused() {
+fn a_line_that_does_not_match_its_head_is_rejected() {
     let wrong = NEW.replace("nvme0n1          0.00    1.00", "nvme0n1          1.00");
     assert_eq!(refused(&wrong), "line 16: a device has 15 columns, and its head 16");
     let wrong = NEW.replace(" 100.20", " 1o0.20");
@@ -116,7 +116,7 @@ fn a_line_that_does_not_fit_its_head_is_refused() {
 }
 
 #[test]
-fn that_of_macos_is_refused_by_its_name() {
+fn iostat_of_macos_is_rejected_by_name() {
     let text = "              disk0       cpu\n    KB/t  tps  MB/s  us sy id\n   26.49   18  0.47   2  1 96\n";
     assert_eq!(
         refused(text),
@@ -125,7 +125,7 @@ fn that_of_macos_is_refused_by_its_name() {
 }
 
 #[test]
-fn samples_say_what_their_owners_read_in_them() {
+fn samples_have_the_published_figures() {
     let Some(read) = sample("iostat_text/pbench_iostat-1.txt") else { return };
     // It ran with -y: its 21 reports are all of intervals.
     assert_eq!(read.summary.samples, 21);
@@ -142,7 +142,7 @@ fn samples_say_what_their_owners_read_in_them() {
     assert!(read.notes("cut"), "{:?}", read.summary.notes);
 }
 
-/// A report of `iostat -dxz` at a second, with the devices that are not idle.
+/// Builds a report of `iostat -dxz` at a second, with the devices that are not idle.
 fn busy_report(second: u64, devices: &[(&str, f64)]) -> String {
     let mut text = format!(
         "11/22/26 10:{:02}:{:02}\nDevice            r/s     rkB/s   r_await     w/s     wkB/s   \
@@ -158,7 +158,7 @@ fn busy_report(second: u64, devices: &[(&str, f64)]) -> String {
 
 const BANNER: &str = "Linux 6.1.0 (db1) \t11/22/26 \t_x86_64_\t(4 CPU)\n\n";
 
-/// The mean of the operations of a device, and for how many seconds they are known.
+/// Returns the mean operations per second of a device, and the known duration in seconds.
 fn mean_iops(read: &crate::bed::Read, name: &str) -> (f64, f64) {
     let entity = read.entity(name);
     let mut loads = Loads::new(read.observation.contents());
@@ -177,7 +177,7 @@ fn mean_iops(read: &crate::bed::Read, name: &str) -> (f64, f64) {
 }
 
 #[test]
-fn a_device_that_idle_reports_leave_out_did_nothing() {
+fn a_device_missing_from_reports_without_idle_ones_was_idle() {
     // Busy in 2 of 60 reports, from the 31st on: 5,000 reads a second in 2 of 60 intervals.
     let mut text = BANNER.to_owned() + &busy_report(0, &[("sda", 1.3), ("sdb", 0.7)]);
     for report in 1..=60 {
@@ -192,7 +192,7 @@ fn a_device_that_idle_reports_leave_out_did_nothing() {
 }
 
 #[test]
-fn a_device_that_is_missing_among_idle_ones_leaves_a_gap() {
+fn a_device_missing_among_idle_ones_leaves_a_gap() {
     let mut text = BANNER.to_owned() + &busy_report(0, &[("sda", 1.3), ("sdb", 0.7)]);
     for report in 1..=60 {
         let sdb: Option<(&str, f64)> = [10, 50].contains(&report).then_some(("sdb", 5_000.0));
@@ -205,7 +205,7 @@ fn a_device_that_is_missing_among_idle_ones_leaves_a_gap() {
 }
 
 #[test]
-fn a_second_run_in_one_file_begins_with_averages_of_its_own() {
+fn each_run_in_a_file_begins_with_averages() {
     let run = |minute: u64, reads: f64| {
         let mut text = BANNER.to_owned() + &busy_report(60 * minute, &[("sda", 77.7)]);
         for report in 1..=3 {
@@ -221,7 +221,7 @@ fn a_second_run_in_one_file_begins_with_averages_of_its_own() {
 }
 
 #[test]
-fn runs_of_one_report_each_are_told_by_how_they_change() {
+fn single_report_runs_are_classified_by_their_changes() {
     let run =
         |minute: u64, reads: f64| BANNER.to_owned() + &busy_report(60 * minute, &[("sda", reads)]);
     // Appended by cron with iostat -y 30 1.
@@ -239,7 +239,7 @@ fn runs_of_one_report_each_are_told_by_how_they_change() {
 }
 
 #[test]
-fn rates_are_not_held_from_one_file_to_the_next() {
+fn rates_do_not_extend_into_the_next_file() {
     let file = |minute: u64, reads: f64| {
         let reports = (0..=3).map(|at| busy_report(60 * minute + 5 * at, &[("sda", reads)]));
         (BANNER.to_owned() + &reports.collect::<String>()).into_bytes()
@@ -251,7 +251,7 @@ fn rates_are_not_held_from_one_file_to_the_next() {
     assert!((seconds - 30.0).abs() < 0.01, "{seconds}");
 }
 
-/// What `iostat -ct 5` prints, with a time in front of each report.
+/// Output of `iostat -ct 5`, with a time in front of each report.
 const PROCESSORS: &str = "\
 Linux 5.15.0 (db1)\t03/14/19\t_x86_64_\t(4 CPU)
 
@@ -290,7 +290,7 @@ fn processors_alone() {
 }
 
 #[test]
-fn processors_alone_that_were_cut() {
+fn truncated_reports_of_processors_alone() {
     let cut = read(&PROCESSORS[..PROCESSORS.len() - 20]);
     assert_eq!(cut.all("db1", "cpu"), [0.15]);
     assert!(cut.notes("a report was cut"), "{:?}", cut.summary.notes);
@@ -300,7 +300,7 @@ fn processors_alone_that_were_cut() {
 }
 
 #[test]
-fn a_report_that_was_cut_before_its_disks_is_none_of_processors() {
+fn a_report_truncated_before_its_disks_is_not_of_processors_alone() {
     let cut = PROCESSORS.rfind("03/14").map(|at| &PROCESSORS[at..]).expect("a report");
     let whole = NEW.rfind("03/14").map(|at| &NEW[at..]).expect("a report");
     let last = whole.replace("00:42:29", "00:42:39").replace("100.20", "200.40");
@@ -315,14 +315,14 @@ fn a_report_that_was_cut_before_its_disks_is_none_of_processors() {
 }
 
 #[test]
-fn a_run_of_processors_alone_says_nothing_of_the_disks_of_another_run() {
+fn disks_are_unknown_during_a_run_of_processors_alone() {
     let read = read(&(NEW.to_owned() + "\n" + PROCESSORS));
     assert_eq!(read.values("sda", "reads_per_s")[0], Some(100.2));
     assert!(read.values("sda", "reads_per_s")[1..].iter().all(Option::is_none));
 }
 
 #[test]
-fn rates_of_files_with_one_report_each_are_not_held_between_them() {
+fn rates_of_single_report_files_do_not_extend_between_them() {
     let file = |minute: u64, reads: f64| {
         (BANNER.to_owned() + &busy_report(60 * minute, &[("sda", reads)])).into_bytes()
     };
@@ -337,7 +337,7 @@ fn rates_of_files_with_one_report_each_are_not_held_between_them() {
 }
 
 #[test]
-fn runs_of_one_report_are_judged_by_device_and_by_options() {
+fn single_report_runs_are_compared_by_device_and_options() {
     let run = |minute: u64, devices: &[_]| BANNER.to_owned() + &busy_report(60 * minute, devices);
     // Averages whose machine was started again twice: their sums rise and fall.
     let averages = |minute: u64| 100.0 + (minute % 17) as f64;
@@ -358,7 +358,7 @@ fn runs_of_one_report_are_judged_by_device_and_by_options() {
 }
 
 #[test]
-fn reports_of_two_hosts_are_refused() {
+fn reports_of_two_hosts_are_rejected() {
     let run = |host: &str, minute: u64| {
         let reports = (0..3).map(|at| busy_report(60 * minute + 5 * at, &[("sda", 100.0)]));
         BANNER.replace("db1", host) + &reports.collect::<String>()

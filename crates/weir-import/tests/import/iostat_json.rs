@@ -18,7 +18,7 @@ const JSON: &str = r#"{"sysstat": {"hosts": [{
 "#;
 
 #[test]
-fn reports_but_for_the_first() {
+fn reports_without_the_first() {
     let read = read(JSON);
     assert_eq!(read.kind(), "iostat-json");
     assert_eq!(read.start().as_deref(), Some("2024-03-15T00:53:15Z"));
@@ -35,7 +35,7 @@ fn reports_but_for_the_first() {
 }
 
 #[test]
-fn one_that_was_cut_has_what_is_whole() {
+fn truncated_input_has_its_complete_reports() {
     let more = JSON.replace("8}]}\n    ]", "8}]},\n{\"disk\": [{\"disk_device\": \"sd");
     let read = read(more.split("sd\n").next().expect("a part"));
     assert_eq!(read.all("sda", "reads_per_s"), [4.0]);
@@ -43,7 +43,7 @@ fn one_that_was_cut_has_what_is_whole() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn malformed_input_is_reported() {
     let wrong = JSON.replace("\"r/s\": 4.0", "\"r/s\": 4..0");
     assert_eq!(refused(&wrong), "line 9: a sample is not JSON: invalid number");
     let wrong = JSON.replace("2024-03-14T17:53:15-0700", "soon");
@@ -53,7 +53,7 @@ fn what_is_wrong_is_told() {
 }
 
 #[test]
-fn samples_say_what_their_owners_read_in_them() {
+fn samples_have_the_published_figures() {
     let Some(read) = sample("iostat_json/pkb_iostat_output.json") else { return };
     assert_eq!(read.start().as_deref(), Some("2024-03-15T00:53:15Z"));
     assert_eq!(read.all("dm-0", "writes_per_s")[0], 2.0);
@@ -70,7 +70,7 @@ fn processors_alone() {
     assert!(read.notes("they say nothing of disks"), "{:?}", read.summary.notes);
 }
 
-/// The same without its disks, as `iostat -c` writes it.
+/// The report without its disks, as `iostat -c` writes it.
 fn without_disks(text: &str) -> String {
     let mut rest = text;
     let mut kept = String::new();
@@ -83,7 +83,7 @@ fn without_disks(text: &str) -> String {
 }
 
 #[test]
-fn a_second_document_is_a_run_of_its_own() {
+fn a_second_document_is_another_run() {
     let later = JSON.replace("T17:", "T19:").replace("\"r/s\": 4.0", "\"r/s\": 8.0");
     let read = read(&(JSON.to_owned() + &later));
     assert_eq!(read.all("sda", "reads_per_s"), [4.0, 8.0]);

@@ -365,7 +365,7 @@ fn tables_of_pgbench_tools() {
 }
 
 #[test]
-fn whatever_is_wrong() {
+fn malformed_and_truncated_input() {
     for (text, kind) in [
         (ICF, "iometer-icf"),
         (OLD, "hammerdb"),

@@ -1,5 +1,5 @@
-//! What other people's systems say, read: small texts of each kind here, and the genuine files
-//! that lie beside the project, where they do.
+//! Imports of small texts of each kind, and of the genuine samples beside the project if they are
+//! there.
 
 mod backup;
 mod bed;

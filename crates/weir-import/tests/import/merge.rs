@@ -5,7 +5,7 @@ use weir_import::Options;
 use weir_observe::rates::{Track, Tracker};
 use weir_units::Span;
 
-/// Reports of iostat, five seconds each; the first is of the time since the machine started, so
+/// Reports of iostat, five seconds each. The first is an average since the start of the machine, so
 /// the first sample is at 00:42:29, and its rates hold since 00:42:24.
 const RATES: &str = "\
 03/14/19 00:42:24
@@ -37,13 +37,13 @@ fn beside(times: &[&str]) -> Read {
     try_read(inputs, &Options::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The moments of all rows, in seconds from the first.
+/// Returns the times of all rows, in seconds from the first.
 fn rows(read: &Read) -> Vec<u64> {
     let times = &read.observation.times;
     times.iter().map(|at| (*at - times[0]).nanos() / 1_000_000_000).collect()
 }
 
-/// From when to when a metric was what, in seconds from the first row.
+/// Returns the intervals of a metric in seconds from the first row, and its values.
 fn readings(read: &Read, entity: &str, metric: &str) -> Vec<(u64, u64, f64)> {
     let contents = read.observation.contents();
     let series = contents.find(read.entity(entity), metric).expect("a series");
@@ -65,14 +65,14 @@ fn readings(read: &Read, entity: &str, metric: &str) -> Vec<(u64, u64, f64)> {
 const EXPECT: [(u64, u64, f64); 2] = [(0, 5, 100.0), (5, 10, 50.0)];
 
 #[test]
-fn rates_alone_hold_since_a_row_without_values() {
+fn an_empty_row_starts_the_first_interval() {
     let read = try_read(vec![input("iostat", RATES, None)], &Options::default()).expect("rates");
     assert_eq!((rows(&read), read.summary.samples), (vec![0, 5, 10], 2));
     assert_eq!(readings(&read, "sda", "reads_per_s"), EXPECT);
 }
 
 #[test]
-fn counters_that_begin_where_the_first_rates_do() {
+fn counters_that_begin_with_the_first_interval() {
     let read = beside(&["00:42:24", "00:42:29", "00:42:34"]);
     assert_eq!((rows(&read), read.summary.samples), (vec![0, 5, 10], 3));
     assert_eq!(read.observation.header.start_unix_ns, Some(1_552_524_144_000_000_000));
@@ -81,7 +81,7 @@ fn counters_that_begin_where_the_first_rates_do() {
 }
 
 #[test]
-fn counters_that_begin_long_before_do_not_stretch_the_first_rates() {
+fn earlier_counters_do_not_stretch_the_first_interval() {
     let read = beside(&["00:02:24", "00:42:34"]);
     assert_eq!((rows(&read), read.summary.samples), (vec![0, 2400, 2405, 2410], 3));
     let first = readings(&read, "sda", "reads_per_s")[0];
@@ -89,14 +89,14 @@ fn counters_that_begin_long_before_do_not_stretch_the_first_rates() {
 }
 
 #[test]
-fn counters_that_begin_after_the_first_rates() {
+fn counters_that_begin_after_the_first_interval() {
     let read = beside(&["00:42:31", "00:42:34"]);
     assert_eq!(rows(&read), [0, 5, 7, 10]);
     assert_eq!(readings(&read, "sda", "reads_per_s"), EXPECT);
 }
 
 #[test]
-fn inputs_without_dates_begin_with_whoever_is_first() {
+fn inputs_without_dates_begin_with_the_first_input() {
     let rates = "Device r/s w/s\nsda 1.00 2.00\n\nDevice r/s w/s\nsda 3.00 4.00\n\n\
                  Device r/s w/s\nsda 5.00 6.00\n";
     let one = "8 0 sdb 0 0 8 1 0 0 0 0 0 1 1\n";
@@ -109,7 +109,7 @@ fn inputs_without_dates_begin_with_whoever_is_first() {
 }
 
 #[test]
-fn a_time_that_cannot_be_right_is_refused() {
+fn an_impossible_time_is_rejected() {
     for year in ["1969", "2101"] {
         let text = RATES.replace("03/14/19", &format!("03/14/{year}"));
         let error = crate::bed::refused(&text);

@@ -76,7 +76,7 @@ fn databases_as_records() {
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn malformed_input_is_rejected() {
     let wrong = IO_16.replace("|   100 |", "|   1OO |");
     assert_eq!(refused(&wrong), "line 3: reads is \"1OO\", which is not a number");
     let wrong = IO_16.replace(" checkpointer       | relation ", " checkpointer ");
@@ -84,7 +84,7 @@ fn what_is_wrong_is_refused() {
 }
 
 #[test]
-fn the_sample_says_what_its_owner_reads_in_it() {
+fn the_sample_has_the_published_figures() {
     let Some(read) = sample("pg_stat/pg_stat_database_pg10_expanded.txt") else { return };
     let (lookups, misses) =
         (read.all("postgres", "page_lookups"), read.all("postgres", "page_misses"));
@@ -95,7 +95,7 @@ fn the_sample_says_what_its_owner_reads_in_it() {
     assert_eq!(since.map(String::as_str), Some("2017-11-10 19:31:05.052166-05"));
 }
 
-/// As pgstat prints it: the first row is of the time since the reset.
+/// Output of pgstat; the first row covers the time since the reset.
 const PGSTAT: &str = "\
 - backends - ------ xacts ------ -------------- blocks -------------- ------ temp ------
                 commit rollback     read    hit read_time write_time    files     bytes
@@ -125,7 +125,7 @@ fn rows_of_pgstat_add_up_to_counters() {
 }
 
 #[test]
-fn pgstat_that_is_wrong() {
+fn malformed_pgstat() {
     let wrong = PGSTAT.replace("11          20", "11          2o");
     assert_eq!(refused(&wrong), "line 4: \"2o\" is not a number");
     let wrong = PGSTAT.replace("0         0\n", "0\n");
@@ -154,7 +154,7 @@ fn a_sample_of_pgstat() {
 }
 
 #[test]
-fn sessions_that_wait_are_counted_list_by_list() {
+fn waiting_sessions_are_counted_in_each_list() {
     let text = "now,pid,state,wait_event_type,wait_event,backend_type\n\
                 2026-11-22 10:00:00+00,11,active,IO,DataFileRead,client backend\n\
                 2026-11-22 10:00:00+00,12,active,IO,DataFileRead,client backend\n\
@@ -174,7 +174,7 @@ fn sessions_that_wait_are_counted_list_by_list() {
 }
 
 #[test]
-fn sessions_that_the_server_counted() {
+fn sessions_counted_by_the_server() {
     let text = " wait_event_type |  wait_event  | state  | sessions \n\
                 -----------------+--------------+--------+----------\n \
                 IO              | DataFileRead | active |        3\n \

@@ -1,4 +1,4 @@
-//! The genuine files that lie beside the project, each read right or refused with a reason.
+//! The genuine samples beside the project: each is read correctly, or rejected with a reason.
 
 use crate::bed::{Read, try_read};
 use std::fs::{self, File};
@@ -6,7 +6,7 @@ use std::io::BufReader;
 use std::path::PathBuf;
 use weir_import::{ImportError, Input, Options};
 
-/// The folder of the samples; says so aloud if it is not there.
+/// Returns the folder of the samples; prints that tests are skipped if it is missing.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so aloud")]
 pub(crate) fn folder() -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples");
@@ -24,29 +24,29 @@ pub(crate) fn try_sample(path: &str) -> Option<Result<Read, ImportError>> {
     Some(try_read(vec![input], &Options::default()))
 }
 
-/// The text of a sample that is there.
+/// Returns the text of a sample, if it is there.
 #[track_caller]
 pub(crate) fn text(path: &str) -> String {
     let bytes = folder().map(|folder| fs::read(folder.join(path)).expect(path));
     String::from_utf8(bytes.unwrap_or_default()).expect("UTF-8")
 }
 
-/// Reads a sample that can be read.
+/// Reads a sample, which must be readable.
 #[track_caller]
 pub(crate) fn sample(path: &str) -> Option<Read> {
     Some(try_sample(path)?.unwrap_or_else(|error| panic!("{path}: {error}")))
 }
 
-/// What becomes of one.
+/// The expected result of a sample.
 enum Becomes {
-    /// It is of that kind, and has samples.
+    /// It has this kind, and samples.
     Read(&'static str),
-    /// It is refused with these words.
+    /// It is rejected with this message.
     Refused(&'static str),
 }
 use Becomes::{Read as Is, Refused};
 
-/// What each is, as its source says.
+/// The kind of each sample, according to its source.
 const EXPECT: &[(&str, Becomes)] = &[
     ("SOURCES.md", Refused("unknown kind")),
     ("aws_cloudwatch/c7n_ebs_DescribeVolumes.json", Refused("describe-volumes of AWS")),
@@ -152,7 +152,7 @@ const EXPECT: &[(&str, Becomes)] = &[
     ("vmstat/pgbenchtools_vmstat.log", Is("vmstat")),
 ];
 
-/// The samples that are read, with their kinds.
+/// Returns the readable samples with their kinds.
 pub(crate) fn expected() -> impl Iterator<Item = (&'static str, &'static str)> {
     EXPECT.iter().filter_map(|(path, becomes)| match becomes {
         Is(kind) => Some((*path, *kind)),
@@ -160,10 +160,9 @@ pub(crate) fn expected() -> impl Iterator<Item = (&'static str, &'static str)> {
     })
 }
 
-/// Nothing panics, what is refused is so with words, and of those that are known it is known
-/// what becomes of them.
+/// No sample makes a reader panic, and each known sample has its expected result.
 #[test]
-fn every_sample_is_read_or_refused() {
+fn every_sample_is_read_or_rejected() {
     let Some(root) = folder() else { return };
     let mut folders = vec![root.clone()];
     let mut paths = Vec::new();

@@ -3,7 +3,7 @@
 use crate::bed::{Read, read, refused};
 use crate::samples::sample;
 
-/// While it measures: all tables of a time together.
+/// Live output: all tables of a time together.
 const LIVE: &str = "\
 Linux 3.16.6 (db1) \t02/25/2015 \t_x86_64_\t(8 CPU)
 
@@ -33,7 +33,7 @@ Average:          DEV       tps  rd_sec/s  wr_sec/s  avgrq-sz  avgqu-sz     awai
 Average:       dev8-0     88.50      4.00      8.00    188.20     42.81    132.66      5.15     91.07
 ";
 
-/// From a file: each table with all times until the machine was started again.
+/// Output from a file: each table with all times up to a restart of the machine.
 const FILE: &str = "\
 Linux 1.2.3-TEST (db2) \t04/18/19 \t_x86_64_\t(9 CPU)
 
@@ -59,7 +59,7 @@ Moyenne :        8,01      4,55      0,80      8,00      1,50      0,00      7,0
 13:54:35         1,60      0,00      0,00      0,80      0,50      0,00      1,00      0,00 sda
 ";
 
-/// The values of a metric, some of them missing, rounded to thousandths.
+/// Returns the values of a metric, rounded to thousandths; some can be missing.
 #[track_caller]
 pub(crate) fn rounded(read: &Read, name: &str, metric: &str) -> Vec<Option<f64>> {
     let round = |value: f64| (value * 1e3).round() / 1e3;
@@ -67,7 +67,7 @@ pub(crate) fn rounded(read: &Read, name: &str, metric: &str) -> Vec<Option<f64>>
 }
 
 #[test]
-fn while_it_measures_over_midnight() {
+fn live_output_over_midnight() {
     let read = read(LIVE);
     assert_eq!(read.kind(), "sar");
     assert_eq!(read.start().as_deref(), Some("2015-02-25T23:59:57Z"));
@@ -91,7 +91,7 @@ fn while_it_measures_over_midnight() {
 }
 
 #[test]
-fn from_a_file_table_by_table() {
+fn output_of_a_file_table_by_table() {
     let read = read(FILE);
     assert_eq!(read.start().as_deref(), Some("2019-04-18T13:20:19Z"));
     assert_eq!(read.seconds(), [0.0, 10.0, 2056.0]);
@@ -107,7 +107,7 @@ fn from_a_file_table_by_table() {
 }
 
 #[test]
-fn without_a_first_line_there_is_no_date() {
+fn a_missing_first_line_leaves_the_date_unknown() {
     let text = LIVE.lines().skip(2).collect::<Vec<_>>().join("\n") + "\n";
     let read = read(&text);
     assert_eq!((read.start(), read.seconds()), (None, vec![3.0, 6.0]));
@@ -115,7 +115,7 @@ fn without_a_first_line_there_is_no_date() {
 }
 
 #[test]
-fn rows_that_go_back_are_left_out_and_told() {
+fn rows_with_earlier_times_are_left_out_with_a_note() {
     let text = FILE.replace("13:20:29         6,40", "13:10:29         6,40");
     let read = read(&text);
     assert_eq!(rounded(&read, "sda", "busy"), [Some(0.01), None, Some(0.0)]);
@@ -123,7 +123,7 @@ fn rows_that_go_back_are_left_out_and_told() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn malformed_input_is_reported() {
     let short = LIVE.replace("5.15     91.07\n\n11", "91.07\n\n11");
     assert_eq!(refused(&short), "line 14: a row has 8 columns, and its head 9");
     let wrong = LIVE.replace("89.67 ", "89.6x ");
@@ -137,7 +137,7 @@ fn what_is_wrong_is_told() {
 }
 
 #[test]
-fn samples_say_what_their_owners_read_in_them() {
+fn samples_have_the_published_figures() {
     let Some(read) = sample("sar/pbench_sar-0.txt") else { return };
     assert_eq!(read.start().as_deref(), Some("2015-02-25T17:48:52Z"));
     assert_eq!(read.all("dev8-0", "operations_per_s")[..2], [177.0, 259.33]);

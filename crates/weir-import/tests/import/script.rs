@@ -2,10 +2,10 @@
 
 use crate::bed::{input, read, try_read};
 use weir_import::Options;
-use weir_import::sql::SCRIPT;
+use weir_import::live::sqlserver::SCRIPT;
 
-/// The statements that a server is really sent: without comments, and with what stands in texts
-/// that are executed.
+/// Returns the words of the statements that a server executes: without comments, and with the texts
+/// of dynamic SQL.
 fn words() -> Vec<String> {
     let mut code = String::new();
     let mut rest = SCRIPT;
@@ -20,7 +20,7 @@ fn words() -> Vec<String> {
 }
 
 #[test]
-fn it_changes_nothing() {
+fn the_script_changes_nothing() {
     let changes = [
         "insert",
         "update",
@@ -79,9 +79,9 @@ fn it_changes_nothing() {
     }
 }
 
-/// Views that are not there everywhere are named only where it is asked which edition it is.
+/// Views that only some editions have are queried only after a check of the edition.
 #[test]
-fn what_only_azure_has_is_guarded() {
+fn views_of_azure_alone_are_guarded() {
     for (view, guard) in [
         (
             "FROM sys.dm_instance_resource_governance",
@@ -129,7 +129,7 @@ fn result(time: &str, batches: u64, log: u64, hits: u64) -> String {
 }
 
 #[test]
-fn its_result_is_read_whole() {
+fn the_result_is_read_completely() {
     let (before, after) = ("2026-11-22 10:00:00.1234567", "2026-11-22 10:01:00.1234567");
     let inputs = vec![
         input("before.csv", result(before, 1000, 4096, 3000), None),
@@ -170,7 +170,7 @@ fn counters_of_named_instances_and_without_types() {
 }
 
 #[test]
-fn a_counter_whose_type_says_something_else_is_not_taken_for_what_it_is_called() {
+fn the_type_of_a_counter_overrides_its_name() {
     let text = "object_name,counter_name,instance_name,cntr_value,cntr_type\n\
                 SQLServer:SQL Statistics,Batch Requests/sec,,12,65792\n\
                 SQLServer:General Statistics,User Connections,,3,65792\n";
@@ -181,7 +181,7 @@ fn a_counter_whose_type_says_something_else_is_not_taken_for_what_it_is_called()
 }
 
 #[test]
-fn a_limit_that_changes_on_the_way_is_a_gauge_too() {
+fn a_changing_limit_is_a_gauge_too() {
     let text = "collection_time_utc,database_name,slo_name,primary_max_log_rate,primary_group_max_io\n\
                 2026-11-22 10:00:00,sales,GP_4,1000,500\n\
                 2026-11-22 10:00:10,sales,GP_8,2000,500\n";

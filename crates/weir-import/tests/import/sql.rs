@@ -9,9 +9,9 @@ const HEAD: &str = "collection_time,database_name,file_name,type_desc,num_of_rea
 num_of_bytes_read,io_stall_read_ms,io_stall_queued_read_ms,num_of_writes,num_of_bytes_written,\
 io_stall_write_ms,io_stall_queued_write_ms,io_stall,size_on_disk_bytes\n";
 
-/// The values of a metric of `database/file`.
+/// Returns the values of a metric of `database/file`.
 #[track_caller]
-fn of(read: &Read, who: &str, metric: &str) -> Vec<Option<f64>> {
+fn file_values(read: &Read, who: &str, metric: &str) -> Vec<Option<f64>> {
     let (database, file) = who.split_once('/').expect("a database and a file");
     let contents = read.observation.contents();
     let is_it = |at: &usize| {
@@ -37,7 +37,7 @@ fn number(number: u64) -> Option<Attribute> {
 }
 
 #[test]
-fn files_newest_first_with_what_is_missing() {
+fn files_in_descending_order_with_missing_values() {
     let text = format!(
         "{HEAD}2024-05-01 10:00:15,sales,sales_data,ROWS,200,1638400,900,40,NULL,,10,5,910,8192\n\
          2024-05-01 10:00:00,sales,sales_data,ROWS,100,819200,400,20,7,57344,5,0,405,8192\n"
@@ -56,14 +56,17 @@ fn files_newest_first_with_what_is_missing() {
 }
 
 #[test]
-fn files_by_their_numbers_and_the_clock_of_the_machine() {
+fn files_by_number_with_machine_ticks() {
     let text = "database_id\tfile_id\tsample_ms\tnum_of_reads\tio_stall_read_ms\n\
                 2\t1\t5000\t10\t20\n5\t2\t5001\t30\t40\n\
                 2\t1\t20000\t11\t22\n5\t2\t20000\t33\t44\n";
     let read = read(text);
     assert_eq!((read.start(), read.seconds()), (None, vec![0.0, 15.0]));
-    assert_eq!(of(&read, "tempdb/file 1", "num_of_reads"), [Some(10.0), Some(11.0)]);
-    assert_eq!(of(&read, "database 5/file 2", "io_stall_read_ms"), [Some(40.0), Some(44.0)]);
+    assert_eq!(file_values(&read, "tempdb/file 1", "num_of_reads"), [Some(10.0), Some(11.0)]);
+    assert_eq!(
+        file_values(&read, "database 5/file 2", "io_stall_read_ms"),
+        [Some(40.0), Some(44.0)]
+    );
     assert_eq!(read.attribute("file 2", "role"), Some("log".into()));
     assert!(read.notes("go by their numbers"), "{:?}", read.summary.notes);
 }
@@ -89,10 +92,10 @@ WRITELOG                    1070          954
 ";
 
 #[test]
-fn several_results_in_one_are_one_sample() {
+fn several_results_of_one_time_are_one_sample() {
     let read = read(SEVERAL);
     assert_eq!(read.summary.samples, 1);
-    assert_eq!(of(&read, "database 7/orders", "num_of_reads"), [Some(100.0)]);
+    assert_eq!(file_values(&read, "database 7/orders", "num_of_reads"), [Some(100.0)]);
     assert_eq!(read.attribute("orders", "size_bytes"), number(131_072 * 8192));
     assert_eq!(read.attribute("orders", "max_size_bytes"), None, "-1 is no limit");
     assert_eq!(read.attribute("orders", "growth_bytes"), number(8192 * 8192));
@@ -105,13 +108,13 @@ fn several_results_in_one_are_one_sample() {
 }
 
 #[test]
-fn files_without_names_are_the_same_ones_at_each_time() {
+fn files_without_names_are_matched_between_times() {
     let text = "time,database_name,num_of_reads,io_stall_read_ms\n\
                 2024-05-01T10:00:00Z,a,1,2\n2024-05-01T10:00:00Z,a,3,4\n\
                 2024-05-01T10:00:01Z,a,5,6\n2024-05-01T10:00:01Z,a,7,8\n";
     let read = read(text);
-    assert_eq!(of(&read, "a/file 1", "num_of_reads"), [Some(1.0), Some(5.0)]);
-    assert_eq!(of(&read, "a/file 2", "num_of_reads"), [Some(3.0), Some(7.0)]);
+    assert_eq!(file_values(&read, "a/file 1", "num_of_reads"), [Some(1.0), Some(5.0)]);
+    assert_eq!(file_values(&read, "a/file 2", "num_of_reads"), [Some(3.0), Some(7.0)]);
     assert!(read.notes("numbered as they come"), "{:?}", read.summary.notes);
 }
 
@@ -158,7 +161,7 @@ fn answers_in_json() {
 }
 
 #[test]
-fn an_interval_is_as_long_as_the_fastest_file_tells() {
+fn the_fastest_file_determines_the_interval() {
     let text = "db_name;file_name;size_gb;read_mbps;write_mbps;read_iops;write_iops;\
                 read_latency_ms;write_latency_ms;write_io_latency_ms;read_mb;write_mb;\
                 num_of_reads;num_of_writes;interval_mi;type\n\
@@ -198,10 +201,9 @@ fn resources_and_limits() {
     assert_eq!(read.attribute("sales", "dtu_limit"), None);
 }
 
-/// As people save them: one result before, one after, and the time is in the head of whoever
-/// did.
+/// Two results saved without times, one before and one after.
 #[test]
-fn two_results_without_times_are_as_far_apart_as_somebody_says() {
+fn results_without_times_are_the_stated_interval_apart() {
     let waits = |tasks: u32| {
         format!("wait_type,waiting_tasks_count,wait_time_ms\nWRITELOG,{tasks},{}\n", tasks * 2)
     };
@@ -226,15 +228,15 @@ fn pivots_of_databases() {
                 Rows (reads/sec);DB1;Database IO;12;3;15\n\
                 Rows read latency (ms);DB1;Database stats;42;7;1\n";
     let read = read(text);
-    assert_eq!(of(&read, "tempdb/log", "write_bytes_per_s"), [Some(159_744.0)]);
-    assert_eq!(of(&read, "sales/rows", "reads_per_s"), [Some(12.0)]);
-    assert_eq!(of(&read, "sales/rows", "read_latency_ns"), [Some(42e6)]);
+    assert_eq!(file_values(&read, "tempdb/log", "write_bytes_per_s"), [Some(159_744.0)]);
+    assert_eq!(file_values(&read, "sales/rows", "reads_per_s"), [Some(12.0)]);
+    assert_eq!(file_values(&read, "sales/rows", "read_latency_ns"), [Some(42e6)]);
     let names = read.observation.contents().entities.iter().map(|entity| entity.name.as_str());
     assert!(!names.into_iter().any(|name| name == "Total"));
 }
 
 #[test]
-fn what_is_wrong_is_refused() {
+fn malformed_input_is_rejected() {
     let wrong = format!("{HEAD}2024-05-01 10:00:15,a,b,ROWS,2x,1,9,4,1,1,1,5,9,8\n");
     assert_eq!(refused(&wrong), "line 2: num_of_reads is \"2x\", which is not a number");
     let wrong = format!("{HEAD}soon,a,b,ROWS,2,1,9,4,1,1,1,5,9,8\n");
@@ -256,7 +258,7 @@ fn what_is_wrong_is_refused() {
 }
 
 #[test]
-fn a_row_that_was_cut_is_left_out_and_told() {
+fn a_truncated_row_is_left_out_with_a_note() {
     let read = read("wait_type,waiting_tasks_count,wait_time_ms\nWRITELOG,1,2\nLCK_M_X,5");
     assert_eq!(read.all("WRITELOG", "wait_time_ms"), [2.0]);
     assert!(read.notes("its last line was cut"), "{:?}", read.summary.notes);
@@ -268,7 +270,10 @@ fn samples_of_files_and_waits() {
     assert_eq!(read.all("InstantPaymentBench", "num_of_reads"), [71.0]);
     assert_eq!(read.all("InstantPaymentBench", "io_stall_read_ms"), [198.0]);
     let Some(read) = sample("sql_virtual_file_stats/book_partial_columns.md") else { return };
-    assert_eq!(of(&read, "AdventureWorks2017/file 2", "io_stall_write_ms"), [Some(258_568.0)]);
+    assert_eq!(
+        file_values(&read, "AdventureWorks2017/file 2", "io_stall_write_ms"),
+        [Some(258_568.0)]
+    );
     assert!(read.notes("latency of reads is unknown"), "{:?}", read.summary.notes);
     let Some(read) = sample("sql_master_files/ipb_rhel_file_layout.txt") else { return };
     assert_eq!(read.attribute("tempdev8", "size_bytes"), number(512 << 20));
@@ -298,17 +303,17 @@ fn samples_of_intervals_resources_and_pivots() {
     let Some(read) = sample("sql_qpi/mi_gp_cell31_2020-01-22T133520_file_stats.csv") else {
         return;
     };
-    assert_eq!(of(&read, "DB2/data_0", "writes_per_s"), [Some(74.901)]);
-    assert_eq!(of(&read, "DB2/log", "read_latency_ns"), [Some(32.8e6)]);
-    assert_eq!(of(&read, "model/log", "writes_per_s"), [Some(0.0)]);
+    assert_eq!(file_values(&read, "DB2/data_0", "writes_per_s"), [Some(74.901)]);
+    assert_eq!(file_values(&read, "DB2/log", "read_latency_ns"), [Some(32.8e6)]);
+    assert_eq!(file_values(&read, "model/log", "writes_per_s"), [Some(0.0)]);
     let path = "sql_qpi/mi_gp_cell08_2020-01-22T125115_file_stats.csv";
     let comma = "derived_variants/qpi_nulls_empty_semicolon_decimal_comma.csv";
     let (Some(point), Some(comma)) = (sample(path), sample(comma)) else { return };
     assert_eq!(point.observation.columns, comma.observation.columns);
-    assert_eq!(of(&point, "DB2/data_0", "write_latency_ns"), [Some(148.4e6)]);
-    assert_eq!(of(&point, "DB2/data_0", "write_io_latency_ns"), [Some(5e6)]);
+    assert_eq!(file_values(&point, "DB2/data_0", "write_latency_ns"), [Some(148.4e6)]);
+    assert_eq!(file_values(&point, "DB2/data_0", "write_io_latency_ns"), [Some(5e6)]);
     let Some(read) = sample("sql_qpi/mi_gp_last_file_stats.dataresource.json") else { return };
-    assert_eq!(of(&read, "master/data_0", "write_latency_ns"), [Some(1.4e6)]);
+    assert_eq!(file_values(&read, "master/data_0", "write_latency_ns"), [Some(1.4e6)]);
     let Some(read) = sample("sql_governance/mi_bc_server_resource_stats.csv") else { return };
     let most = read.all("bobazuresqlmi", "operations_per_s").into_iter().fold(0.0, f64::max);
     assert!((most - 10.255).abs() < 0.001, "{most}");
@@ -318,7 +323,7 @@ fn samples_of_intervals_resources_and_pivots() {
     assert_eq!(read.summary.samples, 256);
     assert_eq!(read.all("database", "cpu").last(), Some(&0.007));
     let Some(read) = sample("sql_telegraf_v1/DatabaseIO.csv") else { return };
-    assert_eq!(of(&read, "tempdb/log", "write_bytes_per_s"), [Some(159_744.0)]);
+    assert_eq!(file_values(&read, "tempdb/log", "write_bytes_per_s"), [Some(159_744.0)]);
     let Some(read) = sample("sql_telegraf_v1/PerformanceCounters.csv") else { return };
     assert_eq!(read.all("WIN8-DEV", "page_life_expectancy_s"), [29_730.0]);
     let Some(result) = try_sample("sql_telegraf_v1/WaitStatsCategorized.csv") else { return };
@@ -326,7 +331,7 @@ fn samples_of_intervals_resources_and_pivots() {
     assert!(error.contains("how long an interval"), "{error}");
 }
 
-/// A table of a page, from lines with commas.
+/// Builds an HTML table from lines with commas.
 fn html(csv: &str) -> String {
     let row = |(line, cell): (&str, &str)| {
         let cells = line.split(',').map(|field| {

@@ -2,11 +2,10 @@
 
 use crate::bed::{Read, input, read, refused, try_read};
 use crate::samples::sample;
-use weir_import::trace::TimeUnit;
-use weir_import::{ImportError, Options};
+use weir_import::{ImportError, Options, TimeUnit};
 use weir_units::Span;
 
-/// Reads bytes whose kind is found.
+/// Reads bytes and detects their kind.
 fn try_bytes(bytes: Vec<u8>) -> Result<Read, ImportError> {
     try_read(vec![input("input", bytes, None)], &Options::default())
 }
@@ -37,7 +36,7 @@ const MSR: &str = "\
 ";
 
 #[test]
-fn requests_count_when_they_are_done_and_queues_while_they_last() {
+fn requests_count_at_completion_and_queues_over_time() {
     let read = read(MSR);
     assert_eq!(read.kind(), "msr-cambridge");
     assert_eq!(read.start().as_deref(), Some("2007-02-22T17:00:00Z"));
@@ -64,7 +63,7 @@ fn requests_count_when_they_are_done_and_queues_while_they_last() {
 }
 
 #[test]
-fn a_short_rest_is_joined_and_idle_time_has_two_samples() {
+fn a_short_remainder_is_joined_and_idle_time_has_two_samples() {
     let rows = |times: &[u64]| {
         let row = |ms: &u64| format!("{},web,0,Read,0,512,0\n", 128166372000000000 + ms * 10_000);
         read(&times.iter().map(row).collect::<String>())
@@ -83,7 +82,7 @@ fn a_short_rest_is_joined_and_idle_time_has_two_samples() {
 }
 
 #[test]
-fn a_device_that_comes_later_has_done_nothing_before() {
+fn a_new_device_was_idle_before() {
     let row = |half: u64| {
         let disk = if half == 17 { 7 } else { 0 };
         format!("{},web,{disk},Read,0,512,0\n", 128_166_372_000_000_000 + half * 5_000_000)
@@ -96,7 +95,7 @@ fn a_device_that_comes_later_has_done_nothing_before() {
 }
 
 #[test]
-fn samples_come_as_often_as_wanted() {
+fn samples_have_the_requested_interval() {
     let options = Options { every: Some(Span::from_secs(2)), ..Options::default() };
     let read = try_read(vec![input("input", MSR, None)], &options).expect("it is read");
     assert_eq!(read.seconds(), [0.0, 2.0, 4.0]);
@@ -104,7 +103,7 @@ fn samples_come_as_often_as_wanted() {
 }
 
 #[test]
-fn what_is_a_bit_late_is_summed_and_what_is_much_too_early_left_out() {
+fn slightly_late_requests_count_and_much_earlier_ones_do_not() {
     let text = format!(
         "{MSR}128166372034000000,web,0,Read,0,512,0\n128166371000000000,web,0,Read,0,512,0\n"
     );
@@ -114,7 +113,7 @@ fn what_is_a_bit_late_is_summed_and_what_is_much_too_early_left_out() {
     assert!(read.notes("1 requests left out that were more than 60 s earlier"));
 }
 
-/// Requests of the shape of MSR Cambridge, one every `step` from `first` on.
+/// Builds requests in the format of MSR Cambridge, one every `step` from `first` on.
 fn msr_like(first: u64, step: u64, count: u64) -> String {
     let row = |n: u64| format!("{},web,0,Read,{},4096,{step}\n", first + n * step, n * 8192);
     (0..count).map(row).collect()
@@ -129,7 +128,7 @@ fn read_in(text: &str, unit: &str) -> Read {
 }
 
 #[test]
-fn times_without_a_unit_are_told_and_can_be_said() {
+fn times_without_a_unit_are_reported_and_can_be_stated() {
     // 200 requests from 0 on, 20,000 apart: 2 ms if these are ticks.
     let text = msr_like(0, 20_000, 201);
     let ticks = read(&text);
@@ -151,7 +150,7 @@ fn times_without_a_unit_are_told_and_can_be_said() {
 }
 
 #[test]
-fn a_unit_that_cannot_be_right_is_refused() {
+fn an_impossible_time_unit_is_rejected() {
     // Microseconds 1 apart, read as ticks: 10 million IOPS.
     let text = msr_like(0, 1, 1000);
     let message = refused(&text);
@@ -172,7 +171,7 @@ fn a_unit_that_cannot_be_right_is_refused() {
 }
 
 #[test]
-fn msr_that_is_wrong() {
+fn malformed_msr() {
     let wrong = MSR.replace("8192,8192,5000000\n", "8192,8k,5000000\n");
     assert_eq!(refused(&wrong), "line 4: the length is \"8k\", which is not a number");
     let wrong = MSR.replace("Write,8192,8192,5000000", "Write");
@@ -239,7 +238,7 @@ fn tables_by_the_names_of_their_columns() {
 }
 
 #[test]
-fn tables_that_are_none() {
+fn text_that_is_no_table() {
     assert_eq!(
         refused("time,op,offset,size\nsoon,R,0,512\n"),
         "line 2: the time is \"soon\", which is not a time"
@@ -254,8 +253,8 @@ fn tables_that_are_none() {
     );
     assert_eq!(
         refused("time,op,offset,size\n1,inquiry,0,512\n"),
-        "it has no samples: it was read as a block trace as a table whose head names its \
-         columns, and has no sample"
+        "it has no samples: it was read as a block trace as a table with named columns, and has no \
+         sample"
     );
 }
 
@@ -334,7 +333,7 @@ const BLKPARSE: &str = "\
 ";
 
 #[test]
-fn blkparse_from_the_device_or_where_it_has_no_queue_from_the_beginning() {
+fn blkparse_starts_at_dispatch_or_at_the_queue() {
     let read = read(&format!("{BLKPARSE}CPU0 (sda):\n Reads Queued:  2, 8KiB\n"));
     assert_eq!(read.kind(), "blkparse");
     check(
@@ -357,7 +356,7 @@ fn blkparse_from_the_device_or_where_it_has_no_queue_from_the_beginning() {
 }
 
 #[test]
-fn blkparse_that_is_wrong() {
+fn malformed_blkparse() {
     assert_eq!(
         refused(&BLKPARSE.replace("WS 1008 + 8 [", "WS 1008 - 8 [")),
         "line 3: a sector and a number of sectors were expected, there is \"1008 - 8 [postgres]\""
@@ -459,7 +458,7 @@ fn vscsi_of_both_versions() {
     );
 }
 
-/// Records of the format of caches.
+/// Builds records of a trace for caches.
 fn oracle_general(records: &[(u32, u64, u32, i64)]) -> Vec<u8> {
     let bytes = |(seconds, object, size, next): &(u32, u64, u32, i64)| {
         let (seconds, object) = (seconds.to_le_bytes(), object.to_le_bytes());
@@ -469,7 +468,7 @@ fn oracle_general(records: &[(u32, u64, u32, i64)]) -> Vec<u8> {
 }
 
 #[test]
-fn oracle_general_by_how_its_records_agree() {
+fn oracle_general_is_recognized_by_consistent_records() {
     let records: Vec<(u32, u64, u32, i64)> = (0..40)
         .map(|n| (n / 20, u64::from(n % 10), 4096, if n < 30 { i64::from(n) + 10 } else { -1 }))
         .collect();
@@ -502,7 +501,7 @@ fn oracle_general_by_how_its_records_agree() {
 }
 
 #[test]
-fn what_is_not_read_is_refused_by_its_name() {
+fn unsupported_formats_are_rejected_by_name() {
     let refused = |bytes: &[u8]| try_bytes(bytes.to_vec()).expect_err("it is refused").to_string();
     assert_eq!(
         refused(b"\x28\xb5\x2f\xfd\0\0"),
@@ -511,7 +510,7 @@ fn what_is_not_read_is_refused_by_its_name() {
 }
 
 #[test]
-fn samples_say_what_is_known_of_them() {
+fn samples_have_the_known_figures() {
     let Some(read) = sample("block_traces/blkparse_nvme_259-2.txt") else { return };
     assert_eq!((read.kind(), read.seconds()), ("blkparse", vec![0.0, 0.679_741_681]));
     assert_eq!(last(&read, "259,2", "reads"), 1694.0);
@@ -538,7 +537,7 @@ fn samples_say_what_is_known_of_them() {
     assert_eq!(last(&read, "4", "read_bytes"), 2_326_528.0);
 }
 
-/// Numbers that look random, the same every time.
+/// A generator of reproducible random numbers.
 fn noise(state: &mut u64) -> usize {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -547,7 +546,7 @@ fn noise(state: &mut u64) -> usize {
 }
 
 #[test]
-fn nothing_makes_a_reader_panic() {
+fn readers_never_panic() {
     let kinds = ["msr-cambridge", "blkparse", "fio-iolog", "vscsi", "oracle-general", "trace-csv"];
     let records = [vscsi(1, 0x28, 512, 9, 7), vscsi(1, 0x2a, 512, 9, 1 << 50)].concat();
     let table = b"time,op,offset,size,latency\n1,R,0,512,3\n2,W,9,512,1e9\n".to_vec();
@@ -582,14 +581,14 @@ enum Order {
     Big,
 }
 
-/// What happens: queued, sent to the device, completed.
+/// Actions: queued, sent to the device, completed.
 const Q: u32 = 1 | 1 << 20;
 const D: u32 = 7 | 1 << 22;
 const C: u32 = 8 | 1 << 23;
 const READS: u32 = 1 << 16;
 const WRITES: u32 = 1 << 17;
 
-/// A record of blktrace, as `struct blk_io_trace` has it, on 8,16.
+/// Builds a record of blktrace for device 8,16, as in `struct blk_io_trace`.
 fn blktrace(order: Order, ns: u64, sector: u64, bytes: u32, action: u32, more: &[u8]) -> Vec<u8> {
     let mut record = Vec::new();
     let mut put = |bytes: &[u8]| match order {
@@ -611,7 +610,7 @@ fn blktrace(order: Order, ns: u64, sector: u64, bytes: u32, action: u32, more: &
     record
 }
 
-/// What two processors saw: a read that one queued and sent and the other completed, and a write.
+/// Events of two processors: a read that one queued and sent and the other completed, and a write.
 fn processors(order: Order) -> [Vec<u8>; 2] {
     let ms = 1_000_000;
     let event = |at: u64, sector, action| blktrace(order, at * ms, sector, 4096, action, &[]);
@@ -625,7 +624,7 @@ fn processors(order: Order) -> [Vec<u8>; 2] {
 }
 
 #[test]
-fn a_part_of_a_processor_without_requests_is_empty() {
+fn a_trace_of_an_idle_processor_is_empty() {
     let [first, second] = processors(Order::Little);
     let read = |parts: Vec<Vec<u8>>| {
         let name = |at| format!("sdb.blktrace.{at}");
@@ -670,7 +669,7 @@ fn binary_traces_of_several_processors() {
 }
 
 #[test]
-fn binary_traces_that_are_wrong() {
+fn malformed_binary_traces() {
     let [first, _] = processors(Order::Little);
     let mut wrong = first.clone();
     wrong[52] = 0;
@@ -686,9 +685,9 @@ fn binary_traces_that_are_wrong() {
     }
 }
 
-/// 10,000 requests in 5 s, whose nanoseconds could be seconds since 1970.
+/// The trace has 10,000 requests in 5 s; its nanoseconds could be seconds since 1970.
 #[test]
-fn nanoseconds_that_look_like_seconds_since_1970_are_doubted() {
+fn nanoseconds_that_resemble_seconds_since_1970_are_reported() {
     let at = |n: u64| 1_000_000_000 + n * 500_000;
     let msr: String =
         (0..10_000).map(|n| format!("{},web,0,Read,{},4096,90000\n", at(n), n * 4096)).collect();

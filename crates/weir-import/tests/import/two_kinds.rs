@@ -1,4 +1,4 @@
-//! Files with inputs of two kinds, of which none is lost without a word.
+//! Files with inputs of two kinds, neither of which is lost silently.
 
 use crate::bed::{input, refused, try_read};
 use weir_import::Options;
@@ -54,7 +54,7 @@ fn check(parts: &[&str], expect: &str) {
 }
 
 #[test]
-fn what_would_be_skipped_is_refused() {
+fn input_that_would_be_skipped_is_rejected() {
     check(
         &[DISKSTATS, IOSTAT],
         "line 5: from here on this looks like iostat; the part before was read as diskstats: \
@@ -68,7 +68,7 @@ fn what_would_be_skipped_is_refused() {
 }
 
 #[test]
-fn where_another_kind_begins_is_said() {
+fn the_first_line_of_another_kind_is_reported() {
     check(
         &[IOSTAT, DISKSTATS],
         "line 11: from here on this looks like diskstats; the part before was read as iostat: \
@@ -92,22 +92,22 @@ fn where_another_kind_begins_is_said() {
 }
 
 #[test]
-fn what_is_only_broken_is_called_so() {
+fn malformed_input_is_not_taken_for_another_kind() {
     check(&[IOSTAT, "sda 1.00\n", IOSTAT], "line 10: a device has 2 columns, and its head 3");
     check(&[FILES, "a,b\n", FILES], "line 4: a row has 2 fields, and its head 7");
 }
 
 #[test]
-fn who_says_the_kind_wants_no_other() {
+fn a_stated_kind_excludes_others() {
     let text = [DISKSTATS, IOSTAT].concat();
     let read = try_read(vec![input("input", text, Some("iostat"))], &Options::default());
     let notes = read.expect("iostat").summary.notes;
     assert!(notes.iter().any(|note| note.contains("lines before the first report (2 times)")));
 }
 
-/// Where a line is far behind what is held of the input.
+/// Builds an input whose line at fault is far beyond the part that is kept.
 #[test]
-fn it_is_found_behind_much() {
+fn another_kind_is_found_far_into_the_input() {
     let mut text = FILES.to_owned();
     let mut row = 0;
     while text.len() < 3 << 20 {

@@ -1,11 +1,11 @@
-//! Inputs of no known kind: which kinds they are nearest to, and why they are none.
+//! Inputs of no known kind, and their nearest kinds.
 
 use crate::bed::{input, refused, try_read};
 use crate::samples::{expected, folder};
 use std::fs;
-use weir_import::{ImportError, Options, kind};
+use weir_import::{ImportError, Options, nearest as nearest_kinds};
 
-/// The kinds that a text is nearest to.
+/// Returns the kinds nearest to a text.
 #[track_caller]
 fn nearest(text: &str) -> Vec<&'static str> {
     match try_read(vec![input("input", text, None)], &Options::default()) {
@@ -51,7 +51,7 @@ fn json_of_another_tool_is_nearest_to_kinds_in_json() {
 }
 
 #[test]
-fn what_is_no_text_or_near_to_nothing_is_near_to_no_kind() {
+fn binary_and_unrelated_input_has_no_nearest_kind() {
     let check = |bytes: Vec<u8>, expect: &str| {
         let error = try_read(vec![input("input", bytes, None)], &Options::default());
         assert_eq!(error.expect_err("it is refused").to_string(), expect);
@@ -67,7 +67,7 @@ fn what_is_no_text_or_near_to_nothing_is_near_to_no_kind() {
 }
 
 #[test]
-fn a_head_of_iostat_is_of_the_system_that_wrote_it() {
+fn the_head_of_iostat_shows_its_system() {
     let check = |head: &str, expect: &str| {
         let error = refused(&format!("              disk0\n{head}\n   26.49   18  0.47\n"));
         assert!(error.starts_with(expect), "{error}");
@@ -78,7 +78,7 @@ fn a_head_of_iostat_is_of_the_system_that_wrote_it() {
 }
 
 #[test]
-fn aggregated_counters_of_an_assessment_are_refused_by_name() {
+fn aggregated_counters_of_an_assessment_are_rejected_by_name() {
     // The head that SqlAssessment writes.
     let long = "ServerName,DatabaseName,DatabaseFileName,FileType,TimeDataCollected,CounterName,\
                 AggregatorType,Value\nTEST,,,,2021-10-27 23:18:39,IM,Mean,366\n";
@@ -89,15 +89,14 @@ fn aggregated_counters_of_an_assessment_are_refused_by_name() {
     }
 }
 
-/// The signs of a kind are in its genuine files: each is among the three that its file is nearest
-/// to, though it is not by signs that a kind is found.
+/// The kind of each genuine file is among its three nearest kinds, which are rated by signs alone.
 #[test]
 fn genuine_files_are_near_to_their_own_kinds() {
     let Some(root) = folder() else { return };
     let mut far = Vec::new();
     for (path, own) in expected() {
         let Ok(bytes) = fs::read(root.join(path)) else { continue };
-        let near: Vec<_> = kind::nearest(&bytes).iter().map(|near| near.kind).collect();
+        let near: Vec<_> = nearest_kinds(&bytes).iter().map(|near| near.kind).collect();
         if !near.contains(&own) {
             far.push(format!("{path}: {own} is not in {near:?}"));
         }

@@ -12,7 +12,7 @@ procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu-----
 ";
 
 #[test]
-fn plain_and_its_first_row_left_out() {
+fn plain_output_without_its_first_row() {
     let read = read(PLAIN);
     assert_eq!(read.kind(), "vmstat");
     assert_eq!((read.start(), read.seconds()), (None, vec![1.0, 2.0]));
@@ -37,7 +37,7 @@ fn plain_and_its_first_row_left_out() {
 }
 
 #[test]
-fn with_times_before_and_behind() {
+fn times_before_and_after_the_columns() {
     let stamp = |(at, line): (usize, &str)| format!("2015-01-03 16:40:{:02}.5\t{line}\n", at * 5);
     let before: String = PLAIN.lines().enumerate().map(stamp).collect();
     let before = read(&before);
@@ -66,7 +66,7 @@ fn with_times_before_and_behind() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn malformed_input_is_reported() {
     let short = PLAIN.replace(" 2  0      0 2794696", " 2  0 2794696");
     assert_eq!(refused(&short), "line 3: a row has 16 columns, and its head 17");
     let wrong = PLAIN.replace("4096", "4o96");
@@ -102,7 +102,7 @@ fn counters_of_disks() {
 }
 
 #[test]
-fn samples_say_what_their_owners_read_in_them() {
+fn samples_have_the_published_figures() {
     let Some(read) = sample("vmstat/pgbenchtools_vmstat.log") else { return };
     assert_eq!(read.start().as_deref(), Some("2015-01-03T16:40:48.759277Z"));
     let bytes = read.all("host", "read_bytes_per_s");
@@ -156,7 +156,7 @@ fn a_head_after_a_gap_begins_another_run() {
 const HEAD: &str = "procs -----------memory---------- ---swap-- -----io---- -system-- ----cpu----\n \
                     r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st\n";
 
-/// A row with so many KiB read and interrupts in a second.
+/// Builds a row with these KiB read and interrupts per second.
 fn row(read_kib: u32, interrupts: u32) -> String {
     format!(
         " 1  0      0 2794696   2108 770908    0    0   {read_kib}    38 {interrupts}  134  2  1 97  \
@@ -165,7 +165,7 @@ fn row(read_kib: u32, interrupts: u32) -> String {
 }
 
 #[test]
-fn runs_shorter_than_the_time_between_them_begin_with_averages() {
+fn runs_shorter_than_their_gaps_begin_with_averages() {
     // vmstat -t 1 2, each minute by cron.
     let timed = |minute: u32, second: u32, read_kib: u32| {
         format!("{} 2026-11-22 10:{minute:02}:{second:02}\n", row(read_kib, 88))
@@ -181,7 +181,7 @@ fn runs_shorter_than_the_time_between_them_begin_with_averages() {
 }
 
 #[test]
-fn runs_without_times_are_told_by_their_heads() {
+fn runs_without_times_are_separated_by_their_heads() {
     let rows = |count: u32, read_kib: u32| -> String {
         (0..count).map(|at| row(read_kib, 1_000 + at) + "\n").collect()
     };

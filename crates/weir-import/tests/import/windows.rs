@@ -1,11 +1,11 @@
-//! Performance counters of Windows: logs of PerfMon, and what Get-Counter gives.
+//! Performance counters of Windows: logs of PerfMon, and output of Get-Counter.
 
 use crate::bed::{input, read, refused, try_read};
 use crate::samples::sample;
 use weir_import::Options;
 use weir_observe::EntityKind;
 
-/// Values to their millionths.
+/// Rounds values to millionths.
 pub(crate) fn rounded(values: Vec<Option<f64>>) -> Vec<Option<f64>> {
     values.into_iter().map(|value| value.map(|value| (value * 1e6).round() / 1e6)).collect()
 }
@@ -17,7 +17,7 @@ const WIDE: &str = r#""(PDH-CSV 4.0) (W. Europe Standard Time)(-60)","\\DB1\Phys
 "#;
 
 #[test]
-fn a_log_with_a_zone_and_a_first_sample_that_is_blank() {
+fn a_log_with_a_zone_and_an_empty_first_sample() {
     let read = read(WIDE);
     assert_eq!(read.kind(), "perfmon");
     assert_eq!(read.start().as_deref(), Some("2020-12-29T17:34:28.5Z"));
@@ -37,7 +37,7 @@ fn a_log_with_a_zone_and_a_first_sample_that_is_blank() {
 }
 
 #[test]
-fn a_log_that_was_started_again_holds_no_rate_over_the_gap() {
+fn a_restarted_log_holds_no_rate_over_the_gap() {
     let again = WIDE.replace(" 18:", " 20:").replace("\"300\"", "\"330\"");
     let (head, rows) = again.split_once('\n').expect("a head");
     for text in [format!("{WIDE}{head}\n{rows}"), format!("{WIDE}{rows}")] {
@@ -51,7 +51,7 @@ fn a_log_that_was_started_again_holds_no_rate_over_the_gap() {
 }
 
 #[test]
-fn a_log_in_other_clothes_is_the_same() {
+fn a_log_in_other_encodings_is_the_same() {
     let plain = read(WIDE);
     let numbers = WIDE.replace("100.5", "100,5").replace("120.5", "120,5").replace("12.5", "12,5");
     let numbers = numbers.replace("0.0025", "0,0025").replace("0.4", "0,4").replace("4.0", "4,0");
@@ -71,7 +71,7 @@ fn a_log_in_other_clothes_is_the_same() {
 }
 
 #[test]
-fn counters_that_come_later_have_a_head_of_their_own() {
+fn later_counters_have_another_head() {
     let text = r#""(PDH-CSV 4.0)","\\H\PhysicalDisk(0 C:)\Disk Reads/sec","\\H\PhysicalDisk(0 C:)\Disk Writes/sec"
 "01/02/2020 00:00:00.000","1","2"
 "(PDH-CSV 4.0)","\\H\PhysicalDisk(1 D:)\Disk Reads/sec","\\H\PhysicalDisk(0 C:)\Disk Reads/sec"
@@ -102,7 +102,7 @@ fn names_in_german_and_french() {
 }
 
 #[test]
-fn drives_are_parts_of_physical_disks_where_these_are_there() {
+fn drives_are_parts_of_the_physical_disks_present() {
     let text = r#""(PDH-CSV 4.0)","\\H\LogicalDisk(D:)\Disk Reads/sec","\\H\PhysicalDisk(1 D: E:)\Disk Reads/sec"
 "01/02/2020 00:00:00.000","1","2"
 "#;
@@ -131,7 +131,7 @@ fn of_named_instances_and_resource_pools() {
 }
 
 #[test]
-fn rows_that_are_a_field_wider_than_their_head() {
+fn rows_one_field_wider_than_their_head() {
     let log = |head: &str, rows: [&str; 2]| {
         format!(
             "\"(PDH-CSV 4.0)\",\"\\\\H\\PhysicalDisk(0 C:)\\Disk Reads/sec\"{head}\n\
@@ -154,7 +154,7 @@ fn rows_that_are_a_field_wider_than_their_head() {
 }
 
 #[test]
-fn values_of_counters_that_typeperf_does_not_name_are_left_out() {
+fn values_without_a_counter_name_are_left_out() {
     // typeperf writes -1 for a counter that fails, and may leave its name out of the head.
     let log = |rows: [&str; 2]| {
         format!(
@@ -177,7 +177,7 @@ fn values_of_counters_that_typeperf_does_not_name_are_left_out() {
 }
 
 #[test]
-fn what_is_no_log_is_refused() {
+fn input_other_than_a_log_is_rejected() {
     let row = "\"12/29/2020 18:34:38.500\",\"100.5\"";
     let check =
         |from: &str, to: &str, expect: &str| assert_eq!(refused(&WIDE.replace(from, to)), expect);
@@ -212,7 +212,7 @@ fn what_is_no_log_is_refused() {
 }
 
 #[test]
-fn a_last_line_that_was_cut_is_left_out() {
+fn a_truncated_last_line_is_left_out() {
     for cut in [3, 20] {
         let read = read(&WIDE[..WIDE.len() - cut]);
         assert_eq!(read.summary.samples, 2, "{cut}");
@@ -221,7 +221,7 @@ fn a_last_line_that_was_cut_is_left_out() {
 }
 
 #[test]
-fn what_could_not_be_read_is_missing() {
+fn an_unreadable_counter_is_missing() {
     let read = read(&WIDE.replace("\"40\",", "\"-1\",").replace("\"4096\"", "\"-1.#IND00\""));
     assert_eq!(read.values("DB1", "cpu")[1], None);
     assert_eq!(read.values("tpcc", "log_bytes_per_s")[1], None);
@@ -265,7 +265,7 @@ fn rows_of_counters_with_their_parts_in_columns() {
 }
 
 #[test]
-fn rows_that_are_wrong() {
+fn malformed_rows() {
     let check =
         |from: &str, to: &str, expect: &str| assert_eq!(refused(&LONG.replace(from, to)), expect);
     check("\"78.5\",\"1234567\"", "\"x\",\"1\"", "line 3: \"x\" is not a number");
@@ -283,7 +283,7 @@ fn rows_that_are_wrong() {
 }
 
 #[test]
-fn readings_as_they_are_printed_and_exported() {
+fn readings_as_printed_and_exported() {
     let printed = r"
 Timestamp                 CounterSamples
 ---------                 --------------
@@ -328,7 +328,7 @@ Timestamp                 CounterSamples
 }
 
 #[test]
-fn samples_have_the_figures_of_their_owners() {
+fn samples_have_the_published_figures() {
     let Some(plain) = sample("perfmon/typeperf_block2.csv") else { return };
     assert_eq!((plain.kind(), plain.summary.entities), ("perfmon", 2));
     assert_eq!(plain.start().as_deref(), Some("2020-12-29T18:34:28.308Z"));
@@ -379,7 +379,7 @@ fn a_disk_at_its_limit() {
 }
 
 #[test]
-fn nothing_panics_wherever_a_text_is_cut() {
+fn truncated_text_never_panics() {
     let kinds = ["perfmon", "get-counter", "get-counter-readings", "azure-monitor", "cloudwatch"];
     let strange = WIDE.replace('\\', "é").replace("12/29/2020 ", "2020年1月2日 ");
     let quotes = LONG.replace(',', "\"\"");

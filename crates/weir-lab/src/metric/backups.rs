@@ -9,7 +9,7 @@
 //! | `backup_readers`, `backup_buffers`, `backup_sets` | readers, buffers of a set, sets |
 //! | `backup_buffer_mib` | memory of all buffers |
 
-use super::{Unknown, split};
+use super::name::{Unknown, split};
 use weir_report::backup::BackupReport;
 use weir_report::lab::Value;
 use weir_report::number::float;

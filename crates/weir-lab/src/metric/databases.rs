@@ -14,7 +14,7 @@
 //!
 //! FILES is the name of a file, a role, or a prefix of names with an asterisk.
 
-use super::{Unknown, split};
+use super::name::{Unknown, split};
 use std::collections::BTreeMap;
 use weir_report::lab::Value;
 use weir_report::number::float;

@@ -10,7 +10,8 @@
 //! run; X is `read_mib_per_s`, `write_mib_per_s`, or `disk_read_mib_per_s`, the reads that missed
 //! the cache (virtual time only) |
 
-use super::{Unknown, WARM_UP};
+use super::name::{Unknown, split};
+use crate::file::WARM_UP;
 use weir_report::number::float;
 use weir_report::run::{JobReport, RunReport, SeriesPoint};
 
@@ -19,14 +20,14 @@ const MIB: f64 = 1_048_576.0;
 /// Returns whether a metric exists only in virtual time: jobs in wall time do not see what the
 /// server does with their requests.
 pub(super) fn virtual_only(metric: &str) -> bool {
-    let (name, of) = metric.split_once(':').unwrap_or((metric, ""));
+    let (name, of) = split(metric);
     matches!(name, "wait_share" | "volume_depth_max") || of == "disk_read_mib_per_s"
 }
 
 /// Returns the metric of a run; `None` if the run does not have it, [`Unknown`] if no run has.
 pub(super) fn read(metric: &str, run: &RunReport) -> Result<Option<f64>, Unknown> {
     let measured = || run.jobs.iter().filter(|job| job.name != WARM_UP);
-    let (name, of) = metric.split_once(':').unwrap_or((metric, ""));
+    let (name, of) = split(metric);
     Ok(match name {
         "iops" => Some(measured().map(JobReport::iops).sum()),
         "mib_per_s" => Some(measured().map(JobReport::bytes_per_s).sum::<f64>() / MIB),

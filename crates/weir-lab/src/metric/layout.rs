@@ -10,7 +10,7 @@
 //!
 //! FILES is the name of a file or a role.
 
-use super::{Unknown, split};
+use super::name::{Unknown, split};
 use crate::work::Checked;
 use weir_core::{GateLimits, Limit};
 use weir_layout::Layout;

@@ -6,7 +6,7 @@
 //! | `plan_month` | the price per month, in the currency of its prices |
 //! | `plan_line:WHAT` | the part of it in lines that begin with WHAT |
 
-use super::{Unknown, split};
+use super::name::{Unknown, split};
 use crate::planned::Planned;
 use weir_report::lab::Value;
 use weir_report::number::float;

@@ -88,7 +88,7 @@ fn all(of: &Observation) -> HashMap<Who, Own> {
             own.gauges.insert(series.metric.clone(), (series.clone(), value));
         }
     }
-    owns.into_values().map(|own| (Who::of(contents, own.id), own)).collect()
+    owns.into_values().map(|own| (Who::new(contents, own.id), own)).collect()
 }
 
 /// A common time line for the samples of both.
@@ -98,7 +98,7 @@ struct Line {
 }
 
 impl Line {
-    fn of(pair: [&Observation; 2], apart: Option<Span>) -> Result<Self, PairError> {
+    fn new(pair: [&Observation; 2], apart: Option<Span>) -> Result<Self, PairError> {
         let last = pair.map(|own| i128::from(own.times.last().map_or(0, |at| at.nanos())));
         let first = pair.map(|own| i128::from(own.times.first().map_or(0, |at| at.nanos())));
         let [Some(a), Some(b)] = pair.map(|own| own.header.start_unix_ns.map(i128::from)) else {
@@ -145,13 +145,13 @@ impl Pair {
         newer: &Observation,
         apart: Option<Span>,
     ) -> Result<Self, PairError> {
-        let line = Line::of([older, newer], apart)?;
+        let line = Line::new([older, newer], apart)?;
         let (mut then, now) = (all(older), all(newer));
         let mut pair = Self { apart: line.apart, from: Instant::FAR, ..Self::default() };
         let mut rows: BTreeMap<Instant, Vec<(usize, i64)>> = BTreeMap::new();
         let mut ids: HashMap<Who, EntityId> = HashMap::new();
         for id in (0..newer.contents().entities.len()).filter_map(|id| u32::try_from(id).ok()) {
-            let who = Who::of(newer.contents(), EntityId(id));
+            let who = Who::new(newer.contents(), EntityId(id));
             let own = now.get(&who);
             let before = then.remove(&who);
             pair.declare(newer.contents(), EntityId(id), &mut ids);
@@ -189,9 +189,9 @@ impl Pair {
     fn declare(&mut self, contents: &Contents, id: EntityId, ids: &mut HashMap<Who, EntityId>) {
         let Some(mut entity) = contents.entity(id).cloned() else { return };
         entity.parent =
-            entity.parent.and_then(|parent| ids.get(&Who::of(contents, parent)).copied());
+            entity.parent.and_then(|parent| ids.get(&Who::new(contents, parent)).copied());
         let own = self.contents.add_entity(entity);
-        ids.insert(Who::of(contents, id), own);
+        ids.insert(Who::new(contents, id), own);
     }
 
     /// Adds the series that both have of an entity; returns whether there are any.

@@ -73,7 +73,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn numbers_are_as_long_as_they_need() {
+    fn numbers_have_their_shortest_encoding() {
         let check = |n: i64, expect: &[u8]| {
             let mut out = Vec::new();
             put_signed(&mut out, n);
@@ -88,7 +88,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_number_comes_back(n: u64, signed: i64) {
+        fn every_number_is_read_unchanged(n: u64, signed: i64) {
             let mut out = Vec::new();
             put(&mut out, n);
             put_signed(&mut out, signed);

@@ -10,13 +10,13 @@ use crate::observation::Column;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use std::fmt;
 
-/// How presence is stored: all values present, or a bitmap.
+/// Storage of presence: all values present, or a bitmap.
 const ALL_PRESENT: u8 = 0;
 const BITMAP: u8 = 1;
 /// Which numbers are stored: values, or differences of neighbours.
 const VALUES: u8 = 0;
 const DIFFERENCES: u8 = 1;
-/// How numbers are stored: plain, or as a zlib stream.
+/// Storage of numbers: plain, or as a zlib stream.
 const PLAIN: u8 = 0;
 const ZLIB: u8 = 1;
 /// The size below which a zlib stream does not pay.
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_even_takes_no_bytes_per_value() {
+    fn constant_values_take_no_bytes() {
         check([7; 1000], 8);
         check((0..1000).map(|n| n * 1_000_000_000), 12);
         check([i64::MAX, i64::MIN + 1, i64::MAX], 40);
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gauge_is_stored_as_it_is() {
+    fn a_gauge_is_stored_unchanged() {
         // Noise around a level: differences would need more bits.
         let level = (0..1000_i64).map(|n| 5_000 + n * 7919 % 256);
         let column: Column = level.map(Some).collect();
@@ -360,7 +360,7 @@ mod tests {
         }
 
         #[test]
-        fn nonsense_is_no_column_and_no_panic(
+        fn random_bytes_are_rejected_without_a_panic(
             bytes in prop::collection::vec(any::<u8>(), 0..80),
             samples in 1..100_usize,
         ) {

@@ -10,7 +10,7 @@ use std::fmt;
 use std::io::{self, Read};
 use weir_units::Instant;
 
-/// How an observation ended.
+/// The end of an observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ending {

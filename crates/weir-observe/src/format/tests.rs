@@ -41,7 +41,7 @@ fn file(samples: u64) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_written_comes_back() {
+fn a_written_observation_is_read_unchanged() {
     let read = Observation::read(&file(3_000)[..]).expect("an observation");
     assert_eq!((read.times.len(), &read.ending), (3_000, &Ending::Complete));
     assert_eq!(read.header, header(3));
@@ -51,7 +51,7 @@ fn what_is_written_comes_back() {
 }
 
 #[test]
-fn series_may_come_later_and_notes_any_time() {
+fn series_and_notes_can_follow_samples() {
     let mut writer = Writer::new(Vec::new(), &header(1)).expect("memory");
     writer.sample(at(0), &[Some(1)]).expect("memory");
     let more = Contents { entities: Vec::new(), series: vec![series_of(EntityId(0), "late")] };
@@ -71,7 +71,7 @@ fn series_may_come_later_and_notes_any_time() {
 }
 
 #[test]
-fn a_frame_that_is_not_known_is_skipped() {
+fn an_unknown_frame_is_skipped() {
     let mut bytes = file(2);
     let end = bytes.windows(4).rposition(|four| four == tag::END).expect("an end");
     let mut frame = b"next\x02\0\0\0hi".to_vec();
@@ -82,7 +82,7 @@ fn a_frame_that_is_not_known_is_skipped() {
 }
 
 #[test]
-fn what_cannot_be_written_is_said() {
+fn invalid_contents_are_rejected_by_the_writer() {
     let mut writer = Writer::new(Vec::new(), &header(2)).expect("memory");
     let check = |result: Result<(), WriteError>, expect: &str| {
         assert_eq!(result.map_err(|error| error.to_string()), Err(expect.to_owned()));
@@ -99,7 +99,7 @@ fn what_cannot_be_written_is_said() {
 }
 
 #[test]
-fn what_is_no_observation_is_refused() {
+fn input_other_than_an_observation_is_rejected() {
     let check = |bytes: &[u8], expect: &str| {
         let said = Observation::read(bytes).map(drop).map_err(|error| error.to_string());
         assert_eq!(said, Err(expect.to_owned()));
@@ -122,7 +122,7 @@ fn what_is_no_observation_is_refused() {
 }
 
 #[test]
-fn a_file_that_was_cut_is_read_as_far_as_it_is_whole() {
+fn a_truncated_file_is_read_up_to_its_last_complete_frame() {
     let whole = file(10_000);
     let data: Vec<usize> =
         (0..whole.len() - 4).filter(|at| whole[*at..*at + 4] == tag::DATA).collect();
@@ -144,7 +144,7 @@ fn a_file_that_was_cut_is_read_as_far_as_it_is_whole() {
 }
 
 #[test]
-fn damage_is_noticed_where_it_is() {
+fn damage_is_reported_with_its_position() {
     let mut bytes = file(10_000);
     let second = bytes.windows(4).enumerate().filter(|(_, four)| *four == tag::DATA).nth(1);
     let at = second.expect("a chunk").0;
@@ -162,7 +162,7 @@ fn damage_is_noticed_where_it_is() {
 proptest! {
     /// Whatever happens to the bytes, the result is a prefix of the written data.
     #[test]
-    fn damage_never_invents_anything(
+    fn damage_never_adds_values(
         flips in prop::collection::vec((any::<prop::sample::Index>(), 1..=255_u8), 0..4),
         cut in any::<prop::sample::Index>(),
         truncate: bool,
@@ -187,7 +187,7 @@ proptest! {
     }
 
     #[test]
-    fn any_observation_comes_back(
+    fn any_observation_is_read_unchanged(
         rows in prop::collection::vec((1..5_000_u64, any::<[Option<i32>; 4]>()), 1..60),
         start: Option<i64>,
         complete: bool,

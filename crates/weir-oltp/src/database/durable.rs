@@ -1,5 +1,5 @@
-//! How changes come to last: commits in the log, pages in the data files, and the redo
-//! point that says from where on the log is needed.
+//! Durability: commits in the log, pages in the data files, and the redo point, from which on
+//! recovery needs the log.
 
 use super::{
     CHECKPOINT_SLOT, Commit, Database, FileOp, Found, PAGE, Purpose, RedoPoint, Timer, Wait,
@@ -8,8 +8,7 @@ use crate::log::{LogWrite, record_bytes};
 use weir_units::{Instant, Span};
 
 impl Database {
-    /// A user has gone through its pages: it commits, if they are still there and the log
-    /// has room.
+    /// Commits a user's transaction if its pages are in memory and the log has room.
     pub(super) fn commit(&mut self, user: u32) {
         let bytes = self.record_bytes(user);
         if bytes == 0 {
@@ -30,9 +29,9 @@ impl Database {
         record_bytes(stated, self.changed[user as usize].len() as u64)
     }
 
-    /// Whether all pages that a transaction changes are in memory. One may have been
-    /// written and evicted while the user waited for another: the transaction has seen it,
-    /// so it comes back without being read. One that somebody else reads is waited for.
+    /// Returns whether all pages that a transaction changes are in memory. A page may have been
+    /// written and evicted while the user waited for another. The transaction has seen it, so it is
+    /// put back without a read. The user waits for a page that is being read for another user.
     fn has_its_pages(&mut self, user: u32) -> bool {
         if !self.users[user as usize].waited {
             return true;
@@ -47,13 +46,13 @@ impl Database {
                     return false;
                 }
             }
-            // So that none goes for one that comes behind it.
+            // A dirty page is not evicted for a later page of the same transaction.
             self.mark_dirty(page);
         }
         true
     }
 
-    /// The record is in the log's memory, and the changes are in the pages'.
+    /// Appends the record to the log, and changes the pages in memory.
     fn append(&mut self, user: u32, bytes: u64) {
         self.commits += 1;
         let changed = std::mem::take(&mut self.changed[user as usize]);
@@ -79,7 +78,7 @@ impl Database {
         self.set(at, Timer::Checkpoint);
     }
 
-    /// A checkpoint begins before its time if only that makes room in the log.
+    /// Starts a checkpoint early if the log is filling.
     fn checkpoint_if_full(&mut self) {
         let full = self.log.is_filling() || !self.stalled.is_empty();
         if full && !self.checkpointer.is_running() {
@@ -120,8 +119,8 @@ impl Database {
         }
     }
 
-    /// When everything is written that was changed before the checkpoint began, and the
-    /// log up to there as well, its redo point goes to the log file.
+    /// Writes the redo point to the log file when all pages changed before the checkpoint are
+    /// written, and the log up to its start.
     pub(super) fn end_checkpoint(&mut self) {
         let hardened = self.log.hardened() >= self.redo_appended;
         if hardened && !self.redo_on_its_way && self.checkpointer.is_swept(&self.pages) {
@@ -131,7 +130,7 @@ impl Database {
         }
     }
 
-    /// The redo point is there: the checkpoint is complete, and the log before it free.
+    /// Completes a checkpoint whose redo point is written, and frees the log before it.
     pub(super) fn checkpointed(&mut self, redo: RedoPoint) {
         self.redo_on_its_way = false;
         self.log.free(redo.lsn);
@@ -161,7 +160,7 @@ impl Database {
         }
     }
 
-    /// Log has been written: commits are done, and there is a place for the next write.
+    /// Acknowledges the commits of written log, and sends the next log writes.
     pub(super) fn harden(&mut self) {
         while let Some(done) = self.log.next_committed(self.now) {
             let own = done.waited.saturating_sub(done.governed);

@@ -1,4 +1,4 @@
-//! New pages, and data files that grow for them.
+//! New pages, and growth of data files.
 
 use super::Database;
 #[cfg(doc)]
@@ -6,18 +6,18 @@ use super::FileIo;
 use crate::space::NewPage;
 use weir_units::{Bytes, Instant};
 
-/// A data file that should grow.
+/// A growth of a data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileGrowth {
-    /// The file, as [`FileIo::file`] has it.
+    /// The file, numbered as in [`FileIo::file`].
     pub file: u32,
-    /// The size that it should have.
+    /// The new size.
     pub size: Bytes,
 }
 
 impl Database {
-    /// A data file that must grow, because all are full. Whoever asks has it grow, and
-    /// tells [`handle_growth`](Self::handle_growth) before anything else.
+    /// Returns the data file that must grow because all are full. The caller lets it grow and calls
+    /// [`handle_growth`](Self::handle_growth) before anything else.
     #[must_use]
     pub fn poll_growth(&self) -> Option<FileGrowth> {
         if self.unplaced.is_empty() {
@@ -27,8 +27,8 @@ impl Database {
         Some(FileGrowth { file: self.model.data[data].file, size: Bytes::new(size) })
     }
 
-    /// The file that [`poll_growth`](Self::poll_growth) told of has grown, or it cannot:
-    /// then it stays as it is for good, and another grows if one can.
+    /// Takes the result of the growth that [`poll_growth`](Self::poll_growth) returned. A file
+    /// whose growth was not granted is not asked again, and another file may grow.
     pub fn handle_growth(&mut self, now: Instant, granted: bool) {
         self.now = self.now.max(now);
         self.space.grown(granted);
@@ -38,13 +38,13 @@ impl Database {
         }
     }
 
-    /// Whether there is room for new pages, and no numbers.
+    /// Returns whether there is room for new pages, but no page numbers.
     pub(crate) fn is_out_of_numbers(&self) -> bool {
         self.space.is_out_of_numbers()
     }
 
-    /// The next new page. If there is none the user waits until a file has
-    /// grown, or gives up.
+    /// Allocates a new page. If there is none, the user waits until a file has grown, or its
+    /// transaction fails.
     pub(super) fn place_new(&mut self, user: u32) -> Option<u32> {
         if let Some(page) = self.returned.pop() {
             return Some(page);
@@ -62,7 +62,7 @@ impl Database {
         }
     }
 
-    /// A transaction ends without having changed anything; its new pages are free again.
+    /// Fails a transaction without changes, and frees its new pages.
     fn give_up(&mut self, user: u32) {
         let changed = self.changed[user as usize].drain(..);
         self.returned.extend(changed.filter(|page| self.placement.new_number(*page).is_some()));

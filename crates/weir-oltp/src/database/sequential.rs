@@ -1,19 +1,18 @@
-//! Pages one after the other: scans, which are read ahead of.
+//! Scans: pages in order, with read-ahead.
 
 use super::{Database, EXTENT, FileOp, PAGE, Purpose};
 
-/// Pages of a file that one read of a scan brings at most, and that are read ahead of it:
-/// 512 KiB, SQL Server's.
+/// Maximum pages of one read of a scan, and its read-ahead per file: 512 KiB, as in SQL Server.
 const READ_AHEAD: u32 = 64;
 
 impl Database {
-    /// The number in the working set of the page that a user's scan comes to.
+    /// Returns the next page of a user's scan, by its number in the working set.
     pub(super) fn next_of_scan(&mut self, user: u32) -> u64 {
         let (all, extent) = (self.model.working_set, u64::from(EXTENT));
         let under_way = self.users[user as usize].scan;
         let begins = under_way.is_none();
         let start = under_way.unwrap_or_else(|| self.rng.below(all) / extent * extent);
-        // Of every file so many pages.
+        // The pages of one read of each file.
         let block = u64::from(READ_AHEAD) * self.placement.files() as u64;
         if begins {
             self.read_ahead(start, start / block * block + block);
@@ -26,8 +25,7 @@ impl Database {
         start
     }
 
-    /// Reads the pages from `start` to `end` that are not there, as many neighbours at
-    /// once as a read may bring.
+    /// Reads the missing pages from `start` to `end`. Adjacent pages share a read.
     fn read_ahead(&mut self, start: u64, end: u64) {
         if !self.pages.make_room() {
             return;

@@ -1,12 +1,12 @@
-//! What users do in tempdb, after they have computed and before they go through pages:
-//! they get pages from one file's allocation page, and fill them.
+//! The use of tempdb: after a user has computed and before it visits pages, it allocates pages of
+//! one file and fills them.
 
 use super::{Database, FileOp, PAGE, Purpose, Tempdb, Timer, User, Wait};
 use std::ops::Range;
 use weir_units::Span;
 
 impl Database {
-    /// A user has computed: it gets the pages of tempdb that it wants, or goes on.
+    /// Starts the allocation of a user's pages of tempdb, if its transaction uses any.
     pub(super) fn allocate(&mut self, user: u32) {
         let state = &mut self.users[user as usize];
         let wants = self.model.mix[state.kind].tempdb_pages;
@@ -22,7 +22,7 @@ impl Database {
         }
     }
 
-    /// A user has its pages; the next in line at that file gets its own.
+    /// Ends a user's allocation, and starts that of the next user in the file's queue.
     pub(super) fn allocated(&mut self, user: u32) {
         let file = self.users[user as usize].temporary_file;
         let Some(tempdb) = &mut self.tempdb else { return };
@@ -35,7 +35,7 @@ impl Database {
         self.fill(user, None);
     }
 
-    /// A user fills its pages, beginning with the one that it waited for.
+    /// Fills a user's pages, starting with the one that it waited for.
     fn fill(&mut self, user: u32, mut page: Option<u32>) {
         let Some(tempdb) = &mut self.tempdb else { return };
         let state = &mut self.users[user as usize];
@@ -69,7 +69,7 @@ impl Database {
         }
     }
 
-    /// A write to tempdb is done and took so long.
+    /// Takes the completion of a write to tempdb.
     pub(super) fn temporary_written(
         &mut self,
         pages: Range<u32>,

@@ -1,4 +1,4 @@
-//! The closed loop, before disks that take the same time for every I/O.
+//! The closed loop, on disks with a constant latency.
 
 use super::*;
 use crate::model::{self, Checkpoint, Checkpoints, DataFile, Log, Transaction};
@@ -61,7 +61,7 @@ impl Rig {
         Self { database, latency, under_way, issued, now: Instant::ZERO }
     }
 
-    /// Runs for so long; `look` sees the database whenever something has happened.
+    /// Runs for `length`, and calls `look` after every event.
     fn run(&mut self, length: Span, mut look: impl FnMut(&mut Database)) {
         let end = self.now + length;
         loop {
@@ -86,7 +86,7 @@ impl Rig {
     }
 }
 
-/// Where the users are, counted.
+/// Counts the users in all states.
 fn users(database: &Database) -> usize {
     let timers = database.timers.iter();
     let is_own = |timer: &Timer| !matches!(timer, Timer::Checkpoint | Timer::Poll);
@@ -123,7 +123,7 @@ fn littles_law_holds() {
         let users = rate * (response + 0.010);
         assert!((users / 50.0 - 1.0).abs() < 0.01, "{users} users at {latency}");
         assert_eq!(counted.batches, 2 * counted.transactions);
-        // The time on schedulers is that of the transactions, begun ones too.
+        // The CPU time is that of all transactions, including unfinished ones.
         let cpu = counted.cpu.nanos() as f64 / (done * 300e3);
         assert!((1.0..1.01).contains(&cpu), "{cpu}");
     }
@@ -145,7 +145,7 @@ fn means_are_means() {
     let mut rig = Rig::new(model(), Span::from_micros(100));
     rig.run(Span::from_secs(20), |_| {});
     let counted = rig.database.counters();
-    // 2.5 + 1.5 + 1 hot page; those of begun transactions count too.
+    // 2.5 + 1.5 + 1 hot page, including unfinished transactions.
     let mean = counted.pages_wanted * 1000 / counted.transactions;
     assert!((4_960..=5_040).contains(&mean), "{mean} thousandths of a page");
 }
@@ -158,7 +158,7 @@ fn a_pool_that_is_too_small_reads_what_does_not_fit_and_stays_small() {
     let mut rig = Rig::new(small, Span::from_millis(1));
     rig.run(Span::from_secs(20), |database| assert!(database.pages_in_memory() <= 256));
     let counted = rig.database.counters();
-    // A quarter of an even spread is in memory.
+    // A quarter of uniform accesses is in memory.
     let missed = counted.pages_missed * 1000 / counted.pages_wanted;
     assert!((730..=770).contains(&missed), "{missed} of 1000");
     assert_eq!(counted.pages_evicted, counted.pages_missed - rig.under_way_reads());
@@ -184,7 +184,7 @@ fn what_is_changed_is_written_and_a_page_under_way_cannot_be_changed() {
     let before = rig.database.counters().waits.get(Wait::PageIoLatchEx).count;
     rig.run(Span::from_millis(900), |_| {});
     assert_eq!(rig.database.counters().checkpoints, 1);
-    // And those that were changed before the sweep came to them.
+    // And those that were changed before the sweep reached them.
     assert!(writes_to_data(&rig) >= dirty, "{} of {dirty}", writes_to_data(&rig));
     let waited = rig.database.counters().waits.get(Wait::PageIoLatchEx).count;
     assert!(before == 0 && waited > 0, "{before}, then {waited}");
@@ -233,7 +233,7 @@ fn a_held_log_is_charged_to_the_governor() {
     assert_eq!(of(Wait::InstanceLogRateGovernor), (1, Span::from_millis(7)));
 }
 
-/// The model with a tempdb of so many files of 256 pages, of which each transaction fills 4.
+/// The model with a tempdb of `files` files of 256 pages. Each transaction fills 4 pages.
 fn with_tempdb(files: u32, latch: Span) -> Model {
     let file = |n: u32| DataFile::new(3 + n, Bytes::mib(4));
     let data: Vec<DataFile> = (0..files).map(file).collect();
@@ -257,7 +257,7 @@ fn tempdb_is_written_evenly_over_its_files() {
     }
     let (least, most) = (written.iter().min(), written.iter().max());
     assert!(least.zip(most).is_some_and(|(least, most)| least * 100 > most * 95), "{written:?}");
-    // What is filled again before it is old enough is written once.
+    // A page that is filled again before it is old enough is written once.
     let filled = rig.database.counters().transactions * 4 * PAGE;
     let all = written.iter().sum::<u64>();
     assert!(all > filled / 10 && all <= filled + (6 << 20), "{all} of {filled}");
@@ -302,7 +302,7 @@ fn a_scan_reads_ahead_in_large_reads() {
     rig.run(Span::from_secs(1), |_| {});
     let reads = rig.issued.iter().filter(|(_, io)| io.op == FileOp::Read);
     let reads: Vec<u64> = reads.map(|(_, io)| io.len).collect();
-    // All of the files, once, most of it in reads of 64 pages.
+    // All pages of the files once, mostly in reads of 64 pages.
     assert_eq!(reads.iter().sum::<u64>(), u64::from(rig.database.placement.pages()) * PAGE);
     assert!(reads.iter().filter(|len| **len == 64 * PAGE).count() >= 12, "{reads:?}");
     let counted = rig.database.counters();
@@ -328,8 +328,8 @@ fn a_load_reads_nothing() {
     assert!(pages.clone().count() > 0 && pages.clone().all(|(_, io)| io.len >= 8 * PAGE));
 }
 
-/// A load of 2 MiB a transaction into files that have room for 4 MiB each behind the 4 MiB
-/// of the working set in each; the first grows by 1 MiB.
+/// Transactions that add 2 MiB to two files with 4 MiB of the working set and 4 MiB of free space
+/// each; the first file grows by 1 MiB.
 fn filling(most: Bytes) -> Model {
     let mut mix = model().mix;
     let load = Transaction { reads: 0.0, writes: 0.0, new_pages: 256.0, ..mix[0].clone() };
@@ -349,7 +349,7 @@ fn files_fill_and_grow_and_then_they_are_full() {
     let mut sizes = [8 << 20; 2];
     rig.run(Span::from_secs(20), |database| {
         assert_eq!(users(database), 2);
-        // The working set is all in memory, and of the new pages so many as have room.
+        // The working set is in memory, and as many new pages as fit.
         assert!(database.pages_in_memory() <= 2048 + 512, "{}", database.pages_in_memory());
         while let Some(growth) = database.poll_growth() {
             sizes[growth.file as usize] = growth.size.get();
@@ -362,7 +362,7 @@ fn files_fill_and_grow_and_then_they_are_full() {
     let counted = rig.database.counters();
     assert_eq!((counted.growths, counted.transactions), (4, (8 + 4) / 2));
     assert!(counted.failed > 10, "{counted:?}");
-    // Every extent of the files was written, none beyond their ends, and no new one twice.
+    // Every extent of the files was written, none beyond the end, and no new one twice.
     let mut written = [0, 0];
     for (_, io) in rig.issued.iter().filter(|(_, io)| io.file < 2 && io.op == FileOp::Write) {
         let file = io.file as usize;
@@ -372,8 +372,7 @@ fn files_fill_and_grow_and_then_they_are_full() {
     assert_eq!(written, [8 << 20, 4 << 20]);
 }
 
-/// A pool of 128 pages for users that each want more of them than that, at disks that take
-/// no time and at such that do.
+/// A pool of 128 pages for users that each access more than that, with and without disk latency.
 #[test]
 fn a_transaction_larger_than_memory_commits() {
     for latency in [Span::ZERO, Span::from_millis(1)] {
@@ -416,11 +415,11 @@ fn what_a_large_transaction_could_not_have_small_ones_can() {
     let mut rig = Rig::new(model, Span::from_millis(1));
     rig.run(Span::from_secs(60), |_| {});
     let counted = rig.database.counters();
-    // 8 MiB are free: all of them are used in the end, a page at a time.
+    // 8 MiB are free, and all of them are used in the end, page by page.
     assert_eq!(counted.transactions, 1024, "{counted:?}");
 }
 
-/// The tables are as long as memory is large, however much was written.
+/// The size of the tables depends on that of memory, not on the written pages.
 #[test]
 fn memory_does_not_grow_with_what_was_added() {
     let mut model = filling(Bytes::gib(1 << 10));

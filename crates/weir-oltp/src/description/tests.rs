@@ -1,4 +1,4 @@
-//! What is read, and what is said of what is wrong, word for word.
+//! Parsed descriptions, and the exact messages of faults.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn model(text: &str) -> Result<Model, String> {
     model.map_err(|error| error.to_string())
 }
 
-/// `RIGHT` with `from` replaced is refused with `expect`.
+/// Expects the message for `RIGHT` with `from` replaced.
 #[track_caller]
 fn check(from: &str, to: &str, expect: &str) {
     assert!(RIGHT.contains(from), "{from:?} is not in the text");
@@ -23,13 +23,13 @@ fn check(from: &str, to: &str, expect: &str) {
     assert_eq!(error, expect);
 }
 
-/// With these lines in front.
+/// Expects the message for `RIGHT` with these lines before it.
 #[track_caller]
 fn check_with(lines: &str, expect: &str) {
     check("mix = ", &format!("{lines}\nmix = "), expect);
 }
 
-/// With these tables at the end.
+/// Expects the message for `RIGHT` with these tables after it.
 #[track_caller]
 fn check_after(tables: &str, expect: &str) {
     let log = "log = \"log\"\n";
@@ -222,7 +222,7 @@ fn a_log_block_must_fit_into_the_log() {
         "oltp.toml:7:7: log_writer.block = 60 KiB is more than the log file \"log\" of 32 KiB holds, \
          8 KiB of which are the checkpoints'; make the file larger or the block smaller",
     );
-    // The block fits, the largest transaction does not.
+    // The block fits, but the largest transaction does not.
     files[3].size = Bytes::kib(68);
     let large = RIGHT.replace("mix = \"tpcc\"\n", "")
         + "[[transaction]]\nname = \"t\"\nshare = 1\nreads = 1\nwrites = 3999.5\n\
@@ -325,7 +325,7 @@ fn the_documentation_is_read() {
     for (name, _) in MIXES {
         assert!(text.contains(&format!("`{name}`")), "{name}");
     }
-    // The second says what the defaults are.
+    // The second one states the defaults.
     let file = |name: &'static str| FileAbout::new(name, Bytes::gib(32));
     let model = read[1].model(&["d1", "d2", "d3", "log"].map(file), 1).expect("it fits");
     assert_eq!((model.log.block, model.log.writes), (LOG_BLOCK, LOG_WRITES));

@@ -1,5 +1,6 @@
-//! How the data files grew.
+//! The growth of data files.
 
+use super::ratio::seconds;
 use std::collections::BTreeMap;
 use weir_units::{Bytes, Instant};
 
@@ -8,27 +9,27 @@ use weir_units::{Bytes, Instant};
 pub struct Grown<'a> {
     /// Its name.
     pub file: &'a str,
-    /// Its size before and after.
+    /// Its size before.
     pub from: Bytes,
-    /// After.
+    /// Its size after.
     pub to: Bytes,
     /// Its tier before and after, if it has one.
     pub tiers: Option<(&'a str, &'a str)>,
 }
 
-/// How a file grew.
+/// The growth of a file.
 #[derive(Debug, Clone, Default)]
 struct OfFile {
     times: u64,
     from: Bytes,
     to: Bytes,
-    /// When it came to another tier, and at which size.
+    /// Changes of its tier, each with time and size.
     steps: Vec<String>,
-    /// Why it grew no more.
+    /// The reason why it did not grow further.
     refused: Option<String>,
 }
 
-/// How the data files of a database grew, by name.
+/// The growth of a database's data files, by name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Growing(BTreeMap<String, OfFile>);
 
@@ -41,18 +42,18 @@ impl Growing {
         file.times += 1;
         file.to = grown.to;
         if let Some((before, after)) = grown.tiers.filter(|(before, after)| before != after) {
-            let at = weir_report::number::rate(super::seconds(now.since(Instant::ZERO)));
+            let at = weir_report::number::rate(seconds(now.since(Instant::ZERO)));
             file.steps.push(format!("{before} to {after} at {at} s with {}", grown.to));
         }
     }
 
     pub(super) fn refused(&mut self, now: Instant, file: &str, why: &str) {
-        let at = weir_report::number::rate(super::seconds(now.since(Instant::ZERO)));
+        let at = weir_report::number::rate(seconds(now.since(Instant::ZERO)));
         let file = self.0.entry(file.to_owned()).or_default();
         file.refused = Some(format!("could not grow at {at} s: {why}"));
     }
 
-    /// A line for each file that grew or could not.
+    /// Returns a line for each file that grew or could not grow.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> + '_ {
         let words = |(name, file): (&String, &OfFile)| {
             let times =

@@ -1,14 +1,13 @@
-//! How a database did over time, in bounded memory: its counters as they stood at the
-//! end of each stretch. When there are too many, every other one goes and the
-//! stretches are twice as long.
+//! Counters of a database over time, in bounded memory: their values at the end of each interval.
+//! If there are too many intervals, pairs of them are merged.
 
-use super::{cpu_share, ratio};
+use super::ratio::{cpu_share, ratio};
 use crate::Counters;
 use weir_report::number::float;
 use weir_report::oltp::LoadPoint;
 use weir_units::{Instant, Span};
 
-/// Stretches at most.
+/// Maximum number of intervals.
 const MAX_POINTS: usize = 4096;
 
 #[derive(Debug)]
@@ -22,12 +21,12 @@ impl OverTime {
         Self { every: every.nanos().max(1), readings: Vec::new() }
     }
 
-    /// The end of the stretch whose number this is, from 1.
+    /// Returns the end of an interval by its number, from 1.
     fn end_of(&self, stretch: usize) -> u64 {
         self.every.saturating_mul(stretch as u64)
     }
 
-    /// Time goes on to `now`; until then the counters stay as they are.
+    /// Advances to `now`. The counters do not change until then.
     pub(super) fn pass(&mut self, now: Instant, counters: impl Fn() -> Counters) {
         while self.end_of(self.readings.len() + 1) <= now.nanos() {
             self.readings.push(counters());
@@ -38,7 +37,7 @@ impl OverTime {
         }
     }
 
-    /// The stretches of a run that is at `now`, where its counters are `last`.
+    /// Returns the intervals of a run that is at `now`, with the present counters `last`.
     pub(super) fn points(&self, now: Instant, last: Counters, vcores: u32) -> Vec<LoadPoint> {
         let mut start = (0, Counters::default());
         let ends = (1..).map(|stretch| self.end_of(stretch));

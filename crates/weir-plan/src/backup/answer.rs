@@ -1,6 +1,6 @@
 //! Answers of the backup planner.
 
-use super::trial::Settings;
+use super::settings::Settings;
 use crate::answer::Line;
 use crate::cost::Cost;
 use weir_units::{Bytes, BytesPerSec, Span};

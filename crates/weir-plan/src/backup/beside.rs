@@ -5,7 +5,8 @@
 
 use super::answer::Slowdown;
 use super::question::Beside;
-use super::trial::{Bench, Built, Measured, Settings, binding, seconds};
+use super::settings::Settings;
+use super::trial::{Bench, Built, Measured, binding, seconds};
 use crate::error::PlanError;
 use weir_report::oltp::OltpReport;
 use weir_sim::{OltpOptions, OltpSimulation};

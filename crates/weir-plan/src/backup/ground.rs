@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_of_backups_are_no_sources() {
+    fn backup_targets_are_not_sources() {
         check(VOLUMES, &["data"], &["backup1"]);
         let file = |name: &str, role: &str, on: &str| {
             format!(

@@ -4,13 +4,13 @@ use super::answer::{Answer, Choice, Outcome, Relaxation, Shortest, Slowdown};
 use super::beside::Alone;
 use super::ground::Ground;
 use super::question::Question;
+use super::settings::{MOST_STRIPES, Settings, TRANSFERS};
 use super::streams::{Candidate, Least, Streams, below, fastest};
-use super::trial::{Bench, Built, MOST_STRIPES, Measured, Settings, TRANSFERS, Targets};
+use super::trial::{Bench, Built, Measured, Targets};
 use crate::cost::Prices;
-use crate::disks::{Disk, Market};
+use crate::disks::{Disk, Market, usable_families};
 use crate::error::PlanError;
-use crate::need::WHOLE;
-use crate::planner::usable_families;
+use crate::share::WHOLE;
 use weir_layout::file::VolumeKeys;
 use weir_units::{Bytes, BytesPerSec, Span};
 

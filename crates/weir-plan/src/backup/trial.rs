@@ -8,6 +8,7 @@ use super::answer::Binding;
 use super::bound::{lower_bound, processors_take};
 use super::ground::Ground;
 use super::question::Question;
+use super::settings::Settings;
 use crate::error::PlanError;
 use std::collections::HashMap;
 use weir_layout::Layout;
@@ -18,14 +19,7 @@ use weir_pipeline::{
 };
 use weir_report::backup::BackupReport;
 use weir_sim::{OltpOptions, OltpSimError, OltpSimulation};
-use weir_units::{Bytes, BytesPerSec, Instant, Span};
-
-/// Numbers of stripes on each disk to try. Article 004 found four to be enough.
-pub const STRIPES: [u64; 4] = [1, 2, 4, 8];
-/// Transfer sizes to try: SQL Server's default, and up to its maximum.
-pub const TRANSFERS: [Bytes; 3] = [Bytes::mib(1), Bytes::mib(2), Bytes::mib(4)];
-/// Maximum number of stripes of a backup.
-pub const MOST_STRIPES: u64 = 64;
+use weir_units::{Bytes, Instant, Span};
 
 /// The simulated part of a large backup. Twice as much is simulated for the difference.
 const PART: Bytes = Bytes::gib(8);
@@ -33,29 +27,6 @@ const PART: Bytes = Bytes::gib(8);
 const WHOLE_UP_TO: u64 = 3;
 /// The size of a page, the unit in which sources are read.
 const PAGE: u64 = 8192;
-
-/// The stripes on each disk, and the size of transfers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Settings {
-    /// Stripes on each disk.
-    pub stripes: u64,
-    /// The largest transfer.
-    pub transfer: Bytes,
-    /// Highest rate at which the sources are read together.
-    pub limit: Option<BytesPerSec>,
-}
-
-impl Settings {
-    /// Lists the settings for `count` disks in order of preference: few stripes, then large
-    /// transfers.
-    pub fn all(count: u64) -> impl Iterator<Item = Self> {
-        let stripes = STRIPES.into_iter().filter(move |own| own * count <= MOST_STRIPES);
-        stripes.flat_map(|stripes| {
-            let transfers = TRANSFERS.into_iter().rev();
-            transfers.map(move |transfer| Self { stripes, transfer, limit: None })
-        })
-    }
-}
 
 /// Equal target disks, as the keys of their volumes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -1,9 +1,11 @@
 //! The next cheaper layout: one step below the plan, with the limits that it exceeds.
 
-use super::{Candidate, MOST_DISKS, Machines, Place, caps};
-use crate::answer::Cheaper;
+use super::candidate::{Candidate, Place};
+use super::hosts::{MOST_DISKS, Machines};
+use super::limits::published;
 use crate::demand::{Demand, Peak};
-use crate::disks::{Disk, Disks, Market, larger, slower, smaller};
+use crate::disks::{Disk, Disks, Market, becomes, larger, slower, smaller};
+use crate::family::Family as _;
 use crate::keep::KeptPool;
 use crate::need::Need;
 
@@ -11,7 +13,11 @@ impl<'a> Machines<'a> {
     /// Returns the most expensive layout that is one step cheaper than the best and fails. A step
     /// is fewer or smaller disks, less of a bought limit, or a smaller machine; if there is none,
     /// less of a bought size.
-    pub(super) fn cheaper(&self, need: &Need, best: &Candidate<'a>) -> Option<Cheaper> {
+    pub(super) fn one_step_cheaper(
+        &self,
+        need: &Need,
+        best: &Candidate<'a>,
+    ) -> Option<Candidate<'a>> {
         let with_disks = (0..best.arrangement.len()).flat_map(|at| {
             let kept = self.kept(need, &best.arrangement[at].roles);
             self.with_less(need, best, at, |own, fewest| self.less(best, own, kept, fewest))
@@ -21,7 +27,7 @@ impl<'a> Machines<'a> {
             let cost = self.host_cost(host) + best.choice.cost;
             let is_priced = cost.unpriced == best.cost.unpriced && cost.month < best.cost.month;
             // Demand cannot be compared with limits that are not published.
-            let own = caps(host, &best.choice);
+            let own = published(host, &best.choice);
             let is_known = own.is_known(&best.demands) || self.is_chosen(host);
             (is_priced && is_known).then(|| Candidate { host, cost, ..best.clone() })
         });
@@ -31,12 +37,7 @@ impl<'a> Machines<'a> {
                 smaller(&own.disk, family).map(|disk| (disk, own.count)).into_iter().collect()
             })
         });
-        let next = self
-            .dearest(need, with_disks.chain(with_hosts))
-            .or_else(|| self.dearest(need, smaller))?;
-        let fails = self.fails(need, &next);
-        let layout = Some(self.layout(need, &next));
-        Some(Cheaper { what: self.title(need, &next), cost: next.cost, fails, layout })
+        self.dearest(need, with_disks.chain(with_hosts)).or_else(|| self.dearest(need, smaller))
     }
 
     /// Returns the most expensive candidate that exceeds a limit.
@@ -65,7 +66,7 @@ impl<'a> Machines<'a> {
         };
         // Disks in use keep their number and limits.
         let stays = |disks: &Disks<'_>| {
-            kept.is_none_or(|kept| disks.count == kept.count && kept.becomes(&disks.disk))
+            kept.is_none_or(|kept| disks.count == kept.count && becomes(kept, &disks.disk))
         };
         let with = |disks: Disks<'a>| {
             let mut other = best.clone();
@@ -81,7 +82,7 @@ impl<'a> Machines<'a> {
             other.choice.count = other.choice.count - own.count + disks.count;
             let rest = best.cost.month.beyond(own.cost.month);
             other.cost.month = rest + disks.cost.month;
-            other.demands = vec![Demand::default(); Peak::of(need).len()];
+            other.demands = vec![Demand::default(); Peak::of_need(need).len()];
             for pool in &other.arrangement {
                 let own = self.demands(need, pool, other.hits);
                 other.demands.iter_mut().zip(&own).for_each(|(all, own)| *all += own);

@@ -1,6 +1,6 @@
 //! Machines with unpublished limits. They are left out unless the user names them.
 
-use super::Machines;
+use super::hosts::Machines;
 use crate::need::Need;
 use weir_catalog::HostSize;
 
@@ -8,13 +8,6 @@ use weir_catalog::HostSize;
 const NAMED: usize = 3;
 
 impl<'a> Machines<'a> {
-    /// Returns whether the user named this machine or has it in use.
-    pub(super) fn is_chosen(&self, host: &HostSize) -> bool {
-        let kept = self.wishes.keep.as_ref().and_then(|kept| kept.host.as_ref());
-        let mut names = self.wishes.host.iter().chain(kept);
-        names.any(|name| self.edition.host(name).is_ok_and(|own| own == host))
-    }
-
     /// Returns a note about machines that would fit but have unpublished limits.
     pub(crate) fn left_out(&self, need: &Need) -> Option<String> {
         let has_rates = need.roles.iter().any(|own| own.iops > 0 || own.throughput > 0);

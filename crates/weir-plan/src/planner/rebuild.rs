@@ -1,6 +1,8 @@
 //! The price of a plan that leaves stripes as they are, beside one that rebuilds them.
 
-use super::{ALONE, Family, Question, cheapest, search};
+use super::kind::Kind;
+use super::question::Question;
+use super::search::{ALONE, cheapest, search};
 use crate::answer::Plan;
 use crate::error::PlanError;
 use crate::keep::Kept;
@@ -8,7 +10,7 @@ use crate::keep::Kept;
 /// Returns the price without rebuilding a stripe, where the plan rebuilds one.
 pub(super) fn without_rebuilding(
     question: &Question<'_>,
-    families: &[Family],
+    families: &[Kind],
     plan: &Plan,
 ) -> Result<Option<String>, PlanError> {
     let Some(kept) = question.wishes.keep.as_ref().filter(|kept| kept.may_rebuild()) else {

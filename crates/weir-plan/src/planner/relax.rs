@@ -1,9 +1,13 @@
 //! The changes that would meet a need that cannot be met as asked.
 
-use super::{ALONE, Family, GP, Question, cheapest, families_of, has_what_is_asked, search};
+use super::families::{families_of, has_what_is_asked};
+use super::kind::{GP, Kind};
+use super::question::Question;
+use super::search::{ALONE, cheapest, search};
 use crate::answer::Relaxation;
 use crate::error::PlanError;
-use crate::need::{Need, RoleNeed, WHOLE, Wishes, in_percent};
+use crate::need::{Need, RoleNeed, Wishes};
+use crate::share::{WHOLE, in_percent};
 use weir_layout::Role;
 use weir_units::Bytes;
 
@@ -29,7 +33,7 @@ enum Give {
 
 impl Give {
     /// Lists all constraints and requirements that can be dropped.
-    fn all(question: &Question<'_>, families: &[Family]) -> Vec<Self> {
+    fn all(question: &Question<'_>, families: &[Kind]) -> Vec<Self> {
         let (need, wishes) = (question.need, question.wishes);
         let is_up = wishes.keep.as_ref().is_some_and(|kept| kept.is_up);
         let has_files = families.contains(&GP);
@@ -105,7 +109,7 @@ fn is_backup_apart(need: &Need, wishes: &Wishes) -> bool {
 /// together; where that is not, less of everything.
 pub(super) fn relaxations(
     question: &Question<'_>,
-    families: &[Family],
+    families: &[Kind],
 ) -> Result<Vec<Relaxation>, PlanError> {
     let mut found = Vec::new();
     if let Some(part) = largest_part(question, families, Need::scaled)? {
@@ -159,7 +163,7 @@ pub(super) fn relaxations(
 /// Plans for another need, and returns it as a relaxation.
 fn attempt(
     question: &Question<'_>,
-    families: &[Family],
+    families: &[Kind],
     what: String,
     need: &Need,
 ) -> Result<Option<Relaxation>, PlanError> {
@@ -171,7 +175,7 @@ fn attempt(
 /// Plans without some of what was asked for.
 fn without(
     question: &Question<'_>,
-    families: &[Family],
+    families: &[Kind],
     gives: &[Give],
 ) -> Result<Option<Relaxation>, PlanError> {
     let (mut need, mut wishes) = (question.need.clone(), question.wishes.clone());
@@ -183,8 +187,8 @@ fn without(
         true => families_of(&own)?,
         false => families.to_vec(),
     };
-    let families: Vec<Family> =
-        families.into_iter().filter(|family: &Family| has_what_is_asked(&own, *family)).collect();
+    let families: Vec<Kind> =
+        families.into_iter().filter(|family: &Kind| has_what_is_asked(&own, *family)).collect();
     attempt(&own, &families, words.join(", and "), &need)
 }
 
@@ -212,7 +216,7 @@ fn sizes(need: &Need, part: u64) -> String {
 /// Finds the fewest disks beyond `most` that meet the need, up to 64 more.
 fn fewest_beyond(
     question: &Question<'_>,
-    families: &[Family],
+    families: &[Kind],
     most: u64,
 ) -> Result<Option<u64>, PlanError> {
     for disks in most + 1..=(most + 64).min(1_024) {
@@ -228,7 +232,7 @@ fn fewest_beyond(
 /// Finds the largest feasible part of the need in millionths; `of` scales the need.
 fn largest_part(
     question: &Question<'_>,
-    families: &[Family],
+    families: &[Kind],
     of: impl Fn(&Need, u64) -> Need,
 ) -> Result<Option<u64>, PlanError> {
     let is_met = |part: u64| -> Result<bool, PlanError> {

@@ -2,5 +2,3 @@
 
 mod exhaustive;
 mod plans;
-#[path = "../../../weir-diagnose/tests/common/rng.rs"]
-mod rng;

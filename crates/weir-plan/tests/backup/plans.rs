@@ -62,7 +62,7 @@ fn two_p30_are_enough_for_article_004() {
 }
 
 #[test]
-fn a_window_that_nothing_meets_says_what_gives() {
+fn an_infeasible_window_lists_relaxations() {
     let catalog = Catalog::builtin();
     let (size, within) = (Bytes::gib(20), Span::from_secs(60));
     let short = question(&catalog, ARTICLE, (size, within));
@@ -82,7 +82,7 @@ fn a_window_that_nothing_meets_says_what_gives() {
 }
 
 #[test]
-fn compression_lets_fewer_disks_do() {
+fn compression_needs_fewer_disks() {
     let catalog = Catalog::builtin();
     let asked = (Bytes::gib(20), Span::from_secs(100));
     let count = |compression| {
@@ -116,7 +116,7 @@ fn a_large_backup_is_simulated_as_a_whole_before_it_is_the_answer() {
 }
 
 #[test]
-fn a_backup_beside_a_database_leaves_it_what_was_asked() {
+fn a_backup_beside_a_database_respects_the_maximum_slowdown() {
     let catalog = Catalog::builtin();
     let databases = [Description::parse("oltp.toml", OLTP).expect("a description")];
     let base = question(&catalog, MACHINE, (Bytes::gib(100), Span::from_secs(3_600)));
@@ -157,7 +157,7 @@ fn prices_and_bought_limits_are_compared() {
 }
 
 #[test]
-fn wrong_questions_are_refused() {
+fn wrong_questions_are_rejected() {
     let catalog = Catalog::builtin();
     let asked = (Bytes::gib(1), Span::from_secs(60));
     let check = |own: Question<'_>, expect: &str| {

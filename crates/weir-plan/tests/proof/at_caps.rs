@@ -1,10 +1,10 @@
 //! Needs exactly at a cap, one unit below it and one above: every tier, number of disks and machine,
 //! against the plan. Nothing of the planner is used here but the figures of the catalog.
 
-use crate::rng::Rng;
 use crate::world::{planned, taken};
 use weir_catalog::{Catalog, Edition, HostSize, PriceBook};
 use weir_plan::{Outcome, Plan};
+use weir_random::Rng;
 use weir_units::Money;
 
 /// Number of needs for each of the four markets.
@@ -263,7 +263,7 @@ impl Count {
 fn compare(kind: Kind, seed: u64) -> Count {
     let catalog = Catalog::builtin();
     let market = Market::read(kind, catalog.edition(kind.edition).expect("an edition"));
-    let (mut rng, mut count) = (Rng(seed), Count::default());
+    let (mut rng, mut count) = (Rng::from_state(seed), Count::default());
     for _ in 0..NEEDS {
         let need = at_cap(&mut rng, &market);
         let text = need.text(&market);
@@ -304,7 +304,7 @@ fn check(plan: &Plan, meeting: &[(u64, Money, u64)], least: (u64, Money), text: 
 }
 
 #[test]
-fn plans_at_caps_are_those_of_exhaustive_search() {
+fn plans_at_limits_agree_with_exhaustive_search() {
     let counts = std::thread::scope(|scope| {
         let runs: Vec<_> = KINDS
             .into_iter()

@@ -31,7 +31,7 @@ fn check(edition: &str, head: &str, cap: u64, more: &str) {
 const MIB: u64 = 1 << 20;
 
 #[test]
-fn a_throughput_at_a_cap_is_met_and_a_byte_more_is_not() {
+fn a_throughput_at_a_limit_is_feasible_and_one_byte_more_is_not() {
     let premium = |host: &str| format!("host = {host:?}\ndisks = [\"premium-ssd\"]\n");
     // The machine, with one disk and with a stripe.
     check("azure-now", &premium("Standard_D8s_v3"), 192_000_000, "");
@@ -52,7 +52,7 @@ fn a_throughput_at_a_cap_is_met_and_a_byte_more_is_not() {
 }
 
 #[test]
-fn requests_that_are_derived_leave_the_throughput_as_it_is_stated() {
+fn derived_requests_keep_the_stated_throughput() {
     let catalog = Catalog::builtin();
     // 192 MB/s of 5,000 operations are requests of 38,400 bytes; of 5,001 some are a sector longer.
     for iops in [5_000, 5_001] {
@@ -68,7 +68,7 @@ fn requests_that_are_derived_leave_the_throughput_as_it_is_stated() {
 }
 
 #[test]
-fn a_throughput_at_a_cap_holds_when_it_is_simulated() {
+fn a_throughput_at_a_limit_is_met_in_simulation() {
     let catalog = Catalog::builtin();
     let head = "host = \"Standard_D8s_v3\"\ndisks = [\"premium-ssd\"]\n";
     let beside = "[log]\nsize = \"9 GiB\"\n";
@@ -89,7 +89,7 @@ fn a_throughput_at_a_cap_holds_when_it_is_simulated() {
 }
 
 #[test]
-fn a_database_at_the_quota_of_an_instance_has_a_place_in_a_fleet() {
+fn a_database_at_the_quota_of_an_instance_fits_into_a_fleet() {
     let catalog = Catalog::builtin();
     let edition = catalog.edition("azure-mi-now").expect("an edition");
     let book = PriceBook::of(edition.prices(), None, None, None).expect("prices");

@@ -1,13 +1,18 @@
 //! Layouts in use: their price, storage that the layout does not state, stripes that are rebuilt
 //! with another unit, and roles and file systems that need room of their own.
 
-use crate::rng::Rng;
 use crate::world::{need_text, planned};
 use weir_catalog::{Catalog, PriceBook};
 use weir_layout::Layout;
 use weir_plan::keep::Kept;
 use weir_plan::need::NeedFile;
-use weir_plan::{Answer, Outcome, PlanError, Question, plan};
+use weir_plan::{Answer, Outcome, Plan, PlanError, Question, plan};
+use weir_random::Rng;
+
+/// Returns the reasons, one a line.
+fn reasons_of(plan: &Plan) -> String {
+    plan.reasons.iter().map(|own| own.text.as_str()).collect::<Vec<_>>().join("\n")
+}
 
 /// Plans a need with a layout to keep.
 fn kept(layout: &str, need: &str) -> (Kept, Box<Answer>) {
@@ -26,7 +31,7 @@ fn asked(layout: &str, need: &str) -> Result<(Kept, Outcome), PlanError> {
     let edition = catalog.edition(there.edition.as_deref().expect("an edition")).expect("known");
     let book = PriceBook::of(edition.prices(), None, None, file.os.as_deref()).expect("prices");
     let mut wishes = file.wishes();
-    let kept = Kept::of(&there, file.no_downtime).expect("to be kept");
+    let kept = Kept::from_layout(&there, file.no_downtime).expect("to be kept");
     wishes.keep = Some(kept.clone());
     let prices = book.as_ref();
     let question = Question { catalog: &catalog, edition, prices, need: &need, wishes: &wishes };
@@ -58,7 +63,7 @@ fn a_stripe_is_rebuilt_with_another_unit_where_that_is_cheaper() {
     assert_eq!(own.plan.title, "Standard_D8s_v3: data on 4 x P10");
     assert_eq!(own.plan.cost.month.to_string(), "359.16");
     assert!(own.plan.layout.contains("unit = \"256 KiB\""), "{}", own.plan.layout);
-    let reasons = own.plan.reasons.join("\n");
+    let reasons = reasons_of(&own.plan);
     assert!(reasons.contains("with a unit of 256 KiB instead of 64 KiB"), "{reasons}");
     assert!(reasons.contains("the data must be copied"), "{reasons}");
     let without = "without rebuilding a stripe: Standard_D8s_v3: data on 4 x P15, 432.40 a month";
@@ -74,13 +79,13 @@ fn a_stripe_stays_as_it_is_where_another_unit_saves_nothing_or_needs_downtime() 
     assert_eq!(up.plan.cost.month.to_string(), "432.40");
     for own in [same, up] {
         assert!(own.plan.layout.contains("unit = \"64 KiB\""), "{}", own.plan.layout);
-        let words = own.plan.reasons.join("\n") + &own.notes.join("\n");
+        let words = reasons_of(&own.plan) + &own.notes.join("\n");
         assert!(!words.contains("rebuil"), "{words}");
     }
 }
 
 #[test]
-fn storage_that_a_layout_does_not_state_is_what_its_files_occupy() {
+fn unstated_storage_is_the_size_of_the_files() {
     let instance = |storage: &str| {
         format!(
             "edition = \"azure-mi-now\"\nhost = {{ managed_instance = \"gp\", vcores = 8{storage} }}\n\
@@ -103,9 +108,9 @@ fn storage_that_a_layout_does_not_state_is_what_its_files_occupy() {
 
 /// The bill of a layout is worked out from its volumes, the planner's from what it chose.
 #[test]
-fn the_bill_of_a_planned_layout_is_the_plans() {
+fn the_bill_of_a_layout_equals_that_of_its_plan() {
     let catalog = Catalog::builtin();
-    let mut rng = Rng(11);
+    let mut rng = Rng::from_state(11);
     let mut compared = 0;
     for edition in ["azure-now", "azure-premium-2015", "azure-mi-now", "aws", "gcp"] {
         for _ in 0..12 {
@@ -151,11 +156,11 @@ fn a_backup_is_apart_from_data_and_log_unless_it_may_share() {
     let own = answer("azure-now", &need(""));
     assert!(own.plan.title.contains("backup on"), "{}", own.plan.title);
     assert!(!own.plan.title.contains("and backup"), "{}", own.plan.title);
-    let reasons = own.plan.reasons.join("\n");
+    let reasons = reasons_of(&own.plan);
     assert!(reasons.contains("backup: on disks of its own"), "{reasons}");
     let shared = answer("azure-now", &need("apart = false"));
     assert!(shared.plan.cost < own.plan.cost, "{}", shared.plan.title);
-    let reasons = shared.plan.reasons.join("\n");
+    let reasons = reasons_of(&shared.plan);
     assert!(reasons.contains("backup: shares disks with data"), "{reasons}");
     // Disks that share their limits are apart, too.
     let pooled = answer("gcp", &need("disks = [\"pd-balanced\"]"));
@@ -163,7 +168,7 @@ fn a_backup_is_apart_from_data_and_log_unless_it_may_share() {
 }
 
 #[test]
-fn disks_have_room_for_the_file_system_that_is_asked_for() {
+fn disks_have_room_for_the_stated_file_system() {
     let need = |own: &str, gib: u64| {
         format!("{own}\ndisks = [\"premium-ssd\"]\n[data]\nsize = \"{gib} GiB\"\niops = 400\n")
     };
@@ -177,7 +182,7 @@ fn disks_have_room_for_the_file_system_that_is_asked_for() {
         assert!(title(own, fits).ends_with("1 x P10"), "{own}");
         assert!(!title(own, fits + 1).ends_with("1 x P10"), "{own}");
     }
-    let reasons = answer("azure-now", &need(ext4, 119)).plan.reasons.join("\n");
+    let reasons = reasons_of(&answer("azure-now", &need(ext4, 119)).plan);
     assert!(reasons.contains("overhead 6.7 %: 1.7 % metadata and 5 % reserved"), "{reasons}");
     assert!(!reasons.contains("makes room for it"), "{reasons}");
 }
@@ -195,7 +200,7 @@ fn requests_of_a_throughput_are_rounded_once_at_the_stripe_that_is_kept() {
 }
 
 #[test]
-fn disks_of_a_cheaper_layout_are_no_smaller_than_is_offered() {
+fn disks_of_a_cheaper_layout_have_at_least_the_minimum_size() {
     let need = "disks = [\"pd-balanced\"]\napart = true\n[data]\nsize = \"12 GiB\"\niops = 100\n[log]\nsize = \
                 \"10 GiB\"\niops = 10\n";
     let own = answer("gcp", need);
@@ -248,7 +253,7 @@ fn an_owned_licence_of_the_machine_in_use_stays_and_costs_nothing() {
 }
 
 #[test]
-fn a_licence_is_wished_for_machines_of_windows() {
+fn an_owned_licence_applies_to_windows_machines() {
     let need = |own: &str| {
         format!("{own}\nlicence_owned = true\n[data]\nsize = \"400 GiB\"\niops = 1000\n")
     };
@@ -311,7 +316,7 @@ const BOUGHT: [(&str, &str, &str, &[&str]); 6] = [
 ];
 
 #[test]
-fn what_was_bought_of_disks_in_use_stays_and_is_paid_for() {
+fn bought_limits_of_disks_in_use_stay_and_are_billed() {
     let catalog = Catalog::builtin();
     for (edition, host, disk, stays) in BOUGHT {
         let there = format!(
@@ -335,13 +340,13 @@ fn what_was_bought_of_disks_in_use_stays_and_is_paid_for() {
 }
 
 #[test]
-fn a_change_of_what_was_bought_is_said() {
+fn a_change_of_bought_limits_is_a_reason() {
     let check = |disk: &str, iops: u64, title: &str, words: &str| {
         let there = SINGLE.replace("tier = \"P20\"", disk);
         let need = format!("no_downtime = true\n[data]\nsize = \"400 GiB\"\niops = {iops}\n");
         let (_, own) = kept(&there, &need);
         assert_eq!(own.plan.title, format!("Standard_D8s_v3: data on 1 x {title}"));
-        let reasons = own.plan.reasons.join("\n");
+        let reasons = reasons_of(&own.plan);
         assert!(reasons.contains(words), "{reasons}");
     };
     let raised = "tier = \"P20\"\nperformance_tier = \"P30\"";
@@ -366,7 +371,7 @@ fn a_change_of_what_was_bought_is_said() {
 }
 
 #[test]
-fn the_operations_that_an_instance_in_use_has_bought_stay() {
+fn bought_iops_of_an_instance_in_use_stay() {
     let there = "edition = \"azure-mi-now\"\nhost = { managed_instance = \"next-gen-gp\", vcores = 8, storage = \
                  \"1 TiB\", iops = 9000 }\n[[file]]\nname = \"a\"\nrole = \"data\"\nsize = \"500 GiB\"\n";
     let need = |iops: u64| format!("[data]\nsize = \"500 GiB\"\niops = {iops}\n");
@@ -376,7 +381,7 @@ fn the_operations_that_an_instance_in_use_has_bought_stay() {
     ] {
         let (_, own) = kept(there, &need(asked));
         assert!(own.plan.layout.contains(&format!("iops = {iops}\n")), "{}", own.plan.layout);
-        let reasons = own.plan.reasons.join("\n");
+        let reasons = reasons_of(&own.plan);
         assert!(reasons.contains(words), "{reasons}");
         let bought = own.plan.lines.iter().find(|line| line.what == "IOPS bought");
         assert_eq!(bought.map(|line| line.units), Some(iops - 3 * 1_024));

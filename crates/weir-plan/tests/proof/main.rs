@@ -7,7 +7,5 @@ mod bought;
 mod exact;
 mod exhaustive;
 mod keep;
-#[path = "../../../weir-diagnose/tests/common/rng.rs"]
-mod rng;
 mod simulated;
 mod world;

@@ -1,9 +1,9 @@
 //! Random needs, and the cheapest layout for them.
 
-use crate::rng::Rng;
 use weir_catalog::{Catalog, PriceBook};
 use weir_plan::need::{Need, NeedFile};
 use weir_plan::{Outcome, PlanError, Question, plan};
+use weir_random::Rng;
 use weir_units::Money;
 
 /// Returns the layout that is taken of many, each as its disks and its price: within 1 % of the

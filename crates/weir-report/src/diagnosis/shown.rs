@@ -144,8 +144,8 @@ fn finding_text(own: &Finding, screen: &Screen) -> String {
     }
     let mut last = "";
     for (label, text) in lines {
-        let head = if label == last { "" } else { label };
-        let _ = writeln!(out, "{}", screen.prose(&format!("    {head:<9} {text}"), 10));
+        let (head, hanging) = if label == last { ("", 0) } else { (label, 10) };
+        let _ = writeln!(out, "{}", screen.prose(&format!("    {head:<9} {text}"), hanging));
         last = label;
     }
     out
@@ -161,14 +161,8 @@ pub(super) fn moment_lines(own: &Finding) -> Vec<String> {
 impl Finding {
     /// Returns the limit of each subject with its unit.
     fn limit_words(&self) -> Option<String> {
-        let is_bytes = self.cap.as_deref().is_some_and(is_throughput);
-        self.limit.map(|limit| amount(is_bytes, limit))
+        self.limit.map(|limit| amount(self.is_bytes, limit))
     }
-}
-
-/// Returns whether a limit is one on throughput, by its name in metrics.
-fn is_throughput(cap: &str) -> bool {
-    cap.ends_with("bytes") || cap == "log_rate"
 }
 
 /// Returns everything about a finding except its sentence, line by line.
@@ -317,10 +311,16 @@ impl DiagnosisReport {
         table
     }
 
-    /// Returns the files and disks with the longest wait times.
+    /// Returns the files and disks with the longest wait times, without empty columns.
     fn short_subjects_table(&self) -> Table {
         let mut table = self.subjects_table();
         let all = self.subjects.len();
+        for at in (0..table.heads.len()).rev() {
+            if table.rows.iter().all(|row| row[at] == Cell::none()) {
+                table.heads.remove(at);
+                table.rows.iter_mut().for_each(|row| drop(row.remove(at)));
+            }
+        }
         if all > SHORT {
             table.rows.truncate(SHORT);
             table.title = format!("{} ({SHORT} of {all}, --verbose shows all)", table.title);
@@ -339,7 +339,7 @@ fn amount(is_bytes: bool, value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Confidence, Group, MomentReport, PlotReport, SourceReport};
+    use super::super::{Confidence, Group, MomentReport, PlotReport, SourceReport, SubjectReport};
     use super::*;
     use crate::Format;
 
@@ -354,6 +354,7 @@ mod tests {
             subjects: vec!["data".to_owned()],
             cap: Some("disk_iops".to_owned()),
             limit: Some(500.0),
+            is_bytes: false,
             wait_ns: 90e9,
             confidence: Confidence::High,
             evidence: vec!["it took 40 ms".to_owned()],
@@ -443,6 +444,37 @@ mod tests {
         assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}\n{text}");
         assert!(!text.contains("ruled out") && !text.contains("an article"), "{text}");
         assert!(report().render(Format::Json).contains("\"verdict\": \"throttled\""));
+    }
+
+    #[test]
+    fn the_short_table_has_no_empty_columns() {
+        let own = SubjectReport {
+            name: "data".to_owned(),
+            kind: "disk",
+            tier: None,
+            iops: Some(5.0),
+            bytes_per_s: None,
+            latency_ns: Some(2e6),
+            unloaded_latency_ns: None,
+            wait_share: None,
+            cap: None,
+            basis: "",
+        };
+        let report = DiagnosisReport { subjects: vec![own], ..report() };
+        let text = report.text(&Screen::unlimited());
+        assert!(text.contains("\n name  kind  IOPS  latency\n"), "{text}");
+        let verbose = report.text(&Screen::unlimited().with_details(true));
+        assert!(verbose.contains("throttled by"), "{verbose}");
+    }
+
+    #[test]
+    fn lines_of_the_same_label_have_one_indent() {
+        let mut report = report();
+        report.findings[0].evidence = vec!["first ".repeat(20), "second ".repeat(20)];
+        let text = report.text(&Screen::of_width(60));
+        let lines = text.lines().filter(|line| line.trim_start().starts_with("second"));
+        assert!(lines.clone().count() > 1, "{text}");
+        lines.for_each(|line| assert!(line.starts_with("              second"), "{text}"));
     }
 
     #[test]

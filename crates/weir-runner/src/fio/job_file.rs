@@ -1,7 +1,7 @@
 //! The job file for fio: one section for each process, in the order of the processes.
 //!
-//! Everything that a [`JobSpec`] says is here, or is refused. `complete` names every
-//! field of it, so that a new one is not forgotten.
+//! Every field of a [`JobSpec`] is written or rejected. `complete` names all fields, so that a new
+//! one is not forgotten.
 
 use crate::error::RunnerError;
 use std::fmt::Write;
@@ -13,15 +13,15 @@ use weir_workload::job::{
 };
 use weir_workload::{JobSpec, Placed, Region};
 
-/// The largest block that fio's nbd engine takes.
+/// The largest block of fio's nbd engine.
 const MAX_BLOCK: u32 = 64 << 20;
 
-/// The name of a process's section.
+/// Returns the name of a process's section.
 pub(super) fn section(process: usize) -> String {
     format!("process{process}")
 }
 
-/// The job file that does what `placed` would.
+/// Writes the job file for `placed`.
 pub(super) fn write(placed: &[Placed], uris: &[Uri], seed: u64) -> Result<String, RunnerError> {
     let mut order: Vec<usize> = (0..placed.len()).collect();
     order.sort_by_key(|process| placed[*process].spec.wave);
@@ -57,7 +57,7 @@ impl Lines {
 
 type Refused = &'static str;
 
-/// Does nothing, and does not compile if a job can say something that is not here.
+/// Does not compile if a job has a field that is not listed here.
 fn complete(spec: &JobSpec) {
     let JobSpec {
         // `what`
@@ -100,11 +100,11 @@ fn complete(spec: &JobSpec) {
         target: _,
         // `write`
         wave: _,
-        // Groups are made of fio's report, not by fio.
+        // Groups are formed from fio's report, not by fio.
         name: _,
         group_reporting: _,
         group: _,
-        // Says nothing about the requests.
+        // Does not affect the requests.
         at: _,
         direct: _,
         rand_repeat: _,
@@ -171,22 +171,21 @@ fn pattern(spec: &JobSpec) -> Result<String, Refused> {
     };
     match spec.order {
         Order::Sequential { gap: 0 } => Ok(mix.to_owned()),
-        // It wraps where the file ends, and here the export is the file.
+        // It wraps at the end of the file, and here the export is the file.
         Order::Sequential { .. } => Err("rw with holes ends elsewhere on fio's nbd engine"),
         Order::Random { every: 1 } => Ok(format!("rand{mix}")),
         Order::Random { every } => Ok(format!("rand{mix}:{every}")),
     }
 }
 
-/// The values of the directions that occur; the others' do not matter, so they are
-/// those of the first.
+/// Returns the values of the directions that occur, and the first of them for the other directions.
 fn used<'a, T>(spec: &JobSpec, values: &'a PerOp<T>) -> [&'a T; 3] {
     let (values, used) = (values.as_array(), spec.mix.uses());
     let first = used.iter().position(|used| *used).unwrap_or(0);
     std::array::from_fn(|op| values[if used[op] { op } else { first }])
 }
 
-/// The option that can say the sizes of all directions, and its value.
+/// Returns the option that can state the sizes of all directions, and its value.
 fn block_sizes(spec: &JobSpec) -> Result<(&'static str, String), Refused> {
     if spec.max_block() > MAX_BLOCK {
         return Err("bs is above 64 MiB, the largest request of fio's nbd engine");
@@ -255,7 +254,7 @@ fn range(spec: &JobSpec, clone: u32, region: Region, lines: &mut Lines) {
     lines.set("offset", region.base.get().saturating_add(offset));
     lines.set("size", size);
     if let Some(io_size) = spec.io_size {
-        lines.set("io_size", io_size.of(size));
+        lines.set("io_size", io_size.resolve(size));
     }
     lines.set_if(spec.loops > 1, "loops", spec.loops);
     if let Some(ios) = spec.number_ios {
@@ -285,7 +284,7 @@ fn when(spec: &JobSpec, lines: &mut Lines) -> Result<(), Refused> {
     }
     let is_poisson = spec.rate_process == RateProcess::Poisson;
     lines.set_if(is_poisson, "rate_process", "poisson");
-    // Without a rate it changes nothing.
+    // It has no effect without a rate.
     if spec.submit == Submit::Offload && spec.rate != PerOp::default() {
         return Err("io_submit_mode=offload makes fio's nbd engine crash");
     }

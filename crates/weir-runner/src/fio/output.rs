@@ -1,4 +1,4 @@
-//! fio's `json+` report, as far as it is needed.
+//! The required parts of fio's `json+` report.
 
 use super::job_file;
 use crate::error::RunnerError;
@@ -60,7 +60,7 @@ impl Output {
         Self { version: "fio".to_owned(), jobs: (0..count).map(idle).collect() }
     }
 
-    /// The processes by their numbers.
+    /// Returns the processes by their numbers.
     pub(super) fn in_order(&self, count: usize) -> Result<Vec<&Process>, RunnerError> {
         let mut by_name: BTreeMap<&str, &Process> =
             self.jobs.iter().map(|process| (process.jobname.as_str(), process)).collect();
@@ -82,7 +82,7 @@ impl Process {
     }
 }
 
-/// Fills in what `processes` did together.
+/// Adds the sums of `processes` to a report.
 pub(super) fn report(empty: JobReport, processes: &[&Process]) -> JobReport {
     let seconds = processes.iter().map(|process| process.seconds()).fold(0.0, f64::max);
     let side = |of: fn(&Process) -> &Side| {
@@ -136,7 +136,7 @@ fn latency_report(latencies: &[&Latency]) -> LatencyReport {
     }
 }
 
-/// The smallest latency that `permille` of all are not above.
+/// Returns the smallest latency that `permille` of all do not exceed.
 fn quantile(bins: &BTreeMap<u64, u64>, permille: u64) -> u64 {
     let count: u64 = bins.values().sum();
     let wanted = (count * permille).div_ceil(1000);

@@ -1,10 +1,10 @@
-//! The newest acknowledged transaction, in a file of its own.
+//! The newest acknowledged transaction, in its own file.
 //!
-//! A database tells its client that a transaction is done, and the client remembers it.
-//! Here the client is the process that may be killed, so what it remembers is given to
-//! the system before it counts: one write of one line in place. It is not synced. So it
-//! proves what the death of the process loses, not what a loss of power does; then
-//! the line may be older, and says less than was acknowledged, never more.
+//! A database reports a transaction as done, and its client remembers it. Here, the client is in
+//! the process that may be killed, so it writes the number to a file before it counts the
+//! transaction: one write of one line in place, without a sync. This proves the effects of a killed
+//! process, but not those of a loss of power. Then the line may be older, and its number is too low
+//! but never too high.
 
 use crate::error::RunnerError;
 use std::fs::{File, OpenOptions};
@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(super) struct Acknowledged {
     path: PathBuf,
-    /// Made with the first number: to look at a database makes nothing.
+    /// The file, created with the first number: reading a database creates nothing.
     file: Option<File>,
     newest: Option<u64>,
 }
 
 impl Acknowledged {
-    /// Opens the file, if it is there.
+    /// Opens the file, if it exists.
     pub(super) fn open(path: &Path) -> Result<Self, RunnerError> {
         let (failed, owned) =
             (failed("opening the file of acknowledged transactions", path), path.to_owned());
@@ -43,7 +43,7 @@ impl Acknowledged {
         Ok(Self { path: owned, file: Some(file), newest })
     }
 
-    /// The newest acknowledged transaction, if there is a number.
+    /// Returns the newest acknowledged transaction, if there is a number.
     pub(super) fn newest(&self) -> Option<u64> {
         self.newest
     }
@@ -58,7 +58,7 @@ impl Acknowledged {
         )
     }
 
-    /// All transactions up to `newest` are acknowledged.
+    /// Records that all transactions up to `newest` are acknowledged.
     pub(super) fn advance(&mut self, newest: u64) -> Result<(), RunnerError> {
         if Some(newest) > self.newest {
             let failed = failed("noting an acknowledged transaction", &self.path);
@@ -80,7 +80,7 @@ fn has_folder(path: &Path) -> bool {
     parent.unwrap_or(Path::new(".")).is_dir()
 }
 
-/// With the file, which the system does not say.
+/// Adds the path to an error of the system.
 fn failed(context: &'static str, path: &Path) -> impl Fn(io::Error) -> RunnerError {
     move |source| {
         let said = format!("{}: {source}", path.display());
@@ -106,7 +106,7 @@ mod tests {
             )
         };
         assert_eq!((file.newest(), file.no_number()), (None, no_number("missing")));
-        // A look makes nothing.
+        // Reading creates nothing.
         assert!(!path.exists());
         fs::write(&path, "").unwrap();
         let empty = Acknowledged::open(&path).unwrap();

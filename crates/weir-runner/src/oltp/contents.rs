@@ -16,15 +16,15 @@ const TEMPORARY: u8 = 0x74;
 #[derive(Debug)]
 pub(super) struct Contents {
     placement: Placement,
-    /// By page number.
+    /// The states of pages, by page number.
     pages: Table<State>,
-    /// New pages of each data file, of commits so far.
+    /// New pages of each data file, from commits so far.
     new: Vec<u32>,
     records: Records,
     identity: u64,
 }
 
-/// A page that is not what it should be: its number, and what is wrong.
+/// A wrong page: its number and its fault.
 #[derive(Debug)]
 pub(super) struct BadPage {
     pub(super) page: u32,
@@ -40,7 +40,7 @@ impl Contents {
         Self { pages, new, records, identity: identity(model), placement }
     }
 
-    /// New pages of each data file, of commits so far.
+    /// New pages of each data file, from commits so far.
     pub(super) fn new_pages(&self) -> &[u32] {
         &self.new
     }
@@ -57,14 +57,14 @@ impl Contents {
         }
     }
 
-    /// The numbers of the pages of a data file, each range in one piece of it.
+    /// Returns the page numbers of a data file in contiguous ranges.
     pub(super) fn ranges(&self, file: usize) -> [Range<u32>; 3] {
         let new = self.placement.new_range(file, self.new[file]);
         let border = self.placement.piece(new.start).end.min(new.end);
         [self.placement.range(file), new.start..border, border..new.end]
     }
 
-    /// The model of a database that has these new pages: what they lie in has grown.
+    /// Adjusts the model to the new pages, whose files have grown.
     pub(super) fn grow(&self, model: &mut Model, files: &mut Files) {
         let all = model.data.iter_mut().zip(&mut files.served).zip(&files.connections);
         for (((data, served), connection), new) in all.zip(&self.new) {
@@ -107,7 +107,7 @@ impl Contents {
         PageId { file: u32::try_from(file).unwrap_or(u32::MAX), page: offset / PAGE }
     }
 
-    /// A transaction changes its pages, and its record goes to the log.
+    /// Applies a commit to its pages, and appends its record to the log.
     pub(super) fn commit(&mut self, commit: &Commit) {
         commit.pages.iter().for_each(|page| self.see(*page));
         let Self { pages, records, .. } = self;
@@ -120,7 +120,7 @@ impl Contents {
         records.push(commit, versions.into_iter());
     }
 
-    /// The bytes of a write, as they are now.
+    /// Generates the bytes of a write in their present state.
     pub(super) fn encode(&mut self, io: &FileIo, content: Content, out: &mut Vec<u8>) {
         out.clear();
         match content {
@@ -154,7 +154,7 @@ impl Contents {
     }
 }
 
-/// A number that other sizes and files change (FNV-1a).
+/// Returns a hash of sizes and files (FNV-1a).
 fn identity(model: &Model) -> u64 {
     let of_file = |data: &DataFile| [data.weight.get(), data.new_from()];
     let sizes = model.data.iter().flat_map(of_file).chain([model.log.size.get()]);

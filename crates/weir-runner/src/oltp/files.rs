@@ -1,7 +1,6 @@
-//! The files of a database before it runs: plain reads and writes that wait, for the
-//! recovery.
+//! Blocking reads and writes of database files, for recovery.
 
-use super::ServedFile;
+use super::serving::ServedFile;
 use crate::error::RunnerError;
 use weir_client::{ClientError, Connection};
 use weir_layout::files::Place;
@@ -9,12 +8,12 @@ use weir_oltp::Model;
 use weir_proto::Errno;
 use weir_units::Bytes;
 
-/// Bytes of a read at most.
+/// Maximum bytes of a read.
 pub(super) const PIECE: u64 = 1 << 20;
-/// Writes in flight at most.
+/// Maximum writes in flight.
 const WRITES: usize = 32;
 
-/// The files, data first and the log last, each with a connection of its own.
+/// The files, data first and the log last, each with its own connection.
 #[derive(Debug)]
 pub(super) struct Files {
     pub(super) served: Vec<ServedFile>,
@@ -22,7 +21,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Opens the files that the model has of `all`.
+    /// Opens the files of the model among `all`.
     pub(super) fn open(model: &Model, all: &[ServedFile]) -> Result<Self, RunnerError> {
         let own = model.files().into_iter().map(|(file, _)| all[file as usize].clone());
         let served: Vec<ServedFile> = own.collect();
@@ -50,7 +49,7 @@ impl Files {
         Ok(Self { served, connections })
     }
 
-    /// The number of the log.
+    /// Returns the index of the log.
     pub(super) fn log(&self) -> usize {
         self.served.len() - 1
     }
@@ -73,7 +72,7 @@ impl Files {
         Ok(bytes)
     }
 
-    /// Writes through: each of these is durable when this returns.
+    /// Writes with FUA: all writes are durable when this returns.
     pub(super) fn write(
         &mut self,
         file: usize,

@@ -1,9 +1,9 @@
 //! The bytes of a data page.
 //!
-//! A page says what it is, so that one that was lost, torn or put in another place is
-//! found. All that a transaction changes of it is its version and its transaction; the
-//! rest is derived from these. So the buffer pool keeps 16 bytes for 8 KiB, and a page
-//! that must be written is made anew. A page of zeros was never written: version 0.
+//! A page contains its own address, so lost, torn and misplaced pages are found. A transaction
+//! changes its version and its last transaction; the rest is derived from these. The buffer pool
+//! therefore keeps 16 bytes per page, and a page is generated when it is written. A page of zeros
+//! was never written and has version 0.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -18,6 +18,7 @@
 //! Numbers are little-endian.
 
 use weir_oltp::model::PAGE;
+use weir_random::Rng;
 
 /// Bytes of a page.
 pub(super) const SIZE: usize = 8192;
@@ -28,7 +29,7 @@ const BODY: usize = 40;
 /// The address of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PageId {
-    /// Data file, counted as the description has them.
+    /// The data file, by its position in the description.
     pub(super) file: u32,
     /// Page of the file.
     pub(super) page: u64,
@@ -46,7 +47,7 @@ pub(super) struct State {
 /// A difference between a page and the bytes that were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Bad {
-    /// Neither a page nor zeros, or not whole.
+    /// Neither a page nor zeros, or torn.
     #[error("it is torn or damaged: its checksum is {found:08x}, its bytes have {expect:08x}")]
     Checksum { found: u32, expect: u32 },
     /// Another page.
@@ -69,14 +70,8 @@ pub(super) fn encode(id: PageId, state: State, out: &mut Vec<u8>) {
     }
     let mut seed = id.page ^ u64::from(id.file).rotate_left(48) ^ state.version.rotate_left(24);
     seed ^= state.commit.rotate_left(40);
-    for _ in 0..(SIZE - BODY) / 8 {
-        // splitmix64, a word at a time.
-        seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = seed;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        out.extend_from_slice(&(word ^ (word >> 31)).to_le_bytes());
-    }
+    out.resize(start + SIZE, 0);
+    Rng::from_state(seed).fill(&mut out[start + BODY..]);
     let crc = checksum(&out[start..]);
     out[start + 12..start + 16].copy_from_slice(&crc.to_le_bytes());
 }
@@ -104,14 +99,14 @@ fn checksum(page: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// A little-endian number.
+/// Reads a little-endian number.
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let mut word = [0; 4];
     word.copy_from_slice(&bytes[at..at + 4]);
     u32::from_le_bytes(word)
 }
 
-/// A little-endian number.
+/// Reads a little-endian number.
 pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[at..at + 8]);

@@ -27,14 +27,14 @@ use weir_oltp::model::PAGE;
 use weir_report::recovery::RecoveryReport;
 use weir_wall::Clock;
 
-/// Pages that are written between two looks whether to stop.
+/// Pages that are written between two checks whether to stop.
 const BATCH: usize = 128;
 
 /// A recovery in progress.
 pub(super) struct Recovering<'a> {
     pub(super) files: &'a mut Files,
     pub(super) contents: &'a mut Contents,
-    /// The newest acknowledged transaction, if it is recorded.
+    /// The newest acknowledged transaction, if it was recorded.
     pub(super) acknowledged: Option<&'a Acknowledged>,
     pub(super) is_stopped: &'a dyn Fn() -> bool,
 }
@@ -44,7 +44,7 @@ pub(super) struct Recovering<'a> {
 struct Redo {
     /// The end of the log.
     end: u64,
-    /// The last transaction, and how often pages were changed up to it.
+    /// The last transaction, and the number of page changes up to it.
     commit: u64,
     changes: u64,
     transactions: u64,
@@ -53,7 +53,7 @@ struct Redo {
 }
 
 impl Recovering<'_> {
-    /// Recovers; from where the database goes on, and what was found.
+    /// Recovers the database. Returns the redo point from which it continues, and the report.
     pub(super) fn run(&mut self) -> Result<(RedoPoint, RecoveryReport), RunnerError> {
         let clock = Clock::start();
         let from = self.newest_checkpoint()?;
@@ -84,7 +84,7 @@ impl Recovering<'_> {
         Ok((next, report))
     }
 
-    /// The newest whole checkpoint; none if the database was never started.
+    /// Returns the newest valid checkpoint; `None` if the database was never started.
     fn newest_checkpoint(&mut self) -> Result<Option<RedoPoint>, RunnerError> {
         let file = self.files.log();
         let bytes = self.files.read(file, 0, 2 * CHECKPOINT_SLOT)?;
@@ -113,7 +113,7 @@ impl Recovering<'_> {
         let ring = ring(self.files.served[file].place.size.get());
         let mut redo = Redo { commit: from.commit, changes: from.changes, ..Redo::default() };
         let (mut lsn, mut stream, mut begun) = (from.lsn, Vec::new(), false);
-        // Bytes that were read ahead, and how many of them are used.
+        // Bytes that were read ahead, and the number of used ones.
         let (mut window, mut used): (Vec<u8>, usize) = (Vec::new(), 0);
         let mut previous = None;
         while lsn - from.lsn < ring {
@@ -134,7 +134,7 @@ impl Recovering<'_> {
             }
             ahead(&mut window, &mut used, len)?;
             let Some(records) = log::block_records(header, &window[used..]) else { break };
-            // The first record that begins after the redo point is the first that is whole.
+            // The first record that begins after the redo point is the first complete one.
             let skip = if begun { 0 } else { header.first };
             begun |= header.first < header.bytes;
             stream.extend_from_slice(&records[skip..]);
@@ -146,7 +146,7 @@ impl Recovering<'_> {
         Ok(redo)
     }
 
-    /// Takes the records that are whole.
+    /// Takes the complete records.
     fn take_records(
         &mut self,
         lsn: u64,
@@ -186,7 +186,7 @@ impl Recovering<'_> {
         Ok(())
     }
 
-    /// Reads every page; the numbers of those that the log has newer or whole.
+    /// Reads every page. Returns the numbers of those to rebuild from the log.
     fn check_pages(
         &mut self,
         redo: &Redo,
@@ -281,7 +281,7 @@ impl Recovering<'_> {
         if (self.is_stopped)() { Err(RunnerError::RecoveryInterrupted) } else { Ok(()) }
     }
 
-    /// Writes the checkpoint from which the database goes on.
+    /// Writes the checkpoint from which the database continues.
     fn next_checkpoint(&mut self, from: RedoPoint, redo: &Redo) -> Result<RedoPoint, RunnerError> {
         let file = self.files.log();
         let round = ring(self.files.served[file].place.size.get());
@@ -325,7 +325,7 @@ mod tests {
     const LAYOUT: &str = "[[volume]]\nname = \"data\"\nsize = \"8 MiB\"\nunlimited = true\n\
         [[volume]]\nname = \"log\"\nsize = \"64 MiB\"\nunlimited = true\n";
 
-    /// No checkpoint: the log has all there is.
+    /// No checkpoint: the log has all changes.
     const OLTP: &str = "users = 4\nvcores = 4\nsize = \"8 MiB\"\nbuffer_pool = \"16 MiB\"\n\
         data = [\"data\"]\nlog = \"log\"\n[checkpoint]\nevery = \"1h\"\n[[transaction]]\n\
         name = \"t\"\nshare = 1\nreads = 0\nwrites = 4\nlog = \"1 KiB\"\ncpu = \"100us\"\n";
@@ -345,7 +345,7 @@ mod tests {
             run.run_until(run.now() + Span::from_millis(1)).unwrap();
         }
         drop(run);
-        // A look before each of the 8 MiB that are read, and one before what is written.
+        // A check before each of the 8 MiB that are read, and one before the writes.
         for most in [0, 7, 8] {
             let looks = Cell::new(0);
             let is_stopped = || looks.replace(looks.get() + 1) == most;
@@ -356,10 +356,10 @@ mod tests {
         }
         let (_, report) = OltpRun::open(&description, options).unwrap();
         assert!(report.pages_rebuilt > 0 && report.commit >= 20, "{report:?}");
-        // No acknowledged transaction was recorded, and none had to be.
+        // No acknowledged transaction was recorded, and none was required.
         assert_eq!((report.acknowledged, report.notes.len()), (None, 0));
 
-        // The number is wanted, and is not there.
+        // The number is required and missing.
         let path = folder.path().join("acknowledged");
         let options = OltpOptions { acknowledged: Some(&path), ..options };
         let (mut run, report) = OltpRun::open(&description, options).unwrap();

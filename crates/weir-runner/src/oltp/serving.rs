@@ -1,12 +1,36 @@
 //! The places of a layout as a server has them.
 
-use super::ServedFile;
 use std::collections::BTreeMap;
 use std::str::FromStr;
-use weir_layout::Layout;
 use weir_layout::files::Place;
+use weir_layout::{Layout, Role};
+use weir_oltp::FileAbout;
+use weir_oltp::model::Growth;
 use weir_proto::Uri;
 use weir_report::status::Refused;
+use weir_units::Bytes;
+
+/// A file, volume or stripe as it is served.
+#[derive(Debug, Clone)]
+pub struct ServedFile {
+    /// The file in the layout.
+    pub place: Place,
+    /// Its present size.
+    pub size: Bytes,
+    /// The file is a volume, which grows with it.
+    pub is_volume: bool,
+    /// The export, or the reason why it is not served.
+    pub uri: Result<Uri, String>,
+}
+
+impl ServedFile {
+    pub(super) fn about(&self) -> FileAbout<'_> {
+        let Place { name, size, used, role, database, .. } = &self.place;
+        let growth = self.place.growth.map(|growth| Growth { by: growth.by, most: growth.most });
+        let (role, database) = (role.map(Role::name), database.as_deref());
+        FileAbout { name, size: *size, used: *used, growth, role, database }
+    }
+}
 
 /// Returns the files that databases can use, in the order of [`Layout::places`]; `uris` and
 /// `refused` come from the server.

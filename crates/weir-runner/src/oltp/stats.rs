@@ -1,5 +1,5 @@
-//! Waits of a database's I/Os as the server's engine reports them, and the rest of their time,
-//! which is the machine's own.
+//! Service times of a database's I/Os from the server's engine, and the rest of their latency,
+//! which is that of the machine.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -9,14 +9,14 @@ use weir_oltp::FileTally;
 use weir_report::number::float;
 use weir_units::Span;
 
-/// The share of a file's time from which on it is told that it was the machine's.
+/// Minimum share of a file's time that gives a note about the machine.
 const MACHINE: f64 = 0.1;
 /// Marks the cookies whose waits are recorded, and the labels of their connections.
 const MARK: u64 = 1 << 63;
 const LABEL: u16 = 1 << 15;
 
-/// Waits of completed requests, by their cookies on the wire. Replies do not contain them, but
-/// the server is in the same process: it [writes](Self::writer) them here, and the receiver of
+/// Service times of completed requests, by their cookies on the wire. Replies do not contain them,
+/// but the server is in the same process: it [records](Self::writer) them here, and the receiver of
 /// the reply takes them.
 #[derive(Debug, Default)]
 pub struct ServiceTimes {
@@ -25,7 +25,7 @@ pub struct ServiceTimes {
 }
 
 impl ServiceTimes {
-    /// Returns a callback with which a server records the waits of each admitted request.
+    /// Returns a callback with which a server records each admitted request.
     pub fn writer(self: &Arc<Self>) -> impl Fn(u64, &Completion) + Send + Sync + 'static {
         let book = Arc::clone(self);
         move |cookie, completion| {
@@ -49,7 +49,7 @@ impl ServiceTimes {
         self.noted().retain(|cookie, _| !is_theirs(cookie));
     }
 
-    /// A label that no other connection of this process has.
+    /// Returns a label that no other connection of this process has.
     pub(super) fn label(&self) -> u16 {
         LABEL | self.labels.fetch_add(1, Ordering::Relaxed)
     }

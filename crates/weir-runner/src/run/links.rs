@@ -1,5 +1,4 @@
-//! The connections of a run, one for each process and device, and which of them
-//! can go on.
+//! The connections of a run, one for each process and device.
 
 use crate::error::RunnerError;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -48,11 +47,11 @@ impl Links {
         Ok(())
     }
 
-    /// The wire of a process to one of its devices.
+    /// Returns the wire of a process to one of its devices.
     #[inline]
     pub(super) fn wire(&self, process: u32, device: u32) -> WireId {
         let mut id = self.first[process as usize];
-        // A process has a wire to each of its devices, and few devices.
+        // A process has few devices, and a wire to each.
         while self.devices[id] != device {
             id += 1;
         }
@@ -84,11 +83,11 @@ fn check(
     Ok(())
 }
 
-/// More processes than the usual 1,024 descriptors allow.
+/// Raises the limit on open files: 1,024 are too few for many processes.
 fn raise_file_limit() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current != maximum {
-        // Without the permission the old limit stays.
+        // Without the permission, the old limit remains.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     }
 }

@@ -1,6 +1,6 @@
 //! Counters of a run. The simulator counts in the same way.
 
-use super::Flight;
+use super::flight::Flight;
 use weir_report::number::float;
 use weir_report::run::{ClockName, RunReport};
 use weir_units::{Instant, Span};
@@ -9,7 +9,7 @@ use weir_workload::{JobSpec, Series, Tally, Workload};
 pub(super) struct Score {
     tally: Tally,
     series: Option<Series>,
-    /// Processes that do not measure from their first request on.
+    /// Processes with a ramp.
     ramped: Vec<bool>,
     first: Option<Instant>,
     last: Instant,
@@ -26,13 +26,13 @@ impl Score {
         }
     }
 
-    /// A request goes.
+    /// Notes that a request was issued.
     #[inline]
     pub(super) fn issued(&mut self, now: Instant) {
         self.first.get_or_insert(now);
     }
 
-    /// A request is done.
+    /// Counts a completed request.
     #[inline]
     pub(super) fn record(&mut self, workload: &Workload, flight: &Flight, now: Instant) {
         let Flight { process, op, length, .. } = *flight;

@@ -1,4 +1,4 @@
-//! Servers to run jobs on: a real one, and one that answers as it is told.
+//! Servers for jobs: a real one, and a scripted one.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "test code; each test file uses a part")]
 
@@ -21,7 +21,7 @@ use weir_workload::{Device, Isolated, Placed, fio, place};
 pub(crate) const TWO: &str = "[[volume]]\nname = \"v\"\nsize = \"64 MiB\"\nunlimited = true\n\
     [[volume]]\nname = \"w\"\nsize = \"64 MiB\"\nunlimited = true\n";
 
-/// A server in this process, its data in memory.
+/// A server in this process with data in memory.
 pub(crate) struct Served {
     pub(crate) server: Server,
     pub(crate) uris: Vec<Uri>,
@@ -61,14 +61,14 @@ impl Served {
         RunOptions { uris: &self.uris, seed: 7, ..RunOptions::default() }
     }
 
-    /// The jobs to their end.
+    /// Runs the jobs to their end.
     #[track_caller]
     pub(crate) fn run(&self, jobs: &str) -> RunReport {
         let report = weir_runner::run(self.place(jobs), &self.options());
         report.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Requests that each export has answered.
+    /// Returns the number of requests that each export has answered.
     pub(crate) fn requests(&self) -> Vec<u64> {
         exports(&self.server).iter().map(|export| export.requests).collect()
     }
@@ -97,7 +97,7 @@ pub(crate) fn interrupted(result: Result<RunReport, RunnerError>) -> RunReport {
 /// Decides which error answers a request, if any, on an export that offers everything.
 pub(crate) type Answer = fn(&Request) -> Option<Errno>;
 
-/// A server that does nothing, for one client; it returns what it was asked.
+/// A scripted server for one client, which returns the requests that it got.
 pub(crate) struct Told {
     pub(crate) uri: Uri,
     requests: JoinHandle<Vec<Request>>,
@@ -121,7 +121,7 @@ impl Told {
     pub(crate) fn run(&self, job: &str) -> Result<RunReport, RunnerError> {
         let text = format!("[global]\ndirectory=/mnt/told\n{job}");
         let file = fio::parse("jobs.fio", &text, &Isolated).unwrap_or_else(|e| panic!("{e}"));
-        // The placement may believe in more than there is.
+        // The placement may assume a larger device.
         let devices = [Device { name: "told".into(), size: Bytes::mib(2) }];
         let placed = place(&file, &devices, &[]).unwrap_or_else(|e| panic!("{e}"));
         let uris = std::slice::from_ref(&self.uri);

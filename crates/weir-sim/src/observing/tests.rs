@@ -19,7 +19,7 @@ const OLTP: &str = "users = 20\nthink_time = \"5ms\"\nvcores = 4\nsize = \"1 GiB
     log = \"log\"\n[checkpoint]\nevery = \"1s\"\n[[transaction]]\nname = \"t\"\nshare = 1\n\
     reads = 4\nwrites = 4\nlog = \"2 KiB\"\ncpu = \"200us\"\n";
 
-/// The row of a sample, by the names of entity and metric.
+/// Returns the row of a sample, by the names of entity and metric.
 fn named(contents: &Contents, shape: &Shape, sample: &Sample) -> BTreeMap<String, i64> {
     let mut row = Vec::new();
     shape.row(sample, &mut row);
@@ -77,7 +77,7 @@ fn a_managed_instance_is_observed_from_the_start_of_the_ramp() {
     assert!(((waits + end["d1.medium_ns"]) / 1_000_000 - stall).abs() <= 2, "{end:?}");
 }
 
-/// Every cap that holds something has a series: else its time would be lost.
+/// Every cap that throttles has a series; otherwise its time would be lost.
 #[test]
 fn every_wait_of_a_cached_machine_is_there() {
     let layout = layout(

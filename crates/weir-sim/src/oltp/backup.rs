@@ -65,7 +65,7 @@ impl Backup {
         deadlines.into_iter().flatten().min()
     }
 
-    /// Counts the time until `next`, until which nothing changes.
+    /// Advances to `next`. Nothing changes until then.
     pub(super) fn pass(&mut self, next: Instant) {
         if self.has_started {
             self.tally.pass(next, &self.pipeline);
@@ -85,7 +85,7 @@ impl Backup {
         }
     }
 
-    /// Takes in the completion of a buffer's transfer.
+    /// Takes the completion of a buffer's transfer.
     pub(super) fn complete(&mut self, completion: &Completion, buffer: u32) {
         let Some(transfer) = self.transfers[buffer as usize].take() else { return };
         debug_assert_eq!(transfer.is_write, completion.op != Op::Read);
@@ -139,7 +139,7 @@ impl Backup {
         BackupShape { name: self.tally.name().to_owned(), host, attributes }
     }
 
-    /// Returns what it has counted.
+    /// Returns its counters.
     pub(super) fn counters(&self) -> BackupCounters {
         let totals = self.pipeline.totals();
         BackupCounters {

@@ -1,4 +1,4 @@
-//! One database of a run, and what it has come to.
+//! One database of a run, and its results.
 
 mod observed;
 
@@ -17,7 +17,7 @@ pub(super) struct Load {
     tally: LoadTally,
     /// Its files, as places of the layout, and their roles.
     files: Vec<(u32, &'static str)>,
-    /// By place; and as they were when the measuring began.
+    /// Counters by place, and those at the start of the measured time.
     stats: Vec<FileTally>,
     before: Option<Vec<FileTally>>,
 }
@@ -61,7 +61,7 @@ impl Load {
         Some(self.database.poll_deadline().unwrap_or(self.end()).min(self.end()))
     }
 
-    /// Time goes on to `next`; until then the counters stay as they are.
+    /// Advances to `next`. The counters do not change until then.
     pub(super) fn pass(&mut self, next: Instant) {
         if next >= self.tally.from() && self.before.is_none() {
             self.before = Some(self.stats.clone());
@@ -86,18 +86,18 @@ impl Load {
         self.database.handle_completion(completion.at, tag, governed);
     }
 
-    /// The data file that must grow.
+    /// Returns the data file that must grow.
     pub(super) fn poll_growth(&self) -> Option<FileGrowth> {
         self.database.poll_growth()
     }
 
-    /// It has grown.
+    /// Notes that a data file has grown.
     pub(super) fn grow(&mut self, now: Instant, grown: &Grown<'_>) {
         self.tally.grown(now, grown);
         self.database.handle_growth(now, true);
     }
 
-    /// It cannot.
+    /// Notes that a data file cannot grow.
     pub(super) fn refuse(&mut self, now: Instant, file: &str, why: &str) {
         self.tally.refused(now, file, why);
         self.database.handle_growth(now, false);

@@ -7,7 +7,7 @@ use weir_report::oltp::DatabaseReport;
 
 mod backups;
 
-/// Two data files and a log, each with limits of its own.
+/// Two data files and a log, each with its own limits.
 fn layout(data: &str, log: &str) -> Layout {
     let volume = |name: &str, limits: &str| {
         format!("[[volume]]\nname = \"{name}\"\nsize = \"64 GiB\"\nlatency = \"1ms\"\n{limits}\n")
@@ -28,7 +28,7 @@ fn options(every: Option<Span>) -> OltpOptions<'static> {
     OltpOptions { seed: 1, every, ..OltpOptions::default() }
 }
 
-/// Descriptions with the names that their databases get.
+/// Parses descriptions by the names of their databases.
 fn descriptions(all: &[(&str, &str)]) -> Vec<Description> {
     let parse = |(name, text): &(&str, &str)| Description::parse(&format!("{name}.toml"), text);
     all.iter().map(parse).collect::<Result<_, _>>().expect("descriptions")
@@ -52,7 +52,7 @@ fn a_loop_without_limits_has_the_rate_that_its_times_say() {
     let report = run(&layout(FREE, FREE), OLTP, None);
     assert!((report.ramp_s - 5.0).abs() < 1e-9 && (report.elapsed_s - 20.0).abs() < 1e-9);
     let load = &report.load;
-    // 5 ms of thought, 0.2 of computing, 1 ms of log; waits for pages come on top.
+    // 5 ms of think time, 0.2 ms of CPU and 1 ms of log, plus waits for pages.
     let ideal = 20.0 / 0.0062;
     assert!((0.9..1.01).contains(&(load.batches_per_s / ideal)), "{}", load.batches_per_s);
     let users = load.batches_per_s * (load.response_mean_ns / 1e9 + 0.005);
@@ -66,7 +66,7 @@ fn a_loop_without_limits_has_the_rate_that_its_times_say() {
 
 #[test]
 fn a_file_has_the_columns_of_sql_server() {
-    // So small that many changes meet a page on its way.
+    // The database is small, so many changes meet a page that is being written.
     let small = OLTP.replace("size = \"1 GiB\"", "size = \"256 MiB\"");
     let report = run(&layout("limits = { iops = 200 }", FREE), &small, None);
     let names: Vec<_> = report.files.iter().map(|f| (f.file.as_str(), f.role.as_str())).collect();
@@ -76,7 +76,7 @@ fn a_file_has_the_columns_of_sql_server() {
             (data.sample_ms, data.num_of_reads, data.size_on_disk_bytes),
             (20_000, 0, 64 << 30)
         );
-        // 200 a second, and no more; between two checkpoints there are none.
+        // At most 200 a second, and none between two checkpoints.
         assert!((3_900..=4_002).contains(&data.num_of_writes), "{}", data.num_of_writes);
         assert_eq!(data.io_stall, data.io_stall_write_ms);
         // A queue depth of 32 at 200 a second is 160 ms each, 1 of them the medium.
@@ -98,7 +98,7 @@ fn a_file_has_the_columns_of_sql_server() {
 fn a_slow_log_is_on_top() {
     let slow = run(&layout(FREE, "limits = { throughput = \"1 MiB/s\" }"), OLTP, None);
     assert!(slow.wait("WRITELOG").is_some_and(|wait| wait.share > 0.95), "{:?}", slow.waits);
-    // 2 KiB each, and a block's header, in sectors: 2.5 KiB.
+    // 2 KiB each and a block's header are 2.5 KiB in sectors.
     assert!((400.0..=410.0).contains(&slow.load.batches_per_s), "{}", slow.load.batches_per_s);
 }
 
@@ -113,7 +113,7 @@ fn a_pool_that_is_too_small_reads() {
     );
     assert_eq!(report.load.buffer_bytes, 256 << 20);
     let reads: u64 = report.files.iter().map(|file| file.num_of_reads).sum();
-    // A pool's worth of pages over so many a second.
+    // The pages of the buffer pool, divided by the reads per second.
     let life = 32_768.0 / (float(reads) / 20.0);
     let seen = report.load.page_life_s.expect("pages go");
     assert!((seen / life - 1.0).abs() < 0.01, "{seen} and {life}");
@@ -148,7 +148,7 @@ fn stretches_add_up_to_the_run() {
     assert!(ends[8] == (24.0, 1.0) && ends[7] == (21.0, 3.0), "{ends:?}");
     let measured: f64 =
         report.series.iter().skip(2).map(|p| p.batches_per_s * p.length_s).sum::<f64>();
-    // From 6 s on, and the run's from 5 s on.
+    // This rate is from 6 s on, and that of the run from 5 s on.
     let rate = report.load.batches_per_s;
     assert!((measured / (rate * 19.0) - 1.0).abs() < 0.02, "{measured} at {rate}");
     assert!(report.series.iter().all(|p| p.top_wait.as_deref() == Some("WRITELOG")));
@@ -164,7 +164,7 @@ fn a_run_too_short_for_a_checkpoint_says_so() {
     );
 }
 
-/// The text of `OLTP` on other files, for as long as said.
+/// The text of `OLTP` with other files and another duration.
 fn on(data: &str, log: &str, duration: &str) -> String {
     OLTP.replace("size = \"1 GiB\"", "size = \"256 MiB\"")
         .replace("[\"d1\", \"d2\"]", &format!("[\"{data}\"]"))
@@ -269,8 +269,8 @@ fn a_database_has_the_files_that_the_layout_has_for_it() {
     );
 }
 
-/// A load of 20 s into a file of 126 GiB, of which 125 are in use; it grows by 1 GiB, up to
-/// what `storage` leaves.
+/// A load of 20 s into a file of 126 GiB, of which 125 are in use. It grows by 1 GiB, up to the
+/// limit of `storage`.
 fn growing(storage: &str) -> OltpReport {
     let text = format!(
         "edition = \"azure-mi-2018\"\n\

@@ -1,23 +1,24 @@
-//! A job while its options are still coming in.
+//! A job while its options are read.
 //!
-//! Some options only mean something together (`bs`, `bsrange` and `bssplit`; `rate`
-//! and `rate_iops`; `directory` and `filename`), and `[global]` sections give
-//! values that jobs may override one by one. So options are collected here as
-//! they are, and [`Draft::finish`] settles them into a [`JobSpec`].
+//! Some options have a meaning only together (`bs`, `bsrange` and `bssplit`; `rate` and
+//! `rate_iops`; `directory` and `filename`), and jobs may override single values of `[global]`
+//! sections. Options are therefore collected here, and [`Draft::finish`] turns them into a
+//! [`JobSpec`].
 
 use super::lines::Section;
-use crate::error::{FioError, Place};
+use crate::error::FioError;
 use crate::job::{
     Blocks, Distribution, Engine, Extent, Generator, JobSpec, Mix, Order, PerOp, Rate, RateProcess,
     Submit, Target, Think, ThinkCount,
 };
+use crate::position::Position;
 use std::collections::BTreeMap;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
-/// Options as they stand, fio's defaults where none does.
+/// The options of a section, or fio's defaults.
 #[derive(Debug, Clone)]
 pub(super) struct Draft {
-    pub(super) places: BTreeMap<&'static str, Place>,
+    pub(super) places: BTreeMap<&'static str, Position>,
     pub(super) kb_base: u64,
     pub(super) name: Option<String>,
     pub(super) mix: Mix,
@@ -123,7 +124,7 @@ impl Default for Draft {
 }
 
 impl Draft {
-    /// The job that these options describe, standing after `previous` in its file.
+    /// Returns the job that these options describe, after `previous` in its file.
     pub(super) fn finish(
         &self,
         section: &Section,
@@ -184,8 +185,8 @@ impl Draft {
         Ok(job)
     }
 
-    /// `bssplit` wins over `bsrange` wins over `bs`, whatever their order: that is
-    /// how fio has it, also when one comes from a `[global]` section.
+    /// Returns the blocks. `bssplit` overrides `bsrange`, and that overrides `bs`, in any order and
+    /// also from a `[global]` section, as in fio.
     fn blocks(&self) -> PerOp<Blocks> {
         let block = |bs: u32, range: Option<(u32, u32)>, split: &Option<Vec<(u32, u8)>>| match (
             split, range,
@@ -245,16 +246,15 @@ impl Draft {
         }
     }
 
-    /// Whether offsets are a multiple of something else than the smallest block. fio then
-    /// goes without a random map.
+    /// Returns whether the alignment is not the smallest block. fio then has no random map.
     fn has_own_alignment(&self) -> bool {
         let blocks = self.blocks();
         let mut pairs = self.align.as_array().into_iter().zip(blocks.as_array());
         pairs.any(|(align, blocks)| align.is_some_and(|align| align != blocks.min()))
     }
 
-    /// fio's `lfsr` counts in the smallest block of all directions, whatever is asked for. With
-    /// these options its I/O leads beyond the file, and the job ends after a few of them.
+    /// Rejects options with which fio's `lfsr` leaves the file: it counts in the smallest block of
+    /// all directions, so the job ends after a few I/Os.
     fn check_lfsr(&self, job: &JobSpec, section: &Section) -> Result<(), FioError> {
         if job.generator != Generator::Lfsr || !matches!(job.order, Order::Random { .. }) {
             return Ok(());
@@ -277,7 +277,7 @@ impl Draft {
         Err(self.conflict(&job.name, section, options, why))
     }
 
-    /// A conflict at the last of `options` that was set.
+    /// Returns a conflict at the last of `options` that was set.
     fn conflict(
         &self,
         job: &str,

@@ -1,31 +1,31 @@
-//! From text to option lines: comments off, includes followed, sections found,
-//! environment variables put in.
+//! The lines of a job file: comments, includes, sections and environment variables.
 
-use super::Source;
-use crate::error::{FioError, Place, ValueError};
+use super::source::Source;
+use crate::error::{FioError, ValueError};
+use crate::position::Position;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// How many includes may stand inside each other.
+/// Maximum depth of includes.
 pub(super) const MAX_INCLUDES: usize = 16;
 
-/// A section with its lines, those of its includes among them.
+/// A section with its lines, including those of its includes.
 #[derive(Debug)]
 pub(super) struct Section {
     pub(super) name: String,
-    pub(super) at: Place,
+    pub(super) at: Position,
     pub(super) lines: Vec<Line>,
 }
 
-/// `option` or `option=value`, variables not yet expanded.
+/// `option` or `option=value`, with variables that are not expanded.
 #[derive(Debug)]
 pub(super) struct Line {
-    pub(super) at: Place,
+    pub(super) at: Position,
     pub(super) text: String,
 }
 
 impl Section {
-    /// fio takes every section whose name starts with `global` for a global one.
+    /// Returns whether the section is global: fio checks only that its name starts with `global`.
     pub(super) fn is_global(&self) -> bool {
         self.name.starts_with("global")
     }
@@ -85,8 +85,8 @@ fn push(
     Ok(())
 }
 
-/// The lines that say something. A comment starts at the first `;` or `#`,
-/// wherever it stands, as in fio.
+/// Returns the lines with content. A comment starts at the first `;` or `#` anywhere in a line, as
+/// in fio.
 fn content(file: &str, text: &str) -> impl Iterator<Item = Line> {
     let file: Arc<str> = file.into();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -94,13 +94,13 @@ fn content(file: &str, text: &str) -> impl Iterator<Item = Line> {
         let end = line.find([';', '#']).unwrap_or(line.len());
         let blank = |c: char| c.is_whitespace() || c.is_control();
         let text = line[..end].trim_matches(blank);
-        let at = Place { file: Arc::clone(&file), line: number };
+        let at = Position { file: Arc::clone(&file), line: number };
         (!text.is_empty()).then(|| Line { at, text: text.to_owned() })
     })
 }
 
-/// Puts environment variables in for `${NAME}`. An unset one is empty, as in fio;
-/// if nothing is left of the value, the error names the variable.
+/// Replaces `${NAME}` by environment variables. An unset one is empty, as in fio; if the value is
+/// then empty, the error names the variable.
 pub(super) fn expand<'a>(value: &'a str, source: &dyn Source) -> Result<Cow<'a, str>, ValueError> {
     for keyword in ["$pagesize", "$mb_memory", "$ncpus"] {
         if value.contains(keyword) {

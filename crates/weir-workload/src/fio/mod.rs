@@ -1,12 +1,10 @@
-//! fio job files, read as they are.
+//! The reader of fio job files.
 //!
-//! [`parse`] takes the text of a job file and gives a [`JobFile`]. Each option
-//! has one of four fates, all in the table of the `options` module: it is read into
-//! the [`JobSpec`](crate::JobSpec); it does not change the I/O and is listed in
-//! [`JobFile::ignored`]; it changes the I/O in a way that is not modelled and is an
-//! error; or only its harmless values are accepted. What fio 3.33 does was taken
-//! from its manual and checked against the program; where both differ the program
-//! counts.
+//! [`parse`] turns the text of a job file into a [`JobFile`]. The table of the `options` module has
+//! four kinds of options. An option is read into the [`JobSpec`](crate::JobSpec); or it does not
+//! change the I/O and is listed in [`JobFile::ignored`]; or it changes the I/O in a way that is not
+//! modelled and is an error; or only its harmless values are accepted. The rules are those of fio
+//! 3.33, from its manual and checked against the program. If both differ, the program counts.
 //!
 //! ```text
 //! text --lines--> sections --options--> Draft (globals, then each job's own) --finish--> JobSpec
@@ -16,47 +14,23 @@ mod draft;
 mod lines;
 mod options;
 mod set;
+mod source;
 mod value;
 
-use crate::error::{FioError, Place, ValueError};
+use crate::error::{FioError, ValueError};
 use crate::job::{Ignored, JobFile};
+use crate::position::Position;
+pub use source::{Isolated, Source};
+
 use draft::Draft;
 use lines::{Line, Section};
 use options::Meaning;
-use std::io;
 use value::Value;
 
-/// What a job file can ask of its surroundings.
-pub trait Source {
-    /// The environment variable `name`; `None` if it is not set.
-    fn env(&self, name: &str) -> Option<String>;
-
-    /// The text of `name`, included from the file `from`. fio looks for it as
-    /// named, then beside `from`.
-    ///
-    /// # Errors
-    /// Whatever reading it gave.
-    fn include(&self, from: &str, name: &str) -> io::Result<String>;
-}
-
-/// No environment and no other files.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Isolated;
-
-impl Source for Isolated {
-    fn env(&self, _: &str) -> Option<String> {
-        None
-    }
-
-    fn include(&self, _: &str, _: &str) -> io::Result<String> {
-        Err(io::ErrorKind::NotFound.into())
-    }
-}
-
-/// Reads the job file `text`; `name` is what messages call it.
+/// Reads the job file `text`; `name` is its name in messages.
 ///
 /// # Errors
-/// The first thing that is wrong with it, with file and line.
+/// The first fault, with file and line.
 pub fn parse(name: &str, text: &str, source: &dyn Source) -> Result<JobFile, FioError> {
     let sections = lines::sections(name, text, source)?;
     let mut file = JobFile::default();
@@ -70,7 +44,7 @@ pub fn parse(name: &str, text: &str, source: &dyn Source) -> Result<JobFile, Fio
             let previous = file.jobs.last();
             let job = draft.finish(section, previous)?;
             if job.time_based && job.runtime.is_none() {
-                // fio 3.33 says so, and goes on without it.
+                // fio 3.33 prints this, and continues without it.
                 let at = draft.places.get("time_based").unwrap_or(&section.at);
                 let why = "it needs a runtime, as in fio; the job ends when its size is done";
                 ignore(&mut file.ignored, Ignored { option: "time_based", at: at.clone(), why });
@@ -97,8 +71,8 @@ pub fn parse(name: &str, text: &str, source: &dyn Source) -> Result<JobFile, Fio
     Ok(file)
 }
 
-/// Applies a section's options in their order, `kb_base` first: it decides how
-/// the others are read, wherever it stands.
+/// Applies a section's options in their order, `kb_base` first: it determines how the others are
+/// read, wherever it is.
 fn apply(
     section: &Section,
     draft: &mut Draft,
@@ -165,7 +139,7 @@ fn ignore(ignored: &mut Vec<Ignored>, option: Ignored) {
     }
 }
 
-/// Expands `text` and refuses what fio would misread.
+/// Expands `text`, and rejects a value that fio would misread.
 fn check_text<'a>(
     text: &'a str,
     source: &dyn Source,
@@ -181,7 +155,7 @@ fn check_text<'a>(
     lines::expand(text, source)
 }
 
-/// `option=value` or `option`. Blanks before the `=` belong to neither.
+/// Splits `option=value` or `option`. Blanks before the `=` are dropped.
 fn split(line: &str) -> (&str, Option<&str>) {
     match line.split_once('=') {
         Some((name, value)) => (name.trim_end(), Some(value)),
@@ -190,8 +164,8 @@ fn split(line: &str) -> (&str, Option<&str>) {
 }
 
 impl Draft {
-    /// Remembers where an option was last set, for errors that concern two.
-    fn last_place(&mut self, option: &'static str, at: &Place) {
+    /// Records the last position of an option, for errors about two options.
+    fn last_place(&mut self, option: &'static str, at: &Position) {
         self.places.insert(option, at.clone());
     }
 }

@@ -1,33 +1,32 @@
-//! What every option of fio means here. The one list to look into when asking
-//! "is this option supported?".
+//! The table of all options of fio, with their support.
 
 use super::draft::Draft;
 use super::set;
 use super::value::Value;
 use crate::error::ValueError;
 
-/// What becomes of an option.
+/// The treatment of an option.
 #[derive(Clone, Copy)]
 pub(super) enum Meaning {
     /// It is read into the job.
     Set(fn(&mut Draft, Value) -> Result<(), ValueError>),
-    /// It leaves the I/O as it is; this says why.
+    /// It does not change the I/O, for this reason.
     Ignored(&'static str),
-    /// It changes the I/O in a way that is not modelled; this says which.
+    /// It changes the I/O in this way, which is not modelled.
     Refused(&'static str),
-    /// Only these values leave the I/O as it is.
+    /// Only these values do not change the I/O.
     Only(&'static [&'static str], &'static str),
 }
 
 use Meaning::{Ignored, Only, Refused, Set};
 
-/// The documented name and meaning of `name`, which may be an alias.
+/// Returns the documented name and meaning of `name`, which may be an alias.
 pub(super) fn find(name: &str) -> Option<(&'static str, Meaning)> {
     let (names, meaning) = OPTIONS.iter().find(|(names, _)| names.contains(&name))?;
     Some((names[0], *meaning))
 }
 
-/// All names and aliases.
+/// Returns all names and aliases.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     OPTIONS.iter().flat_map(|(names, _)| names.iter().copied())
 }
@@ -60,7 +59,7 @@ const OTHER_JOB: &str = "it waits for another job by name; use stonewall";
 
 #[rustfmt::skip]
 const OPTIONS: &[(&[&str], Meaning)] = &[
-    // Which I/O.
+    // Operations, sizes and offsets.
     (&["rw", "readwrite"], Set(set::rw)),
     (&["rwmixread"], Set(set::rwmixread)),
     (&["rwmixwrite"], Set(set::rwmixwrite)),
@@ -90,7 +89,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["percentage_sequential"], Refused("fio has dropped it; use percentage_random")),
     (&["rwmixcycle"], Refused("fio has dropped it; use rwmixread")),
 
-    // Where.
+    // Files and devices.
     (&["filename"], Set(set::filename)),
     (&["directory"], Set(set::directory)),
     (&["size"], Set(set::size)),
@@ -120,7 +119,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["zone_reset_threshold"], Refused(ZONES)),
     (&["zone_reset_frequency"], Refused(ZONES)),
 
-    // When, and how much at once.
+    // Time and queue depth.
     (&["iodepth"], Set(set::iodepth)),
     (&["ioengine"], Set(set::ioengine)),
     (&["direct"], Set(set::direct)),
@@ -168,7 +167,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["exit_what"], Ignored("only with exitall, which is not supported")),
     (&["exitall_on_error"], Ignored(ON_ERROR)),
 
-    // Other I/O than the job's.
+    // I/O beside that of the job.
     (&["verify"], Only(OFF, READ_BACK)),
     (&["verify_only"], Only(OFF, READ_BACK)),
     (&["do_verify"], Ignored(NO_VERIFY)),
@@ -255,7 +254,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["ignore_error"], Ignored(ON_ERROR)),
     (&["error_dump"], Ignored(ON_ERROR)),
 
-    // The machine that fio runs on.
+    // The machine on which fio runs.
     (&["thread"], Ignored(PROCESS)),
     (&["nice"], Ignored(PROCESS)),
     (&["prio"], Ignored(PROCESS)),

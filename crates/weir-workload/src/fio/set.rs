@@ -1,5 +1,5 @@
-//! How each supported option is read. One short function an option, named after
-//! it; the table that calls them is in `options`.
+//! Readers of the supported options: a short function per option, named after it. The table in
+//! `options` calls them.
 
 use super::draft::Draft;
 use super::value::Value;
@@ -11,7 +11,7 @@ use crate::job::{
 
 type Result<T = ()> = std::result::Result<T, ValueError>;
 
-/// The largest rate that pacing can add up exactly.
+/// Maximum rate that pacing adds up exactly.
 const MAX_RATE: u64 = 1 << 62;
 
 const PATTERNS: &[&str] = &[
@@ -83,7 +83,7 @@ pub(super) fn directory(draft: &mut Draft, value: Value) -> Result {
     Ok(())
 }
 
-/// `a:b`; a colon in a name is written `\:`.
+/// Splits `a:b`; a colon in a name is written `\:`.
 fn colon_list(text: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut escaped = false;
@@ -151,8 +151,8 @@ pub(super) fn bssplit(draft: &mut Draft, value: Value) -> Result {
     Ok(())
 }
 
-/// Gives entries without a share an equal part of what is left of 100. A share of
-/// 0 counts as none, as in fio.
+/// Gives entries without a share an equal part of the rest of 100. A share of 0 counts as none, as
+/// in fio.
 fn shares<K>(entries: Vec<(K, Option<u8>)>, total: u64) -> Result<Vec<(K, u8)>> {
     let given = |share: &Option<u8>| share.filter(|share| *share > 0);
     let sum: u64 = entries.iter().filter_map(|(_, share)| given(share)).map(u64::from).sum();
@@ -164,7 +164,7 @@ fn shares<K>(entries: Vec<(K, Option<u8>)>, total: u64) -> Result<Vec<(K, u8)>> 
     let mut shared = 0;
     let fill = |(key, share): (K, Option<u8>)| {
         let share = given(&share).unwrap_or_else(|| {
-            // Spread so that the parts add to exactly what is left.
+            // The parts add up to exactly the rest.
             let part = left * (shared + 1) / open - left * shared / open;
             shared += 1;
             u8::try_from(part).unwrap_or(u8::MAX)
@@ -380,7 +380,7 @@ pub(super) fn rate(draft: &mut Draft, value: Value) -> Result {
 }
 
 pub(super) fn rate_iops(draft: &mut Draft, value: Value) -> Result {
-    // Times the largest block it must stay below what pacing can add up.
+    // Times the largest block, it must stay below the maximum of pacing.
     let max = MAX_RATE / u64::from(MAX_BLOCK);
     draft.rate_iops = value.per_op(&draft.rate_iops, |v| v.number(0, max))?;
     Ok(())

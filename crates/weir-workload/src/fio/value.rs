@@ -1,18 +1,16 @@
-//! fio's numbers, as fio 3.33 reads them and not always as its manual says.
+//! Numbers as fio 3.33 reads them, which is not always as its manual says.
 //!
-//! With `kb_base=1024`, the default, the meaning of the prefixes is swapped so
-//! that old job files keep theirs: `4k` and `4kb` are 4,096 and `4kib` is 4,000.
-//! With `kb_base=1000` it is the other way round. `4ki` is read like `4k` under
-//! both, whatever the manual promises. Where fio silently reads something that
-//! nobody can mean (`30sec` as 30 microseconds, `1.5` as 1, `bs= 8k` as 8 bytes)
-//! the value is refused.
+//! With `kb_base=1024`, the default, the prefixes are swapped for the sake of old job files: `4k`
+//! and `4kb` are 4,096, and `4kib` is 4,000. With `kb_base=1000` it is the other way round. `4ki`
+//! is read like `4k` under both, in contrast to the manual. Values that fio silently misreads are
+//! rejected: `30sec` as 30 microseconds, `1.5` as 1, `bs= 8k` as 8 bytes.
 
 use crate::error::ValueError;
 use crate::job::{Extent, PerOp};
 use std::str::FromStr;
 use weir_units::{Bytes, Span};
 
-/// An option's value with what is needed to read it.
+/// An option's value and its `kb_base`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Value<'a> {
     /// The text after the `=`; `None` for a bare flag.
@@ -26,17 +24,17 @@ impl<'a> Value<'a> {
         Self { text, kb_base }
     }
 
-    /// The text, which must be there.
+    /// Returns the text, which is required.
     pub(super) fn text(self) -> Result<&'a str, ValueError> {
         self.text.filter(|text| !text.is_empty()).ok_or(ValueError::Missing)
     }
 
-    /// `time_based`, `time_based=1` or `time_based=0`.
+    /// Reads `time_based`, `time_based=1` or `time_based=0`.
     pub(super) fn flag(self) -> Result<bool, ValueError> {
         if self.text.is_none() { Ok(true) } else { self.boolean() }
     }
 
-    /// `0` or `1`.
+    /// Reads `0` or `1`.
     pub(super) fn boolean(self) -> Result<bool, ValueError> {
         match self.text()? {
             "0" => Ok(false),
@@ -45,18 +43,18 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A count or a number of bytes from `min` to `max`.
+    /// Reads a count or a number of bytes from `min` to `max`.
     pub(super) fn number(self, min: u64, max: u64) -> Result<u64, ValueError> {
         in_range(bytes(self.text()?, self.kb_base)?, min, max)
     }
 
-    /// The same for 32 bits.
+    /// Reads the same for 32 bits.
     pub(super) fn small(self, min: u32, max: u32) -> Result<u32, ValueError> {
         let out_of_range = ValueError::OutOfRange { min: min.into(), max: max.into() };
         u32::try_from(self.number(min.into(), max.into())?).map_err(|_| out_of_range)
     }
 
-    /// `1g`, `50%`.
+    /// Reads `1g` or `50%`.
     pub(super) fn extent(self) -> Result<Extent, ValueError> {
         let text = self.text()?;
         match text.strip_suffix('%') {
@@ -68,25 +66,25 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A time; a bare number counts seconds.
+    /// Reads a time; a bare number counts seconds.
     pub(super) fn seconds(self) -> Result<Span, ValueError> {
         time(self.text()?, 1_000_000)
     }
 
-    /// A time; a bare number counts microseconds.
+    /// Reads a time; a bare number counts microseconds.
     pub(super) fn micros(self) -> Result<Span, ValueError> {
         time(self.text()?, 1)
     }
 
-    /// A decimal number after `word:`, or `default` after `word` alone.
+    /// Reads a decimal number after `word:`, or returns `default` after `word` alone.
     pub(super) fn parameter(text: Option<&str>, default: f64) -> Result<f64, ValueError> {
         let Some(text) = text else { return Ok(default) };
         let not_a_number = ValueError::Parameter { what: "the parameter is not a number" };
         f64::from_str(text).ok().filter(|n| n.is_finite()).ok_or(not_a_number)
     }
 
-    /// `read`, `read,write` or `read,write,trim`; each part goes through `parse`.
-    /// A missing part copies the last one; an empty one keeps what `old` has.
+    /// Reads `read`, `read,write` or `read,write,trim`, each part with `parse`. A missing part
+    /// copies the last one; an empty one keeps that of `old`.
     pub(super) fn per_op<T: Clone>(
         self,
         old: &PerOp<T>,
@@ -107,14 +105,14 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// `1k-4k` or `1k:4k`, in either order.
+    /// Reads `1k-4k` or `1k:4k`, in either order.
     pub(super) fn range(self) -> Result<(u64, u64), ValueError> {
         let (a, b) = self.text()?.split_once(['-', ':']).ok_or(ValueError::NotARange)?;
         let (a, b) = (bytes(a, self.kb_base)?, bytes(b, self.kb_base)?);
         Ok((a.min(b), a.max(b)))
     }
 
-    /// `4k/50:64k/50`: pairs of what `key` and `share` read; the share may be left out.
+    /// Reads pairs like `4k/50:64k/50` with `key` and `share`. A share may be missing.
     pub(super) fn split<K, S>(
         self,
         key: impl Fn(Self) -> Result<K, ValueError>,
@@ -137,7 +135,7 @@ fn in_range(n: u64, min: u64, max: u64) -> Result<u64, ValueError> {
     if (min..=max).contains(&n) { Ok(n) } else { Err(ValueError::OutOfRange { min, max }) }
 }
 
-/// Digits (or `0x` and hexadecimal digits) and what follows them.
+/// Reads digits (or `0x` and hexadecimal digits), and returns the rest.
 fn leading_number(text: &str) -> Result<(u64, &str), ValueError> {
     if text.starts_with('(') {
         return Err(ValueError::Expression);
@@ -155,7 +153,7 @@ fn leading_number(text: &str) -> Result<(u64, &str), ValueError> {
     Ok((number, rest))
 }
 
-/// A number with a size suffix.
+/// Reads a number with a size suffix.
 pub(super) fn bytes(text: &str, kb_base: u64) -> Result<u64, ValueError> {
     let (number, suffix) = leading_number(text)?;
     let suffix = suffix.to_ascii_lowercase();
@@ -180,7 +178,7 @@ pub(super) fn bytes(text: &str, kb_base: u64) -> Result<u64, ValueError> {
     number.checked_mul(base.pow(power)).ok_or(ValueError::TooLarge)
 }
 
-/// A number with a time suffix; without one it counts units of `bare` microseconds.
+/// Reads a number with a time suffix; without one, it counts units of `bare` microseconds.
 fn time(text: &str, bare: u64) -> Result<Span, ValueError> {
     let (number, suffix) = leading_number(text)?;
     let micros = match suffix.to_ascii_lowercase().as_str() {

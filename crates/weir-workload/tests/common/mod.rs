@@ -1,4 +1,4 @@
-//! A device that answers every I/O after a time, and what a test asks of a run.
+//! A device with a latency, and helpers for runs.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "test code; each test file uses a part")]
 
@@ -9,13 +9,13 @@ use weir_workload::{Isolated, Issue, JobFile, Placed, Region, Workload, fio};
 
 pub(crate) const GIB: u64 = 1 << 30;
 
-/// Reads a job file that needs nothing from outside.
+/// Reads a job file without includes and environment.
 #[track_caller]
 pub(crate) fn parse(text: &str) -> JobFile {
     fio::parse("test.fio", text, &Isolated).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Every clone of every job on a region of its own: device n for process n.
+/// Places every clone of every job on its own region: device n for process n.
 pub(crate) fn place(file: &JobFile, len: u64) -> Vec<Placed> {
     let mut placed: Vec<Placed> = Vec::new();
     for spec in &file.jobs {
@@ -28,19 +28,20 @@ pub(crate) fn place(file: &JobFile, len: u64) -> Vec<Placed> {
     placed
 }
 
-/// An I/O and when it was issued, in nanoseconds.
+/// An I/O and its issue time in nanoseconds.
 pub(crate) type Logged = (u64, Issue);
 
-/// A run and all that it issued.
+/// A run and its issued I/Os.
 pub(crate) struct Run {
     pub(crate) workload: Workload,
     pub(crate) log: Vec<Logged>,
-    /// The most I/Os that were in flight at once.
+    /// Maximum I/Os in flight.
     pub(crate) deepest: usize,
 }
 
 impl Run {
-    /// Runs to the end, or until `limit` I/Os; `latency` of each I/O by its number.
+    /// Runs to the end, or until `limit` I/Os. `latency` returns the latency of an I/O by its
+    /// number.
     pub(crate) fn new(placed: Vec<Placed>, limit: usize, latency: impl Fn(usize) -> Span) -> Self {
         let mut workload = Workload::new(placed, 42).unwrap_or_else(|error| panic!("{error}"));
         let mut now = Instant::ZERO;
@@ -73,13 +74,13 @@ impl Run {
         Self { workload, log, deepest }
     }
 
-    /// The job text alone, on regions of `len` bytes, answered after `latency`.
+    /// Runs a job text on regions of `len` bytes, with a constant latency.
     #[track_caller]
     pub(crate) fn of(text: &str, len: u64, latency: Span) -> Self {
         Self::new(place(&parse(text), len), 1_000_000, |_| latency)
     }
 
-    /// What one process issued.
+    /// Returns the I/Os of one process.
     pub(crate) fn process(&self, process: u32) -> Vec<Logged> {
         self.log.iter().filter(|(_, issue)| issue.process == process).copied().collect()
     }

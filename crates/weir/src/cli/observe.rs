@@ -6,7 +6,7 @@ use super::baselines::{
 use super::{OutputArgs, plot_file, some_time};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
-use weir_import::trace::TimeUnit;
+use weir_import::TimeUnit;
 use weir_units::Span;
 
 #[derive(Debug, Subcommand)]

@@ -163,6 +163,10 @@ pub(crate) struct PlanArgs {
     /// Do not show the progress of a fleet plan, which goes to stderr if that is a terminal.
     #[arg(long, short, requires = "fleet")]
     pub(crate) quiet: bool,
+    /// Also print the use of every limit, all reasons and alternatives, and the bill of the layout
+    /// in use.
+    #[arg(long, short, conflicts_with = "fleet")]
+    pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &ObserveArgs) -> Result<u8, CliError> {
         ObserveCommand::Percentiles(args) => percentiles::run(args),
         ObserveCommand::Import(args) => import::run(args),
         ObserveCommand::Script { sqlserver: _ } => {
-            output::print_text(weir_import::sql::SCRIPT)?;
+            output::print_text(weir_import::live::sqlserver::SCRIPT)?;
             Ok(0)
         }
         ObserveCommand::Kinds { output } => import::kinds(output),

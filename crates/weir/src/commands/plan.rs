@@ -15,16 +15,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
-use weir_plan::answer::{CapUnit, CapUse, Line, Plan, Relaxation};
-use weir_plan::cost::Cost;
 use weir_plan::keep::Kept;
-use weir_plan::need::{NeedFile, RoleKeys, Vcpus, WHOLE, Wishes};
-use weir_plan::{Answer, Outcome, Question, plan, planner, within};
-use weir_report::number::{Amount, float};
-use weir_report::plan::{
-    PlanBeside, PlanCap, PlanCheaper, PlanChoice, PlanLine, PlanPassedOver, PlanRelaxation,
-    PlanReport, Unit,
-};
+use weir_plan::need::{NeedFile, RoleKeys, Vcpus, Wishes};
+use weir_plan::{Outcome, Question, left_out, plan, report, within};
 
 /// The default edition: offers of the present.
 pub(super) const EDITION: &str = "azure-now";
@@ -43,8 +36,8 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     notes.extend(wishes.keep.as_ref().and_then(Kept::note));
     let edition = edition(&file, there, catalog)?;
     let own = prices::own(args.prices.as_deref())?;
-    let (book, left_out) = prices::book(&file, edition, args.prices.as_deref(), &own)?;
-    notes.splice(0..0, left_out);
+    let (book, of_prices) = prices::book(&file, edition, args.prices.as_deref(), &own)?;
+    notes.splice(0..0, of_prices);
     let prices = book.as_ref();
     let question = Question { catalog, edition, prices, need: &need, wishes: &wishes };
     let mut outcome = match (args.budget, args.fastest) {
@@ -55,20 +48,10 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
         true => Some(verified::check(args, &question, &mut outcome)?),
         false => None,
     };
-    let mut report = PlanReport {
-        edition: edition.name().to_owned(),
-        region: book.as_ref().map(|book| book.region().to_owned()),
-        currency: book.as_ref().map(|book| book.currency().to_owned()),
-        notes,
-        ..PlanReport::default()
-    };
-    match &outcome {
-        Outcome::Met(answer) => met(&mut report, answer),
-        Outcome::NotMet(relaxations) => {
-            report.notes.extend(planner::left_out(&question)?);
-            report.relaxations = relaxations.iter().map(relaxation).collect();
-        }
+    if matches!(outcome, Outcome::NotMet(_)) {
+        notes.extend(left_out(&question)?);
     }
+    let mut report = report::plan_report(edition, prices, &outcome, notes);
     let asks_latency = need.roles.iter().any(|own| own.latency.is_some());
     match verified {
         Some(verified) => verified.say(&mut report),
@@ -90,7 +73,7 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(path) = &args.html {
         fs::write(path, report.html()).map_err(|source| CliError::write(path, source))?;
     }
-    output::print(&report, args.output.format())?;
+    output::print_detailed(&report, args.output.format(), args.verbose)?;
     Ok(if report.is_met { 0 } else { NO })
 }
 
@@ -155,7 +138,7 @@ fn keep<'a>(
         return Ok(None);
     };
     let (_, layout) = read_layout_text(path, catalog)?;
-    wishes.keep = Some(Kept::of(&layout, file.no_downtime)?);
+    wishes.keep = Some(Kept::from_layout(&layout, file.no_downtime)?);
     Ok(Some(edition_there(path, &layout, catalog)?))
 }
 
@@ -237,6 +220,7 @@ fn need_file(args: &PlanArgs) -> Result<NeedFile, CliError> {
         reads: args.reads.clone(),
         latency: args.latency,
         working_set: args.working_set,
+        file: None,
     };
     let says_data = args.size.is_some()
         || args.iops.is_some()
@@ -295,89 +279,4 @@ pub(super) fn is_same(one: &Path, other: &Path) -> bool {
 fn beside(file: Option<&Path>, path: Option<PathBuf>) -> Option<PathBuf> {
     let folder = file.and_then(Path::parent);
     path.map(|path| folder.map_or(path.clone(), |folder| folder.join(&path)))
-}
-
-fn met(report: &mut PlanReport, answer: &Answer) {
-    report.is_met = true;
-    report.plan = Some(choice(&answer.plan));
-    report.compared = answer.compared;
-    report.others = answer.others.iter().map(|own| next_to(&own.title, own.cost)).collect();
-    report.better = answer.better.as_ref().map(|own| next_to(&own.title, own.cost));
-    report.passed_over = answer.plan.passed_over.as_ref().map(|own| PlanPassedOver {
-        what: next_to(&own.title, own.cost),
-        disks: own.disks,
-        saves: Amount(answer.plan.cost.month.beyond(own.cost.month)),
-    });
-    report.cheaper = answer.cheaper.as_ref().map(|own| PlanCheaper {
-        what: next_to(&own.what, own.cost),
-        fails: own.fails.iter().map(cap).collect(),
-    });
-    report.unranked.clone_from(&answer.unranked);
-    report.notes.extend(answer.notes.iter().cloned());
-}
-
-fn choice(plan: &Plan) -> PlanChoice {
-    let binding = plan.binding().map(|own| {
-        let left = weir_report::number::percent(1.0 - share(own)).to_string();
-        let own = cap(own);
-        format!("{} of {}: {} of {}, {left} left", own.cap, own.of, own.needed(), own.limit())
-    });
-    PlanChoice {
-        family: plan.family.clone(),
-        title: plan.title.clone(),
-        layout: plan.layout.clone(),
-        month: Amount(plan.cost.month),
-        unpriced: plan.cost.unpriced,
-        disks: plan.disks,
-        lines: lines(&plan.lines),
-        caps: plan.caps.iter().map(cap).collect(),
-        binding,
-        reasons: plan.reasons.clone(),
-    }
-}
-
-/// Returns the lines of a bill with a number above 0.
-pub(super) fn lines(all: &[Line]) -> Vec<PlanLine> {
-    let counted = all.iter().filter(|line| line.units > 0);
-    counted
-        .map(|line: &Line| PlanLine {
-            what: line.what.clone(),
-            units: line.units,
-            free: line.free.min(line.units),
-            each: line.each.map(Amount),
-            month: line.month().map(Amount),
-            source: line.source.as_ref().map(|(source, _)| source.clone()),
-            as_of: line.source.as_ref().map(|(_, as_of)| as_of.clone()),
-        })
-        .collect()
-}
-
-fn relaxation(own: &Relaxation) -> PlanRelaxation {
-    PlanRelaxation { what: own.what.clone(), then: next_to(&own.title, own.cost) }
-}
-
-fn next_to(title: &str, cost: Cost) -> PlanBeside {
-    PlanBeside { title: title.to_owned(), month: Amount(cost.month), unpriced: cost.unpriced }
-}
-
-fn share(own: &CapUse) -> f64 {
-    float(own.share()) / float(WHOLE)
-}
-
-fn cap(own: &CapUse) -> PlanCap {
-    let (unit, parts) = match own.unit {
-        CapUnit::Iops => (Unit::Iops, 1.0),
-        CapUnit::Rate => (Unit::Rate, 1.0),
-        CapUnit::Size => (Unit::Size, 1.0),
-        CapUnit::Thousandths => (Unit::Count, 1_000.0),
-        CapUnit::Number => (Unit::Count, 1.0),
-    };
-    PlanCap {
-        of: own.of.clone(),
-        cap: own.cap.to_owned(),
-        used: float(own.used) / parts,
-        most: float(own.most) / parts,
-        unit,
-        share: share(own),
-    }
 }

@@ -128,7 +128,7 @@ fn a_simulated_backup_is_diagnosed_from_its_observation() {
     assert_eq!(code, Some(0), "{stderr}");
     let (text, _, code) = run(place.weir(&["diagnose", "run.weirobs"]));
     assert_eq!(code, Some(1), "{text}");
-    assert!(text.contains("held at the throughput limit of its target target"), "{text}");
+    assert!(text.contains("limited by the throughput limit of its target target"), "{text}");
     assert!(text.contains("write to 2 disks of this kind"), "{text}");
     let (shown, ..) = run(place.weir(&["observe", "show", "run.weirobs"]));
     let row = shown.lines().find(|line| line.starts_with(" backup  ") && line.ends_with("target"));

@@ -310,10 +310,11 @@ fn snapshots_are_listed_and_names_stay_in_the_folder() {
     assert_eq!((&list[0], &list[1]["name"]), (&early, &"late".into()));
     let names = ["", "../x", "a/b", "..", ".hidden", "a@b", "/tmp/x", "a\\b"];
     for name in names {
-        let expect = format!("{name:?} is no name for a snapshot: it has 1 to 100 bytes, no dot");
+        let expect =
+            format!("{name:?} is not a name for a snapshot: use 1 to 100 bytes that do not");
         refused(&place, &["observe", "snapshot", "--name", name, "before.csv"], &expect);
     }
-    let there = "--name late: there is a snapshot of this name in snapshots; --replace replaces it";
+    let there = "--name late: a snapshot of this name exists in snapshots; choose another name, or add --replace";
     refused(&place, &["observe", "snapshot", "--name", "late", "before.csv"], there);
     ok(&place, &["observe", "snapshot", "--name", "late", "before.csv", "--replace"]);
     let list = json(&ok(&place, &["observe", "snapshots", "-o", "json"]));

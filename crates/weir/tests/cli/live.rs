@@ -183,7 +183,7 @@ fn ctrl_c_before_its_time_is_said() {
         give(&place, "8 0 sda 1 0 16 5 0 0 0 0 0 9 9\n");
     }
     let (stdout, _, code) = running.interrupt();
-    assert_eq!((code, stdout.ends_with("ended before its time\n")), (Some(130), true), "{stdout}");
+    assert_eq!((code, stdout.ends_with("incomplete\n")), (Some(130), true), "{stdout}");
     assert_eq!(shown(&place, "d.weirobs")["is_complete"], false);
 }
 

@@ -249,7 +249,7 @@ fn what_another_system_says_is_imported_and_shown() {
     let (stdout, stderr, code) =
         run(place.weir(&["observe", "import", "iostat.txt", "--out", "db1.weirobs"]));
     assert_eq!(code, Some(0), "{stderr}");
-    assert_eq!(stdout, "db1.weirobs: samples: 2, observed: 2, series: 8\n");
+    assert_eq!(stdout, "db1.weirobs: samples: 2, entities: 2, series: 8\n");
     assert_eq!(
         stderr,
         "iostat.txt: iostat, samples: 2\n\
@@ -312,18 +312,15 @@ fn what_cannot_be_imported_is_refused_and_nothing_is_left_behind() {
         "letter.txt: unknown kind of input: it begins with \"Dear Sir,\"; it resembles no \
          kind; `weir observe kinds` lists what is read\n",
     );
-    refused(
-        &["iostat.txt", "--as", "nonsense"],
-        "--as nonsense: there is no such kind; there are: ",
-    );
+    refused(&["iostat.txt", "--as", "nonsense"], "--as nonsense: unknown kind; the kinds are ");
     refused(&["nowhere.txt"], "cannot read nowhere.txt: No such file");
     refused(
         &["iostat.txt", "--start", "soon"],
-        "--start soon: it is no time like \"2026-11-22 14:00:00\"\n",
+        "--start soon: it is not a time; give one such as \"2026-11-22 14:00:00\"\n",
     );
     refused(
         &["iostat.txt", "--utc-offset", "x"],
-        "--utc-offset x: it is no offset like +01:00 or Z\n",
+        "--utc-offset x: it is not a UTC offset; give one such as +01:00 or Z\n",
     );
     let undated = IOSTAT.lines().filter(|line| !line.starts_with("03/14"));
     place.file("undated.txt", &undated.collect::<Vec<_>>().join("\n"));
@@ -423,7 +420,7 @@ fn what_is_imported_replaces_no_input_no_link_and_no_device() {
     for (out, why) in [
         ("a.csv", "it is one of the files to read"),
         ("link", "it is a link"),
-        ("/dev/null", "it is there and is no file"),
+        ("/dev/null", "it exists and is not a file"),
         ("-", "not written to the standard output"),
     ] {
         let (_, stderr, code) =

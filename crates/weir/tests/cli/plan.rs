@@ -242,7 +242,7 @@ fn what_is_no_need_is_refused_with_what_to_do() {
     place.file("bad.toml", "[data]\nsize = \"1 TiB\"\niopps = 3\n");
     refused(&["--need", "bad.toml"], "bad.toml:3:1: unknown field");
     place.file("empty.toml", "vcpus = 4\n");
-    refused(&["--need", "empty.toml"], "the need: is empty; add [data]");
+    refused(&["--need", "empty.toml"], "empty.toml: has no role; add [data]");
     place.file("data.toml", "[data]\nsize = \"1 TiB\"\n");
     refused(&["--need", "data.toml", "--iops", "3"], "leave out one");
     let backup = "edition = \"azure-mi-now\"\n[backup]\nsize = \"1 TiB\"\n";
@@ -295,7 +295,8 @@ fn other_clouds_and_services_have_plans_that_hold() {
 #[test]
 fn one_gib_less_keeps_the_cache_of_a_server_of_postgres() {
     let place = Place::new();
-    let args = ["plan", "--edition", "azure-postgres", "--iops", "7000", "--size", "3TiB"];
+    let args =
+        ["plan", "--verbose", "--edition", "azure-postgres", "--iops", "7000", "--size", "3TiB"];
     let (stdout, _, code) = run(place.weir(&args));
     assert_eq!(code, Some(0), "{stdout}");
     assert!(stdout.contains("postgresql on P50 of 4095 GiB"), "{stdout}");
@@ -474,7 +475,7 @@ fn an_observed_stripe_is_what_its_disks_do() {
     let sim = ["sim", "now.toml", "job.fio", "--observe", "now.weirobs", "--quiet"];
     let (_, stderr, code) = run(place.weir(&sim));
     assert_eq!(code, Some(0), "{stderr}");
-    let from = ["--from", "now.weirobs", "--size", "800GiB"];
+    let from = ["--verbose", "--from", "now.weirobs", "--size", "800GiB"];
     let (stdout, stderr, code) = plan(&place, &from);
     assert_eq!((stderr.as_str(), code), ("", Some(0)), "{stdout}");
     let asked = |stdout: &str| -> u64 {

@@ -3,8 +3,9 @@
 use crate::common::{Place, run};
 use serde_json::Value;
 
+/// Runs `weir plan --verbose`.
 fn answer(place: &Place, args: &[&str]) -> (String, Option<i32>) {
-    let (stdout, stderr, code) = run(place.weir(&[&["plan"], args].concat()));
+    let (stdout, stderr, code) = run(place.weir(&[&["plan", "--verbose"], args].concat()));
     assert_eq!(stderr, "", "{args:?}: {stdout}");
     (stdout, code)
 }

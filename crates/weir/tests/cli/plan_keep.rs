@@ -3,8 +3,9 @@
 use crate::common::{Place, run};
 use serde_json::Value;
 
+/// Runs `weir plan --verbose` for a need that can be met.
 fn met(place: &Place, args: &[&str]) -> String {
-    let (stdout, stderr, code) = run(place.weir(&[&["plan"], args].concat()));
+    let (stdout, stderr, code) = run(place.weir(&[&["plan", "--verbose"], args].concat()));
     assert_eq!((stderr.as_str(), code), ("", Some(0)), "{args:?}: {stdout}");
     stdout
 }

@@ -10,7 +10,9 @@ fn refused(place: &Place, args: &[&str], words: &str) {
 }
 
 fn met(place: &Place, args: &[&str]) -> String {
-    let (stdout, stderr, code) = run(place.weir(&[&["plan"], args].concat()));
+    // A fleet has no further details.
+    let details: &[&str] = if args.contains(&"--fleet") { &[] } else { &["--verbose"] };
+    let (stdout, stderr, code) = run(place.weir(&[&["plan"], details, args].concat()));
     assert_eq!((stderr.as_str(), code), ("", Some(0)), "{args:?}: {stdout}");
     stdout
 }
@@ -74,7 +76,7 @@ fn what_says_nothing_is_refused() {
         check(&["--need", "need.toml"], words);
     }
     place.file("need.toml", "[data]\nsize = \"1 TiB\"\nworking_set = \"0 B\"\n");
-    check(&["--need", "need.toml"], "data: working_set is 0");
+    check(&["--need", "need.toml"], "need.toml: [data]: working_set is 0");
     check(&["--size", "1TiB", "--iops", "-5"], "invalid value '-5' for '--iops <N>'");
     check(
         &with(&["--edition", "aws", "--family", "rds", "--licence-owned"]),
@@ -452,4 +454,54 @@ fn a_plan_is_a_page() {
                 difference: 116.38 USD more</p>";
     assert!(page.contains(cost) && page.contains("<pre>edition = "), "{page}");
     refused(&place, &[&keep[..], &["now.toml"]].concat(), "--html now.toml: is an input file");
+}
+
+#[test]
+fn the_default_output_has_the_answer_and_one_table() {
+    let place = Place::new();
+    let args = ["--edition", "azure-premium-2015", "--iops", "16000", "--size", "4TiB"];
+    let (text, stderr, code) = run(place.weir(&[&["plan"], &args[..]].concat()));
+    assert_eq!((stderr.as_str(), code), ("", Some(0)), "{text}");
+    assert!(text.starts_with("plan: DS13: data on 4 x P30: 1,548.00 USD a month\n"), "{text}");
+    let headings = |text: &str| -> Vec<String> {
+        let lines = text.split("\n\n").filter_map(|block| block.lines().next());
+        lines.skip(1).map(str::to_owned).collect()
+    };
+    assert_eq!(headings(&text)[..4], ["Price", "Alternative", "Notes", "Layout"], "{text}");
+    assert!(text.contains("\nnext cheaper: ") && !text.contains("next better"), "{text}");
+    // A risk is shown with the answer; the other reasons are details.
+    assert!(text.contains("data: 4 TiB of the disks' 4 TiB are needed"), "{text}");
+    assert!(!text.contains("data: needs "), "{text}");
+    let verbose = met(&place, &args);
+    let expected = ["Price", "Limits", "Reasons", "Alternatives", "Notes", "Layout"];
+    assert_eq!(headings(&verbose)[..6], expected, "{verbose}");
+    assert!(verbose.contains("next better: ") && verbose.contains("data: needs "), "{verbose}");
+}
+
+#[test]
+fn messages_name_the_value_and_the_file() {
+    let place = Place::new();
+    place.file("need.toml", "vcpus = -1\n[data]\nsize = \"1 TiB\"\n");
+    let need = ["--need", "need.toml"];
+    refused(&place, &need, "need.toml:1:9: -1 is not a number of virtual processors");
+    place.file("need.toml", "[data]\niops = 100\n");
+    refused(&place, &need, "need.toml: [data]: size is missing; give the stored size");
+    place.file("need.toml", "vcpus = 2\n");
+    refused(&place, &need, "need.toml: has no role; add [data], [log], [tempdb] or [backup]");
+    let prices = "[[price]]\nregion = \"East US\"\ncurrency = \"XYZQ\"\nsource = \"us\"\n\
+                  as_of = \"2026-11\"\nrows = [{ tier = \"P30\", month = \"1.00\" }]\n";
+    place.file("prices.toml", prices);
+    let args = ["--iops", "100", "--size", "1TiB", "--prices", "prices.toml"];
+    refused(&place, &args, "\"XYZQ\" is not a currency code; use three letters, for example USD");
+    refused(&place, &["--iops", "100", "--size", "1TiB", "--currency", "XYZQ"], "XYZQ");
+}
+
+#[test]
+fn an_unknown_price_is_null_in_json() {
+    let place = Place::new();
+    let args = ["--edition", "azure-mi-2018", "--family", "gp", "--iops", "100", "--size", "1TiB"];
+    let text = met(&place, &[&args[..], &["-o", "json"]].concat());
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    assert!(report["plan"]["unpriced"].as_u64() > Some(0), "{report}");
+    assert!(report["plan"]["month"].is_null(), "{report}");
 }

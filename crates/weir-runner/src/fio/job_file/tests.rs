@@ -1,4 +1,4 @@
-//! Job files, literally; and fio accepts them.
+//! Generated job files, as text and as fio reads them.
 
 use super::*;
 use std::io::ErrorKind;
@@ -16,7 +16,7 @@ fn translate(jobs: &str) -> Result<String, String> {
     write(&placed, &[uri("v"), uri("w")], 5).map_err(|e| e.to_string())
 }
 
-/// The lines of the only process, but for those that all have.
+/// Expects the lines of the only process, without those common to all.
 #[track_caller]
 fn check(job: &str, expect: &str) {
     let text = translate(&format!("[j]\n{job}\n")).unwrap();
@@ -26,7 +26,7 @@ fn check(job: &str, expect: &str) {
     accepted(&text);
 }
 
-/// fio reads it, if there is a fio.
+/// Checks that fio reads the text, if fio is installed.
 #[track_caller]
 fn accepted(text: &str) {
     let folder = tempfile::tempdir().unwrap();
@@ -55,7 +55,7 @@ fn which_requests() {
         "rw=randrw\nrwmixread=70\nbs=4k,8k",
         "rw=randrw rwmixread=70 bs=4096,8192,4096 offset=0 size=1048576 iodepth=1",
     );
-    // Sizes of writes do not affect reads.
+    // Block sizes of writes do not affect reads.
     check("rw=read\nbs=4k,8k\nbssplit=,1k/50:2k/50", SIMPLE);
     check("rw=write\nbsrange=4k-16k", &{
         SIMPLE.replace(
@@ -103,7 +103,7 @@ fn where_and_when() {
         "rw=read bs=4096,4096,4096 offset=65536 size=1048576 io_size=8388608 loops=3 \
          number_ios=9 iodepth=32",
     );
-    // A share of the device from a share of it, in whole blocks.
+    // Offset and size are shares of the device, in whole blocks.
     check(
         "rw=read\nfilename=/dev/v\nsize=33%\noffset=1%",
         "rw=read bs=4096,4096,4096 offset=10739712 size=354332672 iodepth=1",
@@ -124,7 +124,7 @@ fn where_and_when() {
     });
 }
 
-/// Names, offsets and walls of the sections.
+/// Expects names, offsets and walls of the sections.
 #[track_caller]
 fn check_sections(jobs: &str, expect: &[&str]) {
     let text = translate(jobs).unwrap();

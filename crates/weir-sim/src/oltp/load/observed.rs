@@ -1,4 +1,4 @@
-//! A database as an observation has it.
+//! Observations of a database.
 
 use super::Load;
 use crate::observing::{self, DatabaseAbout};
@@ -22,7 +22,7 @@ impl Load {
         observing::declare_database(shape, layout, places, &about);
     }
 
-    /// Adds what they have counted.
+    /// Adds the counters of the database and its files.
     pub(in crate::oltp) fn sample(
         &self,
         sample: &mut Sample,

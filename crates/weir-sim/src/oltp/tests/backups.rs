@@ -4,7 +4,7 @@ use super::*;
 use weir_pipeline::Description as Backup;
 use weir_report::backup::BackupReport;
 
-/// A machine that lets 512 MiB/s through, a source of ten disks, and two targets.
+/// A machine with 512 MiB/s, a source of ten disks, and two targets.
 const DS14: &str = "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS14\"\n\
     [[stripe]]\nname = \"data\"\nunit = \"256 KiB\"\nvolumes = { count = 10, tier = \"P30\" }\n\
     [[volume]]\nname = \"b1\"\ntier = \"P30\"\n[[volume]]\nname = \"b2\"\ntier = \"P30\"\n\
@@ -18,8 +18,8 @@ fn ds14() -> Layout {
     Layout::parse("layout.toml", DS14, &Catalog::builtin()).expect("a layout")
 }
 
-/// Runs a backup beside databases, in slices of this length, and returns what came of it and the
-/// I/Os that were simulated.
+/// Runs a backup beside databases, in slices of this length, and returns its report and the number
+/// of I/Os.
 fn simulate(backup: &str, databases: &[(&str, &str)], slice: Option<Span>) -> (OltpReport, u64) {
     let layout = ds14();
     let backups = [Backup::parse("backup.toml", backup).expect("a backup")];
@@ -85,7 +85,7 @@ fn slices_do_not_change_a_backup() {
     }
 }
 
-/// No machine's limits, so that only disks hold requests.
+/// A machine without limits, so that only disks throttle requests.
 const UNLIMITED: &str = "edition = \"azure-premium-2015\"\nhost = { unlimited = true }\n\
     [[stripe]]\nname = \"data\"\nunit = \"64 KiB\"\nvolumes = { count = 10, tier = \"P30\" }\n\
     [[stripe]]\nname = \"b1\"\nunit = \"64 KiB\"\nvolumes = { count = 3, tier = \"P20\" }\n\

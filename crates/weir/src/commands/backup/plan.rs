@@ -14,9 +14,11 @@ use weir_plan::backup::ground::DefaultSources;
 use weir_plan::backup::{
     Answer, Base, Beside, Binding, Choice, Compression, Outcome, Question, Relaxation, ground, plan,
 };
-use weir_plan::need::{NeedFile, WHOLE};
+use weir_plan::need::NeedFile;
+use weir_plan::report;
+use weir_plan::share::WHOLE;
 use weir_report::backup_plan::{BackupChoice, BackupPlanReport, BackupRelaxation};
-use weir_report::number::{Amount, float};
+use weir_report::number::float;
 use weir_units::{Bytes, BytesPerSec, Span};
 
 /// The slowdown of databases where none is stated, in millionths.
@@ -221,14 +223,14 @@ fn choice(own: &Choice, size: Bytes) -> BackupChoice {
         duration_s: seconds(own.duration),
         mib_per_s: float(size.get()) / f64::from(1 << 20) / seconds(own.duration),
         is_extrapolated: own.is_extrapolated,
-        month: Amount(own.cost.month),
+        month: report::month(own.cost.month, own.cost.unpriced),
         unpriced: own.cost.unpriced,
         binding: binding.to_owned(),
         binding_limit: limit,
         binding_words: words,
         slowdown_throughput: own.slowdown.map(|own| own.throughput),
         slowdown_response: own.slowdown.map(|own| own.response),
-        lines: of_plan::lines(&own.lines),
+        lines: report::lines(&own.lines),
         reasons: Vec::new(),
         layout: own.layout.clone(),
         backup: own.backup.clone(),

@@ -33,7 +33,7 @@ struct End {
 }
 
 impl End {
-    fn of(text: &str, dir: &Path) -> Result<Self, CliError> {
+    fn parse(text: &str, dir: &Path) -> Result<Self, CliError> {
         let end = |path: PathBuf, time: Option<&str>| {
             let time = time.map(str::to_owned);
             Ok(Self { text: text.to_owned(), path, time })
@@ -92,7 +92,7 @@ struct Opened {
 }
 
 impl Opened {
-    fn of(end: &End, args: &ObserveBetweenArgs) -> Result<Self, CliError> {
+    fn new(end: &End, args: &ObserveBetweenArgs) -> Result<Self, CliError> {
         // Used if the input is not an observation.
         let clock = args.clock.clone();
         let reading = ImportArgs { kind: None, clock, ..ImportArgs::default() };
@@ -136,8 +136,8 @@ impl Opened {
 }
 
 pub(super) fn run(args: &ObserveBetweenArgs) -> Result<u8, CliError> {
-    let (from, to) = (End::of(&args.from, &args.dir)?, End::of(&args.to, &args.dir)?);
-    let opened = Opened::of(&from, args)?;
+    let (from, to) = (End::parse(&args.from, &args.dir)?, End::parse(&args.to, &args.dir)?);
+    let opened = Opened::new(&from, args)?;
     let mut report = if from.is_same_file(&to) {
         if args.apart.is_some() {
             let file = from.path.display();
@@ -147,7 +147,7 @@ pub(super) fn run(args: &ObserveBetweenArgs) -> Result<u8, CliError> {
         }
         of_one(&opened, (&from, &to), args)?
     } else {
-        of_two((&opened, &from), (&Opened::of(&to, args)?, &to), args)?
+        of_two((&opened, &from), (&Opened::new(&to, args)?, &to), args)?
     };
     let files = report.file_stats.iter().map(|own| own.figures);
     let mut io = files.chain(report.io_stats.iter().map(|own| own.figures));

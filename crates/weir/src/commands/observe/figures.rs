@@ -64,7 +64,7 @@ struct Size {
 }
 
 impl Size {
-    fn of(contents: &Contents, view: &IoView) -> Option<Self> {
+    fn new(contents: &Contents, view: &IoView) -> Option<Self> {
         let name = contents.entity(view.entity)?.name.clone();
         let limits_change = view.iops_limits.or(view.bytes_per_s_limits).is_some();
         Some(Self { name, series: view.size?, first: None, last: None, limits_change })
@@ -145,7 +145,7 @@ impl Figures {
             near_s: 0.0,
             all_s: 0.0,
         };
-        let sizes = files.iter().filter_map(|at| Size::of(contents, &at.view)).collect();
+        let sizes = files.iter().filter_map(|at| Size::new(contents, &at.view)).collect();
         Self {
             files,
             volumes,

@@ -7,9 +7,7 @@ use crate::signals;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek};
 use std::path::{Path, PathBuf};
-use weir_import::kind::{all, bytes_of};
-use weir_import::trace::TimeUnit;
-use weir_import::{Input, Kind, Options, Summary, import};
+use weir_import::{Input, Kind, Options, Summary, TimeUnit, decompressed, import};
 use weir_observe::moment::{Clock, Order, offset_of};
 use weir_report::cells;
 use weir_report::table::{Listing, Table};
@@ -42,7 +40,7 @@ pub(super) fn run(args: &ObserveImportArgs) -> Result<u8, CliError> {
     })?;
     talk_of(&summary);
     output::print_text(&format!(
-        "{}: samples: {}, observed: {}, series: {}\n",
+        "{}: samples: {}, entities: {}, series: {}\n",
         args.out.display(),
         summary.samples,
         summary.entities,
@@ -65,9 +63,9 @@ fn check_out(out: &Path, files: &[PathBuf]) -> Result<(), CliError> {
     let is_one = |file: &PathBuf| fs::canonicalize(file).ok() == fs::canonicalize(out).ok();
     match () {
         () if there.is_symlink() => refused("it is a link, which would be replaced"),
-        () if !there.is_file() => refused("it is there and is no file"),
+        () if !there.is_file() => refused("it exists and is not a file"),
         () if files.iter().any(is_one) => refused("it is one of the files to read"),
-        () if there.permissions().readonly() => refused("it is there and may only be read"),
+        () if there.permissions().readonly() => refused("it exists and is read-only"),
         () => Ok(()),
     }
 }
@@ -94,8 +92,8 @@ pub(super) fn imported(files: &[PathBuf], args: &ImportArgs) -> Result<(File, Su
 }
 
 pub(super) fn kinds(args: &OutputArgs) -> Result<u8, CliError> {
-    let mut table = Table::new("", &["kind", "is"]);
-    for kind in all() {
+    let mut table = Table::new("", &["kind", "input"]);
+    for kind in weir_import::kinds() {
         table.row(cells![kind.name, kind.about]);
     }
     output::print(&Listing(vec![table]), args.format())?;
@@ -106,7 +104,9 @@ pub(super) fn kinds(args: &OutputArgs) -> Result<u8, CliError> {
 pub(super) fn offset(text: Option<&String>) -> Result<Option<i64>, CliError> {
     let read = |text: &String| {
         offset_of(text).ok_or_else(|| {
-            CliError::Refused(format!("--utc-offset {text}: it is no offset like +01:00 or Z"))
+            CliError::Refused(format!(
+                "--utc-offset {text}: it is not a UTC offset; give one such as +01:00 or Z"
+            ))
         })
     };
     text.map(read).transpose()
@@ -120,7 +120,9 @@ pub(super) fn clock_of(args: &ClockArgs) -> Result<Clock, CliError> {
 pub(super) fn options_of(args: &ImportArgs) -> Result<Options, CliError> {
     let clock = clock_of(&args.clock)?;
     let start = args.start.as_deref().map(|text| {
-        let wrong = || format!("--start {text}: it is no time like \"2026-11-22 14:00:00\"");
+        let wrong = || {
+            format!("--start {text}: it is not a time; give one such as \"2026-11-22 14:00:00\"")
+        };
         clock.moment(text).ok_or_else(|| CliError::Refused(wrong()))
     });
     let by = concat!("weir ", env!("CARGO_PKG_VERSION")).to_owned();
@@ -136,21 +138,18 @@ pub(super) fn inputs_of(files: &[PathBuf], args: &ImportArgs) -> Result<Vec<Inpu
 }
 
 fn kind_named(name: &str) -> Result<Kind, CliError> {
-    Kind::named(name).ok_or_else(|| {
-        let names: Vec<_> = all().map(|kind| kind.name).collect();
-        CliError::Refused(format!(
-            "--as {name}: there is no such kind; there are: {}",
-            names.join(", ")
-        ))
+    weir_import::kind_named(name).ok_or_else(|| {
+        let names: Vec<_> = weir_import::kinds().map(|kind| kind.name).collect();
+        CliError::Refused(format!("--as {name}: unknown kind; the kinds are {}", names.join(", ")))
     })
 }
 
 fn open(path: &Path, kind: Option<Kind>) -> Result<Input, CliError> {
     let failed = |source| CliError::Read { path: path.to_owned(), source };
     let bytes = if path.as_os_str() == "-" {
-        bytes_of(io::stdin())
+        decompressed(io::stdin())
     } else {
-        File::open(path).and_then(bytes_of)
+        File::open(path).and_then(decompressed)
     };
     Ok(Input { name: path.display().to_string(), bytes: bytes.map_err(failed)?, kind })
 }

@@ -55,12 +55,12 @@ pub(super) fn run(args: &ObserveLiveArgs) -> Result<u8, CliError> {
     finished.notes.iter().for_each(|note| output::talk(note));
     let counts = finished.counts;
     output::print_text(&format!(
-        "{}: samples: {}, observed: {}, series: {}; {}\n",
+        "{}: samples: {}, entities: {}, series: {}; {}\n",
         out.display(),
         counts.samples,
         counts.entities,
         counts.series,
-        if is_complete { "complete" } else { "ended before its time" },
+        if is_complete { "complete" } else { "incomplete" },
     ))?;
     result.map_err(failed)?;
     Ok(interrupted.unwrap_or(0))

@@ -26,7 +26,7 @@ struct Stretches {
 }
 
 impl Stretches {
-    fn of(extent: &Extent, each: Span, ahead: i64) -> Self {
+    fn new(extent: &Extent, each: Span, ahead: i64) -> Self {
         let each = i128::from(each.nanos());
         let start =
             extent.start_unix_ns.map(|start| i128::from(start) + i128::from(ahead) * 1_000_000_000);
@@ -56,7 +56,7 @@ pub(super) fn run(args: &ObservePercentilesArgs) -> Result<u8, CliError> {
     let wanted = wanted(contents, &args.only)?;
     let said = offset(args.utc_offset.as_ref())?;
     let ahead = said.or_else(|| offset_in(&header)).unwrap_or(0);
-    let stretches = Stretches::of(&extent, args.each, ahead);
+    let stretches = Stretches::new(&extent, args.each, ahead);
     let count = stretches.of_end(extent.last) - stretches.of_end(extent.first);
     if count > i128::from(MOST) {
         return Err(CliError::Refused(format!(

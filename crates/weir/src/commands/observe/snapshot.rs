@@ -60,7 +60,7 @@ pub(super) fn run(args: &ObserveSnapshotArgs) -> Result<u8, CliError> {
     output::print_text(&format!(
         "{}: taken {}, files: {files}, volumes: {volumes}, waits: {waits}\n",
         path.display(),
-        taken(&snapshot.header, &snapshot).unwrap_or_else(|| "nobody knows when".to_owned()),
+        taken(&snapshot.header, &snapshot).unwrap_or_else(|| "at an unknown time".to_owned()),
     ))?;
     Ok(0)
 }
@@ -79,8 +79,8 @@ pub(super) fn path_of(dir: &Path, name: &str) -> Result<PathBuf, String> {
     let is_fine = !name.is_empty() && name.len() <= MOST && !name.starts_with('.');
     if !is_fine || name.contains(wrong) {
         return Err(format!(
-            "{name:?} is no name for a snapshot: it has 1 to {MOST} bytes, no dot at first, and \
-             none of / \\ @ :"
+            "{name:?} is not a name for a snapshot: use 1 to {MOST} bytes that do not begin with a dot \
+             and contain none of / \\ @ :"
         ));
     }
     Ok(dir.join(format!("{name}{END}")))
@@ -89,7 +89,7 @@ pub(super) fn path_of(dir: &Path, name: &str) -> Result<PathBuf, String> {
 fn is_there(name: &str, dir: &Path) -> CliError {
     let dir = dir.display();
     CliError::Refused(format!(
-        "--name {name}: there is a snapshot of this name in {dir}; --replace replaces it"
+        "--name {name}: a snapshot of this name exists in {dir}; choose another name, or add --replace"
     ))
 }
 

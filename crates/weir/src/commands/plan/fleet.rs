@@ -1,7 +1,7 @@
 //! `weir plan --fleet`: many databases onto managed instances.
 
 use super::observed::{self, Measure};
-use super::{cap, choice, is_same, prices};
+use super::{is_same, prices};
 use crate::cli::PlanArgs;
 use crate::error::{CliError, NO};
 use crate::output;
@@ -15,9 +15,8 @@ use weir_layout::ManagedInstance;
 use weir_plan::fleet::FleetInstance;
 use weir_plan::need::{NeedFile, Wishes};
 use weir_plan::verify::{Got, How, Load, verify_all};
-use weir_plan::{FleetOutcome, FleetQuestion, Member, plan_fleet_watched};
-use weir_report::fleet::{FleetHost, FleetLack, FleetReport};
-use weir_report::number::Amount;
+use weir_plan::{FleetOutcome, FleetQuestion, Member, plan_fleet_watched, report};
+use weir_report::fleet::FleetReport;
 
 /// The default edition: managed instances of the present.
 const EDITION: &str = "azure-mi-now";
@@ -72,39 +71,9 @@ pub(super) fn run(folder: &Path, args: &PlanArgs, catalog: &Catalog) -> Result<u
     let outcome = plan_fleet_watched(&question, &|now| progress.at(now));
     drop(progress);
     let outcome = outcome?;
-    let mut report = FleetReport {
-        edition: edition.name().to_owned(),
-        region: book.as_ref().map(|book| book.region().to_owned()),
-        currency: book.as_ref().map(|book| book.currency().to_owned()),
-        databases: members.len(),
-        notes,
-        ..FleetReport::default()
-    };
-    match &outcome {
-        FleetOutcome::Met(plan) => {
-            report.is_met = true;
-            report.goal = Some(plan.goal.words().to_owned());
-            report.month = Some(Amount(plan.cost.month));
-            report.unpriced = plan.cost.unpriced;
-            report.bound = plan.bound.map(Amount);
-            report.gap = Some(weir_report::number::float(plan.gap) / 1e6);
-            report.notes.extend(plan.notes.iter().cloned());
-            for (at, own) in plan.instances.iter().enumerate() {
-                report.instances.push(host(at, own, &members));
-            }
-            if args.verify {
-                verified(&mut report, &plan.instances, &members, catalog)?;
-            }
-        }
-        FleetOutcome::NotMet(lacking) => {
-            report.lacks = lacking
-                .iter()
-                .map(|(name, caps)| FleetLack {
-                    database: name.clone(),
-                    caps: caps.iter().map(cap).collect(),
-                })
-                .collect();
-        }
+    let mut report = report::fleet_report(edition, book.as_ref(), &members, &outcome, notes);
+    if let (FleetOutcome::Met(plan), true) = (&outcome, args.verify) {
+        verified(&mut report, &plan.instances, &members, catalog)?;
     }
     if let Some(path) = args.out.as_ref().filter(|_| report.is_met) {
         write(path, &report)?;
@@ -256,15 +225,6 @@ const NAMED: usize = 8;
 /// The extensions of need files and observations, in upper or lower case.
 const NEED: &str = "toml";
 const OBSERVATION: &str = "weirobs";
-
-fn host(at: usize, own: &FleetInstance, members: &[Member]) -> FleetHost {
-    FleetHost {
-        name: format!("instance{}", at + 1),
-        databases: own.members.iter().map(|member| members[*member].name.clone()).collect(),
-        plan: choice(&own.plan),
-        verified: None,
-    }
-}
 
 /// Simulates the databases of each instance on its layout. If one fails, there is no plan.
 fn verified(

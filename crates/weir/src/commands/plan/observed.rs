@@ -13,7 +13,8 @@ use weir_diagnose::{Follow, Question};
 use weir_layout::Layout;
 use weir_observe::sizing::{Roles, Sized, Sizer};
 use weir_observe::{Block, Header};
-use weir_plan::need::{NeedFile, in_percent};
+use weir_plan::need::NeedFile;
+use weir_plan::share::in_percent;
 use weir_report::number::{float, percent, rate, time, whole};
 use weir_units::Span;
 

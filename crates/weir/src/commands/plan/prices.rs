@@ -11,7 +11,20 @@ pub(in crate::commands) fn own(path: Option<&Path>) -> Result<Vec<PriceList>, Cl
     let Some(path) = path else { return Ok(Vec::new()) };
     let text = fs::read_to_string(path)
         .map_err(|source| CliError::Read { path: path.to_owned(), source })?;
-    Ok(PriceList::read(&path.display().to_string(), &text)?)
+    let lists = PriceList::read(&path.display().to_string(), &text)?;
+    match lists.iter().find(|list| !is_currency(&list.currency)) {
+        Some(list) => Err(CliError::Refused(format!(
+            "--prices {}: {:?} is not a currency code; use three letters, for example USD",
+            path.display(),
+            list.currency
+        ))),
+        None => Ok(lists),
+    }
+}
+
+/// Returns whether a text has the form of an ISO 4217 code.
+fn is_currency(text: &str) -> bool {
+    text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
 /// A file with more unknown items than this is a vendor's complete list.

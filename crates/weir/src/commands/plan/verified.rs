@@ -4,13 +4,14 @@
 //! long requests wait where a limit is used up. So where a latency is asked and missed, plans with
 //! room are tried until one holds.
 
-use super::share;
 use crate::cli::PlanArgs;
 use crate::commands::read_layout_text;
 use crate::error::CliError;
 use std::fmt::Write as _;
-use weir_plan::answer::{Answer, Cheaper, Plan};
-use weir_plan::need::{Need, WHOLE, in_percent};
+use weir_plan::answer::{Answer, Cheaper, Plan, Reason};
+use weir_plan::need::Need;
+use weir_plan::report::{self, share};
+use weir_plan::share::{WHOLE, in_percent};
 use weir_plan::verify::{Got, How, VerifyError, verify};
 use weir_plan::{Outcome, Question, plan};
 use weir_report::number::{float, percent, time};
@@ -50,17 +51,7 @@ impl Verified {
     }
 
     fn rows(&mut self, layout: &str, got: &[Got]) {
-        self.rows.extend(got.iter().map(|own| PlanVerified {
-            layout: layout.to_owned(),
-            role: own.role.name().to_owned(),
-            request: own.request,
-            asked: own.asked,
-            got: own.got,
-            latency_ns: own.latency,
-            median_ns: own.median,
-            asked_latency_ns: own.asked_latency.map(weir_units::Span::nanos),
-            is_met: own.is_met(),
-        }));
+        self.rows.extend(report::verified(layout, got));
     }
 }
 
@@ -99,7 +90,7 @@ pub(super) fn check(
             answer.plan.title,
             slow(&got)
         );
-        other.plan.reasons.insert(0, words);
+        other.plan.reasons.insert(0, Reason { text: words, is_key: true });
         // The limits that it exceeds with extra capacity do not matter for the need itself.
         verified.notes.extend(next_cheaper(question, other.cheaper.take(), how)?);
         (**answer, got) = (other, own);

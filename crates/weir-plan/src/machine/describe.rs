@@ -1,12 +1,15 @@
-//! Plans of machines with disks: title, bill, reasons and layout file.
+//! The description of a machine with disks: title, bill, reasons and layout file.
 
-use super::{Candidate, Machines, Place, Pool, caps};
-use crate::answer::{Line, Plan};
+use super::candidate::{Candidate, Place, Pool};
+use super::hosts::Machines;
+use super::limits::published;
+use crate::answer::{Line, Reason};
 use crate::demand::Flow;
 use crate::disks::{Disk, Disks};
 use crate::filesystem::FileSystem;
 use crate::keep::{Kept, KeptPool};
-use crate::need::{Need, RoleNeed, WHOLE, in_percent, rate_words};
+use crate::need::{Need, RoleNeed, rate_words};
+use crate::share::{WHOLE, in_percent};
 use std::collections::BTreeSet;
 use weir_catalog::CacheMode;
 use weir_layout::file::{AlikeKeys, Columns, FileKeys, HostKeys, PlaceKey, StripeKeys, VolumeKeys};
@@ -14,132 +17,137 @@ use weir_layout::{LayoutText, Role, luns};
 use weir_units::Bytes;
 
 impl<'a> Machines<'a> {
-    pub(super) fn plan(&self, need: &Need, candidate: &Candidate<'a>) -> Plan {
-        let mut reasons = self.reasons(need, candidate);
-        if caps(candidate.host, &candidate.choice).uncached.is_none() {
-            reasons.push(format!(
-                "no limits of {} itself are published, so only those of its disks count",
-                candidate.host.name
-            ));
-        }
-        if candidate.host.max_data_disks.is_none() && candidate.choice.count > 1 {
-            reasons.push(format!(
-                "the maximum number of disks of {} is not published, so up to {} are tried (change \
-                 it with --max-disks)",
-                candidate.host.name,
-                self.most_disks()
-            ));
-        }
-        Plan {
-            family: "vm".to_owned(),
-            title: self.title(need, candidate),
-            layout: self.layout(need, candidate),
-            lines: self.lines(need, candidate),
-            cost: candidate.cost,
-            caps: self.caps(need, candidate),
-            reasons,
-            disks: candidate.choice.count,
-            passed_over: None,
-        }
-    }
-
-    pub(super) fn title(&self, need: &Need, candidate: &Candidate<'_>) -> String {
+    /// Describes a candidate in one line.
+    pub(super) fn describe(&self, need: &Need, candidate: &Candidate<'_>) -> String {
         let pools = candidate.arrangement.iter().zip(&candidate.choice.disks);
         let words = pools.map(|(pool, disks)| {
-            format!("{} on {}", names(need, pool, " and "), on(pool, disks.as_ref()))
+            format!("{} on {}", pool.names(need, " and "), on(pool, disks.as_ref()))
         });
         format!("{}: {}", candidate.host.name, words.collect::<Vec<_>>().join(", "))
     }
 
-    fn lines(&self, need: &Need, candidate: &Candidate<'a>) -> Vec<Line> {
+    /// Returns the bill.
+    pub(super) fn bill(&self, need: &Need, candidate: &Candidate<'a>) -> Vec<Line> {
         let host = self.host_price(candidate.host);
         let mut lines = vec![Line::of(format!("machine {}", candidate.host.name), 1, host)];
         for (pool, disks) in candidate.arrangement.iter().zip(&candidate.choice.disks) {
             let Some(Disks { disk, count, .. }) = disks else { continue };
-            lines.extend(disk.lines(&names(need, pool, "-"), *count, self.prices));
+            lines.extend(disk.lines(&pool.names(need, "-"), *count, self.prices));
         }
         lines
     }
 
-    fn reasons(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<String> {
+    /// Returns the reasons for a candidate: for each pool, then for the machine.
+    pub(super) fn all_reasons(&self, need: &Need, candidate: &Candidate<'_>) -> Vec<Reason> {
         let mut all = Vec::new();
         let mut disks = candidate.choice.disks.iter().flatten();
         if self.wishes.peaks.is_some() && !disks.any(|own| matches!(own.disk, Disk::Burst(_))) {
-            all.push(
+            all.push(Reason::detail(
                 "burst credits are not needed: disks that carry the load without them cost no \
-                 more"
-                    .to_owned(),
-            );
+                 more",
+            ));
         }
         for (pool, disks) in candidate.arrangement.iter().zip(&candidate.choice.disks) {
-            let own = self.demands(need, pool, candidate.hits);
-            let name = names(need, pool, " and ");
-            let Some(Disks { disk, count, .. }) = disks else {
-                all.push(format!(
-                    "{name}: on the machine's local disk, which its price includes and which loses \
-                     its data when the machine moves; it counts at the cached limit"
-                ));
-                continue;
-            };
-            let each = disk.limits();
-            let most = Flow::most(own.iter().map(|own| &own.disk));
-            all.push(format!(
-                "{name}: needs {} IOPS and {} at the disks; {count} x {} IOPS and {} provide {} \
-                 IOPS and {}",
-                most.operations,
-                rate_words(most.bytes),
-                each.operations,
-                rate_words(each.bytes),
-                each.operations * count,
-                rate_words(each.bytes * count),
-            ));
-            if let Disk::Burst(tier) = disk {
-                all.push(format!(
-                    "{name}: uses burst credits, as requested: each {} falls to {} and {} when its \
-                     credits are spent, and earns new ones only below these rates",
-                    tier.name, tier.iops, tier.throughput
-                ));
-            }
-            if let Disk::Plus(tier) = disk {
-                all.push(format!(
-                    "{name}: performance plus is free and can only be chosen when a disk is \
-                     created; without it, each {} has {} and {}",
-                    tier.name, tier.iops, tier.throughput
-                ));
-            }
-            let kept = self.kept(need, &pool.roles);
-            all.extend(kept.map(|kept| kept_note(&name, kept, disk, pool.place)));
-            all.extend(kept.and_then(|kept| settings_note(&name, kept, disk)));
-            all.extend(kept.and_then(|kept| rebuild_note(&name, kept, pool.place)));
-            let size: u64 = pool.roles.iter().map(|role| need.roles[*role].size.get()).sum();
-            let room = disk.size().get().saturating_mul(*count);
-            all.extend(file_system_note(self.wishes.file_system(), &name, size, room));
-            if let (Place::Striped(unit), true) = (pool.place, *count > 1) {
-                all.push(format!(
-                    "{name}: a stripe of {count} columns, one per disk, with a unit \
-                                  of {unit}"
-                ));
-            }
-            if pool.mode == CacheMode::ReadOnly {
-                all.push(format!(
-                    "{name}: read-only cache with a hit ratio of {} % once it is warm; misses and \
-                     writes count at both the uncached and the cached limit",
-                    in_percent(candidate.hits)
-                ));
+            match disks {
+                Some(disks) => all.extend(self.pool_reasons(need, candidate, pool, disks)),
+                None => all.push(Reason::key(format!(
+                    "{}: on the machine's local disk, which its price includes and which loses its \
+                     data when the machine moves; it counts at the cached limit",
+                    pool.names(need, " and ")
+                ))),
             }
         }
         all.extend(self.backup_note(need, candidate));
+        all.extend(self.machine_reasons(candidate));
+        all
+    }
+
+    /// Returns the reasons for the disks of a pool.
+    fn pool_reasons(
+        &self,
+        need: &Need,
+        candidate: &Candidate<'_>,
+        pool: &Pool,
+        Disks { disk, count, .. }: &Disks<'_>,
+    ) -> Vec<Reason> {
+        let own = self.demands(need, pool, candidate.hits);
+        let name = pool.names(need, " and ");
+        let each = disk.limits();
+        let most = Flow::most(own.iter().map(|own| &own.disk));
+        let mut all = vec![Reason::detail(format!(
+            "{name}: needs {} IOPS and {} at the disks; {count} x {} IOPS and {} provide {} IOPS \
+             and {}",
+            most.operations,
+            rate_words(most.bytes),
+            each.operations,
+            rate_words(each.bytes),
+            each.operations * count,
+            rate_words(each.bytes * count),
+        ))];
+        if let Disk::Burst(tier) = disk {
+            all.push(Reason::key(format!(
+                "{name}: uses burst credits, as requested: each {} falls to {} and {} when its \
+                 credits are spent, and earns new ones only below these rates",
+                tier.name, tier.iops, tier.throughput
+            )));
+        }
+        if let Disk::Plus(tier) = disk {
+            all.push(Reason::key(format!(
+                "{name}: performance plus is free and can only be chosen when a disk is created; \
+                 without it, each {} has {} and {}",
+                tier.name, tier.iops, tier.throughput
+            )));
+        }
+        if let Some(kept) = self.kept(need, &pool.roles) {
+            all.push(Reason::key(kept_note(&name, kept, disk, pool.place)));
+            all.extend(settings_note(&name, kept, disk).map(Reason::key));
+            all.extend(rebuild_note(&name, kept, pool.place).map(Reason::key));
+        }
+        let size: u64 = pool.roles.iter().map(|role| need.roles[*role].size.get()).sum();
+        let room = disk.size().get().saturating_mul(*count);
+        all.extend(file_system_note(self.wishes.file_system(), &name, size, room));
+        if let (Place::Striped(unit), true) = (pool.place, *count > 1) {
+            all.push(Reason::detail(format!(
+                "{name}: a stripe of {count} columns, one per disk, with a unit of {unit}"
+            )));
+        }
+        if pool.mode == CacheMode::ReadOnly {
+            all.push(Reason::detail(format!(
+                "{name}: read-only cache with a hit ratio of {} % once it is warm; misses and \
+                 writes count at both the uncached and the cached limit",
+                in_percent(candidate.hits)
+            )));
+        }
+        all
+    }
+
+    /// Returns the reasons that concern the machine: its licence, and limits that are not published.
+    fn machine_reasons(&self, candidate: &Candidate<'_>) -> Vec<Reason> {
+        let mut all = Vec::new();
         if let Some(programme) = self.edition.licence_programme().filter(|_| self.has_licence()) {
-            all.push(format!(
+            all.push(Reason::detail(format!(
                 "the Windows Server licence is owned, so the price of the machine excludes it \
                  ({programme})"
-            ));
+            )));
+        }
+        let name = &candidate.host.name;
+        if published(candidate.host, &candidate.choice).uncached.is_none() {
+            all.push(Reason::key(format!(
+                "no limits of {name} itself are published, so only those of its disks count"
+            )));
+        }
+        if candidate.host.max_data_disks.is_none() && candidate.choice.count > 1 {
+            all.push(Reason::key(format!(
+                "the maximum number of disks of {name} is not published, so up to {} are tried \
+                 (change it with --max-disks)",
+                self.most_disks()
+            )));
         }
         all
     }
 
     /// Returns the reason why a backup has disks of its own, or a warning that it has not.
-    fn backup_note(&self, need: &Need, candidate: &Candidate<'_>) -> Option<String> {
+    fn backup_note(&self, need: &Need, candidate: &Candidate<'_>) -> Option<Reason> {
         let is = |at: &usize, roles: &[Role]| roles.contains(&need.roles[*at].role);
         let exposed = [Role::Data, Role::Log];
         if !need.roles.iter().any(|own| exposed.contains(&own.role)) {
@@ -154,19 +162,20 @@ impl<'a> Machines<'a> {
             .map(|at| need.roles[*at].role.name())
             .collect();
         Some(match (beside.is_empty(), self.kept(need, &own.roles)) {
-            (true, _) => backup_apart(),
-            (false, kept) => format!(
+            (true, _) => Reason::detail(backup_apart()),
+            (false, kept) => Reason::key(format!(
                 "backup: shares disks with {}, {}; if these disks fail, the backup is lost too",
                 beside.join(" and "),
                 match kept {
                     Some(_) => "as in the layout to keep",
                     None => "as apart = false allows",
                 }
-            ),
+            )),
         })
     }
 
-    pub(super) fn layout(&self, need: &Need, candidate: &Candidate<'_>) -> String {
+    /// Writes the layout file.
+    pub(super) fn layout_file(&self, need: &Need, candidate: &Candidate<'_>) -> String {
         let is_single = self.edition.host(&candidate.host.name).is_ok();
         let size = if is_single { candidate.host.name.clone() } else { candidate.host.qualified() };
         let mut text = LayoutText::new(self.edition.name());
@@ -214,25 +223,25 @@ pub(crate) fn backup_apart() -> String {
 
 /// Returns the assumed overhead of the file system. Without a file system, returns a warning if
 /// ext4 would not leave enough room.
-fn file_system_note(filesystem: FileSystem, name: &str, size: u64, room: u64) -> Option<String> {
+fn file_system_note(filesystem: FileSystem, name: &str, size: u64, room: u64) -> Option<Reason> {
     if filesystem != FileSystem::None {
-        return Some(format!(
+        return Some(Reason::detail(format!(
             "{name}: files of {} need disks of {} with {} (overhead {})",
             Bytes::new(size),
             Bytes::new(filesystem.room_for(Bytes::new(size)).get().next_multiple_of(1 << 30)),
             filesystem.name(),
             filesystem.words()
-        ));
+        )));
     }
     let left = u128::from(room.saturating_sub(size)) * u128::from(WHOLE);
     (left < u128::from(room) * u128::from(FileSystem::Ext4.overhead())).then(|| {
-        format!(
+        Reason::key(format!(
             "{name}: {} of the disks' {} are needed, which may leave too little for a file system: \
              ext4 takes 1.7 % and reserves 5 % for root, others take less; plan for it with \
              --filesystem ext4|xfs|ntfs",
             Bytes::new(size),
             Bytes::new(room)
-        )
+        ))
     })
 }
 
@@ -294,11 +303,6 @@ fn settings_note(name: &str, kept: &KeptPool, disk: &Disk<'_>) -> Option<String>
 /// Maximum length of an XFS label.
 const MOST_LABEL: usize = 12;
 
-pub(super) fn names(need: &Need, pool: &Pool, between: &str) -> String {
-    let names: Vec<&str> = pool.roles.iter().map(|role| need.roles[*role].role.name()).collect();
-    names.join(between)
-}
-
 /// Returns the name of disks in a layout: their roles, if that is short enough for a file system
 /// label.
 pub(crate) fn pool_name(roles: &str) -> String {
@@ -347,7 +351,7 @@ fn write_pool(
     kept: Option<&KeptPool>,
     luns: &[u32],
 ) {
-    let name = kept.map_or_else(|| pool_name(&names(need, pool, "-")), |kept| kept.name.clone());
+    let name = kept.map_or_else(|| pool_name(&pool.names(need, "-")), |kept| kept.name.clone());
     let local = || VolumeKeys { place: Some(PlaceKey::Local), ..VolumeKeys::default() };
     let each = disks.map_or_else(local, |disks| disks.disk.keys());
     let each = VolumeKeys { cache: pool.mode, ..each };

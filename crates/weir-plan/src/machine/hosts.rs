@@ -1,0 +1,177 @@
+//! The machines to consider: those that may be used and are large enough, with their prices.
+
+use crate::cost::{Cost, Prices, gib};
+use crate::keep::{Kept, KeptPool};
+use crate::need::{Need, Wishes};
+use weir_catalog::{Edition, HostSize, Price};
+use weir_units::Bytes;
+
+/// Maximum number of disks, if nothing else limits it.
+pub(super) const MOST_DISKS: u64 = 1024;
+
+/// Maximum number of disks for editions that publish no limit. The figure is Weir's own; every
+/// machine of a useful size takes as many.
+pub(crate) const UNPUBLISHED_DISKS: u64 = 16;
+
+/// The search among machines with disks.
+#[derive(Debug)]
+pub(crate) struct Machines<'a> {
+    /// The edition.
+    pub(crate) edition: &'a Edition,
+    /// The prices.
+    pub(crate) prices: Prices<'a>,
+    /// The stripe units to try.
+    pub(crate) units: Vec<Bytes>,
+    /// The disk families to use.
+    pub(crate) families: Vec<&'a str>,
+    /// The constraints.
+    pub(crate) wishes: &'a Wishes,
+}
+
+/// Returns whether a machine's Windows Server licence is owned.
+///
+/// # Errors
+///
+/// A message if an owned licence does not apply to the machines of the edition.
+pub(crate) fn licence_of_machine(edition: &Edition, wishes: &Wishes) -> Result<bool, String> {
+    let is_linux = wishes.os.as_ref().is_some_and(|os| os.eq_ignore_ascii_case("linux"));
+    let is_kept = wishes.keep.as_ref().is_some_and(|kept| kept.has_licence);
+    match wishes.owns_licence() {
+        false => Ok(false),
+        true if is_linux && is_kept => Err(
+            "the machine to keep has an owned Windows Server licence; use os = \"windows\", or \
+             remove licence_owned from its layout"
+                .to_owned(),
+        ),
+        true if is_linux => Err(
+            "for machines it means the Windows Server licence; use os = \"windows\", or leave it out"
+                .to_owned(),
+        ),
+        true if edition.licence_programme().is_some() => Ok(true),
+        true => Err(format!(
+            "for machines it means a programme such as Azure Hybrid Benefit, which {} does not have; \
+             leave it out",
+            edition.name()
+        )),
+    }
+}
+
+impl<'a> Machines<'a> {
+    /// Returns the machines to consider, the cheapest first.
+    pub(crate) fn hosts(&self, need: &Need) -> Vec<&'a HostSize> {
+        let mut hosts: Vec<&HostSize> =
+            self.edition.hosts().filter(|host| self.is_fit(need, host)).collect();
+        hosts.sort_by_cached_key(|host| self.host_cost(host));
+        hosts
+    }
+
+    fn is_fit(&self, need: &Need, host: &HostSize) -> bool {
+        // Disks can only be attached to machines with a known number of them.
+        let is_counted = self.wishes.host.is_some() || self.is_counted(host);
+        is_counted && self.is_large_enough(need, host)
+    }
+
+    /// Returns whether a machine may be used and has the processors and the memory, whatever limits
+    /// are published.
+    pub(super) fn is_large_enough(&self, need: &Need, host: &HostSize) -> bool {
+        let is_wished = match &self.wishes.host {
+            Some(name) => self.edition.host(name).is_ok_and(|own| own == host),
+            None => self.edition.series_of(host).is_none_or(|series| !series.preview),
+        };
+        let vcpus = need.vcpus == 0 || host.vcpus.is_some_and(|vcpus| vcpus >= need.vcpus);
+        let memory =
+            need.memory == Bytes::ZERO || host.memory.is_some_and(|own| own >= need.memory);
+        is_wished && self.stays(host) && self.is_own(host) && self.has_kept(host) && vcpus && memory
+    }
+
+    /// Returns whether the machine takes the disks in use.
+    fn has_kept(&self, host: &HostSize) -> bool {
+        let takes = self.edition.takes(host);
+        let mut kept = self.wishes.keep.iter().flat_map(|kept| &kept.pools);
+        takes.is_empty() || kept.all(|pool| pool.is_local || takes.contains(&pool.family))
+    }
+
+    /// Returns whether the machine may change, or is the one in use.
+    fn stays(&self, host: &HostSize) -> bool {
+        self.wishes.keep.as_ref().filter(|kept| kept.is_up).is_none_or(|kept| {
+            kept.host
+                .as_ref()
+                .is_some_and(|name| self.edition.host(name).is_ok_and(|own| own == host))
+        })
+    }
+
+    /// Returns whether the machine is rented as such, and not as part of a service.
+    fn is_own(&self, host: &HostSize) -> bool {
+        self.edition.series_of(host).is_none_or(|series| series.service.is_none())
+    }
+
+    /// Returns whether the machine's number of disks is published, or that of no machine is.
+    pub(super) fn is_counted(&self, host: &HostSize) -> bool {
+        host.max_data_disks.is_some() || !self.publishes_disks()
+    }
+
+    fn publishes_disks(&self) -> bool {
+        self.edition.hosts().any(|host| host.max_data_disks.is_some())
+    }
+
+    /// Returns the maximum number of disks of any machine.
+    pub(super) fn most_disks(&self) -> u64 {
+        let wished = self.wishes.max_disks;
+        let most = if self.publishes_disks() { MOST_DISKS } else { UNPUBLISHED_DISKS };
+        wished.unwrap_or(most).min(MOST_DISKS)
+    }
+
+    pub(crate) fn host_cost(&self, host: &HostSize) -> Cost {
+        let size = host.vcpus.map_or(0, u64::from) << 32 | host.memory.map_or(0, gib);
+        Cost::of_units(self.host_price(host), 1, size << 8)
+    }
+
+    /// Returns the price of a machine, without the licence of its operating system if that is
+    /// owned.
+    pub(crate) fn host_price(&self, host: &HostSize) -> Option<&'a Price> {
+        match self.has_licence() {
+            true => self.prices.unlicensed_host(&host.name),
+            false => self.prices.host(&host.name),
+        }
+    }
+
+    /// Returns whether the licence of Windows Server is owned.
+    pub(crate) fn has_licence(&self) -> bool {
+        licence_of_machine(self.edition, self.wishes).unwrap_or(false)
+    }
+
+    pub(crate) fn is_named(&self, host: &HostSize) -> bool {
+        let is_named = match &self.wishes.host {
+            Some(name) => self.edition.host(name).is_ok_and(|own| own == host),
+            None => self.is_counted(host) && self.is_own(host),
+        };
+        is_named && self.stays(host)
+    }
+
+    /// Returns whether the user named this machine or has it in use.
+    pub(super) fn is_chosen(&self, host: &HostSize) -> bool {
+        let kept = self.wishes.keep.as_ref().and_then(|kept| kept.host.as_ref());
+        let mut names = self.wishes.host.iter().chain(kept);
+        names.any(|name| self.edition.host(name).is_ok_and(|own| own == host))
+    }
+
+    /// Returns the disk families to use that a machine takes.
+    pub(super) fn taken(&self, host: &HostSize) -> Vec<&'a str> {
+        let takes = self.edition.takes(host);
+        self.families
+            .iter()
+            .filter(|family: &&&str| takes.is_empty() || takes.iter().any(|own| own == *family))
+            .copied()
+            .collect()
+    }
+
+    /// Returns the disks in use of some roles.
+    pub(super) fn kept(&self, need: &Need, roles: &[usize]) -> Option<&'a KeptPool> {
+        self.wishes.keep.as_ref()?.pool(need.roles[*roles.first()?].role)
+    }
+
+    /// Returns whether a stripe in use may be rebuilt with another unit.
+    pub(super) fn may_rebuild(&self) -> bool {
+        self.wishes.keep.as_ref().is_some_and(Kept::may_rebuild)
+    }
+}
