@@ -166,7 +166,7 @@ pub struct FileAbout<'a> {
     pub size: Bytes,
     /// Its allocated bytes; `None` for a share by size.
     pub used: Option<Bytes>,
-    /// How it grows when it is full; `None` if it does not.
+    /// Its growth when it is full; `None` if it does not grow.
     pub growth: Option<Growth>,
     /// Its role.
     pub role: Option<&'a str>,

@@ -50,7 +50,10 @@ pub fn run_with_fio(
 ) -> Result<RunReport, RunnerError> {
     if options.record_windows.is_some() {
         let job = placed.first().map(|p| p.spec.name.clone()).unwrap_or_default();
-        return Err(RunnerError::NotWithFio { job, what: "fio's report has no stretches of time" });
+        return Err(RunnerError::NotWithFio {
+            job,
+            what: "fio's report has no intervals over time",
+        });
     }
     let text = job_file::write(&placed, options.uris, options.seed)?;
     let specs: Vec<JobSpec> = placed.iter().map(|p| p.spec.clone()).collect();

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn group_reporting_joins_what_is_before_in_the_group() {
+    fn group_reporting_merges_earlier_jobs_of_the_group() {
         let grouped = "[global]\ngroup_reporting\n[j]\nnumjobs=2\n[j]\n[k]\n";
         check(&parse("a.fio", grouped), &[&[0, 1, 2, 3]]);
         check(

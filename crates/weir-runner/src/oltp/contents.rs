@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_brings_what_was_written_last_or_is_told() {
+    fn a_read_that_is_not_the_last_write_is_an_error() {
         let mut contents = contents(64);
         let fresh = written(&mut contents, 4, 3);
         contents.check(4, &fresh).unwrap();
