@@ -199,11 +199,10 @@ impl Checkpointer {
     /// Returns whether the running checkpoint has written all pages that were dirty at its start.
     pub(crate) fn is_swept(&self, pages: &Pages) -> bool {
         let Some(started) = self.started else { return false };
-        let swept = |writes: &Writes| {
+        self.files.iter().all(|writes: &Writes| {
             let mut old = writes.dirty.iter().take_while(|dirty| dirty.since <= started);
             writes.waited_for == 0 && !old.any(|dirty| dirty.is_still(pages))
-        };
-        self.files.iter().all(swept)
+        })
     }
 
     /// Completes the running checkpoint, and returns the start of the next one.

@@ -163,8 +163,9 @@ impl Space {
     /// Returns the data file that grows next, and its new size.
     pub(crate) fn growing(&self) -> Option<(usize, u64)> {
         let turns = (0..self.files.len()).map(|n| (self.grows + n) % self.files.len());
-        let can_use = |at: &usize| self.new[*at] < self.limit;
-        turns.filter(can_use).find_map(|at| Some((at, self.files[at].next_size()?)))
+        turns
+            .filter(|at: &usize| self.new[*at] < self.limit)
+            .find_map(|at| Some((at, self.files[at].next_size()?)))
     }
 
     /// Takes the result of a growth. A file whose growth was not granted is not asked again.

@@ -42,8 +42,8 @@ impl<T: Copy + Default, const CHUNK: usize> Table<T, CHUNK> {
 
     #[cold]
     fn get_new_mut(&mut self, at: usize) -> &mut T {
-        let new = || vec![T::default(); CHUNK].into();
-        &mut self.chunks.entry(at / CHUNK).or_insert_with(new)[at % CHUNK]
+        &mut self.chunks.entry(at / CHUNK).or_insert_with(|| vec![T::default(); CHUNK].into())
+            [at % CHUNK]
     }
 
     /// Resets the chunk of `at`, unless `at` is among the contiguous values.

@@ -108,11 +108,14 @@ fn notes(specs: &[JobSpec], version: &str) -> Vec<String> {
 fn jobs(workload: &Workload, specs: &[JobSpec], processes: &[&output::Process]) -> Vec<JobReport> {
     let empty = Tally::new(specs.len()).jobs(workload, specs, Instant::ZERO);
     let groups = Tally::members(specs);
-    let fill = |(report, members): (JobReport, Vec<u32>)| {
-        let own: Vec<_> = members.iter().map(|member| processes[*member as usize]).collect();
-        output::report(report, &own)
-    };
-    empty.into_iter().zip(groups).map(fill).collect()
+    empty
+        .into_iter()
+        .zip(groups)
+        .map(|(report, members): (JobReport, Vec<u32>)| {
+            let own: Vec<_> = members.iter().map(|member| processes[*member as usize]).collect();
+            output::report(report, &own)
+        })
+        .collect()
 }
 
 /// Returns the elapsed time: waves run one after the other, each until its last process has ended.

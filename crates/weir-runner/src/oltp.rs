@@ -420,10 +420,11 @@ impl<'a> OltpRun<'a> {
     /// Returns the tally of each file since the start, the data files first and the log last,
     /// with the number of its place, its role and its size.
     pub fn tallies(&self) -> impl Iterator<Item = (u32, &'static str, &FileTally, Bytes)> {
-        let of_file = |((place, tally), file): ((&(u32, &'static str), _), &ServedFile)| {
-            (place.0, place.1, tally, file.size)
-        };
-        self.places.iter().zip(&self.tallies).zip(&self.files).map(of_file)
+        self.places.iter().zip(&self.tallies).zip(&self.files).map(
+            |((place, tally), file): ((&(u32, &'static str), _), &ServedFile)| {
+                (place.0, place.1, tally, file.size)
+            },
+        )
     }
 
     /// Reports the results so far.

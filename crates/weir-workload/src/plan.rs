@@ -102,10 +102,15 @@ impl Sizes {
                 // Lengths are multiples of the smallest.
                 let mut sizes = sizes.clone();
                 sizes.sort_by_key(|(_, share)| *share);
-                let repeat = |(size, share): &(u32, u8)| {
-                    std::iter::repeat_n(*size - *size % min, (*share).into())
-                };
-                Self::Split { min, by_percent: sizes.iter().flat_map(repeat).collect() }
+                Self::Split {
+                    min,
+                    by_percent: sizes
+                        .iter()
+                        .flat_map(|(size, share): &(u32, u8)| {
+                            std::iter::repeat_n(*size - *size % min, (*share).into())
+                        })
+                        .collect(),
+                }
             }
         }
     }

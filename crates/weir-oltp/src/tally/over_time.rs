@@ -43,11 +43,13 @@ impl OverTime {
         let ends = (1..).map(|interval| self.end_of(interval));
         let intervals = ends.zip(self.readings.iter().copied());
         let rest = (now.nanos() > self.end_of(self.readings.len())).then_some((now.nanos(), last));
-        let point = |end: (u64, Counters)| {
-            let from = std::mem::replace(&mut start, end);
-            point(from.0, end.0 - from.0, &end.1.since(&from.1), vcores)
-        };
-        intervals.chain(rest).map(point).collect()
+        intervals
+            .chain(rest)
+            .map(|end: (u64, Counters)| {
+                let from = std::mem::replace(&mut start, end);
+                point(from.0, end.0 - from.0, &end.1.since(&from.1), vcores)
+            })
+            .collect()
     }
 }
 
