@@ -385,7 +385,7 @@ fn a_server_that_leaves_or_talks_nonsense_is_reported() {
 }
 
 #[test]
-fn nobody_at_home_is_reported() {
+fn a_missing_server_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("none");
     let uri: Uri = format!("nbd+unix:///?socket={}", socket.display()).parse().unwrap();

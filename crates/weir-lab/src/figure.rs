@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_say_which_run_or_value_is_refused() {
+    fn figures_without_run_or_value_are_rejected() {
         let check = |keys: &str, expect: &str| {
             assert_eq!(figure(keys).wanted(&RUNS).expect_err(keys), expect);
         };

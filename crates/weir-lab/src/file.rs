@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_lab_is_said_with_the_near_ones_and_all() {
+    fn an_unknown_lab_is_an_error_with_similar_names() {
         let check = |name: &str, near: &str| {
             let error = find(name).expect_err("no such lab").to_string();
             let known = NAMES.join(", ");

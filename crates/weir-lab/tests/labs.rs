@@ -38,7 +38,7 @@ fn report(lab: Lab, options: &Options) -> (LabReport, Vec<String>) {
 }
 
 #[test]
-fn a_miss_in_wall_time_is_tried_again_as_a_whole() {
+fn a_miss_in_wall_time_repeats_the_lab() {
     let figures = figure("iops", "at-least", 0.0) + &figure("iops", "at-most", 0.0);
     let (report, said) = report(lab(&figures), &options(Clocks::Both, 3));
     let expect = [
@@ -58,7 +58,7 @@ fn a_miss_in_wall_time_is_tried_again_as_a_whole() {
 }
 
 #[test]
-fn what_holds_is_not_tried_again() {
+fn a_lab_that_holds_is_not_repeated() {
     let holding = || lab(&figure("iops", "at-least", 0.0));
     let (tried, _) = report(holding(), &options(Clocks::Wall, 3));
     assert_eq!((tried.tries, tried.notes.last().unwrap().as_str()), (1, "wall: try 1 of 3"));
@@ -73,14 +73,14 @@ fn what_holds_is_not_tried_again() {
 }
 
 #[test]
-fn a_miss_in_virtual_time_is_not_tried_again() {
+fn a_miss_in_virtual_time_does_not_repeat_the_lab() {
     let missing = lab(&figure("iops", "at-most", 0.0));
     let (report, _) = report(missing, &options(Clocks::Virtual, 3));
     assert_eq!((report.tries, report.figures[0].verdict), (0, Verdict::MissesVirtual));
 }
 
 #[test]
-fn what_should_have_been_measured_is_told_from_what_cannot_be() {
+fn missing_figures_differ_from_unmeasurable_ones() {
     let verdict = |metric: &str, clocks| {
         let (report, _) = report(lab(&figure(metric, "at-least", 0.0)), &options(clocks, 1));
         (report.figures[0].verdict, report.holds(), report.notes.last().unwrap().clone())
@@ -145,7 +145,7 @@ fn verdicts(report: &LabReport) -> Vec<(&str, Verdict)> {
 }
 
 #[test]
-fn databases_and_layouts_give_figures_of_their_own() {
+fn databases_and_layouts_have_their_own_figures() {
     let tiers = "basis = \"exact\"\npublished = { \"by 2020\" = \"P20\", \"by 2018\" = \"P15\" }";
     let some = "run = \"load\"\nbasis = \"prediction\"\ncompare = \"at-least\"\nexpected = 1";
     let wait = "run = \"load\"\nbasis = \"direction\"\npublished = \"WRITELOG\"";
@@ -183,7 +183,7 @@ fn a_known_miss_is_explained_and_a_new_one_is_not() {
 }
 
 #[test]
-fn a_metric_that_a_run_cannot_have_is_said() {
+fn a_metric_that_a_run_cannot_have_is_an_error() {
     let check = |figure: String, expect: &str| {
         let lab = databases(&figure);
         let options = options(Clocks::Virtual, 1);

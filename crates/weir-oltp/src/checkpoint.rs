@@ -42,13 +42,13 @@ struct Writes {
     /// Dirty pages, oldest change first. A page that was written since, beside another, is still
     /// listed.
     dirty: VecDeque<Dirty>,
-    under_way: u32,
+    in_flight: u32,
     /// In-flight writes that the running checkpoint waits for.
     waited_for: u32,
     /// Maximum number of in-flight writes, times [`STEP`].
     allowed: u32,
     /// A write waits for a place or for its page.
-    held: bool,
+    is_blocked: bool,
 }
 
 /// A write to a data file.
@@ -75,10 +75,10 @@ impl Checkpointer {
     pub(crate) fn new(settings: Checkpoint, files: usize) -> Self {
         let writes = Writes {
             dirty: VecDeque::new(),
-            under_way: 0,
+            in_flight: 0,
             waited_for: 0,
             allowed: settings.writes * STEP,
-            held: false,
+            is_blocked: false,
         };
         Self {
             settings,
@@ -108,7 +108,7 @@ impl Checkpointer {
         self.started = Some(now);
         self.begun += 1;
         // In-flight pages were dirty before.
-        self.files.iter_mut().for_each(|writes| writes.waited_for = writes.under_way);
+        self.files.iter_mut().for_each(|writes| writes.waited_for = writes.in_flight);
         self.hurries = log_is_full || !self.polls();
     }
 
@@ -162,33 +162,33 @@ impl Checkpointer {
             }
             // A page that is being written is written again only after that: two writes of it could
             // overtake each other.
-            writes.held = writes.under_way >= writes.allowed / STEP || !pages.can_go(page);
-            if writes.held {
+            writes.is_blocked = writes.in_flight >= writes.allowed / STEP || !pages.can_go(page);
+            if writes.is_blocked {
                 return None;
             }
             writes.dirty.pop_front();
             let pages = neighbours(page, most, placement.piece(page), pages);
             let is_before = self.started.is_some_and(|started| since <= started);
             let waited_by = self.begun + u64::from(!is_before);
-            writes.under_way += 1;
+            writes.in_flight += 1;
             writes.waited_for += u32::from(is_before);
             return Some(PageWrite { pages, waited_by });
         }
-        writes.held = false;
+        writes.is_blocked = false;
         None
     }
 
     /// Takes the completion of a write. Returns whether there may be more to write now.
     pub(crate) fn written(&mut self, file: usize, waited_by: u64, took: Span) -> bool {
         let writes = &mut self.files[file];
-        writes.under_way -= 1;
+        writes.in_flight -= 1;
         writes.waited_for -= u32::from(self.started.is_some() && waited_by <= self.begun);
         if self.settings.latency.is_some_and(|target| took > target) {
             writes.allowed = (writes.allowed - 1).max(STEP);
         } else {
             writes.allowed = (writes.allowed + 1).min(self.settings.writes * STEP);
         }
-        writes.held || self.hurries
+        writes.is_blocked || self.hurries
     }
 
     /// Returns whether a checkpoint is running.
@@ -199,11 +199,10 @@ impl Checkpointer {
     /// Returns whether the running checkpoint has written all pages that were dirty at its start.
     pub(crate) fn is_swept(&self, pages: &Pages) -> bool {
         let Some(started) = self.started else { return false };
-        let swept = |writes: &Writes| {
+        self.files.iter().all(|writes: &Writes| {
             let mut old = writes.dirty.iter().take_while(|dirty| dirty.since <= started);
             writes.waited_for == 0 && !old.any(|dirty| dirty.is_still(pages))
-        };
-        self.files.iter().all(swept)
+        })
     }
 
     /// Completes the running checkpoint, and returns the start of the next one.
@@ -250,7 +249,7 @@ mod tests {
         checkpointer: Checkpointer,
         placement: Placement,
         pages: Pages,
-        under_way: Vec<PageWrite>,
+        in_flight: Vec<PageWrite>,
     }
 
     impl Rig {
@@ -260,7 +259,7 @@ mod tests {
             let checkpointer = Checkpointer::new(settings, 1);
             let placement = Placement::new(&[DataFile::new(0, Bytes::mib(1))], 128);
             let pages = Pages::new(128, false, 128, true);
-            let mut rig = Self { checkpointer, placement, pages, under_way: Vec::new() };
+            let mut rig = Self { checkpointer, placement, pages, in_flight: Vec::new() };
             dirty.into_iter().for_each(|page| rig.dirty(page, 1));
             rig
         }
@@ -279,7 +278,7 @@ mod tests {
 
         fn next(&mut self, s: u64) -> Option<Range<u32>> {
             let write = self.checkpointer.next_write(0, &self.placement, &mut self.pages, at(s))?;
-            self.under_way.push(write.clone());
+            self.in_flight.push(write.clone());
             Some(write.pages)
         }
 
@@ -302,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_writes_are_under_way_than_allowed() {
+    fn in_flight_writes_are_limited() {
         let mut rig = Rig::automatic([1, 3, 5], 2);
         assert_eq!((rig.next(60), rig.next(60)), (Some(1..2), Some(3..4)));
         assert_eq!(rig.next(60), None);
@@ -311,14 +310,14 @@ mod tests {
     }
 
     #[test]
-    fn slow_writes_make_it_hold_back() {
+    fn slow_writes_reduce_the_number_in_flight() {
         let mut rig = Rig::automatic((0..64).map(|n| n * 2), 8);
         let allowed = |rig: &mut Rig| {
-            let mut under_way = Vec::new();
+            let mut in_flight = Vec::new();
             while let Some(pages) = rig.next(60) {
-                under_way.push(pages);
+                in_flight.push(pages);
             }
-            under_way
+            in_flight
         };
         let first = allowed(&mut rig);
         assert_eq!(first.len(), 8);
@@ -346,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn an_indirect_one_writes_what_is_old_enough() {
+    fn an_indirect_checkpoint_writes_old_pages() {
         let mut rig = Rig::new(Checkpoints::Indirect { target_recovery: MINUTE }, [1, 2], 8);
         rig.dirty(9, 30);
         rig.checkpointer.begin(at(40), false);
@@ -361,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_waits_for_what_was_on_its_way_when_it_began() {
+    fn a_checkpoint_waits_for_writes_in_flight_at_its_start() {
         let mut rig = Rig::new(Checkpoints::Indirect { target_recovery: MINUTE }, [1], 8);
         assert_eq!(rig.next(61), Some(1..2));
         rig.checkpointer.begin(at(62), false);
@@ -371,9 +370,9 @@ mod tests {
     }
 
     #[test]
-    fn it_hurries_when_the_log_is_full() {
+    fn an_indirect_checkpoint_ignores_age_if_the_log_is_full() {
         let mut rig = Rig::new(Checkpoints::Indirect { target_recovery: MINUTE }, [1], 8);
-        assert!(!rig.checkpointer.hurry(), "none is under way");
+        assert!(!rig.checkpointer.hurry(), "none is running");
         rig.checkpointer.begin(at(2), false);
         rig.dirty(5, 3);
         assert_eq!(rig.next(3), None);
@@ -383,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_on_its_way_goes_again_only_when_it_is_there() {
+    fn a_page_is_written_again_only_after_its_write() {
         let mut rig = Rig::automatic([1], 8);
         assert_eq!(rig.next(60), Some(1..2));
         rig.dirty(1, 60);

@@ -32,7 +32,7 @@ impl Cores {
 
     /// Returns the number of queued users.
     #[cfg(test)]
-    pub(crate) fn in_line(&self) -> usize {
+    pub(crate) fn waiting_count(&self) -> usize {
         self.ready.len()
     }
 

@@ -21,7 +21,7 @@ use crate::checkpoint::{Checkpointer, POLL};
 use crate::cores::Cores;
 use crate::log::{CHECKPOINT_SLOT, LogWriter};
 use crate::model::{EXTENT, Model, PAGE};
-use crate::pages::{Found, Pages};
+use crate::pages::{Lookup, Pages};
 use crate::placement::Placement;
 use crate::space::Space;
 use crate::tempdb::Tempdb;
@@ -227,7 +227,7 @@ pub struct Database {
     changes: u64,
     acknowledged: u64,
     /// Commits for [`Database::poll_commit`], if the driver polls them.
-    told: Option<VecDeque<Commit>>,
+    unpolled: Option<VecDeque<Commit>>,
     /// Users that wait for room in the log.
     stalled: VecDeque<u32>,
     /// The redo point of the newest checkpoint, ...
@@ -242,7 +242,7 @@ pub struct Database {
     space: Space,
     unplaced: Vec<u32>,
     /// Users that wait for room in the buffer pool, and whether they are being woken.
-    short: VecDeque<u32>,
+    out_of_memory: VecDeque<u32>,
     relieving: bool,
     /// New pages of failed transactions.
     returned: Vec<u32>,
@@ -250,7 +250,7 @@ pub struct Database {
     waiting: HashMap<u32, Vec<u32>>,
     timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
     serial: u64,
-    under_way: Vec<Purpose>,
+    in_flight: Vec<Purpose>,
     free_tags: Vec<u32>,
     wanted: VecDeque<FileIo>,
     /// Writes that wait for the log of a page, and that page.
@@ -274,7 +274,7 @@ impl Database {
     /// recovery needs nothing of the log. Its [commits](Self::poll_commit) can be polled.
     #[must_use]
     pub fn resume(model: Model, redo: RedoPoint) -> Self {
-        Self { told: Some(VecDeque::new()), ..Self::from(model, redo) }
+        Self { unpolled: Some(VecDeque::new()), ..Self::from(model, redo) }
     }
 
     fn from(model: Model, redo: RedoPoint) -> Self {
@@ -290,7 +290,7 @@ impl Database {
             commits: redo.commit,
             changes: redo.changes,
             acknowledged: redo.commit,
-            told: None,
+            unpolled: None,
             stalled: VecDeque::new(),
             redo,
             redo_appended: 0,
@@ -299,13 +299,13 @@ impl Database {
             tempdb: model.tempdb.as_ref().map(|tempdb| Tempdb::new(tempdb, model.checkpoint)),
             space: Space::new(&model.data, placement.new_pages()),
             unplaced: Vec::new(),
-            short: VecDeque::new(),
+            out_of_memory: VecDeque::new(),
             relieving: false,
             returned: Vec::new(),
             waiting: HashMap::new(),
             timers: BinaryHeap::new(),
             serial: 0,
-            under_way: Vec::new(),
+            in_flight: Vec::new(),
             free_tags: Vec::new(),
             wanted: VecDeque::new(),
             parked: Vec::new(),
@@ -343,7 +343,7 @@ impl Database {
     /// Returns the contents of an issued I/O.
     #[must_use]
     pub fn content(&self, io: &FileIo) -> Content {
-        match self.under_way[io.tag as usize] {
+        match self.in_flight[io.tag as usize] {
             Purpose::Read { first, count } | Purpose::Write { first, count, .. } => {
                 Content::Pages { first, count }
             }
@@ -356,7 +356,7 @@ impl Database {
     /// Returns the next commit of a database that was [resumed](Self::resume). Call it before
     /// [`poll_io`](Self::poll_io).
     pub fn poll_commit(&mut self) -> Option<Commit> {
-        self.told.as_mut()?.pop_front()
+        self.unpolled.as_mut()?.pop_front()
     }
 
     /// Returns the newest acknowledged commit: it and all earlier ones are in the log.
@@ -367,7 +367,7 @@ impl Database {
 
     /// Returns a page of a write whose changes are not in the log yet.
     fn waits_for_log(&self, io: &FileIo) -> Option<u32> {
-        let Purpose::Write { first, count, .. } = self.under_way[io.tag as usize] else {
+        let Purpose::Write { first, count, .. } = self.in_flight[io.tag as usize] else {
             return None;
         };
         (first..first + count).find(|page| self.unhardened.contains(*page))
@@ -431,7 +431,7 @@ impl Database {
     pub fn handle_completion(&mut self, now: Instant, tag: u32, governed: Span) {
         self.now = self.now.max(now);
         self.free_tags.push(tag);
-        match self.under_way[tag as usize] {
+        match self.in_flight[tag as usize] {
             Purpose::Read { first, count } => {
                 (first..first + count).for_each(|page| self.pages.end_read(page));
                 (first..first + count).for_each(|page| self.wake(page));
@@ -574,20 +574,20 @@ impl Database {
             };
             let state = &mut self.users[user as usize];
             let mut found = self.pages.want(page, state.is_changing());
-            if found == Found::Missing {
+            if found == Lookup::Missing {
                 // Users that wait for memory are not overtaken.
-                let is_in_line = self.relieving || self.short.is_empty();
-                if !is_in_line || !self.pages.make_room() {
+                let is_next = self.relieving || self.out_of_memory.is_empty();
+                if !is_next || !self.pages.make_room() {
                     state.page = Some(page);
                     self.wait_for_memory(user);
                     return;
                 }
                 if self.placement.new_number(page).is_some() {
                     self.pages.create(page);
-                    found = Found::Ready;
+                    found = Lookup::Ready;
                 }
             }
-            if found != Found::Ready {
+            if found != Lookup::Ready {
                 state.page = Some(page);
                 self.wait_for(user, page, found);
                 return;
@@ -609,10 +609,10 @@ impl Database {
     }
 
     /// Makes a user wait for a page, which is read if it is missing.
-    fn wait_for(&mut self, user: u32, page: u32, found: Found) {
+    fn wait_for(&mut self, user: u32, page: u32, found: Lookup) {
         self.begin_wait(user);
         self.waiting.entry(page).or_default().push(user);
-        if found == Found::Missing {
+        if found == Lookup::Missing {
             self.counters.pages_missed += 1;
             self.read(page);
         }
@@ -621,8 +621,8 @@ impl Database {
     /// Makes a user wait for memory that is full of dirty pages.
     fn wait_for_memory(&mut self, user: u32) {
         self.begin_wait(user);
-        let is_first = self.short.is_empty();
-        self.short.push_back(user);
+        let is_first = self.out_of_memory.is_empty();
+        self.out_of_memory.push_back(user);
         self.pages.set_wanted(true);
         if is_first {
             self.write_all_dirty();
@@ -631,22 +631,22 @@ impl Database {
 
     /// Wakes users that wait for memory, after pages were written or read.
     fn relieve(&mut self) {
-        if self.short.is_empty() || self.relieving {
+        if self.out_of_memory.is_empty() || self.relieving {
             return;
         }
         self.relieving = true;
         // Each user once: one that needs another page is queued behind the others.
-        for _ in 0..self.short.len() {
+        for _ in 0..self.out_of_memory.len() {
             if !self.pages.make_room() {
                 break;
             }
-            let Some(user) = self.short.pop_front() else { break };
+            let Some(user) = self.out_of_memory.pop_front() else { break };
             let waited = self.now - self.users[user as usize].waiting_since;
             self.counters.waits.count(Wait::SleepBufferpoolHelpLw, waited);
             self.go_on(user);
         }
         self.relieving = false;
-        self.pages.set_wanted(!self.short.is_empty());
+        self.pages.set_wanted(!self.out_of_memory.is_empty());
     }
 
     /// Wakes the users of a page that was read or written.
@@ -662,10 +662,10 @@ impl Database {
 
     fn want(&mut self, purpose: Purpose, file: u32, op: FileOp, offset: u64, len: u64) {
         let tag = self.free_tags.pop().unwrap_or_else(|| {
-            self.under_way.push(purpose);
-            u32::try_from(self.under_way.len() - 1).unwrap_or(u32::MAX)
+            self.in_flight.push(purpose);
+            u32::try_from(self.in_flight.len() - 1).unwrap_or(u32::MAX)
         });
-        self.under_way[tag as usize] = purpose;
+        self.in_flight[tag as usize] = purpose;
         self.wanted.push_back(FileIo { file, op, offset, len, tag });
     }
 

@@ -166,7 +166,7 @@ pub struct FileAbout<'a> {
     pub size: Bytes,
     /// Its allocated bytes; `None` for a share by size.
     pub used: Option<Bytes>,
-    /// How it grows when it is full; `None` if it does not.
+    /// Its growth when it is full; `None` if it does not grow.
     pub growth: Option<Growth>,
     /// Its role.
     pub role: Option<&'a str>,
@@ -312,18 +312,22 @@ impl Description {
             (data.used, data.weight) = (used, used);
             sum = Bytes::new(sum.get().saturating_add(used.get()));
         }
-        let fault = |size: &Bytes| OltpFault::Used { size: *size, used: sum };
-        source.check(&self.keys.size, |size| *size == sum, fault)
+        source.check(
+            &self.keys.size,
+            |size| *size == sum,
+            |size: &Bytes| OltpFault::Used { size: *size, used: sum },
+        )
     }
 
     /// Checks that there is room for a new page if transactions add any.
     fn check_room(&self, source: Source<'_>, model: &Model) -> Result<(), OltpError> {
         let extent = PAGE * u64::from(EXTENT);
-        let has_room = |data: &DataFile| {
-            let most = data.growth.map_or(data.size, |growth| growth.most.max(data.size));
-            most.get().saturating_sub(data.new_from()) >= extent
-        };
-        if !model.grows() || model.data.iter().any(has_room) {
+        if !model.grows()
+            || model.data.iter().any(|data: &DataFile| {
+                let most = data.growth.map_or(data.size, |growth| growth.most.max(data.size));
+                most.get().saturating_sub(data.new_from()) >= extent
+            })
+        {
             return Ok(());
         }
         let adds = model.mix.iter().find(|kind| kind.share > 0 && kind.new_pages > 0.0);
@@ -485,8 +489,11 @@ fn checkpoint(keys: &CheckpointKeys) -> Checkpoint {
 /// Checks users, vCores and duration.
 fn check_load(source: Source<'_>, keys: &Keys) -> Result<(), OltpError> {
     source.check(&keys.users, |n| (1..=MAX_USERS).contains(n), |n| OltpFault::users(*n))?;
-    let vcores = |n: &u32| OltpFault::range("vcores", n, format!("1 to {MAX_VCORES}"), "");
-    source.check(&keys.vcores, |n| (1..=MAX_VCORES).contains(n), vcores)?;
+    source.check(
+        &keys.vcores,
+        |n| (1..=MAX_VCORES).contains(n),
+        |n: &u32| OltpFault::range("vcores", n, format!("1 to {MAX_VCORES}"), ""),
+    )?;
     if let Some(duration) = &keys.duration {
         let fault =
             |time: &Span| OltpFault::range("duration", time, "more than zero, like \"10min\"", "");
@@ -503,8 +510,11 @@ fn check_load(source: Source<'_>, keys: &Keys) -> Result<(), OltpError> {
         )?;
     }
     for name in keys.files() {
-        let fault = |name: &String| OltpFault::FileTwice { name: name.clone() };
-        source.check(name, |name| names.insert(name.clone()), fault)?;
+        source.check(
+            name,
+            |name| names.insert(name.clone()),
+            |name: &String| OltpFault::FileTwice { name: name.clone() },
+        )?;
     }
     Ok(())
 }
@@ -554,8 +564,11 @@ fn check_tempdb(source: Source<'_>, keys: &Keys) -> Result<(), OltpError> {
     for transaction in &keys.transaction {
         let Some(bytes) = &transaction.tempdb else { continue };
         let name = || transaction.name.get_ref().clone();
-        let fault = |bytes: &Bytes| OltpFault::Tempdb { name: name(), bytes: *bytes, size };
-        source.check(bytes, |bytes| *bytes <= size.unwrap_or(Bytes::ZERO), fault)?;
+        source.check(
+            bytes,
+            |bytes| *bytes <= size.unwrap_or(Bytes::ZERO),
+            |bytes: &Bytes| OltpFault::Tempdb { name: name(), bytes: *bytes, size },
+        )?;
     }
     Ok(())
 }
@@ -572,8 +585,11 @@ fn check_writers(source: Source<'_>, keys: &Keys) -> Result<(), OltpError> {
         [("log_writer.writes", &log.writes), ("checkpoint.writes", &checkpoint.writes)]
     {
         if let Some(writes) = writes {
-            let fault = |n: &u32| OltpFault::range(key, n, format!("1 to {MAX_WRITES}"), "");
-            source.check(writes, |n| (1..=MAX_WRITES).contains(n), fault)?;
+            source.check(
+                writes,
+                |n| (1..=MAX_WRITES).contains(n),
+                |n: &u32| OltpFault::range(key, n, format!("1 to {MAX_WRITES}"), ""),
+            )?;
         }
     }
     if let (Some(_), Some(target)) = (&checkpoint.every, &checkpoint.target_recovery) {
@@ -585,8 +601,11 @@ fn check_writers(source: Source<'_>, keys: &Keys) -> Result<(), OltpError> {
         ("checkpoint.latency", &checkpoint.latency),
     ] {
         if let Some(time) = time {
-            let fault = |t: &Span| OltpFault::range(key, t, "more than zero", "");
-            source.check(time, |time| *time > Span::ZERO, fault)?;
+            source.check(
+                time,
+                |time| *time > Span::ZERO,
+                |t: &Span| OltpFault::range(key, t, "more than zero", ""),
+            )?;
         }
     }
     if let Some(coalesce) = &checkpoint.coalesce {
@@ -670,8 +689,11 @@ fn transaction(
     let hot_writes = keys.hot_writes.as_ref().map_or(0, |writes| *writes.get_ref());
     let pages = keys.hot_pages;
     if let Some(writes) = &keys.hot_writes {
-        let fault = |writes: &u32| OltpFault::NoHotPages { name: name.clone(), writes: *writes };
-        source.check(writes, |writes| pages > 0 || *writes == 0, fault)?;
+        source.check(
+            writes,
+            |writes| pages > 0 || *writes == 0,
+            |writes: &u32| OltpFault::NoHotPages { name: name.clone(), writes: *writes },
+        )?;
     }
     if u64::from(pages) > working_set {
         let fault = OltpFault::TooManyHotPages { name, pages, all: working_set };

@@ -115,7 +115,7 @@ pub(crate) struct LogWriter {
     commits: VecDeque<Commit>,
     /// Intervals in which hardened blocks waited for the log rate: ordered, disjoint, and back to
     /// the oldest pending commit.
-    held: VecDeque<(Instant, Instant)>,
+    throttled: VecDeque<(Instant, Instant)>,
 }
 
 impl LogWriter {
@@ -131,7 +131,7 @@ impl LogWriter {
             redo: lsn,
             blocks: VecDeque::new(),
             commits: VecDeque::new(),
-            held: VecDeque::new(),
+            throttled: VecDeque::new(),
         }
     }
 
@@ -202,34 +202,34 @@ impl LogWriter {
         }
         while let Some(block) = self.blocks.front().filter(|block| block.done).copied() {
             self.hardened = block.end;
-            self.hold(block.sent, block.sent + block.governed);
+            self.add_throttled(block.sent, block.sent + block.governed);
             self.blocks.pop_front();
         }
     }
 
     /// Adds an interval in which a block waited for the log rate. Blocks are added in the order in
     /// which they were sent.
-    fn hold(&mut self, start: Instant, end: Instant) {
+    fn add_throttled(&mut self, start: Instant, end: Instant) {
         let needed = self.commits.front().map_or(start, |commit| commit.since);
-        while self.held.front().is_some_and(|(_, end)| *end <= needed) {
-            self.held.pop_front();
+        while self.throttled.front().is_some_and(|(_, end)| *end <= needed) {
+            self.throttled.pop_front();
         }
-        match self.held.back_mut().filter(|(_, last)| *last >= start) {
+        match self.throttled.back_mut().filter(|(_, last)| *last >= start) {
             Some((_, last)) => *last = end.max(*last),
-            None if end > start => self.held.push_back((start, end)),
+            None if end > start => self.throttled.push_back((start, end)),
             None => {}
         }
     }
 
     /// Returns the time since `since` in which blocks waited for the log rate.
-    fn held_since(&self, since: Instant) -> Span {
-        let held = self.held.iter().rev().take_while(|(_, end)| *end > since);
-        held.fold(Span::ZERO, |sum, (start, end)| sum + (*end - *start.max(&since)))
+    fn throttled_since(&self, since: Instant) -> Span {
+        let throttled = self.throttled.iter().rev().take_while(|(_, end)| *end > since);
+        throttled.fold(Span::ZERO, |sum, (start, end)| sum + (*end - *start.max(&since)))
     }
 
     /// Returns the number of pending commits.
     #[cfg(test)]
-    pub(crate) fn in_line(&self) -> usize {
+    pub(crate) fn waiting_count(&self) -> usize {
         self.commits.len()
     }
 
@@ -240,7 +240,7 @@ impl LogWriter {
             return None;
         }
         self.commits.pop_front();
-        let (waited, governed) = (now - commit.since, self.held_since(commit.since));
+        let (waited, governed) = (now - commit.since, self.throttled_since(commit.since));
         Some(Committed { user: commit.user, waited, governed: governed.min(waited) })
     }
 }
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn commits_that_come_while_all_writes_are_under_way_share_the_next() {
+    fn commits_during_in_flight_writes_share_the_next_write() {
         let mut log = writer(1);
         log.commit(0, 700, at(0));
         assert_eq!(next(&mut log), Some((LOG_START, 1024, 700)));
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_log_rate_held_is_told_from_the_rest_of_a_wait() {
+    fn waits_for_the_log_rate_are_separate_from_other_log_waits() {
         // Three blocks, at most two in flight. Each waits 10 ms for the log rate, and its write
         // takes 2 ms.
         let mut log = writer(2);
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_room_never_writes_over_what_a_recovery_needs() {
+    fn log_that_recovery_needs_is_never_overwritten() {
         for bytes in [1, 480, 481, 2048, 20_000] {
             let mut log = writer(4);
             // Each record has its own block, or they share blocks.

@@ -106,11 +106,11 @@ pub struct DataFile {
     pub used: Bytes,
     /// New pages of earlier runs, behind those in use.
     pub new_pages: u32,
-    /// How it grows when it is full; `None` if it does not.
+    /// Its growth when it is full; `None` if it does not grow.
     pub growth: Option<Growth>,
 }
 
-/// How a file grows.
+/// The growth of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Growth {
     /// The increment.

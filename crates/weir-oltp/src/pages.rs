@@ -16,7 +16,7 @@ const USED: u8 = 8;
 
 /// The state of a page at an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum Lookup {
     /// It is in memory.
     Ready,
     /// It is being read or written.
@@ -87,16 +87,16 @@ impl Pages {
 
     /// Accesses a page, to read or to `change` it.
     #[inline]
-    pub(crate) fn want(&mut self, page: u32, change: bool) -> Found {
+    pub(crate) fn want(&mut self, page: u32, change: bool) -> Lookup {
         let state = self.state.get_mut(page as usize);
         if *state & RESIDENT == 0 {
-            return if *state & READING == 0 { Found::Missing } else { Found::Busy };
+            return if *state & READING == 0 { Lookup::Missing } else { Lookup::Busy };
         }
         if change && *state & WRITING != 0 {
-            return Found::Busy;
+            return Lookup::Busy;
         }
         *state |= USED;
-        Found::Ready
+        Lookup::Ready
     }
 
     /// Marks a page as dirty. If it was clean, returns a mark of this change for
@@ -294,19 +294,19 @@ mod tests {
         fn act(&mut self, pages: &mut Pages, op: &Op) {
             match *op {
                 Op::Want { page, change } => match pages.want(page, change) {
-                    Found::Missing => {
+                    Lookup::Missing => {
                         assert!(!self.reading.contains(&page), "page {page} is read twice");
                         pages.begin_read(page);
                         self.reading.insert(page);
                     }
-                    Found::Busy => {
+                    Lookup::Busy => {
                         let out = change && self.writing.contains(&page);
                         assert!(out || self.reading.contains(&page), "page {page} is not busy");
                     }
-                    Found::Ready if change => {
+                    Lookup::Ready if change => {
                         assert_eq!(pages.mark_dirty(page).is_some(), self.dirty.insert(page));
                     }
-                    Found::Ready => {}
+                    Lookup::Ready => {}
                 },
                 Op::Read(page) if self.reading.remove(&page) => pages.end_read(page),
                 Op::BeginWrite(from) => {
@@ -326,14 +326,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_must_stay_is_lost(ops in prop::collection::vec(op(), 1..400)) {
+        fn dirty_pages_are_never_lost(ops in prop::collection::vec(op(), 1..400)) {
             let mut pages = Pages::new(COUNT, false, CAPACITY as u64, false);
             let mut kept = Kept::default();
             for op in &ops {
                 kept.act(&mut pages, op);
                 prop_assert_eq!(pages.dirty(), kept.dirty.len() as u64);
                 for page in kept.dirty.union(&kept.writing) {
-                    prop_assert_eq!(pages.want(*page, false), Found::Ready);
+                    prop_assert_eq!(pages.want(*page, false), Lookup::Ready);
                 }
                 let there = (0..COUNT).filter(|page| !pages.is_absent(*page)).count();
                 prop_assert_eq!(pages.resident() + kept.reading.len(), there);

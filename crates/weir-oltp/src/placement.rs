@@ -155,11 +155,10 @@ fn round(files: &[DataFile]) -> Vec<u32> {
     let mut given = vec![0_u64; files.len()];
     let next = |n: u64| {
         // The share is weight x n / total; the comparison avoids the division.
-        let behind = |at: &usize| {
+        let next = (0..files.len()).max_by_key(|at: &usize| {
             let should = i128::from(weights[*at]) * i128::from(n);
             (should - i128::from(given[*at]) * i128::from(total), std::cmp::Reverse(*at))
-        };
-        let next = (0..files.len()).max_by_key(behind)?;
+        })?;
         given[next] += 1;
         u32::try_from(next).ok()
     };

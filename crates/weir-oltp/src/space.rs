@@ -163,8 +163,9 @@ impl Space {
     /// Returns the data file that grows next, and its new size.
     pub(crate) fn growing(&self) -> Option<(usize, u64)> {
         let turns = (0..self.files.len()).map(|n| (self.grows + n) % self.files.len());
-        let can_use = |at: &usize| self.new[*at] < self.limit;
-        turns.filter(can_use).find_map(|at| Some((at, self.files[at].next_size()?)))
+        turns
+            .filter(|at: &usize| self.new[*at] < self.limit)
+            .find_map(|at| Some((at, self.files[at].next_size()?)))
     }
 
     /// Takes the result of a growth. A file whose growth was not granted is not asked again.
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn new_extents_go_where_there_is_room() {
+    fn new_extents_go_to_files_by_their_free_space() {
         let mut space = Space::new(&files(&[(100, 40), (100, 70), (100, 100)]), u32::MAX);
         assert_eq!(fill(&mut space, 30), [20, 10, 0]);
         assert_eq!(fill(&mut space, 1000), [40, 20, 0]);
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn full_files_grow_in_turn_up_to_their_most() {
+    fn full_files_grow_in_turn_up_to_their_maximum() {
         let mut all = files(&[(10, 10), (10, 10), (10, 10)]);
         for (at, most) in [(0, 14), (2, 13)] {
             let (by, most) = (Bytes::new(2 * EXTENT_BYTES), Bytes::new(most * EXTENT_BYTES));
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_new_before_is_in_use() {
+    fn new_pages_of_earlier_runs_are_in_use() {
         let mut all = files(&[(10, 3)]);
         all[0].new_pages = 12;
         let mut space = Space::new(&all, u32::MAX);

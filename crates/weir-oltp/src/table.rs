@@ -42,8 +42,8 @@ impl<T: Copy + Default, const CHUNK: usize> Table<T, CHUNK> {
 
     #[cold]
     fn get_new_mut(&mut self, at: usize) -> &mut T {
-        let new = || vec![T::default(); CHUNK].into();
-        &mut self.chunks.entry(at / CHUNK).or_insert_with(new)[at % CHUNK]
+        &mut self.chunks.entry(at / CHUNK).or_insert_with(|| vec![T::default(); CHUNK].into())
+            [at % CHUNK]
     }
 
     /// Resets the chunk of `at`, unless `at` is among the contiguous values.
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_never_written_is_the_default() {
+    fn values_that_were_never_written_are_the_default() {
         let mut table: Table<u8, 16> = Table::new(3);
         let far = 3 + 5 * 16 + 7;
         assert_eq!((table.get(2), table.get(3), table.get(usize::MAX)), (0, 0, 0));

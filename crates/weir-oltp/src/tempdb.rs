@@ -4,7 +4,7 @@
 
 use crate::checkpoint::Checkpointer;
 use crate::model::{self, Checkpoint, Checkpoints, PAGE};
-use crate::pages::{Found, Pages};
+use crate::pages::{Lookup, Pages};
 use crate::placement::Placement;
 use std::collections::{HashMap, VecDeque};
 use weir_units::{Instant, Span};
@@ -91,7 +91,7 @@ impl Tempdb {
             self.next = (self.next + 1) % self.size;
             page
         });
-        if self.pages.want(page, true) != Found::Ready {
+        if self.pages.want(page, true) != Lookup::Ready {
             self.waiting.entry(page).or_default().push(user);
             return None;
         }
@@ -104,7 +104,7 @@ impl Tempdb {
 
     /// Returns the number of waiting users.
     #[cfg(test)]
-    pub(crate) fn in_line(&self) -> usize {
+    pub(crate) fn waiting_count(&self) -> usize {
         let at_latches: usize = self.latches.iter().map(|latch| latch.line.len()).sum();
         at_latches + self.waiting.values().map(Vec::len).sum::<usize>()
     }

@@ -54,7 +54,7 @@ struct Disks {
     sent: u64,
     redo: RedoPoint,
     checkpoints: u64,
-    under_way: BTreeMap<(Instant, u64), FileIo>,
+    in_flight: BTreeMap<(Instant, u64), FileIo>,
     issued: u64,
     rng: Rng,
 }
@@ -79,7 +79,7 @@ impl Disks {
             sent: 0,
             redo: RedoPoint::default(),
             checkpoints: 0,
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             issued: 0,
             rng: Rng::new(&[seed]),
         }
@@ -126,7 +126,7 @@ impl Disks {
             // One in twenty is very late.
             let most = if self.rng.below(20) == 0 { 60_000_000 } else { 4_000_000 };
             let at = now + Span::from_nanos(1 + self.rng.below(most));
-            self.under_way.insert((at, self.issued), io);
+            self.in_flight.insert((at, self.issued), io);
         }
     }
 
@@ -191,10 +191,10 @@ impl Disks {
         let mut now = Instant::ZERO;
         while now < end {
             self.issue(now);
-            let disk = self.under_way.keys().next().map(|(at, _)| *at);
+            let disk = self.in_flight.keys().next().map(|(at, _)| *at);
             now = disk.into_iter().chain(self.database.poll_deadline()).min().unwrap();
             if disk == Some(now) {
-                let (_, io) = self.under_way.pop_first().unwrap();
+                let (_, io) = self.in_flight.pop_first().unwrap();
                 self.complete(now, &io);
             } else {
                 self.database.handle_timeout(now);
@@ -209,7 +209,7 @@ const INDIRECT: &str = "target_recovery = \"150ms\"";
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn whatever_its_disks_do(
+    fn recovery_is_possible_on_any_disks(
         seed in any::<u64>(),
         block in 3_u64..40,
         log_kib in prop_oneof![Just(96), Just(256), Just(4096)],
@@ -226,7 +226,7 @@ proptest! {
 }
 
 #[test]
-fn who_finds_the_log_full_waits_for_a_checkpoint() {
+fn commits_wait_for_a_checkpoint_if_the_log_is_full() {
     let waited = |log_kib| {
         let description = description(60 << 10, "every = \"1h\"", 8192, 2048);
         let mut disks = Disks::new(&description, log_kib, 1);

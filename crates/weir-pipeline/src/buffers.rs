@@ -44,14 +44,13 @@ impl Buffers {
         max_transfer: Bytes,
         count: Option<u32>,
     ) -> Self {
-        let computed = || {
-            let own = PER_DEVICE.saturating_mul(devices);
-            own.saturating_add(PER_VOLUME.saturating_mul(readers))
-        };
         Self {
             readers,
             devices,
-            count: count.unwrap_or_else(computed),
+            count: count.unwrap_or_else(|| {
+                let own = PER_DEVICE.saturating_mul(devices);
+                own.saturating_add(PER_VOLUME.saturating_mul(readers))
+            }),
             sets: if is_compressed { 3 } else { 1 },
             max_transfer,
         }

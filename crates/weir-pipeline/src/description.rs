@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_descriptions_are_refused_where_they_are_wrong() {
+    fn invalid_descriptions_are_rejected_with_a_position() {
         check("stripes = 0\n", "backup.toml:4:11: stripes = 0: give 1 to 64");
         check("stripes = 65\n", "stripes = 65: give 1 to 64");
         check("stripes = 1\n", "\"backup2\" gets none of the 1 stripes");

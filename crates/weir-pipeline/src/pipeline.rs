@@ -531,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_target_holds_readers_at_the_buffers() {
+    fn a_slow_target_makes_readers_wait_for_buffers() {
         let cost = |own: &Transfer| Span::from_millis(if own.is_write { 100 } else { 1 });
         let (pipeline, _, elapsed) = run(plan(&[400 * MIB], 1), cost);
         // Four writes at a time, and the read of the fourth buffer between two rounds.
@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn compression_shrinks_writes_and_takes_its_time() {
+    fn compression_reduces_writes_and_takes_time() {
         let compressed = Plan {
             compressed_per_mille: 250,
             compression_per_mib: Span::from_millis(5),
@@ -585,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stripe_is_written_in_the_order_it_was_given_whatever_is_encoded_first() {
+    fn a_stripe_is_written_in_order_of_assignment() {
         let mut pipeline = Pipeline::new(Plan { encoders: 4, ..plan(&[4 * MIB], 1) });
         let now = Instant::ZERO;
         let reads: Vec<_> = std::iter::from_fn(|| pipeline.poll_transfer(now)).collect();
@@ -606,7 +606,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_come_while_it_runs_and_zeros_are_not_read() {
+    fn ranges_may_be_added_during_a_run_and_zeros_are_not_read() {
         let mut pipeline = Pipeline::new(plan(&[0], 1));
         let now = Instant::ZERO;
         pipeline.set_open(0, true);

@@ -50,7 +50,10 @@ pub fn run_with_fio(
 ) -> Result<RunReport, RunnerError> {
     if options.record_windows.is_some() {
         let job = placed.first().map(|p| p.spec.name.clone()).unwrap_or_default();
-        return Err(RunnerError::NotWithFio { job, what: "fio's report has no stretches of time" });
+        return Err(RunnerError::NotWithFio {
+            job,
+            what: "fio's report has no intervals over time",
+        });
     }
     let text = job_file::write(&placed, options.uris, options.seed)?;
     let specs: Vec<JobSpec> = placed.iter().map(|p| p.spec.clone()).collect();
@@ -105,11 +108,14 @@ fn notes(specs: &[JobSpec], version: &str) -> Vec<String> {
 fn jobs(workload: &Workload, specs: &[JobSpec], processes: &[&output::Process]) -> Vec<JobReport> {
     let empty = Tally::new(specs.len()).jobs(workload, specs, Instant::ZERO);
     let groups = Tally::members(specs);
-    let fill = |(report, members): (JobReport, Vec<u32>)| {
-        let own: Vec<_> = members.iter().map(|member| processes[*member as usize]).collect();
-        output::report(report, &own)
-    };
-    empty.into_iter().zip(groups).map(fill).collect()
+    empty
+        .into_iter()
+        .zip(groups)
+        .map(|(report, members): (JobReport, Vec<u32>)| {
+            let own: Vec<_> = members.iter().map(|member| processes[*member as usize]).collect();
+            output::report(report, &own)
+        })
+        .collect()
 }
 
 /// Returns the elapsed time: waves run one after the other, each until its last process has ended.

@@ -269,7 +269,7 @@ impl<'a> OltpRun<'a> {
             let tiers = match (*is_volume, self.options.resize) {
                 (false, _) => Ok(None),
                 (true, Some(resize)) => resize(&place.name, growth.size),
-                (true, None) => Err("nobody here can resize its volume".to_owned()),
+                (true, None) => Err("its volume cannot be resized here".to_owned()),
             };
             match &tiers {
                 Ok(tiers) => {
@@ -338,7 +338,7 @@ impl<'a> OltpRun<'a> {
         wires.connection(wire).receive(|cookie, answer| {
             let tag = usize::try_from(cookie).unwrap_or(usize::MAX);
             let flight = flights.get_mut(tag).and_then(Option::take);
-            let flight = flight.unwrap_or_else(|| panic!("{cookie} is not under way"));
+            let flight = flight.unwrap_or_else(|| panic!("{cookie} is not in flight"));
             let checked = match answer {
                 Err(errno) => Err(Failure::Refused(errno)),
                 Ok(bytes) if flight.io.op == FileOp::Read => {
@@ -420,10 +420,11 @@ impl<'a> OltpRun<'a> {
     /// Returns the tally of each file since the start, the data files first and the log last,
     /// with the number of its place, its role and its size.
     pub fn tallies(&self) -> impl Iterator<Item = (u32, &'static str, &FileTally, Bytes)> {
-        let of_file = |((place, tally), file): ((&(u32, &'static str), _), &ServedFile)| {
-            (place.0, place.1, tally, file.size)
-        };
-        self.places.iter().zip(&self.tallies).zip(&self.files).map(of_file)
+        self.places.iter().zip(&self.tallies).zip(&self.files).map(
+            |((place, tally), file): ((&(u32, &'static str), _), &ServedFile)| {
+                (place.0, place.1, tally, file.size)
+            },
+        )
     }
 
     /// Reports the results so far.
@@ -442,10 +443,10 @@ impl<'a> OltpRun<'a> {
             files.push(FileReport { file, role, machine_ns, ..report });
         }
         if !is_known {
-            notes.push("what held the requests is not known".to_owned());
+            notes.push("the service times of the requests are unknown".to_owned());
         } else if self.unknown > 0 {
             let unknown = self.unknown;
-            notes.push(format!("of {unknown} requests it is not known what held them"));
+            notes.push(format!("the service times of {unknown} requests are unknown"));
         }
         OltpReport {
             clock: ClockName::Wall,

@@ -73,7 +73,7 @@ fn large_requests_pass_a_full_socket() {
 }
 
 #[test]
-fn what_is_written_is_noise_and_the_same_for_a_seed() {
+fn written_bytes_are_noise_and_the_same_for_a_seed() {
     let written = |seed| {
         let served = Served::new(TWO);
         let placed = served.place("[j]\ndirectory=/mnt/v\nrw=write\nbs=64k\nsize=128k\n");
@@ -99,7 +99,7 @@ fn asked(job: &str) -> Vec<(Command, bool)> {
 }
 
 #[test]
-fn flushes_and_durable_writes_are_asked_for() {
+fn flushes_and_durable_writes_are_sent() {
     let (write, flush) = ((Command::Write, false), (Command::Flush, false));
     let job = "[j]\nrw=write\nbs=4k\nsize=16k\n";
     assert_eq!(asked(&format!("{job}sync=1\n")), [(Command::Write, true); 4]);
@@ -129,7 +129,7 @@ fn a_rate_is_held() {
 }
 
 #[test]
-fn a_limit_of_the_volume_is_felt() {
+fn a_limit_of_the_volume_applies() {
     let limit = "[[volume]]\nname = \"v\"\nsize = \"64 MiB\"\nlimits = { iops = 1000 }\n";
     let report = Served::new(limit).run(
         "[j]\ndirectory=/mnt/v\nrw=randread\nbs=4k\nsize=1m\nnumber_ios=250\niodepth=8\n\
@@ -165,7 +165,7 @@ fn a_ramp_is_run_and_not_measured() {
 }
 
 #[test]
-fn windows_hold_every_request() {
+fn windows_contain_every_request() {
     let served = Served::new(TWO);
     let placed = served.place(
         "[j]\ndirectory=/mnt/v\nrw=randrw\nbs=4k\nsize=1m\nrate_iops=1000,1000\nnumber_ios=100\n",
@@ -205,7 +205,7 @@ fn a_server_that_goes_away_ends_the_run() {
 }
 
 #[test]
-fn a_run_can_be_stopped_and_keeps_what_it_has() {
+fn a_run_can_be_stopped_and_keeps_its_results() {
     let served = Served::new(TWO);
     let stop = AtomicBool::new(false);
     let options = RunOptions { stop: Some(&stop), ..served.options() };
@@ -267,7 +267,7 @@ fn a_failed_request_is_named() {
 }
 
 #[test]
-fn what_the_export_cannot_do_is_said() {
+fn requests_that_an_export_cannot_take_are_errors() {
     check_error(
         Can::SEND_FLUSH,
         |_| None,
@@ -296,7 +296,7 @@ fn what_the_export_cannot_do_is_said() {
 }
 
 #[test]
-fn nobody_at_home_is_reported() {
+fn a_missing_server_is_reported() {
     let served = Served::new(TWO);
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("none");

@@ -75,7 +75,7 @@ fn flushes_of_a_deep_queue_are_noted() {
 }
 
 #[test]
-fn fio_can_be_stopped_and_reports_what_it_has() {
+fn fio_can_be_stopped_and_reports_partial_results() {
     if fio_is_missing() {
         return;
     }
@@ -94,7 +94,7 @@ fn fio_can_be_stopped_and_reports_what_it_has() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_what_fio_says() {
+fn a_missing_server_is_the_message_of_fio() {
     if fio_is_missing() {
         return;
     }
@@ -125,5 +125,8 @@ fn fio_has_no_windows() {
     let placed = served.place("[j]\ndirectory=/mnt/v\nrw=read\nsize=1m\n");
     let options = RunOptions { record_windows: Some(Span::from_secs(1)), ..served.options() };
     let error = run_with_fio(placed, &options, Path::new("fio")).unwrap_err().to_string();
-    assert_eq!(error, "job \"j\": fio's report has no stretches of time; run the jobs without fio");
+    assert_eq!(
+        error,
+        "job \"j\": fio's report has no intervals over time; run the jobs without fio"
+    );
 }

@@ -253,8 +253,7 @@ impl Run {
             Some((name, at)) => {
                 let host = layout.hosts.iter().position(|host| host.name == *name);
                 let known = layout.hosts.iter().map(|host| host.name.as_str());
-                let missing = || missing("host", name, known);
-                Some((host.ok_or_else(missing)?, Instant::ZERO + *at))
+                Some((host.ok_or_else(|| missing("host", name, known))?, Instant::ZERO + *at))
             }
         };
         let ramped = specs.iter().map(|spec| spec.ramp_time > Span::ZERO).collect();

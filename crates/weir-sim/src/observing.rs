@@ -249,8 +249,12 @@ fn volume_shape(at: usize, host: &Host, volume: &Volume, stripe: Option<usize>) 
         attributes,
         caps: Some(names(&caps(host, spec))),
         writeback_caps: writes_back.then(|| {
-            let behind = |cap: &Cap| *cap != Cap::CacheWriteback;
-            names(&caps(host, spec).into_iter().filter(behind).collect::<Vec<_>>())
+            names(
+                &caps(host, spec)
+                    .into_iter()
+                    .filter(|cap: &Cap| *cap != Cap::CacheWriteback)
+                    .collect::<Vec<_>>(),
+            )
         }),
         credits: names(&credits(spec)),
         is_billed: is_billed.iter().flatten().any(Limit::is_on_demand),

@@ -31,7 +31,7 @@ pub struct OltpOptions<'a> {
     pub edition: Option<&'a Edition>,
     /// Seed of the users. The latencies have that of the layout.
     pub seed: u64,
-    /// Report over stretches of this length.
+    /// Length of the intervals over time in the report.
     pub every: Option<Span>,
     /// Backups beside the databases, or alone.
     pub backups: &'a [weir_pipeline::Description],

@@ -25,7 +25,7 @@ fn write_job(seconds: u64) -> String {
 }
 
 #[test]
-fn the_write_test_of_the_article_is_held_at_the_machine() {
+fn the_write_test_of_the_article_is_throttled_at_the_machine() {
     let report = run(DS14, &write_job(5), &Options::default()).expect("a run");
     let iops = report.iops();
     assert!((49_000.0..=50_010.0).contains(&iops), "{iops}");
@@ -100,7 +100,7 @@ fn no_time(export: &str) -> String {
 }
 
 #[test]
-fn what_takes_no_time_cannot_be_predicted() {
+fn jobs_that_take_no_time_are_an_error() {
     let layout = "[[volume]]\nname = \"v\"\nunlimited = true\n";
     let job = "[a]\nfilename=/dev/v\nrw=randread\nbs=4k\nruntime=1\ntime_based\n";
     assert_eq!(run(layout, job, &Options::default()).map(|_| ()), Err(no_time("v")));
@@ -152,7 +152,7 @@ fn bursting_on_demand_is_counted_for_the_bill() {
 }
 
 #[test]
-fn what_is_behind_a_full_cache_is_named() {
+fn limits_behind_a_full_cache_are_named() {
     let layout = "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS14\"\n\
         [[volume]]\nname = \"v\"\ntier = \"P10\"\ncache = \"read-write\"\n";
     let job = "[a]\ndirectory=/mnt/v\nsize=4g\nrw=randwrite\nbs=8k\nioengine=libaio\niodepth=64\nruntime=60\ntime_based\n";
@@ -167,7 +167,7 @@ fn what_is_behind_a_full_cache_is_named() {
 
 /// A warm-up loads only the ranges that jobs may use, so it fits a small cache.
 #[test]
-fn what_is_warm_is_what_the_jobs_may_touch() {
+fn a_warm_cache_has_the_ranges_of_the_jobs() {
     let layout = "[host]\nunlimited = true\ncache = { size = \"8 MiB\", latency = \"100us\" }\n\
         [[volume]]\nname = \"c\"\nlimits = { iops = 100 }\nsize = \"1 GiB\"\ncache = \"read-only\"\n";
     let job =

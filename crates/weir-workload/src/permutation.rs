@@ -77,7 +77,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn each_number_comes_exactly_once(len in 1_u64..5_000, seed: u64) {
+        fn each_number_occurs_exactly_once(len in 1_u64..5_000, seed: u64) {
             let mut rng = Rng::new(&[seed]);
             let mut permutation = Permutation::new(len, &mut rng);
             for _pass in 0..2 {

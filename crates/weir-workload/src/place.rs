@@ -32,7 +32,7 @@ pub enum PlaceError {
     /// A folder or file that no device matches.
     #[error("{at}: job {job:?}: no volume or stripe is called like {path:?}{}; there are: {known}; or map it with --map {path}=NAME", weir_units::did_you_mean(.near))]
     NoDevice {
-        /// Where its section starts.
+        /// The position of its section.
         at: Box<Position>,
         /// The job.
         job: String,
@@ -48,7 +48,7 @@ pub enum PlaceError {
         "{at}: job {job:?}: it names no directory and no filename, and there are several devices: {known}"
     )]
     Unnamed {
-        /// Where its section starts.
+        /// The position of its section.
         at: Box<Position>,
         /// The job.
         job: String,
@@ -58,7 +58,7 @@ pub enum PlaceError {
     /// A file of unknown size.
     #[error("{at}: job {job:?}: give a size; a file in {device:?} needs one")]
     NoSize {
-        /// Where its section starts.
+        /// The position of its section.
         at: Box<Position>,
         /// The job.
         job: String,
@@ -120,7 +120,7 @@ struct Placer<'a> {
 }
 
 /// The meaning of a path.
-enum Found {
+enum Resolved {
     /// The whole device.
     Device(u32),
     /// A file on it.
@@ -141,7 +141,7 @@ impl Placer<'_> {
                 // fio assigns the clones to the folders in turn.
                 let folder = &folders[clone as usize % folders.len()];
                 match self.find(spec, folder)? {
-                    Found::Device(device) | Found::FileOn(device) => {
+                    Resolved::Device(device) | Resolved::FileOn(device) => {
                         Ok(vec![self.file(spec, clone, device, 1)?])
                     }
                 }
@@ -161,11 +161,11 @@ impl Placer<'_> {
         files: usize,
     ) -> Result<Region, PlaceError> {
         match self.find(spec, path)? {
-            Found::Device(device) => {
+            Resolved::Device(device) => {
                 let len = self.devices[device as usize].size;
                 Ok(Region { device, base: Bytes::ZERO, len })
             }
-            Found::FileOn(device) => {
+            Resolved::FileOn(device) => {
                 if let Some(region) = self.files.get(path) {
                     return Ok(*region);
                 }
@@ -176,7 +176,7 @@ impl Placer<'_> {
         }
     }
 
-    fn find(&self, spec: &JobSpec, path: &str) -> Result<Found, PlaceError> {
+    fn find(&self, spec: &JobSpec, path: &str) -> Result<Resolved, PlaceError> {
         let device = |name: &str| {
             let at = self.devices.iter().position(|d| d.name == name)?;
             u32::try_from(at).ok()
@@ -185,15 +185,15 @@ impl Placer<'_> {
         if let Some((_, name)) =
             self.map.iter().find(|(from, _)| from.trim_end_matches('/') == trimmed)
         {
-            return device(name).map(Found::Device).ok_or_else(|| self.missing(spec, name));
+            return device(name).map(Resolved::Device).ok_or_else(|| self.missing(spec, name));
         }
         let mut names = trimmed.rsplit('/');
         let last = names.next().unwrap_or_default();
         if let Some(device) = device(last) {
-            return Ok(Found::Device(device));
+            return Ok(Resolved::Device(device));
         }
         match names.next().and_then(device) {
-            Some(device) => Ok(Found::FileOn(device)),
+            Some(device) => Ok(Resolved::FileOn(device)),
             None => Err(self.missing(spec, path)),
         }
     }
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_place_is_said() {
+    fn jobs_without_a_place_are_errors() {
         let check = |text: &str, expect: &str| assert_eq!(run(text, &[]), Err(expect.to_owned()));
         check(
             "[a]\nsize=1g\nrw=read\ndirectory=/mnt/nocahce\n",

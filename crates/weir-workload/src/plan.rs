@@ -102,10 +102,15 @@ impl Sizes {
                 // Lengths are multiples of the smallest.
                 let mut sizes = sizes.clone();
                 sizes.sort_by_key(|(_, share)| *share);
-                let repeat = |(size, share): &(u32, u8)| {
-                    std::iter::repeat_n(*size - *size % min, (*share).into())
-                };
-                Self::Split { min, by_percent: sizes.iter().flat_map(repeat).collect() }
+                Self::Split {
+                    min,
+                    by_percent: sizes
+                        .iter()
+                        .flat_map(|(size, share): &(u32, u8)| {
+                            std::iter::repeat_n(*size - *size % min, (*share).into())
+                        })
+                        .collect(),
+                }
             }
         }
     }
@@ -174,7 +179,7 @@ mod tests {
         check(&Blocks::Split(vec![(4096, 10), (65_536, 90)]), &[(4096, 100), (65_536, 900)]);
         let range = Blocks::Range { min: 1024, max: 4096 };
         check(&range, &[(1024, 250), (2048, 250), (3072, 250), (4096, 250)]);
-        // Of the seven numbers from 3 on, 9 is more than the largest.
+        // 9, one of the seven numbers from 3 on, is more than the largest.
         check(&Blocks::Range { min: 3, max: 7 }, &[(3, 429), (6, 429), (7, 143)]);
         let uneven = vec![(4096, 50), (6144, 30), (8192, 20)];
         check(&Blocks::Split(uneven), &[(4096, 800), (8192, 200)]);

@@ -141,28 +141,28 @@ pub(crate) struct Zones {
     /// The zone of each percent of the I/O.
     by_percent: Vec<u8>,
     /// First block and number of blocks.
-    stretches: Vec<(u64, u64)>,
+    ranges: Vec<(u64, u64)>,
 }
 
 impl Zones {
     fn new(zones: &[Zone], count: u64, block: u64) -> Option<Self> {
         let mut start = 0;
-        let (mut by_percent, mut stretches) = (Vec::new(), Vec::new());
+        let (mut by_percent, mut ranges) = (Vec::new(), Vec::new());
         for (index, zone) in (0_u8..).zip(zones) {
             let end = start + zone.size.resolve(count * block);
             let (first, last) = (start / block, (end / block).min(count));
             // A zone that is rounded to nothing gets its I/O on one block.
             let first = first.min(count - 1);
-            stretches.push((first, last.saturating_sub(first).max(1)));
+            ranges.push((first, last.saturating_sub(first).max(1)));
             by_percent.extend(std::iter::repeat_n(index, zone.access.into()));
             start = end;
         }
-        (!by_percent.is_empty()).then_some(Self { by_percent, stretches })
+        (!by_percent.is_empty()).then_some(Self { by_percent, ranges })
     }
 
     fn draw(&self, rng: &mut Rng) -> u64 {
         let percent = usize::try_from(rng.below(self.by_percent.len() as u64)).unwrap_or(0);
-        let (first, blocks) = self.stretches[usize::from(self.by_percent[percent])];
+        let (first, blocks) = self.ranges[usize::from(self.by_percent[percent])];
         first + rng.below(blocks)
     }
 }

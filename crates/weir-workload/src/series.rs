@@ -142,7 +142,7 @@ mod tests {
 
     /// 500 a second for three seconds; the last ones complete a moment later.
     #[test]
-    fn what_comes_back_after_the_end_is_no_stretch_of_its_own() {
+    fn completions_after_the_end_are_no_interval_of_their_own() {
         let read = |ends: &[u64]| {
             let mut series = Series::new(Span::from_secs(1));
             let steady = (0..1_500).map(|n| n * 2);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_has_longer_stretches_and_loses_nothing() {
+    fn a_long_run_has_longer_intervals_and_loses_nothing() {
         let mut series = Series::new(Span::from_millis(1));
         for millis in 0..10_000 {
             series.record(

@@ -128,12 +128,13 @@ impl Tally {
     /// sections with the same name.
     #[must_use]
     pub fn members(specs: &[JobSpec]) -> Vec<Vec<u32>> {
-        let together = |last: &JobSpec, next: &JobSpec| {
-            last.group == next.group && (next.group_reporting || last.at == next.at)
-        };
         let mut processes = 0_u32..;
-        let numbers = |joined: &[JobSpec]| processes.by_ref().take(joined.len()).collect();
-        specs.chunk_by(together).map(numbers).collect()
+        specs
+            .chunk_by(|last: &JobSpec, next: &JobSpec| {
+                last.group == next.group && (next.group_reporting || last.at == next.at)
+            })
+            .map(|joined: &[JobSpec]| processes.by_ref().take(joined.len()).collect())
+            .collect()
     }
 
     fn fill(
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn group_reporting_joins_what_is_before_in_the_group() {
+    fn group_reporting_merges_earlier_jobs_of_the_group() {
         let grouped = "[global]\ngroup_reporting\n[j]\nnumjobs=2\n[j]\n[k]\n";
         check(&parse("a.fio", grouped), &[&[0, 1, 2, 3]]);
         check(

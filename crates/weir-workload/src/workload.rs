@@ -108,11 +108,10 @@ impl Workload {
             } else {
                 Err(PlacementError::TooManyProcesses { limit: MAX_PROCESSES })
             };
-            let failed = |kind| {
+            processes.push(process.map_err(|kind| {
                 let (at, job) = (placed.spec.at.clone(), placed.spec.name.clone());
                 FioError::Placement { at, job, kind }
-            };
-            processes.push(process.map_err(failed)?);
+            })?);
             waves.entry(placed.spec.wave).or_default().push(index);
         }
         Ok(Self {

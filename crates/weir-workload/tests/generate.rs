@@ -54,7 +54,7 @@ proptest! {
     }
 
     #[test]
-    fn the_share_of_reads_is_what_was_asked(percent in 0_u64..=100) {
+    fn the_share_of_reads_is_the_stated_one(percent in 0_u64..=100) {
         let text = format!("rw=randrw\nrwmixread={percent}\nsize=80m\nbs=4k\niodepth=8");
         let run = Run::of(&queued(&text), GIB, FAST);
         let reads = ops(&run.log).iter().filter(|op| **op == Op::Read).count() as u64;
@@ -121,7 +121,7 @@ fn a_synchronous_engine_has_one_in_flight() {
 }
 
 #[test]
-fn sequential_jobs_go_in_order_and_leave_the_holes_they_were_told_to() {
+fn sequential_jobs_keep_their_order_and_holes() {
     let run = Run::of(&queued("rw=read\nbs=64k\nsize=1m\niodepth=4"), GIB, FAST);
     assert_eq!(offsets(&run.log), (0..16).map(|n| n << 16).collect::<Vec<_>>());
     let run = Run::of(&queued("rw=write:4k\nbs=4k\nsize=32k"), 32 << 10, FAST);
@@ -146,7 +146,7 @@ fn reads_and_writes_of_a_sequential_mix_each_go_in_order() {
 }
 
 #[test]
-fn how_much_is_enough() {
+fn limits_of_the_amount_end_a_job() {
     let count = |lines: &str| Run::of(&queued(lines), GIB, FAST).log.len();
     assert_eq!(count("rw=randread\nsize=1m"), 256);
     assert_eq!(count("rw=randread\nsize=1m\nloops=3"), 768);
@@ -174,14 +174,14 @@ fn each_pass_of_a_random_job_has_its_own_order() {
 }
 
 #[test]
-fn before_it_starts_over_a_job_waits_for_what_is_in_flight() {
+fn a_job_drains_before_it_starts_over() {
     let run = Run::of(&queued("rw=read\nsize=16k\nloops=2\niodepth=3"), GIB, FAST);
     // Three at once, the fourth after a completion, and the second pass only after that one.
     assert_eq!(times(&run.log), [0, 0, 0, 1, 2, 2, 2, 3].map(|n| n * FAST.nanos()));
 }
 
 #[test]
-fn a_time_based_job_goes_on_until_its_runtime_and_drains() {
+fn a_time_based_job_runs_until_its_runtime_and_drains() {
     let text = queued("rw=randread\nsize=64k\ntime_based\nruntime=10ms\niodepth=4");
     let run = Run::of(&text, GIB, Span::from_millis(3));
     assert_eq!(times(&run.log), [0, 3, 6, 9].map(|n| [n * MS; 4]).concat());
@@ -243,7 +243,7 @@ fn each_direction_has_its_own_rate() {
 }
 
 #[test]
-fn thinking_takes_place_after_so_many_ios() {
+fn think_time_follows_a_number_of_ios() {
     let text = "[job]\nrw=read\nsize=64k\nthinktime=1ms\nthinktime_blocks=4\n";
     let run = Run::of(text, GIB, FAST);
     // Four I/Os of 0.1 ms, then 1 ms of think time.
@@ -272,7 +272,7 @@ fn waves_and_start_delays() {
 }
 
 #[test]
-fn flushes_come_after_so_many_writes() {
+fn flushes_follow_a_number_of_writes() {
     use Op::{Flush, Write};
     let run = Run::of(&queued("rw=write\nsize=16k\nfsync=2"), GIB, FAST);
     assert_eq!(ops(&run.log), [Write, Write, Flush, Write, Write], "fio stops with the last write");
@@ -378,7 +378,7 @@ fn offsets_are_aligned_and_inside() {
 }
 
 #[test]
-fn jobs_that_do_not_fit_where_they_were_put() {
+fn jobs_that_do_not_fit_their_placement() {
     let message = |lines: &str, regions: &[u64]| {
         let region = |len: &u64| Region { device: 0, base: Bytes::ZERO, len: Bytes::new(*len) };
         let spec = parse(&format!("[j]\n{lines}\n")).jobs.remove(0);

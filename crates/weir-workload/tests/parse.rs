@@ -309,7 +309,7 @@ fn includes_and_variables() {
 }
 
 #[test]
-fn what_is_wrong_with_an_include() {
+fn faults_of_includes() {
     let message = |text: &str, files: &[(&'static str, &'static str)]| {
         let given = Given { files: files.iter().copied().collect(), ..Given::default() };
         fio::parse("a.fio", text, &given).unwrap_err().to_string()
@@ -333,7 +333,7 @@ fn what_is_wrong_with_an_include() {
 }
 
 #[test]
-fn what_is_wrong_with_the_structure() {
+fn faults_of_the_structure() {
     check_error(
         "bs=4k\n[a]\n",
         "bad.fio:1: \"bs=4k\" stands outside of a section; put it under [global] or a [job name]",

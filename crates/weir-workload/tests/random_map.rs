@@ -58,7 +58,7 @@ fn without_the_map_no_io_is_cut() {
 }
 
 #[test]
-fn without_a_map_lengths_are_what_was_asked_for() {
+fn without_a_map_lengths_are_the_stated_ones() {
     for lines in ["random_generator=lfsr", "random_distribution=zipf:0.5", "ba=512"] {
         let text = format!("rw=randread\nsize=256m\nbssplit=4k/50:64k/50\n{lines}");
         let run = Run::of(&format!("[job]\nioengine=libaio\n{text}\n"), GIB, FAST);
@@ -81,7 +81,7 @@ fn a_random_offset_has_room_for_a_whole_step() {
 }
 
 #[test]
-fn lfsr_comes_to_no_block_twice_even_without_a_map() {
+fn lfsr_draws_no_block_twice_even_without_a_map() {
     let text = "[job]\nrw=randread\nsize=4m\nrandom_generator=lfsr\nnorandommap\n";
     let run = Run::of(text, GIB, FAST);
     let mut offsets: Vec<u64> = run.log.iter().map(|(_, issue)| issue.offset).collect();
@@ -90,7 +90,7 @@ fn lfsr_comes_to_no_block_twice_even_without_a_map() {
 }
 
 #[test]
-fn lfsr_is_refused_where_fio_leaves_the_file() {
+fn lfsr_is_rejected_where_fio_leaves_the_file() {
     let check = |lines: &str, expect: &str| {
         let text = format!("[j]\nrw=randrw\nsize=1m\nrandom_generator=lfsr\n{lines}\n");
         let parsed = weir_workload::fio::parse("a.fio", &text, &weir_workload::Isolated);
@@ -125,7 +125,7 @@ fn started(lines: &str) -> Result<(), String> {
 }
 
 #[test]
-fn a_map_that_is_too_large_is_refused_or_gone_without() {
+fn a_map_that_is_too_large_is_rejected_or_omitted() {
     let message = |blocks: u64, most: u64| {
         Err(format!(
             "test.fio:1: job \"j\": the random map of its range would have {blocks} blocks of 1 KiB, \
@@ -142,7 +142,7 @@ fn a_map_that_is_too_large_is_refused_or_gone_without() {
 }
 
 #[test]
-fn a_size_that_is_not_done_is_told() {
+fn a_size_that_is_not_reached_is_reported() {
     let ignored = |lines: &str| {
         let file = common::parse(&format!("[j]\nrw=randrw\nsize=1m\n{lines}\n"));
         file.ignored.iter().map(|i| (i.option, i.at.line)).collect::<Vec<_>>()
@@ -159,7 +159,7 @@ fn a_size_that_is_not_done_is_told() {
 }
 
 #[test]
-fn a_time_based_job_of_several_units_goes_on_until_its_runtime() {
+fn a_time_based_job_of_several_units_runs_until_its_runtime() {
     let text =
         "[j]\nioengine=libaio\niodepth=4\nrw=randrw\nsize=1m\nbs=4k,16k\ntime_based\nruntime=1s\n";
     let run = Run::of(text, GIB, FAST);

@@ -112,7 +112,7 @@ fn reported_by_fio(files: &[&str], dir: &Path) -> Option<Vec<u64>> {
 
 /// Jobs of 16 reads each are merged into the same reports as by fio.
 #[test]
-fn reports_are_joined_as_in_fio() {
+fn reports_are_merged_as_in_fio() {
     let check = |files: &[&str]| {
         let dir = tempfile::tempdir().unwrap();
         let global = "[global]\nioengine=null\nsize=64k\nrw=read\n";
@@ -154,7 +154,7 @@ fn check_sample(name: &str, text: &str, expect: Result<usize, &str>) {
 }
 
 #[test]
-fn genuine_job_files() {
+fn real_job_files() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples/fio_jobs");
     let Ok(entries) = std::fs::read_dir(&dir) else {
         println!("skipped: needs ../shared/samples");

@@ -72,7 +72,7 @@ mod tests {
         [[file]]\nname = \"l\"\nrole = \"log\"\nsize = \"1 GiB\"\n";
 
     #[test]
-    fn what_files_come_to() {
+    fn sums_over_files() {
         let catalog = Catalog::builtin();
         let layout = Layout::parse("l", FILES, &catalog).map_err(|error| error.to_string());
         let checked = Checked { layout, edition: catalog.edition("azure-mi-2018").ok() };
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_layout_has_a_refusal_and_nothing_else() {
+    fn a_rejected_layout_has_only_an_error() {
         let checked = Checked { layout: Err("too large".into()), edition: None };
         assert_eq!(read("refusal", &checked), Ok(Some(Value::Text("too large".into()))));
         assert_eq!(read("files_gib", &checked), Ok(None));

@@ -2,7 +2,7 @@
 //! recovery needs the log.
 
 use super::{
-    CHECKPOINT_SLOT, Commit, Database, FileOp, Found, PAGE, Purpose, RedoPoint, Timer, Wait,
+    CHECKPOINT_SLOT, Commit, Database, FileOp, Lookup, PAGE, Purpose, RedoPoint, Timer, Wait,
 };
 use crate::log::{LogWrite, record_bytes};
 use weir_units::{Instant, Span};
@@ -39,10 +39,10 @@ impl Database {
         for at in 0..self.changed[user as usize].len() {
             let page = self.changed[user as usize][at];
             match self.pages.want(page, false) {
-                Found::Ready => {}
-                Found::Missing => self.pages.create(page),
-                Found::Busy => {
-                    self.wait_for(user, page, Found::Busy);
+                Lookup::Ready => {}
+                Lookup::Missing => self.pages.create(page),
+                Lookup::Busy => {
+                    self.wait_for(user, page, Lookup::Busy);
                     return false;
                 }
             }
@@ -58,9 +58,9 @@ impl Database {
         let changed = std::mem::take(&mut self.changed[user as usize]);
         self.changes += changed.len() as u64;
         changed.iter().for_each(|page| self.unhardened.add(*page));
-        if let Some(told) = &mut self.told {
+        if let Some(unpolled) = &mut self.unpolled {
             let (number, changes, pages) = (self.commits, self.changes, changed.clone());
-            told.push_back(Commit { number, changes, bytes, pages });
+            unpolled.push_back(Commit { number, changes, bytes, pages });
         }
         self.changed[user as usize] = changed;
         self.log.commit(user, bytes, self.now);

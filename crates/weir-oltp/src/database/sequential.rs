@@ -9,9 +9,9 @@ impl Database {
     /// Returns the next page of a user's scan, by its number in the working set.
     pub(super) fn next_of_scan(&mut self, user: u32) -> u64 {
         let (all, extent) = (self.model.working_set, u64::from(EXTENT));
-        let under_way = self.users[user as usize].scan;
-        let begins = under_way.is_none();
-        let start = under_way.unwrap_or_else(|| self.rng.below(all) / extent * extent);
+        let in_flight = self.users[user as usize].scan;
+        let begins = in_flight.is_none();
+        let start = in_flight.unwrap_or_else(|| self.rng.below(all) / extent * extent);
         // The pages of one read of each file.
         let block = u64::from(READ_AHEAD) * self.placement.files() as u64;
         if begins {

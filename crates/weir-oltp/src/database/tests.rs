@@ -49,7 +49,7 @@ fn model() -> Model {
 struct Rig {
     database: Database,
     latency: Span,
-    under_way: BinaryHeap<Reverse<(Instant, u64, u32)>>,
+    in_flight: BinaryHeap<Reverse<(Instant, u64, u32)>>,
     issued: Vec<(Instant, FileIo)>,
     now: Instant,
 }
@@ -57,8 +57,8 @@ struct Rig {
 impl Rig {
     fn new(model: Model, latency: Span) -> Self {
         let database = Database::new(model);
-        let (under_way, issued) = (BinaryHeap::new(), Vec::new());
-        Self { database, latency, under_way, issued, now: Instant::ZERO }
+        let (in_flight, issued) = (BinaryHeap::new(), Vec::new());
+        Self { database, latency, in_flight, issued, now: Instant::ZERO }
     }
 
     /// Runs for `length`, and calls `look` after every event.
@@ -67,16 +67,16 @@ impl Rig {
         loop {
             while let Some(io) = self.database.poll_io() {
                 let serial = self.issued.len() as u64;
-                self.under_way.push(Reverse((self.now + self.latency, serial, io.tag)));
+                self.in_flight.push(Reverse((self.now + self.latency, serial, io.tag)));
                 self.issued.push((self.now, io));
             }
             look(&mut self.database);
-            let disk = self.under_way.peek().map(|Reverse((at, ..))| *at);
+            let disk = self.in_flight.peek().map(|Reverse((at, ..))| *at);
             let next = disk.into_iter().chain(self.database.poll_deadline()).min();
             let Some(next) = next.filter(|next| *next <= end) else { break };
             self.now = next;
             if disk == Some(next) {
-                let Some(Reverse((_, _, tag))) = self.under_way.pop() else { break };
+                let Some(Reverse((_, _, tag))) = self.in_flight.pop() else { break };
                 self.database.handle_completion(next, tag, Span::ZERO);
             } else {
                 self.database.handle_timeout(next);
@@ -92,12 +92,12 @@ fn users(database: &Database) -> usize {
     let is_own = |timer: &Timer| !matches!(timer, Timer::Checkpoint | Timer::Poll);
     let own = timers.filter(|Reverse((_, _, timer))| is_own(timer)).count();
     let at_pages: usize = database.waiting.values().map(Vec::len).sum();
-    let in_tempdb = database.tempdb.as_ref().map_or(0, Tempdb::in_line);
+    let in_tempdb = database.tempdb.as_ref().map_or(0, Tempdb::waiting_count);
     own + at_pages
         + database.unplaced.len()
-        + database.short.len()
-        + database.cores.in_line()
-        + database.log.in_line()
+        + database.out_of_memory.len()
+        + database.cores.waiting_count()
+        + database.log.waiting_count()
         + in_tempdb
 }
 
@@ -151,7 +151,7 @@ fn means_are_means() {
 }
 
 #[test]
-fn a_pool_that_is_too_small_reads_what_does_not_fit_and_stays_small() {
+fn a_small_pool_reads_missing_pages_and_stays_small() {
     let mut mix = model().mix;
     (mix[0].writes, mix[0].hot_writes) = (0.0, 0);
     let small = Model { mix, buffer_pool: 256, ..model() };
@@ -166,13 +166,13 @@ fn a_pool_that_is_too_small_reads_what_does_not_fit_and_stays_small() {
 
 impl Rig {
     fn under_way_reads(&self) -> u64 {
-        let read = |tag: u32| matches!(self.database.under_way[tag as usize], Purpose::Read { .. });
-        self.under_way.iter().filter(|Reverse((_, _, tag))| read(*tag)).count() as u64
+        let read = |tag: u32| matches!(self.database.in_flight[tag as usize], Purpose::Read { .. });
+        self.in_flight.iter().filter(|Reverse((_, _, tag))| read(*tag)).count() as u64
     }
 }
 
 #[test]
-fn what_is_changed_is_written_and_a_page_under_way_cannot_be_changed() {
+fn changed_pages_are_written_and_cannot_change_meanwhile() {
     let mut rig = Rig::new(model(), Span::from_millis(20));
     rig.run(Span::from_millis(999), |_| {});
     let dirty = rig.database.pages_dirty();
@@ -202,7 +202,7 @@ fn a_cold_database_reads_whole_extents_until_memory_is_full() {
 }
 
 #[test]
-fn who_waits_for_a_scheduler_is_counted() {
+fn waits_for_schedulers_are_counted() {
     let mut mix = model().mix;
     mix[0].cpu = Span::from_millis(10);
     let mut rig = Rig::new(Model { mix, vcores: 1, ..model() }, Span::from_micros(100));
@@ -264,7 +264,7 @@ fn tempdb_is_written_evenly_over_its_files() {
 }
 
 #[test]
-fn a_page_of_tempdb_on_its_way_is_waited_for() {
+fn a_page_of_tempdb_that_is_being_written_is_waited_for() {
     let waited = |latency| {
         let mut rig = Rig::new(with_tempdb(1, Span::ZERO), latency);
         rig.run(Span::from_secs(3), |database| assert_eq!(users(database), 50));
@@ -389,13 +389,13 @@ fn a_transaction_larger_than_memory_commits() {
             let counted = rig.database.counters();
             assert!(counted.transactions > 10, "{latency} {writes}: {counted:?}");
             let reads = rig.issued.iter().filter(|(_, io)| io.op == FileOp::Read && io.file < 2);
-            assert_eq!(reads.count() > 0, writes > 0.0, "nobody reads a new page");
+            assert_eq!(reads.count() > 0, writes > 0.0, "new pages are never read");
         }
     }
 }
 
 #[test]
-fn however_many_want_pages_memory_is_no_larger_than_it_is() {
+fn memory_does_not_exceed_its_size_with_many_users() {
     let model = Model { users: 5_000, buffer_pool: 128, warm: false, ..model() };
     let mut rig = Rig::new(model, Span::from_millis(3));
     let mut most = 0;
@@ -407,7 +407,7 @@ fn however_many_want_pages_memory_is_no_larger_than_it_is() {
 }
 
 #[test]
-fn what_a_large_transaction_could_not_have_small_ones_can() {
+fn pages_of_a_failed_transaction_are_free_for_others() {
     let mut model = filling(Bytes::mib(8));
     let small = Transaction { new_pages: 1.0, log: Bytes::kib(8), ..model.mix[0].clone() };
     let large = Transaction { new_pages: 2_000.0, ..model.mix[0].clone() };
@@ -421,7 +421,7 @@ fn what_a_large_transaction_could_not_have_small_ones_can() {
 
 /// The size of the tables depends on that of memory, not on the written pages.
 #[test]
-fn memory_does_not_grow_with_what_was_added() {
+fn memory_does_not_grow_with_added_pages() {
     let mut model = filling(Bytes::gib(1 << 10));
     (model.buffer_pool, model.warm) = (2048, false);
     let mut rig = Rig::new(model, Span::from_micros(10));
@@ -437,7 +437,7 @@ fn memory_does_not_grow_with_what_was_added() {
 }
 
 #[test]
-fn who_may_not_grow_gives_up() {
+fn transactions_fail_if_no_file_can_grow() {
     let mut rig = Rig::new(filling(Bytes::gib(1)), Span::from_millis(1));
     let mut asked = 0;
     rig.run(Span::from_secs(20), |database| {

@@ -37,7 +37,7 @@ fn check_after(tables: &str, expect: &str) {
 }
 
 #[test]
-fn what_is_left_out_has_its_default() {
+fn missing_keys_have_their_defaults() {
     let model = model(RIGHT).expect("it is right");
     assert_eq!((model.users, model.vcores, model.seed), (100, 8, 1));
     assert_eq!(model.think_time, Span::ZERO);
@@ -76,7 +76,7 @@ fn the_ready_made_mixes_are_right() {
 }
 
 #[test]
-fn transactions_of_ones_own() {
+fn custom_transactions() {
     let own = "[[transaction]]\nname = \"t\"\nshare = 3\nbatches = 2\nreads = 1.5\nwrites = 2\n\
                hot_pages = 9\nhot_writes = 1\nlog = \"2 KiB\"\ncpu = \"520us\"\n";
     let model = model(&format!("{}{own}", RIGHT.replace("mix = \"tpcc\"\n", ""))).expect("right");

@@ -22,8 +22,8 @@ impl OverTime {
     }
 
     /// Returns the end of an interval by its number, from 1.
-    fn end_of(&self, stretch: usize) -> u64 {
-        self.every.saturating_mul(stretch as u64)
+    fn end_of(&self, interval: usize) -> u64 {
+        self.every.saturating_mul(interval as u64)
     }
 
     /// Advances to `now`. The counters do not change until then.
@@ -40,14 +40,16 @@ impl OverTime {
     /// Returns the intervals of a run that is at `now`, with the present counters `last`.
     pub(super) fn points(&self, now: Instant, last: Counters, vcores: u32) -> Vec<LoadPoint> {
         let mut start = (0, Counters::default());
-        let ends = (1..).map(|stretch| self.end_of(stretch));
-        let stretches = ends.zip(self.readings.iter().copied());
+        let ends = (1..).map(|interval| self.end_of(interval));
+        let intervals = ends.zip(self.readings.iter().copied());
         let rest = (now.nanos() > self.end_of(self.readings.len())).then_some((now.nanos(), last));
-        let point = |end: (u64, Counters)| {
-            let from = std::mem::replace(&mut start, end);
-            point(from.0, end.0 - from.0, &end.1.since(&from.1), vcores)
-        };
-        stretches.chain(rest).map(point).collect()
+        intervals
+            .chain(rest)
+            .map(|end: (u64, Counters)| {
+                let from = std::mem::replace(&mut start, end);
+                point(from.0, end.0 - from.0, &end.1.since(&from.1), vcores)
+            })
+            .collect()
     }
 }
 
@@ -73,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn too_many_stretches_are_joined() {
+    fn too_many_intervals_are_merged() {
         let mut over_time = OverTime::new(Span::from_nanos(10));
         let counted = |batches| Counters { batches, ..Counters::default() };
         for at in 0..50_000 {

@@ -29,8 +29,8 @@ pub(super) fn write(placed: &[Placed], uris: &[Uri], seed: u64) -> Result<String
     let mut wave = None;
     for process in order {
         let Placed { spec, .. } = &placed[process];
-        let refuse = |what| RunnerError::NotWithFio { job: spec.name.clone(), what };
-        let mut options = options(&placed[process], uris, seed).map_err(refuse)?;
+        let mut options = options(&placed[process], uris, seed)
+            .map_err(|what| RunnerError::NotWithFio { job: spec.name.clone(), what })?;
         if wave.replace(spec.wave).is_some_and(|last| last != spec.wave) {
             options.set("stonewall", 1);
         }
@@ -206,10 +206,11 @@ fn block_sizes(spec: &JobSpec) -> Result<(&'static str, String), Refused> {
         (true, true) => return Err("bsrange beside bssplit cannot be told to fio once more"),
         (true, false) => ("bsrange", |block| format!("{}-{}", block.min(), block.max())),
         (false, true) => ("bssplit", |block| match block {
-            Blocks::Split(sizes) => {
-                let share = |(size, percent): &(u32, u8)| format!("{size}/{percent}");
-                sizes.iter().map(share).collect::<Vec<_>>().join(":")
-            }
+            Blocks::Split(sizes) => sizes
+                .iter()
+                .map(|(size, percent): &(u32, u8)| format!("{size}/{percent}"))
+                .collect::<Vec<_>>()
+                .join(":"),
             other => format!("{}/100", other.min()),
         }),
         (false, false) => ("bs", |block| block.min().to_string()),
@@ -241,11 +242,14 @@ fn distribution(spec: &JobSpec) -> Result<Option<String>, Refused> {
 }
 
 fn zone_list(zones: &[Zone]) -> String {
-    let zone = |zone: &Zone| match zone.size {
-        Extent::Percent(size) => format!("{}/{size}", zone.access),
-        Extent::Bytes(size) => format!("{}/{}", zone.access, size.get()),
-    };
-    zones.iter().map(zone).collect::<Vec<_>>().join(":")
+    zones
+        .iter()
+        .map(|zone: &Zone| match zone.size {
+            Extent::Percent(size) => format!("{}/{size}", zone.access),
+            Extent::Bytes(size) => format!("{}/{}", zone.access, size.get()),
+        })
+        .collect::<Vec<_>>()
+        .join(":")
 }
 
 /// Writes the part of the export that is used.

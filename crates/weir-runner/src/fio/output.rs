@@ -56,8 +56,15 @@ impl Output {
 
     /// Makes the report of `count` processes that have done nothing.
     pub(super) fn nothing(count: usize) -> Self {
-        let idle = |process| Process { jobname: job_file::section(process), ..Process::default() };
-        Self { version: "fio".to_owned(), jobs: (0..count).map(idle).collect() }
+        Self {
+            version: "fio".to_owned(),
+            jobs: (0..count)
+                .map(|process| Process {
+                    jobname: job_file::section(process),
+                    ..Process::default()
+                })
+                .collect(),
+        }
     }
 
     /// Returns the processes by their numbers.
@@ -66,8 +73,9 @@ impl Output {
             self.jobs.iter().map(|process| (process.jobname.as_str(), process)).collect();
         let mut take = |process| {
             let name = job_file::section(process);
-            let missing = || serde_json::Error::custom(format!("it says nothing about {name}"));
-            let found = by_name.remove(name.as_str()).ok_or_else(missing);
+            let found = by_name
+                .remove(name.as_str())
+                .ok_or_else(|| serde_json::Error::custom(format!("it says nothing about {name}")));
             found.map_err(|source| RunnerError::FioReport { source })
         };
         (0..count).map(&mut take).collect()

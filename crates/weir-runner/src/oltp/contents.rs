@@ -156,12 +156,16 @@ impl Contents {
 
 /// Returns a hash of sizes and files (FNV-1a).
 fn identity(model: &Model) -> u64 {
-    let of_file = |data: &DataFile| [data.weight.get(), data.new_from()];
-    let sizes = model.data.iter().flat_map(of_file).chain([model.log.size.get()]);
+    let sizes = model
+        .data
+        .iter()
+        .flat_map(|data: &DataFile| [data.weight.get(), data.new_from()])
+        .chain([model.log.size.get()]);
     let numbers = sizes.chain([model.working_set]);
     numbers.fold(0xcbf2_9ce4_8422_2325, |hash, number| {
-        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        number.to_le_bytes().into_iter().fold(hash, mix)
+        number.to_le_bytes().into_iter().fold(hash, |hash: u64, byte: u8| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+        })
     })
 }
 
@@ -193,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_brings_what_was_written_last_or_is_told() {
+    fn a_read_that_is_not_the_last_write_is_an_error() {
         let mut contents = contents(64);
         let fresh = written(&mut contents, 4, 3);
         contents.check(4, &fresh).unwrap();

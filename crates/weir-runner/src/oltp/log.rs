@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_back_from_whatever_blocks_they_are_in() {
+    fn records_are_read_from_any_blocks() {
         let first = Record { number: 7, changes: 70, pages: vec![(4, 1), (5, 9)] };
         let second = Record { number: 8, changes: 80, pages: vec![(4, 2)] };
         let both = vec![first.clone(), second];
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_told_from_what_is_not_whole() {
+    fn invalid_records_differ_from_incomplete_ones() {
         assert_eq!(record(&[0; 31]), Ok(None));
         assert_eq!(record(&[0; 64]), Err(()));
     }

@@ -195,12 +195,11 @@ impl Recovering<'_> {
         let (mut rebuilt, mut versions) = (Vec::new(), 0_u64);
         for file in 0..self.contents.placement().files() {
             let piece = u32::try_from(PIECE / PAGE).unwrap_or(1);
-            let pieces = |range: Range<u32>| {
+            let ranges = self.contents.ranges(file);
+            for (first, count) in ranges.into_iter().flat_map(|range: Range<u32>| {
                 let count = move |first| piece.min(range.end - first);
                 range.clone().step_by(piece as usize).map(move |first| (first, count(first)))
-            };
-            let ranges = self.contents.ranges(file);
-            for (first, count) in ranges.into_iter().flat_map(pieces) {
+            }) {
                 self.check_stopped()?;
                 let offset = self.contents.placement().locate(first).1;
                 let bytes = self.files.read(file, offset, u64::from(count) * PAGE)?;
@@ -259,8 +258,11 @@ impl Recovering<'_> {
     fn write_pages(&mut self, rebuilt: &[u32]) -> Result<(), RunnerError> {
         for file in 0..self.contents.placement().files() {
             let placement = self.contents.placement();
-            let is_own = |page: &u32| placement.locate(*page).0 == file;
-            let own: Vec<u32> = rebuilt.iter().copied().filter(is_own).collect();
+            let own: Vec<u32> = rebuilt
+                .iter()
+                .copied()
+                .filter(|page: &u32| placement.locate(*page).0 == file)
+                .collect();
             for some in own.chunks(BATCH) {
                 self.check_stopped()?;
                 let Self { files, contents, .. } = self;

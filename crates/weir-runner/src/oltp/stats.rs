@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_engine_does_not_explain_is_the_machines() {
+    fn time_beyond_the_engine_is_that_of_the_machine() {
         let check = |time: ServiceTime, machine_ms: u64, note: Option<&str>| {
             let mut tally = FileTally::default();
             tally.record(FileOp::Write, 8192, Span::from_millis(40), &time);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_is_taken_once_and_of_its_own_connection() {
+    fn service_times_are_taken_once_and_by_their_connection() {
         let book = ServiceTimes::default();
         let [first, second] = [book.label(), book.label()].map(|label| u64::from(label) << 48 | 7);
         book.note(first, service(1, 2));

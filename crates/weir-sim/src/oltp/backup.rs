@@ -152,7 +152,6 @@ impl Backup {
     }
 
     pub(super) fn report(&self, now: Instant, places: &[Place]) -> BackupReport {
-        let name = |place: u32| places[place as usize].name.clone();
-        self.tally.report(now, &self.pipeline, name)
+        self.tally.report(now, &self.pipeline, |place: u32| places[place as usize].name.clone())
     }
 }

@@ -95,7 +95,7 @@ fn a_file_has_the_columns_of_sql_server() {
 }
 
 #[test]
-fn a_slow_log_is_on_top() {
+fn a_slow_log_is_the_top_wait() {
     let slow = run(&layout(FREE, "limits = { throughput = \"1 MiB/s\" }"), OLTP, None);
     assert!(slow.wait("WRITELOG").is_some_and(|wait| wait.share > 0.95), "{:?}", slow.waits);
     // 2 KiB each and a block's header are 2.5 KiB in sectors.
@@ -141,7 +141,7 @@ fn slices_do_not_change_a_run() {
 }
 
 #[test]
-fn stretches_add_up_to_the_run() {
+fn intervals_add_up_to_the_run() {
     let report = run(&layout(FREE, FREE), OLTP, Some(Span::from_secs(3)));
     let ends: Vec<_> = report.series.iter().map(|p| (p.start_s, p.length_s)).collect();
     assert_eq!(ends.len(), 9);

@@ -58,7 +58,7 @@ pub fn parse(name: &str, text: &str, source: &dyn Source) -> Result<JobFile, Fio
             }
             if job.depth > 1 && !job.engine.queued {
                 let at = draft.places.get("iodepth").unwrap_or(&section.at);
-                let why = "a synchronous ioengine, which is fio's default, has one I/O under way; \
+                let why = "a synchronous ioengine, which is fio's default, has one I/O in flight; \
                            give ioengine=libaio or io_uring";
                 ignore(&mut file.ignored, Ignored { option: "iodepth", at: at.clone(), why });
             }

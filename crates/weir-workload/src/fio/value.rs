@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_refused() {
+    fn invalid_sizes_are_rejected() {
         check("", 1024, Err("\"\" is not a whole number"));
         check("k", 1024, Err("\"k\" is not a whole number"));
         check("-4k", 1024, Err("\"-4k\" is not a whole number"));

@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_recovery_claims_no_more_than_it_proves() {
+    fn the_message_of_a_recovery_claims_only_proved_facts() {
         let found = |acknowledged, notes: &[&str]| RecoveryReport {
             acknowledged,
             notes: notes.iter().map(|note| (*note).to_owned()).collect(),

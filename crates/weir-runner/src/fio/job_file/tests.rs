@@ -47,7 +47,7 @@ fn accepted(text: &str) {
 const SIMPLE: &str = "rw=read bs=4096,4096,4096 offset=0 size=1048576 iodepth=1";
 
 #[test]
-fn which_requests() {
+fn operations_and_sizes() {
     check("rw=read", SIMPLE);
     check("rw=randread:8", &SIMPLE.replace("read", "randread:8"));
     check("rw=randtrimwrite", &SIMPLE.replace("read", "randtrimwrite"));
@@ -97,7 +97,7 @@ fn which_requests() {
 }
 
 #[test]
-fn where_and_when() {
+fn placement_and_timing() {
     check(
         "rw=read\noffset=64k\nio_size=8m\nloops=3\nnumber_ios=9\niodepth=32\nioengine=libaio",
         "rw=read bs=4096,4096,4096 offset=65536 size=1048576 io_size=8388608 loops=3 \
@@ -166,7 +166,7 @@ fn check_refused(job: &str, why: &str) {
 }
 
 #[test]
-fn what_fio_does_otherwise_is_refused() {
+fn options_that_fio_treats_differently_are_rejected() {
     check_refused("rw=write\nsync=1", "sync has no effect on fio's nbd engine");
     check_refused(
         "rw=write\nfdatasync=1",

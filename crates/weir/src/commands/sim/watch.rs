@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_observed_of_a_wall_run_is_in_the_file_after_10_seconds() {
+    fn samples_of_a_wall_run_are_in_the_file_after_10_seconds() {
         assert_eq!(kept(SourceKind::WallRun), 20);
         // A virtual run can be repeated, so its file is not flushed and compresses best.
         assert_eq!(kept(SourceKind::VirtualRun), 0);
