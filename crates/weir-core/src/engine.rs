@@ -24,6 +24,7 @@
 //! | `above` | the billing counter of on-demand bursting |
 //! | `ahead` | requests that are admitted when they arrive |
 //! | `part` | the unit that passes the gates |
+//! | `route` | the gates of a host, and the way through them |
 //! | `types` | requests, completions and counters |
 
 use crate::cache::{BLOCK, BlobCache};
@@ -39,7 +40,8 @@ use above::AboveTarget;
 use ahead::Ahead;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use part::{Owner, Parent};
+use part::{Owner, Parent, Part};
+use route::{CACHED_BYTES, CACHED_IOPS, LOG, UNCACHED_BYTES, UNCACHED_IOPS, disk_gate};
 use slab::Slab;
 use weir_units::{Bytes, Instant, Span};
 
@@ -50,9 +52,9 @@ mod dirty;
 mod hot_plug;
 mod part;
 mod path;
+mod route;
 mod types;
 
-pub(crate) use part::Part;
 pub use types::{Completion, DeviceId, Event, MAX_REQUEST, Op, Refused, Request, Totals, VolumeId};
 
 #[derive(Debug)]
@@ -121,21 +123,6 @@ pub struct Engine {
     now: Instant,
     serial: u64,
     seed: u64,
-}
-
-// A shared gate limits either operations or bytes. Its serving order decides the share of each
-// volume; one order for both would leave a part of both rates unused.
-const UNCACHED_IOPS: usize = 0;
-const UNCACHED_BYTES: usize = 1;
-const CACHED_IOPS: usize = 2;
-const CACHED_BYTES: usize = 3;
-const LOG: usize = 4;
-
-const SHARED_GATES: usize = LOG + 1;
-
-/// The gate of a volume's disk.
-const fn disk_gate(volume: usize) -> usize {
-    SHARED_GATES + volume
 }
 
 const UNCACHED_CAPS: GateCaps = GateCaps {
@@ -381,10 +368,14 @@ impl Engine {
         self.now = at;
         match alarm {
             Alarm::Medium(part) => self.finish(part as usize, at),
-            Alarm::Ahead(request) => self.finish_ahead(request, at),
+            Alarm::Ahead(request) => self.finish_ahead(request as usize),
             Alarm::Gate(gate) => {
                 let gate = gate as usize;
-                if self.gates[gate].head_due == Some(at) {
+                if self.gates[gate].head_due != Some(at) {
+                    // The gate's limits have changed since.
+                } else if self.ahead.is_some() {
+                    self.release_ahead(gate, at);
+                } else {
                     self.release(gate, at);
                 }
             }

@@ -15,69 +15,23 @@
 //! sets one alarm for it. Its cost is charged when it goes, so a change of limits
 //! before that takes effect at once.
 
-use crate::engine::Part;
+#[cfg(test)]
 use crate::meter::Meter;
-use crate::spec::{GateLimits, Limit};
+use crate::spec::GateLimits;
 use crate::waits::Cap;
-use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
-use slab::Slab;
+use meters::{Counts, MOST_METERS, Metered, burst_of, meters};
+use passes::Load;
+use queue::{FairQueue, Flow, HeadWaits, Line, Queue};
 use weir_units::time::NANOS_PER_SEC;
 use weir_units::{Instant, Span};
 
-/// Two sides, each with its burst.
-const MOST_METERS: usize = 4;
+mod meters;
+mod passes;
+mod queue;
 
-/// Two sides without a burst.
-pub(crate) const AHEAD_METERS: usize = 2;
-
-/// The unit that a meter counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Counts {
-    Operations,
-    Bytes,
-}
-
-/// A meter with the cap it stands for.
-#[derive(Debug)]
-struct Metered {
-    meter: Meter,
-    cap: Cap,
-    counts: Counts,
-    /// Charged costs, which the tests compare with its rate.
-    #[cfg(test)]
-    passed: Vec<(Instant, u64)>,
-}
-
-impl Metered {
-    fn new(meter: Meter, cap: Cap, counts: Counts) -> Self {
-        Self {
-            meter,
-            cap,
-            counts,
-            #[cfg(test)]
-            passed: Vec::new(),
-        }
-    }
-
-    fn cost(&self, part: &Part) -> u64 {
-        match self.counts {
-            Counts::Operations => u64::from(part.operations),
-            Counts::Bytes => u64::from(part.bytes),
-        }
-    }
-}
-
-/// The four caps of one gate: of its operations and bytes, lasting and at the
-/// most while bursting.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct GateCaps {
-    pub(crate) iops: Cap,
-    pub(crate) burst_iops: Cap,
-    pub(crate) bytes: Cap,
-    pub(crate) burst_bytes: Cap,
-}
+pub(crate) use meters::GateCaps;
+pub(crate) use passes::{Link, Parts, Passes};
 
 /// The result of an arrival at a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,25 +58,6 @@ pub(crate) struct Gate {
     queue: Queue,
     /// The load of the queue, including the head.
     waiting: Load,
-}
-
-/// Costs of several requests.
-#[derive(Debug, Clone, Copy, Default)]
-struct Load {
-    operations: u64,
-    bytes: u64,
-}
-
-impl Load {
-    fn add(&mut self, part: &Part) {
-        self.operations += u64::from(part.operations);
-        self.bytes += u64::from(part.bytes);
-    }
-
-    fn take(&mut self, part: &Part) {
-        self.operations -= u64::from(part.operations);
-        self.bytes -= u64::from(part.bytes);
-    }
 }
 
 impl Gate {
@@ -181,12 +116,12 @@ impl Gate {
     }
 
     /// Takes a part that arrives now.
-    pub(crate) fn arrive(&mut self, key: usize, parts: &mut Slab<Part>, now: Instant) -> Arrival {
+    pub(crate) fn arrive(&mut self, key: usize, parts: &mut impl Parts, now: Instant) -> Arrival {
         if self.head.is_some() {
             let cost = self.binding_cost(&parts[key]);
-            if let Queue::Fair(fair) = &mut self.queue {
-                fair.head_waits.advance(&self.admits[..self.meters.len()], now);
-                fair.head_waits.join(key);
+            if let Some((waits, admits)) = self.head_waits() {
+                waits.advance(admits, now);
+                waits.join(key);
             }
             self.waiting.add(&parts[key]);
             self.queue.push(key, parts, cost);
@@ -197,9 +132,9 @@ impl Gate {
             self.charge(&mut parts[key]);
             Arrival::Passed
         } else {
-            if let Queue::Fair(fair) = &mut self.queue {
-                fair.head_waits.first_since = now;
-                fair.head_waits.join(key);
+            if let Some((waits, _)) = self.head_waits() {
+                waits.first_since = now;
+                waits.join(key);
             }
             self.waiting.add(&parts[key]);
             self.head = Some(key);
@@ -207,54 +142,42 @@ impl Gate {
         }
     }
 
-    /// Admits a request that arrives at `arrived`, perhaps after it: in order of arrival nothing
-    /// that comes later changes its admission. Returns the time, and the wait at each meter.
+    /// Admits a part that arrives now, perhaps later than now: in order of arrival nothing that
+    /// comes later changes its admission. Returns the time.
     #[inline]
-    pub(crate) fn admit_ahead(
-        &mut self,
-        arrived: Instant,
-        operations: u64,
-        bytes: u64,
-    ) -> (Instant, [Span; AHEAD_METERS]) {
+    pub(crate) fn admit_ahead(&mut self, part: &mut impl Passes) -> Instant {
         debug_assert!(self.head.is_none() && matches!(self.queue, Queue::Fifo(_)), "{self:?}");
-        let mut waits = [Span::ZERO; AHEAD_METERS];
-        let mut at = arrived;
-        for (m, wait) in self.meters.iter_mut().zip(&mut waits) {
+        let mut at = part.at_gate();
+        for m in &mut self.meters {
             let admitted = m.meter.admits_at(at);
-            *wait = admitted - at;
-            let cost = match m.counts {
-                Counts::Operations => operations,
-                Counts::Bytes => bytes,
-            };
+            part.charge(m.cap, admitted - at);
+            let cost = m.cost(part);
             m.meter.charge(admitted, cost);
             #[cfg(test)]
             m.passed.push((admitted, cost));
             at = admitted;
         }
-        (at, waits)
-    }
-
-    /// Returns the caps of the meters, in order.
-    pub(crate) fn caps(&self) -> impl Iterator<Item = Cap> + '_ {
-        self.meters.iter().map(|m| m.cap)
+        at
     }
 
     /// Releases the head; charges its costs and its wait.
-    pub(crate) fn release_head(&mut self, parts: &mut Slab<Part>) -> Option<usize> {
+    pub(crate) fn release_head(&mut self, parts: &mut impl Parts) -> Option<usize> {
         let key = self.head.take()?;
         self.head_due = None;
         let part = &mut parts[key];
         self.waiting.take(part);
-        if let Queue::Fair(fair) = &mut self.queue {
-            fair.head_waits.advance(&self.admits[..self.meters.len()], Instant::FAR);
-            fair.head_waits.charge(&self.meters, key, part);
+        if let Some((waits, admits)) = self.head_waits() {
+            waits.advance(admits, Instant::FAR);
+        }
+        if let Some(waits) = self.shared_waits() {
+            waits.charge(self.meters.iter().map(|m| m.cap), key, part);
         }
         self.charge(part);
         Some(key)
     }
 
     /// Makes the next in line the head; returns when it is admitted.
-    pub(crate) fn next_head(&mut self, parts: &mut Slab<Part>) -> Option<Instant> {
+    pub(crate) fn next_head(&mut self, parts: &mut impl Parts) -> Option<Instant> {
         let key = self.queue.pop(parts)?;
         self.head = Some(key);
         Some(self.due(&parts[key]))
@@ -266,24 +189,25 @@ impl Gate {
     pub(crate) fn set_limits(
         &mut self,
         limits: &GateLimits,
-        parts: &mut Slab<Part>,
+        parts: &mut impl Parts,
         now: Instant,
     ) -> Vec<usize> {
         let held_by = self.head.and_then(|key| self.held_by(&parts[key], now));
-        if let (Some(_), Queue::Fair(fair)) = (self.head, &mut self.queue) {
-            fair.head_waits.advance(&self.admits[..self.meters.len()], now);
+        let has_head = self.head.is_some();
+        if let Some((waits, admits)) = self.head_waits().filter(|_| has_head) {
+            waits.advance(admits, now);
         }
         let first = self.head.take();
         let behind = core::iter::from_fn(|| self.queue.pop(parts));
         let waiting: Vec<usize> = first.into_iter().chain(behind).collect();
         for key in &waiting {
             let part = &mut parts[*key];
-            match (&self.queue, held_by) {
-                (Queue::Fair(fair), _) => fair.head_waits.charge(&self.meters, *key, part),
-                (Queue::Fifo(_), Some(cap)) => part.waits.charge(cap, now - part.at_gate),
-                (Queue::Fifo(_), None) => {}
+            match (self.shared_waits(), held_by) {
+                (Some(waits), _) => waits.charge(self.meters.iter().map(|m| m.cap), *key, part),
+                (None, Some(cap)) => part.charge(cap, now - part.at_gate()),
+                (None, None) => {}
             }
-            part.at_gate = now;
+            part.set_at_gate(now);
         }
         self.clear();
         let mut new = meters(self.caps, limits);
@@ -302,8 +226,8 @@ impl Gate {
     }
 
     /// Returns the cap that a part waits for at `now`.
-    fn held_by(&self, part: &Part, now: Instant) -> Option<Cap> {
-        let mut at = part.at_gate;
+    fn held_by(&self, part: &impl Passes, now: Instant) -> Option<Cap> {
+        let mut at = part.at_gate();
         for m in &self.meters {
             at = m.meter.admits_at(at);
             if at > now {
@@ -376,8 +300,8 @@ impl Gate {
     }
 
     /// Computes when a part that arrived at its `at_gate` is admitted.
-    fn due(&mut self, part: &Part) -> Instant {
-        let mut at = part.at_gate;
+    fn due(&mut self, part: &impl Passes) -> Instant {
+        let mut at = part.at_gate();
         for (admits, m) in self.admits.iter_mut().zip(&self.meters) {
             at = m.meter.admits_at(at);
             *admits = at;
@@ -385,14 +309,14 @@ impl Gate {
         at
     }
 
-    /// Charges the meters for the part of the last call of [`due`](Self::due), and in a
-    /// first-come queue its wait.
-    fn charge(&mut self, part: &mut Part) {
-        let in_order = matches!(self.queue, Queue::Fifo(_));
-        let mut at = part.at_gate;
+    /// Charges the meters for the part of the last call of [`due`](Self::due), and the part its
+    /// wait unless [`HeadWaits`] has it.
+    fn charge(&mut self, part: &mut impl Passes) {
+        let charges_wait = self.shared_waits().is_none();
+        let mut at = part.at_gate();
         for (m, admitted) in self.meters.iter_mut().zip(self.admits) {
-            if in_order && admitted > at {
-                part.waits.charge(m.cap, admitted - at);
+            if charges_wait && admitted > at {
+                part.charge(m.cap, admitted - at);
             }
             let cost = m.cost(part);
             m.meter.charge(admitted, cost);
@@ -400,11 +324,32 @@ impl Gate {
             m.passed.push((admitted, cost));
             at = admitted;
         }
-        part.at_gate = at;
+        part.set_at_gate(at);
+    }
+
+    /// Returns the waits at the head of a shared gate that has several meters. With one meter, a
+    /// part waits for that meter from its arrival to its release, whatever overtakes it.
+    #[inline]
+    fn shared_waits(&self) -> Option<&HeadWaits> {
+        match &self.queue {
+            Queue::Fair(fair) if self.meters.len() > 1 => Some(&fair.head_waits),
+            _ => None,
+        }
+    }
+
+    /// Returns the same, and when each meter admits the head.
+    #[inline]
+    fn head_waits(&mut self) -> Option<(&mut HeadWaits, &[Instant])> {
+        match &mut self.queue {
+            Queue::Fair(fair) if self.meters.len() > 1 => {
+                Some((&mut fair.head_waits, &self.admits[..self.meters.len()]))
+            }
+            _ => None,
+        }
     }
 
     /// Returns the longest time that a part takes at any meter.
-    fn binding_cost(&self, part: &Part) -> u64 {
+    fn binding_cost(&self, part: &impl Passes) -> u64 {
         match self.queue {
             Queue::Fifo(_) => 0,
             Queue::Fair(_) => {
@@ -412,202 +357,5 @@ impl Gate {
                 self.meters.iter().map(share).max().unwrap_or(0)
             }
         }
-    }
-}
-
-fn burst_of(caps: GateCaps, cap: Cap) -> Cap {
-    if cap == caps.iops { caps.burst_iops } else { caps.burst_bytes }
-}
-
-/// Makes the meters of a gate, in the order in which a request passes them.
-fn meters(caps: GateCaps, limits: &GateLimits) -> Vec<Metered> {
-    let sides = [
-        (limits.iops, caps.iops, caps.burst_iops, Counts::Operations),
-        (limits.bytes, caps.bytes, caps.burst_bytes, Counts::Bytes),
-    ];
-    let mut meters = Vec::new();
-    for (limit, cap, burst_cap, counts) in sides {
-        let Some(Limit { rate, burst }) = limit else { continue };
-        if let Some((peak, _)) = burst {
-            meters.push(Metered::new(Meter::new(peak), burst_cap, counts));
-        }
-        let meter = match burst {
-            None => Meter::new(rate),
-            Some((_, Limit::ON_DEMAND)) => continue,
-            Some((peak, duration)) => {
-                let surplus = u128::from(peak.get().saturating_sub(rate.get()));
-                let credits = surplus * u128::from(duration.nanos()) / u128::from(NANOS_PER_SEC);
-                Meter::with_credits(rate, u64::try_from(credits).unwrap_or(u64::MAX))
-            }
-        };
-        meters.push(Metered::new(meter, cap, counts));
-    }
-    meters
-}
-
-/// The queue without the head.
-#[derive(Debug)]
-enum Queue {
-    Fifo(Line),
-    Fair(FairQueue),
-}
-
-impl Queue {
-    fn push(&mut self, key: usize, parts: &mut Slab<Part>, cost: u64) {
-        match self {
-            Self::Fifo(line) => line.push(key, parts),
-            Self::Fair(fair) => fair.push(key, parts, cost),
-        }
-    }
-
-    fn pop(&mut self, parts: &mut Slab<Part>) -> Option<usize> {
-        match self {
-            Self::Fifo(line) => line.pop(parts),
-            Self::Fair(fair) => fair.pop(parts),
-        }
-    }
-
-    fn clear(&mut self) {
-        match self {
-            Self::Fifo(line) => *line = Line::default(),
-            Self::Fair(fair) => {
-                let head_waits = core::mem::take(&mut fair.head_waits);
-                *fair = FairQueue { head_waits, ..FairQueue::new(fair.flows.len()) };
-            }
-        }
-    }
-}
-
-/// First come, first served; linked through the parts themselves, so that
-/// waiting allocates nothing.
-#[derive(Debug, Clone, Copy, Default)]
-struct Line {
-    ends: Option<(usize, usize)>,
-}
-
-impl Line {
-    fn push(&mut self, key: usize, parts: &mut Slab<Part>) {
-        parts[key].next = None;
-        self.ends = Some(match self.ends {
-            None => (key, key),
-            Some((first, last)) => {
-                parts[last].next = Some(key);
-                (first, key)
-            }
-        });
-    }
-
-    fn pop(&mut self, parts: &Slab<Part>) -> Option<usize> {
-        let (first, last) = self.ends?;
-        self.ends = parts[first].next.map(|next| (next, last));
-        Some(first)
-    }
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Flow {
-    line: Line,
-    /// The load of the line, without the head of the gate.
-    waits: Load,
-    /// Virtual time at which all that this volume asked for is served.
-    finish: u64,
-}
-
-/// Start-time fair queueing (Goyal, Vin, Cheng 1996): each request gets the later
-/// of the virtual time and its volume's finish as its start tag, and the smallest
-/// start tag goes first.
-#[derive(Debug)]
-struct FairQueue {
-    flows: Vec<Flow>,
-    /// (start tag of the first in line, volume) of each volume that waits.
-    waiting: BinaryHeap<Reverse<(u64, usize)>>,
-    virtual_time: u64,
-    /// The latest finish of all.
-    latest: u64,
-    head_waits: HeadWaits,
-}
-
-/// Total time that each meter of a gate has held its head. The wait of a request is the
-/// difference between two readings.
-#[derive(Debug, Default)]
-struct HeadWaits {
-    by_meter: [u64; MOST_METERS],
-    /// The time up to which it is counted, while there is a head.
-    first_since: Instant,
-    /// The reading when each part came, by its key.
-    at_arrival: Vec<[u64; MOST_METERS]>,
-}
-
-impl HeadWaits {
-    /// Counts until `now`, while the meters admit the first in line at `admits`.
-    fn advance(&mut self, admits: &[Instant], now: Instant) {
-        for (held, admits) in self.by_meter.iter_mut().zip(admits) {
-            let until = now.min(*admits);
-            *held = held.saturating_add((until - self.first_since).nanos());
-            self.first_since = self.first_since.max(until);
-        }
-    }
-
-    /// A part comes to the gate.
-    fn join(&mut self, key: usize) {
-        if self.at_arrival.len() <= key {
-            self.at_arrival.resize(key + 1, [0; MOST_METERS]);
-        }
-        self.at_arrival[key] = self.by_meter;
-    }
-
-    /// Charges a part that leaves the line.
-    fn charge(&self, meters: &[Metered], key: usize, part: &mut Part) {
-        let waited = self.by_meter.iter().zip(self.at_arrival[key]);
-        for (m, (held, at_arrival)) in meters.iter().zip(waited) {
-            part.waits.charge(m.cap, Span::from_nanos(held.saturating_sub(at_arrival)));
-        }
-    }
-}
-
-impl FairQueue {
-    fn new(volumes: usize) -> Self {
-        Self {
-            flows: alloc::vec![Flow::default(); volumes],
-            waiting: BinaryHeap::new(),
-            virtual_time: 0,
-            latest: 0,
-            head_waits: HeadWaits::default(),
-        }
-    }
-
-    /// Counts the volumes that wait.
-    fn rivals(&self) -> u64 {
-        self.waiting.len() as u64
-    }
-
-    fn push(&mut self, key: usize, parts: &mut Slab<Part>, cost: u64) {
-        let volume = parts[key].volume;
-        let flow = &mut self.flows[volume];
-        let start = flow.finish.max(self.virtual_time);
-        flow.finish = start.saturating_add(cost);
-        self.latest = self.latest.max(flow.finish);
-        parts[key].start_tag = start;
-        flow.waits.add(&parts[key]);
-        if flow.line.ends.is_none() {
-            self.waiting.push(Reverse((start, volume)));
-        }
-        flow.line.push(key, parts);
-    }
-
-    fn pop(&mut self, parts: &mut Slab<Part>) -> Option<usize> {
-        let Some(Reverse((start, volume))) = self.waiting.pop() else {
-            // An idle gate forgets past use.
-            self.virtual_time = self.latest;
-            return None;
-        };
-        self.virtual_time = start;
-        let flow = &mut self.flows[volume];
-        let key = flow.line.pop(parts)?;
-        flow.waits.take(&parts[key]);
-        if let Some((next, _)) = flow.line.ends {
-            self.waiting.push(Reverse((parts[next].start_tag, volume)));
-        }
-        Some(key)
     }
 }

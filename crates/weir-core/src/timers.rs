@@ -59,6 +59,8 @@ impl Alarm {
 
 /// Later than every entry.
 const NEVER: u128 = u128::MAX;
+/// The number of alarms that have a slot of their own.
+pub(crate) const SLOTS: usize = 5;
 /// Nanoseconds of a bucket, as a power of two.
 const BUCKET_BITS: u32 = 12;
 const BUCKETS: usize = 1024;
@@ -88,6 +90,8 @@ pub(crate) struct Timers {
     /// A bit for each bucket of the wheel that is not empty.
     occupied: [u64; BUCKETS / 64],
     far: QuaternaryHeap<Reverse<u128>>,
+    /// One entry for each alarm that is set again and again, so that it is replaced.
+    slots: [u128; SLOTS],
     order: u32,
 }
 
@@ -100,6 +104,7 @@ impl Default for Timers {
             wheel: alloc::vec![Bucket { first: NEVER, entries: Vec::new() }; BUCKETS],
             occupied: [0; BUCKETS / 64],
             far: QuaternaryHeap::new(),
+            slots: [NEVER; SLOTS],
             order: 0,
         }
     }
@@ -108,14 +113,24 @@ impl Default for Timers {
 impl Timers {
     /// Sets an alarm.
     pub(crate) fn set(&mut self, at: Instant, alarm: Alarm) {
+        let order = self.next_order();
+        self.set_in_order(at, order, alarm);
+    }
+
+    /// Sets the alarm of a slot, instead of one that is set there.
+    pub(crate) fn set_slot(&mut self, slot: usize, at: Instant, alarm: Alarm) {
+        self.slots[slot] = entry(at, self.next_order(), alarm);
+    }
+
+    /// Returns the place that an alarm set now would have among those of the same time.
+    pub(crate) fn next_order(&mut self) -> u32 {
         self.order = self.order.wrapping_add(1);
-        self.set_in_order(at, self.order, alarm);
+        self.order
     }
 
     /// Sets an alarm that has this place among those of the same time.
     pub(crate) fn set_in_order(&mut self, at: Instant, order: u32, alarm: Alarm) {
-        let low = u64::from(order) << 32 | u64::from(alarm.pack());
-        let entry = u128::from(at.nanos()) << 64 | u128::from(low);
+        let entry = entry(at, order, alarm);
         let bucket = bucket(at);
         if bucket < self.horizon {
             let behind = self.near.partition_point(|other| *other > entry);
@@ -133,25 +148,45 @@ impl Timers {
     }
 
     pub(crate) fn next(&self) -> Option<Instant> {
-        let first = self.near.last().copied().unwrap_or(self.ahead);
+        let first = self.first_in_order().min(self.slots[self.first_slot()]);
         (first != NEVER).then(|| time(first))
     }
 
+    /// Returns the earliest entry that is not in a slot.
+    fn first_in_order(&self) -> u128 {
+        self.near.last().copied().unwrap_or(self.ahead)
+    }
+
     /// Takes the earliest alarm that is not later than `now`.
+    #[inline]
     pub(crate) fn expired(&mut self, now: Instant) -> Option<(Instant, Alarm)> {
-        let first = match self.near.last().copied() {
-            Some(first) if time(first) > now => return None,
-            Some(first) => {
-                self.near.pop();
-                first
-            }
-            None if time(self.ahead) > now || self.ahead == NEVER => return None,
-            None => self.take_ahead(),
-        };
+        let in_order = self.first_in_order();
+        let slot = self.first_slot();
+        let first = in_order.min(self.slots[slot]);
+        if time(first) > now || first == NEVER {
+            return None;
+        }
+        if first < in_order {
+            self.slots[slot] = NEVER;
+            return Some((time(first), alarm(first)));
+        }
+        let first = self.near.pop().unwrap_or_else(|| self.take_ahead());
         if self.near.is_empty() {
             self.ahead = self.first_ahead();
         }
         Some((time(first), alarm(first)))
+    }
+
+    /// Returns the slot of the earliest entry in one.
+    #[inline]
+    fn first_slot(&self) -> usize {
+        let mut first = 0;
+        for slot in 1..SLOTS {
+            if self.slots[slot] < self.slots[first] {
+                first = slot;
+            }
+        }
+        first
     }
 
     pub(crate) fn clear(&mut self) {
@@ -230,6 +265,11 @@ impl Timers {
         }
         None
     }
+}
+
+fn entry(at: Instant, order: u32, alarm: Alarm) -> u128 {
+    let low = u64::from(order) << 32 | u64::from(alarm.pack());
+    u128::from(at.nanos()) << 64 | u128::from(low)
 }
 
 fn bucket(at: Instant) -> u64 {

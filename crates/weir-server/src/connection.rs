@@ -17,8 +17,10 @@ use weir_wall::{Interest, calendar};
 
 /// Input buffer of a connection; grows for a larger write and shrinks again.
 const INPUT: usize = 256 << 10;
-/// Looks at the input without a larger write in it before the buffer shrinks.
+/// Looks at a buffer without anything larger in it before it shrinks.
 const PATIENCE: u32 = 64;
+/// The largest output buffer that is kept for the next replies: of a read as long as backups have.
+const OUTPUT: usize = (4 << 20) + 4096;
 /// Bytes taken from one client before the others have their turn.
 const ROUND: usize = 512 << 10;
 /// Requests of one client under way; more stay in its socket.
@@ -82,6 +84,8 @@ pub(crate) struct Connection {
     skip: usize,
     pub(crate) out: Vec<u8>,
     sent: usize,
+    /// Times that the output was empty since it last held more than [`INPUT`].
+    little: u32,
     in_flight: usize,
     /// Bytes in memory for it: see [`ReplyTo`].
     reading: usize,
@@ -123,6 +127,7 @@ impl Connection {
             skip: 0,
             out: Vec::new(),
             sent: 0,
+            little: 0,
             in_flight: 0,
             reading: 0,
             writing: 0,
@@ -318,17 +323,26 @@ impl Connection {
             }
         }
         if self.sent == self.out.len() {
-            self.sent = 0;
-            self.out.clear();
-            if self.out.capacity() > 4 * INPUT {
-                self.out.shrink_to(INPUT);
-            }
+            self.empty_output();
         } else if self.sent > 4 * INPUT && self.sent >= self.unsent() {
             // No more is moved than was sent, so this costs less than sending did.
             self.out.drain(..self.sent);
             self.sent = 0;
         }
         State::Open
+    }
+
+    /// Starts the output again. Its memory stays for the next long replies: memory that is new for
+    /// each costs more than the copy of the data.
+    fn empty_output(&mut self) {
+        self.little = if self.out.len() > INPUT { 0 } else { self.little.saturating_add(1) };
+        self.sent = 0;
+        self.out.clear();
+        if self.little >= PATIENCE {
+            self.out.shrink_to(INPUT);
+        } else {
+            self.out.shrink_to(OUTPUT);
+        }
     }
 }
 

@@ -15,9 +15,9 @@ use weir_layout::Layout;
 use weir_pipeline::Description;
 use weir_sim::{OltpOptions, OltpSimulation};
 
-/// One disk that is read and eight that are written, and the same with striped volumes, whose
-/// transfers have a part on each disk.
-const LAYOUTS: [(&str, &str); 2] = [
+/// One volume that is read and one that is written; striped volumes, whose transfers have a part on
+/// each disk; and these stripes on a machine whose limits they share.
+const LAYOUTS: [(&str, &str); 3] = [
     (
         "single volumes",
         "edition = \"azure-premium-2015\"\nhost = { unlimited = true }\n\
@@ -32,11 +32,21 @@ const LAYOUTS: [(&str, &str); 2] = [
          [[stripe]]\nname = \"data\"\nunit = \"64 KiB\"\nvolumes = { count = 10, tier = \"P30\" }\n\
          [[stripe]]\nname = \"target\"\nunit = \"64 KiB\"\nvolumes = { count = 6, tier = \"P30\" }\n",
     ),
+    (
+        "stripes of 10 and 6 disks on a DS14",
+        "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n\
+         [[stripe]]\nname = \"data\"\nunit = \"64 KiB\"\nvolumes = { count = 10, tier = \"P30\" }\n\
+         [[stripe]]\nname = \"target\"\nunit = \"64 KiB\"\nvolumes = { count = 6, tier = \"P30\" }\n",
+    ),
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let gib = std::env::args().nth(1).map_or(Ok(4096), |text| text.parse::<u64>())?;
-    for (name, layout) in LAYOUTS {
+    let only = std::env::args().nth(2);
+    for (name, layout) in LAYOUTS
+        .into_iter()
+        .filter(|(name, _)| only.as_ref().is_none_or(|only| name.ends_with(only.as_str())))
+    {
         let layout = Layout::parse("layout.toml", layout, &Catalog::builtin())?;
         for compression in ["", "compression = { ratio = 0.4, rate = \"400 MiB\", threads = 4 }\n"]
         {

@@ -1,64 +1,63 @@
-//! Requests that are admitted when they arrive.
+//! A host whose limits do not change, with one alarm for each request.
 //!
-//! Where no limit is shared and no cache is on, a request waits only at the gates of its disks.
-//! They serve in order of arrival, so nothing that comes later changes an admission. If limits do
-//! not change either, the completion of a request is known when it arrives. The engine then sets
-//! one alarm for a request, however many pieces a stripe cuts it into, instead of two for each.
+//! The completion of a request is known once the gates have admitted all pieces that a stripe cuts
+//! it into. If limits do not change, no cache is on and nothing bursts, the engine then sets one
+//! alarm for the request instead of one for each piece, and a piece needs little memory.
+//!
+//! Where no limit is shared either, a request waits only at the gates of its disks. They serve in
+//! order of arrival, so nothing that comes later changes an admission, and all is known when a
+//! request arrives:
 //!
 //! ```text
-//!   piece by piece:  arrive --> gate's alarm --> medium's alarm --> count     (for each piece)
-//!   ahead:           arrive, admit and draw each piece --> one alarm --> count them
+//!   piece by piece:  arrive --> gates' alarms --> medium's alarm --> count     (for each piece)
+//!   shared limits:   arrive --> gates' alarms  (for each piece)  --> one alarm --> count them
+//!   disks only:      arrive, admit and draw each piece           --> one alarm --> count them
 //! ```
 //!
-//! The figures are the same to the nanosecond; a property test compares the two.
+//! The figures are the same to the nanosecond; property tests compare them.
 
-use super::types::{Completion, DeviceId, Event, Op, Request, Totals};
-use super::{Engine, Volume, disk_gate, narrow};
-use crate::gate::{AHEAD_METERS, Gate};
-use crate::spec::{CacheMode, DeviceSpec, GateLimits, HostSpec, Place, SpecError};
+use super::route::{self, Route, disk_gate};
+use super::types::{Completion, DeviceId, Event, Op, Request};
+use super::{Engine, Volume, narrow};
+use crate::gate::{Gate, Link};
+use crate::spec::{
+    CacheMode, DeviceSpec, GateLimits, HostSpec, Medium, Place, SpecError, VolumeSpec,
+};
 use crate::stripe;
-use crate::timers::Alarm;
+use crate::timers::{Alarm, Timers};
 use crate::waits::Waits;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::num::NonZeroU64;
+use core::ops::Range;
+use piece::{Piece, Pieces};
+use slab::Slab;
 use weir_units::{Instant, Span};
 
+mod piece;
+
 /// The requests of a host that admits ahead.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ahead {
-    /// In order of arrival; `None` are done.
-    requests: VecDeque<Option<Planned>>,
-    /// The number of the first of them.
-    first: u32,
-    busy: Vec<Busy>,
-    /// Tables of pieces for the next requests.
-    spare: Vec<Vec<Piece>>,
+    volumes: Vec<FixedVolume>,
+    requests: Slab<Planned>,
+    pieces: Pieces,
+    /// Requests wait at gates of the host, too.
+    shares_limits: bool,
+    serial: u64,
+    seed: u64,
 }
 
-impl Ahead {
-    pub(super) fn tags(&self) -> impl Iterator<Item = u64> + '_ {
-        self.requests.iter().flatten().map(|request| request.tag)
-    }
-
-    /// Keeps a request until it is done; returns its number.
-    fn keep(&mut self, request: Planned) -> u32 {
-        let number = self.first.wrapping_add(narrow(self.requests.len() as u64)) & Alarm::INDEX;
-        self.requests.push_back(Some(request));
-        number
-    }
-
-    fn take(&mut self, number: u32) -> Option<Planned> {
-        let at = number.wrapping_sub(self.first) & Alarm::INDEX;
-        let request = self.requests.get_mut(at as usize)?.take();
-        while let Some(None) = self.requests.front() {
-            self.requests.pop_front();
-            self.first = (self.first + 1) & Alarm::INDEX;
-        }
-        request
-    }
+/// The part of a volume's specification that pieces need, and the time that it is busy.
+#[derive(Debug)]
+struct FixedVolume {
+    medium: Medium,
+    io_unit: Option<NonZeroU64>,
+    place: Place,
+    route: Route,
+    busy: Busy,
 }
 
-/// A request with its completion.
+/// A request, with its completion as far as it is known.
 #[derive(Debug)]
 struct Planned {
     tag: u64,
@@ -66,51 +65,21 @@ struct Planned {
     op: Op,
     len: u64,
     arrived: Instant,
-    /// The piece that is done last.
+    first: usize,
+    count: usize,
+    /// The number of pieces that are not admitted.
+    waiting: usize,
+    /// The admitted piece that is done last.
     last: usize,
-    pieces: Vec<Piece>,
-}
-
-/// A request on one disk.
-#[derive(Debug, Clone, Copy)]
-struct Piece {
+    admitted: Instant,
     done: Instant,
-    medium: Span,
-    waits: [Span; AHEAD_METERS],
-    volume: u32,
-    len: u32,
-    operations: u32,
-    is_counted: bool,
+    /// The place of the completion among alarms of the same time.
+    order: u32,
 }
 
-impl Piece {
-    fn admitted(&self) -> u64 {
-        self.done.nanos() - self.medium.nanos()
-    }
-
-    fn count(&self, op: Op, gate: &Gate, totals: &mut Totals) {
-        let len = u64::from(self.len);
-        match op {
-            Op::Read => {
-                totals.reads += 1;
-                totals.read_bytes += len;
-            }
-            Op::Write | Op::WriteThrough => {
-                totals.writes += 1;
-                totals.write_bytes += len;
-            }
-            Op::Discard => totals.discards += 1,
-            Op::Flush => {}
-        }
-        totals.counted += u64::from(self.operations);
-        totals.medium += self.medium;
-        self.charge(gate, &mut totals.waits);
-    }
-
-    fn charge(&self, gate: &Gate, waits: &mut Waits) {
-        for (cap, wait) in gate.caps().zip(self.waits) {
-            waits.charge(cap, wait);
-        }
+impl Planned {
+    fn range(&self) -> Range<usize> {
+        self.first..self.first + self.count
     }
 }
 
@@ -122,16 +91,23 @@ struct Busy {
     /// The last period.
     start: Instant,
     end: Instant,
+    /// Pieces that are not admitted.
+    waiting: u64,
     /// The last completion that is counted.
     counted: Instant,
 }
 
 impl Busy {
-    fn add(&mut self, arrived: Instant, done: Instant) {
-        if arrived > self.end {
+    fn arrive(&mut self, now: Instant) {
+        if self.waiting == 0 && now > self.end {
             self.before += self.end - self.start;
-            self.start = arrived;
+            self.start = now;
         }
+        self.waiting += 1;
+    }
+
+    fn admit(&mut self, done: Instant) {
+        self.waiting -= 1;
         self.end = self.end.max(done);
     }
 
@@ -144,79 +120,249 @@ impl Busy {
     }
 }
 
-/// The parts of the engine that are needed to split a request.
-struct Planner<'a> {
-    volumes: &'a [Volume],
-    gates: &'a mut [Gate],
-    busy: &'a mut [Busy],
-    pieces: &'a mut Vec<Piece>,
-    serial: &'a mut u64,
-    seed: u64,
+/// A request whose pieces are added.
+struct Arrival {
+    number: usize,
+    /// The key of the next piece.
+    key: usize,
     op: Op,
     now: Instant,
-    last: usize,
 }
 
-impl Planner<'_> {
-    #[inline]
-    fn add(&mut self, volume: usize, len: u64) {
-        *self.serial += 1;
-        let spec = &self.volumes[volume].spec;
-        let (latency, operations, bytes) = match (self.op, spec.limits.io_unit) {
-            (Op::Flush, _) => {
-                return self.push(volume, 0, 0, (self.now, Span::ZERO), <_>::default());
+/// The gates and alarms of the engine.
+type Paths<'a> = (&'a mut [Gate], &'a mut Timers);
+
+impl Ahead {
+    /// Returns `None` for a host whose requests cannot be admitted ahead.
+    fn new(spec: &HostSpec) -> Option<Self> {
+        let shares_limits = shares_limits(spec)?;
+        let volumes = spec.volumes.iter().map(|volume| FixedVolume {
+            medium: volume.medium.clone(),
+            io_unit: volume.limits.io_unit,
+            place: volume.place,
+            route: Route(Route::to_disk(volume.place)),
+            busy: Busy::default(),
+        });
+        Some(Self {
+            volumes: volumes.collect(),
+            requests: Slab::new(),
+            pieces: Pieces::default(),
+            shares_limits,
+            serial: 0,
+            seed: spec.seed,
+        })
+    }
+
+    pub(super) fn tags(&self) -> impl Iterator<Item = u64> + '_ {
+        self.requests.iter().map(|(_, request)| request.tag)
+    }
+
+    /// Takes a request that comes at `now`, and admits its pieces as far as they need not wait for
+    /// others. Returns its number if it is done at once.
+    fn arrive(
+        &mut self,
+        mut paths: Paths<'_>,
+        spec: &DeviceSpec,
+        request: &Request,
+        now: Instant,
+    ) -> Option<usize> {
+        let Request { op, offset, len, .. } = *request;
+        let number = self.open(spec, request, now);
+        let key = self.requests[number].first;
+        let mut arrival = Arrival { number, key, op, now };
+        match spec {
+            DeviceSpec::Volume(volume) => self.add(&mut paths, &mut arrival, *volume, len),
+            DeviceSpec::Stripe { columns, .. } if op == Op::Flush => {
+                for volume in columns {
+                    self.add(&mut paths, &mut arrival, *volume, 0);
+                }
             }
-            (Op::Discard, _) => (&spec.medium.write, 1, 0),
-            (op, unit) => {
-                let latency = if op == Op::Read { &spec.medium.read } else { &spec.medium.write };
-                // Most pieces are one operation, and a division takes long.
-                let one = unit.is_none_or(|unit| len <= unit.get());
-                let operations = unit.filter(|_| !one).map_or(1, |unit| len.div_ceil(unit.get()));
-                (latency, operations, len)
+            // A discard covers one range of a column, so it is one operation.
+            DeviceSpec::Stripe { unit, columns } if op == Op::Discard => {
+                for (column, volume) in columns.iter().enumerate() {
+                    let range =
+                        stripe::column_range(unit.get(), columns.len(), column, offset, len);
+                    if let Some((_, len)) = range {
+                        self.add(&mut paths, &mut arrival, *volume, len);
+                    }
+                }
             }
+            DeviceSpec::Stripe { unit, columns } => {
+                for piece in stripe::pieces(unit.get(), columns.len(), offset, len) {
+                    self.add(&mut paths, &mut arrival, columns[piece.column], piece.len);
+                }
+            }
+        }
+        let planned = &self.requests[number];
+        debug_assert_eq!(arrival.key, planned.range().end, "{spec:?} {request:?}");
+        (planned.waiting == 0 && planned.done <= now).then_some(number)
+    }
+
+    /// Makes room for a request and its pieces; returns its number.
+    fn open(&mut self, spec: &DeviceSpec, request: &Request, now: Instant) -> usize {
+        let Request { tag, device, op, offset, len } = *request;
+        let units = match spec {
+            DeviceSpec::Volume(_) => 1,
+            DeviceSpec::Stripe { columns, .. } if op == Op::Flush => columns.len() as u64,
+            DeviceSpec::Stripe { unit, columns } if op == Op::Discard => {
+                stripe::units(unit.get(), offset, len).min(columns.len() as u64)
+            }
+            DeviceSpec::Stripe { unit, .. } => stripe::units(unit.get(), offset, len),
         };
-        let gate = &mut self.gates[disk_gate(volume)];
-        let (admitted, waits) = gate.admit_ahead(self.now, operations, bytes);
-        let medium = latency.draw(self.seed, *self.serial, bytes);
-        self.push(volume, len, operations, (admitted, medium), waits);
+        let count = narrow(units) as usize;
+        let is_one_flush = op == Op::Flush && matches!(spec, DeviceSpec::Volume(_));
+        let first = self.pieces.take(count);
+        self.requests.insert(Planned {
+            tag,
+            device,
+            op,
+            len: if is_one_flush { 0 } else { len },
+            arrived: now,
+            first,
+            count,
+            waiting: count,
+            last: first,
+            admitted: Instant::ZERO,
+            done: Instant::ZERO,
+            order: 0,
+        })
+    }
+
+    /// Adds the next piece of an arrival.
+    #[inline]
+    fn add(&mut self, paths: &mut Paths<'_>, arrival: &mut Arrival, volume: usize, len: u64) {
+        let Arrival { number, key, op, now } = *arrival;
+        arrival.key += 1;
+        self.serial += 1;
+        let fixed = &mut self.volumes[volume];
+        let (operations, bytes) = match (op, fixed.io_unit) {
+            (Op::Flush, _) => (0, 0),
+            (Op::Discard, _) => (1, 0),
+            // Most pieces are one operation, and a division takes long.
+            (_, Some(unit)) if len > unit.get() => (len.div_ceil(unit.get()), len),
+            _ => (1, len),
+        };
+        fixed.busy.arrive(now);
+        self.pieces[key] = Piece {
+            request: narrow(number as u64),
+            volume: narrow(volume as u64),
+            len: if op == Op::Flush { 0 } else { narrow(len) },
+            operations: narrow(operations),
+            bytes: narrow(bytes),
+            place: fixed.place,
+            route: fixed.route,
+            is_counted: false,
+            at_gate: now,
+            waits: [Span::ZERO; 4],
+            link: Link::EMPTY,
+            serial: self.serial,
+            medium: Span::ZERO,
+            done: Instant::FAR,
+        };
+        let (gates, timers) = paths;
+        if op == Op::Flush {
+            self.admit(timers, key, now, Span::ZERO);
+        } else if !self.shares_limits {
+            let admitted = gates[disk_gate(volume)].admit_ahead(&mut self.pieces[key]);
+            self.enter_medium(timers, key, admitted);
+        } else if route::pass(gates, timers, &mut self.pieces, (key, now), |_, _| ()) {
+            self.enter_medium(timers, key, now);
+        }
+    }
+
+    /// Releases the head of a gate, and those behind it that are admitted at the same instant.
+    fn release(&mut self, (gates, timers): Paths<'_>, gate: usize, now: Instant) {
+        let mut has_more = true;
+        while has_more {
+            let released = route::release(gates, timers, &mut self.pieces, (gate, now));
+            let Some(route::Released { key, has_more: more }) = released else { return };
+            if route::pass(gates, timers, &mut self.pieces, (key, now), |_, _| ()) {
+                self.enter_medium(timers, key, now);
+            }
+            has_more = more;
+        }
     }
 
     #[inline]
-    fn push(
-        &mut self,
-        volume: usize,
-        len: u64,
-        operations: u64,
-        (admitted, medium): (Instant, Span),
-        waits: [Span; AHEAD_METERS],
-    ) {
-        let piece = Piece {
-            done: admitted + medium,
-            medium,
-            waits,
-            volume: narrow(volume as u64),
-            len: narrow(len),
-            operations: narrow(operations),
-            is_counted: false,
+    fn enter_medium(&mut self, timers: &mut Timers, key: usize, now: Instant) {
+        let Piece { request, volume, serial, bytes, .. } = self.pieces[key];
+        let medium = &self.volumes[volume as usize].medium;
+        let latency = match self.requests[request as usize].op {
+            Op::Read => &medium.read,
+            _ => &medium.write,
         };
-        self.busy[volume].add(self.now, piece.done);
+        let medium = latency.draw(self.seed, serial, u64::from(bytes));
+        self.admit(timers, key, now, medium);
+    }
+
+    /// All gates have admitted a piece at `now`. Sets the alarm of its request with the last one.
+    #[inline]
+    fn admit(&mut self, timers: &mut Timers, key: usize, now: Instant, medium: Span) {
+        let piece = &mut self.pieces[key];
+        let done = now + medium;
+        (piece.medium, piece.done) = (medium, done);
+        self.volumes[piece.volume as usize].busy.admit(done);
+        let number = piece.request;
+        let request = &mut self.requests[number as usize];
+        request.waiting -= 1;
+        // Alarms of media are set at admission. At one time, the longer one is of the earlier
+        // admission; only with shared limits do pieces of several requests come here in order.
+        let order = if self.shares_limits {
+            timers.next_order()
+        } else {
+            u32::MAX - u32::try_from(medium.nanos()).unwrap_or(u32::MAX)
+        };
         // The last admitted one among those that complete at the same time.
-        let last = self.pieces.get(self.last);
-        if last.is_none_or(|l| (l.done, l.admitted()) <= (piece.done, piece.admitted())) {
-            self.last = self.pieces.len();
+        if (request.done, request.admitted) <= (done, now) {
+            (request.last, request.done, request.admitted) = (key, done, now);
+            request.order = order;
         }
-        self.pieces.push(piece);
+        if request.waiting == 0 && request.done > request.arrived {
+            timers.set_in_order(request.done, request.order, Alarm::Ahead(number));
+        }
+    }
+
+    /// Takes a request that is done, and counts its pieces.
+    fn take(&mut self, number: usize, volumes: &mut [Volume]) -> Completion {
+        let request = self.requests.remove(number);
+        let Planned { tag, device, op, len, arrived, last, done, .. } = request;
+        for piece in self.pieces.run(request.range()).iter().filter(|piece| !piece.is_counted) {
+            let volume = piece.volume as usize;
+            piece.count(op, &mut volumes[volume].totals);
+            self.volumes[volume].busy.count(piece.done);
+        }
+        let (piece, mut waits) = (&self.pieces[last], Waits::default());
+        piece.charge_to(&mut waits);
+        let medium = piece.medium;
+        self.pieces.give_back(request.first, request.count);
+        Completion { tag, device, op, len, arrived, at: done, waits, medium, hit: false }
+    }
+
+    /// Counts the pieces that are done at `now`, of requests that may not be.
+    fn settle(&mut self, volumes: &mut [Volume], now: Instant) {
+        for (_, request) in &self.requests {
+            let pieces = self.pieces.run_mut(request.range()).iter_mut();
+            for piece in pieces.filter(|piece| piece.done <= now && !piece.is_counted) {
+                let volume = piece.volume as usize;
+                piece.count(request.op, &mut volumes[volume].totals);
+                self.volumes[volume].busy.count(piece.done);
+                piece.is_counted = true;
+            }
+        }
+        for (volume, fixed) in volumes.iter_mut().zip(&self.volumes) {
+            volume.totals.busy = fixed.busy.total();
+        }
     }
 }
 
 impl Engine {
     /// Compiles `spec` for a driver that gives no commands: limits, sizes and cache modes stay,
-    /// no volume is added or removed, and the host does not crash. If all limits are those of
-    /// disks that do not burst, and there is no cache, requests are admitted when they arrive;
-    /// a striped request then costs little more than one that is not.
+    /// no volume is added or removed, and the host does not crash. If nothing bursts, there is no
+    /// cache and a medium takes its time, a striped request has one alarm for its completion, and
+    /// costs little more than one that is not striped if only disks have limits.
     ///
     /// The completions are the same as of [`Engine::new`]. [`poll_deadline`](Self::poll_deadline)
-    /// tells of completions only, and [`totals`](Self::totals) needs
+    /// tells of no completion of a piece, and [`totals`](Self::totals) needs
     /// [`settle_totals`](Self::settle_totals) first.
     ///
     /// Commands to an engine that admits ahead panic.
@@ -225,128 +371,69 @@ impl Engine {
     ///
     /// [`SpecError`] if a device or a cache mode does not fit the rest.
     pub fn with_fixed_limits(spec: HostSpec) -> Result<Self, SpecError> {
-        let can = can_admit_ahead(&spec);
-        let busy = alloc::vec![Busy::default(); spec.volumes.len()];
+        let ahead = Ahead::new(&spec);
         let engine = Self::new(spec)?;
-        Ok(Self { ahead: can.then(|| Ahead { busy, ..Ahead::default() }), ..engine })
+        Ok(Self { ahead, ..engine })
     }
 
     /// Counts all that is done until `now`, which must not be later than the driver has come to.
     /// An engine from [`Engine::new`] has counted it already.
     pub fn settle_totals(&mut self, now: Instant) {
-        let Self { ahead: Some(ahead), gates, volumes, .. } = self else { return };
-        for request in ahead.requests.iter_mut().flatten() {
-            let due = |piece: &&mut Piece| piece.done <= now && !piece.is_counted;
-            for piece in request.pieces.iter_mut().filter(due) {
-                let volume = piece.volume as usize;
-                let gate = &gates[disk_gate(volume)];
-                piece.count(request.op, gate, &mut volumes[volume].totals);
-                ahead.busy[volume].count(piece.done);
-                piece.is_counted = true;
-            }
-        }
-        for (volume, busy) in volumes.iter_mut().zip(&ahead.busy) {
-            volume.totals.busy = busy.total();
+        if let Some(ahead) = &mut self.ahead {
+            ahead.settle(&mut self.volumes, now);
         }
     }
 
-    /// Checks that the driver of fixed limits keeps its word.
+    /// Checks that a driver of fixed limits gives no commands.
     pub(super) fn assert_not_fixed(&self) {
         assert!(self.ahead.is_none(), "a host with fixed limits takes no commands");
     }
 
-    /// Plans a request, which is sound, to its end.
+    /// Takes a request that was checked.
     pub(super) fn admit_ahead(&mut self, request: &Request, now: Instant) {
-        let Self { devices, volumes, gates, ahead: Some(ahead), serial, .. } = self else { return };
-        let Request { tag, device, op, offset, len } = *request;
-        let mut pieces = ahead.spare.pop().unwrap_or_default();
-        let mut planner = Planner {
-            volumes,
-            gates,
-            busy: &mut ahead.busy,
-            pieces: &mut pieces,
-            serial,
-            seed: self.seed,
-            op,
-            now,
-            last: 0,
-        };
-        let mut whole = len;
-        match &devices[device.0] {
-            DeviceSpec::Volume(volume) => {
-                whole = if op == Op::Flush { 0 } else { len };
-                planner.add(*volume, whole);
-            }
-            DeviceSpec::Stripe { columns, .. } if op == Op::Flush => {
-                columns.iter().for_each(|volume| planner.add(*volume, 0));
-            }
-            // A discard covers one range of a column, so it is one operation.
-            DeviceSpec::Stripe { unit, columns } if op == Op::Discard => {
-                for (column, volume) in columns.iter().enumerate() {
-                    let range =
-                        stripe::column_range(unit.get(), columns.len(), column, offset, len);
-                    range.into_iter().for_each(|(_, len)| planner.add(*volume, len));
-                }
-            }
-            DeviceSpec::Stripe { unit, columns } => {
-                for piece in stripe::pieces(unit.get(), columns.len(), offset, len) {
-                    planner.add(columns[piece.column], piece.len);
-                }
-            }
-        }
-        let last = planner.last;
-        let Piece { done, medium, .. } = pieces[last];
-        let planned = Planned { tag, device, op, len: whole, arrived: now, last, pieces };
-        if done <= now {
-            self.complete_ahead(planned, now);
-            return;
-        }
-        let number = ahead.keep(planned);
-        // Alarms of media are set at admission. The longer one is of the earlier admission.
-        let order = u32::MAX - u32::try_from(medium.nanos()).unwrap_or(u32::MAX);
-        self.timers.set_in_order(done, order, Alarm::Ahead(number));
-    }
-
-    pub(super) fn finish_ahead(&mut self, number: u32, now: Instant) {
-        let request = self.ahead.as_mut().and_then(|ahead| ahead.take(number));
-        if let Some(request) = request {
-            self.complete_ahead(request, now);
+        let Self { devices, gates, timers, ahead: Some(ahead), .. } = self else { return };
+        let spec = &devices[request.device.0];
+        if let Some(number) = ahead.arrive((gates, timers), spec, request, now) {
+            self.finish_ahead(number);
         }
     }
 
-    fn complete_ahead(&mut self, request: Planned, now: Instant) {
-        let Self { ahead: Some(ahead), gates, volumes, events, .. } = self else { return };
-        let Planned { tag, device, op, len, arrived, last, mut pieces } = request;
-        for piece in pieces.iter().filter(|piece| !piece.is_counted) {
-            let volume = piece.volume as usize;
-            piece.count(op, &gates[disk_gate(volume)], &mut volumes[volume].totals);
-            ahead.busy[volume].count(piece.done);
+    pub(super) fn release_ahead(&mut self, gate: usize, now: Instant) {
+        let Self { gates, timers, ahead: Some(ahead), .. } = self else { return };
+        ahead.release((gates, timers), gate, now);
+    }
+
+    pub(super) fn finish_ahead(&mut self, number: usize) {
+        if let Some(ahead) = &mut self.ahead {
+            let completion = ahead.take(number, &mut self.volumes);
+            self.events.push_back(Event::Completed(completion));
         }
-        let (piece, mut waits) = (pieces[last], Waits::default());
-        piece.charge(&gates[disk_gate(piece.volume as usize)], &mut waits);
-        pieces.clear();
-        ahead.spare.push(pieces);
-        let (at, medium) = (now, piece.medium);
-        let completion =
-            Completion { tag, device, op, len, arrived, at, waits, medium, hit: false };
-        events.push_back(Event::Completed(completion));
     }
 }
 
-/// Returns whether requests wait only at disks that do not burst.
-fn can_admit_ahead(spec: &HostSpec) -> bool {
-    let open = GateLimits::default();
+/// Returns whether requests wait at shared limits, too; `None` if they cannot be admitted ahead.
+fn shares_limits(spec: &HostSpec) -> Option<bool> {
     let bursts = |limits: &GateLimits| {
         [limits.iops, limits.bytes].iter().flatten().any(|limit| limit.burst.is_some())
     };
-    spec.volumes.iter().all(|volume| {
+    let mut shares = false;
+    for volume in &spec.volumes {
         let host = match volume.place {
             Place::Remote => &spec.uncached,
             Place::Local => &spec.cached,
         };
-        *host == open
-            && volume.cache == CacheMode::None
+        shares |= *host != GateLimits::default();
+        let is_fixed = volume.cache == CacheMode::None
             && !(volume.log && spec.log_rate.is_some())
             && !bursts(&volume.limits.gate)
-    })
+            && !bursts(host);
+        if !is_fixed {
+            return None;
+        }
+    }
+    // Completions of the same instant as an admission have no order of their own.
+    let takes_time = |volume: &VolumeSpec| {
+        [&volume.medium.read, &volume.medium.write].iter().all(|l| l.shortest() > Span::ZERO)
+    };
+    (!shares || spec.volumes.iter().all(takes_time)).then_some(shares)
 }

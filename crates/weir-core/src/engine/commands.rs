@@ -1,12 +1,11 @@
 //! Commands that change a host while it runs: limits, sizes, cache modes, a crash.
 
 use super::above::AboveTarget;
-use super::part::Route;
-use super::types::{DeviceId, Event, Refused, VolumeId};
-use super::{
-    CACHED_BYTES, CACHED_IOPS, Engine, LOG, UNCACHED_BYTES, UNCACHED_IOPS, disk_gate, log_limits,
-    sides,
+use super::route::{
+    CACHED_BYTES, CACHED_IOPS, LOG, Route, UNCACHED_BYTES, UNCACHED_IOPS, disk_gate,
 };
+use super::types::{DeviceId, Event, Refused, VolumeId};
+use super::{Engine, log_limits, sides};
 use crate::cache::{BLOCK, Brought};
 use crate::gate::Gate;
 use crate::spec::{CacheMode, DiskLimits, GateLimits, Limit};

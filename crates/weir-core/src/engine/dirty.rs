@@ -4,8 +4,8 @@
 //! has it, and all that time it is held. The limit is on all of these, of all
 //! volumes; writes that find no room wait in the order in which they came.
 
-use super::part::{Owner, Part, Route};
-use super::path::disk_route;
+use super::part::{Owner, Part};
+use super::route::Route;
 use super::types::{Event, Op, VolumeId};
 use super::{Alarm, Engine, narrow};
 use crate::cache::{BLOCK, Brought};
@@ -126,7 +126,7 @@ impl Engine {
     pub(super) fn write_back(&mut self, volume: usize, now: Instant) {
         while let Some(run) = self.volumes[volume].dirty.next_run() {
             let spec = &self.volumes[volume].spec;
-            let route = Route(disk_route(spec.place));
+            let route = Route(Route::to_disk(spec.place));
             // The volume may have shrunk.
             let len = run.len.min(spec.size.get().saturating_sub(run.offset));
             let owner = Owner::WriteBack(run);
@@ -139,7 +139,7 @@ impl Engine {
     /// A write-back has reached the disk.
     pub(super) fn finish_write_back(&mut self, run: &WriteBack, part: &Part, now: Instant) {
         let held = &mut self.volumes[part.volume];
-        held.totals.count_write_back(part);
+        part.count_write_back(&mut held.totals);
         let flushes = held.dirty.written(run);
         self.dirty_blocks -= run.len / BLOCK;
         let volume = VolumeId(part.volume);

@@ -1,7 +1,8 @@
 //! Volumes that are added and removed while the host runs.
 
+use super::route::{SHARED_GATES, disk_gate};
 use super::types::{DeviceId, Refused, VolumeId};
-use super::{Engine, SHARED_GATES, Volume, disk_gate};
+use super::{Engine, Volume};
 use crate::cache::BLOCK;
 use crate::gate::Gate;
 use crate::spec::{CacheMode, DeviceSpec, MAX_VOLUMES, SpecError, VolumeSpec};

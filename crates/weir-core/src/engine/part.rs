@@ -1,24 +1,11 @@
 //! The unit that passes the gates, and its owner.
 
-use super::types::{DeviceId, Op};
-use crate::waits::Waits;
+use super::route::{Route, Routed};
+use super::types::{DeviceId, Op, Totals};
+use crate::gate::{Link, Passes};
+use crate::waits::{Cap, Waits};
 use crate::writeback::WriteBack;
 use weir_units::{Instant, Span};
-
-/// The gates that a part still has to pass; the lowest bit is the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Route(pub(super) u8);
-
-impl Route {
-    pub(super) const LOG: u8 = 1;
-    pub(super) const DISK: u8 = 1 << 1;
-    pub(super) const UNCACHED_IOPS: u8 = 1 << 2;
-    pub(super) const UNCACHED_BYTES: u8 = 1 << 3;
-    pub(super) const CACHED_IOPS: u8 = 1 << 4;
-    pub(super) const CACHED_BYTES: u8 = 1 << 5;
-    pub(super) const UNCACHED: u8 = Self::UNCACHED_IOPS | Self::UNCACHED_BYTES;
-    pub(super) const CACHED: u8 = Self::CACHED_IOPS | Self::CACHED_BYTES;
-}
 
 /// The owner of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,16 +20,14 @@ pub(super) enum Owner {
 
 /// A request, or what one volume gets of it.
 #[derive(Debug)]
-pub(crate) struct Part {
-    pub(crate) volume: usize,
-    pub(crate) operations: u32,
-    pub(crate) bytes: u32,
+pub(super) struct Part {
+    pub(super) volume: usize,
+    pub(super) operations: u32,
+    pub(super) bytes: u32,
     /// Arrival at its current gate.
-    pub(crate) at_gate: Instant,
-    pub(crate) waits: Waits,
-    /// The next part in the queue.
-    pub(crate) next: Option<usize>,
-    pub(crate) start_tag: u64,
+    pub(super) at_gate: Instant,
+    pub(super) waits: Waits,
+    pub(super) link: Link,
     pub(super) op: Op,
     pub(super) route: Route,
     /// The host cache serves or takes it alone.
@@ -56,6 +41,69 @@ pub(crate) struct Part {
     pub(super) arrived: Instant,
     pub(super) medium: Span,
     pub(super) serial: u64,
+}
+
+impl Part {
+    /// Counts it as a request, or a column's part of one, that is done.
+    pub(super) fn count(&self, totals: &mut Totals) {
+        totals.count(self.op, self.len);
+        if self.hit {
+            totals.hits += u64::from(self.op == Op::Read);
+        } else {
+            totals.counted += u64::from(self.operations);
+        }
+        totals.waits += self.waits;
+        totals.medium += self.medium;
+    }
+
+    /// Counts it as a write-back that is done.
+    pub(super) fn count_write_back(&self, totals: &mut Totals) {
+        totals.writebacks += 1;
+        totals.written_back += self.len;
+        totals.counted += u64::from(self.operations);
+        totals.writeback_waits += self.waits;
+        totals.writeback_medium += self.medium;
+    }
+}
+
+impl Passes for Part {
+    fn volume(&self) -> usize {
+        self.volume
+    }
+
+    fn operations(&self) -> u32 {
+        self.operations
+    }
+
+    fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    fn at_gate(&self) -> Instant {
+        self.at_gate
+    }
+
+    fn set_at_gate(&mut self, at: Instant) {
+        self.at_gate = at;
+    }
+
+    fn link(&self) -> &Link {
+        &self.link
+    }
+
+    fn link_mut(&mut self) -> &mut Link {
+        &mut self.link
+    }
+
+    fn charge(&mut self, cap: Cap, wait: Span) {
+        self.waits.charge(cap, wait);
+    }
+}
+
+impl Routed for Part {
+    fn route_mut(&mut self) -> &mut Route {
+        &mut self.route
+    }
 }
 
 /// A striped request that is not whole yet.

@@ -1,15 +1,13 @@
 //! The data path: split, look into the cache, pass the gates, spend the medium's
 //! time, complete.
 
-use super::part::{Owner, Parent, Part, Route};
+use super::part::{Owner, Parent, Part};
+use super::route::{self, Route, disk_gate};
 use super::types::{Completion, Event, Op, Request, VolumeId};
-use super::{
-    CACHED_BYTES, CACHED_IOPS, Engine, LOG, UNCACHED_BYTES, UNCACHED_IOPS, Volume, disk_gate,
-    narrow,
-};
+use super::{Engine, Volume, narrow};
 use crate::cache::{BlobCache, Brought};
-use crate::gate::Arrival;
-use crate::spec::{CacheMode, CacheSpec, DeviceSpec, Place};
+use crate::gate::Link;
+use crate::spec::{CacheMode, CacheSpec, DeviceSpec};
 use crate::stripe;
 use crate::timers::Alarm;
 use crate::waits::Waits;
@@ -59,8 +57,7 @@ impl Engine {
             bytes: narrow(bytes),
             at_gate: self.now,
             waits: Waits::default(),
-            next: None,
-            start_tag: 0,
+            link: Link::EMPTY,
             op,
             route: Route(0),
             hit: false,
@@ -132,7 +129,7 @@ impl Engine {
         let part = &self.parts[key];
         let (volume, op, offset, len) = (part.volume, part.op, part.offset, part.len);
         let spec = &self.volumes[volume].spec;
-        let to_disk = disk_route(spec.place);
+        let to_disk = Route::to_disk(spec.place);
         let mut hit = false;
         let route = match (spec.cache, op) {
             (CacheMode::None, _) => to_disk,
@@ -161,69 +158,22 @@ impl Engine {
 
     /// Sends a part through the gates that it still has to pass, then to the medium.
     pub(super) fn proceed(&mut self, key: usize, now: Instant) {
-        loop {
-            let part = &mut self.parts[key];
-            if part.route.0 == 0 {
-                self.enter_medium(key, now);
-                return;
-            }
-            let bit = part.route.0 & part.route.0.wrapping_neg();
-            part.route.0 ^= bit;
-            part.at_gate = now;
-            let gate = match bit {
-                Route::DISK => disk_gate(part.volume),
-                Route::UNCACHED_IOPS => UNCACHED_IOPS,
-                Route::UNCACHED_BYTES => UNCACHED_BYTES,
-                Route::CACHED_IOPS => CACHED_IOPS,
-                Route::CACHED_BYTES => CACHED_BYTES,
-                _ => LOG,
-            };
-            if self.gates[gate].is_open() {
-                continue;
-            }
-            match self.gates[gate].arrive(key, &mut self.parts, now) {
-                Arrival::Passed => self.count_above(gate, key),
-                Arrival::Queued => return,
-                Arrival::Head(due) => {
-                    self.set_gate_alarm(gate, due);
-                    return;
-                }
-            }
+        let Self { gates, timers, parts, volumes, .. } = self;
+        let count = |gate, part: &Part| count_above(volumes, gate, part);
+        if route::pass(gates, timers, parts, (key, now), count) {
+            self.enter_medium(key, now);
         }
-    }
-
-    fn set_gate_alarm(&mut self, gate: usize, due: Instant) {
-        self.gates[gate].head_due = Some(due);
-        self.timers.set(due, Alarm::Gate(narrow(gate as u64)));
     }
 
     /// Releases the head of a gate, and those behind it that are admitted at the same instant.
     pub(super) fn release(&mut self, gate: usize, now: Instant) {
-        while let Some(key) = self.gates[gate].release_head(&mut self.parts) {
-            self.count_above(gate, key);
-            let next = self.gates[gate].next_head(&mut self.parts);
-            // The next is in line before this one is gone on, so that whatever
-            // this one causes at this gate comes behind.
-            let waits = next.is_some_and(|due| due > now);
-            if let Some(due) = next
-                && waits
-            {
-                self.set_gate_alarm(gate, due);
-            }
-            self.proceed(key, now);
-            if waits {
-                return;
-            }
-        }
-    }
-
-    /// A part has passed a gate. If it is that of a disk that bursts on demand,
-    /// counts what is above the target.
-    fn count_above(&mut self, gate: usize, key: usize) {
-        let Some(volume) = gate.checked_sub(disk_gate(0)) else { return };
-        if let Some(Volume { above: Some(above), totals, .. }) = self.volumes.get_mut(volume) {
-            let part = &self.parts[key];
-            totals.burst_transactions += above.passed(part.at_gate, part.operations, part.bytes);
+        let mut has_more = true;
+        while has_more {
+            let Self { gates, timers, parts, volumes, .. } = self;
+            let Some(released) = route::release(gates, timers, parts, (gate, now)) else { return };
+            count_above(volumes, gate, &parts[released.key]);
+            self.proceed(released.key, now);
+            has_more = released.has_more;
         }
     }
 
@@ -251,7 +201,7 @@ impl Engine {
             return;
         }
         let held = &mut self.volumes[part.volume];
-        held.totals.count(&part);
+        part.count(&mut held.totals);
         held.end(now);
         let mode = held.spec.cache;
         let brought = match part.op {
@@ -311,11 +261,11 @@ impl Engine {
     }
 }
 
-/// The gates between a volume and its place, without the cache's.
-pub(super) fn disk_route(place: Place) -> u8 {
-    match place {
-        Place::Remote => Route::DISK | Route::UNCACHED,
-        Place::Local => Route::DISK | Route::CACHED,
+/// Counts what is above the target of a disk that bursts on demand, when a part passes its gate.
+fn count_above(volumes: &mut [Volume], gate: usize, part: &Part) {
+    let Some(volume) = gate.checked_sub(disk_gate(0)) else { return };
+    if let Some(Volume { above: Some(above), totals, .. }) = volumes.get_mut(volume) {
+        totals.burst_transactions += above.passed(part.at_gate, part.operations, part.bytes);
     }
 }
 

@@ -1,6 +1,5 @@
 //! Requests, completions and counters.
 
-use super::part::Part;
 use crate::waits::{ServiceTime, Waits};
 use core::fmt;
 use weir_units::{Instant, Span};
@@ -163,14 +162,12 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Counts a request, or a column's part of one, that is done.
-    pub(super) fn count(&mut self, part: &Part) {
-        let len = part.len;
-        match part.op {
+    /// Counts an operation of `len` bytes.
+    pub(super) fn count(&mut self, op: Op, len: u64) {
+        match op {
             Op::Read => {
                 self.reads += 1;
                 self.read_bytes += len;
-                self.hits += u64::from(part.hit);
             }
             Op::Write | Op::WriteThrough => {
                 self.writes += 1;
@@ -179,19 +176,5 @@ impl Totals {
             Op::Discard => self.discards += 1,
             Op::Flush => {}
         }
-        if !part.hit {
-            self.counted += u64::from(part.operations);
-        }
-        self.waits += part.waits;
-        self.medium += part.medium;
-    }
-
-    /// Counts a write-back that is done.
-    pub(super) fn count_write_back(&mut self, part: &Part) {
-        self.writebacks += 1;
-        self.written_back += part.len;
-        self.counted += u64::from(part.operations);
-        self.writeback_waits += part.waits;
-        self.writeback_medium += part.medium;
     }
 }

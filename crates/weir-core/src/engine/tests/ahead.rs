@@ -60,17 +60,43 @@ fn sorted(mut outcome: Outcome) -> Outcome {
     outcome
 }
 
+/// A random host whose volumes share limits, none of which bursts. With `is_even`, all times are
+/// multiples of a quarter of a millisecond, so that most instants have several events.
+fn with_shared_limits(mut layout: Layout, is_even: bool) -> HostSpec {
+    for (cache, _, kind) in &mut layout.volumes {
+        (*cache, *kind) = (CacheMode::None, *kind % 3);
+    }
+    layout.volumes[0].1 = Place::Remote;
+    (layout.uncached, layout.cached, layout.log) = (1 + layout.uncached % 2, layout.cached % 3, 0);
+    let mut spec = layout.spec();
+    if is_even {
+        for volume in &mut spec.volumes {
+            volume.medium.read = Latency::fixed(Span::from_millis(1));
+            volume.limits.gate = limits(1_000, 16_000 << 10);
+        }
+        spec.uncached = limits(4_000, 16_000 << 10);
+        spec.cached = limits(2_000, 0);
+    }
+    spec
+}
+
+/// Arrivals in bursts, or all at once.
+fn hasten(trace: &mut [Arrival], haste: u64) {
+    for arrival in trace {
+        arrival.gap /= haste;
+    }
+}
+
+fn haste() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(1_u64), Just(50), Just(u64::MAX)]
+}
+
 proptest! {
     #[test]
     fn all_figures_are_those_of_pieces_one_by_one(
-        layout in layout(),
-        mut trace in trace(),
-        haste in prop_oneof![Just(1_u64), Just(50), Just(u64::MAX)],
-        probe in 1_usize..9,
+        layout in layout(), mut trace in trace(), haste in haste(), probe in 1_usize..9,
     ) {
-        for a in &mut trace {
-            a.gap /= haste;
-        }
+        hasten(&mut trace, haste);
         let spec = of_disks(layout);
         let ahead = Engine::with_fixed_limits(spec.clone()).expect("a sound host");
         prop_assert!(ahead.ahead.is_some());
@@ -82,7 +108,7 @@ proptest! {
     /// With latencies that all differ, in the same order too.
     #[test]
     fn completions_come_in_the_same_order(layout in layout(), mut trace in trace()) {
-        // Flushes and what waits nowhere are done when they come.
+        // Flushes and requests that wait nowhere are done when they come.
         trace.retain(|a| a.op != Op::Flush);
         let mut spec = of_disks(layout);
         for volume in &mut spec.volumes {
@@ -91,6 +117,22 @@ proptest! {
         let ahead = Engine::with_fixed_limits(spec.clone()).expect("a sound host");
         prop_assert_eq!(run(ahead, &trace, 3), run(engine(spec), &trace, 3));
     }
+
+    /// All figures, and the order of completions of one instant.
+    #[test]
+    fn shared_limits_give_what_they_give_piece_by_piece(
+        layout in layout(),
+        mut trace in trace(),
+        haste in haste(),
+        is_even in any::<bool>(),
+        probe in 1_usize..9,
+    ) {
+        hasten(&mut trace, haste);
+        let spec = with_shared_limits(layout, is_even);
+        let ahead = Engine::with_fixed_limits(spec.clone()).expect("a sound host");
+        prop_assert!(ahead.ahead.is_some());
+        prop_assert_eq!(run(ahead, &trace, probe), run(engine(spec), &trace, probe));
+    }
 }
 
 #[test]
@@ -98,7 +140,18 @@ fn a_host_with_other_limits_is_not_admitted_ahead() {
     let is_ahead = |spec: HostSpec| Engine::with_fixed_limits(spec).expect("sound").ahead.is_some();
     let disks = || host(vec![volume(500, 0), volume(0, 1 << 20)]);
     assert!(is_ahead(disks()));
-    assert!(!is_ahead(HostSpec { uncached: limits(1_000, 0), ..disks() }));
+    assert!(is_ahead(HostSpec { uncached: limits(1_000, 0), ..disks() }));
+    let mut bursting = limits(1_000, 0);
+    bursting.iops = bursting.iops.map(|l| l.with_burst(per_sec(2_000), Span::from_secs(1)));
+    assert!(!is_ahead(HostSpec { uncached: bursting, ..disks() }));
+    // Without latency, completions and admissions of one instant have one order.
+    let without_latency = || {
+        let mut spec = disks();
+        spec.volumes[0].medium.write = Latency::zero();
+        spec
+    };
+    assert!(is_ahead(without_latency()));
+    assert!(!is_ahead(HostSpec { uncached: limits(1_000, 0), ..without_latency() }));
     // Nothing on this host is local or cached.
     assert!(is_ahead(HostSpec { cached: limits(1_000, 0), ..disks() }));
     let with = |change: fn(&mut VolumeSpec)| {
