@@ -312,10 +312,13 @@ impl Ahead {
         } else {
             u32::MAX - u32::try_from(medium.nanos()).unwrap_or(u32::MAX)
         };
-        // The last admitted one among those that complete at the same time.
+        // Of pieces that are done at one time, the last one of the range tells the waits, and the
+        // one that was admitted last the place of the alarm.
+        if (request.done, request.last) <= (done, key) {
+            request.last = key;
+        }
         if (request.done, request.admitted) <= (done, now) {
-            (request.last, request.done, request.admitted) = (key, done, now);
-            request.order = order;
+            (request.done, request.admitted, request.order) = (done, now, order);
         }
         if request.waiting == 0 && request.done > request.arrived {
             timers.set_in_order(request.done, request.order, Alarm::Ahead(number));

@@ -116,4 +116,11 @@ pub(super) struct Parent {
     pub(super) arrived: Instant,
     pub(super) parts_left: u64,
     pub(super) hit: bool,
+    /// The end of the part that is done last so far, and its serial number: of those that are done
+    /// at one time, the last one of the range counts, however the alarms are ordered.
+    pub(super) last: (Instant, u64),
+    /// The waits of that part.
+    pub(super) waits: Waits,
+    /// The latency of its medium.
+    pub(super) medium: Span,
 }

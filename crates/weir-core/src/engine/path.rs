@@ -85,6 +85,9 @@ impl Engine {
                 Op::Read | Op::Write | Op::WriteThrough => stripe::units(unit, offset, len),
             },
             hit: true,
+            last: (Instant::ZERO, 0),
+            waits: Waits::default(),
+            medium: Span::ZERO,
         });
         let mut send = |column, offset, len| self.start_column(parent, column, offset, len, now);
         match op {
@@ -239,6 +242,10 @@ impl Engine {
         let parent = &mut self.parents[key];
         parent.parts_left -= 1;
         parent.hit &= part.hit;
+        if parent.last <= (now, part.serial) {
+            parent.last = (now, part.serial);
+            (parent.waits, parent.medium) = (part.waits, part.medium);
+        }
         if parent.parts_left > 0 {
             return;
         }
@@ -250,8 +257,8 @@ impl Engine {
             len: parent.len,
             arrived: parent.arrived,
             at: now,
-            waits: part.waits,
-            medium: part.medium,
+            waits: parent.waits,
+            medium: parent.medium,
             hit: parent.hit,
         });
     }
