@@ -1,7 +1,7 @@
 //! Differences between a data folder and the layout: changes made on a running server, and volumes
 //! that the layout does not name.
 
-use super::cache_name;
+use crate::input::cache_name;
 use std::path::Path;
 use weir_layout::Layout;
 use weir_report::status::Status;

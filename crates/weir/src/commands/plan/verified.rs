@@ -6,8 +6,8 @@
 
 use super::share;
 use crate::cli::PlanArgs;
-use crate::commands::read_layout_text;
 use crate::error::CliError;
+use crate::input::read_layout_text;
 use std::fmt::Write as _;
 use weir_plan::answer::{Answer, Cheaper, Plan};
 use weir_plan::need::{Need, WHOLE, in_percent};
