@@ -3,6 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use weir_client::Stop;
 
 /// A request to stop. It is made when one of its flags is set, and is never taken back.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +19,12 @@ impl Cancel {
     #[must_use]
     pub fn with(&self, flag: Arc<AtomicBool>) -> Self {
         Self(self.0.iter().cloned().chain([flag]).collect())
+    }
+
+    /// Returns the request for the waits of a connection.
+    pub(crate) fn stop(&self) -> Stop {
+        let own = self.clone();
+        Stop::new(move || own.is_set())
     }
 
     /// Returns whether the request was made.

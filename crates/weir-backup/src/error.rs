@@ -1,8 +1,10 @@
 //! Errors of backups, and the kind of each.
 
 use crate::format::BackupId;
+use crate::random::RandomError;
 use std::io;
 use std::path::PathBuf;
+use weir_client::ClientError;
 
 /// Why a backup cannot be made, read, checked or restored.
 #[derive(Debug, thiserror::Error)]
@@ -29,8 +31,8 @@ pub enum BackupError {
         source: io::Error,
     },
     /// The system has no random bytes.
-    #[error("asking the system for random bytes: {0}")]
-    Random(io::Error),
+    #[error(transparent)]
+    Random(#[from] RandomError),
     /// An input that cannot be accepted, in a sentence.
     #[error("{0}")]
     Refused(String),
@@ -108,7 +110,7 @@ pub enum BackupError {
         /// The export.
         name: String,
         /// The reason.
-        source: weir_client::ClientError,
+        source: ClientError,
     },
     /// The system refused something that must work.
     #[error("{action}: {source}")]
@@ -149,8 +151,11 @@ impl BackupError {
     }
 
     /// Wraps an error of a connection to the export `name`.
-    pub fn export(name: &str) -> impl Fn(weir_client::ClientError) -> Self + '_ {
-        move |source| Self::Export { name: name.to_owned(), source }
+    pub fn export(name: &str) -> impl Fn(ClientError) -> Self + '_ {
+        move |source| match source {
+            ClientError::Stopped => Self::Interrupted,
+            source => Self::Export { name: name.to_owned(), source },
+        }
     }
 
     /// Wraps an I/O error of `path`.

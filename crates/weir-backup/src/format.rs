@@ -35,8 +35,6 @@ pub use header::{Encryption, Identity, Kind, MAX_NAME, MAX_STRIPES, StripeHeader
 pub use id::BackupId;
 pub use manifest::{Manifest, ManifestOptions, ManifestSource, StripeSummary};
 
-use crate::error::BackupError;
-
 /// The version of the format that this crate writes and reads.
 pub const VERSION: u16 = 1;
 /// The unit in which stripes are laid out, in bytes: a page of a page blob.
@@ -46,12 +44,6 @@ pub const PAGE: u64 = 512;
 #[must_use]
 pub const fn padded(length: u64) -> u64 {
     length.next_multiple_of(PAGE)
-}
-
-/// Fills `bytes` with random bytes of the system.
-pub(crate) fn random(bytes: &mut [u8]) -> Result<(), BackupError> {
-    getrandom::fill(bytes)
-        .map_err(|source| BackupError::Random(std::io::Error::other(source.to_string())))
 }
 
 #[cfg(test)]

@@ -170,8 +170,8 @@ impl Keys {
     /// When the system has no random bytes, or the key cannot be derived.
     pub fn fresh(&self) -> Result<(Encryption, Arc<Key>), BackupError> {
         let (mut salt, mut nonce_prefix) = ([0; 16], [0; 15]);
-        crate::format::random(&mut salt)?;
-        crate::format::random(&mut nonce_prefix)?;
+        crate::random::fill(&mut salt)?;
+        crate::random::fill(&mut nonce_prefix)?;
         let key = Arc::new(Key::derive(&self.secret, &salt)?);
         let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
         derived.insert(salt, Arc::clone(&key));

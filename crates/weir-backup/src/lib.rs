@@ -5,6 +5,7 @@
 //! | [`format`](mod@format) | the bytes of a stripe, written and read |
 //! | [`key`] | secrets, and the keys of a backup |
 //! | [`cancel`] | a request to stop |
+//! | [`export`] | an export that is read or written |
 //! | [`read_at`] | where a stripe's bytes are read from |
 //! | [`probe`], [`assemble`], [`walk`] | the ends of a stripe, the stripes of a backup, its frames |
 //! | [`damage`], [`verify`](mod@verify) | the names of damage, and the search for it |
@@ -22,6 +23,7 @@ pub mod base;
 pub mod cancel;
 pub mod damage;
 pub mod error;
+pub mod export;
 pub mod format;
 pub mod fuzz;
 pub mod key;
@@ -29,6 +31,7 @@ pub mod library;
 pub mod memory;
 pub mod place;
 pub mod probe;
+pub mod random;
 pub mod read_at;
 pub mod restore;
 pub mod retention;
@@ -43,6 +46,7 @@ pub use assemble::{Assembly, StripeInput};
 pub use cancel::Cancel;
 pub use damage::Damage;
 pub use error::BackupError;
+pub use export::Export;
 pub use library::Library;
 pub use read_at::ReadAt;
 pub use restore::{RestoreOptions, restore};

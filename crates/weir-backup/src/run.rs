@@ -22,16 +22,20 @@
 mod engine;
 mod finish;
 mod links;
+mod progress;
 mod queue;
 pub mod ranges;
 mod read_done;
 mod slots;
 mod workers;
 
+pub use progress::Progress;
 pub use ranges::{ChangedRanges, Changes, Extent};
 pub use read_done::ReadDone;
 
+use crate::cancel::Cancel;
 use crate::error::BackupError;
+use crate::export::Export;
 use crate::format::{FrameEncoder, Identity, Manifest, ManifestSource, StripeDigest};
 use crate::key::Key;
 use crate::target::StripeSink;
@@ -43,12 +47,12 @@ use std::sync::Arc;
 use weir_pipeline::Buffers;
 use weir_proto::Uri;
 use weir_report::backup::BackupReport;
-use weir_units::{BytesPerSec, Span};
+use weir_units::BytesPerSec;
 
 /// A source of a backup.
 pub struct Source {
     /// The export that is read: the frozen view, if there is one.
-    pub uri: Uri,
+    export: Export,
     /// Its name and facts for the manifest.
     pub about: ManifestSource,
     /// The ranges that changed, for a differential.
@@ -68,8 +72,15 @@ impl fmt::Debug for Source {
 impl Source {
     /// Takes an export, its facts for the manifest, and, for a differential, what changed.
     #[must_use]
-    pub const fn new(uri: Uri, about: ManifestSource, changes: Option<Box<dyn Changes>>) -> Self {
-        Self { uri, about, changes, read_done: None, known: None }
+    pub fn new(uri: Uri, about: ManifestSource, changes: Option<Box<dyn Changes>>) -> Self {
+        let export = Export::new(&about.name, uri);
+        Self { export, about, changes, read_done: None, known: None }
+    }
+
+    /// Lets `cancel` end the waits for its server.
+    #[must_use]
+    pub fn with_cancel(self, cancel: &Cancel) -> Self {
+        Self { export: self.export.with_cancel(cancel), ..self }
     }
 
     /// Has the server of a frozen view told which parts of it were read.
@@ -82,13 +93,10 @@ impl Source {
     /// `transfer` bytes, without reading them.
     ///
     /// # Errors
-    /// When the export cannot be opened, does not say which ranges hold data, or `is_stopped`.
-    pub fn measure(
-        &mut self,
-        (block, transfer): (u64, u64),
-        is_stopped: &dyn Fn() -> bool,
-    ) -> Result<Extent, BackupError> {
-        let walk = Walk::open(&self.uri, (&self.about.name, block), self.changes.as_deref_mut())?;
+    /// When the export cannot be opened, does not say which ranges hold data, or is cancelled.
+    pub fn measure(&mut self, block: u64, transfer: u64) -> Result<Extent, BackupError> {
+        let cancel = self.export.cancel();
+        let walk = Walk::open(&self.export, block, self.changes.as_deref_mut())?;
         let mut all = Extent::default();
         let mut known = VecDeque::new();
         walk.each(&mut |piece| {
@@ -96,10 +104,11 @@ impl Source {
             if known.len() <= REMEMBERED {
                 known.push_back(piece);
             }
-            !is_stopped()
+            !cancel.is_set()
         })?;
+        let is_cancelled = cancel.is_set();
         self.known = Some(known).filter(|known| known.len() <= REMEMBERED);
-        if is_stopped() { Err(BackupError::Interrupted) } else { Ok(all) }
+        if is_cancelled { Err(BackupError::Interrupted) } else { Ok(all) }
     }
 }
 
@@ -130,21 +139,6 @@ pub struct Job {
     pub limit: Option<BytesPerSec>,
     /// The manifest, without the stripes.
     pub manifest: Manifest,
-}
-
-/// How far a backup has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
-    /// Bytes that were read.
-    pub read: u64,
-    /// Bytes to read in all.
-    pub total: u64,
-    /// Bytes that were written to stripes.
-    pub written: u64,
-    /// Buffers in use.
-    pub buffers_used: u32,
-    /// The time since the start.
-    pub elapsed: Span,
 }
 
 /// A backup that was made.
@@ -197,14 +191,14 @@ fn make(job: Job, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<Finished, 
     let encoder = || FrameEncoder::new(&job.identity, job.compression, job.key.as_ref());
     let encoders: Vec<_> = (0..job.encoders.max(1)).map(|_| encoder()).collect::<Result<_, _>>()?;
     let Job { identity, key, sources, stripes, targets, manifest, .. } = job;
-    let (mut uris, mut feeds, mut read_done) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut exports, mut feeds, mut read_done) = (Vec::new(), Vec::new(), Vec::new());
     for own in sources {
-        uris.push((own.uri, own.about));
+        exports.push(own.export);
         feeds.push((own.changes, own.known));
         read_done.push(own.read_done);
     }
     let setup = engine::Setup {
-        sources: &uris,
+        sources: &exports,
         stripes: &stripes,
         targets: &targets,
         buffers: job.buffers,

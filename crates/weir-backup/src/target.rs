@@ -20,19 +20,19 @@ pub mod raw;
 pub mod spec;
 
 pub use http::ContainerUrl;
-pub(crate) use label::{LABEL, lists_backups};
+pub(crate) use label::{LABEL, has_label, lists_backups};
 pub use spec::PlaceSpec;
 
 use crate::error::BackupError;
+use crate::export::Export;
 use std::fmt;
-use weir_proto::Uri;
 use weir_units::Bytes;
 
 /// A region of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
     /// The export.
-    pub uri: Uri,
+    pub export: Export,
     /// The first byte.
     pub base: u64,
     /// The bytes that it has.

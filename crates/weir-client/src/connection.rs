@@ -19,9 +19,11 @@ pub use bulk::{Bulk, Payloads};
 pub use socket::Socket;
 
 use crate::error::ClientError;
+use crate::stop::Stop;
 use assembly::{Answer, Assemblies};
 use input::Input;
 use pending::Pending;
+use socket::TICK;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -49,6 +51,8 @@ pub struct Connection {
     out: Vec<u8>,
     /// So much of `out` is on its way.
     sent: usize,
+    /// Ends waits, if it is there.
+    stop: Option<Stop>,
 }
 
 impl Connection {
@@ -69,12 +73,25 @@ impl Connection {
         Self::over_sparse(Socket::connect(&uri.server)?, &uri.export)
     }
 
+    /// Does what [`Connection::open`] or, if `is_sparse`, [`Connection::open_sparse`] does. All waits
+    /// of the connection, that for the server to begin with, end with [`ClientError::Stopped`] when
+    /// `stop` says so.
+    ///
+    /// # Errors
+    /// When nobody answers, or not with this export, or not before `stop`.
+    pub fn open_until(uri: &Uri, is_sparse: bool, stop: &Stop) -> Result<Self, ClientError> {
+        let socket = Socket::connect_until(&uri.server, stop)?;
+        let export = uri.export.clone();
+        let wanted = Wanted { export, structured: is_sparse, block_status: is_sparse };
+        Self::agree(socket, wanted, Some(stop))
+    }
+
     /// Opens an export over a socket that is connected already, blocking.
     ///
     /// # Errors
     /// When the other end is silent, or does not offer this export.
     pub fn over(socket: Socket, export: &str) -> Result<Self, ClientError> {
-        Self::agree(socket, Wanted { export: export.to_owned(), ..Wanted::default() })
+        Self::agree(socket, Wanted { export: export.to_owned(), ..Wanted::default() }, None)
     }
 
     /// Does what [`Connection::open_sparse`] does, over a socket that is connected already.
@@ -83,17 +100,26 @@ impl Connection {
     /// When the other end is silent, or does not offer this export.
     pub fn over_sparse(socket: Socket, export: &str) -> Result<Self, ClientError> {
         let export = export.to_owned();
-        Self::agree(socket, Wanted { export, structured: true, block_status: true })
+        Self::agree(socket, Wanted { export, structured: true, block_status: true }, None)
     }
 
-    fn agree(socket: Socket, wanted: Wanted) -> Result<Self, ClientError> {
+    fn agree(socket: Socket, wanted: Wanted, stop: Option<&Stop>) -> Result<Self, ClientError> {
         let failed = |source| socket.failed(source);
-        socket.set_read_timeout(Some(HANDSHAKE_PATIENCE)).map_err(failed)?;
         let mut input = Input::new();
-        let session = shake_hands(&socket, wanted, &mut input)?;
-        socket.set_read_timeout(None).map_err(failed)?;
+        socket.set_read_timeout(Some(TICK)).map_err(failed)?;
+        let session = shake_hands(&socket, wanted, &mut input, stop)?;
+        // A wait that can be stopped is one of many short ones.
+        let timeout = stop.map(|_| TICK);
+        socket.set_read_timeout(timeout).map_err(failed)?;
+        socket.set_write_timeout(timeout).map_err(failed)?;
         let (pending, assemblies) = (Pending::default(), Assemblies::default());
-        Ok(Self { socket, session, pending, assemblies, input, out: Vec::new(), sent: 0 })
+        let (out, stop) = (Vec::new(), stop.cloned());
+        Ok(Self { socket, session, pending, assemblies, input, out, sent: 0, stop })
+    }
+
+    fn check_stop(&self) -> Result<(), ClientError> {
+        let is_set = self.stop.as_ref().is_some_and(Stop::is_set);
+        if is_set { Err(ClientError::Stopped) } else { Ok(()) }
     }
 
     /// Returns the session that the handshake agreed on.
@@ -257,8 +283,8 @@ impl Connection {
         cookie
     }
 
-    /// Sends what is queued; without blocking, what the socket takes. Whether
-    /// everything is sent.
+    /// Sends what is queued; without blocking, or if it can be stopped, what the socket takes.
+    /// Returns whether everything is sent.
     ///
     /// # Errors
     /// When the socket fails.
@@ -266,7 +292,9 @@ impl Connection {
         while self.wants_write() {
             match self.socket.write(&self.out[self.sent..]) {
                 Ok(sent) => self.sent += sent,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return self.check_stop().map(|()| false);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.lost(error)),
             }
@@ -280,8 +308,8 @@ impl Connection {
     /// and the data of a read (empty for anything else) or the errno. Returns
     /// their number, which may be 0.
     ///
-    /// Without blocking, 0 may also mean that nothing is there. A descriptor
-    /// that stays readable wants another call.
+    /// Without blocking, or if it can be stopped, 0 may also mean that nothing is there. A
+    /// descriptor that stays readable wants another call.
     ///
     /// # Errors
     /// When the server closed the connection or cannot be understood. Replies
@@ -304,7 +332,9 @@ impl Connection {
         match self.input.fill_from(&self.socket) {
             Ok(0) => return Err(self.lost(io::ErrorKind::UnexpectedEof.into())),
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return self.check_stop().map(|()| 0);
+            }
             Err(error) => return Err(self.lost(error)),
         }
         let Self { socket, session, pending, assemblies, input, .. } = self;
@@ -360,7 +390,7 @@ impl Connection {
     /// When queued requests are in flight: their replies would be lost.
     pub fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), ClientError> {
         let length = self.check_length(data.len())?;
-        self.alone();
+        self.alone()?;
         self.queue_read(0, offset, length)?;
         self.wait(|answer| data.copy_from_slice(answer))
     }
@@ -373,7 +403,7 @@ impl Connection {
     /// # Panics
     /// When queued requests are in flight: their replies would be lost.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), ClientError> {
-        self.alone();
+        self.alone()?;
         self.queue_write(0, offset, data, false)?;
         self.wait(|_| {})
     }
@@ -386,7 +416,7 @@ impl Connection {
     /// # Panics
     /// When queued requests are in flight: their replies would be lost.
     pub fn flush(&mut self) -> Result<(), ClientError> {
-        self.alone();
+        self.alone()?;
         self.queue_flush(0)?;
         self.wait(|_| {})
     }
@@ -399,7 +429,7 @@ impl Connection {
     /// # Panics
     /// When queued requests are in flight: their replies would be lost.
     pub fn write_zeroes(&mut self, offset: u64, length: u32) -> Result<(), ClientError> {
-        self.alone();
+        self.alone()?;
         self.queue_write_zeroes(0, offset, length)?;
         self.wait(|_| {})
     }
@@ -413,7 +443,7 @@ impl Connection {
     /// # Panics
     /// When queued requests are in flight: their replies would be lost.
     pub fn extents(&mut self, offset: u64, length: u32) -> Result<Vec<Extent>, ClientError> {
-        self.alone();
+        self.alone()?;
         if !self.has_extents() {
             return Err(ClientError::NotOffered("base:allocation"));
         }
@@ -427,9 +457,12 @@ impl Connection {
         if all.is_empty() { Err(self.socket.misfit()) } else { Ok(all) }
     }
 
-    fn alone(&self) {
+    /// Asserts that no request is in flight. One that was stopped may be, and ends the connection.
+    fn alone(&self) -> Result<(), ClientError> {
+        self.check_stop()?;
         let queued = self.in_flight();
         assert!(queued == 0, "{queued} queued requests would lose their replies");
+        Ok(())
     }
 
     /// Sends and waits for the answer to the only request. The socket waits.
@@ -443,9 +476,9 @@ impl Connection {
 
     fn wait_for(&mut self, mut on_answer: impl FnMut(Answer<'_>)) -> Result<(), ClientError> {
         self.set_nonblocking(false)?;
-        self.flush_out()?;
         let mut failed = None;
         while self.in_flight() > 0 {
+            self.flush_out()?;
             self.receive_answers(|_, answer| match answer {
                 Ok(answer) => on_answer(answer),
                 Err(errno) => failed = Some(errno),
@@ -483,10 +516,18 @@ fn result(body: Body<'_>) -> Result<Answer<'_>, Errno> {
     }
 }
 
-fn shake_hands(socket: &Socket, wanted: Wanted, input: &mut Input) -> Result<Session, ClientError> {
+fn shake_hands(
+    socket: &Socket,
+    wanted: Wanted,
+    input: &mut Input,
+    stop: Option<&Stop>,
+) -> Result<Session, ClientError> {
     let mut handshake = Handshake::open(wanted);
-    let mut out = Vec::new();
+    let (mut out, mut silence) = (Vec::new(), Duration::ZERO);
     loop {
+        if stop.is_some_and(Stop::is_set) {
+            return Err(ClientError::Stopped);
+        }
         let progress = handshake.handle(input.bytes(), &mut out);
         let progress = progress.map_err(|source| socket.confused(source))?;
         input.consume(progress.consumed);
@@ -498,9 +539,14 @@ fn shake_hands(socket: &Socket, wanted: Wanted, input: &mut Input) -> Result<Ses
             Step::Listed(_) => unreachable!("no list was asked for"),
             Step::NeedMore { at_least } => {
                 input.make_room(at_least);
-                let received = input.fill_from(socket).map_err(|source| socket.failed(source))?;
-                if received == 0 {
-                    return Err(socket.closed(0));
+                silence = match input.fill_from(socket) {
+                    Ok(0) => return Err(socket.closed(0)),
+                    Ok(_) => Duration::ZERO,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => silence + TICK,
+                    Err(source) => return Err(socket.failed(source)),
+                };
+                if silence >= HANDSHAKE_PATIENCE {
+                    return Err(socket.failed(io::ErrorKind::TimedOut.into()));
                 }
             }
         }

@@ -56,6 +56,9 @@ pub enum ClientError {
         /// In bytes.
         maximum: u32,
     },
+    /// A [`Stop`](crate::Stop) ended the wait.
+    #[error("the wait was stopped")]
+    Stopped,
     /// The server carried a request out in vain.
     #[error("the server answered {0}")]
     Failed(Errno),

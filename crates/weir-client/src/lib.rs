@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`connection`] | one connection to an export |
+//! | [`stop`] | a request to end the waits of a connection |
 //! | [`wires`] | several of them in an event loop |
 //! | [`error`] | faults between here and a server |
 
@@ -10,8 +11,10 @@
 
 pub mod connection;
 pub mod error;
+pub mod stop;
 pub mod wires;
 
 pub use connection::{Bulk, Connection, Payloads, Socket};
 pub use error::ClientError;
+pub use stop::Stop;
 pub use wires::{WireId, Wires};

@@ -5,11 +5,13 @@
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
-use weir_client::ClientError;
-use weir_client::{Bulk, Connection, Payloads};
+use weir_client::{Bulk, ClientError, Connection, Payloads, Stop};
 use weir_proto::server::{Handshake, Parsed, Session, Step, parse_request};
 use weir_proto::{
     BlockSizes, BlockState, Command, Errno, Export, Extent, Request, TransmissionFlags as Can, Uri,
@@ -431,4 +433,43 @@ fn nbdkit_is_understood() {
     connection.close().unwrap();
     drop(child.stdin.take());
     child.wait().unwrap();
+}
+
+/// A server on a Unix socket that shakes hands, if it should, and then says nothing.
+fn silent(shakes_hands: bool) -> (tempfile::TempDir, Uri) {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("s");
+    let listener = UnixListener::bind(&socket).unwrap();
+    thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let mut server = Server::new(stream);
+        if shakes_hands {
+            server.shake_hands().unwrap();
+        }
+        while server.receive() {}
+    });
+    let uri = format!("nbd+unix:///?socket={}", socket.display());
+    (folder, uri.parse().unwrap())
+}
+
+#[test]
+fn a_stop_ends_the_wait_for_a_server_that_says_nothing() {
+    let is_set = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&is_set);
+    let stop = Stop::new(move || flag.load(Ordering::Relaxed));
+    let (_folder, uri) = silent(true);
+    let mut connection = Connection::open_until(&uri, false, &stop).unwrap();
+    let (begun, has_begun) = channel();
+    let reader = thread::spawn(move || {
+        begun.send(()).unwrap();
+        let ends = [connection.read(0, &mut [0; 512]), connection.flush()];
+        ends.map(|end| end.unwrap_err().to_string())
+    });
+    has_begun.recv().unwrap();
+    is_set.store(true, Ordering::Relaxed);
+    // The second request is not sent: the answer to the first may still come.
+    assert_eq!(reader.join().unwrap(), ["the wait was stopped"; 2]);
+    let (_folder, uri) = silent(false);
+    let error = Connection::open_until(&uri, true, &stop).unwrap_err();
+    assert!(matches!(error, ClientError::Stopped), "{error}");
 }

@@ -11,10 +11,10 @@ use crate::options::wall_size;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use weir_backup::BackupError;
 use weir_backup::format::{BackupId, Identity, Kind, Manifest, ManifestSource, frame_room};
 use weir_backup::run::{Job, Source, run};
 use weir_backup::target::{StripeSink, raw};
+use weir_backup::{BackupError, Export};
 use weir_client::Connection;
 use weir_layout::Layout;
 use weir_pipeline::{Description, PlaceAbout, Plan};
@@ -150,7 +150,7 @@ fn back_up(
     }
     let created_unix_ms = weir_wall::calendar() / 1_000_000;
     let identity = Identity {
-        id: BackupId::new(created_unix_ms)?,
+        id: BackupId::new(created_unix_ms).map_err(BackupError::from)?,
         name: backup.name(),
         kind: Kind::CopyOnly,
         base: None,
@@ -199,7 +199,8 @@ fn stripes(
         }
         let numbers = (0..).zip(targets).filter(|(_, (_, own))| own == name);
         let numbers: Vec<u8> = numbers.map(|(number, _)| number).collect();
-        let reserved = raw::reserve(uri, name, identity, &numbers, room)?;
+        let export = Export::new(*name, uri.clone());
+        let reserved = raw::reserve(&export, identity, &numbers, room)?;
         for (number, stripe) in numbers.into_iter().zip(reserved) {
             made.insert(number, Arc::new(stripe));
         }

@@ -5,6 +5,7 @@ mod baselines;
 #[cfg(test)]
 mod documented;
 mod export;
+mod import;
 mod lab;
 mod number;
 mod observe;
@@ -17,10 +18,11 @@ pub(crate) use backup::{
 };
 pub(crate) use baselines::{ObserveBetweenArgs, ObservePercentilesArgs, ObserveSnapshotArgs};
 pub(crate) use export::ExportArgs;
+pub(crate) use import::{ClockArgs, ImportArgs};
 pub(crate) use lab::{ClockArg, DriverArg, LabCommand, LabRunArgs};
 pub(crate) use observe::{
-    ClockArgs, ImportArgs, ObserveArgs, ObserveChecklistArgs, ObserveCommand, ObserveImportArgs,
-    ObserveLiveArgs, ObserveShowArgs,
+    ObserveArgs, ObserveChecklistArgs, ObserveCommand, ObserveImportArgs, ObserveLiveArgs,
+    ObserveShowArgs,
 };
 pub(crate) use plan::PlanArgs;
 

@@ -9,6 +9,7 @@
 mod cli;
 mod commands;
 mod error;
+mod input;
 mod output;
 mod progress;
 mod signals;

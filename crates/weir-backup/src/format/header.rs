@@ -13,7 +13,7 @@ pub const MAX_NAME: usize = 128;
 /// The length of a stripe's header.
 pub(crate) const HEADER: usize = 512;
 
-const MAGIC: &[u8; 8] = b"WEIRBAK1";
+pub(crate) const MAGIC: &[u8; 8] = b"WEIRBAK1";
 const ENCRYPTED: u16 = 1;
 const NAME_AT: usize = 128;
 const CHECKSUM_AT: usize = HEADER - 32;

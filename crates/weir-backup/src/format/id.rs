@@ -1,7 +1,6 @@
 //! The identity of a backup: a UUID of version 7, so that ids sort by time.
 
-use super::random;
-use crate::error::BackupError;
+use crate::random::{self, RandomError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::str::FromStr;
@@ -15,9 +14,9 @@ impl BackupId {
     ///
     /// # Errors
     /// When the system has no random bytes.
-    pub fn new(unix_ms: u64) -> Result<Self, BackupError> {
+    pub fn new(unix_ms: u64) -> Result<Self, RandomError> {
         let mut bytes = [0; 16];
-        random(&mut bytes[6..])?;
+        random::fill(&mut bytes[6..])?;
         bytes[..6].copy_from_slice(&unix_ms.to_be_bytes()[2..]);
         bytes[6] = bytes[6] & 0x0f | 0x70;
         bytes[8] = bytes[8] & 0x3f | 0x80;

@@ -33,9 +33,13 @@ impl Folder {
             BackupError::Refused(format!("cannot look for backups in {}: {reason}", path.display()))
         };
         let about = fs::metadata(path).map_err(|source| refused(&source.to_string()))?;
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
         let own = match about.is_dir() {
             true => path,
-            false => path.parent().ok_or_else(|| refused("it is in no folder"))?,
+            false if is_stripe_name(&file) => path.parent().unwrap_or(path),
+            false => {
+                return Err(refused("it is no stripe of a backup (*.weirbak); give a folder"));
+            }
         };
         let own = if own.as_os_str().is_empty() { Path::new(".") } else { own };
         let (path, name) = (own.to_owned(), own.display().to_string());
@@ -59,7 +63,7 @@ impl Folder {
             let name = name.to_string_lossy();
             if own.is_dir() {
                 folders.push(own);
-            } else if name.ends_with(EXTENSION) || name.ends_with(TEMPORARY) {
+            } else if is_stripe_name(&name) {
                 files.push(own);
             }
         }
@@ -132,6 +136,11 @@ fn inspect(path: &Path) -> io::Result<FoundStripe> {
         named: named(&own),
         ..FoundStripe::inspect(name, locator, &mut bytes)
     })
+}
+
+/// Returns whether a file has the name of a stripe, or of one that is being written.
+pub(crate) fn is_stripe_name(file: &str) -> bool {
+    file.ends_with(EXTENSION) || file.ends_with(TEMPORARY)
 }
 
 /// Returns the stripe, from 0, that a file's name says: `sales-02of04.weirbak` is the second.

@@ -1,6 +1,6 @@
 //! Raw images in a folder: `NAME.raw`, sparse, written as `NAME.raw.tmp` and renamed at the end.
 
-use super::{Target, TargetIo};
+use super::target::{Target, TargetIo};
 use crate::error::BackupError;
 use crate::target::disk::{self, System};
 use crate::target::file::free;

@@ -1,12 +1,12 @@
 //! Volumes that a server exports over NBD.
 
-use super::{HEAD, Target, TargetIo};
+use super::target::{HEAD, Target, TargetIo};
 use crate::error::BackupError;
+use crate::export::Export;
 use crate::format::wire::is_zero;
-use crate::target::{LABEL, lists_backups};
 use crate::verify::Watch;
-use weir_client::{ClientError, Connection};
-use weir_proto::{TransmissionFlags, Uri};
+use weir_client::Connection;
+use weir_proto::TransmissionFlags;
 
 /// The longest single write or read, in bytes.
 const REQUEST: usize = 1 << 20;
@@ -16,8 +16,7 @@ const RANGE: u64 = 1 << 30;
 /// An export that a source is restored to.
 #[derive(Debug, Clone)]
 pub struct NbdTarget {
-    name: String,
-    uri: Uri,
+    export: Export,
     size: u64,
 }
 
@@ -26,31 +25,28 @@ impl NbdTarget {
     ///
     /// # Errors
     /// When nobody answers, or the export cannot be written.
-    pub fn connect(name: String, uri: Uri) -> Result<Self, BackupError> {
-        let mut connection = Connection::open(&uri).map_err(failed(&name))?;
+    pub fn connect(export: Export) -> Result<Self, BackupError> {
+        let (connection, name) = (export.open()?, export.name());
         if connection.offers(TransmissionFlags::READ_ONLY) {
             return Err(BackupError::Refused(format!(
                 "cannot restore to {name}: the server exports it for reading only"
             )));
         }
         let size = connection.size().get();
-        let mut start = vec![0; usize::try_from(size).unwrap_or(usize::MAX).min(LABEL)];
-        connection.read(0, &mut start).map_err(failed(&name))?;
-        connection.close().map_err(failed(&name))?;
-        if lists_backups(&start) {
+        if export.holds_backups()? {
             return Err(BackupError::Refused(format!(
                 "cannot restore to {name}: it holds backups, which a restore never replaces; choose \
                  another target, or remove them with weir backup prune"
             )));
         }
-        Ok(Self { name, uri, size })
+        Ok(Self { size, export })
     }
 
     fn way(&self, most: usize) -> Result<NbdWay, BackupError> {
-        let connection = Connection::open_sparse(&self.uri).map_err(failed(&self.name))?;
+        let connection = self.export.open_sparse()?;
         let longest = connection.session().block.max_payload() as usize;
         let request = REQUEST.min(longest).min(most.max(1));
-        let name = self.name.clone();
+        let name = self.export.name().to_owned();
         Ok(NbdWay { connection, name, in_flight: 0, most, request, size: self.size })
     }
 
@@ -73,7 +69,8 @@ impl NbdTarget {
                 continue;
             }
             let asked = u32::try_from(left).unwrap_or(1 << 30);
-            let extents = way.connection.extents(at, asked).map_err(failed(&self.name))?;
+            let extents = way.connection.extents(at, asked);
+            let extents = extents.map_err(BackupError::export(self.export.name()))?;
             for extent in extents {
                 let length = u64::from(extent.length).min(self.size - at);
                 if !extent.state.contains(weir_proto::BlockState::ZERO)
@@ -91,7 +88,7 @@ impl NbdTarget {
 
 impl Target for NbdTarget {
     fn name(&self) -> &str {
-        &self.name
+        self.export.name()
     }
 
     fn size(&self) -> u64 {
@@ -153,8 +150,8 @@ impl NbdWay {
     /// Waits until at most so many bytes of writes are unanswered.
     fn drain(&mut self, most: usize) -> Result<(), BackupError> {
         let mut refused = None;
-        self.connection.flush_out().map_err(failed(&self.name))?;
         while self.in_flight > most {
+            self.connection.flush_out().map_err(BackupError::export(&self.name))?;
             let answered = &mut self.in_flight;
             let received = self.connection.receive(|length, answer| {
                 *answered -= usize::try_from(length).unwrap_or(0).min(*answered);
@@ -162,7 +159,7 @@ impl NbdWay {
                     refused.get_or_insert(errno);
                 }
             });
-            received.map_err(failed(&self.name))?;
+            received.map_err(BackupError::export(&self.name))?;
         }
         match refused {
             None => Ok(()),
@@ -181,12 +178,12 @@ impl TargetIo for NbdWay {
             self.drain(self.most.saturating_sub(part.len()))?;
             // The cookie is the length: it says how much an answer is about.
             let queued = self.connection.queue_write(part.len() as u64, at, part, false);
-            queued.map_err(failed(&self.name))?;
+            queued.map_err(BackupError::export(&self.name))?;
             self.in_flight += part.len();
             at += part.len() as u64;
         }
         // Answers that are there already are taken in by the next write.
-        self.connection.flush_out().map(drop).map_err(failed(&self.name))
+        self.connection.flush_out().map(drop).map_err(BackupError::export(&self.name))
     }
 
     fn write_zeros(&mut self, offset: u64, length: u64) -> Result<(), BackupError> {
@@ -199,7 +196,7 @@ impl TargetIo for NbdWay {
                 self.drain(0)?;
                 let part = (end - at).min(RANGE);
                 let own = u32::try_from(part).unwrap_or(1 << 30);
-                self.connection.write_zeroes(at, own).map_err(failed(&self.name))?;
+                self.connection.write_zeroes(at, own).map_err(BackupError::export(&self.name))?;
                 at += u64::from(own);
             } else {
                 let part = usize::try_from(end - at).unwrap_or(usize::MAX).min(zeros.len());
@@ -213,7 +210,7 @@ impl TargetIo for NbdWay {
     fn finish(&mut self) -> Result<(), BackupError> {
         self.drain(0)?;
         if self.connection.offers(TransmissionFlags::SEND_FLUSH) {
-            self.connection.flush().map_err(failed(&self.name))?;
+            self.connection.flush().map_err(BackupError::export(&self.name))?;
         }
         Ok(())
     }
@@ -222,14 +219,9 @@ impl TargetIo for NbdWay {
         self.drain(0)?;
         let mut at = offset;
         for part in data.chunks_mut(self.request) {
-            self.connection.read(at, part).map_err(failed(&self.name))?;
+            self.connection.read(at, part).map_err(BackupError::export(&self.name))?;
             at += part.len() as u64;
         }
         Ok(())
     }
-}
-
-fn failed(name: &str) -> impl Fn(ClientError) -> BackupError {
-    let name = name.to_owned();
-    move |error| BackupError::Failed(format!("{name}: {error}"))
 }

@@ -1,7 +1,7 @@
 //! The ways to the targets, shared by the threads that read stripes, so that the memory of a restore
 //! does not grow with stripes times sources.
 
-use super::{Target, TargetIo, Targets};
+use super::target::{Target, TargetIo, Targets};
 use crate::error::BackupError;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

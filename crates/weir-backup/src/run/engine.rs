@@ -1,20 +1,20 @@
 //! The event loop of a backup: it owns the pipeline, and starts and ends what the pipeline asks for.
 
-use super::Progress;
 use super::links::{Bundle, Links};
+use super::progress::Progress;
 use super::ranges::{Changes, Feed, Piece};
 use super::read_done::{ReadDone, Telling};
 use super::slots::Slots;
 use super::workers::{Done, Outcome, Workers};
 use crate::error::BackupError;
-use crate::format::{FrameAddress, FrameEncoder, ManifestSource, PAGE, StripeDigest, frame_room};
+use crate::export::Export;
+use crate::format::{FrameAddress, FrameEncoder, PAGE, StripeDigest, frame_room};
 use crate::target::{Region, StripeSink};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use weir_core::ServiceTime;
 use weir_pipeline::buffers::WRITE_DEPTH;
 use weir_pipeline::{BackupTally, Buffers, Encode, Pipeline, Plan, Transfer};
-use weir_proto::Uri;
 use weir_report::backup::BackupReport;
 use weir_units::{BytesPerSec, Instant, Span};
 use weir_wall::Clock;
@@ -27,7 +27,7 @@ const AHEAD: usize = 16;
 /// The parts of a job that the loop works with.
 #[derive(Debug)]
 pub(super) struct Setup<'a> {
-    pub(super) sources: &'a [(Uri, ManifestSource)],
+    pub(super) sources: &'a [Export],
     pub(super) stripes: &'a [Arc<dyn StripeSink>],
     /// The target of each stripe.
     pub(super) targets: &'a [String],
@@ -72,14 +72,14 @@ impl Engine {
         let transfer = setup.buffers.max_transfer.get();
         let longest = usize::try_from(transfer).unwrap_or(usize::MAX);
         let mut sources = Vec::new();
-        for (uri, about) in setup.sources {
-            sources.push(links.connect(uri, &about.name, longest)?);
+        for export in setup.sources {
+            sources.push(links.connect(export, longest)?);
         }
         let mut volumes = Vec::new();
         for sink in setup.stripes {
             let volume = sink.volume();
             let connected = volume.map(|region| {
-                let connected = links.connect(&region.uri, &sink.name(), frame_room(longest));
+                let connected = links.connect(&region.export, frame_room(longest));
                 connected.map(|bundle| (bundle, region.clone()))
             });
             let connected = connected.transpose()?;
@@ -96,8 +96,7 @@ impl Engine {
                 feeds.push(Feed::known(known));
                 continue;
             }
-            let (uri, about) = &setup.sources[at];
-            let own = (uri.clone(), about.name.clone(), setup.block);
+            let own = (setup.sources[at].clone(), setup.block);
             feeds.push(Feed::start(own, changes, workers.waker().clone())?);
         }
         let clock = Clock::start();
@@ -338,7 +337,7 @@ fn plan(setup: &Setup<'_>, encoders: u32) -> Plan {
 /// Returns the names of the sources, then of the targets, each once.
 fn names(setup: &Setup<'_>) -> Vec<String> {
     let mut names: Vec<String> =
-        setup.sources.iter().map(|(_, about)| about.name.clone()).collect();
+        setup.sources.iter().map(|export| export.name().to_owned()).collect();
     let sources = names.len();
     for target in setup.targets {
         if !names[sources..].contains(target) {

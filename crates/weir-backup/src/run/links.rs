@@ -6,8 +6,9 @@
 use super::slots::Slots;
 use super::workers::Waker;
 use crate::error::BackupError;
-use weir_client::{Bulk, ClientError, Connection};
-use weir_proto::{TransmissionFlags, Uri};
+use crate::export::Export;
+use weir_client::{Bulk, ClientError};
+use weir_proto::TransmissionFlags;
 use weir_units::Span;
 use weir_wall::{Events, Interest, Poller};
 
@@ -53,14 +54,13 @@ impl Links {
     /// Connects to an export whose requests are up to `longest` bytes long.
     pub(super) fn connect(
         &mut self,
-        uri: &Uri,
-        name: &str,
+        export: &Export,
         longest: usize,
     ) -> Result<Bundle, BackupError> {
-        let failed = BackupError::export(name);
+        let failed = BackupError::export(export.name());
         let mut bundle = Bundle::default();
         loop {
-            let connection = Connection::open(uri).map_err(&failed)?;
+            let connection = export.open()?;
             let maximum = connection.session().block.max_payload();
             if longest > maximum as usize {
                 return Err(failed(ClientError::TooLong { length: longest, maximum }));
@@ -70,7 +70,8 @@ impl Links {
             let id = self.links.len();
             let added = self.poller.add(&bulk, id as u64, Interest::READ);
             added.map_err(system("watching a connection"))?;
-            self.links.push(Link { bulk, name: name.to_owned(), is_blocked: false });
+            let name = export.name().to_owned();
+            self.links.push(Link { bulk, name, is_blocked: false });
             bundle.0.push(id);
             if !takes_more || bundle.0.len() == CONNECTIONS {
                 return Ok(bundle);

@@ -6,13 +6,16 @@
 
 use super::workers::Waker;
 use crate::error::BackupError;
+use crate::export::Export;
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 use weir_client::Connection;
-use weir_proto::{BlockState, Uri};
+use weir_proto::BlockState;
 
 /// Ranges in the hands of the event loop at most.
 const AHEAD: usize = 256;
@@ -66,11 +69,11 @@ impl fmt::Debug for Walk<'_> {
 
 impl<'a> Walk<'a> {
     pub(super) fn open(
-        uri: &Uri,
-        (name, block): (&'a str, u64),
+        export: &'a Export,
+        block: u64,
         changes: Option<&'a mut (dyn Changes + 'static)>,
     ) -> Result<Self, BackupError> {
-        let connection = Connection::open_sparse(uri).map_err(BackupError::export(name))?;
+        let (connection, name) = (export.open_sparse()?, export.name());
         let size = connection.size().get();
         Ok(Self { connection, name, block: block.max(1), size, changes, open: None })
     }
@@ -229,23 +232,28 @@ pub(super) struct Feed {
 struct Walker {
     pieces: Receiver<Result<Piece, BackupError>>,
     thread: Option<JoinHandle<()>>,
+    /// Ends the waits of the thread.
+    is_unwanted: Arc<AtomicBool>,
 }
 
 impl Feed {
     pub(super) fn start(
-        (uri, name, block): (Uri, String, u64),
+        (export, block): (Export, u64),
         mut changes: Option<Box<dyn Changes>>,
         waker: Waker,
     ) -> Result<Self, BackupError> {
         let (sender, pieces) = sync_channel(AHEAD);
+        let is_unwanted = Arc::new(AtomicBool::new(false));
+        let cancel = export.cancel().with(Arc::clone(&is_unwanted));
+        let export = export.with_cancel(&cancel);
         let walk = move || {
-            walk((&uri, &name, block), changes.as_deref_mut(), sender, &waker);
+            walk((&export, block), changes.as_deref_mut(), sender, &waker);
             waker.wake();
         };
         let thread = std::thread::Builder::new().name("backup-ranges".to_owned()).spawn(walk);
         let failed = |source| BackupError::System { action: "starting a thread", source };
         let thread = Some(thread.map_err(failed)?);
-        let walker = Some(Walker { pieces, thread });
+        let walker = Some(Walker { pieces, thread, is_unwanted });
         Ok(Self { known: VecDeque::new(), walker, is_ended: false })
     }
 
@@ -279,6 +287,7 @@ impl Feed {
 
 impl Drop for Walker {
     fn drop(&mut self) {
+        self.is_unwanted.store(true, Ordering::Relaxed);
         // The thread ends when nobody receives.
         let (_, nobody) = sync_channel(1);
         self.pieces = nobody;
@@ -289,7 +298,7 @@ impl Drop for Walker {
 }
 
 fn walk(
-    (uri, name, block): (&Uri, &str, u64),
+    (export, block): (&Export, u64),
     changes: Option<&mut (dyn Changes + 'static)>,
     sender: SyncSender<Result<Piece, BackupError>>,
     waker: &Waker,
@@ -299,7 +308,7 @@ fn walk(
         waker.wake();
         sent
     };
-    let walked = Walk::open(uri, (name, block), changes).and_then(|walk| walk.each(&mut send));
+    let walked = Walk::open(export, block, changes).and_then(|walk| walk.each(&mut send));
     if let Err(error) = walked {
         // Nobody receives after another failure.
         let _ = sender.send(Err(error));

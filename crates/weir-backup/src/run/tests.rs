@@ -240,7 +240,7 @@ fn at_each_change(
             before.iter().chain(&changes[..done]).for_each(|change| change.apply(&volume));
             let survived = Served::new(volume.crash(seed).unwrap());
             let place: Box<dyn Place> =
-                Box::new(RawPlace::new(survived.uri(), "volume".to_owned()));
+                Box::new(RawPlace::new(Export::new("volume", survived.uri())));
             check(done, &complete(vec![place]));
         }
     }
@@ -253,7 +253,7 @@ fn a_raw_volume_survives_a_power_loss_whole_or_clearly_incomplete() {
     let back_up = |id: u8, seed| {
         let (data, own) = (served(seed), identity(id, 2, None));
         let room = Room { stripe: 6 * TRANSFER, may_be_less: false };
-        let stripes = reserve(&volume.uri(), "volume", &own, &[0, 1], room).unwrap();
+        let stripes = reserve(&Export::new("volume", volume.uri()), &own, &[0, 1], room).unwrap();
         let stripes = stripes.into_iter().map(|own| Arc::new(own) as Arc<dyn StripeSink>);
         run(job(own, &data, stripes.collect()), &mut |_| true).unwrap();
         volume.store().sync().unwrap();
@@ -272,7 +272,7 @@ fn a_raw_volume_survives_a_power_loss_whole_or_clearly_incomplete() {
     });
     // And a prune of the first one.
     let before: Vec<Change> = before.into_iter().chain(changes).chain([Change::Sync]).collect();
-    let place: Box<dyn Place> = Box::new(RawPlace::new(volume.uri(), "volume".to_owned()));
+    let place: Box<dyn Place> = Box::new(RawPlace::new(Export::new("volume", volume.uri())));
     let count = volume.changes().len();
     Library::open(vec![place]).unwrap().remove(identity(1, 2, None).id).unwrap();
     let changes = volume.changes().split_off(count);

@@ -12,7 +12,7 @@
 use super::StripeSink;
 use super::http::{Answer, Ask, Client, ContainerUrl, ESCAPED, refusal};
 use crate::error::BackupError;
-use crate::place::folder::{EXTENSION, TEMPORARY};
+use crate::place::folder::{EXTENSION, TEMPORARY, is_stripe_name};
 use crate::place::{FoundStripe, Place};
 use crate::read_at::ReadAt;
 use base64::Engine as _;
@@ -81,7 +81,7 @@ impl StripeBlob {
     pub fn create(url: &ContainerUrl, name: &str, kind: BlobKind) -> Result<Self, BackupError> {
         let is_cancelled = Arc::new(AtomicBool::new(false));
         let mut random = [0; 16];
-        crate::format::random(&mut random)?;
+        crate::random::fill(&mut random)?;
         let marker = Marker {
             address: url.blob(&format!("{name}.tmp")),
             clock: Clock::start(),
@@ -404,9 +404,7 @@ impl Place for Container {
         let (mut found, mut marker) = (Vec::new(), String::new());
         loop {
             let (page, next) = self.page(&marker)?;
-            let is_stripe =
-                |own: &Listed| own.name.ends_with(EXTENSION) || own.name.ends_with(TEMPORARY);
-            for own in page.into_iter().filter(is_stripe) {
+            for own in page.into_iter().filter(|own| is_stripe_name(&own.name)) {
                 let file = own.name.rsplit('/').next().unwrap_or_default().to_owned();
                 let path = utf8_percent_encode(&own.name, ESCAPED);
                 let address = format!("{}/{path}", self.client.url.container());

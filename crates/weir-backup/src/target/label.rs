@@ -48,11 +48,20 @@ pub(super) struct Label {
     pub(super) entries: Vec<Entry>,
 }
 
+/// Returns the newest sound label of a volume that starts with these bytes.
+fn newest(start: &[u8]) -> Option<Label> {
+    let slots = start.chunks_exact(SLOT).take(2).filter_map(|slot| slot.try_into().ok());
+    slots.filter_map(Label::parse).max_by_key(|label| label.sequence)
+}
+
 /// Returns whether a volume that starts with these bytes holds backups: a sound label that lists any.
 pub(crate) fn lists_backups(start: &[u8]) -> bool {
-    let slots = start.chunks_exact(SLOT).take(2).filter_map(|slot| slot.try_into().ok());
-    let newest = slots.filter_map(Label::parse).max_by_key(|label| label.sequence);
-    newest.is_some_and(|label| !label.entries.is_empty())
+    newest(start).is_some_and(|label| !label.entries.is_empty())
+}
+
+/// Returns whether a volume that starts with these bytes has a sound label.
+pub(crate) fn has_label(start: &[u8]) -> bool {
+    newest(start).is_some()
 }
 
 impl Label {

@@ -7,24 +7,31 @@ use super::label::{Entry, Label, SLOT};
 use super::lock::VolumeLock;
 use super::{Region, StripeSink};
 use crate::error::BackupError;
+use crate::export::Export;
 use crate::format::{BackupId, Identity};
 use crate::place::{FoundStripe, Place};
 use crate::read_at::ReadAt;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use weir_client::{ClientError, Connection};
-use weir_proto::{BlockState, TransmissionFlags, Uri};
-use weir_units::Bytes;
+use weir_client::{ClientError, Connection, Stop};
+use weir_proto::{BlockState, TransmissionFlags};
+use weir_units::{Bytes, Instant, Span};
+use weir_wall::Clock;
 
+/// The time for removing a stripe that was not finished.
+const TIDYING: Span = Span::from_secs(2);
 /// The smallest volume that takes backups.
 const LEAST: u64 = 2 << 20;
 
 /// A raw volume that is written.
 #[derive(Debug)]
 struct Volume {
-    name: String,
+    export: Export,
     size: u64,
     connection: Mutex<Connection>,
+    /// Ends the waits of the connection.
+    is_cancelled: Arc<AtomicBool>,
     /// No other process of this machine changes the label meanwhile.
     _lock: VolumeLock,
 }
@@ -55,13 +62,12 @@ pub struct Room {
 /// # Errors
 /// When the volume cannot be written, holds something that is no backup, or has no room.
 pub fn reserve(
-    uri: &Uri,
-    name: &str,
+    export: &Export,
     identity: &Identity,
     stripes: &[u8],
     room: Room,
 ) -> Result<Vec<RawStripe>, BackupError> {
-    let volume = Arc::new(Volume::open(uri, name)?);
+    let volume = Arc::new(Volume::open(export)?);
     let mut made = Vec::new();
     volume.change_label(|label| {
         let least = share(label, volume.size, stripes.len() as u64);
@@ -78,7 +84,7 @@ pub fn reserve(
                 length: room,
                 created_unix_ms: identity.created_unix_ms,
             };
-            made.push(label.reserve(name, volume.size, entry)?);
+            made.push(label.reserve(export.name(), volume.size, entry)?);
         }
         Ok(())
     })?;
@@ -86,7 +92,7 @@ pub fn reserve(
         volume: Arc::clone(&volume),
         id: entry.id,
         stripe: entry.stripe,
-        region: Region { uri: uri.clone(), base: entry.offset, room: entry.length },
+        region: Region { export: export.clone(), base: entry.offset, room: entry.length },
         length: Mutex::new(entry.length),
     };
     Ok(made.into_iter().map(stripe).collect())
@@ -105,8 +111,11 @@ fn share(label: &Label, size: u64, count: u64) -> u64 {
 }
 
 impl Volume {
-    fn open(uri: &Uri, name: &str) -> Result<Self, BackupError> {
-        let connection = Connection::open_sparse(uri).map_err(BackupError::export(name))?;
+    fn open(export: &Export) -> Result<Self, BackupError> {
+        let is_cancelled = Arc::new(AtomicBool::new(false));
+        let cancel = export.cancel().with(Arc::clone(&is_cancelled));
+        let export = export.clone().with_cancel(&cancel);
+        let (connection, name) = (export.open_sparse()?, export.name());
         if connection.offers(TransmissionFlags::READ_ONLY) {
             return Err(BackupError::Refused(format!("{name} is read-only; it takes no backup")));
         }
@@ -118,8 +127,12 @@ impl Volume {
                 Bytes::new(LEAST)
             )));
         }
-        let lock = VolumeLock::take(uri, name)?;
-        Ok(Self { name: name.to_owned(), size, connection: Mutex::new(connection), _lock: lock })
+        let lock = VolumeLock::take(export.uri(), name)?;
+        Ok(Self { size, connection: Mutex::new(connection), is_cancelled, _lock: lock, export })
+    }
+
+    fn name(&self) -> &str {
+        self.export.name()
     }
 
     fn connection(&self) -> MutexGuard<'_, Connection> {
@@ -131,24 +144,32 @@ impl Volume {
         &self,
         change: impl FnOnce(&mut Label) -> Result<(), BackupError>,
     ) -> Result<(), BackupError> {
-        let failed = BackupError::export(&self.name);
-        let mut connection = self.connection();
-        let mut label = match read_label(&mut connection, &self.name)? {
-            Some(label) => label,
-            None => {
-                check_empty(&mut connection, &self.name)?;
-                Label::default()
-            }
-        };
-        let before = label.clone();
-        change(&mut label)?;
-        if label == before {
-            return Ok(());
-        }
-        label.sequence += 1;
-        connection.write(label.slot() * SLOT as u64, &label.encode()).map_err(&failed)?;
-        flush(&mut connection).map_err(&failed)
+        change_label(&mut self.connection(), self.name(), change)
     }
+}
+
+/// Reads a label over a connection, changes it, and makes the new one durable.
+fn change_label(
+    connection: &mut Connection,
+    name: &str,
+    change: impl FnOnce(&mut Label) -> Result<(), BackupError>,
+) -> Result<(), BackupError> {
+    let failed = BackupError::export(name);
+    let mut label = match read_label(connection, name)? {
+        Some(label) => label,
+        None => {
+            check_empty(connection, name)?;
+            Label::default()
+        }
+    };
+    let before = label.clone();
+    change(&mut label)?;
+    if label == before {
+        return Ok(());
+    }
+    label.sequence += 1;
+    connection.write(label.slot() * SLOT as u64, &label.encode()).map_err(&failed)?;
+    flush(connection).map_err(&failed)
 }
 
 /// Returns the label of a volume; `None` if it has none.
@@ -209,7 +230,7 @@ fn flush(connection: &mut Connection) -> Result<(), ClientError> {
 
 impl StripeSink for RawStripe {
     fn name(&self) -> String {
-        self.volume.name.clone()
+        self.volume.name().to_owned()
     }
 
     fn volume(&self) -> Option<&Region> {
@@ -217,12 +238,12 @@ impl StripeSink for RawStripe {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), BackupError> {
-        self.region.check(&self.volume.name, offset, bytes.len() as u64)?;
+        self.region.check(self.volume.name(), offset, bytes.len() as u64)?;
         let mut connection = self.volume.connection();
         let most = connection.session().block.max_payload() as usize;
         for (at, part) in (0_u64..).zip(bytes.chunks(most)) {
             let offset = self.region.base + offset + at * most as u64;
-            connection.write(offset, part).map_err(BackupError::export(&self.volume.name))?;
+            connection.write(offset, part).map_err(BackupError::export(self.volume.name()))?;
         }
         Ok(())
     }
@@ -231,7 +252,7 @@ impl StripeSink for RawStripe {
         if is_closed {
             *self.length.lock().unwrap_or_else(PoisonError::into_inner) = length;
         }
-        flush(&mut self.volume.connection()).map_err(BackupError::export(&self.volume.name))
+        flush(&mut self.volume.connection()).map_err(BackupError::export(self.volume.name()))
     }
 
     fn publish(&self) -> Result<(), BackupError> {
@@ -244,7 +265,7 @@ impl StripeSink for RawStripe {
                 return Err(BackupError::Unusable(format!(
                     "the label of {} lost this backup while it was written: something else \
                      writes there",
-                    self.volume.name
+                    self.volume.name()
                 )));
             };
             (own.is_complete, own.length) = (true, length);
@@ -252,9 +273,18 @@ impl StripeSink for RawStripe {
         })
     }
 
+    fn cancel(&self) {
+        self.volume.is_cancelled.store(true, Ordering::Relaxed);
+    }
+
     fn discard(&self) {
+        // A request may be in flight on the connection of the volume.
+        let (clock, end) = (Clock::start(), Instant::ZERO + TIDYING);
+        let stop = Stop::new(move || clock.now() >= end);
+        let export = &self.volume.export;
+        let Ok(mut connection) = Connection::open_until(export.uri(), true, &stop) else { return };
         // An entry that stays says that the stripe is incomplete.
-        let _ = self.volume.change_label(|label| {
+        let _ = change_label(&mut connection, export.name(), |label| {
             label.entries.retain(|own| (own.id, own.stripe) != (self.id, self.stripe));
             Ok(())
         });
@@ -263,26 +293,23 @@ impl StripeSink for RawStripe {
 
 /// A raw volume as a place of stripes.
 #[derive(Debug)]
-pub struct RawPlace {
-    uri: Uri,
-    name: String,
-}
+pub struct RawPlace(Export);
 
 impl RawPlace {
-    /// Takes an export. `name` is what messages call it.
+    /// Takes an export.
     #[must_use]
-    pub const fn new(uri: Uri, name: String) -> Self {
-        Self { uri, name }
+    pub const fn new(export: Export) -> Self {
+        Self(export)
     }
 
     fn bytes(&self, offset: u64, length: u64) -> Result<ExportBytes, BackupError> {
-        let connection = Connection::open(&self.uri).map_err(BackupError::export(&self.name))?;
+        let connection = self.0.open()?;
         let is_inside =
             offset.checked_add(length).is_some_and(|end| end <= connection.size().get());
         if !is_inside {
             return Err(BackupError::Unusable(format!(
                 "the label of {} names bytes beyond its end",
-                self.name
+                self.0
             )));
         }
         Ok(ExportBytes { connection, base: offset, length })
@@ -291,19 +318,18 @@ impl RawPlace {
 
 impl Place for RawPlace {
     fn name(&self) -> &str {
-        &self.name
+        self.0.name()
     }
 
     fn list(&mut self) -> Result<Vec<FoundStripe>, BackupError> {
-        let mut connection =
-            Connection::open(&self.uri).map_err(BackupError::export(&self.name))?;
+        let mut connection = self.0.open()?;
         if connection.size().get() < LEAST {
             return Ok(Vec::new());
         }
-        let label = read_label(&mut connection, &self.name)?.unwrap_or_default();
+        let label = read_label(&mut connection, self.0.name())?.unwrap_or_default();
         let mut found = Vec::new();
         for own in label.entries {
-            let name = format!("{} at {}", self.name, own.offset);
+            let name = format!("{} at {}", self.0, own.offset);
             let locator = format!("{} {}", own.offset, own.length);
             let mut bytes = self.bytes(own.offset, own.length)?;
             found.push(FoundStripe {
@@ -315,7 +341,11 @@ impl Place for RawPlace {
                 ..FoundStripe::inspect(name, locator, &mut bytes)
             });
         }
-        Ok(found)
+        // Stripes whose reading was ended look damaged.
+        match self.0.cancel().is_set() {
+            true => Err(BackupError::Interrupted),
+            false => Ok(found),
+        }
     }
 
     fn open(&mut self, stripe: &FoundStripe) -> Result<Box<dyn ReadAt>, BackupError> {
@@ -325,7 +355,7 @@ impl Place for RawPlace {
 
     fn remove(&mut self, stripe: &FoundStripe) -> Result<(), BackupError> {
         let (offset, length) = parse_locator(&stripe.locator)?;
-        let volume = Volume::open(&self.uri, &self.name)?;
+        let volume = Volume::open(&self.0)?;
         volume.change_label(|label| {
             label.entries.retain(|own| (own.offset, own.length) != (offset, length));
             Ok(())
@@ -360,7 +390,10 @@ impl ReadAt for ExportBytes {
         let most = self.connection.session().block.max_payload() as usize;
         for (at, part) in (0_u64..).zip(buffer.chunks_mut(most)) {
             let read = self.connection.read(self.base + offset + at * most as u64, part);
-            read.map_err(|error| io::Error::other(error.to_string()))?;
+            read.map_err(|error| match error {
+                ClientError::Stopped => io::ErrorKind::Interrupted.into(),
+                error => io::Error::other(error.to_string()),
+            })?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use super::http::ContainerUrl;
 use super::raw::RawPlace;
 use crate::cancel::Cancel;
 use crate::error::BackupError;
+use crate::export::Export;
 use crate::place::{Folder, Place};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,12 +25,7 @@ pub enum PlaceSpec {
     /// Blobs of a container.
     Blobs(ContainerUrl),
     /// A raw volume of any NBD server.
-    Volume {
-        /// Its name in messages.
-        name: String,
-        /// Its address.
-        uri: Uri,
-    },
+    Volume(Export),
     /// A raw volume of the layout, by the name of its export.
     Export(String),
 }
@@ -48,7 +44,7 @@ impl PlaceSpec {
                 let uri = uri.map_err(|error: weir_proto::ProtoError| {
                     BackupError::Refused(error.to_string())
                 })?;
-                Ok(Self::Volume { name: text.to_owned(), uri })
+                Ok(Self::Volume(Export::new(text, uri)))
             }
             Some("http" | "https") => Ok(Self::Blobs(ContainerUrl::parse(text)?)),
             Some(other) => Err(BackupError::Refused(format!(
@@ -74,16 +70,17 @@ impl PlaceSpec {
         find: impl FnOnce(&str) -> Result<Uri, BackupError>,
     ) -> Result<Self, BackupError> {
         match self {
-            Self::Export(name) => find(&name).map(|uri| Self::Volume { name, uri }),
+            Self::Export(name) => find(&name).map(|uri| Self::Volume(Export::new(name, uri))),
             other => Ok(other),
         }
     }
 
-    /// Lets `cancel` end requests to a container.
+    /// Lets `cancel` end the waits for a container or a volume.
     #[must_use]
     pub fn with_cancel(self, cancel: &Cancel) -> Self {
         match self {
             Self::Blobs(url) => Self::Blobs(url.with_cancel(cancel.clone())),
+            Self::Volume(export) => Self::Volume(export.with_cancel(cancel)),
             other => other,
         }
     }
@@ -105,7 +102,7 @@ impl PlaceSpec {
         match self {
             Self::Folder(path) => Ok(Box::new(Folder::new(path)?)),
             Self::Blobs(url) => Ok(Box::new(Container::new(url.clone()))),
-            Self::Volume { name, uri } => Ok(Box::new(RawPlace::new(uri.clone(), name.clone()))),
+            Self::Volume(export) => Ok(Box::new(RawPlace::new(export.clone()))),
             Self::Export(name) => Err(BackupError::Refused(format!(
                 "{name} is no folder; for the export of that name give --layout and --data, or \
                  --control"
@@ -119,7 +116,8 @@ impl fmt::Display for PlaceSpec {
         match self {
             Self::Blobs(url) => write!(f, "{url}"),
             Self::Folder(path) => write!(f, "{}", path.display()),
-            Self::Volume { name, .. } | Self::Export(name) => f.write_str(name),
+            Self::Volume(export) => write!(f, "{export}"),
+            Self::Export(name) => f.write_str(name),
         }
     }
 }

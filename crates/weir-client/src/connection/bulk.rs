@@ -63,7 +63,7 @@ impl Bulk {
     /// # Panics
     /// When requests are in flight, or the session has structured replies.
     pub fn new(connection: Connection) -> Result<Self, ClientError> {
-        connection.alone();
+        connection.alone()?;
         assert!(!connection.session.structured, "chunks do not land in one place");
         connection.set_nonblocking(true)?;
         Ok(Self { connection, lent: VecDeque::new(), landing: None })

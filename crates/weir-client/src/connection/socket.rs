@@ -1,13 +1,19 @@
 //! A connected stream socket of either kind, and who is at its other end.
 
 use crate::error::ClientError;
+use crate::stop::Stop;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
 use std::time::Duration;
 use weir_proto::ProtoError;
 use weir_proto::uri::Server;
+
+/// The longest wait until a [`Stop`] is asked again.
+pub(super) const TICK: Duration = Duration::from_millis(100);
 
 /// A connected socket.
 #[derive(Debug)]
@@ -43,10 +49,41 @@ impl Socket {
         }
     }
 
+    /// Connects, blocking until `stop` says so.
+    pub(super) fn connect_until(server: &Server, stop: &Stop) -> Result<Self, ClientError> {
+        let (done, connected) = sync_channel(1);
+        let server = server.clone();
+        // A call to connect cannot be ended. A thread that nobody waits for ends with the system's
+        // own timeout.
+        let work = move || drop(done.send(Self::connect(&server)));
+        let thread = thread::Builder::new().name("nbd-connect".to_owned()).spawn(work);
+        thread.map_err(ClientError::system("starting a thread"))?;
+        loop {
+            if stop.is_set() {
+                return Err(ClientError::Stopped);
+            }
+            match connected.recv_timeout(TICK) {
+                Ok(socket) => return socket,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    let source = io::Error::other("its thread ended early");
+                    return Err(ClientError::System { context: "connecting", source });
+                }
+            }
+        }
+    }
+
     pub(super) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         match &self.stream {
             Stream::Tcp(stream) => stream.set_read_timeout(timeout),
             Stream::Unix(stream) => stream.set_read_timeout(timeout),
+        }
+    }
+
+    pub(super) fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match &self.stream {
+            Stream::Tcp(stream) => stream.set_write_timeout(timeout),
+            Stream::Unix(stream) => stream.set_write_timeout(timeout),
         }
     }
 

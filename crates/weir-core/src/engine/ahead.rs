@@ -426,11 +426,11 @@ fn shares_limits(spec: &HostSpec) -> Option<bool> {
             Place::Local => &spec.cached,
         };
         shares |= *host != GateLimits::default();
-        let is_fixed = volume.cache == CacheMode::None
-            && !(volume.log && spec.log_rate.is_some())
-            && !bursts(&volume.limits.gate)
-            && !bursts(host);
-        if !is_fixed {
+        let changes = volume.cache != CacheMode::None
+            || (volume.log && spec.log_rate.is_some())
+            || bursts(&volume.limits.gate)
+            || bursts(host);
+        if changes {
             return None;
         }
     }

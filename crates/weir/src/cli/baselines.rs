@@ -1,6 +1,7 @@
 //! The arguments of `weir observe snapshot`, `between` and `percentiles`.
 
-use super::{ClockArgs, ImportArgs, OutputArgs, some_time};
+use super::import::{ClockArgs, ImportArgs};
+use super::{OutputArgs, some_time};
 use clap::Args;
 use std::path::PathBuf;
 use weir_units::Span;

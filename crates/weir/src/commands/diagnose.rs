@@ -1,8 +1,9 @@
 //! `weir diagnose`: the limit that throttles a system, or another cause.
 
 use crate::cli::DiagnoseArgs;
-use crate::commands::{observe, read_layout_text};
+use crate::commands::observe;
 use crate::error::{CliError, NO};
+use crate::input::read_layout_text;
 use crate::output;
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -1,8 +1,8 @@
 //! `weir export`: a layout as a script that builds it.
 
-use super::{read, read_layout};
 use crate::cli::ExportArgs;
 use crate::error::CliError;
+use crate::input::{read, read_layout};
 use crate::output;
 use std::ffi::OsStr;
 use std::fs;

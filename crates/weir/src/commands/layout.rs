@@ -1,8 +1,9 @@
 //! `weir layout`.
 
-use super::{layout_files, read_layout, say_notes};
+use super::layout_files;
 use crate::cli::LayoutCommand;
 use crate::error::CliError;
+use crate::input::{read_layout, say_notes};
 use crate::output;
 use weir_catalog::Catalog;
 use weir_core::{GateLimits, Limit};

@@ -1,9 +1,10 @@
 //! `weir mount`.
 
+use super::kept;
 use super::waiting::Waiting;
-use super::{edition_of, kept, read_layout, say_notes};
 use crate::cli::MountArgs;
 use crate::error::CliError;
+use crate::input::{edition_of, read_layout, say_notes};
 use crate::output;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

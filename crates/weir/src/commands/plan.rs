@@ -7,8 +7,8 @@ pub(super) mod prices;
 mod verified;
 
 use crate::cli::PlanArgs;
-use crate::commands::{edition_of, read_layout_text};
 use crate::error::{CliError, NO};
+use crate::input::{edition_of, read_layout_text};
 use crate::output;
 use observed::Measure;
 use std::fs;

@@ -5,6 +5,7 @@ mod targets;
 
 use super::backup::exports::{Exports, open_places};
 use super::backup::kept::{self, Bar};
+use super::backup::volumes::without_layouts;
 use crate::cli::{DamagedArg, RestoreArgs};
 use crate::error::{CliError, NO};
 use crate::output;
@@ -21,9 +22,9 @@ use weir_report::backups::{RestoreReport, RestoreTargetLine};
 pub(crate) fn run(args: &RestoreArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let keys = kept::keys(&args.key)?;
     let signals = Signals::catch()?;
-    let (places, exports) = open_places(&kept::places(&args.chosen)?, &signals.cancel(), || {
-        source_exports(args, catalog)
-    })?;
+    let places = without_layouts(&kept::places(&args.chosen)?, catalog)?;
+    let opened = open_places(&places, &signals.cancel(), || source_exports(args, catalog));
+    let (places, exports) = opened.map_err(|error| kept::interrupted(error, &signals))?;
     let mut library = Library::open(places).map_err(|error| kept::ended(error, &signals))?;
     let id = kept::chosen(&args.chosen, &library)?;
     let base = match library.by_id(id) {
@@ -48,7 +49,10 @@ pub(crate) fn run(args: &RestoreArgs, catalog: &Catalog) -> Result<u8, CliError>
     same_sources(&all, &manifest)?;
     let description = args.oltp.as_deref().map(prove::read).transpose()?;
     let manifests: Vec<&Manifest> = all.iter().filter_map(|own| own.manifest.as_ref()).collect();
-    let goal = Goal::open(args, catalog, &manifests, exports)?;
+    // With --from-control, the places have a server of their own.
+    let exports = exports.filter(|_| args.from_control.is_none());
+    let goal = Goal::open(args, catalog, &manifests, (exports, &signals.cancel()));
+    let goal = goal.map_err(|error| kept::interrupted(error, &signals))?;
     let outcome = fill(args, &signals, &goal, &mut all, options);
     let (counts, elapsed_s) = match outcome {
         Ok(done) => done,

@@ -3,9 +3,9 @@
 mod owner;
 
 use super::sim::watch::{Drive, Watch};
-use super::{edition_of, read, read_layout, say_notes};
 use crate::cli::RunArgs;
 use crate::error::{CliError, FAILED};
+use crate::input::{edition_of, read, read_layout, say_notes};
 use crate::output;
 use crate::progress::Progress;
 use crate::signals::Signals;

@@ -1,9 +1,10 @@
 //! `weir serve`.
 
+use super::kept;
 use super::waiting::Waiting;
-use super::{edition_of, kept, read_layout, say_notes};
 use crate::cli::ServeArgs;
 use crate::error::CliError;
+use crate::input::{edition_of, read_layout, say_notes};
 use crate::output;
 use std::convert::Infallible;
 use weir_blob::Endpoint;

@@ -3,9 +3,9 @@
 mod oltp;
 pub(super) mod watch;
 
-use super::{read, read_layout};
 use crate::cli::SimArgs;
 use crate::error::CliError;
+use crate::input::{read, read_layout};
 use crate::output;
 use crate::progress::Progress;
 use crate::signals::Signals;

@@ -1,12 +1,7 @@
 //! The real `weir`, each test with a server of its own on sockets in a temporary
 //! folder.
 
-mod backup_crash;
-mod backup_observe;
-mod backup_plan;
-mod backup_restore;
-mod backup_run;
-mod backup_shared;
+mod backup;
 mod baselines;
 mod blob;
 mod common;

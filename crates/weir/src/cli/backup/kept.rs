@@ -19,8 +19,9 @@ pub(crate) struct PlaceArgs {
     /// Layout file, for places that are exports of a layout that no server has open. Needs --data.
     #[arg(long, value_name = "FILE", requires = "data")]
     pub(crate) layout: Option<PathBuf>,
-    /// Data folder of --layout. Without both options, exports are asked of the server at --control.
-    #[arg(long, value_name = "DIR", requires = "layout")]
+    /// Data folder of --layout, or of the layout among the places. Without it, exports are those of the
+    /// server at --control.
+    #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
@@ -28,8 +29,8 @@ pub(crate) struct PlaceArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupListArgs {
-    /// Place with backups: a folder, the export of a raw volume, or the https:// URL of a blob
-    /// container.
+    /// Place with backups: a folder, the export of a raw volume, the https:// URL of a blob container,
+    /// or a layout file (FILE.toml) for all of its volumes for backups.
     #[arg(required = true, value_name = "PLACE")]
     pub(crate) places: Vec<String>,
     #[command(flatten)]
@@ -45,8 +46,8 @@ pub(crate) struct ChosenArgs {
     /// of that name), the path of a stripe, or a folder (its newest complete backup).
     #[arg(value_name = "BACKUP")]
     pub(crate) backup: String,
-    /// Place that holds stripes: a folder, the export of a raw volume, or the https:// URL of a blob
-    /// container. May be repeated. Not needed if BACKUP is a path and all stripes are in its folder.
+    /// Place that holds stripes: a folder, the export of a raw volume, the https:// URL of a blob
+    /// container, or a layout file (FILE.toml) for all of its volumes for backups. May be repeated. Not needed if BACKUP is a path and all stripes are in its folder.
     #[arg(long, value_name = "PLACE")]
     pub(crate) from: Vec<String>,
 }
@@ -78,8 +79,8 @@ pub(crate) struct BackupVerifyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupPruneArgs {
-    /// Place with backups: a folder, the export of a raw volume, or the https:// URL of a blob
-    /// container. Name every place that holds stripes of these backups or differentials on them.
+    /// Place with backups: a folder, the export of a raw volume, the https:// URL of a blob container,
+    /// or a layout file (FILE.toml) for all of its volumes for backups. Name every place that holds stripes of these backups or differentials on them.
     #[arg(required = true, value_name = "PLACE")]
     pub(crate) places: Vec<String>,
     /// Number of backups of each name to keep, the newest first.

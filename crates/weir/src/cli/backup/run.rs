@@ -13,7 +13,8 @@ const LEVEL: &str = "1";
 pub(crate) struct BackupRunArgs {
     /// Export to back up; or an OLTP description (FILE.toml), for the exports with its data files and
     /// log; or nbd://HOST/NAME, an export of another server, which cannot be frozen [default: every
-    /// export of the server that is not a target and holds no backups].
+    /// export of the server, except targets and volumes for backups: those that hold backups, or are
+    /// called backup, or have files of role backup only in --layout].
     #[arg(value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
     /// Where stripes are written: a folder (./NAME or /PATH), an export of the same server, an

@@ -1,14 +1,14 @@
 //! Exports by their names: of a server that runs, or of a layout that this process serves.
 
-use crate::commands::{edition_of, read_layout, say_notes};
 use crate::error::CliError;
+use crate::input::{edition_of, read_layout, say_notes};
 use crate::output;
 use std::collections::BTreeMap;
 use std::path::Path;
 use tempfile::TempDir;
 use weir_backup::place::Place;
 use weir_backup::target::spec::PlaceSpec;
-use weir_backup::{BackupError, Cancel};
+use weir_backup::{BackupError, Cancel, Export};
 use weir_catalog::Catalog;
 use weir_layout::Layout;
 use weir_proto::Uri;
@@ -138,7 +138,7 @@ pub(crate) fn open_places(
                 };
                 let uri = known.find(&name)?;
                 found = Some(known);
-                PlaceSpec::Volume { name, uri }
+                PlaceSpec::Volume(Export::new(name, uri))
             }
             other => other,
         };

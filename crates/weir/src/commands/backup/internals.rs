@@ -2,8 +2,8 @@
 //! 3605.
 
 use crate::cli::BackupInternalsArgs;
-use crate::commands::{edition_of, read, read_layout};
 use crate::error::CliError;
+use crate::input::{edition_of, read, read_layout};
 use crate::output;
 use std::collections::BTreeSet;
 use weir_catalog::Catalog;

@@ -1,6 +1,7 @@
 //! What the verbs that read backups share: places, a backup's line, and progress.
 
 use super::exports::{Exports, open_places};
+use super::volumes::{is_layout, without_layouts};
 use crate::cli::{ChosenArgs, KeyArgs, PlaceArgs};
 use crate::error::CliError;
 use crate::signals::Signals;
@@ -26,9 +27,25 @@ const DATA_FORMAT: &str = "weir data ";
 /// How often progress is shown and signals are heard.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The server that exports named as places are of.
-pub(crate) fn exports(args: &PlaceArgs, catalog: &Catalog) -> Result<Exports, CliError> {
-    match (&args.layout, &args.data) {
+/// Finds the server of places that are named by their export. Without --layout, --data is of the
+/// layout that is among the places.
+fn exports(args: &PlaceArgs, places: &[String], catalog: &Catalog) -> Result<Exports, CliError> {
+    let layout = match (&args.layout, &args.data) {
+        (None, Some(data)) => {
+            let mut layouts = places.iter().filter(|place| is_layout(place)).map(Path::new);
+            match (layouts.next(), layouts.next()) {
+                (Some(layout), None) => Some(layout),
+                _ => {
+                    return Err(CliError::Refused(format!(
+                        "--data {}: give its layout with --layout FILE",
+                        data.display()
+                    )));
+                }
+            }
+        }
+        (layout, _) => layout.as_deref(),
+    };
+    match (layout, &args.data) {
         (Some(layout), Some(data)) => {
             if !data.join("format").exists() {
                 return Err(CliError::Refused(format!(
@@ -49,7 +66,8 @@ pub(crate) fn library(
     catalog: &Catalog,
     cancel: &Cancel,
 ) -> Result<(Library, Option<Exports>), CliError> {
-    let (places, exports) = open_places(places, cancel, || exports(args, catalog))?;
+    let all = without_layouts(places, catalog)?;
+    let (places, exports) = open_places(&all, cancel, || exports(args, places, catalog))?;
     Ok((Library::open(places)?, exports))
 }
 

@@ -9,6 +9,7 @@ mod plan;
 mod prune;
 mod run;
 mod verify;
+pub(crate) mod volumes;
 
 use crate::cli::BackupCommand;
 use crate::error::CliError;

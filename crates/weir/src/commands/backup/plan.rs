@@ -2,8 +2,8 @@
 
 use crate::cli::BackupPlanArgs;
 use crate::commands::plan::{self as of_plan, prices};
-use crate::commands::{edition_of, read, read_layout_text};
 use crate::error::{CliError, NO};
+use crate::input::{edition_of, read, read_layout_text};
 use crate::output;
 use std::fs;
 use std::path::PathBuf;

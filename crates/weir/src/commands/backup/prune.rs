@@ -163,3 +163,52 @@ fn now_unix_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.ok().and_then(|since| u64::try_from(since.as_millis()).ok()).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use weir_backup::format::{BackupId, Identity, Kind};
+    use weir_backup::memory::{self, MemorySource};
+    use weir_backup::place::{Folder, Place};
+
+    fn identity(id: u8, base: Option<u8>) -> Identity {
+        Identity {
+            id: BackupId::from_bytes([id; 16]),
+            name: "sales".to_owned(),
+            kind: if base.is_some() { Kind::Differential } else { Kind::Full },
+            base: base.map(|base| BackupId::from_bytes([base; 16])),
+            stripes: 1,
+            created_unix_ms: id.into(),
+            encryption: None,
+        }
+    }
+
+    fn store(folder: &Path, own: &Identity) {
+        let source =
+            MemorySource { name: "data".to_owned(), size: 4096, ranges: vec![(0, vec![1; 4096])] };
+        let stripes = memory::write(own, &[source], 4096, None, None).expect("a backup");
+        std::fs::write(folder.join(own.file_name(0)), &stripes[0]).expect("a stripe");
+    }
+
+    /// A differential is begun on a full backup after the decision to remove that.
+    #[test]
+    fn a_full_backup_that_is_needed_by_then_is_kept_after_all() {
+        let folder = tempfile::tempdir().expect("a folder");
+        (1..=3).for_each(|id| store(folder.path(), &identity(id, None)));
+        let place: Box<dyn Place> = Box::new(Folder::new(folder.path()).expect("a folder"));
+        let mut library = Library::open(vec![place]).expect("backups");
+        let rules = Rules { last: 1, ..Rules::default() };
+        let decide = |all: &[Candidate]| decide_about(all, &rules, 10, |_| true);
+        let all: Vec<Candidate> = library.entries().iter().map(candidate).collect();
+        let decisions = decide(&all);
+        assert_eq!(decisions[..2], [Decision::Removed, Decision::Removed]);
+        let begun = identity(4, Some(1));
+        let path = folder.path().join(format!("{}.tmp", begun.file_name(0)));
+        std::fs::write(path, begun.header(0)).expect("a header");
+        remove(&mut library, (&all, &decisions), decide).expect("a prune");
+        library.refresh().expect("backups");
+        let left = library.entries().iter().map(|own| own.identity.id.as_bytes()[0]);
+        assert_eq!(left.collect::<Vec<_>>(), [1, 3, 4]);
+    }
+}

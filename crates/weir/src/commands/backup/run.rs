@@ -132,7 +132,7 @@ fn serve(
         let (served, layout) = Served::start(layout, data, catalog)?;
         return Ok((Some(served), Some(layout)));
     }
-    let layout = args.layout.as_deref().map(|path| crate::commands::read_layout(path, catalog));
+    let layout = args.layout.as_deref().map(|path| crate::input::read_layout(path, catalog));
     let layout = layout.transpose()?;
     let needs = args.sources.is_empty()
         || args.sources.iter().any(|own| !own.contains("://"))
@@ -151,7 +151,7 @@ fn back_up(
     let targets = targets.resolve(served)?;
     let sources = Sources::find(args, &targets, served, layout)?;
     let created_unix_ms = weir_wall::calendar() / 1_000_000;
-    let id = BackupId::new(created_unix_ms)?;
+    let id = BackupId::new(created_unix_ms).map_err(BackupError::from)?;
     let freeze = freeze(args, &sources, served, id)?;
     let (encryption, key) = match &keys {
         Some(keys) => keys.fresh().map(|(encryption, key)| (Some(encryption), Some(key)))?,
@@ -168,14 +168,12 @@ fn back_up(
         encryption,
     };
     identity.check()?;
-    let mut base =
-        base::find(args, &identity, (&targets, keys.as_ref()), (served, signals), sources.names())?;
-    let mut all = sources.open(args, freeze.as_ref());
+    let mut base = base::find(args, &identity, (&targets, keys.as_ref()), served, sources.names())?;
+    let mut all = sources.open(args, freeze.as_ref(), targets.cancel());
     let transfer = args.max_transfer_size.get();
     let mut extents = Vec::new();
     for source in &mut all {
-        let sizes = (args.block_size.get(), transfer);
-        extents.push(source.measure(sizes, &|| signals.code().is_some())?);
+        extents.push(source.measure(args.block_size.get(), transfer)?);
     }
     let manifest = manifest(args, &identity, (&all, &extents), freeze.as_ref(), &sources)?;
     let need = targets::Need::new(args, &extents, stripes, &manifest)?;
@@ -248,7 +246,7 @@ fn manifest(
         manifest.sources.push(weir_backup::format::ManifestSource { raw_bytes, ..about });
     }
     manifest.layout =
-        args.layout.as_deref().map(|path| super::super::read(path, "layout")).transpose()?;
+        args.layout.as_deref().map(|path| crate::input::read(path, "layout")).transpose()?;
     manifest.oltp.clone_from(&sources.oltp);
     Ok(manifest)
 }

@@ -3,8 +3,8 @@
 use crate::cli::{ImportArgs, PlanArgs};
 use crate::commands::observe::Source;
 use crate::commands::plan::EDITION;
-use crate::commands::read_layout_text;
 use crate::error::CliError;
+use crate::input::read_layout_text;
 use std::path::{Path, PathBuf};
 use weir_catalog::{Catalog, Edition};
 use weir_diagnose::demand::{Demand, Estimate, estimate};

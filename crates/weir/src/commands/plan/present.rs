@@ -1,7 +1,7 @@
 //! The price of the layout in use, beside the plan's.
 
-use crate::commands::read_layout_text;
 use crate::error::CliError;
+use crate::input::read_layout_text;
 use std::path::Path;
 use weir_layout::{Bill, Layout};
 use weir_plan::Question;

@@ -5,8 +5,8 @@
 //! room are tried until one holds.
 
 use crate::cli::PlanArgs;
-use crate::commands::read_layout_text;
 use crate::error::CliError;
+use crate::input::read_layout_text;
 use std::fmt::Write as _;
 use weir_plan::answer::{Answer, Cheaper, Plan, Reason};
 use weir_plan::need::Need;

@@ -13,7 +13,7 @@ use weir_runner::{OltpOptions, OltpRun};
 
 /// Reads the description of the database.
 pub(super) fn read(path: &Path) -> Result<Description, CliError> {
-    let text = crate::commands::read(path, "workload description")?;
+    let text = crate::input::read(path, "workload description")?;
     Ok(Description::parse(&path.display().to_string(), &text)?)
 }
 

@@ -3,14 +3,15 @@
 use crate::cli::RestoreArgs;
 use crate::commands::backup::exports::{Exports, Own};
 use crate::commands::backup::kept::outside_of_data;
-use crate::commands::{read_layout, say_notes};
 use crate::error::CliError;
+use crate::input::{read_layout, say_notes};
 use std::collections::BTreeSet;
 use std::path::Path;
 use weir_backup::format::Manifest;
 use weir_backup::restore::Target;
 use weir_backup::restore::image::{ImageTarget, check_room};
 use weir_backup::restore::nbd::NbdTarget;
+use weir_backup::{Cancel, Export};
 use weir_catalog::Catalog;
 use weir_layout::Layout;
 use weir_proto::Uri;
@@ -22,6 +23,8 @@ pub(super) struct Goal {
     sources: usize,
     exports: Option<Exports>,
     scratch: Option<tempfile::TempDir>,
+    /// Ends waits for the targets.
+    cancel: Cancel,
 }
 
 impl Goal {
@@ -31,14 +34,15 @@ impl Goal {
         args: &RestoreArgs,
         catalog: &Catalog,
         manifests: &[&Manifest],
-        exports: Option<Exports>,
+        (exports, cancel): (Option<Exports>, &Cancel),
     ) -> Result<Self, CliError> {
         let Some(manifest) = manifests.last().copied() else {
             return Err(CliError::Refused("the backup is incomplete".to_owned()));
         };
         let wanted = wanted(args, manifest)?;
         let sources = manifest.sources.len();
-        let mut goal = Self { targets: Vec::new(), sources, exports, scratch: None };
+        let cancel = cancel.clone();
+        let mut goal = Self { targets: Vec::new(), sources, exports, scratch: None, cancel };
         if let Some(folder) = &args.image {
             outside_of_data(folder)?;
             if !args.force {
@@ -85,6 +89,9 @@ impl Goal {
             return self.connect(&[(*source, to.to_owned())]);
         }
         let data = data_of(args, to)?;
+        if let Some(parent) = data.parent() {
+            outside_of_data(parent)?;
+        }
         if self.exports.is_none() {
             let layout = read_layout(Path::new(to), catalog)?;
             say_notes(&layout);
@@ -128,7 +135,8 @@ impl Goal {
                     .parse::<Uri>()
                     .map_err(|error| CliError::Refused(format!("{name}: {error}")))?,
             };
-            self.targets.push((*source, Box::new(NbdTarget::connect(name.clone(), uri)?)));
+            let export = Export::new(name, uri).with_cancel(&self.cancel);
+            self.targets.push((*source, Box::new(NbdTarget::connect(export)?)));
         }
         Ok(())
     }
@@ -164,6 +172,7 @@ impl Goal {
                 folder.display()
             )));
         }
+        args.scratch.as_deref().map_or(Ok(()), outside_of_data)?;
         let made = match &args.scratch {
             Some(folder) => tempfile::tempdir_in(folder),
             None => tempfile::tempdir(),

@@ -2,8 +2,8 @@
 
 use super::watch::{Drive, Watch};
 use crate::cli::SimArgs;
-use crate::commands::{edition_of, read, read_layout};
 use crate::error::CliError;
+use crate::input::{edition_of, read, read_layout};
 use crate::output;
 use crate::progress::Progress;
 use crate::signals::Signals;

@@ -4,8 +4,8 @@
 
 use crate::cli::{RunArgs, RunOptions, SimArgs};
 use crate::commands::observe::picture::Picture;
-use crate::commands::read;
 use crate::error::CliError;
+use crate::input::read;
 use crate::progress::Progress;
 use crate::signals::Signals;
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use weir_blob::auth::account::Account;
 use weir_blob::time::Moment;
 
-pub(super) const KEY: &str =
+pub(crate) const KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
 /// A client of the well-known account.
@@ -140,7 +140,7 @@ impl Client {
 
     /// Makes a page blob.
     #[track_caller]
-    pub(super) fn page_blob(&self, path: &str, size: u64) {
+    pub(crate) fn page_blob(&self, path: &str, size: u64) {
         let size = size.to_string();
         let headers = [("x-ms-blob-type", "PageBlob"), ("x-ms-blob-content-length", &*size)];
         self.must("PUT", path, &headers, &[]);
@@ -154,14 +154,14 @@ impl Client {
     }
 
     #[track_caller]
-    pub(super) fn put(&self, path: &str, offset: u64, data: &[u8]) {
+    pub(crate) fn put(&self, path: &str, offset: u64, data: &[u8]) {
         let answer = self.try_put(path, offset, data).expect("an answer");
         assert_eq!(answer.status, 201, "{}", answer.text());
     }
 
     /// Reads a range.
     #[track_caller]
-    pub(super) fn get(&self, path: &str, offset: u64, len: u64) -> Vec<u8> {
+    pub(crate) fn get(&self, path: &str, offset: u64, len: u64) -> Vec<u8> {
         let range = format!("bytes={offset}-{}", offset + len - 1);
         self.must("GET", path, &[("x-ms-range", &range)], &[]).body
     }

@@ -115,7 +115,7 @@ fn verify(
     rest: &Rest<'_>,
     signals: &Signals,
 ) -> Result<(), CliError> {
-    let places = rest.targets.open(&args.from, rest.served, &signals.cancel())?;
+    let places = rest.targets.open(&args.from, rest.served)?;
     let mut library = Library::open(places)?;
     let own = report.id.parse().map_err(|error: weir_backup::format::id::ParseIdError| {
         CliError::Stripes(BackupError::Failed(error.to_string()))

@@ -5,7 +5,6 @@ use super::served::Served;
 use super::targets::Targets;
 use crate::cli::BackupRunArgs;
 use crate::error::CliError;
-use crate::signals::Signals;
 use std::sync::Arc;
 use weir_backup::base::{self, Base, Wanted};
 use weir_backup::format::{BackupId, Identity};
@@ -28,11 +27,11 @@ pub(super) fn find<'a>(
     args: &BackupRunArgs,
     identity: &Identity,
     (targets, keys): (&Targets, Option<&'a Keys>),
-    (served, signals): (Option<&Served>, &Signals),
+    served: Option<&Served>,
     sources: Vec<String>,
 ) -> Result<Option<Found<'a>>, CliError> {
     let Some(id) = identity.base else { return Ok(None) };
-    let library = Library::open(targets.open(&args.from, served, &signals.cancel())?)?;
+    let library = Library::open(targets.open(&args.from, served)?)?;
     let base = base::find(&library, &Wanted { base: id, sources: &sources, keys })?;
     let name = identity.name.clone();
     Ok(Some(Found { library, base, sources, keys, name }))

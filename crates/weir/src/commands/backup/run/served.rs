@@ -1,7 +1,7 @@
 //! The server whose exports are backed up: one that runs, or one in this process.
 
-use crate::commands::{edition_of, read_layout, say_notes};
 use crate::error::CliError;
+use crate::input::{edition_of, read_layout, say_notes};
 use crate::output;
 use std::ops::Range;
 use std::path::Path;

@@ -1,13 +1,15 @@
 //! What is backed up.
 
+use super::super::volumes::is_left_out;
 use super::served::{Freeze, Served};
 use super::targets::Targets;
 use crate::cli::BackupRunArgs;
-use crate::commands::read;
 use crate::error::CliError;
+use crate::input::read;
 use std::path::Path;
 use weir_backup::format::{BackupId, ManifestSource};
 use weir_backup::run::Source;
+use weir_backup::{Cancel, Export};
 use weir_layout::Layout;
 use weir_oltp::Description;
 use weir_proto::Uri;
@@ -43,27 +45,58 @@ impl Sources {
         let mut own = Self::default();
         for text in &args.sources {
             if text.contains("://") {
-                own.add_foreign(text)?;
+                own.add_foreign(text, targets.cancel())?;
             } else if Path::new(text).extension().is_some_and(|end| end == "toml") {
                 own.add_database(text, served, layout)?;
             } else {
                 own.add_export(text, served, layout)?;
             }
         }
-        if args.sources.is_empty() {
-            let exports = served.into_iter().flat_map(Served::exports);
-            let names: Vec<String> = exports.map(|export| export.name.clone()).collect();
-            for name in names.iter().filter(|name| !targets.are_export(name)) {
-                own.add_export(name, served, layout)?;
-            }
-            if own.all.is_empty() {
-                return Err(CliError::Refused(
-                    "there is nothing to back up: every export of the server is a target".into(),
-                ));
-            }
+        if let Some(served) = served.filter(|_| args.sources.is_empty()) {
+            own.add_all(targets, served, layout)?;
         }
         own.check(args, targets)?;
         Ok(own)
+    }
+
+    /// Adds every export of the server, except targets and volumes for backups.
+    fn add_all(
+        &mut self,
+        targets: &Targets,
+        served: &Served,
+        layout: Option<&Layout>,
+    ) -> Result<(), CliError> {
+        let names: Vec<&str> = served.exports().map(|export| export.name.as_str()).collect();
+        let mut left_out = Vec::new();
+        for name in names.iter().filter(|name| !targets.are_export(name)) {
+            let export = Export::new(*name, served.uri(name)?).with_cancel(targets.cancel());
+            match is_left_out(&export, layout)? {
+                true => left_out.push(*name),
+                false => self.add_export(name, Some(served), layout)?,
+            }
+        }
+        let left_out = left_out.join(", ");
+        if names.is_empty() {
+            return Err(CliError::Refused(
+                "there is nothing to back up: the server has no exports".to_owned(),
+            ));
+        }
+        if self.all.is_empty() {
+            let others = match left_out.is_empty() {
+                true => String::new(),
+                false => format!(" or for backups ({left_out})"),
+            };
+            return Err(CliError::Refused(format!(
+                "there is nothing to back up: every export of the server is a target{others}; name \
+                 the exports to back up"
+            )));
+        }
+        if !left_out.is_empty() {
+            self.notes.push(format!(
+                "left out as volumes for backups: {left_out}; name them to back them up too"
+            ));
+        }
+        Ok(())
     }
 
     fn add_export(
@@ -98,12 +131,12 @@ impl Sources {
         Ok(())
     }
 
-    fn add_foreign(&mut self, text: &str) -> Result<(), CliError> {
+    fn add_foreign(&mut self, text: &str, cancel: &Cancel) -> Result<(), CliError> {
         let uri: Uri = text
             .parse()
             .map_err(|error: weir_proto::ProtoError| CliError::Refused(error.to_string()))?;
-        let failed = weir_backup::BackupError::export(text);
-        let size = weir_client::Connection::open(&uri).map_err(failed)?.size().get();
+        let export = Export::new(text, uri.clone()).with_cancel(cancel);
+        let size = export.open()?.size().get();
         let name = if uri.export.is_empty() { "default".to_owned() } else { uri.export.clone() };
         if self.all.iter().any(|own| own.about.name == name) {
             return Err(CliError::Refused(format!("two sources are called {name:?}")));
@@ -216,7 +249,12 @@ impl Sources {
     }
 
     /// Returns the sources for the engine: frozen views, and others as they are.
-    pub(super) fn open(&self, args: &BackupRunArgs, freeze: Option<&Freeze>) -> Vec<Source> {
+    pub(super) fn open(
+        &self,
+        args: &BackupRunArgs,
+        freeze: Option<&Freeze>,
+        cancel: &Cancel,
+    ) -> Vec<Source> {
         let open = |own: &Found| {
             let view = freeze.filter(|_| own.is_served).and_then(|freeze| {
                 let mut views = freeze.answer.exports.iter();
@@ -232,7 +270,7 @@ impl Sources {
             let changes = changes.map(|freeze| freeze.changes(&own.about.name));
             let read_done = freeze.filter(|_| own.is_served);
             let read_done = read_done.map(|freeze| freeze.read_done(&own.about.name));
-            Source::new(uri, about, changes).with_read_done(read_done)
+            Source::new(uri, about, changes).with_read_done(read_done).with_cancel(cancel)
         };
         self.all.iter().map(open).collect()
     }

@@ -4,14 +4,14 @@ use super::super::exports::warn;
 use super::super::kept;
 use super::served::Served;
 use crate::cli::BackupRunArgs;
-use crate::commands::read;
 use crate::error::CliError;
+use crate::input::read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use weir_backup::format::{Identity, Manifest, frame_room};
 use weir_backup::place::Place;
-use weir_backup::run::Extent;
+use weir_backup::run::{Extent, discard};
 use weir_backup::target::blob::{BlobKind, MAX_BLOCKS, StripeBlob};
 use weir_backup::target::file::{StripeFile, free};
 use weir_backup::target::{PlaceSpec, StripeSink, raw};
@@ -24,7 +24,12 @@ const CLOSING: u64 = 64 << 10;
 
 /// The targets of a backup.
 #[derive(Debug)]
-pub(super) struct Targets(Vec<PlaceSpec>, Vec<String>);
+pub(super) struct Targets {
+    specs: Vec<PlaceSpec>,
+    /// The name of each, as the user gave it, without the signature of a URL.
+    names: Vec<String>,
+    cancel: Cancel,
+}
 
 /// The room that stripes need.
 #[derive(Debug)]
@@ -95,44 +100,51 @@ impl Targets {
                 "--page-blob and --sas-file are for https:// targets, and there are none".into(),
             ));
         }
-        // The signature of a URL is in no message.
         let names = specs.iter().map(ToString::to_string).collect();
-        Ok(Self(specs, names))
+        Ok(Self { specs, names, cancel: cancel.clone() })
     }
 
     pub(super) fn need_server(&self) -> bool {
-        self.0.iter().any(|spec| matches!(spec, PlaceSpec::Export(_)))
+        self.specs.iter().any(|spec| matches!(spec, PlaceSpec::Export(_)))
     }
 
     /// Finds the addresses of exports.
     pub(super) fn resolve(self, served: Option<&Served>) -> Result<Self, CliError> {
-        let find = |name: &str| find(name, served);
-        let specs = self.0.into_iter().map(|spec| spec.resolve(find));
-        Ok(Self(specs.collect::<Result<_, _>>()?, self.1))
+        let mut specs = Vec::new();
+        for spec in self.specs {
+            specs.push(spec.resolve(|name| find(name, served))?.with_cancel(&self.cancel));
+        }
+        Ok(Self { specs, ..self })
+    }
+
+    /// Returns what ends waits for the targets.
+    pub(super) const fn cancel(&self) -> &Cancel {
+        &self.cancel
     }
 
     /// Returns whether a target is the export of this name.
     pub(super) fn are_export(&self, name: &str) -> bool {
-        self.0.iter().zip(&self.1).any(|(spec, text)| {
-            text == name && matches!(spec, PlaceSpec::Export(_) | PlaceSpec::Volume { .. })
+        self.specs.iter().zip(&self.names).any(|(spec, text)| {
+            text == name && matches!(spec, PlaceSpec::Export(_) | PlaceSpec::Volume(_))
         })
     }
 
     /// Returns whether a target is the export at this address.
     pub(super) fn are_uri(&self, uri: &Uri) -> bool {
-        self.0.iter().any(|spec| matches!(spec, PlaceSpec::Volume { uri: own, .. } if own == uri))
+        let mut specs = self.specs.iter();
+        specs.any(|spec| matches!(spec, PlaceSpec::Volume(export) if export.uri() == uri))
     }
 
     /// Returns the names of the targets that are exports of the server.
     pub(super) fn exports(&self) -> impl Iterator<Item = &str> {
-        let own = self.0.iter().zip(&self.1);
-        own.filter(|(spec, text)| matches!(spec, PlaceSpec::Volume { .. }) && !text.contains("://"))
+        let own = self.specs.iter().zip(&self.names);
+        own.filter(|(spec, text)| matches!(spec, PlaceSpec::Volume(_)) && !text.contains("://"))
             .map(|(_, text)| text.as_str())
     }
 
     /// Returns the target of each stripe.
     pub(super) fn names_of(&self, stripes: usize) -> Vec<String> {
-        self.1.iter().cycle().take(stripes).cloned().collect()
+        self.names.iter().cycle().take(stripes).cloned().collect()
     }
 
     /// Opens the targets, and other places, to read them.
@@ -140,15 +152,14 @@ impl Targets {
         &self,
         others: &[String],
         served: Option<&Served>,
-        cancel: &Cancel,
     ) -> Result<Vec<Box<dyn Place>>, CliError> {
         let mut places =
-            self.0.iter().map(PlaceSpec::open).collect::<Result<Vec<_>, BackupError>>()?;
+            self.specs.iter().map(PlaceSpec::open).collect::<Result<Vec<_>, BackupError>>()?;
         for text in others {
             let spec = PlaceSpec::parse(text)?.resolve(|name| find(name, served))?;
-            if !self.0.contains(&spec) {
+            if !self.specs.contains(&spec) {
                 warn(&spec);
-                places.push(spec.with_cancel(cancel).open()?);
+                places.push(spec.with_cancel(&self.cancel).open()?);
             }
         }
         Ok(places)
@@ -162,7 +173,7 @@ impl Targets {
     ) -> Result<Vec<Arc<dyn StripeSink>>, CliError> {
         self.check_room(need)?;
         let has_blocks =
-            !need.is_page_blob && self.0.iter().any(|spec| matches!(spec, PlaceSpec::Blobs(_)));
+            !need.is_page_blob && self.specs.iter().any(|spec| matches!(spec, PlaceSpec::Blobs(_)));
         if has_blocks && need.frames > MAX_BLOCKS - 2 {
             return Err(CliError::Refused(format!(
                 "a stripe would have {} frames, and a block blob takes {MAX_BLOCKS} blocks; give \
@@ -171,8 +182,8 @@ impl Targets {
             )));
         }
         let mut sinks: Vec<Option<Arc<dyn StripeSink>>> = vec![None; identity.stripes.into()];
-        for (at, spec) in self.0.iter().enumerate() {
-            let own: Vec<u8> = (0..identity.stripes).skip(at).step_by(self.0.len()).collect();
+        for (at, spec) in self.specs.iter().enumerate() {
+            let own: Vec<u8> = (0..identity.stripes).skip(at).step_by(self.specs.len()).collect();
             match create(spec, identity, &own, need) {
                 Ok(made) => {
                     for (stripe, sink) in own.iter().zip(made) {
@@ -180,7 +191,8 @@ impl Targets {
                     }
                 }
                 Err(error) => {
-                    sinks.iter().flatten().for_each(|sink| sink.discard());
+                    let made: Vec<_> = sinks.into_iter().flatten().collect();
+                    discard(&made);
                     return Err(error.into());
                 }
             }
@@ -194,9 +206,9 @@ impl Targets {
             return Ok(());
         }
         let mut systems: Vec<(u64, &Path, u64)> = Vec::new();
-        for (at, spec) in (0..).zip(&self.0) {
+        for (at, spec) in (0..).zip(&self.specs) {
             let PlaceSpec::Folder(path) = spec else { continue };
-            let stripes = (need.stripes - at).div_ceil(self.0.len() as u64);
+            let stripes = (need.stripes - at).div_ceil(self.specs.len() as u64);
             let bytes = need.stripe.saturating_mul(stripes).min(need.all);
             let device = std::fs::metadata(path).map(|about| about.dev()).unwrap_or_default();
             match systems.iter_mut().find(|(own, ..)| *own == device) {
@@ -249,9 +261,9 @@ fn create(
                 if need.is_page_blob { BlobKind::Page(need.stripe) } else { BlobKind::Block };
             Ok(Arc::new(StripeBlob::create(url, &identity.file_name(stripe), kind)?))
         }),
-        PlaceSpec::Volume { name, uri } => {
+        PlaceSpec::Volume(export) => {
             let room = raw::Room { stripe: need.stripe, may_be_less: need.is_upper_bound };
-            let made = raw::reserve(uri, name, identity, stripes, room)?;
+            let made = raw::reserve(export, identity, stripes, room)?;
             Ok(made.into_iter().map(|own| Arc::new(own) as Arc<dyn StripeSink>).collect())
         }
         PlaceSpec::Export(name) => {
@@ -270,7 +282,7 @@ fn each(
         match make(*stripe) {
             Ok(sink) => made.push(sink),
             Err(error) => {
-                made.iter().for_each(|own| own.discard());
+                discard(&made);
                 return Err(error);
             }
         }

@@ -8,9 +8,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-use weir_backup::format::{BackupId, Identity, Kind};
+use weir_backup::format::{BackupId, Identity, Kind, closing};
 use weir_backup::key::{Keys, Secret};
 use weir_backup::memory::{self, MemorySource};
+use weir_backup::probe::{Probe, read_manifest};
 
 const DAY_MS: u64 = 86_400_000;
 /// 2026-03-02 00:00 UTC, a Monday.
@@ -410,7 +411,7 @@ fn a_differential_is_restored_on_its_full_backup() {
 }
 
 #[test]
-fn what_is_damaged_is_not_restored_unless_it_may_be_left_out() {
+fn a_damaged_backup_is_restored_only_if_damage_is_skipped() {
     let place = Place::new();
     let own = identity(1, "sales", 2);
     back_up(&place, "b", &own, &sources(1));
@@ -450,6 +451,36 @@ fn a_restore_is_proved_without_a_target() {
     let verdict = "sales 01010101-0101 can be restored: proved on scratch volumes, which are gone;";
     assert!(out.starts_with(verdict), "{out}");
     assert_eq!(fs::read_dir(place.path("scratch")).unwrap().count(), 0);
+}
+
+/// A backup whose manifest states more data than any file system has room for.
+#[test]
+fn images_without_room_are_refused_before_any_is_made() {
+    let place = Place::new();
+    let own = identity(1, "sales", 1);
+    let mut stripe = memory::write(&own, &sources(1), 65_536, None, None).unwrap().remove(0);
+    let footer = Probe::read("stripe", &mut stripe).unwrap().footer.unwrap();
+    let mut manifest = read_manifest(&mut stripe, &footer).unwrap().unwrap();
+    (manifest.sources[0].size, manifest.sources[0].raw_bytes) = (1 << 60, 1 << 60);
+    stripe.truncate(usize::try_from(footer.position).unwrap());
+    stripe.extend(closing(&manifest, &own, 0, footer.position, None).unwrap());
+    save(&place, "b", &own, vec![stripe]);
+    fs::create_dir(place.path("scratch")).unwrap();
+    let restore = ["restore", "sales", "--from", "b"];
+    let to = [&restore[..], &["--image", "i"]].concat();
+    refused(&place, &to, 2, "no room in i: the images need 1048576 TiB, and ");
+    let proof = [&restore[..], &["--prove", "--scratch", "scratch"]].concat();
+    refused(
+        &place,
+        &proof,
+        2,
+        "give another folder, restore less with --only, or try it with --force",
+    );
+    assert!(!place.path("i").exists());
+    assert_eq!(fs::read_dir(place.path("scratch")).unwrap().count(), 0);
+    // Only the sources that are restored count.
+    good(&place, &[&to[..], &["--only", "log"]].concat());
+    assert!(place.path("i/log.raw").exists() && !place.path("i/data.raw").exists());
 }
 
 /// Bytes on disk below a folder.

@@ -174,3 +174,81 @@ impl Rig {
         read("whole") == read("images")
     }
 }
+
+/// The verbs around a differential on the full backup `week`.
+const AROUND_A_DIFFERENTIAL: [&str; 3] = [
+    "backup run data log --to b --stripes 2 --differential --name day",
+    "restore day --from b --image images",
+    "backup prune b --keep-last 2 --incomplete",
+];
+/// Moments at which one of them is killed.
+const DIFFERENTIAL_KILLS: usize = 60;
+
+#[test]
+fn a_kill_around_a_differential_never_harms_its_full_backup() {
+    let mut rig = Rig::new();
+    rig.good("backup run data log --to b --stripes 2 --name week");
+    let full = rig.listed().0;
+    let mut takes = AROUND_A_DIFFERENTIAL.map(|verb| {
+        #[expect(clippy::disallowed_methods, reason = "a kill needs to know when")]
+        let start = Instant::now();
+        rig.good(verb);
+        start.elapsed()
+    });
+    let (mut complete, mut killed, mut unfinished) = (rig.listed().0, 0, 0);
+    for round in 0..DIFFERENTIAL_KILLS {
+        let at = round % AROUND_A_DIFFERENTIAL.len();
+        let verb = AROUND_A_DIFFERENTIAL[at];
+        rig.change(64 << 10);
+        if rig.kill(verb, takes[at]) {
+            killed += 1;
+        } else {
+            takes[at] = takes[at] * 9 / 10;
+        }
+        let (now, all) = rig.listed();
+        unfinished += all - now.len();
+        // Ids sort by time. A prune keeps the two newest differentials.
+        let differentials: Vec<&String> = complete.difference(&full).collect();
+        let newest = differentials.iter().rev().take(2).all(|id| now.contains(*id));
+        assert!(now.is_superset(&full) && newest, "round {round}: {verb} removed too much");
+        assert!(at == 2 || now.is_superset(&complete), "round {round}: {verb} harmed a backup");
+        rig.check(verb, &now);
+        if at == 1 {
+            rig.check_images(round);
+        }
+        complete = now;
+        if round % 6 == 5 {
+            rig.check_differential(round);
+            complete = rig.listed().0;
+        }
+    }
+    assert!(killed > DIFFERENTIAL_KILLS / 2, "{killed} of {DIFFERENTIAL_KILLS} were killed");
+    assert!(unfinished > 0, "no kill left anything unfinished");
+}
+
+impl Rig {
+    /// An image that has its name after a kill is that of a restore that was not killed.
+    fn check_images(&self, round: usize) {
+        self.good("restore day --from b --image again --force");
+        for name in ["data.raw", "log.raw"] {
+            let image = self.place.path("images").join(name);
+            let read = |path| fs::read(path).expect("an image");
+            let whole = self.place.path("again").join(name);
+            assert!(!image.exists() || read(image) == read(whole), "round {round}: {name}");
+        }
+    }
+
+    /// A differential that is made after kills has all changes since the full backup.
+    fn check_differential(&self, round: usize) {
+        self.good(AROUND_A_DIFFERENTIAL[0]);
+        self.good("restore day --from b --image again --force");
+        for name in ["data", "log"] {
+            let mut export = self.open(name);
+            let size = usize::try_from(export.size().get()).expect("small");
+            let mut contents = vec![0; size];
+            export.read(0, &mut contents).expect("a read");
+            let image = fs::read(self.place.path("again").join(format!("{name}.raw")));
+            assert!(image.expect("an image") == contents, "round {round}: {name} lacks a change");
+        }
+    }
+}

@@ -1,126 +1,15 @@
 //! `weir backup run`, to each kind of target, and back by `weir restore`.
 
+use super::{LAYOUT, Rig, id, pattern};
 use crate::blob::Rig as BlobRig;
-use crate::common::{Place, Server, run};
+use crate::common::{Place, run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use weir_client::Connection;
-
-const LAYOUT: &str = "[host]\nunlimited = true\n\
-    [[volume]]\nname = \"data\"\nsize = \"24 MiB\"\nunlimited = true\n\
-    [[volume]]\nname = \"log\"\nsize = \"4 MiB\"\nunlimited = true\n\
-    [[volume]]\nname = \"backup1\"\nsize = \"32 MiB\"\nunlimited = true\n\
-    [[volume]]\nname = \"backup2\"\nsize = \"32 MiB\"\nunlimited = true\n";
-
-/// A server with something on its volumes.
-struct Rig {
-    place: Place,
-    server: Option<Server>,
-}
-
-/// Bytes that do not repeat, and compress a little.
-fn pattern(seed: u64, length: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let step = move |_| {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        if state >> 62 == 0 { 0 } else { state.to_be_bytes()[0] }
-    };
-    (0..length).map(step).collect()
-}
-
-impl Rig {
-    fn new() -> Self {
-        let place = Place::without_a_disk();
-        let server = Some(place.serve(LAYOUT, &["--data", "d"]));
-        let rig = Self { place, server };
-        for name in ["b", "c"] {
-            fs::create_dir(rig.place.path(name)).expect("a folder");
-        }
-        rig.write("data", 0, &pattern(1, 5 << 20));
-        rig.write("data", 9 << 20, &pattern(2, 3 << 20));
-        rig.write("log", 4096, &pattern(3, 1 << 20));
-        rig
-    }
-
-    fn open(&self, export: &str) -> Connection {
-        self.place.open(export)
-    }
-
-    fn write(&self, export: &str, offset: u64, bytes: &[u8]) {
-        self.open(export).write(offset, bytes).expect("a write");
-    }
-
-    fn contents(&self, export: &str) -> Vec<u8> {
-        let mut export = self.open(export);
-        let mut bytes = vec![0; usize::try_from(export.size().get()).expect("small")];
-        for (at, part) in bytes.chunks_mut(1 << 20).enumerate() {
-            export.read((at << 20) as u64, part).expect("a read");
-        }
-        bytes
-    }
-
-    fn weir(&self, args: &str) -> Command {
-        let mut command = self.place.weir(&args.split(' ').collect::<Vec<_>>());
-        command.env_remove("WEIR_BACKUP_KEY");
-        command
-    }
-
-    /// Backs up; returns the report.
-    #[track_caller]
-    fn backup(&self, args: &str) -> Value {
-        let (stdout, stderr, code) = run(self.weir(&format!("backup run {args} -o json")));
-        assert_eq!(code, Some(0), "{stderr}");
-        let report: Value = serde_json::from_str(&stdout).expect("JSON");
-        assert_eq!(report["is_complete"], true);
-        report
-    }
-
-    /// Refuses to back up; the message and the exit code.
-    #[track_caller]
-    fn refuse(&self, args: &str, code: i32, expect: &str) {
-        let (stdout, stderr, got) = run(self.weir(&format!("backup run {args}")));
-        assert_eq!((stdout.as_str(), got), ("", Some(code)), "{stderr}");
-        assert!(stderr.contains(expect), "{stderr}");
-    }
-
-    /// Restores to images and compares them with what was there.
-    #[track_caller]
-    fn restore(&self, args: &str, expect: &[(&str, &[u8])]) {
-        let images = self.place.path("images");
-        drop(fs::remove_dir_all(&images));
-        let (_, stderr, code) = run(self.weir(&format!("restore {args} --image images")));
-        assert_eq!(code, Some(0), "{stderr}");
-        for (name, bytes) in expect {
-            let image = fs::read(images.join(format!("{name}.raw"))).expect("an image");
-            assert!(image == *bytes, "{name} differs");
-        }
-    }
-
-    fn files(&self, folder: &str) -> Vec<String> {
-        files(&self.place.path(folder))
-    }
-}
-
-fn files(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).expect("a folder");
-    let name = |entry: std::io::Result<fs::DirEntry>| {
-        entry.expect("an entry").file_name().to_string_lossy().into_owned()
-    };
-    let mut names: Vec<String> = entries.map(name).collect();
-    names.sort();
-    names
-}
-
-fn id(report: &Value) -> String {
-    report["id"].as_str().expect("an id").to_owned()
-}
+use std::process::Stdio;
 
 #[test]
-fn files_in_two_folders() {
+fn a_backup_goes_to_files_in_two_folders() {
     let rig = Rig::new();
     let (data, log) = (rig.contents("data"), rig.contents("log"));
     let report = rig.backup("data log --to b c --stripes 5 --verify --name sales");
@@ -135,7 +24,7 @@ fn files_in_two_folders() {
 }
 
 #[test]
-fn compressed_and_encrypted() {
+fn an_encrypted_backup_hides_its_contents_and_needs_its_key() {
     let rig = Rig::new();
     let data = rig.contents("data");
     rig.place.file("key", &"ab".repeat(32));
@@ -166,7 +55,7 @@ fn compressed_and_encrypted() {
 }
 
 #[test]
-fn raw_volumes_of_the_same_server() {
+fn raw_volumes_of_the_same_server_take_backups() {
     let rig = Rig::new();
     let data = rig.contents("data");
     // All exports but the targets.
@@ -194,7 +83,7 @@ fn raw_volumes_of_the_same_server() {
 }
 
 #[test]
-fn a_volume_of_another_server_and_from_another_server() {
+fn another_server_can_have_the_target_or_the_source() {
     let (rig, other) = (Rig::new(), Rig::new());
     let data = rig.contents("data");
     let uri = |rig: &Rig, name: &str| {
@@ -292,7 +181,7 @@ fn a_prune_by_name_keeps_what_a_differential_of_another_name_needs() {
 }
 
 #[test]
-fn a_data_folder_that_no_server_has() {
+fn a_data_folder_that_no_server_has_is_backed_up() {
     let mut rig = Rig::new();
     let data = rig.contents("data");
     rig.server.take().expect("a server").stop();
@@ -312,7 +201,7 @@ fn a_data_folder_that_no_server_has() {
 }
 
 #[test]
-fn blobs_behind_a_signature() {
+fn block_and_page_blobs_behind_a_signature_take_backups() {
     for (kind, more) in [("block", ""), ("page", " --page-blob")] {
         let layout = format!("{LAYOUT}[blob]\n");
         let blobs = BlobRig::new(Place::without_a_disk(), &layout, &[]);
@@ -340,31 +229,6 @@ fn blobs_behind_a_signature() {
     }
 }
 
-#[test]
-fn what_cannot_be_is_refused_before_anything_is_written() {
-    let rig = Rig::new();
-    rig.refuse("data --to b --stripes 65", 2, "--stripes 65: a backup has 1 to 64 stripes");
-    rig.refuse("data --to b --stripes 0", 2, "--stripes 0: a backup has 1 to 64 stripes");
-    rig.refuse("data --to b c --stripes 1", 2, "c gets none of the 1 stripes");
-    rig.refuse("data --to data", 2, "data is a source and a target; write to another place");
-    rig.refuse("none --to b", 2, "there is no export \"none\"; there are ");
-    rig.refuse(
-        "data --to nowhere/x",
-        2,
-        "cannot back up to nowhere/x: there is no such folder; make it first",
-    );
-    rig.refuse("data --to layout.toml", 2, "cannot back up to layout.toml: it is not a folder");
-    rig.refuse("data --to b b", 2, "b is a target twice");
-    rig.refuse("data --to b --max-transfer-size 100KB", 2, "give a multiple of 64 KiB up to 4 MiB");
-    rig.refuse("data --to b --max-transfer-size 8MiB", 2, "give a multiple of 64 KiB up to 4 MiB");
-    rig.refuse("data --to b --block-size 1000B", 2, "give a power of two, 512 B to 1 MiB");
-    rig.refuse("data --to b --limit 5", 2, "unit");
-    rig.refuse("data --to b --name a/b", 2, "is no file name");
-    rig.refuse("data --to b --page-blob", 2, "are for https:// targets");
-    rig.refuse("data --to ftp://x/y", 2, "ftp is no kind of place");
-    assert_eq!((rig.files("b"), rig.files("c")), (Vec::new(), Vec::new()));
-}
-
 /// The limit is exact: 8 MiB at 16 MiB/s take half a second, less the last transfer.
 #[test]
 fn a_limit_paces_the_reads() {
@@ -376,7 +240,7 @@ fn a_limit_paces_the_reads() {
 /// Transactions that were acknowledged before the freeze are in a backup that was made while the
 /// database ran.
 #[test]
-fn a_database_that_runs() {
+fn a_running_database_is_backed_up_with_its_acknowledged_transactions() {
     let place = Place::without_a_disk();
     place.file(
         "layout.toml",

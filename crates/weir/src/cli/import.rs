@@ -1,0 +1,36 @@
+//! The arguments of the verbs that read files of other tools.
+
+use clap::Args;
+use weir_import::TimeUnit;
+use weir_units::Span;
+
+/// Options for reading the files of other tools.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ImportArgs {
+    /// Kind of all input files, instead of detecting it; weir observe kinds lists them.
+    #[arg(long = "as", value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+    /// Sampling interval for inputs without timestamps, for example 5s.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) every: Option<Span>,
+    /// Start time of inputs without dates, for example "2026-11-22 14:00:00".
+    #[arg(long, value_name = "TIME")]
+    pub(crate) start: Option<String>,
+    /// Unit of the times in a block trace that does not state it: s, ms, us, ns or 100ns. Use it
+    /// if the notes of an import name an assumed unit.
+    #[arg(long, value_name = "UNIT", value_parser = TimeUnit::NAMES)]
+    pub(crate) time_unit: Option<String>,
+    #[command(flatten)]
+    pub(crate) clock: ClockArgs,
+}
+
+/// Options for reading times without a zone and ambiguous dates.
+#[derive(Debug, Default, Clone, Args)]
+pub(crate) struct ClockArgs {
+    /// UTC offset of times without a zone, for example +01:00.
+    #[arg(long, value_name = "OFFSET", allow_hyphen_values = true)]
+    pub(crate) utc_offset: Option<String>,
+    /// Read 05/06/2026 as 5 June instead of 6 May.
+    #[arg(long)]
+    pub(crate) day_first: bool,
+}

@@ -1,0 +1,50 @@
+//! Files that several verbs read: layouts, their editions, and other text.
+
+use crate::error::CliError;
+use crate::output;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+use weir_catalog::{Catalog, Edition};
+use weir_layout::Layout;
+
+/// Reads a text file; `what` names its kind in messages.
+pub(crate) fn read(path: &Path, what: &'static str) -> Result<String, CliError> {
+    fs::read_to_string(path).map_err(|source| match source.kind() {
+        ErrorKind::InvalidData => CliError::NotText { path: path.to_owned(), what },
+        _ => CliError::Read { path: path.to_owned(), source },
+    })
+}
+
+/// Reads and resolves a layout file.
+pub(crate) fn read_layout(path: &Path, catalog: &Catalog) -> Result<Layout, CliError> {
+    Ok(read_layout_text(path, catalog)?.1)
+}
+
+/// Reads a layout file and returns its text, too.
+pub(crate) fn read_layout_text(
+    path: &Path,
+    catalog: &Catalog,
+) -> Result<(String, Layout), CliError> {
+    let text = read(path, "layout")?;
+    let layout = Layout::parse(&path.display().to_string(), &text, catalog)?;
+    Ok((text, layout))
+}
+
+/// Returns the edition of a layout, if it has one.
+pub(crate) fn edition_of<'a>(
+    layout: &Layout,
+    catalog: &'a Catalog,
+) -> Result<Option<&'a Edition>, CliError> {
+    let edition = layout.edition.as_ref().map(|name| catalog.edition(name));
+    Ok(edition.transpose()?)
+}
+
+/// Prints the notes on a layout that affect the results.
+pub(crate) fn say_notes(layout: &Layout) {
+    for host in &layout.hosts {
+        host.notes
+            .iter()
+            .for_each(|note| output::talk(&format!("note: host {}: {note}", host.name)));
+    }
+}
