@@ -20,7 +20,7 @@ pub(crate) const TO_REMOTE: &str = "to remote storage";
 pub struct Layout {
     /// The name of the edition, if the layout has one.
     pub edition: Option<String>,
-    /// The cloud provider of the edition ([`Edition::provider`]).
+    /// The cloud provider of the edition ([`provider`](weir_catalog::Edition::provider)).
     pub provider: Option<String>,
     /// The hosts, at least one.
     pub hosts: Vec<Host>,
