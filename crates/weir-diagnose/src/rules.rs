@@ -1,6 +1,6 @@
 //! The rules, one per file.
 //!
-//! A rule looks at a [`Case`] and makes findings of it. Its number and name stay what they are:
+//! A rule looks at a [`Case`](crate::Case) and makes findings of it. Its number and name stay what they are:
 //! people filter by them. `docs/DIAGNOSIS.md` explains each under its name.
 
 mod add_files;
