@@ -97,9 +97,16 @@ pub fn check_room(folder: &Path, needed: u64) -> Result<(), BackupError> {
         "no room in {}: the images need {}, and {} are available; give another folder, restore less \
          with --only, or try it with --force",
         folder.display(),
-        Bytes::new(needed),
-        Bytes::new(free)
+        rounded(needed),
+        rounded(free)
     )))
+}
+
+/// Rounds a size for a message, to two digits at least.
+fn rounded(bytes: u64) -> Bytes {
+    let units = [1_u64 << 40, 1 << 30, 1 << 20, 1 << 10];
+    let unit = units.into_iter().find(|unit| bytes / unit >= 10).unwrap_or(1);
+    Bytes::new(bytes.saturating_add(unit / 2) / unit * unit)
 }
 
 fn exists(path: &Path) -> BackupError {

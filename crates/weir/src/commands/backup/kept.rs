@@ -27,24 +27,26 @@ const DATA_FORMAT: &str = "weir data ";
 /// How often progress is shown and signals are heard.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Finds the server of places that are named by their export. Without --layout, --data is of the
-/// layout that is among the places.
-fn exports(args: &PlaceArgs, places: &[String], catalog: &Catalog) -> Result<Exports, CliError> {
-    let layout = match (&args.layout, &args.data) {
-        (None, Some(data)) => {
-            let mut layouts = places.iter().filter(|place| is_layout(place)).map(Path::new);
-            match (layouts.next(), layouts.next()) {
-                (Some(layout), None) => Some(layout),
-                _ => {
-                    return Err(CliError::Refused(format!(
-                        "--data {}: give its layout with --layout FILE",
-                        data.display()
-                    )));
-                }
-            }
-        }
-        (layout, _) => layout.as_deref(),
-    };
+/// Returns the layout that the places' exports are of. Without --layout, --data is of the layout that
+/// is among the places.
+fn layout_of<'a>(args: &'a PlaceArgs, places: &'a [String]) -> Result<Option<&'a Path>, CliError> {
+    let (None, Some(data)) = (&args.layout, &args.data) else { return Ok(args.layout.as_deref()) };
+    let mut layouts = places.iter().filter(|place| is_layout(place)).map(Path::new);
+    match (layouts.next(), layouts.next()) {
+        (Some(layout), None) => Ok(Some(layout)),
+        _ => Err(CliError::Refused(format!(
+            "--data {}: give its layout with --layout FILE",
+            data.display()
+        ))),
+    }
+}
+
+/// Finds the server of places that are named by their export.
+fn exports(
+    args: &PlaceArgs,
+    layout: Option<&Path>,
+    catalog: &Catalog,
+) -> Result<Exports, CliError> {
     match (layout, &args.data) {
         (Some(layout), Some(data)) => {
             if !data.join("format").exists() {
@@ -66,8 +68,9 @@ pub(crate) fn library(
     catalog: &Catalog,
     cancel: &Cancel,
 ) -> Result<(Library, Option<Exports>), CliError> {
+    let layout = layout_of(args, places)?;
     let all = without_layouts(places, catalog)?;
-    let (places, exports) = open_places(&all, cancel, || exports(args, places, catalog))?;
+    let (places, exports) = open_places(&all, cancel, || exports(args, layout, catalog))?;
     Ok((Library::open(places)?, exports))
 }
 

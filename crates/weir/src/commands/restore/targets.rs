@@ -89,7 +89,9 @@ impl Goal {
             return self.connect(&[(*source, to.to_owned())]);
         }
         let data = data_of(args, to)?;
-        if let Some(parent) = data.parent() {
+        // The folder itself may be a link into another.
+        let folder = data.canonicalize().unwrap_or_else(|_| data.to_owned());
+        if let Some(parent) = folder.parent() {
             outside_of_data(parent)?;
         }
         if self.exports.is_none() {

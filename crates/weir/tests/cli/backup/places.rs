@@ -44,7 +44,8 @@ fn volumes_for_backups_are_no_sources_unless_they_are_named() {
 
 #[test]
 fn a_server_of_volumes_for_backups_has_nothing_to_back_up() {
-    let volume = |name: &str| format!("[[volume]]\nname = \"{name}\"\nsize = \"8 MiB\"\n");
+    let volume =
+        |name: &str| format!("[[volume]]\nname = \"{name}\"\nsize = \"8 MiB\"\nunlimited = true\n");
     let rig = serve(&format!("{}{}", volume("backup1"), volume("backups")));
     let expect = "nothing to back up: every export of the server is a target or for backups \
                   (backups); name the exports to back up";
@@ -96,7 +97,8 @@ fn a_layout_as_a_place_stands_for_its_volumes_for_backups() {
     rig.server = Some(rig.place.serve(LAYOUT, &["--data", "d"]));
     assert!(rig.contents("data") == data);
     // Without volumes for backups, without a layout, and other files.
-    rig.place.file("none.toml", "[[volume]]\nname = \"data\"\nsize = \"1 MiB\"\n");
+    rig.place
+        .file("none.toml", "[[volume]]\nname = \"data\"\nsize = \"1 MiB\"\nunlimited = true\n");
     rig.bad("backup list none.toml", 2, "none.toml has no volume for backups");
     rig.bad("backup list b --data d", 2, "--data d: give its layout with --layout FILE");
     rig.place.file("note.txt", "a letter");
@@ -163,7 +165,7 @@ fn nothing_is_restored_into_the_data_of_a_running_server() {
         rig.bad(&format!("restore sales --from b {target}"), 2, refused);
     }
     let open = "restore sales --from b --to layout.toml --data d --force";
-    rig.bad(open, 2, "in use");
+    rig.bad(open, 3, "in use");
     assert_eq!(tree(&rig), before, "something was made in the data folder");
     assert!(rig.contents("data") == data);
 }
@@ -187,7 +189,8 @@ fn page_blobs_of_a_running_server_are_backed_up_and_restored() {
     client.put("/disks/db.vhd", 2 << 20, &pattern(5, 4096));
     let after = client.get("/disks/db.vhd", 0, 4 << 20);
     let report = rig.backup("disks.db.vhd --to b --differential --verify --name blob");
-    assert_eq!(report["bytes_read"], 64 << 10);
+    // What the blob does not hold is never read, so less than a tracked range.
+    assert_eq!(report["bytes_read"], 4096);
     rig.restore("blob --from b", &[("disks.db.vhd", &after)]);
     // Back into the blob itself.
     client.put("/disks/db.vhd", 0, &pattern(6, 8192));

@@ -23,7 +23,11 @@ const RUN: [Case; 50] = [
     ("data", 2, "required arguments were not provided"),
     ("data --to b --stripes 65", 2, "--stripes 65: a backup has 1 to 64 stripes"),
     ("data --to b --stripes 0", 2, "--stripes 0: a backup has 1 to 64 stripes"),
-    ("data --to b --stripes x", 2, "a backup has 1 to 64 stripes; give a whole number"),
+    (
+        "data --to b --stripes x",
+        2,
+        "a backup has 1 to 64 stripes: \"x\" does not start with a number",
+    ),
     ("data --to b c --stripes 1", 2, "c gets none of the 1 stripes"),
     ("data --to data", 2, "data is a source and a target; write to another place"),
     ("none --to b", 2, "there is no export \"none\"; there are "),
@@ -95,7 +99,7 @@ const KEPT: [Case; 25] = [
     ("prune --keep-last 1", 2, "required arguments were not provided"),
     ("prune b", 2, "no rule keeps a backup: give --keep-last, --keep-daily"),
     ("prune b --keep-last 0", 2, "no rule keeps a backup"),
-    ("prune b --keep-daily -1", 2, "give a whole number"),
+    ("prune b --keep-daily -1", 2, "\"-1\" is negative"),
     ("prune b --keep-last 1 --name none", 2, "there are no backups named \"none\""),
     ("prune ./none --keep-last 1", 2, "cannot look for backups in ./none"),
     ("key more", 2, "unexpected argument"),
@@ -162,7 +166,7 @@ fn rig() -> Rig {
         ("short", "abcde".to_owned()),
         ("note.txt", "a letter".to_owned()),
         ("note.toml", "no = \"description\"\n".to_owned()),
-        ("small.toml", "[[volume]]\nname = \"a\"\nsize = \"1 MiB\"\n".to_owned()),
+        ("small.toml", "[[volume]]\nname = \"a\"\nsize = \"1 MiB\"\nunlimited = true\n".to_owned()),
         ("old/data.raw", "an image".to_owned()),
     ] {
         rig.place.file(name, &text);
