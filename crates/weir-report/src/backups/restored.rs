@@ -31,6 +31,8 @@ pub struct RestoreReport {
     pub bytes: u64,
     /// Frames that are lost.
     pub lost_frames: u64,
+    /// Set if frames are lost, or if contents are not those that the backup vouches for.
+    pub is_lossy: bool,
     /// Seconds that it took.
     pub elapsed_s: f64,
     /// The defects of the backup.
@@ -55,6 +57,9 @@ impl RestoreReport {
         let what = format!("{} {}", self.name, short_id(&self.id));
         let proved = if self.is_proved { " and proved" } else { "" };
         let done = match (self.lost_frames, self.is_scratch) {
+            (0, _) if self.is_lossy => {
+                "restored, but the backup does not vouch for all of it".to_owned()
+            }
             (0, true) => "can be restored: proved on scratch volumes, which are gone".to_owned(),
             (0, false) => format!("restored{proved}"),
             (lost, _) => format!("restored in part: {} lost", counted(lost, "frame")),
@@ -138,7 +143,7 @@ mod tests {
         own.is_scratch = true;
         let words = "can be restored: proved on scratch volumes, which are gone";
         check(&own, &format!("sales 0199c1a2-7b3c {words}{end}"));
-        own.lost_frames = 2;
+        (own.lost_frames, own.is_lossy) = (2, true);
         check(&own, &format!("sales 0199c1a2-7b3c restored in part: 2 frames lost{end}"));
     }
 }

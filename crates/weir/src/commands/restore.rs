@@ -67,14 +67,14 @@ pub(crate) fn run(args: &RestoreArgs, catalog: &Catalog) -> Result<u8, CliError>
         }
     };
     let mut report = about(&all, &manifest, &goal, counts, elapsed_s);
-    report.is_proved = args.prove;
+    report.is_proved = args.prove && !report.is_lossy;
     report.is_scratch = !goal.is_kept();
     if let Some(description) = &description {
         report.notes.push(prove::recover(args, description, &goal, &signals)?);
     }
     goal.close()?;
     output::print(&report, args.output.format())?;
-    Ok(if report.lost_frames > 0 { NO } else { 0 })
+    Ok(if report.is_lossy { NO } else { 0 })
 }
 
 /// Finds the server of places that are named by their export: the one that is stated, or that of the
@@ -192,6 +192,7 @@ fn about(
         report.frames += own.frames;
         report.bytes = report.bytes.saturating_add(own.raw_bytes);
         report.lost_frames += own.lost_frames;
+        report.is_lossy |= own.is_lossy;
         report.damage.extend(kept::damage(&own.damage));
         if own.unlisted > 0 {
             report.notes.push(format!("{} more damages are not listed", own.unlisted));

@@ -166,18 +166,23 @@ pub(crate) fn keys(args: &KeyArgs) -> Result<Option<Keys>, CliError> {
     Ok(Some(Keys::new(secret)))
 }
 
-/// Refuses a backup that is not encrypted though a key file was given: it is not the backup that
-/// was made with the key.
+/// Refuses a backup that is not encrypted though a key was given: it is not the backup that was made
+/// with the key.
 pub(crate) fn check_keys(args: &KeyArgs, all: &[Assembly]) -> Result<(), CliError> {
-    let plain = all.iter().find(|own| own.identity.encryption.is_none());
-    match (plain, &args.key_file) {
-        (Some(plain), Some(_)) => Err(CliError::Refused(format!(
-            "backup {} is not encrypted, so it was not made with the key of --key-file; leave the \
-             option out if that is right",
-            plain.identity.id
-        ))),
-        _ => Ok(()),
-    }
+    let Some(plain) = all.iter().find(|own| own.identity.encryption.is_none()) else {
+        return Ok(());
+    };
+    let is_set = std::env::var_os(KEY_VARIABLE).is_some_and(|text| !text.is_empty());
+    let (source, remedy) = match &args.key_file {
+        Some(_) => ("--key-file", "leave the option out"),
+        None if is_set => (KEY_VARIABLE, "unset the variable"),
+        None => return Ok(()),
+    };
+    Err(CliError::Refused(format!(
+        "backup {} is not encrypted, so it was not made with the key of {source}; {remedy} if that \
+         is right",
+        plain.identity.id
+    )))
 }
 
 /// Returns a Unix time in milliseconds as text.

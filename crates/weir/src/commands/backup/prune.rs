@@ -35,6 +35,7 @@ pub(super) fn run(args: &BackupPruneArgs, catalog: &Catalog) -> Result<u8, CliEr
             return Err(CliError::Refused(format!("there are no backups named {name:?}")));
         }
     }
+    refuse_unreadable(&library)?;
     let chosen = |entry: &&Entry| args.name.is_empty() || args.name.contains(&entry.identity.name);
     let all: Vec<Candidate> = library.entries().iter().map(candidate).collect();
     let is_named = |own: &Candidate| args.name.is_empty() || args.name.contains(&own.name);
@@ -63,6 +64,19 @@ pub(super) fn run(args: &BackupPruneArgs, catalog: &Catalog) -> Result<u8, CliEr
     Ok(0)
 }
 
+/// Refuses to prune beside a finished stripe that cannot be read: it may be of a differential, whose
+/// full backup must stay.
+fn refuse_unreadable(library: &Library) -> Result<(), CliError> {
+    let Some(found) = library.strangers().find(|found| found.is_published) else { return Ok(()) };
+    let problem =
+        found.problem.clone().unwrap_or_else(|| format!("{} is of no backup", found.name));
+    Err(CliError::Refused(format!(
+        "nothing is pruned, since {} may be of a differential backup and cannot be read: {problem}; \
+         read it with the version of weir that wrote it, or move it away",
+        found.name
+    )))
+}
+
 /// Removes what was decided, if it still is to be removed: a differential may have been begun on it in
 /// the meantime.
 fn remove(
@@ -71,6 +85,7 @@ fn remove(
     decide: impl Fn(&[Candidate]) -> Vec<Decision>,
 ) -> Result<(), CliError> {
     library.refresh()?;
+    refuse_unreadable(library)?;
     let now: Vec<Candidate> = library.entries().iter().map(candidate).collect();
     let again = decide(&now);
     for index in order(all, decisions) {

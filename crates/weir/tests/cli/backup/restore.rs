@@ -232,6 +232,22 @@ fn a_truncated_backup_is_damaged_and_never_removed_silently() {
     assert!(!path(0).exists() && !path(1).exists());
 }
 
+/// A finished stripe that cannot be read may be of a differential, whose full backup must stay.
+#[test]
+fn nothing_is_pruned_beside_a_stripe_that_cannot_be_read() {
+    let place = Place::new();
+    back_up(&place, "b", &identity(1, "sales", 1), &sources(1));
+    back_up(&place, "b", &identity(2, "sales", 1), &sources(1));
+    let note = place.path("b/note-01of01.weirbak");
+    fs::write(&note, "a letter").unwrap();
+    let prune = ["backup", "prune", "b", "--keep-last", "1"];
+    refused(&place, &prune, 2, "nothing is pruned, since b/note-01of01.weirbak may be of");
+    assert_eq!(fs::read_dir(place.path("b")).unwrap().count(), 3);
+    fs::remove_file(note).unwrap();
+    good(&place, &prune);
+    assert_eq!(fs::read_dir(place.path("b")).unwrap().count(), 1);
+}
+
 #[test]
 fn an_encrypted_backup_is_read_with_its_key_only() {
     let place = Place::new();
@@ -259,6 +275,13 @@ fn an_encrypted_backup_is_read_with_its_key_only() {
     assert!(out.starts_with("sales 01010101-0101 is sound: "), "{out}");
     let restore = ["restore", "sales", "--from", "b", "--image", "i"];
     refused(&place, &restore, 2, "is encrypted: give its key with --key-file");
+    // A plain backup of the same name, and newer, does not pass for one made with the key.
+    back_up(&place, "plain", &identity(2, "sales", 1), &sources(1));
+    let mut command = place.weir(&["backup", "verify", "sales", "--from", "plain"]);
+    command.env("WEIR_BACKUP_KEY", "a secret that is long enough");
+    let (_, err, code) = run(command);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("was not made with the key of WEIR_BACKUP_KEY"), "{err}");
     assert!(!place.path("i").exists());
     good(&place, &[&restore[..], &["--key-file", "key"]].concat());
     let image = fs::read(place.path("i/data.raw")).unwrap();
