@@ -315,7 +315,11 @@ fn most_common<T: Ord + Copy>(all: impl Iterator<Item = (T, u8)>) -> Option<T> {
 fn nothing(probed: &[(StripeInput, Probe, Option<Manifest>)]) -> String {
     let names: Vec<&str> = probed.iter().map(|(input, ..)| input.name.as_str()).collect();
     match names.as_slice() {
-        [] => "no stripes were given".to_owned(),
+        [] => {
+            "no finished stripe of the backup is there, so nothing can be read; weir backup prune \
+               --incomplete removes what an interrupted backup left"
+                .to_owned()
+        }
         [one] => format!("{one}: neither its header nor its manifest can be read"),
         [first, ..] => format!(
             "none of {} files, {first} first, has a header or a manifest that can be read",

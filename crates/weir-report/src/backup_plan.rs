@@ -264,9 +264,9 @@ impl BackupPlanReport {
         for own in &self.relaxations {
             all.push(match &own.then {
                 Some(then) => {
-                    format!("it could be met with {}: {}", own.what, then.headline(currency))
+                    format!("{} would fit the window: {}", own.what, then.headline(currency))
                 }
-                None => format!("it could be met with {}", own.what),
+                None => format!("{} would fit the window", own.what),
             });
         }
         all

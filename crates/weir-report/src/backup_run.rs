@@ -78,8 +78,8 @@ impl BackupRunReport {
     fn answer(&self) -> Answer {
         let run = &self.run;
         let verified = match self.is_verified {
-            Some(true) => ", verified: sound",
-            Some(false) => ", verified: DAMAGED",
+            Some(true) => " and verified",
+            Some(false) => " but DAMAGED",
             None => "",
         };
         let pace = run.mib_per_s.map(|own| format!(", {} MiB/s", per_second(own)));
@@ -219,7 +219,7 @@ mod tests {
             ..BackupRunReport::default()
         };
         let text = report.text(&Screen::of_width(80));
-        let first = "differential backup sales 0199c1a2-7b3c complete, verified: sound: 1,431 MiB in \
+        let first = "differential backup sales 0199c1a2-7b3c complete and verified: 1,431 MiB in \
                      8.7 s, 164.3 MiB/s; disk_bytes binds";
         let whole = report.text(&Screen::unlimited());
         assert_eq!(whole.lines().next(), Some(first));

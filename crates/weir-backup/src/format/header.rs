@@ -100,7 +100,7 @@ impl Identity {
         }
         if name.contains(['/', '\\']) || name.starts_with('.') || name.contains(char::is_control) {
             return Err(BackupError::Refused(format!(
-                "the name {name:?} of the backup is no file name: leave out /, \\, control \
+                "backup name {name:?} is not a file name: leave out /, \\, control \
                  characters, and a dot at the start"
             )));
         }

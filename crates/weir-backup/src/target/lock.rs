@@ -33,8 +33,8 @@ impl VolumeLock {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Self { _file: file }),
             Err(Errno::WOULDBLOCK) => Err(BackupError::Refused(format!(
-                "{name} is being written by another backup or prune; wait for its end, or give \
-                 another volume"
+                "another backup or prune is writing to {name}; wait until it finishes, or give another \
+                 volume"
             ))),
             Err(error) => Err(failed(error.into())),
         }
@@ -65,7 +65,7 @@ mod tests {
             format!("nbd://127.0.0.1:9/lock-{}", std::process::id()).parse().expect("a URI");
         let own = VolumeLock::take(&uri, "v").expect("free");
         let error = VolumeLock::take(&uri, "v").expect_err("taken").to_string();
-        assert!(error.starts_with("v is being written by another backup"), "{error}");
+        assert!(error.starts_with("another backup or prune is writing to v;"), "{error}");
         drop(own);
         VolumeLock::take(&uri, "v").expect("free again");
         drop(std::fs::remove_file(path(&uri)));

@@ -209,7 +209,7 @@ fn check_empty(connection: &mut Connection, name: &str) -> Result<(), BackupErro
                 connection.read(at, &mut bytes[..part]).map_err(&failed)?;
                 if bytes[..part].iter().any(|byte| *byte != 0) {
                     return Err(BackupError::Refused(format!(
-                        "{name} holds something that is no backup; give an empty volume"
+                        "{name} contains data other than backups; give an empty volume"
                     )));
                 }
                 at += part as u64;

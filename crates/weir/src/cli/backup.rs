@@ -36,7 +36,7 @@ pub(crate) enum BackupCommand {
     /// Find the cheapest target disks, and the stripes and transfer size, with which a backup meets its
     /// window.
     #[command(
-        after_help = "Example:\n  weir backup plan --size 4TiB --within 2h --edition azure-now \
+        after_help = "Example:\n  weir backup plan --size 4TiB --within 3h --edition azure-now \
                             --host D64s_v3\n  weir backup plan --layout layout.toml --within 3h --out \
                             new.toml --out-backup backup.toml\n  weir backup plan --layout layout.toml \
                             --within 3h --beside oltp.toml --max-slowdown 5%\n\n\

@@ -65,7 +65,7 @@ pub(crate) struct BackupRunArgs {
     #[arg(long, value_name = "LEVEL", num_args = 0..=1, require_equals = true,
         default_missing_value = LEVEL, value_parser = clap::value_parser!(i32).range(1..=19))]
     pub(crate) compress: Option<i32>,
-    /// Accepted for scripts that give it: checksums are always written.
+    /// Has no effect, since checksums are always written; accepted for scripts that give it.
     #[arg(long)]
     pub(crate) checksum: bool,
     /// Encrypt the contents with the key of --key-file or of WEIR_BACKUP_KEY.

@@ -104,7 +104,7 @@ pub(crate) fn places(args: &ChosenArgs) -> Result<Vec<String>, CliError> {
     }
     if places.is_empty() {
         return Err(CliError::Refused(format!(
-            "{:?} is no path: say where to look for the backup with --from PLACE",
+            "{:?} is not a path: say where to look for the backup with --from PLACE",
             shown(&args.backup)
         )));
     }

@@ -142,7 +142,7 @@ fn reason(decision: &Decision, backup: &BackupLine) -> (String, Option<String>) 
         ),
         Decision::Elsewhere => (
             "stripes missing",
-            Some("they may be in another place: name that place too; --incomplete removes it"),
+            Some("they may be elsewhere: name that place, too; --incomplete removes it"),
         ),
         Decision::Damaged => (
             "damaged",

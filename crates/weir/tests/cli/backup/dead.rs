@@ -85,7 +85,7 @@ fn ctrl_c_ends_the_wait_for_a_server_that_stops_in_the_middle() {
     let rig = Rig::new();
     rig.backup("data --to b --name sales");
     let (other, server) = slow();
-    other.open("data").write(0, &pattern(8, 128 << 10)).expect("a write");
+    other.open("data").write(0, &pattern(8, 2 << 20)).expect("a write");
     let uri =
         |name: &str| format!("nbd+unix:///{name}?socket={}", other.path("nbd.sock").display());
     for args in [

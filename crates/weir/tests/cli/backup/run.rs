@@ -78,7 +78,7 @@ fn raw_volumes_of_the_same_server_take_backups() {
     assert_eq!(code, Some(2), "{stderr}");
     assert!(stderr.contains("it holds backups, which a restore never replaces"), "{stderr}");
     // What is no backup is not written over.
-    rig.refuse("data --to log", 2, "log holds something that is no backup; give an empty volume");
+    rig.refuse("data --to log", 2, "log contains data other than backups; give an empty volume");
     assert_eq!(rig.contents("log")[4096..][..100], pattern(3, 100));
 }
 
@@ -129,7 +129,7 @@ fn a_differential_has_what_changed_and_what_is_zeros_now() {
 fn a_raw_volume_with_data_anywhere_is_refused() {
     let rig = Rig::new();
     rig.write("backup2", 20 << 20, &pattern(4, 4096));
-    rig.refuse("log --to backup2", 2, "backup2 holds something that is no backup");
+    rig.refuse("log --to backup2", 2, "backup2 contains data other than backups");
 }
 
 #[test]

@@ -214,7 +214,7 @@ fn two_backups_at_the_same_raw_volume_are_refused() {
     ] {
         let (stdout, stderr, code) = run(weir(&args));
         assert_eq!((stdout.as_str(), code), ("", Some(2)), "{args}: {stderr}");
-        assert!(stderr.contains("is being written by another backup or prune"), "{args}: {stderr}");
+        assert!(stderr.contains("is writing to"), "{args}: {stderr}");
     }
     // Another volume is free, and so is this one afterwards.
     let (_, stderr, code) = run(weir("backup run log --to other --verify"));
