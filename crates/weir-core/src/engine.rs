@@ -23,9 +23,11 @@
 //! | `hot_plug` | volumes that are added and removed |
 //! | `above` | the billing counter of on-demand bursting |
 //! | `ahead` | requests that are admitted when they arrive |
+//! | `fixed` | an engine of fixed limits, which admits ahead |
 //! | `part` | the unit that passes the gates |
 //! | `route` | the gates of a host, and the way through them |
 //! | `types` | requests, completions and counters |
+//! | `volume` | a volume and its counters |
 
 use crate::cache::{BLOCK, BlobCache};
 use crate::gate::{Gate, GateCaps};
@@ -35,66 +37,28 @@ use crate::spec::{
 };
 use crate::timers::{Alarm, Timers};
 use crate::waits::Cap;
-use crate::writeback::Dirty;
-use above::AboveTarget;
 use ahead::Ahead;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use part::{Owner, Parent, Part};
 use route::{CACHED_BYTES, CACHED_IOPS, LOG, UNCACHED_BYTES, UNCACHED_IOPS, disk_gate};
 use slab::Slab;
+use volume::Volume;
 use weir_units::{Bytes, Instant, Span};
 
 mod above;
 mod ahead;
 mod commands;
 mod dirty;
+mod fixed;
 mod hot_plug;
 mod part;
 mod path;
 mod route;
 mod types;
+mod volume;
 
 pub use types::{Completion, DeviceId, Event, MAX_REQUEST, Op, Refused, Request, Totals, VolumeId};
-
-#[derive(Debug)]
-struct Volume {
-    spec: VolumeSpec,
-    totals: Totals,
-    dirty: Dirty,
-    /// In-flight requests, and the start of the busy period not yet added to `totals.busy`.
-    in_flight: u64,
-    busy_from: Instant,
-    /// Billing counter for on-demand bursting; `None` for other volumes.
-    above: Option<AboveTarget>,
-}
-
-impl Volume {
-    fn new(spec: VolumeSpec) -> Self {
-        let above = AboveTarget::of(&spec.limits);
-        Self {
-            spec,
-            totals: Totals::default(),
-            dirty: Dirty::default(),
-            in_flight: 0,
-            busy_from: Instant::ZERO,
-            above,
-        }
-    }
-
-    fn begin(&mut self, now: Instant) {
-        if self.in_flight == 0 {
-            self.busy_from = now;
-        }
-        self.in_flight += 1;
-    }
-
-    fn end(&mut self, now: Instant) {
-        self.in_flight -= 1;
-        self.totals.busy += now - self.busy_from;
-        self.busy_from = now;
-    }
-}
 
 /// One host, compiled.
 #[derive(Debug)]
@@ -390,14 +354,6 @@ impl Engine {
         }
         self.settle(at);
     }
-}
-
-/// Counts and indices that are below 2^32 (requests by [`MAX_REQUEST`], volumes by
-/// [`HostSpec::check`], parts by memory).
-#[expect(clippy::cast_possible_truncation, reason = "bounded by the callers, see above")]
-fn narrow(n: u64) -> u32 {
-    debug_assert!(u32::try_from(n).is_ok(), "{n} does not fit");
-    n as u32
 }
 
 const _: () = assert!(MAX_REQUEST <= MAX_COST, "a meter takes every request at once");

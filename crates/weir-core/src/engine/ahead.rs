@@ -17,12 +17,10 @@
 //! The figures are the same to the nanosecond; property tests compare them.
 
 use super::route::{self, Route, disk_gate};
-use super::types::{Completion, DeviceId, Event, Op, Request};
-use super::{Engine, Volume, narrow};
+use super::types::{Completion, DeviceId, Op, Request, narrow};
+use super::volume::Volume;
 use crate::gate::{Gate, Link};
-use crate::spec::{
-    CacheMode, DeviceSpec, GateLimits, HostSpec, Medium, Place, SpecError, VolumeSpec,
-};
+use crate::spec::{CacheMode, DeviceSpec, GateLimits, HostSpec, Medium, Place, VolumeSpec};
 use crate::stripe;
 use crate::timers::{Alarm, Timers};
 use crate::waits::Waits;
@@ -130,11 +128,11 @@ struct Arrival {
 }
 
 /// The gates and alarms of the engine.
-type Paths<'a> = (&'a mut [Gate], &'a mut Timers);
+pub(super) type Paths<'a> = (&'a mut [Gate], &'a mut Timers);
 
 impl Ahead {
     /// Returns `None` for a host whose requests cannot be admitted ahead.
-    fn new(spec: &HostSpec) -> Option<Self> {
+    pub(super) fn new(spec: &HostSpec) -> Option<Self> {
         let shares_limits = shares_limits(spec)?;
         let volumes = spec.volumes.iter().map(|volume| FixedVolume {
             medium: volume.medium.clone(),
@@ -159,7 +157,7 @@ impl Ahead {
 
     /// Takes a request that comes at `now`, and admits its pieces as far as they need not wait for
     /// others. Returns its number if it is done at once.
-    fn arrive(
+    pub(super) fn arrive(
         &mut self,
         mut paths: Paths<'_>,
         spec: &DeviceSpec,
@@ -271,7 +269,7 @@ impl Ahead {
     }
 
     /// Releases the head of a gate, and those behind it that are admitted at the same instant.
-    fn release(&mut self, (gates, timers): Paths<'_>, gate: usize, now: Instant) {
+    pub(super) fn release(&mut self, (gates, timers): Paths<'_>, gate: usize, now: Instant) {
         let mut has_more = true;
         while has_more {
             let released = route::release(gates, timers, &mut self.pieces, (gate, now));
@@ -326,7 +324,7 @@ impl Ahead {
     }
 
     /// Takes a request that is done, and counts its pieces.
-    fn take(&mut self, number: usize, volumes: &mut [Volume]) -> Completion {
+    pub(super) fn take(&mut self, number: usize, volumes: &mut [Volume]) -> Completion {
         let request = self.requests.remove(number);
         let Planned { tag, device, op, len, arrived, last, done, .. } = request;
         for piece in self.pieces.run(request.range()).iter().filter(|piece| !piece.is_counted) {
@@ -342,7 +340,7 @@ impl Ahead {
     }
 
     /// Counts the pieces that are done at `now`, of requests that may not be.
-    fn settle(&mut self, volumes: &mut [Volume], now: Instant) {
+    pub(super) fn settle(&mut self, volumes: &mut [Volume], now: Instant) {
         for (_, request) in &self.requests {
             let pieces = self.pieces.run_mut(request.range()).iter_mut();
             for piece in pieces.filter(|piece| piece.done <= now && !piece.is_counted) {
@@ -354,62 +352,6 @@ impl Ahead {
         }
         for (volume, fixed) in volumes.iter_mut().zip(&self.volumes) {
             volume.totals.busy = fixed.busy.total();
-        }
-    }
-}
-
-impl Engine {
-    /// Compiles `spec` for a driver that gives no commands: limits, sizes and cache modes stay,
-    /// no volume is added or removed, and the host does not crash. If nothing bursts, there is no
-    /// cache and a medium takes its time, a striped request has one alarm for its completion, and
-    /// costs little more than one that is not striped if only disks have limits.
-    ///
-    /// The completions are the same as of [`Engine::new`]. [`poll_deadline`](Self::poll_deadline)
-    /// tells of no completion of a piece, and [`totals`](Self::totals) needs
-    /// [`settle_totals`](Self::settle_totals) first.
-    ///
-    /// Commands to an engine that admits ahead panic.
-    ///
-    /// # Errors
-    ///
-    /// [`SpecError`] if a device or a cache mode does not fit the rest.
-    pub fn with_fixed_limits(spec: HostSpec) -> Result<Self, SpecError> {
-        let ahead = Ahead::new(&spec);
-        let engine = Self::new(spec)?;
-        Ok(Self { ahead, ..engine })
-    }
-
-    /// Counts all that is done until `now`, which must not be later than the driver has come to.
-    /// An engine from [`Engine::new`] has counted it already.
-    pub fn settle_totals(&mut self, now: Instant) {
-        if let Some(ahead) = &mut self.ahead {
-            ahead.settle(&mut self.volumes, now);
-        }
-    }
-
-    /// Checks that a driver of fixed limits gives no commands.
-    pub(super) fn assert_not_fixed(&self) {
-        assert!(self.ahead.is_none(), "a host with fixed limits takes no commands");
-    }
-
-    /// Takes a request that was checked.
-    pub(super) fn admit_ahead(&mut self, request: &Request, now: Instant) {
-        let Self { devices, gates, timers, ahead: Some(ahead), .. } = self else { return };
-        let spec = &devices[request.device.0];
-        if let Some(number) = ahead.arrive((gates, timers), spec, request, now) {
-            self.finish_ahead(number);
-        }
-    }
-
-    pub(super) fn release_ahead(&mut self, gate: usize, now: Instant) {
-        let Self { gates, timers, ahead: Some(ahead), .. } = self else { return };
-        ahead.release((gates, timers), gate, now);
-    }
-
-    pub(super) fn finish_ahead(&mut self, number: usize) {
-        if let Some(ahead) = &mut self.ahead {
-            let completion = ahead.take(number, &mut self.volumes);
-            self.events.push_back(Event::Completed(completion));
         }
     }
 }

@@ -6,8 +6,8 @@
 
 use super::part::{Owner, Part};
 use super::route::Route;
-use super::types::{Event, Op, VolumeId};
-use super::{Alarm, Engine, narrow};
+use super::types::{Event, Op, VolumeId, narrow};
+use super::{Alarm, Engine};
 use crate::cache::{BLOCK, Brought};
 use crate::spec::CacheMode;
 use crate::waits::Cap;

@@ -1,8 +1,9 @@
 //! Volumes that are added and removed while the host runs.
 
+use super::Engine;
 use super::route::{SHARED_GATES, disk_gate};
 use super::types::{DeviceId, Refused, VolumeId};
-use super::{Engine, Volume};
+use super::volume::Volume;
 use crate::cache::BLOCK;
 use crate::gate::Gate;
 use crate::spec::{CacheMode, DeviceSpec, MAX_VOLUMES, SpecError, VolumeSpec};

@@ -1,10 +1,11 @@
 //! The data path: split, look into the cache, pass the gates, spend the medium's
 //! time, complete.
 
+use super::Engine;
 use super::part::{Owner, Parent, Part};
 use super::route::{self, Route, disk_gate};
-use super::types::{Completion, Event, Op, Request, VolumeId};
-use super::{Engine, Volume, narrow};
+use super::types::{Completion, Event, Op, Request, VolumeId, narrow};
+use super::volume::Volume;
 use crate::cache::{BlobCache, Brought};
 use crate::gate::Link;
 use crate::spec::{CacheMode, CacheSpec, DeviceSpec};

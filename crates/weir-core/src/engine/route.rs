@@ -1,6 +1,6 @@
 //! The gates of a host, and the way of a part through them.
 
-use super::narrow;
+use super::types::narrow;
 use crate::gate::{Arrival, Gate, Parts, Passes};
 use crate::spec::Place;
 use crate::timers::{Alarm, SLOTS, Timers};

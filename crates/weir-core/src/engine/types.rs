@@ -178,3 +178,11 @@ impl Totals {
         }
     }
 }
+
+/// Narrows a count or index that is below 2^32: requests by [`MAX_REQUEST`], volumes by
+/// [`HostSpec::check`](crate::HostSpec::check), parts by memory.
+#[expect(clippy::cast_possible_truncation, reason = "bounded by the callers, see above")]
+pub(super) fn narrow(n: u64) -> u32 {
+    debug_assert!(u32::try_from(n).is_ok(), "{n} does not fit");
+    n as u32
+}
