@@ -3,7 +3,7 @@
 
 use crate::inode::{Inode, Table, node_id};
 use crate::limits::{DirId, Errno, FileId, Io, Limits, Op};
-use crate::mount::Options;
+use crate::options::Options;
 use crate::pool::{Flights, Pool, Readers};
 use fuser::{FileAttr, FileType, INodeNo, Notifier};
 use rustix::fs::{Mode, OFlags, Stat};

@@ -38,6 +38,7 @@
 //! | `limits` | the interface to the model of the volumes |
 //! | [`served`] | the limits of a running server |
 //! | `mount` | start and end of a mount |
+//! | `options` | the options of a mount |
 //! | `listing` | the root directory, which lists the top directories |
 //! | `kernel` | mounting and unmounting, as root or as another user |
 //! | `fs` | dispatch of FUSE requests |
@@ -60,9 +61,11 @@ mod limits;
 mod listing;
 mod mount;
 mod names;
+mod options;
 mod pool;
 pub mod served;
 
 pub use error::{ErrorKind, MountError};
 pub use limits::{Capacity, DirId, Errno, FileId, Go, Io, Limits, Op, Space, Unlimited};
-pub use mount::{Mount, Mounted, Options, Top};
+pub use mount::{Mount, Mounted, Top};
+pub use options::Options;
