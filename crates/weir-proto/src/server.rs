@@ -4,11 +4,13 @@
 //! [`Step::Established`]. Then parse requests with [`parse_request`] and reply with
 //! [`crate::reply`].
 
+mod choices;
 mod handshake;
 mod options;
 mod transmission;
 
-pub use handshake::{Handshake, Progress, Step};
+pub use choices::Step;
+pub use handshake::{Handshake, Progress};
 pub use transmission::{Parsed, parse_request};
 
 use crate::export::{Export, TransmissionFlags};

@@ -6,10 +6,10 @@
 //!                            +-> Established | Aborted
 //! ```
 
-use super::{Exports, Session, options};
+use super::choices::{Choices, Step};
+use super::{Exports, options};
 use crate::cursor::{Cursor, Put, wire_len};
 use crate::error::ProtoError;
-use crate::export::{Export, TransmissionFlags};
 use crate::wire::{self, handshake_flag, opt, rep};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -24,9 +24,7 @@ pub struct Handshake {
     fixed_newstyle: bool,
     no_zeroes: bool,
     options: u32,
-    pub(super) structured: bool,
-    /// The export for which `base:allocation` was chosen.
-    pub(super) meta_context_of: Option<String>,
+    choices: Choices,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -46,25 +44,6 @@ pub struct Progress {
     pub step: Step,
 }
 
-/// The next step after a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
-    /// Call again when the input has this many bytes, counted after the consumed ones are dropped.
-    /// It never exceeds [`wire::MAX_OPTION`] and a header.
-    NeedMore {
-        /// In bytes.
-        at_least: usize,
-    },
-    /// A message was processed. Call again with the rest, even if it is empty. Each call processes
-    /// one message, so that replies cannot pile up.
-    Again,
-    /// The handshake is complete; requests follow. Send the output, then use
-    /// [`super::parse_request`].
-    Established(Session),
-    /// The client aborted. Send the output and close the connection.
-    Aborted,
-}
-
 impl Handshake {
     /// Starts a handshake and appends the greeting.
     #[must_use]
@@ -77,8 +56,7 @@ impl Handshake {
             fixed_newstyle: false,
             no_zeroes: false,
             options: 0,
-            structured: false,
-            meta_context_of: None,
+            choices: Choices::default(),
         }
     }
 
@@ -155,7 +133,7 @@ impl Handshake {
         self.phase = Phase::Options;
         let step = match option {
             opt::EXPORT_NAME => self.export_name(exports, data, out)?,
-            _ => options::answer(self, exports, option, data, out),
+            _ => options::answer(&mut self.choices, exports, option, data, out),
         };
         if matches!(step, Step::Established(_) | Step::Aborted) {
             self.phase = Phase::Over;
@@ -172,7 +150,12 @@ impl Handshake {
             return Progress { consumed, step: Step::NeedMore { at_least: 1 } };
         }
         self.phase = Phase::Options;
-        put_reply(out, option, rep::ERR_TOO_BIG, &[b"at most 65536 bytes of option data are read"]);
+        options::put_reply(
+            out,
+            option,
+            rep::ERR_TOO_BIG,
+            &[b"at most 65536 bytes of option data are read"],
+        );
         Progress { consumed, step: Step::Again }
     }
 
@@ -186,7 +169,7 @@ impl Handshake {
         let name = options::text(data).ok_or(ProtoError::ExportName(wire_len(data.len())))?;
         let export =
             exports.find(name).ok_or_else(|| ProtoError::UnknownExport(String::from(name)))?;
-        let session = self.establish(export);
+        let session = self.choices.establish(export);
         out.put_u64(session.export.size.get());
         out.put_u16(session.flags.bits());
         if !self.no_zeroes {
@@ -194,33 +177,8 @@ impl Handshake {
         }
         Ok(Step::Established(session))
     }
-
-    pub(super) fn establish(&self, export: Export) -> Session {
-        // Reads are always answered in one chunk, so DF only needs structured replies.
-        let df = if self.structured { TransmissionFlags::SEND_DF } else { TransmissionFlags::NONE };
-        let flags =
-            export.flags.without(TransmissionFlags::SEND_DF) | df | TransmissionFlags::HAS_FLAGS;
-        let chosen = self.structured && self.meta_context_of.as_deref() == Some(&*export.name);
-        Session {
-            export,
-            flags,
-            structured: self.structured,
-            meta_context: chosen.then_some(wire::BASE_ALLOCATION_ID),
-        }
-    }
 }
 
 const fn need(at_least: usize) -> Progress {
     Progress { consumed: 0, step: Step::NeedMore { at_least } }
-}
-
-/// Appends a reply to an option, with its data in parts.
-pub(super) fn put_reply(out: &mut Vec<u8>, option: u32, kind: u32, parts: &[&[u8]]) {
-    out.put_u64(wire::OPTION_REPLY);
-    out.put_u32(option);
-    out.put_u32(kind);
-    out.put_u32(wire_len(parts.iter().map(|part| part.len()).sum()));
-    for part in parts {
-        out.extend_from_slice(part);
-    }
 }

@@ -1,8 +1,8 @@
 //! Replies to options. Errors in an option are reported in its reply, and the handshake continues.
 
-use super::handshake::{Handshake, Step, put_reply};
+use super::choices::{Choices, Step};
 use super::{Exports, Session};
-use crate::cursor::{Cursor, clip, wire_len};
+use crate::cursor::{Cursor, Put, clip, wire_len};
 use crate::export::Export;
 use crate::wire::{self, info, opt, rep};
 use alloc::format;
@@ -31,7 +31,7 @@ impl Refusal {
 
 /// Replies to an option other than `EXPORT_NAME`.
 pub(super) fn answer(
-    handshake: &mut Handshake,
+    choices: &mut Choices,
     exports: &(impl Exports + ?Sized),
     option: u32,
     data: &[u8],
@@ -40,10 +40,10 @@ pub(super) fn answer(
     let answered = match option {
         opt::ABORT => Ok(Step::Aborted),
         opt::LIST => list(exports, data, out),
-        opt::INFO | opt::GO => describe(handshake, exports, option, data, out),
-        opt::STRUCTURED_REPLY => structured_reply(handshake, data),
+        opt::INFO | opt::GO => describe(choices, exports, option, data, out),
+        opt::STRUCTURED_REPLY => structured_reply(choices, data),
         opt::LIST_META_CONTEXT | opt::SET_META_CONTEXT => {
-            meta_context(handshake, exports, option, data, out)
+            meta_context(choices, exports, option, data, out)
         }
         opt::STARTTLS => Err(Refusal::new(rep::ERR_UNSUP, "TLS is not supported")),
         other => Err(Refusal::new(rep::ERR_UNSUP, format!("option {other} is not known"))),
@@ -57,6 +57,17 @@ pub(super) fn answer(
             put_reply(out, option, refusal.kind, &[clip(&refusal.message).as_bytes()]);
             Step::Again
         }
+    }
+}
+
+/// Appends a reply to an option, with its data in parts.
+pub(super) fn put_reply(out: &mut Vec<u8>, option: u32, kind: u32, parts: &[&[u8]]) {
+    out.put_u64(wire::OPTION_REPLY);
+    out.put_u32(option);
+    out.put_u32(kind);
+    out.put_u32(wire_len(parts.iter().map(|part| part.len()).sum()));
+    for part in parts {
+        out.extend_from_slice(part);
     }
 }
 
@@ -88,15 +99,15 @@ fn list(
     Ok(Step::Again)
 }
 
-fn structured_reply(handshake: &mut Handshake, data: &[u8]) -> Result<Step, Refusal> {
+fn structured_reply(choices: &mut Choices, data: &[u8]) -> Result<Step, Refusal> {
     no_data(data)?;
-    handshake.structured = true;
+    choices.structured = true;
     Ok(Step::Again)
 }
 
 /// Handles INFO and GO: appends the requested info, and for GO starts the transmission.
 fn describe(
-    handshake: &Handshake,
+    choices: &Choices,
     exports: &(impl Exports + ?Sized),
     option: u32,
     data: &[u8],
@@ -115,7 +126,7 @@ fn describe(
         return Err(Refusal::new(rep::ERR_BLOCK_SIZE_REQD, message));
     }
 
-    let session = handshake.establish(export);
+    let session = choices.establish(export);
     put_facts(&session, option, wants, out);
     Ok(if option == opt::GO { Step::Established(session) } else { Step::Again })
 }
@@ -159,7 +170,7 @@ fn export_name(bytes: &[u8]) -> Result<&str, Refusal> {
 /// Handles LIST and SET of metadata contexts. LIST may request all of `base:`; SET needs full
 /// names. Queries for unknown contexts are not errors.
 fn meta_context(
-    handshake: &mut Handshake,
+    choices: &mut Choices,
     exports: &(impl Exports + ?Sized),
     option: u32,
     data: &[u8],
@@ -168,9 +179,9 @@ fn meta_context(
     let set = option == opt::SET_META_CONTEXT;
     if set {
         // A SET replaces the earlier selection, even if it fails.
-        handshake.meta_context_of = None;
+        choices.meta_context_of = None;
     }
-    if !handshake.structured {
+    if !choices.structured {
         return Err(Refusal::invalid("metadata contexts need structured replies first"));
     }
     let (name, count, asked) = context_request(data)
@@ -184,7 +195,7 @@ fn meta_context(
         put_reply(out, option, rep::META_CONTEXT, &parts);
     }
     if chosen && set {
-        handshake.meta_context_of = Some(export.name);
+        choices.meta_context_of = Some(export.name);
     }
     Ok(Step::Again)
 }
