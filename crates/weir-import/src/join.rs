@@ -4,9 +4,9 @@
 use crate::sheet::Sheet;
 use std::collections::HashMap;
 use std::io::Write;
+use weir_observe::columns::Note;
 use weir_observe::format::{WriteError, Writer};
 use weir_observe::header::{Contents, EntityId, SeriesId};
-use weir_observe::observation::Note;
 use weir_units::Instant;
 
 /// The entities and columns of a sheet in the observation.

@@ -12,10 +12,10 @@ use crate::together::{with_media, with_traces_together};
 use crate::watched::{Lately, watched};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, Write};
+use weir_observe::columns::Note;
 use weir_observe::format::Writer;
 use weir_observe::header::{Header, Source, SourceKind};
 use weir_observe::metric::INTERVAL_NS;
-use weir_observe::observation::Note;
 use weir_observe::{attribute, metric};
 use weir_units::{Instant, Span};
 

@@ -6,9 +6,9 @@
 //! those of the clock; otherwise all start together.
 
 use crate::attribute;
+use crate::columns::Chunk;
 use crate::format::{ReadError, Reader};
 use crate::header::{Attribute, Contents, Entity, EntityId, EntityKind, Header, SeriesId};
-use crate::observation::Chunk;
 use crate::times::{Times, in_seconds};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;

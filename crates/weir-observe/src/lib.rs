@@ -17,7 +17,8 @@
 //! |---|---|
 //! | [`header`] | entities, series, and the origin of an observation |
 //! | [`metric`], [`attribute`] | the standard names, with units |
-//! | [`observation`] | columns, chunks, and a whole observation in memory |
+//! | [`columns`] | values by sample: columns, chunks, and notes |
+//! | [`observation`] | a whole observation in memory |
 //! | [`mod@format`] | the file: [`Writer`] and [`Reader`] |
 //! | [`run`] | a run of Weir as samples, from the plain counters of any driver |
 //! | [`view`] | the series of an entity by purpose: its I/O, its waits, its load |
@@ -36,6 +37,7 @@
 
 pub mod attribute;
 pub mod between;
+pub mod columns;
 pub mod format;
 pub mod header;
 pub mod joined;
@@ -52,10 +54,11 @@ pub mod view;
 pub mod waits;
 pub mod when;
 
+pub use columns::{Chunk, Column, Note};
 pub use format::{Ending, ReadError, Reader, WriteError, Writer};
 pub use header::{
     Attribute, Contents, Counting, Entity, EntityId, EntityKind, Header, LayoutText, Series,
     SeriesId, Source, SourceKind, Unit,
 };
 pub use joined::Block;
-pub use observation::{Chunk, Column, Note, Observation};
+pub use observation::Observation;

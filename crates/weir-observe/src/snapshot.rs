@@ -4,9 +4,10 @@
 //! entity are therefore of one moment; gauges have their newest value. The result is an
 //! observation with each entity in one sample, usually the same for all.
 
+use crate::columns::Column;
 use crate::format::Ending;
 use crate::header::{Counting, Header};
-use crate::observation::{Column, Observation};
+use crate::observation::Observation;
 use std::collections::BTreeSet;
 use weir_units::Instant;
 

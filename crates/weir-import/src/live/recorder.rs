@@ -4,9 +4,9 @@ use super::feed::{Answer, Feed};
 use crate::error::ImportError;
 use crate::join::Join;
 use std::io::Write;
+use weir_observe::columns::Note;
 use weir_observe::format::{WriteError, Writer};
 use weir_observe::header::Header;
-use weir_observe::observation::Note;
 use weir_units::Instant;
 
 /// The most notes about a system; further ones are counted.

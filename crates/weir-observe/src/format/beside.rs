@@ -2,7 +2,7 @@
 
 use super::bytes::put;
 use super::column::Encoder;
-use crate::observation::Chunk;
+use crate::columns::Chunk;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;

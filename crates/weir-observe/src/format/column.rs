@@ -6,7 +6,7 @@
 //! deflate. A constant counter, or an even clock, takes no bytes per value.
 
 use super::bytes::{Input, Wrong, put, put_signed};
-use crate::observation::Column;
+use crate::columns::Column;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use std::fmt;
 

@@ -1,8 +1,9 @@
 //! Whole files: written data comes back, and damage is detected.
 
 use super::*;
+use crate::columns::{Column, Note};
 use crate::header::*;
-use crate::observation::{Column, Note, Observation};
+use crate::observation::Observation;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use weir_units::{Instant, Span};
