@@ -13,10 +13,10 @@
 
 use crate::lock::{self, DirLock};
 use crate::meta::Meta;
+use crate::registry::{Registration, Registry};
 use crate::sync::locked;
 use crate::volume::{self, NewVolume, Pages, Volume};
 use crate::{Result, StoreError, disk, name};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -37,31 +37,7 @@ pub struct DataDir {
     path: PathBuf,
     lock: Arc<DirLock>,
     /// Volumes in use: the same name gives the same volume.
-    open: Arc<Mutex<Registry>>,
-}
-
-/// The volumes in use, each with the number of its opening.
-#[derive(Debug, Default)]
-struct Registry {
-    volumes: BTreeMap<String, (u64, Weak<Volume>)>,
-    last: u64,
-}
-
-/// The right of a volume to its folder, until another opens it or it is removed.
-#[derive(Debug)]
-pub(crate) struct Registration {
-    registry: Arc<Mutex<Registry>>,
-    name: String,
-    number: u64,
-}
-
-impl Registration {
-    /// Does `act` if the folder is still this volume's, and lets nobody else have it meanwhile.
-    pub(crate) fn while_own<T>(&self, act: impl FnOnce() -> T) -> Option<T> {
-        let registry = locked(&self.registry);
-        let is_own = registry.volumes.get(&self.name).is_some_and(|(own, _)| *own == self.number);
-        is_own.then(act)
-    }
+    open: Arc<Mutex<Registry<Volume>>>,
 }
 
 /// A volume found in a data directory.
@@ -135,8 +111,7 @@ impl DataDir {
         let number = registry.last;
         // From here on one that is being closed leaves no record behind.
         registry.volumes.insert(name.to_owned(), (number, Weak::new()));
-        let registration =
-            || Registration { registry: Arc::clone(&self.open), name: name.to_owned(), number };
+        let registration = || Registration::new(Arc::clone(&self.open), name, number);
         let dir = self.path.join(VOLUMES).join(name);
         let volume = match Volume::open(&dir, name, Arc::clone(&self.lock), registration())? {
             Some(volume) => volume,

@@ -21,36 +21,29 @@
 //! any other end they are unknown.
 
 mod bitmap;
+mod done;
 mod era;
 mod frozen;
 mod record;
 mod scratch;
+mod tracking;
 
+pub use bitmap::BLOCK;
 pub use frozen::{Changed, Frozen};
 pub(crate) use record::{FILE, Folder, Home};
 pub use scratch::Scratch;
+pub use tracking::Tracking;
 
 use crate::store::{Extent, Store, check_range};
 use crate::sync::{exclusive, locked, shared};
 use crate::{ErrorKind, Result};
 use bitmap::Bitmap;
-use era::{Done, Era, Rules, Visit};
+use done::Done;
+use era::{Era, Rules, Visit};
 use frozen::Parts;
 use record::Record;
 use std::sync::{Arc, Mutex, RwLock};
 use weir_units::Bytes;
-
-/// Contents are kept, and changes are marked, in blocks of this size.
-pub const BLOCK: u64 = 64 << 10;
-
-/// The state of a volume's change tracking.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tracking {
-    /// True if changes are known since the base, or since the volume was made if it has none.
-    pub known: bool,
-    /// The last completed full backup.
-    pub base: Option<String>,
-}
 
 /// A [`Store`] that can be frozen, and that knows which blocks changed. Clones are the same
 /// store. Changes of the store under it are neither tracked nor kept from views.

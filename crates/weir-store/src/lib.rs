@@ -37,6 +37,7 @@ pub mod meta;
 mod name;
 pub mod paged;
 mod pieces;
+mod registry;
 mod segment;
 pub mod store;
 mod sync;

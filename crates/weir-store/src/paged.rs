@@ -18,6 +18,7 @@
 //! | `map` | two bits for each page |
 //! | `log` | maps on a medium |
 //! | `layer` | bytes and map, and the order in which they become durable |
+//! | `state` | the state of a page in a layer |
 //! | `stack` | layers upon each other: reading, pages |
 //! | `merge` | pushing a layer into the one below |
 //! | `home` | where layers and their list are kept: in memory, or |
@@ -37,6 +38,7 @@ mod log;
 mod map;
 mod merge;
 mod stack;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -45,9 +47,10 @@ use crate::store::{Extent, Store, check_range};
 use crate::sync::{exclusive, locked, shared};
 use crate::{Result, StoreError};
 use home::{Home, LayerList, ListedLayer, Memory};
-use layer::{Layer, Parts, State};
+use layer::{Layer, Parts};
 use merge::Merge;
 use stack::{Entry, Found, Stack, View, clip, look, runs, touched};
+use state::State;
 use std::fmt;
 use std::io;
 use std::ops::Range;

@@ -29,13 +29,13 @@
 //! 2. the next sync makes file and name durable;
 //! 3. `meta.json` lists it, and the sync returns.
 
-use crate::dir::Registration;
 use crate::file::{self, FileStore, SEGMENT, segment_name, share};
 use crate::freeze::{self, Folder, Freezable, Home as _};
 use crate::lock::DirLock;
 use crate::meta::{self, Meta, MetaFile};
 use crate::paged::PagedStore;
 use crate::paged::folders::{self, Folders};
+use crate::registry::Registration;
 use crate::store::{Extent, Store};
 use crate::{Result, StoreError, disk};
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,7 +63,7 @@ pub struct Volume {
     changed: Freezable,
     bytes: Arc<VolumeBytes>,
     meta: Arc<MetaFile>,
-    registration: Registration,
+    registration: Registration<Self>,
 }
 
 /// The store of a volume's bytes. A frozen view keeps it, and the lock.
@@ -93,7 +93,7 @@ impl Volume {
         dir: &Path,
         name: &str,
         lock: Arc<DirLock>,
-        registration: Registration,
+        registration: Registration<Self>,
     ) -> Result<Option<Self>> {
         let found = inspect(dir).inspect_err(|_| {
             // Whatever repairs it changes bytes that no record knows of.
@@ -123,7 +123,7 @@ impl Volume {
         new: NewVolume,
         pages: Pages,
         lock: Arc<DirLock>,
-        registration: Registration,
+        registration: Registration<Self>,
     ) -> Result<Self> {
         // A crash may have left parts of a volume of the other kind.
         disk::remove_tree(&dir.join(folders::LAYERS))?;

@@ -7,6 +7,9 @@ use std::ops::Range;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Contents are kept, and changes are marked, in blocks of this size.
+pub const BLOCK: u64 = 64 << 10;
+
 pub(super) const WORDS: usize = 512;
 const WORD_BITS: u64 = u64::BITS as u64;
 /// Blocks of one leaf: 2 GiB of a volume in 4 KiB of memory.
@@ -141,6 +144,11 @@ fn scan(from: u64, word: impl Fn(usize) -> u64) -> Option<u64> {
         (first + 1..WORDS).map(|at| (at, word(at))).find(|(_, bits)| *bits != 0)
     };
     found.map(|(at, bits)| at as u64 * WORD_BITS + u64::from(bits.trailing_zeros()))
+}
+
+/// Returns the blocks that a range touches; it is not empty.
+pub(super) fn blocks(offset: u64, len: u64) -> Range<u64> {
+    offset / BLOCK..(offset + len - 1) / BLOCK + 1
 }
 
 #[cfg(test)]

@@ -1,20 +1,15 @@
 //! The time between two freezes of a volume, and the changes under way in it.
 
-use super::BLOCK;
-use super::bitmap::Bitmap;
-use super::frozen::Frozen;
-use crate::store::{ExtentKind, Store};
-use crate::sync::locked;
+use super::bitmap::{Bitmap, blocks};
+use super::done::Done;
+use super::frozen::{Frozen, for_each_data};
+use crate::store::Store;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A shorter range that becomes zeros counts as changed as a whole. In a longer one, the
 /// holes are looked for, which may wait for the medium.
 const MARKED_WHOLE: u64 = 64 << 20;
-/// Extents looked at together.
-const EXTENTS: usize = 1024;
-
 /// The rules that each change of a volume follows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rules {
@@ -33,14 +28,6 @@ pub(super) struct Era {
     pub(super) number: u64,
     pub(super) rules: Rules,
     done: Arc<Done>,
-}
-
-/// The end of an era's changes, to be waited for.
-#[derive(Debug, Default)]
-pub(super) struct Done {
-    is_done: AtomicBool,
-    waiting: Mutex<()>,
-    idle: Condvar,
 }
 
 /// A change under way.
@@ -70,23 +57,7 @@ impl Era {
 
 impl Drop for Era {
     fn drop(&mut self) {
-        self.done.is_done.store(true, Ordering::SeqCst);
-        drop(locked(&self.done.waiting));
-        self.done.idle.notify_all();
-    }
-}
-
-impl Done {
-    pub(super) fn is_done(&self) -> bool {
-        self.is_done.load(Ordering::SeqCst)
-    }
-
-    /// Waits; the era is over.
-    pub(super) fn wait(&self) {
-        let mut waiting = locked(&self.waiting);
-        while !self.is_done() {
-            waiting = self.idle.wait(waiting).unwrap_or_else(PoisonError::into_inner);
-        }
+        self.done.finish();
     }
 }
 
@@ -134,27 +105,4 @@ impl Visit {
             self.0.rules.frozen.iter().map(|frozen| frozen.lose(reason)).collect();
         lost.contains(&true)
     }
-}
-
-/// Returns the blocks that a range touches; it is not empty.
-pub(super) fn blocks(offset: u64, len: u64) -> Range<u64> {
-    offset / BLOCK..(offset + len - 1) / BLOCK + 1
-}
-
-/// Calls `call` with each stretch of data in a range of a store.
-pub(super) fn for_each_data(
-    store: &dyn Store,
-    range: Range<u64>,
-    mut call: impl FnMut(Range<u64>),
-) -> crate::Result<()> {
-    let mut at = range.start;
-    while at < range.end {
-        for extent in store.extents(at, range.end - at, EXTENTS)? {
-            if extent.kind == ExtentKind::Data {
-                call(at..at + extent.len);
-            }
-            at += extent.len;
-        }
-    }
-    Ok(())
 }

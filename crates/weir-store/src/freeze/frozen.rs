@@ -4,9 +4,10 @@
 //! It is settled before it changes, so a reader that finds it unsettled after its read has
 //! read old contents.
 
-use super::bitmap::Bitmap;
-use super::era::{Done, blocks, for_each_data};
-use super::{BLOCK, Scratch, Tracking};
+use super::bitmap::{BLOCK, Bitmap, blocks};
+use super::done::Done;
+use super::scratch::Scratch;
+use super::tracking::Tracking;
 use crate::pieces::{index, len_of};
 use crate::store::{Extent, ExtentKind, ExtentList, ReadStore, Store, check_range};
 use crate::sync::{exclusive, locked, shared};
@@ -20,6 +21,9 @@ use weir_units::Bytes;
 const ZEROS: [u8; 4096] = [0; 4096];
 /// Blocks that are settled at the same time.
 const TURNS: usize = 16;
+
+/// Extents looked at together.
+const EXTENTS: usize = 1024;
 
 /// A read-only [`Store`] that shows a volume as it was at a freeze.
 #[derive(Debug)]
@@ -477,4 +481,22 @@ impl ReadStore for Frozen {
             None => Ok(Bytes::ZERO),
         }
     }
+}
+
+/// Calls `call` with each stretch of data in a range of a store.
+pub(super) fn for_each_data(
+    store: &dyn Store,
+    range: Range<u64>,
+    mut call: impl FnMut(Range<u64>),
+) -> Result<()> {
+    let mut at = range.start;
+    while at < range.end {
+        for extent in store.extents(at, range.end - at, EXTENTS)? {
+            if extent.kind == ExtentKind::Data {
+                call(at..at + extent.len);
+            }
+            at += extent.len;
+        }
+    }
+    Ok(())
 }

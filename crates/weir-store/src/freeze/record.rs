@@ -9,8 +9,7 @@
 //! The file is written when a volume is closed and removed, durably, before the first change
 //! after that. So a crash leaves none, and one that is there is right.
 
-use super::BLOCK;
-use super::bitmap::{Bitmap, LEAF_BITS, WORDS, Words};
+use super::bitmap::{BLOCK, Bitmap, LEAF_BITS, WORDS, Words};
 use crate::{Result, disk};
 use std::fmt::Debug;
 use std::path::PathBuf;

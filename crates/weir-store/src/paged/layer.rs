@@ -9,44 +9,15 @@
 
 use super::log::{MapLog, Medium};
 use super::map::{Mark, NONE, PageMap, Run};
+use super::state::State;
 use crate::Result;
 use crate::store::Store;
 use crate::sync::{exclusive, locked, shared};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, RwLock};
 
-/// The state of a page in a layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
-    /// Nothing: look below.
-    Absent,
-    /// Its bytes are here.
-    Data,
-    /// It reads as zeros, whatever is below.
-    Zero,
-}
-
 /// The mark of a change to [`State::Absent`].
 const TO_ABSENT: Mark = 3;
-
-impl State {
-    /// Returns the state as a mark and in the files.
-    pub(crate) const fn mark(self) -> Mark {
-        match self {
-            Self::Absent => NONE,
-            Self::Data => 1,
-            Self::Zero => 2,
-        }
-    }
-
-    fn of(mark: Mark) -> Self {
-        match mark {
-            1 => Self::Data,
-            2 => Self::Zero,
-            _ => Self::Absent,
-        }
-    }
-}
 
 /// A layer of a volume.
 #[derive(Debug)]
@@ -102,7 +73,7 @@ impl Layer {
     /// Returns the state of `page`, and how many pages from there on have it, up to `end`.
     pub(crate) fn run_at(&self, page: u64, end: u64) -> (State, u64) {
         let (mark, len) = shared(&self.maps).states.run_at(page, end);
-        (State::of(mark), len)
+        (State::from_mark(mark), len)
     }
 
     /// Returns the number of chunks that its maps take room for.

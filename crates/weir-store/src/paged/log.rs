@@ -27,8 +27,8 @@
 //! whole map of a new generation.
 
 use super::ALL_PAGES;
-use super::layer::State;
 use super::map::Run;
+use super::state::State;
 use crate::pieces::index;
 use crate::{Result, StoreError, disk};
 use std::fmt::Debug;

@@ -12,8 +12,8 @@
 //! durable, then the list names it in place of both. Pushing twice does no harm: after a
 //! crash it begins anew.
 
-use super::layer::State;
 use super::stack::{Entry, Found, clip, look};
+use super::state::State;
 use super::{ALL_PAGES, PAGE};
 use crate::Result;
 use crate::pieces::index;

@@ -3,7 +3,8 @@
 //! A stack never changes; a snapshot, a resize or a merge puts another in its place, and
 //! a read that still has the old one finds its contents.
 
-use super::layer::{Layer, State};
+use super::layer::Layer;
+use super::state::State;
 use super::{PAGE, PAGE_LEN, PageRange};
 use crate::Result;
 use crate::pieces::index;
