@@ -43,13 +43,15 @@ pub fn authenticate(head: &Head, accounts: &Accounts, policies: &sas::Policies) 
         let owner = shared_key::parse(authorization)?;
         let account = account.filter(|account| account.name == owner.account);
         check_date(head)?;
-        let Some(account) = account else { return Err(failed(shared_key::NOT_SIGNED)) };
+        let Some(account) = account else {
+            return Err(Fault::unauthenticated(shared_key::NOT_SIGNED));
+        };
         check_reach(account, head)?;
         shared_key::verify(head, account, &owner)?;
         return Ok(Caller::Owner);
     }
     if head.param("sig").is_some() {
-        let Some(account) = account else { return Err(failed(sas::NOT_SIGNED)) };
+        let Some(account) = account else { return Err(Fault::unauthenticated(sas::NOT_SIGNED)) };
         check_reach(account, head)?;
         return sas::verify(head, account, policies).map(Caller::Signed);
     }
@@ -59,17 +61,12 @@ pub fn authenticate(head: &Head, accounts: &Accounts, policies: &sas::Policies) 
     Ok(Caller::Anonymous)
 }
 
-/// Builds a refusal that names the failed step and nothing about the account's contents.
-fn failed(detail: &str) -> Fault {
-    Fault::from(Code::AuthenticationFailed).with("AuthenticationErrorDetail", detail.to_owned())
-}
-
 /// Refuses the published key of the development account from other machines.
 fn check_reach(account: &Account, head: &Head) -> Result<()> {
     if account.is_for(head.from) {
         Ok(())
     } else {
-        Err(failed("the well-known key is for loopback alone"))
+        Err(Fault::unauthenticated("the well-known key is for loopback alone"))
     }
 }
 
@@ -77,9 +74,13 @@ fn check_reach(account: &Account, head: &Head) -> Result<()> {
 fn check_date(head: &Head) -> Result<()> {
     let text = head.header("x-ms-date").or_else(|| head.header("date"));
     let date = text.and_then(crate::time::Moment::parse_http);
-    let Some(date) = date else { return Err(failed("the date header is missing or invalid")) };
+    let Some(date) = date else {
+        return Err(Fault::unauthenticated("the date header is missing or invalid"));
+    };
     if date.secs().abs_diff(head.now.secs()) > SKEW {
-        return Err(failed("the date is more than 15 minutes from the server's clock"));
+        return Err(Fault::unauthenticated(
+            "the date is more than 15 minutes from the server's clock",
+        ));
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! The page blob endpoint: a listening socket, and a thread that runs the service.
 
 use crate::auth::account::{Account, Accounts, WELL_KNOWN};
-use crate::fault::Fault;
+use crate::error::BlobError;
 use crate::http::serve;
-use crate::journal::{Journal, JournalError};
+use crate::journal::Journal;
 use crate::pieces::Pieces;
 use crate::service::Service;
 use crate::state::State;
@@ -12,7 +12,7 @@ use crate::tls;
 use crate::volumes::Volumes;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -35,75 +35,6 @@ const MAX_CONNECTIONS: usize = 4096;
 const TLS_TIMEOUT: Duration = Duration::from_secs(10);
 /// Delay after a failed accept, for example if file descriptors are exhausted.
 const PAUSE: Duration = Duration::from_millis(20);
-
-/// Errors of the page blob endpoint.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BlobError {
-    /// Listening on the address failed.
-    #[error("listening for blob requests at {address}: {source}{}", advice(.source))]
-    Listen {
-        /// The configured address.
-        address: String,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// A certificate or key is invalid, or cannot be created.
-    #[error("certificate or key {}: {reason}", .path.display())]
-    Certificate {
-        /// The file.
-        path: PathBuf,
-        /// Description of the problem.
-        reason: String,
-    },
-    /// The account's name or key is invalid.
-    #[error("{0}")]
-    Account(String),
-    /// The journal of blobs cannot be read.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// The journal of blobs is damaged or missing.
-    #[error("{}: {reason}", .path.display())]
-    Damaged {
-        /// The service's folder.
-        path: PathBuf,
-        /// Description of the problem.
-        reason: String,
-    },
-    /// A system call failed.
-    #[error("{context}: {source}")]
-    System {
-        /// The attempted operation.
-        context: String,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// Recovery at the start failed.
-    #[error("recovery of the blobs failed: {0}")]
-    Recover(Fault),
-}
-
-impl BlobError {
-    /// Returns whether the configuration is at fault, rather than the machine.
-    #[must_use]
-    pub const fn is_input(&self) -> bool {
-        matches!(self, Self::Certificate { .. } | Self::Account(_))
-    }
-
-    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
-        Self::System { context: path.display().to_string(), source }
-    }
-}
-
-fn advice(source: &io::Error) -> &'static str {
-    match source.kind() {
-        io::ErrorKind::AddrInUse => {
-            "; another process uses this address: stop it, or choose another address"
-        }
-        io::ErrorKind::PermissionDenied => "; choose a port that this user may use",
-        _ => "",
-    }
-}
 
 /// A running page blob endpoint. Dropping it stops it.
 #[derive(Debug)]

@@ -190,6 +190,12 @@ impl Fault {
         fault
     }
 
+    /// A failed authentication. It names the failed step and nothing about the account's contents.
+    #[must_use]
+    pub fn unauthenticated(detail: &str) -> Self {
+        Self::from(Code::AuthenticationFailed).with("AuthenticationErrorDetail", detail.to_owned())
+    }
+
     /// A storage failure.
     #[must_use]
     pub fn internal(reason: impl fmt::Display) -> Self {

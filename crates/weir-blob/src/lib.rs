@@ -14,6 +14,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`endpoint`] | start and stop: socket, thread, state in the data directory |
+//! | `error` | errors of the endpoint |
 //! | `http` | connections, requests, responses |
 //! | [`tls`] | certificates |
 //! | [`head`] | the head of a request |
@@ -36,6 +37,7 @@ pub mod body;
 pub mod condition;
 pub mod digest;
 pub mod endpoint;
+mod error;
 pub mod fault;
 pub mod fuzz;
 pub mod head;
@@ -52,7 +54,8 @@ pub mod time;
 pub mod tls;
 pub mod volumes;
 pub mod xml;
-pub use endpoint::{BlobError, Endpoint};
+pub use endpoint::Endpoint;
+pub use error::BlobError;
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,6 @@
 //! HTTPS: TLS with given certificates, and creation of certificates for tests.
 
-use crate::endpoint::BlobError;
+use crate::error::BlobError;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,

@@ -4,7 +4,6 @@
 //! 2015-04-05 are not supported.
 
 use super::account::Account;
-use super::failed;
 use crate::fault::{Code, Fault, Result};
 use crate::head::Head;
 use crate::time::Moment;
@@ -98,9 +97,9 @@ impl Permits {
 
 /// Verifies a signature and returns its permissions.
 pub(super) fn verify(head: &Head, account: &Account, policies: &Policies) -> Result<Permits> {
-    let version = head.param("sv").ok_or_else(|| failed("sv is mandatory"))?;
+    let version = head.param("sv").ok_or_else(|| Fault::unauthenticated("sv is mandatory"))?;
     if Moment::parse_iso(version).is_none() || version < "2015-04-05" {
-        return Err(failed("sv is not 2015-04-05 or later"));
+        return Err(Fault::unauthenticated("sv is not 2015-04-05 or later"));
     }
     if head.param("skoid").is_some() {
         return Err(Fault::not_implemented("user delegation SAS"));
@@ -147,7 +146,7 @@ fn verify_service(
         }
         ("b" | "bs", None) => return Err(Code::AuthorizationFailure.into()),
         ("d", _) => return Err(Fault::not_implemented("directory SAS")),
-        _ => return Err(failed("sr is not c, b or bs")),
+        _ => return Err(Fault::unauthenticated("sr is not c, b or bs")),
     };
     let mut lines = ["sp", "st", "se"].map(get).to_vec();
     lines.push(&resource);
@@ -171,12 +170,16 @@ fn verify_service(
         Some(id) => {
             let key = (account.name.clone(), container.to_owned());
             let kept = policies.get(&key).into_iter().flatten().find(|policy| policy.id == id);
-            kept.ok_or_else(|| failed("the container has no policy with the signed identifier"))?
+            kept.ok_or_else(|| {
+                Fault::unauthenticated("the container has no policy with the signed identifier")
+            })?
         }
     };
     check_terms(head, policy)?;
     let permissions = match (head.param("sp"), &policy.permission) {
-        (Some(_), Some(_)) => return Err(failed("sp is in both the signature and its policy")),
+        (Some(_), Some(_)) => {
+            return Err(Fault::unauthenticated("sp is in both the signature and its policy"));
+        }
         (Some(own), None) => own.to_owned(),
         (None, kept) => kept.clone().unwrap_or_default(),
     };
@@ -185,7 +188,7 @@ fn verify_service(
 
 fn check_signature(head: &Head, account: &Account, text: &str) -> Result<()> {
     let signature = head.param("sig").unwrap_or_default();
-    if account.signed(text, signature) { Ok(()) } else { Err(failed(NOT_SIGNED)) }
+    if account.signed(text, signature) { Ok(()) } else { Err(Fault::unauthenticated(NOT_SIGNED)) }
 }
 
 /// Checks the times, addresses and protocols that a signature is restricted to.
@@ -193,20 +196,26 @@ fn check_terms(head: &Head, policy: &Policy) -> Result<()> {
     let time = |name: &str, kept: &Option<String>| -> Result<Option<Moment>> {
         let text = match (head.param(name), kept) {
             (Some(_), Some(_)) => {
-                return Err(failed("a time is in both the signature and its policy"));
+                return Err(Fault::unauthenticated(
+                    "a time is in both the signature and its policy",
+                ));
             }
             (Some(own), None) => own,
             (None, Some(kept)) => kept,
             (None, None) => return Ok(None),
         };
-        Moment::parse_iso(text).map(Some).ok_or_else(|| failed("st or se is not a time"))
+        Moment::parse_iso(text)
+            .map(Some)
+            .ok_or_else(|| Fault::unauthenticated("st or se is not a time"))
     };
     if time("st", &policy.start)?.is_some_and(|start| head.now < start) {
-        return Err(failed("the signature is not valid yet"));
+        return Err(Fault::unauthenticated("the signature is not valid yet"));
     }
     match time("se", &policy.expiry)? {
-        None => return Err(failed("se is mandatory")),
-        Some(expiry) if head.now >= expiry => return Err(failed("the signature has expired")),
+        None => return Err(Fault::unauthenticated("se is mandatory")),
+        Some(expiry) if head.now >= expiry => {
+            return Err(Fault::unauthenticated("the signature has expired"));
+        }
         Some(_) => {}
     }
     match head.param("spr") {

@@ -4,8 +4,7 @@
 //! headers, all `x-ms-` headers, and the resource with its parameters.
 
 use super::account::Account;
-use super::failed;
-use crate::fault::{Code, Result};
+use crate::fault::{Code, Fault, Result};
 use crate::head::Head;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -27,7 +26,11 @@ pub(super) fn parse(text: &str) -> Result<Authorization> {
     let lite = match scheme {
         "SharedKey" => false,
         "SharedKeyLite" => true,
-        _ => return Err(failed("the scheme is not SharedKey, SharedKeyLite or a signature")),
+        _ => {
+            return Err(Fault::unauthenticated(
+                "the scheme is not SharedKey, SharedKeyLite or a signature",
+            ));
+        }
     };
     let (account, signature) = rest.trim().split_once(':').ok_or(wrong)?;
     Ok(Authorization { lite, account: account.to_owned(), signature: signature.to_owned() })
@@ -44,7 +47,7 @@ pub(super) fn verify(head: &Head, account: &Account, sent: &Authorization) -> Re
         let texts = [true, false].map(|empty| full(head, &account.name, *order, empty));
         texts.iter().any(|text| account.signed(text, &sent.signature))
     });
-    if is_signed { Ok(()) } else { Err(failed(NOT_SIGNED)) }
+    if is_signed { Ok(()) } else { Err(Fault::unauthenticated(NOT_SIGNED)) }
 }
 
 fn full(head: &Head, account: &str, order: fn(&str, &str) -> Ordering, with_empty: bool) -> String {

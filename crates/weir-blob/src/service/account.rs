@@ -1,6 +1,6 @@
 //! Operations on an account.
 
-use super::{MAX_DOCUMENT, Service};
+use super::shared::{MAX_DOCUMENT, Service};
 use crate::body::{Body, Reply};
 use crate::fault::{Fault, Result};
 use crate::head::Head;

@@ -1,6 +1,6 @@
 //! Operations on blobs of all types: properties, metadata, tags, leases, snapshots, deletion.
 
-use super::{MAX_DOCUMENT, Service, names, new_id, parse_metadata, stamp};
+use super::shared::{MAX_DOCUMENT, Service, names, new_id, parse_metadata, stamp};
 use crate::body::{Body, Reply};
 use crate::condition::{Conditions, Subject};
 use crate::fault::{Code, Fault, Result};

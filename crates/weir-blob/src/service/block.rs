@@ -1,7 +1,8 @@
 //! Block and append blobs, to the extent that backups need.
 
+use super::blob;
 use super::read::{PART, parse_range};
-use super::{MAX_DOCUMENT, Service, blob, names, parse_metadata, stamp, uncommitted_key};
+use super::shared::{MAX_DOCUMENT, Service, names, parse_metadata, stamp, uncommitted_key};
 use crate::auth::Caller;
 use crate::body::{Body, Reply};
 use crate::condition::{Conditions, Etag, Subject};

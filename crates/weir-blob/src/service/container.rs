@@ -1,6 +1,6 @@
 //! Containers.
 
-use super::{MAX_DOCUMENT, Service, new_id, parse_metadata};
+use super::shared::{MAX_DOCUMENT, Service, new_id, parse_metadata};
 use crate::auth::sas::Policy;
 use crate::body::{Body, Reply};
 use crate::condition::{Conditions, Etag, Subject};

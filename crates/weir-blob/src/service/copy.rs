@@ -1,7 +1,8 @@
 //! Copies within the service.
 
+use super::blob;
 use super::page::page_of;
-use super::{Service, blob, names, new_id, parse_metadata, stamp};
+use super::shared::{Service, names, new_id, parse_metadata, stamp};
 use crate::auth::{Caller, authenticate};
 use crate::body::Reply;
 use crate::condition::{Conditions, Etag, Subject};
@@ -74,7 +75,7 @@ impl Service {
             let public = public.map(|held| held.record.public);
             Operation::GetBlob.authorize(&reader, public, false).map_err(|_| wrong())?;
         }
-        let names = super::names(&source)?;
+        let names = names(&source)?;
         let snapshot = source.snapshot()?;
         let blob = state.blob(names, snapshot).map_err(|_| wrong())?;
         Conditions::parse(head, Subject::Source)?.check_source(blob.state())?;

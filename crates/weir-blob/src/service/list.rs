@@ -1,6 +1,7 @@
 //! Lists of containers and blobs.
 
-use super::{Service, blob};
+use super::blob;
+use super::shared::Service;
 use crate::body::Reply;
 use crate::fault::{Fault, Result};
 use crate::head::Head;

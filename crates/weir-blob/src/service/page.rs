@@ -1,7 +1,8 @@
 //! Page blobs, each of which is a volume.
 
+use super::blob;
 use super::read::{parse_range, request_range};
-use super::{Service, blob, names, parse_metadata, stamp};
+use super::shared::{Service, names, parse_metadata, stamp};
 use crate::auth::Caller;
 use crate::body::{Body, Reply};
 use crate::condition::{Conditions, Etag, Subject};

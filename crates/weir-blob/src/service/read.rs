@@ -1,6 +1,6 @@
 //! Reading of blobs.
 
-use super::Service;
+use super::shared::Service;
 use crate::body::{Content as Carried, Reply, Rest, Source};
 use crate::digest::md5_base64;
 use crate::fault::{Code, Fault, Result};
