@@ -22,12 +22,14 @@
 //! | `status` | where there is data |
 //! | `coming` | volumes that come and go |
 //! | `freeze` | views of devices as they are now |
+//! | `progress` | how far resizes and syncs have come |
 //! | `commands` | resizes, cache modes, crashes, the end |
 
 mod coming;
 mod commands;
 mod durable;
 mod freeze;
+mod progress;
 mod status;
 
 pub use commands::{Behind, Owing};
@@ -36,9 +38,8 @@ use crate::error::{ServerError, errno_of};
 use crate::observer::Observer;
 use crate::volume::{After, DeviceMap, Keep, Load, VolumeBytes, VolumeData};
 use crate::worker::{Finished, Job, ReadJob, Task};
-use commands::Resizing;
-use durable::Durability;
 pub(crate) use freeze::{FreezeOrder, FrozenDevice};
+use progress::{Durability, Resizing};
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

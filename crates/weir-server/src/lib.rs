@@ -19,6 +19,8 @@
 //! | [`host_loop`] | requests in, replies out, `now` as an argument |
 //! | [`volume`] | the bytes of a volume and of a device |
 //! | `reactor` | sockets and deadlines of one host |
+//! | `mailbox` | the way to a host's thread, for other threads |
+//! | `errand` | requests without a socket |
 //! | `connection` | the buffers of one client |
 //! | [`disk`] | a device in process, without a socket |
 //! | [`seat`] | who may write to a page blob |
@@ -36,10 +38,12 @@
 mod connection;
 pub mod control;
 pub mod disk;
+mod errand;
 pub mod error;
 pub mod host_loop;
 mod listener;
 mod local_socket;
+mod mailbox;
 pub mod notice;
 pub mod observer;
 mod places;

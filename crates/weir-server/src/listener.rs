@@ -6,8 +6,8 @@
 use crate::connection::{Established, Stream};
 use crate::error::ServerError;
 use crate::local_socket::LocalSocket;
+use crate::mailbox::{Mailbox, Message};
 use crate::places::Places;
-use crate::reactor::{Mailbox, Message};
 use crate::seat::Seat;
 use crate::volume::View;
 use rustix::net::sockopt::set_socket_keepalive;

@@ -1,20 +1,20 @@
 //! Sockets and deadlines of one host: the loop that turns [`HostLoop`].
 
 use crate::connection::{Connection, Established, State, Stream};
-use crate::disk::{Errands, NewErrand};
+use crate::errand::{Errands, NewErrand};
 use crate::error::ServerError;
 use crate::host_loop::{ClientId, HostLoop, Owing, Replies, ReplyTo};
+use crate::mailbox::{Adding, Mailbox, Message, Removing};
 use crate::notice::{Listening, Notice};
-use crate::volume::VolumeData;
-use crate::worker::{Finished, Workers};
+use crate::worker::Workers;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, OwnedFd};
 use slab::Slab;
 use std::io;
 use std::num::NonZeroU64;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use weir_core::{DeviceId, VolumeId, VolumeSpec};
+use std::sync::mpsc::{Receiver, channel};
+use weir_core::VolumeId;
 use weir_units::{Instant, Span};
 use weir_wall::{Clock, Event, Events, Interest, Poller};
 
@@ -28,84 +28,6 @@ const SEND_AT: usize = 16 << 10;
 
 /// The longest time in which a client takes no reply once the server stops.
 const PATIENCE: Span = Span::from_secs(3);
-
-/// A function that runs on a reactor's thread for another.
-type Call = Box<dyn FnOnce(&mut HostLoop, Instant) + Send>;
-
-/// A message to a reactor.
-pub(crate) enum Message {
-    /// A client has chosen one of this host's exports.
-    Client(Stream, Established),
-    /// A request without a socket.
-    Ask(Box<NewErrand>),
-    /// Something to do on the reactor's thread.
-    Call(Call),
-    /// A worker is done.
-    Finished(Finished),
-    /// A volume comes.
-    Add(Box<Adding>),
-    /// A volume goes: its clients are cut off.
-    Remove(Removing),
-    /// The host crashes: every client is cut off.
-    Crash(Sender<weir_units::Bytes>),
-    /// Complete what is under way, then end.
-    Stop,
-}
-
-/// A volume that comes.
-pub(crate) struct Adding {
-    pub(crate) name: String,
-    pub(crate) spec: VolumeSpec,
-    pub(crate) data: VolumeData,
-    pub(crate) told: Sender<Result<(VolumeId, DeviceId), ServerError>>,
-}
-
-/// A volume that goes, as soon as nothing of it is under way.
-#[derive(Debug)]
-pub(crate) struct Removing {
-    pub(crate) volume: VolumeId,
-    pub(crate) device: DeviceId,
-    pub(crate) told: Sender<()>,
-}
-
-/// The way to a reactor, for other threads.
-#[derive(Debug, Clone)]
-pub(crate) struct Mailbox {
-    sender: Sender<Message>,
-    wake: Arc<OwnedFd>,
-}
-
-impl Mailbox {
-    /// Leaves a message. A reactor that has ended takes none, which is as well.
-    pub(crate) fn send(&self, message: Message) {
-        if self.leave(message) {
-            self.wake();
-        }
-    }
-
-    /// Leaves a message that is read at the next [`wake`](Self::wake), or before.
-    pub(crate) fn leave(&self, message: Message) -> bool {
-        self.sender.send(message).is_ok()
-    }
-
-    /// Has the reactor read its messages.
-    pub(crate) fn wake(&self) {
-        let _ = rustix::io::write(self.wake.as_fd(), &1_u64.to_ne_bytes());
-    }
-
-    /// Does `call` on the reactor's thread and waits for what it returns; `None`
-    /// if the reactor has ended.
-    pub(crate) fn ask<T: Send + 'static>(
-        &self,
-        call: impl FnOnce(&mut HostLoop, Instant) -> T + Send + 'static,
-    ) -> Option<T> {
-        let (sender, receiver) = channel();
-        self.send(Message::Call(Box::new(move |host, now| {
-            let _ = sender.send(call(host, now));
-        })));
-        receiver.recv().ok()
-    }
-}
 
 /// The clients of a reactor, by number.
 #[derive(Debug, Default)]

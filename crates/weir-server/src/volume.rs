@@ -34,25 +34,23 @@
 //!   for zeros over a range so long that the others would have to wait for it;
 //!   what comes to the volume until that is done goes into the lane as well.
 
+mod block;
 mod lane;
 mod map;
 mod overlay;
 mod view;
 
+pub(crate) use block::Block;
 pub(crate) use lane::{Done, Work};
 pub(crate) use map::DeviceMap;
 pub(crate) use view::{Column, View};
 
-use lane::{Lane, Note, Ticket, inside};
+use block::{BLOCK, inside};
+use lane::{Lane, Note, Ticket};
 use overlay::{Change, Cut, Overlay, touched};
 use std::sync::Arc;
-use weir_core::CACHE_BLOCK as BLOCK;
 use weir_store::{Freezable, Scratch, Store, StoreError, Volume as StoredVolume};
 use weir_units::Bytes;
-
-/// The bytes of a block of the host cache.
-pub(crate) type Block = [u8; 4096];
-const _: () = assert!(size_of::<Block>() as u64 == BLOCK, "it is a block of the engine's cache");
 
 /// Zeros over more than this are not made on the host's thread, whatever the
 /// store: for a store in memory it is about a millisecond.
@@ -536,9 +534,4 @@ impl VolumeBytes {
         }
         self.sync()
     }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "within a buffer that is in memory")]
-fn within(n: u64) -> usize {
-    n as usize
 }

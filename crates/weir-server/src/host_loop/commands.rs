@@ -1,6 +1,7 @@
 //! Changes to a host while it runs: resizes, cache modes, crashes, the end.
 
 use super::HostLoop;
+use super::progress::Resizing;
 use crate::error::ServerError;
 use crate::volume::{Done, VolumeBytes, Work};
 use std::sync::Arc;
@@ -37,22 +38,6 @@ pub enum Behind {
     Keep,
     /// It goes.
     Forget,
-}
-
-/// Hears how a resize went.
-type Told = Box<dyn FnOnce(Result<(), ServerError>) + Send>;
-
-/// A resize that waits for a worker.
-pub(super) struct Resizing {
-    name: String,
-    spec: VolumeSpec,
-    told: Told,
-}
-
-impl std::fmt::Debug for Resizing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Resizing").field("name", &self.name).finish_non_exhaustive()
-    }
 }
 
 impl HostLoop {

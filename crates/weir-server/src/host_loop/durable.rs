@@ -9,32 +9,12 @@
 //! One at a time for each device. Requests that come meanwhile share the next: what
 //! they cover may not have been in the store when this one began.
 
+use super::progress::Stage;
 use super::{HostLoop, Replies};
 use crate::worker::{Job, Task};
 use std::sync::Arc;
 use weir_store::StoreError;
 use weir_units::Instant;
-
-/// The progress of a device's sync.
-#[derive(Debug, Default)]
-pub(super) struct Durability {
-    stage: Stage,
-    /// Requests that wait for what is under way, and those that need the next one.
-    now: Vec<usize>,
-    next: Vec<usize>,
-}
-
-#[derive(Debug, Default)]
-enum Stage {
-    #[default]
-    Idle,
-    /// Volumes, and how far their lanes must have come.
-    Storing(Vec<(usize, u64)>),
-    Syncing {
-        left: usize,
-        failed: Option<StoreError>,
-    },
-}
 
 impl HostLoop {
     /// Makes a device durable on behalf of a request.

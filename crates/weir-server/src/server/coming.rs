@@ -1,25 +1,25 @@
 //! Volumes that are made and deleted while the server runs, and who does that from inside
 //! the process.
 
-use super::{HostState, Shared, Tiers, Used, gone, refuse};
+use super::commands::Tiers;
+use super::paged::{Paged, Pages};
+use super::shared::{HostState, Shared, Used, gone, refuse};
 use crate::disk::Disk;
 use crate::error::ServerError;
 use crate::host_loop::Behind;
 use crate::listener::Served;
-use crate::reactor::{Adding, Message, Removing};
-use crate::seat::Seat;
+use crate::mailbox::{Adding, Message, Removing};
 use crate::starting;
 use crate::volume::VolumeData;
 use serde_json::{Value, json};
-use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, MutexGuard, PoisonError};
 use weir_core::{CacheMode, GateLimits, Latency, Medium, VolumeId};
 use weir_layout::hot_plug::{Coming, NewVolume};
 use weir_layout::instance::Measure;
 use weir_layout::{Export, Host};
-use weir_store::{MemoryStore, PagedStore, Volume as StoredVolume};
+use weir_store::{MemoryStore, PagedStore};
 use weir_units::Bytes;
 
 /// A running server as its other front ends see it. It keeps nothing running.
@@ -79,51 +79,6 @@ fn is_free(host: &Host, id: VolumeId) -> bool {
     let limited =
         spec.limits.gate != open || host.spec.uncached != open || host.spec.cached != open;
     !limited && !cached && is_instant(&spec.medium) && !spec.log
-}
-
-/// The pages of a page blob.
-#[derive(Debug, Clone)]
-pub struct Paged {
-    pages: Pages,
-    seat: Arc<Seat>,
-}
-
-#[derive(Debug, Clone)]
-enum Pages {
-    Kept(Arc<StoredVolume>),
-    InMemory(Arc<PagedStore>),
-}
-
-impl Paged {
-    fn new(pages: Pages) -> Self {
-        Self { pages, seat: Arc::default() }
-    }
-
-    /// Decides which clients may write.
-    #[must_use]
-    pub fn seat(&self) -> &Arc<Seat> {
-        &self.seat
-    }
-
-    /// Returns the pages of a volume of the data directory, if it has layers.
-    pub(crate) fn from_volume(volume: &Arc<StoredVolume>) -> Option<Self> {
-        let pages = || Pages::Kept(Arc::clone(volume));
-        volume.paged().is_some().then(|| Self::new(pages()))
-    }
-}
-
-impl Deref for Paged {
-    type Target = PagedStore;
-
-    fn deref(&self) -> &PagedStore {
-        match &self.pages {
-            Pages::InMemory(pages) => pages,
-            Pages::Kept(volume) => match volume.paged() {
-                Some(pages) => pages,
-                None => unreachable!("a volume does not lose its pages"),
-            },
-        }
-    }
 }
 
 impl Handle {
@@ -329,7 +284,7 @@ impl Handle {
         let Ok((at, id)) = self.0.find(&hosts, volume) else { return };
         let state = &mut hosts[at];
         let Some(paged) = state.paged.get(&id.0) else { return };
-        self.0.directory.rename(&paged.seat, name);
+        self.0.directory.rename(paged.seat(), name);
         let exports = state.layout.exports.iter_mut();
         for export in exports.filter(|export| export.volumes == [id]) {
             // Without a name nobody can ask for it.
@@ -350,11 +305,6 @@ impl Handle {
 }
 
 impl Shared {
-    /// Waits until nobody makes, deletes or freezes volumes.
-    pub(super) fn one_at_a_time(&self) -> MutexGuard<'_, ()> {
-        self.coming.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Makes a volume and says what it is.
     pub(super) fn create(&self, host: Option<&str>, new: &NewVolume) -> Result<Value, ServerError> {
         if self.is_mounted {
@@ -434,18 +384,10 @@ impl Shared {
             return Ok(coming);
         }
         let description = coming.volume.tier.clone().unwrap_or_else(|| "own limits".to_owned());
-        let seat = paged.map(|paged| paged.seat);
+        let seat = paged.map(|paged| Arc::clone(paged.seat()));
         let (name, host, view) = (name.clone(), mailbox, None);
         self.directory.add(Served { name, description, device, host, seat, view });
         Ok(coming)
-    }
-
-    /// Returns whether a volume or an export has this name, served or not.
-    fn is_taken(&self, hosts: &[HostState], name: &str) -> bool {
-        let layouts = || hosts.iter().map(|host| &host.layout);
-        layouts().flat_map(|host| &host.volumes).any(|volume| volume.name == name)
-            || layouts().flat_map(|host| &host.exports).any(|export| export.name == name)
-            || self.refused.iter().any(|refused| refused.name == name)
     }
 
     /// Refuses changes to a page blob or to a file of a mount, which have owners of their own.
@@ -493,7 +435,7 @@ impl Shared {
             let Some(export) = export else { unreachable!("{name} was made alone") };
             let device = export.device;
             match state.paged.get(&id.0) {
-                Some(paged) => self.directory.rename(&paged.seat, None),
+                Some(paged) => self.directory.rename(paged.seat(), None),
                 None => self.directory.remove(name),
             }
             state.changing.insert(id.0, REMOVING);

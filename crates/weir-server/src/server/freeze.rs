@@ -10,18 +10,19 @@
 //! The pause does not depend on the size of a cache. Its dirty blocks are collected after the
 //! instant, a bounded number between two requests; a block that changes before is taken first.
 
-use super::{Shared, gone};
+use super::shared::{Shared, gone};
+use super::views::{Freeze, Kept};
 use crate::control::{ChangedAnswer, FreezeAnswer, FrozenExport, Purpose, ReleaseAnswer, Request};
 use crate::error::ServerError;
 use crate::host_loop::{FreezeOrder, FrozenDevice, HostLoop};
 use crate::listener::Served;
-use crate::reactor::{Mailbox, Message};
+use crate::mailbox::{Mailbox, Message};
 use crate::volume::View;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 use weir_core::DeviceId;
 use weir_store::{Scratch, Store};
@@ -36,33 +37,6 @@ const GATHERING: Duration = Duration::from_secs(2);
 const MAX_FREEZES: usize = 16;
 /// Dirty blocks that are collected in one step: about 0.1 ms of the host's thread.
 const CAPTURED_AT_ONCE: usize = 1024;
-
-/// The freezes of a server.
-#[derive(Debug, Default)]
-pub(super) struct Freezes {
-    last: u64,
-    open: BTreeMap<u64, Freeze>,
-    /// The server stops.
-    closed: bool,
-}
-
-/// Exports as they were at one instant.
-#[derive(Debug)]
-struct Freeze {
-    purpose: Purpose,
-    backup: String,
-    exports: Vec<Kept>,
-}
-
-/// An export of a freeze.
-#[derive(Debug)]
-struct Kept {
-    name: String,
-    frozen: String,
-    /// Its host's place, and its device there.
-    device: (usize, DeviceId),
-    view: Arc<View>,
-}
 
 /// The freezes of one conversation; they end when this is dropped.
 #[derive(Debug)]
@@ -170,10 +144,6 @@ struct Taken {
 }
 
 impl Shared {
-    fn freezes(&self) -> MutexGuard<'_, Freezes> {
-        self.freezes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Freezes exports at one instant and serves the views.
     fn freeze(
         &self,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::notice::Listening;
 use std::sync::mpsc::channel;
 
 const TWO_HOSTS: &str = r#"

@@ -10,7 +10,7 @@
 //! comes meanwhile is the next batch. The jobs go to a worker; the notes about
 //! them stay here, so that nothing is shared and nothing is locked.
 
-use super::{BLOCK, Block, within};
+use super::block::{BLOCK, Block, inside};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use weir_store::{ExtentKind, Store, StoreError};
@@ -77,11 +77,6 @@ impl Work {
         }
         Ok(Done::Well)
     }
-}
-
-/// Returns the bytes of a block before the end of the volume.
-pub(super) fn inside(store: &dyn Store, block: u64) -> usize {
-    within(store.size().get().saturating_sub(block * BLOCK).min(BLOCK))
 }
 
 /// Facts about a job that are needed when it is done.

@@ -1,6 +1,7 @@
 //! The places of a device's bytes: one volume, or a stripe over several.
 
-use super::{Keep, Load, VolumeBytes, within};
+use super::block::within;
+use super::{Keep, Load, VolumeBytes};
 use std::sync::Arc;
 use weir_core::stripe;
 use weir_store::{Extent, ExtentList, Store, StoreError};

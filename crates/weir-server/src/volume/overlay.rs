@@ -9,8 +9,8 @@
 //! since. It goes when the last of them is done; when one of them fails it is
 //! loose again, and *owed*: the engine holds it for written.
 
+use super::block::{BLOCK, Block, within};
 use super::lane::Ticket;
-use super::{BLOCK, Block, within};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;

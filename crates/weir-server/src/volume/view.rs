@@ -1,7 +1,8 @@
 //! A device as it was at a freeze: the frozen stores of its volumes, and what their caches
 //! had not written back.
 
-use super::{BLOCK, Block, DeviceMap, within};
+use super::DeviceMap;
+use super::block::{BLOCK, Block, within};
 use std::sync::Arc;
 use weir_store::freeze::BLOCK as TRACKED;
 use weir_store::{

@@ -1,0 +1,125 @@
+//! The server's end of the control socket.
+
+use super::{Answer, Request, shared_folder};
+use crate::error::ServerError;
+use crate::listener::pause;
+use crate::local_socket::{LocalSocket, private_folder};
+use crate::places::Places;
+use crate::server::freeze::Holding;
+use crate::server::shared::Shared;
+use rustix::net::{Shutdown, shutdown};
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Conversations at once.
+const MAX_CONVERSATIONS: usize = 64;
+const BUSY: &str = "too many others are asking this server; try again";
+
+/// The longest silence of a conversation without a freeze.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// Longest line that is read.
+const MAX_LINE: u64 = 64 << 10;
+
+/// The socket that is listened on.
+#[derive(Debug)]
+pub(crate) struct ControlSocket {
+    socket: LocalSocket,
+    /// The conversations, to be ended.
+    open: Mutex<BTreeMap<u64, UnixStream>>,
+}
+
+impl ControlSocket {
+    pub(crate) fn bind(path: &Path) -> Result<Self, ServerError> {
+        let address = path.display().to_string();
+        let failed = |source| ServerError::Listen { address: address.clone(), source };
+        if path.parent() == Some(&shared_folder()) {
+            private_folder(&shared_folder()).map_err(failed)?;
+        }
+        let socket = LocalSocket::bind(path, &address)?;
+        // It changes and crashes things.
+        socket.restrict().map_err(failed)?;
+        Ok(Self { socket, open: Mutex::default() })
+    }
+
+    /// Answers until [`close`](Self::close).
+    pub(crate) fn run(self: &Arc<Self>, shared: &Arc<Shared>, stop: &AtomicBool) {
+        let conversations = Places::new(MAX_CONVERSATIONS);
+        for number in 0.. {
+            let accepted = self.socket.listener.accept();
+            if stop.load(Ordering::Acquire) {
+                return;
+            }
+            let Ok((stream, _)) = accepted else {
+                pause();
+                continue;
+            };
+            let Some(place) = conversations.take() else {
+                let _ = say(&stream, &Answer::Failed(BUSY.to_owned()));
+                continue;
+            };
+            let (own, shared) = (Arc::clone(self), Arc::clone(shared));
+            if let Ok(stream) = stream.try_clone() {
+                self.open().insert(number, stream);
+            }
+            // Without a thread the client sees its connection close.
+            let begun =
+                std::thread::Builder::new().name("weir-control".to_owned()).spawn(move || {
+                    let _place = place;
+                    drop(converse(&stream, &shared));
+                    own.open().remove(&number);
+                });
+            if begun.is_err() {
+                self.open().remove(&number);
+            }
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, BTreeMap<u64, UnixStream>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes no more clients: a blocked [`run`](Self::run) looks at its `stop`. Those that
+    /// are there get the answers to what they have asked.
+    pub(crate) fn close(&self) {
+        // It fails only where nothing is listened to any more.
+        let _ = shutdown(&self.socket.listener, Shutdown::Both);
+        for stream in self.open().values() {
+            let _ = shutdown(stream, Shutdown::Read);
+        }
+    }
+}
+
+fn converse(stream: &UnixStream, shared: &Shared) -> io::Result<()> {
+    let mut input = BufReader::new(stream);
+    let mut holding = Holding::new(shared);
+    loop {
+        // A backup may take hours; a client that has gone is noticed all the same.
+        let patience = holding.is_empty().then_some(SILENCE);
+        stream.set_read_timeout(patience)?;
+        let mut line = String::new();
+        if input.by_ref().take(MAX_LINE).read_line(&mut line)? == 0 {
+            return Ok(());
+        }
+        let answer = match serde_json::from_str::<Request>(&line) {
+            Ok(request) => match holding.answer(request) {
+                Ok(value) => Answer::Ok(value),
+                Err(error) if error.is_input() => Answer::Refused(error.to_string()),
+                Err(error) => Answer::Failed(error.to_string()),
+            },
+            Err(error) => Answer::Refused(format!("not a request: {error}")),
+        };
+        say(stream, &answer)?;
+    }
+}
+
+fn say(mut stream: &UnixStream, answer: &Answer) -> io::Result<()> {
+    let mut text = serde_json::to_string(answer)?;
+    text.push('\n');
+    stream.write_all(text.as_bytes())
+}

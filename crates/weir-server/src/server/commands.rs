@@ -1,0 +1,206 @@
+//! Commands to a running server: resizes, tiers, cache modes, crashes, warm-ups.
+
+use super::shared::{Shared, ask, gone, refuse};
+use crate::control::Request;
+use crate::error::ServerError;
+use crate::host_loop::Behind;
+use crate::mailbox::{Mailbox, Message};
+use crate::starting::{self, CACHE};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::channel;
+use weir_core::{CacheMode, DeviceId, VolumeId};
+use weir_layout::error::Kind as LayoutKind;
+use weir_layout::{Host, Volume};
+use weir_store::Volume as StoredVolume;
+use weir_units::Bytes;
+
+/// The tiers of a volume that was resized, if it has any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tiers {
+    /// The one that it had.
+    pub before: Option<String>,
+    /// The one that it has.
+    pub after: Option<String>,
+}
+
+/// A change of a volume, which nobody else changes until this is dropped. The hosts
+/// are not locked meanwhile: a medium may be slow, and others want to know how it is.
+#[derive(Debug)]
+struct Change<'a> {
+    shared: &'a Shared,
+    host: usize,
+    id: VolumeId,
+    /// The new state of the volume.
+    to: Volume,
+    mailbox: Mailbox,
+    stored: Option<Arc<StoredVolume>>,
+}
+
+impl Change<'_> {
+    /// Publishes the new limits of the volume.
+    fn keep(self) {
+        let mut hosts = self.shared.hosts();
+        let host = &mut hosts[self.host].layout;
+        host.spec.volumes[self.id.0] = self.to.spec.clone();
+        host.volumes[self.id.0] = self.to.clone();
+        self.shared.changes.fetch_add(1, Ordering::Release);
+    }
+}
+
+impl Drop for Change<'_> {
+    fn drop(&mut self) {
+        self.shared.hosts()[self.host].changing.remove(&self.id.0);
+    }
+}
+
+impl Shared {
+    pub(super) fn answer(&self, request: Request) -> Result<Value, ServerError> {
+        match request {
+            Request::Status => Ok(serde_json::to_value(self.status()).unwrap_or(Value::Null)),
+            Request::Resize { volume, size } => self
+                .refuse_elsewhere(&volume, "resize")
+                .and_then(|()| self.resize(&volume, size, Behind::Keep))
+                .map(|tiers| json!({ "volume": volume, "size": size, "tier": tiers.after })),
+            Request::Create { host, volume } => self.create(host.as_deref(), &volume),
+            Request::Delete { volume } => self.delete(&volume),
+            Request::SetCache { volume, mode } => self.set_cache(&volume, &mode),
+            Request::Crash { host } => self.crash(&host),
+            Request::Warm { export, offset, len } => self.warm(&export, offset, len),
+            Request::Freeze { .. }
+            | Request::Changed { .. }
+            | Request::ReadDone { .. }
+            | Request::Release { .. } => Err(ServerError::Refused(
+                "a freeze lasts as long as the control connection that made it; ask over one"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// Begins to change a volume to what `to` makes of it.
+    fn change(
+        &self,
+        name: &str,
+        what: &'static str,
+        to: impl FnOnce(&Host, VolumeId) -> Result<Volume, LayoutKind>,
+    ) -> Result<Change<'_>, ServerError> {
+        let mut hosts = self.hosts();
+        let (at, id) = self.find(&hosts, name)?;
+        let host = &mut hosts[at];
+        if let Some(what) = host.changing.get(&id.0) {
+            return Err(refuse(name, format!("{what} right now; ask again when that is done")));
+        }
+        let to = to(&host.layout, id).map_err(ServerError::Layout)?;
+        host.changing.insert(id.0, what);
+        let (mailbox, stored) = (host.mailbox.clone(), host.stored[id.0].clone());
+        Ok(Change { shared: self, host: at, id, to, mailbox, stored })
+    }
+
+    pub(super) fn resize(
+        &self,
+        name: &str,
+        size: Bytes,
+        behind: Behind,
+    ) -> Result<Tiers, ServerError> {
+        let edition = self.edition.as_ref();
+        let mut before = None;
+        let change = self.change(name, "it is being resized", |host, id| {
+            before.clone_from(&host.volumes[id.0].tier);
+            host.resized(id, size, edition)
+        })?;
+        let (id, spec, own) = (change.id, change.to.spec.clone(), name.to_owned());
+        let (sender, receiver) = channel();
+        change.mailbox.send(Message::Call(Box::new(move |host, now| {
+            host.resize(now, id, &own, &spec, behind, move |result| drop(sender.send(result)));
+        })));
+        receiver.recv().map_err(|_| gone())??;
+        let after = change.to.tier.clone();
+        self.remember(&change)?;
+        change.keep();
+        Ok(Tiers { before, after })
+    }
+
+    /// Gives a volume the limits of a tier, its size unchanged.
+    pub(super) fn retier(&self, name: &str, tier: &str) -> Result<Tiers, ServerError> {
+        let edition = self.edition.as_ref();
+        let mut before = None;
+        let change = self.change(name, "its tier is being changed", |host, id| {
+            before.clone_from(&host.volumes[id.0].tier);
+            host.retiered(id, tier, edition)
+        })?;
+        let (id, limits) = (change.id, change.to.spec.limits);
+        ask(&change.mailbox, move |host, now| host.set_limits(now, id, limits))?;
+        let after = change.to.tier.clone();
+        self.remember(&change)?;
+        change.keep();
+        Ok(Tiers { before, after })
+    }
+
+    /// Keeps the tier that a volume which was made is to have.
+    fn remember(&self, change: &Change<'_>) -> Result<(), ServerError> {
+        let made = self.hosts()[change.host].made.contains(&change.id.0);
+        match &change.stored {
+            Some(volume) if made => starting::remember_tier(volume, change.to.named_tier()),
+            _ => Ok(()),
+        }
+    }
+
+    fn set_cache(&self, name: &str, mode: &str) -> Result<Value, ServerError> {
+        let key = mode.parse().map_err(|reason: String| refuse(name, reason))?;
+        let edition = self.edition.as_ref();
+        let change = self.change(name, "its cache mode is being changed", |host, id| {
+            host.recached(id, key, edition)
+        })?;
+        if let Some(volume) = &change.stored {
+            volume.set_attribute(CACHE, Some(mode))?;
+        }
+        let (id, cache) = (change.id, change.to.spec.cache);
+        ask(&change.mailbox, move |host, now| host.set_cache(now, id, cache))?;
+        change.keep();
+        Ok(json!({ "volume": name, "cache": mode }))
+    }
+
+    fn crash(&self, name: &str) -> Result<Value, ServerError> {
+        let mailbox = {
+            let hosts = self.hosts();
+            let names = || hosts.iter().map(|host| host.layout.name.as_str());
+            let found = hosts.iter().find(|host| host.layout.name == name);
+            let host = found.ok_or_else(|| ServerError::not_there("host", name, names()))?;
+            host.mailbox.clone()
+        };
+        let (sender, receiver) = channel();
+        mailbox.send(Message::Crash(sender));
+        let lost = receiver.recv().map_err(|_| gone())?;
+        Ok(json!({ "host": name, "lost_bytes": lost.get() }))
+    }
+
+    fn warm(&self, name: &str, offset: u64, len: u64) -> Result<Value, ServerError> {
+        let (mailbox, device) = self.cached_export(name)?;
+        let export = name.to_owned();
+        let warmed = ask(&mailbox, move |host, _| {
+            let size = host.size(device);
+            if offset.checked_add(len).is_none_or(|end| end > size.get()) {
+                return Err(ServerError::BeyondEnd { export, size });
+            }
+            Ok(host.warm(device, offset, len))
+        })??;
+        Ok(json!({ "export": name, "warmed_bytes": warmed.get() }))
+    }
+
+    /// Returns an export with a volume that caches.
+    fn cached_export(&self, name: &str) -> Result<(Mailbox, DeviceId), ServerError> {
+        let hosts = self.hosts();
+        let exports = || hosts.iter().flat_map(|h| h.layout.exports.iter().map(move |e| (h, e)));
+        let (host, export) =
+            exports().find(|(_, export)| export.name == name).ok_or_else(|| {
+                let names = exports().map(|(_, export)| export.name.as_str());
+                ServerError::not_there("export", name, names.filter(|name| !name.is_empty()))
+            })?;
+        let caches = |id: &VolumeId| host.layout.volumes[id.0].spec.cache != CacheMode::None;
+        if !export.volumes.iter().any(caches) {
+            return Err(ServerError::Uncached { export: name.to_owned() });
+        }
+        Ok((host.mailbox.clone(), export.device))
+    }
+}
