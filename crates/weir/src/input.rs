@@ -1,4 +1,4 @@
-//! Files that several verbs read: layouts, their editions, and other text.
+//! Files of several verbs: layouts, their editions, other text, and comparisons of paths.
 
 use crate::error::CliError;
 use crate::output;
@@ -38,6 +38,12 @@ pub(crate) fn edition_of<'a>(
 ) -> Result<Option<&'a Edition>, CliError> {
     let edition = layout.edition.as_ref().map(|name| catalog.edition(name));
     Ok(edition.transpose()?)
+}
+
+/// Returns whether two paths lead to the same existing file or folder.
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| fs::canonicalize(path).ok();
+    real(one).is_some_and(|one| real(other) == Some(one))
 }
 
 /// Prints the notes on a layout that affect the results.

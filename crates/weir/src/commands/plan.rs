@@ -6,6 +6,9 @@ mod present;
 pub(super) mod prices;
 mod verified;
 
+pub(super) use crate::input::is_same;
+pub(super) use observed::EDITION;
+
 use crate::cli::PlanArgs;
 use crate::error::{CliError, NO};
 use crate::input::{edition_of, read_layout_text};
@@ -18,9 +21,6 @@ use weir_layout::Layout;
 use weir_plan::keep::Kept;
 use weir_plan::need::{NeedFile, RoleKeys, Vcpus, Wishes};
 use weir_plan::{Outcome, Question, left_out, plan, report, within};
-
-/// The default edition: offers of the present.
-pub(super) const EDITION: &str = "azure-now";
 
 pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(folder) = &args.fleet {
@@ -267,12 +267,6 @@ fn need_file(args: &PlanArgs) -> Result<NeedFile, CliError> {
         file.disks.clone_from(&args.disks);
     }
     Ok(file)
-}
-
-/// Returns whether two paths lead to the same existing file or folder.
-pub(super) fn is_same(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| fs::canonicalize(path).ok();
-    real(one).is_some_and(|one| real(other) == Some(one))
 }
 
 /// Resolves a path of a need file against the folder of that file.

@@ -1,9 +1,10 @@
 //! `weir plan --fleet`: many databases onto managed instances.
 
 use super::observed::{self, Measure};
-use super::{is_same, prices};
+use super::prices;
 use crate::cli::PlanArgs;
 use crate::error::{CliError, NO};
+use crate::input::is_same;
 use crate::output;
 use crate::progress::Planning;
 use std::collections::BTreeMap;

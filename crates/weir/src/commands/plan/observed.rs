@@ -2,7 +2,6 @@
 
 use crate::cli::{ImportArgs, PlanArgs};
 use crate::commands::observe::Source;
-use crate::commands::plan::EDITION;
 use crate::error::CliError;
 use crate::input::read_layout_text;
 use std::path::{Path, PathBuf};
@@ -17,6 +16,9 @@ use weir_plan::need::NeedFile;
 use weir_plan::share::in_percent;
 use weir_report::number::{float, percent, rate, time, whole};
 use weir_units::Span;
+
+/// The default edition: offers of the present.
+pub(crate) const EDITION: &str = "azure-now";
 
 /// The default percentile: one sample in a hundred may ask for more.
 const PERCENTILE: f64 = 99.0;

@@ -7,7 +7,7 @@ use weir_catalog::{Edition, PriceBook, PriceList};
 use weir_plan::need::NeedFile;
 
 /// Reads the price lists of a file, if one is given.
-pub(in crate::commands) fn own(path: Option<&Path>) -> Result<Vec<PriceList>, CliError> {
+pub(crate) fn own(path: Option<&Path>) -> Result<Vec<PriceList>, CliError> {
     let Some(path) = path else { return Ok(Vec::new()) };
     let text = fs::read_to_string(path)
         .map_err(|source| CliError::Read { path: path.to_owned(), source })?;
@@ -31,7 +31,7 @@ fn is_currency(text: &str) -> bool {
 const WHOLE_LIST: usize = 20;
 
 /// Returns the prices of one region and currency, and notes about prices that are not used.
-pub(in crate::commands) fn book<'a>(
+pub(crate) fn book<'a>(
     keys: &NeedFile,
     edition: &'a Edition,
     path: Option<&Path>,

@@ -28,7 +28,7 @@ const EVERY: Span = Span::from_secs(1);
 const KEPT: Span = Span::from_secs(10);
 
 /// The requested outputs of a run.
-pub(in crate::commands) struct Watched<'a> {
+pub(crate) struct Watched<'a> {
     layout: &'a Path,
     jobs: &'a [PathBuf],
     run: &'a RunOptions,
@@ -54,7 +54,7 @@ impl<'a> From<&'a RunArgs> for Watched<'a> {
 }
 
 /// A run in either clock.
-pub(in crate::commands) trait Drive {
+pub(crate) trait Drive {
     /// Advances the run to `until` and returns the time of its next event.
     fn run_until(&mut self, until: Instant) -> Result<Option<Instant>, CliError>;
     /// Returns the present time of the run.
@@ -69,10 +69,10 @@ pub(in crate::commands) trait Drive {
 
 /// A run that a signal ended.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::commands) struct Stopped {
+pub(crate) struct Stopped {
     at: Instant,
     /// Exit code, by the convention of shells.
-    pub(in crate::commands) code: u8,
+    pub(crate) code: u8,
 }
 
 impl fmt::Display for Stopped {
@@ -83,14 +83,14 @@ impl fmt::Display for Stopped {
 }
 
 /// The observers of a run.
-pub(in crate::commands) struct Watch<'s> {
+pub(crate) struct Watch<'s> {
     signals: &'s Signals,
     observed: Option<Observed>,
 }
 
 impl<'s> Watch<'s> {
     /// Starts the outputs that `args` request. A signal ends the run in an orderly way.
-    pub(in crate::commands) fn begin<'a>(
+    pub(crate) fn begin<'a>(
         args: impl Into<Watched<'a>>,
         run: &impl Drive,
         signals: &'s Signals,
@@ -102,7 +102,7 @@ impl<'s> Watch<'s> {
     }
 
     /// Drives `run` to its end or until a signal arrives.
-    pub(in crate::commands) fn drive(
+    pub(crate) fn drive(
         mut self,
         run: &mut impl Drive,
         progress: Progress,
