@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// The fewest characters of an id that select a backup.
 const SHORTEST_PREFIX: usize = 4;
 
-/// Whether a backup is whole.
+/// The completeness of a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// Each stripe is there, with its footer.
@@ -41,7 +41,7 @@ pub struct Entry {
     pub identity: Identity,
     /// Its description, if it is complete and a sound one was found.
     pub manifest: Option<Manifest>,
-    /// Whether it is whole.
+    /// Its completeness.
     pub state: State,
     /// The stripes that it lacks.
     pub gaps: Gaps,

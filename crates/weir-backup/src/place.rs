@@ -46,9 +46,9 @@ pub struct FoundStripe {
     pub length: u64,
     /// When it was written last, as Unix time in milliseconds, if the place knows.
     pub modified_unix_ms: Option<u64>,
-    /// Whether it has a name that is only given while a backup is written.
+    /// True for a name that is only given while a backup is written.
     pub is_temporary: bool,
-    /// Whether it has a name that its place gives to complete stripes only.
+    /// True for a name that its place gives to complete stripes only.
     pub is_published: bool,
     /// Its header, if that can be read.
     pub header: Option<StripeHeader>,

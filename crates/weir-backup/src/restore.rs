@@ -114,7 +114,7 @@ struct Pass<'a> {
     places: Vec<Option<(u16, u64)>>,
     ways: Ways<'a>,
     heads: &'a Heads,
-    /// Whether the targets read as zeros, so that zeros need not be written.
+    /// True if the targets read as zeros, so that zeros need not be written.
     is_zero: bool,
     options: RestoreOptions,
     watch: &'a Watch,

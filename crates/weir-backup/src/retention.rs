@@ -14,13 +14,13 @@ const UNFINISHED_MS: u64 = DAY_MS;
 /// The rules. A backup is kept if one of them keeps it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Keep the newest backups, so many.
+    /// Keep this number of the newest backups.
     pub last: u32,
-    /// Keep the newest of each day (UTC), for so many days that have one.
+    /// Keep the newest of each day (UTC), for this number of days that have one.
     pub daily: u32,
-    /// Keep the newest of each week (from Monday), for so many weeks that have one.
+    /// Keep the newest of each week (from Monday), for this number of weeks that have one.
     pub weekly: u32,
-    /// Keep the newest of each month, for so many months that have one.
+    /// Keep the newest of each month, for this number of months that have one.
     pub monthly: u32,
     /// Remove incomplete backups however young they are, and those of which stripes are missing.
     pub is_incomplete_removed: bool,
@@ -68,7 +68,7 @@ pub struct Candidate {
     pub wholeness: Wholeness,
 }
 
-/// What becomes of a backup, and why.
+/// The fate of a backup, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// Kept by a rule, named by its option: `daily`.
@@ -343,7 +343,7 @@ mod tests {
         // It began eight days ago and was written to an hour ago.
         assert_eq!(decide(Some(9 * DAY_MS - 3_600_000), &rules), Decision::Unfinished);
         assert_eq!(decide(Some(8 * DAY_MS), &rules), Decision::RemovedIncomplete);
-        // Where nobody knows when it was written to, only its owner does.
+        // Without a time of the last write, only an option removes it.
         assert_eq!(decide(None, &rules), Decision::Undated);
         let rules = Rules { is_incomplete_removed: true, ..rules };
         assert_eq!(decide(None, &rules), Decision::RemovedIncomplete);
@@ -401,7 +401,7 @@ mod tests {
         })
     }
 
-    /// Whether a rule keeps a backup, by its definition.
+    /// Returns whether a rule keeps a backup, by its definition.
     fn is_kept(backups: &[Candidate], own: &Candidate, count: u32, period: Option<Period>) -> bool {
         let usable = |one: &&Candidate| {
             let full = |base| backups.iter().find(|full| Some(full.id) == base);

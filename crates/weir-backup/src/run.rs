@@ -144,7 +144,7 @@ pub struct Job {
 /// A backup that was made.
 #[derive(Debug)]
 pub struct Finished {
-    /// What was counted.
+    /// The counters and durations of the run.
     pub report: BackupReport,
     /// The manifest that every stripe has.
     pub manifest: Manifest,

@@ -1,4 +1,4 @@
-//! Whether a backup can be restored, found out by reading all of it and writing nothing.
+//! Verification: reads a whole backup to find out if it can be restored, and writes nothing.
 
 use crate::assemble::{Assembly, StripeInput};
 use crate::damage::Damage;
@@ -53,7 +53,7 @@ pub struct Counts {
     pub damage: Vec<Damage>,
     /// The number of damages that are not listed.
     pub unlisted: u64,
-    /// Whether damage loses data.
+    /// True if damage loses data.
     pub is_lossy: bool,
 }
 
@@ -88,9 +88,9 @@ pub struct Verified {
     pub manifest: Option<Manifest>,
     /// The stripes that are there: their number from 0, and their name.
     pub stripes: Vec<(usize, String)>,
-    /// What was found.
+    /// The results.
     pub counts: Counts,
-    /// Whether the contents were checked; `false` for an encrypted backup without its key, of
+    /// True if the contents were checked; `false` for an encrypted backup without its key, of
     /// which only the stored bytes were.
     pub is_decrypted: bool,
 }

@@ -11,7 +11,7 @@ use std::io;
 /// How much is read at once, in bytes.
 const CHUNK: usize = 2 << 20;
 
-/// What the frames of a stripe go to.
+/// A consumer of the frames of a stripe.
 pub trait FrameSink {
     /// Takes a sound frame. `raw` is its contents, `None` for zeros, and for encrypted contents
     /// without a key.
@@ -26,7 +26,7 @@ pub trait FrameSink {
     /// Whatever ends the walk.
     fn damage(&mut self, damage: Damage) -> Result<(), BackupError>;
 
-    /// Hears that the walk has come so many bytes further.
+    /// Is told the number of bytes that the walk has advanced.
     ///
     /// # Errors
     /// [`BackupError::Interrupted`] ends the walk.
@@ -41,7 +41,7 @@ pub trait FrameSink {
     }
 }
 
-/// What is known of a stripe before its frames are read.
+/// A stripe as it is known before its frames are read.
 #[derive(Debug)]
 pub(crate) struct About<'a> {
     pub(crate) id: BackupId,
@@ -51,7 +51,7 @@ pub(crate) struct About<'a> {
     pub(crate) end: u64,
     /// The sizes of the sources, if there is a manifest.
     pub(crate) sources: Option<&'a [u64]>,
-    /// What the manifest says of the stripe.
+    /// The stripe's entry in the manifest.
     pub(crate) summary: Option<&'a StripeSummary>,
 }
 

@@ -30,7 +30,7 @@ pub struct Head {
     pub query: Vec<(String, String)>,
     /// HTTP headers.
     pub headers: HeaderMap,
-    /// Whether the connection uses TLS.
+    /// True if the connection uses TLS.
     pub secure: bool,
     /// The client's address.
     pub from: IpAddr,

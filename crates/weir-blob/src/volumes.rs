@@ -33,7 +33,7 @@ pub struct Volume {
     /// The stored pages.
     pub pages: Paged,
     terms: Terms,
-    /// Whether a wake-up of the host's thread is already scheduled.
+    /// True if a wake-up of the host's thread is already scheduled.
     waking: Rc<Cell<bool>>,
 }
 

@@ -59,7 +59,7 @@ impl Connection {
     /// Connects and opens the export, blocking.
     ///
     /// # Errors
-    /// When nobody answers, or not with this export.
+    /// If no server answers, or it does not have this export.
     pub fn open(uri: &Uri) -> Result<Self, ClientError> {
         Self::over(Socket::connect(&uri.server)?, &uri.export)
     }
@@ -68,7 +68,7 @@ impl Connection {
     /// server does not tell, [`Connection::has_extents`] is false.
     ///
     /// # Errors
-    /// When nobody answers, or not with this export.
+    /// If no server answers, or it does not have this export.
     pub fn open_sparse(uri: &Uri) -> Result<Self, ClientError> {
         Self::over_sparse(Socket::connect(&uri.server)?, &uri.export)
     }
@@ -78,7 +78,7 @@ impl Connection {
     /// `stop` says so.
     ///
     /// # Errors
-    /// When nobody answers, or not with this export, or not before `stop`.
+    /// If no server answers before `stop`, or it does not have this export.
     pub fn open_until(uri: &Uri, is_sparse: bool, stop: &Stop) -> Result<Self, ClientError> {
         let socket = Socket::connect_until(&uri.server, stop)?;
         let export = uri.export.clone();

@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pinned_stays() {
+    fn pinned_blocks_are_not_evicted() {
         let mut cache = BlobCache::new(100 * BLOCK, 2);
         // Every third block of the first volume, 34 of the 100 that fit.
         let pinned = |volume, first: u64| {

@@ -435,7 +435,7 @@ fi"#,
 }
 
 fn make(script: &mut Script, change: &Change, disk: &Disk) {
-    let own = AzureDisk::of(script, change, disk);
+    let own = AzureDisk::from_disk(script, change, disk);
     script.blank();
     script.comment(&own.words());
     let mut line = format!("disk {} {} --sku {}", shell(&disk.name), own.gib, own.sku);
@@ -457,9 +457,9 @@ fn make(script: &mut Script, change: &Change, disk: &Disk) {
 
 fn update(script: &mut Script, change: &Change, old: &Disk, disk: &Disk) {
     script.blank();
-    let own = AzureDisk::of(script, change, disk);
+    let own = AzureDisk::from_disk(script, change, disk);
     script.comment(&own.words());
-    let steps = DiskChange::of(script, old, disk);
+    let steps = DiskChange::between(script, old, disk);
     let name = shell(&disk.name);
     if steps.grows {
         azure::tell_growth(script, disk, steps, "RESTART=yes");

@@ -86,7 +86,7 @@ pub(crate) fn write<'a>(
     of_machine: Writer<Machine<'a>>,
     of_instance: Writer<Sql<'a>>,
 ) -> Result<(), ExportError> {
-    match Azure::of(script, change, options)? {
+    match Azure::from_change(script, change, options)? {
         Azure::Machine(machine) if machine.is_same(change) && !script.kind().is_module() => {
             script.nothing(change);
         }
@@ -125,7 +125,11 @@ fn check_machine(options: &Options) -> Result<(), ExportError> {
 
 impl<'a> Azure<'a> {
     /// Returns the content for a layout.
-    fn of(script: &mut Script, change: &'a Change, options: &Options) -> Result<Self, ExportError> {
+    fn from_change(
+        script: &mut Script,
+        change: &'a Change,
+        options: &Options,
+    ) -> Result<Self, ExportError> {
         check_edition(script, &change.new)?;
         if change
             .old
@@ -137,8 +141,10 @@ impl<'a> Azure<'a> {
             return Err(cannot(script, &change.new, format!("host {:?}", change.new.host), reason));
         }
         match &change.new.instance {
-            Some(instance) => Sql::of(script, change, instance, options).map(Azure::Instance),
-            None => Machine::of(script, change).map(Azure::Machine),
+            Some(instance) => {
+                Sql::from_instance(script, change, instance, options).map(Azure::Instance)
+            }
+            None => Machine::from_change(script, change).map(Azure::Machine),
         }
     }
 }
@@ -174,7 +180,7 @@ fn check_edition(script: &Script, site: &Site) -> Result<(), ExportError> {
 }
 
 impl<'a> Machine<'a> {
-    fn of(script: &mut Script, change: &'a Change) -> Result<Self, ExportError> {
+    fn from_change(script: &mut Script, change: &'a Change) -> Result<Self, ExportError> {
         let site = &change.new;
         let disks = change.disks();
         if disks.is_empty() && site.size.is_none() {
@@ -289,7 +295,7 @@ fn sku(disk: &Disk) -> Option<&'static str> {
 
 impl<'a> AzureDisk<'a> {
     /// Returns a disk in Azure's units, with notes about rounding.
-    pub(crate) fn of(script: &mut Script, change: &Change, disk: &'a Disk) -> Self {
+    pub(crate) fn from_disk(script: &mut Script, change: &Change, disk: &'a Disk) -> Self {
         let gib = disk::gib(script, disk);
         let bought = disk.bought.map(|(iops, bytes)| {
             let mb = bytes.div_ceil(MB);
@@ -349,7 +355,7 @@ pub(crate) struct DiskChange {
 
 impl DiskChange {
     /// Returns the steps, and reports changes that Azure cannot make to a disk in use.
-    pub(crate) fn of(script: &mut Script, old: &Disk, new: &Disk) -> Self {
+    pub(crate) fn between(script: &mut Script, old: &Disk, new: &Disk) -> Self {
         let mut manual = Vec::new();
         if new.size < old.size {
             manual.push(format!("shrink from {} to {}", old.size, new.size));
@@ -428,7 +434,7 @@ pub(crate) fn in_module(script: &mut Script, fate: Fate<'_, Disk>, remove: &str)
     match fate {
         Fate::New(disk) | Fate::Same(disk) => (disk.clone(), false),
         Fate::Changed(old, disk) => {
-            let steps = DiskChange::of(script, old, disk);
+            let steps = DiskChange::between(script, old, disk);
             if steps.cache {
                 script.comment(CACHE);
             }
@@ -524,7 +530,7 @@ pub(crate) const CACHE: &str =
     "Azure detaches the disk and attaches it again: stop what uses it first.";
 
 impl<'a> Sql<'a> {
-    fn of(
+    fn from_instance(
         script: &Script,
         change: &'a Change,
         new: &'a Instance,

@@ -203,7 +203,7 @@ fn entry(
     let remove = "remove it from the machine's list, deploy, and delete the disk.";
     let (kept, _) = azure::in_module(script, fate, remove);
     let disk = &kept;
-    let own = AzureDisk::of(script, change, disk);
+    let own = AzureDisk::from_disk(script, change, disk);
     script.comment(&own.words());
     let symbol = format!("disk{}", own.lun);
     let mut properties = format!(

@@ -75,8 +75,9 @@ pub fn export(
         let reason = "a backup is of one layout; leave it out".to_owned();
         return Err(options::refused(format!("--from {}", from.name), reason));
     }
-    let new = Site::of(layout, options, options.host.as_deref())?;
-    let old = from.map(|from| Site::of(from, options, present_host(options, from))).transpose()?;
+    let new = Site::for_host(layout, options, options.host.as_deref())?;
+    let old =
+        from.map(|from| Site::for_host(from, options, present_host(options, from))).transpose()?;
     options.check_names(kind, &new, old.as_ref())?;
     let options = &options.with_file_system_of(kind, &new)?;
     let change = Change::between(old, new)?;

@@ -138,7 +138,7 @@ fn changed(
     space: &Space,
 ) -> Result<(), ExportError> {
     check_name(space)?;
-    let Some(difference) = Difference::of(script, old, space) else { return Ok(()) };
+    let Some(difference) = Difference::between(script, old, space) else { return Ok(()) };
     if difference == Difference::Shape {
         script.warn(&format!(
             "{}: it has {} disks and becomes {}, or gets another unit. LVM can add disks to a \

@@ -150,7 +150,7 @@ fn check_name(space: &Space) -> Result<(), ExportError> {
 
 /// Writes the change of a stripe, which mdadm cannot reshape.
 fn changed(script: &mut Script, old: &Space, space: &Space) {
-    match Difference::of(script, old, space) {
+    match Difference::between(script, old, space) {
         None => {}
         Some(Difference::Disk) => {
             script.comment(&format!(

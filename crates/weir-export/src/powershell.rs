@@ -304,7 +304,7 @@ fn resize(script: &mut Script, old: &str, new: &str, size: &str) {
 }
 
 fn make(script: &mut Script, change: &Change, disk: &Disk) {
-    let own = AzureDisk::of(script, change, disk);
+    let own = AzureDisk::from_disk(script, change, disk);
     script.blank();
     script.comment(&own.words());
     let mut config = format!("SkuName = '{}'", own.sku);
@@ -331,9 +331,9 @@ fn make(script: &mut Script, change: &Change, disk: &Disk) {
 
 fn update(script: &mut Script, change: &Change, old: &Disk, disk: &Disk) {
     script.blank();
-    let own = AzureDisk::of(script, change, disk);
+    let own = AzureDisk::from_disk(script, change, disk);
     script.comment(&own.words());
-    let steps = DiskChange::of(script, old, disk);
+    let steps = DiskChange::between(script, old, disk);
     let mut keys = Vec::new();
     if steps.grows {
         azure::tell_growth(script, disk, steps, "-AllowRestart");

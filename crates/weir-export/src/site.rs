@@ -122,7 +122,7 @@ pub(crate) struct DbFile {
 
 impl Site {
     /// Returns the host called `host`, or the only one.
-    pub(crate) fn of(
+    pub(crate) fn for_host(
         source: Source<'_>,
         options: &Options,
         host: Option<&str>,
@@ -144,12 +144,12 @@ impl Site {
             filesystem: own.filesystem,
             instance: own.instance.clone(),
             quota: own.spec.uncached.iops.map(|limit| limit.rate.get()).filter(|_| !is_machine),
-            disks: volumes().map(|volume| Disk::of(volume, options)).collect(),
+            disks: volumes().map(|volume| Disk::from_volume(volume, options)).collect(),
             luns: numbered
                 .filter_map(|(own, lun)| Some((own.name.clone(), (lun?, own.lun.is_some()))))
                 .collect(),
-            spaces: exports.map(|export| Space::of(own, export, options)).collect(),
-            files: own.files.iter().map(|file| DbFile::of(own, file, options)).collect(),
+            spaces: exports.map(|export| Space::from_export(own, export, options)).collect(),
+            files: own.files.iter().map(|file| DbFile::from_file(own, file, options)).collect(),
         };
         site.check_files()?;
         unique(site.spaces.iter().map(|space| (&*space.own, &*space.name)), str::to_owned)?;
@@ -240,7 +240,7 @@ fn host_of<'a>(source: Source<'a>, host: Option<&str>) -> Result<&'a Host, Expor
 }
 
 impl Disk {
-    fn of(volume: &Volume, options: &Options) -> Self {
+    fn from_volume(volume: &Volume, options: &Options) -> Self {
         let choices = volume.choices();
         let gate = &volume.spec.limits.gate;
         let rates =
@@ -274,7 +274,7 @@ impl Disk {
 }
 
 impl Space {
-    fn of(host: &Host, export: &Export, options: &Options) -> Self {
+    fn from_export(host: &Host, export: &Export, options: &Options) -> Self {
         let columns = || export.volumes.iter().filter_map(|id| host.volumes.get(id.0));
         Self {
             own: export.name.clone(),
@@ -288,7 +288,7 @@ impl Space {
 }
 
 impl DbFile {
-    fn of(host: &Host, file: &File, options: &Options) -> Self {
+    fn from_file(host: &Host, file: &File, options: &Options) -> Self {
         let on = host.export_of(file).filter(|_| host.instance.is_none());
         Self {
             own: file.name.clone(),

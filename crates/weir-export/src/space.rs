@@ -19,7 +19,7 @@ pub(crate) enum Difference {
 impl Difference {
     /// Returns the difference. A smaller size is reported instead, because no tool shrinks a device
     /// in use.
-    pub(crate) fn of(script: &mut Script, old: &Space, space: &Space) -> Option<Self> {
+    pub(crate) fn between(script: &mut Script, old: &Space, space: &Space) -> Option<Self> {
         script.blank();
         let is_same_shape = old.unit == space.unit && old.columns == space.columns;
         if is_same_shape && space.size < old.size {

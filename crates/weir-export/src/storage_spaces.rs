@@ -126,8 +126,8 @@ fn make(
     }
     let count = disks.len();
     script.comment(&format!(
-        "{}: {count} columns, one per disk, so that their limits add up (Windows itself uses \
-         fewer, where nobody says); {unit} on one column before the next.",
+        "{}: {count} columns, one per disk, so that their limits add up (the default of \
+         Windows is fewer); {unit} on one column before the next.",
         space.own
     ));
     script.lines(&format!(
@@ -212,7 +212,7 @@ fn check_name(space: &Space) -> Result<(), ExportError> {
 }
 
 fn changed(script: &mut Script, old: &Space, space: &Space) {
-    let Some(difference) = Difference::of(script, old, space) else { return };
+    let Some(difference) = Difference::between(script, old, space) else { return };
     if difference == Difference::Disk {
         script.comment(&format!(
             "{}: the disk has grown from {} to {}; now its partition.",

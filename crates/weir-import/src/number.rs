@@ -89,7 +89,7 @@ fn plain(text: &[u8], decimal: u8) -> Option<f64> {
         }
     }
     let decimals = point.map_or(0, |point| digits.len() - point);
-    #[expect(clippy::cast_precision_loss, reason = "so many digits are exact")]
+    #[expect(clippy::cast_precision_loss, reason = "this number of digits is exact")]
     let number = number as f64 / POWERS.get(decimals)?;
     Some(if digits.len() < text.len() { -number } else { number })
 }
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing() {
+    fn missing_values() {
         assert!(["", " ", "NULL", "NaN", "-", "n/a"].iter().all(|text| is_missing(text)));
         assert!(["0", "-1", "x"].iter().all(|text| !is_missing(text)));
     }

@@ -196,7 +196,7 @@ impl HostBill<'_> {
         lines
     }
 
-    /// Returns the IOPS that come with so many GiB of a next-generation instance.
+    /// Returns the IOPS included with a storage size in GiB of a next-generation instance.
     fn included(&self, storage: u64) -> u64 {
         let number = |rule: &str| {
             let value = self.edition.and_then(|own| own.rule(rule)).and_then(|rule| rule.value);

@@ -104,7 +104,7 @@ pub struct Tally<'a> {
 impl<'a> Tally<'a> {
     /// Sums up files.
     #[must_use]
-    pub fn of(files: &[FileUse<'a>]) -> Self {
+    pub fn sum(files: &[FileUse<'a>]) -> Self {
         let mut tally = Self::default();
         files.iter().for_each(|file| tally.add(file));
         tally
@@ -150,7 +150,7 @@ impl Instance {
     /// Checks that the files are within all limits. An error has the index of the first file beyond a
     /// limit, and the total excess.
     pub(crate) fn check<'f>(&self, host: &str, files: &[FileUse<'f>]) -> Result<(), (usize, Kind)> {
-        let whole = Tally::of(files);
+        let whole = Tally::sum(files);
         let beyond = |bound: &&Bound| whole.get(bound.measure) > bound.most;
         let Some(Bound { measure, most }) = self.bounds.iter().copied().find(|b| beyond(&b)) else {
             return Ok(());

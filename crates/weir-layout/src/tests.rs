@@ -115,7 +115,7 @@ fn check(text: &str, expect: &str) {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn errors_name_their_place() {
     check(
         "edition = \"azure-premium-2051\"\n",
         "layout.toml:1:1: unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp",
@@ -223,7 +223,7 @@ fn a_rate_that_nothing_has_is_refused() {
 }
 
 #[test]
-fn what_needs_an_edition_lists_them() {
+fn a_missing_edition_is_reported_with_the_available_ones() {
     let known = "add edition = \"..\" at the top, of azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp, or \
                  give limits = { .. }";
     let volume = |keys: &str, needs: &str| {

@@ -67,7 +67,7 @@ pub(crate) struct Core {
     pub(crate) readers: Readers,
     /// The channel for invalidations; `None` after the end of the session.
     pub(crate) notifier: Mutex<Option<Notifier>>,
-    /// Whether the kernel keeps its cache consistent with parallel direct writes.
+    /// True if the kernel keeps its cache consistent with parallel direct writes.
     pub(crate) direct_in_parallel: OnceLock<bool>,
     /// Queue of the thread that sends invalidations. A thread that answers requests must not send
     /// them: the kernel may hold the directory's lock until it gets an answer.

@@ -58,7 +58,7 @@ impl Durable {
 pub(crate) struct Write {
     pub(crate) offset: u64,
     pub(crate) durable: Durable,
-    /// Whether set-id bits have to be removed.
+    /// True if set-id bits have to be removed.
     pub(crate) drops_set_id: bool,
 }
 

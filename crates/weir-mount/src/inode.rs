@@ -187,7 +187,7 @@ pub(crate) enum Change {
         offset: u64,
         /// Length of the range.
         len: u64,
-        /// Whether the file grows.
+        /// True if the file grows.
         grows: bool,
     },
 }

@@ -22,7 +22,7 @@ const KIND: &str = "fuse.weir";
 /// The parameters of a mount.
 pub(crate) struct MountRequest<'a> {
     pub(crate) dir: &'a Path,
-    /// Whether other users may use it.
+    /// True if other users may use it.
     pub(crate) allow_other: bool,
 }
 

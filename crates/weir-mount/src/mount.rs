@@ -341,7 +341,7 @@ impl Place {
 pub struct Mounted {
     dir: PathBuf,
     single: bool,
-    /// Whether the root is a plain directory with subdirectories created for the mount.
+    /// True if the root is a plain directory with subdirectories created for the mount.
     plain: bool,
     /// Mount points: the root first, if it is a file system, then the top directories.
     places: Vec<Place>,

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none() {
+    fn invalid_times() {
         for text in [
             "",
             "sda",

@@ -160,7 +160,7 @@ fn dimension_cuts(
     if let Ok(sum) = u64::try_from(sum) {
         cuts.push(Cut::bins_only(weights(&capacity), sum));
     }
-    // Zero counts all items with a demand: a bin holds only so many of the smallest.
+    // Zero counts all items with a demand: a bin holds a limited number of the smallest.
     let mut thresholds = BTreeSet::from([0]);
     for kind in allowed() {
         thresholds.extend((1..=LARGE_PER_BIN).map(|count| capacity(kind) / (count + 1)));

@@ -6,7 +6,7 @@
 pub(crate) struct Cut {
     /// By kind.
     pub(crate) weights: Vec<u64>,
-    /// Whether the items' costs are on the left-hand side.
+    /// True if the items' costs are on the left-hand side.
     pub(crate) has_costs: bool,
     pub(crate) rhs: u64,
 }

@@ -34,7 +34,7 @@ pub struct Plan {
 pub struct Reason {
     /// One sentence.
     pub text: String,
-    /// Whether the plan should not be used without knowing it: a risk, an assumption, or a change
+    /// True if the plan should not be used without knowing it: a risk, an assumption, or a change
     /// of what is in use.
     pub is_key: bool,
 }
@@ -103,7 +103,7 @@ pub struct CapUse {
     pub cap: &'static str,
     /// The unit.
     pub unit: CapUnit,
-    /// Whether the limit is a rate rather than a size or a number.
+    /// True if the limit is a rate rather than a size or a number.
     pub is_rate: bool,
     /// The demand.
     pub used: u64,

@@ -53,9 +53,9 @@ pub(crate) struct Chosen<'a> {
     pub(crate) tier: &'a Tier,
     /// The larger tier whose limits and price apply.
     pub(crate) performance_tier: Option<&'a Tier>,
-    /// Whether the disk bursts on demand, at a fee plus the burst usage.
+    /// True if the disk bursts on demand, at a fee plus the burst usage.
     pub(crate) on_demand_burst: bool,
-    /// Whether it has performance plus.
+    /// True if it has performance plus.
     pub(crate) is_plus: bool,
 }
 
@@ -275,7 +275,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) size: Bytes,
     /// The host cache mode.
     pub(crate) mode: CacheMode,
-    /// Whether there are several disks, in a stripe.
+    /// True for several disks, in a stripe.
     pub(crate) is_striped: bool,
     /// Maximum median latencies, each with its request size.
     pub(crate) latencies: &'a [(Span, u64)],
@@ -283,7 +283,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) most: u64,
     /// The disks in use, which the plan keeps.
     pub(crate) kept: Option<&'a KeptPool>,
-    /// Whether the disks must not be detached.
+    /// True if the disks must not be detached.
     pub(crate) stays_up: bool,
     /// The longest peak that burst credits may carry.
     pub(crate) peaks_last: Option<Span>,

@@ -31,7 +31,7 @@ pub struct FleetQuestion<'a> {
     pub members: &'a [Member],
     /// The constraints.
     pub wishes: &'a Wishes,
-    /// Whether to find the fewest instances, whatever they cost.
+    /// Find the fewest instances, whatever they cost.
     pub is_fewest: bool,
     /// The effort of the search.
     pub effort: Effort,

@@ -18,7 +18,7 @@ use weir_units::{Bytes, BytesPerSec, Iops};
 pub struct Kept {
     /// The qualified name of the machine's size.
     pub host: Option<String>,
-    /// Whether its licence is owned instead of rented.
+    /// True if its licence is owned instead of rented.
     pub has_licence: bool,
     /// The file system of its disks, if the layout states it.
     pub filesystem: FileSystem,
@@ -32,9 +32,9 @@ pub struct Kept {
     pub pools: Vec<KeptPool>,
     /// Files of an instance, by role.
     pub files: Vec<KeptFiles>,
-    /// Whether downtime must be avoided.
+    /// True if downtime must be avoided.
     pub is_up: bool,
-    /// Whether stripes keep their units even where downtime is allowed.
+    /// True if stripes keep their units even where downtime is allowed.
     pub keeps_units: bool,
 }
 
@@ -55,7 +55,7 @@ pub struct KeptPool {
     pub mode: CacheMode,
     /// The stripe unit, if there is one.
     pub unit: Option<Bytes>,
-    /// Whether this is the machine's local disk.
+    /// True for the machine's local disk.
     pub is_local: bool,
     /// The disk family.
     pub family: String,
@@ -65,12 +65,12 @@ pub struct KeptPool {
     pub count: u64,
     /// The size of each disk.
     pub size: Bytes,
-    /// Whether each disk has performance plus. It is chosen when a disk is created and cannot
+    /// True if each disk has performance plus. It is chosen when a disk is created and cannot
     /// change.
     pub is_plus: bool,
     /// The tier whose limits each disk has, if it is not the disk's own.
     pub performance_tier: Option<String>,
-    /// Whether each disk bursts on demand.
+    /// True if each disk bursts on demand.
     pub on_demand_burst: bool,
     /// The limits of each disk, without bursts.
     pub limits: Option<Limits>,

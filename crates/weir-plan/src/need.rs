@@ -51,7 +51,7 @@ pub struct RoleNeed {
     pub size: Bytes,
     /// Operations per second.
     pub iops: u64,
-    /// Whether `iops` was derived from the throughput and rounded up. Limits then count the exact
+    /// True if `iops` was derived from the throughput and rounded up. Limits then count the exact
     /// quotient.
     pub is_derived: bool,
     /// The request size in bytes.
@@ -145,15 +145,15 @@ pub struct Wishes {
     pub max_disks: Option<u64>,
     /// Maximum number of data files of an instance; [`MOST_FILES`] by default.
     pub max_files: Option<u64>,
-    /// Whether each role has disks of its own.
+    /// True if each role has disks of its own.
     pub is_apart: bool,
-    /// Whether a backup may share disks with data and log. It would be lost together with them.
+    /// True if a backup may share disks with data and log. It would be lost together with them.
     pub shares_backup: bool,
     /// The file system whose usable room must hold the sizes.
     pub filesystem: FileSystem,
     /// Maximum storage of an instance or a service.
     pub storage: Option<Bytes>,
-    /// Whether the licence is owned: of the database for an instance or a service, of Windows
+    /// True if the licence is owned: of the database for an instance or a service, of Windows
     /// Server for a machine.
     pub has_licence: bool,
     /// The database engine, for a service that has several.
@@ -274,7 +274,7 @@ pub struct NeedFile {
     pub max_disks: Option<u64>,
     /// As [`Wishes::max_files`].
     pub max_files: Option<u64>,
-    /// Whether each role has disks of its own; if `false`, all roles may share disks. By default
+    /// `true` gives each role disks of its own, `false` lets all roles share disks. By default
     /// only a backup is kept apart, from data and log.
     pub apart: Option<bool>,
     /// As [`Wishes::filesystem`].
@@ -285,7 +285,7 @@ pub struct NeedFile {
     pub bursting: Option<Span>,
     /// The file of the layout in use, which the plan extends.
     pub keep: Option<PathBuf>,
-    /// Whether downtime must be avoided.
+    /// True if downtime must be avoided.
     #[serde(default)]
     pub no_downtime: bool,
     /// As [`Wishes::has_licence`].

@@ -14,7 +14,7 @@ pub(crate) const CLOSE_PERCENT: u64 = 1;
 /// The goal of a search.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Aim {
-    /// Whether to find the next cheaper layout as well.
+    /// Find the next cheaper layout as well.
     pub(crate) explains: bool,
     /// The most that fewer disks may cost per month.
     pub(crate) budget: Option<Money>,

@@ -60,7 +60,7 @@ pub struct Got {
     pub median: u64,
     /// The target of the median latency, if the need states one.
     pub asked_latency: Option<Span>,
-    /// Whether the median was longer in a longer run, which means that the queue grows.
+    /// True if the median was longer in a longer run, which means that the queue grows.
     pub grows: bool,
 }
 
@@ -143,7 +143,7 @@ pub struct Load<'a> {
 pub struct How {
     /// The random seed.
     pub seed: u64,
-    /// Whether volumes burst, from full credits.
+    /// True if volumes burst, from full credits.
     pub bursts: bool,
 }
 

@@ -35,7 +35,7 @@ pub struct Session {
     pub flags: TransmissionFlags,
     /// Block sizes of the export, or the defaults if the server sent none.
     pub block: BlockSizes,
-    /// Whether the server sends structured replies.
+    /// True if the server sends structured replies.
     pub structured: bool,
     /// Context id of `base:allocation`, if it was requested and granted.
     pub meta_context: Option<u32>,

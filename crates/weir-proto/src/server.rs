@@ -54,7 +54,7 @@ pub struct Session {
     pub export: Export,
     /// Transmission flags as sent.
     pub flags: TransmissionFlags,
-    /// Whether reads have structured replies.
+    /// True if reads have structured replies.
     pub structured: bool,
     /// Context id of `base:allocation`, if the client requested it.
     pub meta_context: Option<u32>,

@@ -18,25 +18,25 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Asks; `told` hears the answer on the host's thread, which serves nobody meanwhile.
+    /// Sends a request. `told` gets the answer on the host's thread, and blocks it meanwhile.
     pub fn ask(&self, ask: Ask, terms: Terms, told: impl FnOnce(Answer) + Send + 'static) {
         self.leave(ask, terms, None, told);
         self.go();
     }
 
-    /// Asks when [`go`](Self::go) is called next, or before: who asks several times at once
-    /// wakes the host's thread once.
+    /// Sends a request that the host's thread takes at the next [`go`](Self::go), or before. Several
+    /// requests thus need one wake-up.
     pub fn ask_later(&self, ask: Ask, terms: Terms, told: impl FnOnce(Answer) + Send + 'static) {
         self.leave(ask, terms, None, told);
     }
 
-    /// Has the host's thread take what was asked.
+    /// Wakes the host's thread to take the requests that were sent.
     pub fn go(&self) {
         self.host.wake();
     }
 
-    /// Reads from a store in the device's place, for example a snapshot of it. The device's
-    /// limits hold it as a read of so many bytes, or of all that the device has.
+    /// Reads from another store, for example a snapshot of the device. The device's limits apply as
+    /// to a read of the same length, at most of its size.
     pub fn read_from(
         &self,
         store: Arc<dyn Store>,
@@ -58,7 +58,7 @@ impl Disk {
     ) {
         let told = Telling::new(told);
         let errand = NewErrand { device: self.device, ask, terms, from, told };
-        // Dropped by a host that has ended, it tells whoever waits.
+        // A host that has ended drops it, which answers the caller.
         self.host.leave(Message::Ask(Box::new(errand)));
     }
 }

@@ -234,7 +234,7 @@ impl Errands {
         })
     }
 
-    /// Tells whoever asked, if the request is answered.
+    /// Passes the answer on, if the request is answered.
     pub(crate) fn look_after(&mut self, id: ClientId) {
         if self.get(id).is_some_and(|errand| errand.in_flight == 0) {
             let mut errand = self.remove(key_of(id));

@@ -41,7 +41,9 @@ pub enum ServerError {
     #[error("{0}{hint}", hint = store_hint(.0))]
     Store(#[from] StoreError),
     /// At the end the store of a ReadWrite cache still did not take everything.
-    #[error("{source}; {lost} that a read-write cache had taken and nobody had flushed are lost")]
+    #[error(
+        "{source}; {lost} that a read-write cache had taken and no client had flushed are lost"
+    )]
     Lost {
         /// The bytes.
         lost: Bytes,

@@ -71,7 +71,7 @@ pub struct ReplyTo<'a> {
     /// Bytes held in memory for its writes: the store does not have them, or a
     /// cache keeps them and they are not answered.
     pub writing: &'a mut usize,
-    /// The client leaves so many replies unread that no data should be added
+    /// The client has too many unread replies: no data should be added
     /// until [`HostLoop::resume`].
     pub full: bool,
 }

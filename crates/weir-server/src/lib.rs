@@ -26,7 +26,7 @@
 //! | [`seat`] | who may write to a page blob |
 //! | `listener` | accepting and the handshake |
 //! | `local_socket` | a Unix socket to listen on |
-//! | `places` | so many at once and no more |
+//! | `places` | a limit of concurrent connections |
 //! | [`control`] | the control socket, both ends |
 //! | [`notice`] | what a running server says unasked |
 //! | [`observer`] | who hears what held each request |

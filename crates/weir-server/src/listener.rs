@@ -1,7 +1,7 @@
 //! Accepting clients, and the handshake up to the chosen export.
 //!
-//! Each handshake has a thread of its own for the moment it takes, with a time
-//! limit, so that a client that says nothing holds up nobody.
+//! Each handshake has a thread of its own and a time limit, so that a silent client does not delay
+//! others.
 
 use crate::connection::{Established, Stream};
 use crate::error::ServerError;

@@ -78,7 +78,7 @@ struct PathLock {
 }
 
 impl PathLock {
-    /// Waits until nobody else has it.
+    /// Waits until no other process has it.
     fn take(socket: &Path) -> io::Result<Self> {
         let mut path = socket.to_owned();
         path.as_mut_os_string().push(".lock");

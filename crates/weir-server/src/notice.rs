@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Something that whoever runs the server should know at once.
+/// An event that the operator should know of at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {

@@ -6,10 +6,10 @@ use weir_core::Completion;
 
 type Hears = dyn Fn(u64, &Completion) + Send + Sync;
 
-/// Hears of each request when the limits let it go, before its reply is on its way: the
-/// cookie that its client gave it, and what the engine says. Nobody by default.
+/// A receiver of each request's completion, by the cookie that its client gave it. It is called when
+/// the limits admit the request, before the reply is sent. The default receives nothing.
 ///
-/// It is called on the host's thread, which serves nobody meanwhile.
+/// It runs on the host's thread and blocks it meanwhile.
 #[derive(Clone, Default)]
 pub struct Observer(Option<Arc<Hears>>);
 

@@ -244,7 +244,7 @@ impl Reactor {
         let _ = told.send(added);
     }
 
-    /// Begins to remove a volume. Nobody keeps a connection to it, or it would not go.
+    /// Begins to remove a volume, and closes all connections to it, which would keep it.
     fn remove(&mut self, removing: Removing) {
         let now = self.clock.now();
         let is_cut = |(_, connection): (usize, &Connection)| {

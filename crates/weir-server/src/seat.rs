@@ -61,7 +61,7 @@ impl Seat {
         self.writers().leased_until > now
     }
 
-    /// Sits down, if nobody leases it at `now`.
+    /// Registers a writer, unless the blob is leased at `now`.
     pub(crate) fn sit(self: &Arc<Self>, now: u64) -> Option<Sitting> {
         let mut writers = self.writers();
         if writers.leased_until > now {

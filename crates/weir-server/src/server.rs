@@ -136,7 +136,7 @@ impl Server {
             let thread = std::thread::Builder::new()
                 .name(format!("weir-{host}"))
                 .spawn(move || {
-                    // The host goes down with a panic, so nobody sees it half changed.
+                    // A panic ends the host, so its inconsistent state is never used.
                     let ended = catch_unwind(AssertUnwindSafe(|| reactor.run()));
                     ended.unwrap_or_else(|_| Err(gone())).inspect_err(|error| {
                         notices.tell(Notice::HostEnded { host, reason: error.to_string() });

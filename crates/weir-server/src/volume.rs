@@ -127,7 +127,7 @@ enum About {
 #[derive(Debug)]
 pub(crate) enum After {
     Nothing,
-    /// A job of the request with that key; it held so many bytes.
+    /// A job of the request with that key, and the bytes that it held.
     Request {
         key: usize,
         held: usize,

@@ -1,7 +1,7 @@
 //! Jobs that may wait for a medium, and their results.
 //!
-//! The threads that do it are a [`Workers`]; a job that panics is a job that
-//! failed, so that whoever waits for it is answered.
+//! The threads that do it are a [`Workers`]; a job that panics counts as failed,
+//! so that its request is answered.
 
 mod pool;
 
@@ -73,8 +73,8 @@ pub(crate) enum Finished {
 }
 
 impl Job {
-    /// Does it, and reports as it goes. Whoever hears the last of it may be sure
-    /// that nothing is held any more: a store that is closed is closed.
+    /// Executes the job and reports its results. At the last report the job holds no store any
+    /// more, so a closed store is closed by then.
     pub(crate) fn run(self, report: &mut dyn FnMut(Finished)) {
         let device = self.device;
         match self.task {

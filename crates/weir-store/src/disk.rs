@@ -5,9 +5,8 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// Puts `content` in place of the file's: whoever looks, now or after a crash,
-/// finds the old content or the new one. A file left beside it by a crash in
-/// between is overwritten the next time.
+/// Replaces the content of a file atomically: a reader finds the old content or the new one, also
+/// after a crash. The temporary file that a crash may leave is overwritten the next time.
 pub(crate) fn replace_file(dir: &Path, name: &str, content: &[u8]) -> Result<()> {
     let path = dir.join(name);
     let temporary = dir.join(format!("{name}.tmp"));

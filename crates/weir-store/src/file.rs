@@ -2,13 +2,13 @@
 //!
 //! A file of the common file systems ends at 16 TiB or before, so a volume is
 //! cut into segments of 1 TiB: files `00000`, `00001`, ... in one folder. A
-//! segment that was never written has no file. One that was has a file as long as
-//! its share of the volume from the start, so that one that was cut is found out;
-//! which there were is for whoever opens the volume to remember.
+//! segment that was never written has no file. A written one has a file of its full
+//! length from the start, so that a file that was cut is detected. The caller keeps
+//! the list of segments.
 //!
-//! Nothing here remembers how long the volume is: whoever opens it says so
-//! (see [`crate::volume`]). Bytes that a file has behind that end are never
-//! seen and are cut off, durably, before the volume grows over them.
+//! The caller also keeps the size of the volume (see [`crate::volume`]). Bytes that a
+//! file has behind that end are never read, and are cut off, durably, before the volume
+//! grows over them.
 
 use crate::pieces::{Piece, index, len_of, pieces};
 use crate::segment::{Making, Segment};
@@ -44,7 +44,7 @@ pub struct FileStore {
     changing: RwLock<()>,
     /// True if files were added or removed since their names were last made durable.
     names_changed: AtomicBool,
-    /// Held over a sync, so that whoever finds nothing left to do knows that it is
+    /// Held over a sync, so that a caller that finds nothing left to do knows that the sync is
     /// done, not just begun.
     sync: Mutex<Synced>,
     /// Held over a resize, so that two do not interleave.
@@ -209,8 +209,8 @@ impl FileStore {
         present.map(|(number, _)| number).collect()
     }
 
-    /// Looks at a range. A medium that stalls holds up nobody else meanwhile, not even
-    /// a resize; what one took away under the look is refused as if it had come first.
+    /// Calls `look` on a range. No lock is held meanwhile, so a medium that stalls delays no other
+    /// call. If a resize cut the range off meanwhile, it is refused as if the resize came first.
     fn look<T>(
         &self,
         offset: u64,

@@ -124,7 +124,7 @@ fn other_files_beside_the_segments_are_left_alone() {
 }
 
 #[test]
-fn what_a_crash_left_behind_the_end_is_not_seen_when_the_volume_grows() {
+fn bytes_behind_the_end_after_a_crash_stay_invisible_when_the_volume_grows() {
     let dir = tempfile::tempdir().unwrap();
     small(dir.path(), 1 << 18).write_at(0, &[1; 1 << 18]).unwrap();
     // As after a shrinking that came no further than the size.
@@ -199,7 +199,7 @@ fn a_sync_that_could_not_begin_has_lost_nothing() {
 }
 
 #[test]
-fn what_was_not_synced_with_another_file_is_still_owed() {
+fn a_file_whose_sync_failed_is_synced_again() {
     let dir = tempfile::tempdir().unwrap();
     let store = small(dir.path(), 1 << 18);
     store.write_at(0, &[1; 3 << 16]).unwrap();

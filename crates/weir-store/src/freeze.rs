@@ -68,7 +68,7 @@ struct Admin {
     older: Vec<(u64, Arc<Bitmap>)>,
     /// Eras that are over and may have changes under way.
     past: Vec<Arc<Done>>,
-    /// The medium has a right record, and nobody has tried to remove it.
+    /// The medium has a current record, and no call has tried to remove it.
     is_recorded: bool,
 }
 

@@ -69,7 +69,7 @@ impl MemoryStore {
     }
 
     /// Runs `change` on each leaf of a range, which may be new. The range is
-    /// checked again in each leaf's lock: whoever gets the lock after a resize
+    /// checked again under each leaf's lock. A call that gets the lock after a resize
     /// cleaned the shard also sees the new size, so nothing lands behind the end.
     #[inline]
     fn change_leaves(

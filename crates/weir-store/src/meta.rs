@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_saved_is_loaded_and_the_file_is_as_documented() {
+    fn metadata_is_loaded_as_saved_in_the_documented_format() {
         assert_eq!(loaded(|_| {}), Ok(example()));
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(Meta::load(dir.path()).unwrap(), None);

@@ -134,7 +134,7 @@ impl PagedStore {
     pub fn in_memory(size: Bytes) -> Self {
         let bytes = Arc::new(crate::MemoryStore::new(size));
         let layer = Layer::in_memory(0, bytes);
-        Self::of(Arc::new(Memory), &LayerList::new(size), vec![layer])
+        Self::from_layers(Arc::new(Memory), &LayerList::new(size), vec![layer])
     }
 
     /// Makes a new volume in `home`, which lists it from then on.
@@ -142,14 +142,14 @@ impl PagedStore {
         let list = LayerList::new(size);
         let layer = Layer::create(0, home.make(0, size)?)?;
         home.save(&list)?;
-        Ok(Self::of(home, &list, vec![layer]))
+        Ok(Self::from_layers(home, &list, vec![layer]))
     }
 
     /// Opens the volume that `list` describes, whose layers have `parts`.
     pub(crate) fn open(home: Arc<dyn Home>, list: &LayerList, parts: Vec<Parts>) -> Result<Self> {
         let numbers = list.layers.iter().map(|listed| listed.number);
         let layers = numbers.zip(parts).map(|(number, parts)| Layer::open(number, parts));
-        let store = Self::of(home, list, layers.collect::<Result<_>>()?);
+        let store = Self::from_layers(home, list, layers.collect::<Result<_>>()?);
         // The rest of a shrinking, if a crash came before it was durable.
         let stack = store.stack();
         let size = stack.size();
@@ -158,7 +158,7 @@ impl PagedStore {
         Ok(store)
     }
 
-    fn of(home: Arc<dyn Home>, list: &LayerList, layers: Vec<Layer>) -> Self {
+    fn from_layers(home: Arc<dyn Home>, list: &LayerList, layers: Vec<Layer>) -> Self {
         let entries = list.layers.iter().zip(layers).map(|(listed, layer)| Entry {
             layer: Arc::new(layer),
             size: listed.size.get(),
@@ -225,7 +225,7 @@ impl PagedStore {
         let last = next.0.len() - 1;
         next.0[last].snapshot = Some(id);
         next.0.push(Entry { layer: Arc::new(layer), size: size.get(), snapshot: None });
-        // Not taken again even if this fails: then nobody knows what is listed.
+        // The id is not used again even if this fails, because the stored list is unknown then.
         admin.next_snapshot += 1;
         self.replace_stack(&admin, next)?;
         old_top.rest();
@@ -317,7 +317,7 @@ impl PagedStore {
         going_on.or_else(|| found().next()).map(|(position, _)| position)
     }
 
-    /// Removes the layers that nobody reads from any more.
+    /// Removes the layers that are not read from any more.
     fn remove_gone(&self, admin: &mut Admin) -> Result<()> {
         let mut done = Ok(());
         admin.gone.retain(|layer| {

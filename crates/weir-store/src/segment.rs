@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_system_cannot_read_without_waiting_is_left_to_who_may_wait() {
+    fn reads_that_might_wait_are_left_to_callers_that_may_wait() {
         let segment = kept_in(PathBuf::from("data/00000"), UNSYNCABLE);
         let mut name = [0];
         assert!(!segment.try_read(0, &mut name).unwrap());

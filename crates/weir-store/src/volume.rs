@@ -177,9 +177,9 @@ impl Volume {
         &self.changed
     }
 
-    /// Records which blocks changed since the last full backup, for whoever opens the volume
-    /// next. The first change after this removes the record again. Dropping the volume does
-    /// the same.
+    /// Records which blocks changed since the last full backup, for the next opening of the
+    /// volume. The first change after this removes the record again. Dropping the volume also
+    /// writes the record.
     ///
     /// # Errors
     ///

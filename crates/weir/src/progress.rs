@@ -16,7 +16,7 @@ const LONG_S: f64 = 600.0;
 pub(crate) struct Progress {
     bar: ProgressBar,
     total: Option<Span>,
-    /// Whether the estimate was printed or is not wanted.
+    /// True if the estimate was printed or is not wanted.
     is_said: Cell<bool>,
 }
 
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_long_is_said_in_minutes_or_hours() {
+    fn long_durations_are_printed_in_minutes_or_hours() {
         let at = |s| Instant::ZERO + Span::from_secs(s);
         let left = |now, total| long(10.0, at(now), Span::from_secs(total));
         assert_eq!(left(100, 5_000), None);

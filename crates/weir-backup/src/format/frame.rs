@@ -41,11 +41,11 @@ pub struct FrameHeader {
     pub id: BackupId,
     /// Where the contents belong.
     pub address: FrameAddress,
-    /// Whether the contents are zeros, of which none are stored.
+    /// True if the contents are zeros, which are not stored.
     pub is_zeros: bool,
-    /// Whether the payload is compressed with zstd.
+    /// True if the payload is compressed with zstd.
     pub is_compressed: bool,
-    /// Whether the payload is encrypted.
+    /// True if the payload is encrypted.
     pub is_encrypted: bool,
     /// The length of the contents.
     pub raw_length: u64,

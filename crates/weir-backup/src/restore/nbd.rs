@@ -24,7 +24,7 @@ impl NbdTarget {
     /// Connects, and looks at the export.
     ///
     /// # Errors
-    /// When nobody answers, or the export cannot be written.
+    /// If no server answers, or the export cannot be written.
     pub fn connect(export: Export) -> Result<Self, BackupError> {
         let (connection, name) = (export.open()?, export.name());
         if connection.offers(TransmissionFlags::READ_ONLY) {
@@ -147,7 +147,7 @@ struct NbdWay {
 }
 
 impl NbdWay {
-    /// Waits until at most so many bytes of writes are unanswered.
+    /// Waits until at most this number of bytes of writes is unanswered.
     fn drain(&mut self, most: usize) -> Result<(), BackupError> {
         let mut refused = None;
         while self.in_flight > most {

@@ -1,4 +1,4 @@
-//! What was backed up is what is restored, whatever the sources and the options.
+//! A restore returns the backed-up contents, with any sources and options.
 
 use super::*;
 use crate::assemble::Assembly;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 struct Memory {
     bytes: Arc<Mutex<Vec<u8>>>,
-    /// Fails after so many writes.
+    /// Fails after this number of writes.
     fails_after: Option<usize>,
     writes: Arc<Mutex<usize>>,
     is_published: Arc<Mutex<bool>>,

@@ -288,9 +288,9 @@ impl Feed {
 impl Drop for Walker {
     fn drop(&mut self) {
         self.is_unwanted.store(true, Ordering::Relaxed);
-        // The thread ends when nobody receives.
-        let (_, nobody) = sync_channel(1);
-        self.pieces = nobody;
+        // The thread ends when its channel has no receiver.
+        let (_, unconnected) = sync_channel(1);
+        self.pieces = unconnected;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -310,7 +310,7 @@ fn walk(
     };
     let walked = Walk::open(export, block, changes).and_then(|walk| walk.each(&mut send));
     if let Err(error) = walked {
-        // Nobody receives after another failure.
+        // After another failure there is no receiver.
         let _ = sender.send(Err(error));
     }
 }

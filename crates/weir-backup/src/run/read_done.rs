@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below_the_lowest_read_in_flight_is_done() {
+    fn ranges_below_the_lowest_read_in_flight_are_done() {
         let mib = 1 << 20;
         let mut mark = Mark::default();
         let reads = [read(0, 4 << 20), read(4 * mib, 4 << 20), read(20 * mib, 4 << 20)];

@@ -22,7 +22,7 @@ pub(super) struct Done {
     pub(super) outcome: Outcome,
 }
 
-/// What became of it.
+/// The result of a job.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Encoded(Result<EncodedFrame, BackupError>),
@@ -57,7 +57,7 @@ impl Waker {
     }
 
     pub(super) fn wake(&self) {
-        // It fails only where so many wake-ups are pending that one more says nothing.
+        // It fails only if wake-ups are pending already.
         let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
     }
 

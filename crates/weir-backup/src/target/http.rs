@@ -56,7 +56,7 @@ pub(super) const ESCAPED: &AsciiSet = &CONTROLS
 pub struct ContainerUrl {
     /// The address of the container, without a query.
     container: String,
-    /// What the names of its blobs begin with: nothing, or a path that ends in `/`.
+    /// The prefix of its blobs' names: empty, or a path that ends in `/`.
     prefix: String,
     sas: String,
     cancel: Cancel,
@@ -126,8 +126,8 @@ impl ContainerUrl {
         let host = rest.split('/').next().unwrap_or(rest);
         (!is_loopback(host)).then(|| {
             format!(
-                "{self}: http:// sends the signature (SAS) and the backup in the clear, and whoever \
-                 reads it on the way can use it; give https://"
+                "{self}: http:// sends the signature (SAS) and the backup in the clear, and \
+                 a third party that reads it can use it; give https://"
             )
         })
     }
@@ -337,8 +337,8 @@ impl Client {
         request.body(ask.body.to_vec()).map_err(ureq::Error::Http)
     }
 
-    /// Sends a request on a thread of its own: the library's calls cannot be ended from outside. A
-    /// thread that nobody waits for any more ends with the timeouts of its request.
+    /// Sends a request on a thread of its own: the library's calls cannot be ended from outside. An
+    /// abandoned thread ends with the timeouts of its request.
     fn exchange(&self, request: Request<Vec<u8>>) -> Result<Receiver<Exchanged>, BackupError> {
         let (done, answer) = sync_channel(1);
         let agent = self.agent.clone();

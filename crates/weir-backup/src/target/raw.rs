@@ -52,7 +52,7 @@ pub struct RawStripe {
 pub struct Room {
     /// The most bytes that it can have.
     pub stripe: u64,
-    /// Whether less may do, because its contents are compressed.
+    /// True if a smaller region may suffice, because the contents are compressed.
     pub may_be_less: bool,
 }
 

@@ -64,7 +64,7 @@ impl PlaceSpec {
     /// Puts the address of an export in the place of its name.
     ///
     /// # Errors
-    /// What `find` says of an export that is not served.
+    /// The error of `find` for an export that is not served.
     pub fn resolve(
         self,
         find: impl FnOnce(&str) -> Result<Uri, BackupError>,

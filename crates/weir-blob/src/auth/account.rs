@@ -22,7 +22,7 @@ pub struct Account {
     /// The account's name, which is part of its URLs.
     pub name: String,
     keys: Vec<Vec<u8>>,
-    /// Whether the account has the published key and is restricted to this machine.
+    /// True for the account with the published key if it is restricted to this machine.
     loopback_only: bool,
 }
 

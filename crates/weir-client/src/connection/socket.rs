@@ -53,8 +53,8 @@ impl Socket {
     pub(super) fn connect_until(server: &Server, stop: &Stop) -> Result<Self, ClientError> {
         let (done, connected) = sync_channel(1);
         let server = server.clone();
-        // A call to connect cannot be ended. A thread that nobody waits for ends with the system's
-        // own timeout.
+        // A call to connect cannot be ended. An abandoned thread ends with the system's own
+        // timeout.
         let work = move || drop(done.send(Self::connect(&server)));
         let thread = thread::Builder::new().name("nbd-connect".to_owned()).spawn(work);
         thread.map_err(ClientError::system("starting a thread"))?;

@@ -84,7 +84,7 @@ impl Planned {
 /// The time that a volume is busy.
 #[derive(Debug, Clone, Copy, Default)]
 struct Busy {
-    /// Of all periods but the last.
+    /// The sum of all periods but the last.
     before: Span,
     /// The last period.
     start: Instant,
@@ -310,8 +310,8 @@ impl Ahead {
         } else {
             u32::MAX - u32::try_from(medium.nanos()).unwrap_or(u32::MAX)
         };
-        // Of pieces that are done at one time, the last one of the range tells the waits, and the
-        // one that was admitted last the place of the alarm.
+        // Among pieces done at the same time, the last of the range determines the waits, and the
+        // last admitted one determines the place of the alarm.
         if (request.done, request.last) <= (done, key) {
             request.last = key;
         }

@@ -280,7 +280,7 @@ fn a_stripe_joins_the_limits_of_its_columns() {
 }
 
 #[test]
-fn what_a_volume_was_busy_is_the_time_that_anything_was_under_way() {
+fn busy_time_is_the_time_with_requests_in_flight() {
     let request = |tag| Request { tag, device: DeviceId(0), op: Op::Read, offset: 0, len: 4096 };
     let mut engine = engine(host(vec![volume(500, 0)]));
     // Two come at once: 2 ms until the second may go, and its 1 ms. Later one comes alone.
@@ -354,7 +354,7 @@ fn a_host_delivers_both_of_its_rates_to_volumes_that_share_them() {
 /// One asks for two and a half times the bytes that there are, the other for 95 % of the operations:
 /// those of the first that wait for bytes have taken operations, but the second keeps its half.
 #[test]
-fn who_asks_for_too_many_bytes_takes_no_more_than_its_share_of_operations() {
+fn a_volume_over_its_byte_limit_keeps_to_its_share_of_operations() {
     let mut spec = host(vec![volume(0, 0), volume(0, 0)]);
     spec.uncached = limits(10_000, 100 << 20);
     let mut engine = engine(spec);
@@ -382,7 +382,7 @@ fn who_asks_for_too_many_bytes_takes_no_more_than_its_share_of_operations() {
 
 /// A request that a removed limit releases meets the new limit.
 #[test]
-fn new_limits_of_a_host_hold_for_who_waited_at_another_of_them() {
+fn new_host_limits_apply_to_requests_that_wait_at_another_gate() {
     let mut spec = host(vec![volume(0, 0)]);
     spec.uncached = limits(100, 0);
     let mut engine = engine(spec);
@@ -402,7 +402,7 @@ fn new_limits_of_a_host_hold_for_who_waited_at_another_of_them() {
 
 /// At a shared gate a volume with little load overtakes a busy one.
 #[test]
-fn who_is_overtaken_is_charged_to_the_cap_that_held_the_line() {
+fn an_overtaken_request_is_charged_to_the_cap_that_throttled_the_head() {
     let mut spec = host(vec![volume(0, 0), volume(0, 0)]);
     let limit = Limit { rate: per_sec(12_800), burst: None };
     spec.uncached.iops = Some(limit.with_burst(per_sec(16_000), Span::from_secs(1)));
@@ -436,7 +436,7 @@ fn new_burst_limits_admit_nothing_in_the_past() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn invalid_requests_are_refused() {
     let mut engine = engine(host(vec![volume(0, 0)]));
     let mut check = |device, offset, len, expect| {
         let request = Request { device: DeviceId(device), op: Op::Read, offset, len, tag: 0 };

@@ -32,7 +32,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Of a part that is in no queue.
+    /// The link of a part that is in no queue.
     pub(crate) const EMPTY: Self = Self { next: None, start_tag: 0 };
 }
 

@@ -428,8 +428,8 @@ impl CapTrack {
         self.member(subject).map_or(0.0, |member| member.service_s)
     }
 
-    /// Takes how many `others` the requests of a subject met of their burst, of which this is the
-    /// part of one of so many disks.
+    /// Sets the wait within a burst: `others` is the mean number of requests of the same burst that a
+    /// request meets, spread over `disks` disks.
     pub(super) fn meet(&mut self, subject: usize, others: Option<f64>, disks: f64) {
         let Ok(at) = self.members.binary_search_by_key(&subject, |member| member.subject) else {
             return;

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_cap_throttles_it_is_said_second() {
+    fn a_throttling_cap_is_reported_before_the_cpu() {
         let text = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
                     name = \"data\"\ntier = \"P10\"\n";
         let bed = Bed::layout(text).disk("data", Does::reads(498.0).ms(40.0)).cpu(0.95);

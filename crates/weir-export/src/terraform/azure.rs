@@ -134,7 +134,7 @@ fn row(script: &mut Script, change: &Change, fate: Fate<'_, Disk>) {
     if grows {
         script.comment(azure::GROWS);
     }
-    let own = AzureDisk::of(script, change, disk);
+    let own = AzureDisk::from_disk(script, change, disk);
     script.comment(&own.words());
     let tier =
         disk.performance_tier.as_ref().map_or_else(|| "null".to_owned(), |tier| terraform(tier));

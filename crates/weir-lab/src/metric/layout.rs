@@ -31,7 +31,7 @@ pub(super) fn read(metric: &str, checked: &Checked<'_>) -> Result<Option<Value>,
         (Err(_), _) => None,
     };
     let uses = layout.map(uses).unwrap_or_default();
-    let total = |measure| (!uses.is_empty()).then(|| float(Tally::of(&uses).get(measure)) / GIB);
+    let total = |measure| (!uses.is_empty()).then(|| float(Tally::sum(&uses).get(measure)) / GIB);
     let is_of = |file: &&FileUse<'_>| file.file.name == of || file.file.role.name() == of;
     let limits = |limit: &dyn Fn(&GateLimits) -> Option<Limit>| {
         let of = uses.iter().filter(is_of);

@@ -48,7 +48,7 @@ fn disks_cost_what_their_tier_or_their_limits_cost() {
 }
 
 #[test]
-fn what_has_no_price_is_named() {
+fn items_without_a_price_are_named() {
     let check = |disks: &str, expect: &str| {
         let bill = machine(disks);
         let unknown: Vec<&str> = bill.unknown().map(|line| line.what.as_str()).collect();

@@ -47,7 +47,7 @@ fn disks_of_one_type_share_what_their_sizes_bring() {
 }
 
 #[test]
-fn what_shares_its_limits_is_beside_nothing_else() {
+fn disks_that_share_limits_allow_no_others_beside_them() {
     let check = |host: &str, volumes: &[&str], expect: &str| {
         let error = parse(&gcp(host, volumes)).expect_err("no layout");
         assert!(error.contains(expect), "{error}");

@@ -22,7 +22,7 @@ fn gp(files: &[(&str, &str)]) -> Layout {
 }
 
 fn total(layout: &Layout, measure: Measure) -> u64 {
-    Tally::of(&layout.hosts[0].file_uses()).get(measure)
+    Tally::sum(&layout.hosts[0].file_uses()).get(measure)
 }
 
 fn rate(limit: Option<weir_core::Limit>) -> Option<u64> {
@@ -216,7 +216,7 @@ fn the_next_steps_are_where_something_changes() {
 }
 
 #[test]
-fn what_an_instance_cannot_take_is_refused_by_how_much() {
+fn an_instance_refuses_files_over_its_limits_with_the_excess() {
     #[track_caller]
     fn check(host: &str, files: &[(&str, &str)], expect: &str) {
         let got = parse(&instance("azure-mi-2018", host, files)).err();
@@ -275,7 +275,7 @@ fn what_an_instance_cannot_take_is_refused_by_how_much() {
 }
 
 #[test]
-fn what_is_wrong_with_an_instance_is_said() {
+fn errors_of_an_instance_are_named() {
     #[track_caller]
     fn check(host: &str, expect: &str) {
         let got = parse(&instance("azure-mi-2018", host, &[("data", "32 GiB")])).err();
@@ -355,7 +355,7 @@ fn what_is_wrong_with_an_instance_is_said() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_said() {
+fn errors_of_a_file_are_named() {
     #[track_caller]
     fn check(text: &str, expect: &str) {
         assert_eq!(parse(text).err().as_deref(), Some(expect));

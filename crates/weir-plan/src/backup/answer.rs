@@ -75,7 +75,7 @@ pub struct Choice {
     pub lines: Vec<Line>,
     /// The simulated duration.
     pub duration: Span,
-    /// Whether a part was simulated and the duration was extrapolated from it.
+    /// True if a part was simulated and the duration was extrapolated from it.
     pub is_extrapolated: bool,
     /// The binding limit.
     pub binding: Binding,

@@ -16,7 +16,7 @@ pub struct Base {
     pub name: String,
     /// The layout.
     pub text: String,
-    /// Whether the source in it is assumed, not given.
+    /// True if the source in it is assumed, not given.
     pub is_assumed: bool,
 }
 

@@ -67,7 +67,7 @@ struct Search<'s, 'q, 'a> {
     bench: Bench<'q, 'a>,
     market: &'s Market<'a, 's>,
     alone: Option<Alone>,
-    /// Whether databases may be slowed down without limit.
+    /// True if databases may be slowed down without limit.
     is_patient: bool,
     has_given_up: bool,
 }

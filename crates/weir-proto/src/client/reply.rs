@@ -34,7 +34,7 @@ pub struct Reply<'a> {
     pub cookie: u64,
     /// The content.
     pub body: Body<'a>,
-    /// Whether this completes the request. Otherwise more chunks follow.
+    /// True if this completes the request. Otherwise more chunks follow.
     pub done: bool,
 }
 

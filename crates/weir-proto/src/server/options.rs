@@ -200,7 +200,7 @@ fn meta_context(
     Ok(Step::Again)
 }
 
-/// Whether the queries contain `base:allocation`, by name or by namespace.
+/// The queries for `base:allocation`: by its name, and by its namespace.
 #[derive(Default)]
 struct Asked {
     exactly: bool,

@@ -107,7 +107,7 @@ fn lab(name: &str, figures: Vec<Figure>) -> LabReport {
 }
 
 #[test]
-fn what_was_not_measured_does_not_hold() {
+fn unmeasured_figures_do_not_hold() {
     let holds = |measured, asked| {
         LabReports(vec![lab("a", vec![judged(Compare::Equal, measured, asked)])]).hold()
     };

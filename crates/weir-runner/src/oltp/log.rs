@@ -142,8 +142,8 @@ pub(super) fn record(bytes: &[u8]) -> Result<Option<(Record, usize)>, ()> {
 /// Data files of which a checkpoint has room.
 pub(super) const MOST_FILES: usize = (SLOT - CHECKPOINT) / 4;
 
-/// Appends a checkpoint of the database with this identity, whose data files have so many
-/// `new` pages.
+/// Appends a checkpoint of the database with this identity. `new` are the numbers of new pages of
+/// its data files.
 pub(super) fn checkpoint(identity: u64, redo: &RedoPoint, new: &[u32], out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(CHECKPOINT_MAGIC);

@@ -26,7 +26,7 @@ pub enum Purpose {
 pub struct FreezeAnswer {
     /// The number of the freeze.
     pub freeze: u64,
-    /// For how long the hosts answered nobody, in nanoseconds.
+    /// The pause of the hosts in nanoseconds, in which they answered no requests.
     pub pause_ns: u64,
     /// The instant of the views, in milliseconds since 1970.
     pub at_unix_ms: u64,

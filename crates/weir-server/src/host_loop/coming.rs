@@ -38,8 +38,8 @@ impl HostLoop {
         }
     }
 
-    /// Lets a volume go with its bytes, once nothing of it is under way; nobody may ask for
-    /// its device any more. Whether it has gone.
+    /// Removes a volume and its bytes if nothing of it is under way, and returns whether it has
+    /// gone. Its device must not get further requests.
     pub fn remove_volume(&mut self, now: Instant, volume: VolumeId, device: DeviceId) -> bool {
         let is_asked = self.pending.iter().any(|(_, pending)| pending.device == device.0);
         let is_resized = self.resizing.iter().any(|(resizing, _)| *resizing == volume.0);

@@ -45,8 +45,8 @@ impl HostLoop {
     /// done it. `told` hears [`ServerError::Volume`] if there is data behind the new end
     /// that is to be kept, and what the store says.
     ///
-    /// A shrinking looks for data first; from the moment that none was found nobody
-    /// gets at what is behind the new end.
+    /// Shrinking looks for data first. Once none was found, requests behind the new end are
+    /// refused.
     pub fn resize(
         &mut self,
         now: Instant,
@@ -86,7 +86,7 @@ impl HostLoop {
         result: Result<Done, StoreError>,
     ) {
         let own = self.resizing.iter().position(|(of, _)| *of == volume);
-        let Some(own) = own else { unreachable!("nobody resizes volume {volume}") };
+        let Some(own) = own else { unreachable!("no resize of volume {volume} is under way") };
         let size = self.resizing[own].1.spec.size;
         let probed = matches!(result, Ok(Done::Probed(_)));
         let found = matches!(result, Ok(Done::Probed(true)));

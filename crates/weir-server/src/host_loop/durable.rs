@@ -97,7 +97,7 @@ impl HostLoop {
         replies: &mut impl Replies,
     ) {
         let Stage::Syncing { left, failed } = &mut self.devices[device].durability.stage else {
-            unreachable!("nobody syncs device {device}");
+            unreachable!("no sync of device {device} is under way");
         };
         *left -= 1;
         *failed = failed.take().or(result.err());

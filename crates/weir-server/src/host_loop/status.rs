@@ -1,7 +1,7 @@
 //! Allocated ranges of a device: `BLOCK_STATUS`.
 //!
-//! It passes no gate, since it moves no bytes. Looking for the holes of a file may
-//! wait for whoever writes to it, so it is a worker's where writing is.
+//! It passes no gate, since it moves no bytes. Finding the holes of a file may wait for a write to
+//! it, so a worker does it if workers do the writes.
 
 use super::{Elsewhere, HostLoop, Pending, Replies};
 use crate::error::errno_of;

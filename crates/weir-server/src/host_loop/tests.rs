@@ -4,7 +4,7 @@
 //! | module | asks |
 //! |---|---|
 //! | `serving` | is every request answered once, and rightly, whatever breaks? |
-//! | `lanes` | does what waits hold up nobody else, and come out right? |
+//! | `lanes` | do waiting jobs delay no other requests, and end correctly? |
 //! | `cache` | what does a ReadWrite cache keep, show and lose? |
 //! | `coming` | does a volume that goes take long, or what is not its own? |
 //! | `freeze` | is a view of one instant? |

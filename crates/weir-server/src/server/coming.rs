@@ -287,7 +287,7 @@ impl Handle {
         self.0.directory.rename(paged.seat(), name);
         let exports = state.layout.exports.iter_mut();
         for export in exports.filter(|export| export.volumes == [id]) {
-            // Without a name nobody can ask for it.
+            // A client cannot ask for an export without a name.
             name.unwrap_or_default().clone_into(&mut export.name);
         }
     }
@@ -409,7 +409,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Removes a volume on behalf of whoever has the control socket.
+    /// Removes a volume on request of the control socket.
     pub(super) fn delete(&self, name: &str) -> Result<Value, ServerError> {
         self.refuse_elsewhere(name, "delete")?;
         self.remove(name)?;

@@ -25,8 +25,8 @@ pub struct Tiers {
     pub after: Option<String>,
 }
 
-/// A change of a volume, which nobody else changes until this is dropped. The hosts
-/// are not locked meanwhile: a medium may be slow, and others want to know how it is.
+/// A change of a volume. Other changes of it are refused until this is dropped. The hosts are not
+/// locked meanwhile, since a medium may be slow, and status requests must not wait for it.
 #[derive(Debug)]
 struct Change<'a> {
     shared: &'a Shared,

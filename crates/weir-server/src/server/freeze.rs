@@ -397,7 +397,7 @@ fn take(mut orders: Vec<HostOrder>, clock: Clock) -> Result<Taken, ServerError> 
     Ok(Taken { devices, pause: until - since.unwrap_or(until), at_unix_ms })
 }
 
-/// A host that serves nobody until this is dropped.
+/// A host that serves no requests until this is dropped.
 struct Stopped {
     name: String,
     stopped: Receiver<Instant>,

@@ -33,7 +33,7 @@ pub(crate) enum Work {
     WriteBack(Blocks),
     /// Reads a block of which a client wrote a part.
     Fill { block: u64 },
-    /// Takes its place: whoever waits for it waits for all before it.
+    /// Does nothing. Waiting for it means waiting for all jobs before it.
     Nothing,
     /// Looks for data behind an end.
     Probe { end: u64 },
@@ -144,7 +144,10 @@ impl<T> Lane<T> {
     pub(super) fn finish(&mut self) -> (Ticket, Note<T>) {
         self.finished += 1;
         let note = self.notes.pop_front();
-        (self.finished, note.unwrap_or_else(|| unreachable!("a worker did what nobody asked for")))
+        (
+            self.finished,
+            note.unwrap_or_else(|| unreachable!("a worker did a job that was not pushed")),
+        )
     }
 
     /// Takes in that the worker has done all of its batch.

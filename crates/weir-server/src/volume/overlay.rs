@@ -1,8 +1,8 @@
 //! The dirty blocks of a ReadWrite cache, over what the store holds.
 //!
-//! A block is *whole*, and reads see it; or it is *a part*: a client wrote some of
-//! it and the rest is being read from the store. Nobody sees a part, and the
-//! write that began it is not answered before it is whole.
+//! A block is *whole*, and reads see it; or it is *a part*: a client wrote some of it and the rest
+//! is being read from the store. Reads do not see a part, and the write that began it is not
+//! answered before the block is whole.
 //!
 //! A whole block with bytes that nothing brings to the store yet is *loose*. Else
 //! it is *carried*: by one job that has all of it and by those that changed it
@@ -80,7 +80,7 @@ struct Carried {
 #[derive(Debug)]
 enum Held {
     Whole {
-        /// Shared with the jobs that carry it; whoever changes it makes a copy.
+        /// Shared with the jobs that carry it, so a change makes a copy.
         bytes: Arc<Block>,
         carried: Option<Carried>,
     },

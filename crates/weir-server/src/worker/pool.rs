@@ -11,7 +11,7 @@ use super::{Finished, Job};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// At most so many jobs of one host at once.
+/// The maximum number of concurrent jobs of a host.
 const THREADS: usize = 16;
 /// The most of these for one device, and the most syncs.
 const SHARE: usize = THREADS / 2;
@@ -284,7 +284,7 @@ mod tests {
             let job = match done {
                 Finished::Sync { device, .. } => (device, true),
                 Finished::Lane { volume, .. } => (volume, false),
-                other => panic!("nobody asked for {other:?}"),
+                other => panic!("unexpected result: {other:?}"),
             };
             let _ = sender.send(job);
             held.pass(job);

@@ -1,6 +1,6 @@
 //! A volume as it was.
 //!
-//! A block is *settled* once its old contents are in the scratch store, or nobody needs them.
+//! A block is *settled* once its old contents are in the scratch store, or are not needed.
 //! It is settled before it changes, so a reader that finds it unsettled after its read has
 //! read old contents.
 

@@ -91,7 +91,7 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
 
 /// The medium of a record.
 pub(crate) trait Home: Debug + Send + Sync {
-    /// Returns the record, if there is one, or at most so many bytes of it.
+    /// Returns the record, if there is one; of a longer one, only this number of bytes.
     fn load(&self, most: u64) -> Result<Option<Vec<u8>>>;
     /// Puts a record in place, durably; a crash leaves it, or none.
     fn save(&self, record: &[u8]) -> Result<()>;

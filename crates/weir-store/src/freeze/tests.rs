@@ -80,7 +80,7 @@ enum Op {
     /// It is complete.
     Complete,
     Close,
-    /// The machine stops after so many steps of the medium.
+    /// The machine stops after this number of steps of the medium.
     Stop {
         steps: u32,
         half: bool,

@@ -41,7 +41,7 @@ pub(crate) trait Home: Debug + Send + Sync {
     fn save(&self, list: &LayerList) -> Result<()>;
     /// Takes in that a layer was synced.
     fn synced(&self, number: u64) -> Result<()>;
-    /// Gives back the place of a layer that the list has no more and that nobody uses.
+    /// Frees the space of a layer that is not listed and not in use any more.
     fn remove(&self, number: u64) -> Result<()>;
 }
 

@@ -52,8 +52,8 @@ pub(crate) const LOG_LIMIT: u64 = if cfg!(test) { 400 } else { 4 << 20 };
 /// And how many times as long as the map.
 const LOG_PER_MAP: u64 = 4;
 
-const HINT: &str = "put the file back from a copy; what the layer holds of the volume's bytes is \
-                    untouched, but nobody can tell any more which pages were written";
+const HINT: &str = "put the file back from a copy; the layer's bytes of the volume are \
+                    untouched, but it is unknown which pages were written";
 
 /// Which of the two files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

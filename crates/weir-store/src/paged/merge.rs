@@ -72,8 +72,8 @@ impl Merge<'_> {
         Ok(Some(at))
     }
 
-    /// Clears what the lower store has behind the end of its layer, in the page that is
-    /// cut by it: nobody sees it there, but it would if that end came to be farther.
+    /// Clears the bytes of the lower store behind the end of its layer, in the page that the end
+    /// cuts. They are invisible there, but would show if the end moved.
     fn clear_behind(&self) -> Result<()> {
         let (from, bytes) = (self.lower.size, &self.lower.layer.bytes);
         let page_end = from.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);

@@ -240,7 +240,7 @@ fn totals(host: &Host) -> Table {
         if uses.is_empty() {
             return;
         }
-        let tally = Tally::of(&uses);
+        let tally = Tally::sum(&uses);
         let limits = || uses.iter().map(|file| &file.volume.spec.limits.gate);
         let sum = |rate: &dyn Fn(&GateLimits) -> Option<u64>| -> Option<u64> {
             let rates: Vec<u64> = limits().filter_map(rate).collect();
@@ -268,7 +268,7 @@ fn totals(host: &Host) -> Table {
 fn bounds(host: &Host, instance: &Instance) -> Table {
     let heads = ["limit", "|host", ">used", ">most", ">left", "unit|", "|unit"];
     let mut table = Table::new("", &heads).named("limits");
-    let tally = Tally::of(&host.file_uses());
+    let tally = Tally::sum(&host.file_uses());
     for bound in &instance.bounds {
         let used = tally.get(bound.measure);
         let (number, shown, unit): (fn(u64) -> Cell, _, _) = match bound.measure.is_bytes() {

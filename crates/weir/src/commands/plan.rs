@@ -199,7 +199,7 @@ fn observed(
         };
     }
     let present = args.present.clone().or_else(|| file.keep.clone());
-    observed::fill(file, &args.from, Measure::of(args), (present.as_deref(), catalog))
+    observed::fill(file, &args.from, Measure::from_args(args), (present.as_deref(), catalog))
 }
 
 /// Reads the need file and applies the command line to it.

@@ -150,7 +150,7 @@ fn complete(engine: &mut Engine, now: Instant, request: &Request) -> Completion 
 }
 
 #[test]
-fn what_is_dirty_is_served_however_much_is_read() {
+fn dirty_blocks_stay_in_the_cache_while_reads_evict_others() {
     let mut engine = two_volumes(64, 32);
     let mut now = complete(&mut engine, Instant::ZERO, &request(0, Op::Write, 0, 16)).at;
     for n in 0..500 {
@@ -163,7 +163,7 @@ fn what_is_dirty_is_served_however_much_is_read() {
 }
 
 #[test]
-fn what_is_on_its_way_to_the_disk_is_still_dirty() {
+fn blocks_in_write_back_are_still_dirty() {
     let mut engine = two_volumes(1_000, 64);
     for n in 0..300 {
         engine.handle_request(Instant::ZERO, &request(0, Op::Write, n * 100, 1)).expect("a write");
@@ -234,7 +234,7 @@ fn a_discard_of_what_is_dirty_makes_room() {
 }
 
 #[test]
-fn what_was_written_back_before_a_crash_is_written() {
+fn write_backs_before_a_crash_are_kept() {
     let mut engine = two_volumes(1_000, 64);
     for n in 0..10 {
         engine.handle_request(Instant::ZERO, &request(0, Op::Write, n * 100, 1)).expect("a write");
@@ -267,7 +267,7 @@ fn write_backs_are_counted_and_say_what_held_them() {
 }
 
 #[test]
-fn what_a_cache_owes_to_a_local_disk_does_not_go_over_the_network() {
+fn write_backs_to_a_local_disk_use_no_uncached_limit() {
     let mut spec = host(vec![volume(0, 0)]);
     (spec.volumes[0].place, spec.volumes[0].cache) = (Place::Local, CacheMode::ReadWrite);
     (spec.uncached, spec.cached) = (limits(1, 0), limits(1_000, 0));
@@ -282,7 +282,7 @@ fn what_a_cache_owes_to_a_local_disk_does_not_go_over_the_network() {
     assert_eq!(held, [Cap::HostCachedIops]);
 }
 
-/// Cached volumes, with a cache of so many blocks: each, and a stripe over all.
+/// Cached volumes with a device each and a stripe over all, and a cache of this number of blocks.
 fn striped(volumes: usize, blocks: u64) -> Engine {
     let mut spec = host((0..volumes).map(|_| volume(0, 0)).collect());
     spec.volumes.iter_mut().for_each(|volume| volume.cache = CacheMode::ReadOnly);

@@ -40,7 +40,7 @@ fn a_volume_that_comes_has_its_own_limits_and_its_share_of_the_host() {
 
 /// The same clients of the same volumes, one of which comes late or was there all the time.
 #[test]
-fn when_a_volume_came_does_not_matter() {
+fn the_time_of_a_hot_plug_does_not_matter() {
     let late = {
         let mut load = busy(host(vec![volume(500, 0)]));
         add(&mut load, secs(2), volume(200, 0));
@@ -83,7 +83,7 @@ fn a_volume_goes_when_nothing_is_under_way_and_the_next_takes_its_place() {
 }
 
 #[test]
-fn what_a_cache_owes_to_a_volume_that_goes_is_forgotten() {
+fn dirty_blocks_of_a_removed_volume_are_dropped() {
     let cached = || VolumeSpec { cache: CacheMode::ReadWrite, ..volume(0, 0) };
     let mut engine = engine(host(vec![cached(), cached()]));
     let write = |engine: &mut Engine, device, tag| {

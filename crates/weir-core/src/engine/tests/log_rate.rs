@@ -52,7 +52,7 @@ fn reads_and_other_volumes_do_not_pass_the_log_rate() {
 }
 
 #[test]
-fn who_waits_for_the_log_rate_is_charged_to_it_and_then_to_the_disk() {
+fn waits_are_charged_to_the_log_rate_and_then_to_the_disk() {
     let mut spec = governed(1);
     spec.volumes[0].limits.gate = limits(20, 0);
     let mut engine = engine(spec);

@@ -346,7 +346,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_dirty_is_held_and_never_more_than_its_room(
+    fn dirty_blocks_are_kept_within_their_limit(
         layout in layout(),
         mut trace in trace(),
     ) {

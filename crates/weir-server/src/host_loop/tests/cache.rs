@@ -43,7 +43,7 @@ fn a_write_is_seen_at_once_and_stored_by_a_flush() {
 }
 
 #[test]
-fn what_lies_long_enough_is_written_back_without_a_flush() {
+fn old_dirty_blocks_are_written_back_without_a_flush() {
     let store = fault_store();
     let mut rig = cached(&store, 0);
     let written = rig.write(0, 0, &[1; 4096]);
@@ -188,12 +188,12 @@ fn a_whole_block_is_cached_without_a_look_at_the_disk() {
 }
 
 #[test]
-fn what_was_due_before_a_crash_is_written_back_by_it() {
+fn write_backs_due_before_a_crash_are_kept() {
     let store = fault_store();
     let mut rig = cached(&store, 0);
     let written = rig.write(0, 0, &[1; 4096]);
     rig.check(written, Ok(()));
-    // The driver is late: nobody has asked the host to go on since.
+    // The driver is late: it has not called the host since.
     let late = rig.now + Span::from_secs(2);
     assert_eq!(rig.host.crash(late), Bytes::ZERO);
     rig.wait(Span::from_secs(2));

@@ -4,9 +4,9 @@ use super::rig::{Rig, host, iops, memory, volume};
 use weir_core::VolumeSpec;
 use weir_units::{Bytes, Span};
 
-/// Ten requests at one a second, which nobody waits for once the volume goes.
+/// Ten requests at one per second, which complete at once when the volume is removed.
 #[test]
-fn what_waits_for_a_volume_that_goes_waits_no_longer() {
+fn waiting_requests_of_a_removed_volume_complete_at_once() {
     let size = Bytes::mib(1);
     let mut rig = Rig::new(host(vec![volume(size)]), vec![memory(size)]);
     let slow = VolumeSpec { limits: iops(1), ..volume(size) };

@@ -1,4 +1,4 @@
-//! Does what waits for a medium hold up nobody else, and come out right?
+//! Jobs that wait for a medium: they delay no other requests, and end correctly.
 
 use super::rig::{Cold, Rig, blocking, host, iops, memory, reports, volume};
 use crate::host_loop::{Behind, ClientId, Owing};
@@ -193,7 +193,7 @@ fn a_part_whose_rest_cannot_be_read_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_waits_for_the_rest_of_a_block_falls_in_behind_what_came_before() {
+fn partial_block_writes_keep_the_order_of_arrival() {
     let (mut rig, store) = cached();
     store.cold.store(false, Ordering::Release);
     let forced = rig.write_fua(0, 0, &[1; 512]);
@@ -235,7 +235,7 @@ fn a_crash_loses_nothing_that_is_on_its_way() {
 }
 
 #[test]
-fn what_was_seen_of_a_write_stays_seen() {
+fn a_write_that_was_read_once_stays_visible() {
     let (mut rig, _) = cached();
     let written = rig.write(0, 0, &[1; 4096]);
     rig.wait(Span::from_secs(1));
@@ -260,7 +260,7 @@ fn what_was_seen_of_a_write_stays_seen() {
 /// read when a second one covers all of it and waits for room: what the first was
 /// promised must not wait with it.
 #[test]
-fn what_is_held_for_written_is_written_whatever_covers_it() {
+fn acknowledged_blocks_reach_the_store_under_later_writes() {
     let (store, mut spec) = (Arc::new(Cold::new(FaultStore::new(SIZE))), volume(SIZE));
     spec.cache = CacheMode::ReadWrite;
     spec.limits = iops(1);
@@ -304,7 +304,7 @@ fn a_rest_that_comes_after_a_crash_is_not_taken_for_another() {
 }
 
 #[test]
-fn a_crash_ends_what_workers_have_and_answers_nobody_twice() {
+fn a_crash_ends_jobs_of_workers_and_answers_each_request_at_most_once() {
     let store = Arc::new(FaultStore::new(SIZE));
     let mut rig = Rig::new(host(vec![volume(SIZE)]), vec![blocking(&store)]);
     for n in 0..20 {
@@ -345,7 +345,7 @@ fn a_shrinking_is_refused_while_a_write_behind_the_new_end_is_on_its_way() {
 }
 
 #[test]
-fn what_a_full_store_does_not_take_is_told_once_and_again_when_it_is_over() {
+fn a_full_store_is_reported_at_its_start_and_its_end() {
     let (mut rig, store) = cached();
     let volume = VolumeId(0);
     let written = rig.write(0, 0, &[1; 12 << 10]);
@@ -413,7 +413,7 @@ fn a_flush_of_a_stripe_syncs_all_columns_at_once() {
 }
 
 #[test]
-fn what_a_client_has_on_its_way_is_counted() {
+fn bytes_under_way_are_counted_for_their_client() {
     let store = Arc::new(FaultStore::new(SIZE));
     let mut rig = Rig::new(host(vec![volume(SIZE)]), vec![blocking(&store)]);
     let me = rig.me;
@@ -502,7 +502,7 @@ fn a_cache_that_its_store_refuses_takes_no_more_and_loses_nothing() {
 }
 
 #[test]
-fn what_waits_in_a_cache_is_counted_as_its_clients() {
+fn bytes_waiting_in_a_cache_are_counted_for_their_client() {
     let mut spec = volume(SIZE);
     spec.cache = CacheMode::ReadWrite;
     spec.limits = iops(1);

@@ -330,7 +330,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn what_was_promised_survives(
+    fn durable_writes_survive_a_loss_of_power(
         ops in proptest::collection::vec(op(), 1..80),
         seed in any::<u32>(),
     ) {

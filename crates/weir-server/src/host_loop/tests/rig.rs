@@ -84,7 +84,7 @@ impl Client {
                 Body::Nothing => Ok(Vec::new()),
                 Body::Data { data, .. } => Ok(data.to_vec()),
                 Body::Error { errno, .. } => Err(errno),
-                other => panic!("nobody asked for {other:?}"),
+                other => panic!("unexpected reply: {other:?}"),
             };
             let again = self.answers.insert(reply.cookie, answer);
             assert_eq!(again, None, "request {} is answered twice", reply.cookie);
@@ -191,7 +191,7 @@ impl Rig {
         self.work_on(0);
     }
 
-    /// Lets one of the jobs run, if there are so many.
+    /// Runs the job at this position, if there is one.
     pub(super) fn work_on(&mut self, which: usize) {
         if which < self.jobs.len() {
             let done = reports(self.jobs.remove(which));
@@ -199,7 +199,7 @@ impl Rig {
         }
     }
 
-    /// Lets one of the jobs run, or the beginning of it, if there are so many; what
+    /// Runs the job at this position, or its beginning, if there is one; what
     /// it came to is handed back when the test wants it to be.
     pub(super) fn run_some(&mut self, which: usize) -> Option<Vec<Finished>> {
         if which >= self.jobs.len() {

@@ -62,7 +62,7 @@ proptest! {
 
     /// Each device is an array of bytes, whatever is between.
     #[test]
-    fn what_is_written_is_read_back(ops in proptest::collection::vec(op(), 1..60)) {
+    fn written_bytes_are_read_back(ops in proptest::collection::vec(op(), 1..60)) {
         let (spec, count) = every_kind();
         let mut rig = Rig::new(spec, (0..count).map(|_| memory(Bytes::new(SIZE))).collect());
         let mut model = [(); 4].map(|()| vec![0_u8; 3 * 48 * 1024]);
@@ -134,7 +134,7 @@ fn a_store_that_fails_fails_its_request_and_nothing_else() {
 }
 
 #[test]
-fn what_the_engine_cannot_take_is_refused_at_once() {
+fn invalid_requests_are_refused_at_once() {
     let (mut rig, _) = fragile();
     let beyond = rig.write(0, (1 << 20) - 1, &[1, 2]);
     rig.check(beyond, Err(Errno::Inval));
@@ -292,11 +292,14 @@ fn a_resize_that_fails_changes_nothing() {
 }
 
 #[test]
-fn what_is_taken_in_a_turn_is_due_at_once_if_nothing_holds_it() {
+fn a_request_without_a_limit_is_due_in_the_same_turn() {
     let mut rig = Rig::new(host(vec![volume(Bytes::mib(1))]), vec![memory(Bytes::mib(1))]);
     assert_eq!(rig.host.deadline(), None);
     let cookie = rig.write(0, 0, &[1]);
-    assert!(rig.host.deadline().is_some_and(|due| due <= rig.now), "nobody would come back");
+    assert!(
+        rig.host.deadline().is_some_and(|due| due <= rig.now),
+        "the host would not be called again"
+    );
     rig.turn();
     assert!(rig.answer(cookie).is_some());
     assert_eq!(rig.host.deadline(), None);

@@ -33,7 +33,7 @@ fn refused<T: std::fmt::Debug>(done: crate::Result<T>, kind: ErrorKind, message:
 fn on_a_medium(size: Bytes) -> (PagedStore, Arc<FaultStore>) {
     let medium = Arc::new(FaultStore::new(size));
     let layer = Layer::in_memory(0, Arc::clone(&medium) as Arc<dyn Store>);
-    (PagedStore::of(Arc::new(Memory), &LayerList::new(size), vec![layer]), medium)
+    (PagedStore::from_layers(Arc::new(Memory), &LayerList::new(size), vec![layer]), medium)
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_deleted_snapshot_gives_its_space_back() {
 }
 
 #[test]
-fn what_failed_to_be_written_is_not_there() {
+fn failed_writes_leave_no_pages() {
     let (store, medium) = on_a_medium(Bytes::mib(1));
     store.write_at(0, &[1; 512]).unwrap();
     let write = |well, offset, len| {

@@ -264,7 +264,7 @@ fn layers_that_are_not_listed_are_removed() {
     let store = open(dir.path()).unwrap();
     assert_eq!(names(&dir.path().join("layers")), ["00000", "00001", "00002"]);
     assert_eq!(store.snapshots(), before);
-    // A layer that was merged goes when nobody needs it any more.
+    // A merged layer goes when no view needs it.
     let view = store.view(before[1]).unwrap();
     store.delete_snapshot(before[0]).unwrap();
     while store.tidy().unwrap() {}

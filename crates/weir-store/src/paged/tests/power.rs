@@ -414,7 +414,7 @@ impl History {
             self.model.snapshots.insert(id, image);
         }
         self.model.check_snapshots(store);
-        let found = Image::of(store);
+        let found = Image::read(store);
         let size = self.model.live.size();
         assert!([Some(size), self.coming.take()].contains(&Some(found.size())));
         self.live.iter_mut().for_each(|image| image.resize(&found));
@@ -442,8 +442,8 @@ fn tidy_all(store: &PagedStore) -> Result<()> {
 }
 
 impl Image {
-    /// The contents of a store; the pages that are there have a version that no other has.
-    fn of(store: &PagedStore) -> Self {
+    /// Reads the contents of a store. Each page that is there has a version of its own.
+    fn read(store: &PagedStore) -> Self {
         let size = store.size().get();
         let mut bytes = vec![0xee; index(size - BASE)];
         store.read_at(BASE, &mut bytes).unwrap();
@@ -490,7 +490,7 @@ fn check(lives: &[Life]) -> bool {
     }
     // It goes on, and nothing of what was cut off comes back.
     history.apply(&store, &Op::Resize { new: MAX }).unwrap();
-    assert_eq!(Image::of(&store).bytes, history.model.live.bytes);
+    assert_eq!(Image::read(&store).bytes, history.model.live.bytes);
     history.apply(&store, &Op::Write { offset: BASE + 100, len: 1000 }).unwrap();
     history.apply(&store, &Op::TidyAll).unwrap();
     history.apply(&store, &Op::Sync).unwrap();
@@ -558,7 +558,7 @@ fn a_merge_that_a_crash_cut_off_does_not_spoil_another_one() {
 
 /// Its size is the new one, and its bytes have not been cut yet.
 #[test]
-fn what_a_shrinking_failed_to_cut_does_not_come_back() {
+fn bytes_that_a_shrink_failed_to_cut_do_not_return() {
     let all = Op::Write { offset: BASE, len: 4 * PAGE };
     let cut = Op::Resize { new: BASE + 2 * PAGE + 100 };
     let grow = Op::Resize { new: BASE + 3 * PAGE };
@@ -583,7 +583,7 @@ fn what_a_shrinking_failed_to_cut_does_not_come_back() {
 
 /// The contents that a process found are durable with its first sync, even if it changed nothing.
 #[test]
-fn what_a_killed_process_left_is_made_durable() {
+fn bytes_of_a_killed_process_are_made_durable() {
     let write = Op::Write { offset: BASE, len: 3 * PAGE };
     let (mut found, mut found_none) = (0, 0);
     for (steps, seed) in (0..8).flat_map(|steps| (0..32).map(move |seed| (steps, seed))) {

@@ -18,7 +18,7 @@ use weir_server::{Address, Listening, Options, Server};
 
 /// The exports of one server.
 pub(crate) struct Exports {
-    /// What the server is called in messages.
+    /// The name of the server in messages.
     place: String,
     uris: BTreeMap<String, Vec<String>>,
     own: Option<Own>,

@@ -1,4 +1,4 @@
-//! What the verbs that read backups share: places, a backup's line, and progress.
+//! Shared by the verbs that read backups: places, a backup's line, and progress.
 
 use super::exports::{Exports, open_places};
 use super::volumes::{is_layout, without_layouts};

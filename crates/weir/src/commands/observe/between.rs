@@ -57,7 +57,7 @@ impl End {
                 }
                 // A pipe exists without being a regular file.
                 _ if file.exists() => end(file.to_owned(), None),
-                _ => Err(nobody(text, dir)),
+                _ => Err(no_snapshot(text, dir)),
             },
         }
     }
@@ -70,7 +70,7 @@ impl End {
     }
 }
 
-fn nobody(text: &str, dir: &Path) -> CliError {
+fn no_snapshot(text: &str, dir: &Path) -> CliError {
     let there = names(dir).unwrap_or_default();
     let there = match there.is_empty() {
         true => "there are none".to_owned(),
@@ -261,7 +261,10 @@ fn why_nothing(pair: &Pair, from: &End, older: &Observation, newer: &Observation
         list(entities.iter().map(|own| format!("{} {}", own.kind.name(), own.name)))
     };
     let (older, newer) = (names(older), names(newer));
-    format!("nobody is counted in it and in {}: here are {newer}; there are {older}", from.text)
+    format!(
+        "it and {} have no entity with counters in common: it has {newer}, the other {older}",
+        from.text
+    )
 }
 
 /// Writes notes on the entities that are in only one of two snapshots.
@@ -434,7 +437,7 @@ fn list(names: impl Iterator<Item = String>) -> String {
     names.truncate(NAMED);
     let named = names.join(", ");
     match (named.is_empty(), more) {
-        (true, _) => "nobody".to_owned(),
+        (true, _) => "none".to_owned(),
         (_, 0) => named,
         (_, more) => format!("{named} and {more} more"),
     }

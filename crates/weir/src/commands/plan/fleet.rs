@@ -189,7 +189,12 @@ fn members(
         }
         if let Some(path) = &own.observed {
             let paths = std::slice::from_ref(path);
-            notes.extend(observed::fill(&mut keys, paths, Measure::of(args), (None, catalog))?);
+            notes.extend(observed::fill(
+                &mut keys,
+                paths,
+                Measure::from_args(args),
+                (None, catalog),
+            )?);
         }
         let (member, own) = keys.member(name)?;
         all.push(member);

@@ -42,12 +42,12 @@ pub(super) struct Measure<'a> {
     /// Growth in millionths of the observed rates and sizes.
     growth: u64,
     roles: &'a [(String, String)],
-    /// Whether the observed rates of a throttled system are used as they are.
+    /// True if the observed rates of a throttled system are used as they are.
     as_observed: bool,
 }
 
 impl<'a> Measure<'a> {
-    pub(super) fn of(args: &'a PlanArgs) -> Self {
+    pub(super) fn from_args(args: &'a PlanArgs) -> Self {
         let percentile = args.percentile.unwrap_or(PERCENTILE);
         let (growth, as_observed) = (args.growth.unwrap_or(0), args.as_observed);
         Self { percentile, growth, roles: &args.role, as_observed }

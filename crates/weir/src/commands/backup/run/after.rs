@@ -1,4 +1,4 @@
-//! What follows a complete backup. Nothing that goes wrong here makes the backup a failure: it is a
+//! The steps after a complete backup. Nothing that goes wrong here makes the backup a failure: it is a
 //! warning, and says that the backup is complete.
 
 use super::super::kept::{self, Bar};

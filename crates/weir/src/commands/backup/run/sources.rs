@@ -1,4 +1,4 @@
-//! What is backed up.
+//! The sources of a backup.
 
 use super::super::volumes::is_left_out;
 use super::served::{Freeze, Served};
@@ -20,7 +20,7 @@ use weir_report::status::VolumeStatus;
 struct Found {
     about: ManifestSource,
     uri: Uri,
-    /// Whether it is an export of the server, which freezes it.
+    /// True for an export of the server, which freezes it.
     is_served: bool,
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Need {
     stripe: u64,
     /// The most bytes of all stripes.
     all: u64,
-    /// Whether stripes may stay shorter, because their contents are compressed.
+    /// True if stripes may stay shorter, because their contents are compressed.
     is_upper_bound: bool,
     stripes: u64,
     /// The most frames of a stripe.
