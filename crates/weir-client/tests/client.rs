@@ -215,7 +215,7 @@ fn exercise(connection: &mut Connection) {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn written_bytes_are_read_back() {
     let (stream, server) = start();
     let mut connection = Connection::over(stream.into(), "disk").unwrap();
     assert_eq!(connection.size(), Bytes::mib(8));
@@ -325,7 +325,7 @@ fn it_is_the_same_over_tcp() {
 }
 
 #[test]
-fn what_the_export_does_not_take_is_not_sent() {
+fn requests_that_the_export_refuses_are_not_sent() {
     let (stream, server) = start();
     let mut connection = Connection::over(stream.into(), "disk").unwrap();
     let refused = connection.queue_trim(1, 0, 4096).map_err(|error| error.to_string());

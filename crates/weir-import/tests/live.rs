@@ -47,7 +47,7 @@ fn several_systems_in_one_observation() {
     take(1, 2, Answer::Sets(vec![set(SESSIONS, &["IO,DataFileRead,active,3"])]));
     take(2, 3, disks(10));
     take(0, 1001, Answer::Sets(vec![set(WAITS, &["WRITELOG,6,15", "PAGEIOLATCH_SH,1,2"])]));
-    // Nobody is there to wait.
+    // There are no sessions, so none waits.
     take(1, 1002, Answer::Sets(vec![set(SESSIONS, &[])]));
     take(2, 1003, disks(30));
     recorder.note(at(1003), "a note").expect("written");

@@ -147,14 +147,14 @@ fn attributes_and_permissions() {
         std::os::unix::fs::chown(bed.a("f"), Some(1234), Some(4321)).unwrap();
         let stat = fs::metadata(bed.backing("f")).unwrap();
         assert_eq!((stat.uid(), stat.gid()), (1234, 4321));
-        as_nobody(&bed);
+        as_other_user(&bed);
     }
     drop(file);
     bed.unmount();
 }
 
 /// Files created by another user belong to that user, and files of others are protected from it.
-fn as_nobody(bed: &Bed) {
+fn as_other_user(bed: &Bed) {
     fs::set_permissions(bed.home.path(), PermissionsExt::from_mode(0o755)).unwrap();
     fs::create_dir(bed.a("theirs")).unwrap();
     std::os::unix::fs::chown(bed.a("theirs"), Some(65534), Some(65534)).unwrap();

@@ -437,7 +437,7 @@ fn a_segment_listed_behind_the_end_is_not_missed_nor_listed_when_the_volume_grow
 }
 
 #[test]
-fn what_is_removed_is_gone_and_its_name_is_free() {
+fn a_removed_volume_is_gone_and_its_name_is_free() {
     let dir = tempfile::tempdir().unwrap();
     let data = open(&dir);
     let old = data.volume("db", new(Bytes::mib(8))).unwrap();
@@ -445,12 +445,12 @@ fn what_is_removed_is_gone_and_its_name_is_free() {
     data.remove("db").unwrap();
     assert!(data.list().unwrap().is_empty());
     assert_eq!(fs::read_dir(dir.path().join("volumes")).unwrap().count(), 0);
-    // The next of the name is another one, whoever still has the old.
+    // A new volume of that name is another one, even if the old one is still open.
     let next = data.volume("db", new(Bytes::mib(4))).unwrap();
     let mut bytes = [1; 4096];
     next.read_at(0, &mut bytes).unwrap();
     assert_eq!((bytes, next.size()), ([0; 4096], Bytes::mib(4)));
-    data.remove("nobody").unwrap();
+    data.remove("none").unwrap();
     assert_eq!(data.remove("../db").unwrap_err().kind(), ErrorKind::Name);
 }
 

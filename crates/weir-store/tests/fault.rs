@@ -59,7 +59,7 @@ fn a_kill_loses_nothing_that_a_later_crash_could_not_lose() {
 }
 
 #[test]
-fn what_a_resize_cut_off_does_not_come_back_with_the_next_sync() {
+fn bytes_that_a_resize_cut_off_do_not_return_with_the_next_sync() {
     let store = FaultStore::new(Bytes::mib(1));
     store.write_at(0, &[1; 8192]).unwrap();
     store.write_at(8192, &[2; 512]).unwrap();

@@ -527,7 +527,7 @@ fn a_view_is_read_only_and_costs_nothing_until_something_changes() {
 }
 
 #[test]
-fn what_a_killed_process_kept_is_removed_when_the_folder_is_opened() {
+fn scratch_of_a_killed_process_is_removed_when_the_folder_is_opened() {
     let dir = tempfile::tempdir().unwrap();
     let frozen = DataDir::open(dir.path(), "test").unwrap().frozen();
     std::fs::create_dir_all(frozen.join("7/v")).unwrap();

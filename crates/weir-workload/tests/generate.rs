@@ -29,7 +29,7 @@ fn queued(lines: &str) -> String {
 
 #[test]
 fn a_random_job_touches_each_block_once_and_ends() {
-    let run = Run::of(&queued("rw=randwrite\nbs=8k\nsize=10m\niodepth=32"), GIB, FAST);
+    let run = Run::from_text(&queued("rw=randwrite\nbs=8k\nsize=10m\niodepth=32"), GIB, FAST);
     assert_eq!(run.log.len(), 1280);
     let blocks: HashSet<u64> = offsets(&run.log).into_iter().collect();
     assert_eq!(blocks, (0..1280).map(|n| n * 8192).collect());
@@ -46,7 +46,7 @@ proptest! {
     ) {
         let size = blocks * 4096;
         let text = format!("rw=randrw\nrwmixread={percent}\nsize={size}\niodepth={depth}");
-        let run = Run::of(&queued(&text), GIB, FAST);
+        let run = Run::from_text(&queued(&text), GIB, FAST);
         let mut touched = offsets(&run.log);
         touched.sort_unstable();
         prop_assert_eq!(touched, (0..blocks).map(|n| n * 4096).collect::<Vec<_>>());
@@ -56,7 +56,7 @@ proptest! {
     #[test]
     fn the_share_of_reads_is_the_stated_one(percent in 0_u64..=100) {
         let text = format!("rw=randrw\nrwmixread={percent}\nsize=80m\nbs=4k\niodepth=8");
-        let run = Run::of(&queued(&text), GIB, FAST);
+        let run = Run::from_text(&queued(&text), GIB, FAST);
         let reads = ops(&run.log).iter().filter(|op| **op == Op::Read).count() as u64;
         // 20,480 draws: five standard deviations are below 1.8 %.
         prop_assert!(reads.abs_diff(20_480 * percent / 100) < 20_480 * 18 / 1000, "{reads}");
@@ -99,7 +99,8 @@ fn the_same_seed_gives_the_same_io_and_another_seed_another() {
 #[test]
 fn randseed_changes_the_order() {
     let first = |seed| {
-        let run = Run::of(&queued(&format!("rw=randread\nsize=1m\nrandseed={seed}")), GIB, FAST);
+        let run =
+            Run::from_text(&queued(&format!("rw=randread\nsize=1m\nrandseed={seed}")), GIB, FAST);
         offsets(&run.log)
     };
     assert_ne!(first(1), first(2));
@@ -108,7 +109,7 @@ fn randseed_changes_the_order() {
 
 #[test]
 fn processes_take_turns() {
-    let run = Run::of(&queued("rw=randread\nsize=1m\nnumjobs=3\niodepth=4"), GIB, FAST);
+    let run = Run::from_text(&queued("rw=randread\nsize=1m\nnumjobs=3\niodepth=4"), GIB, FAST);
     let turns: Vec<u32> = run.log.iter().take(12).map(|(_, issue)| issue.process).collect();
     assert_eq!(turns, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]);
     assert_ne!(offsets(&run.process(0)), offsets(&run.process(1)), "clones differ");
@@ -116,27 +117,28 @@ fn processes_take_turns() {
 
 #[test]
 fn a_synchronous_engine_has_one_in_flight() {
-    let run = Run::of("[job]\nioengine=psync\niodepth=64\nrw=randread\nsize=1m\n", GIB, FAST);
+    let run =
+        Run::from_text("[job]\nioengine=psync\niodepth=64\nrw=randread\nsize=1m\n", GIB, FAST);
     assert_eq!((run.deepest, run.log.len()), (1, 256));
 }
 
 #[test]
 fn sequential_jobs_keep_their_order_and_holes() {
-    let run = Run::of(&queued("rw=read\nbs=64k\nsize=1m\niodepth=4"), GIB, FAST);
+    let run = Run::from_text(&queued("rw=read\nbs=64k\nsize=1m\niodepth=4"), GIB, FAST);
     assert_eq!(offsets(&run.log), (0..16).map(|n| n << 16).collect::<Vec<_>>());
-    let run = Run::of(&queued("rw=write:4k\nbs=4k\nsize=32k"), 32 << 10, FAST);
+    let run = Run::from_text(&queued("rw=write:4k\nbs=4k\nsize=32k"), 32 << 10, FAST);
     let holes = [0, 2, 4, 6, 0, 2, 4, 6].map(|n| n * 4096);
     assert_eq!(offsets(&run.log), holes, "at the end of the file it wraps");
-    let run = Run::of(&queued("rw=write:4k\nbs=4k\nsize=32k"), GIB, FAST);
+    let run = Run::from_text(&queued("rw=write:4k\nbs=4k\nsize=32k"), GIB, FAST);
     assert_eq!(offsets(&run.log), holes[..4], "at the end of the range it stops");
     // 10 KiB have two blocks of 4 KiB. fio leaves the rest.
-    let run = Run::of(&queued("rw=read\nbs=4k\nsize=10k"), GIB, FAST);
+    let run = Run::from_text(&queued("rw=read\nbs=4k\nsize=10k"), GIB, FAST);
     assert_eq!(offsets(&run.log), [0, 4096]);
 }
 
 #[test]
 fn reads_and_writes_of_a_sequential_mix_each_go_in_order() {
-    let run = Run::of(&queued("rw=rw\nbs=4k\nsize=1m\niodepth=4"), GIB, FAST);
+    let run = Run::from_text(&queued("rw=rw\nbs=4k\nsize=1m\niodepth=4"), GIB, FAST);
     for op in [Op::Read, Op::Write] {
         let own: Vec<_> =
             run.log.iter().filter(|(_, i)| i.op == op).map(|(_, i)| i.offset).collect();
@@ -147,7 +149,7 @@ fn reads_and_writes_of_a_sequential_mix_each_go_in_order() {
 
 #[test]
 fn limits_of_the_amount_end_a_job() {
-    let count = |lines: &str| Run::of(&queued(lines), GIB, FAST).log.len();
+    let count = |lines: &str| Run::from_text(&queued(lines), GIB, FAST).log.len();
     assert_eq!(count("rw=randread\nsize=1m"), 256);
     assert_eq!(count("rw=randread\nsize=1m\nloops=3"), 768);
     assert_eq!(count("rw=randread\nsize=1m\nio_size=256k"), 64);
@@ -165,7 +167,7 @@ fn limits_of_the_amount_end_a_job() {
 
 #[test]
 fn each_pass_of_a_random_job_has_its_own_order() {
-    let run = Run::of(&queued("rw=randread\nsize=1m\nloops=2"), GIB, FAST);
+    let run = Run::from_text(&queued("rw=randread\nsize=1m\nloops=2"), GIB, FAST);
     let offsets = offsets(&run.log);
     let (first, second) = offsets.split_at(256);
     assert_ne!(first, second);
@@ -175,7 +177,7 @@ fn each_pass_of_a_random_job_has_its_own_order() {
 
 #[test]
 fn a_job_drains_before_it_starts_over() {
-    let run = Run::of(&queued("rw=read\nsize=16k\nloops=2\niodepth=3"), GIB, FAST);
+    let run = Run::from_text(&queued("rw=read\nsize=16k\nloops=2\niodepth=3"), GIB, FAST);
     // Three at once, the fourth after a completion, and the second pass only after that one.
     assert_eq!(times(&run.log), [0, 0, 0, 1, 2, 2, 2, 3].map(|n| n * FAST.nanos()));
 }
@@ -183,13 +185,13 @@ fn a_job_drains_before_it_starts_over() {
 #[test]
 fn a_time_based_job_runs_until_its_runtime_and_drains() {
     let text = queued("rw=randread\nsize=64k\ntime_based\nruntime=10ms\niodepth=4");
-    let run = Run::of(&text, GIB, Span::from_millis(3));
+    let run = Run::from_text(&text, GIB, Span::from_millis(3));
     assert_eq!(times(&run.log), [0, 3, 6, 9].map(|n| [n * MS; 4]).concat());
     assert_eq!(run.ended(0), 12 * MS, "fio counts what was in flight at the end");
-    let run = Run::of(&queued("rw=read\nsize=16k\ntime_based\nruntime=1ms"), GIB, FAST);
+    let run = Run::from_text(&queued("rw=read\nsize=16k\ntime_based\nruntime=1ms"), GIB, FAST);
     assert_eq!(offsets(&run.log), [0, 4096, 8192, 12_288, 0, 4096, 8192, 12_288, 0, 4096]);
     // Without a runtime fio does the size once.
-    assert_eq!(Run::of(&queued("rw=read\nsize=16k\ntime_based"), GIB, FAST).log.len(), 4);
+    assert_eq!(Run::from_text(&queued("rw=read\nsize=16k\ntime_based"), GIB, FAST).log.len(), 4);
 }
 
 #[test]
@@ -237,7 +239,7 @@ fn a_byte_rate_and_mixed_sizes_are_paced_by_bytes() {
 #[test]
 fn each_direction_has_its_own_rate() {
     let text = queued("rw=randrw\nsize=1g\nrate_iops=1000,200\nruntime=1s\niodepth=4");
-    let run = Run::of(&text, GIB, Span::from_nanos(1));
+    let run = Run::from_text(&text, GIB, Span::from_nanos(1));
     let count = |op| ops(&run.log).iter().filter(|o| **o == op).count();
     assert_eq!((count(Op::Read), count(Op::Write)), (1000, 200));
 }
@@ -245,7 +247,7 @@ fn each_direction_has_its_own_rate() {
 #[test]
 fn think_time_follows_a_number_of_ios() {
     let text = "[job]\nrw=read\nsize=64k\nthinktime=1ms\nthinktime_blocks=4\n";
-    let run = Run::of(text, GIB, FAST);
+    let run = Run::from_text(text, GIB, FAST);
     // Four I/Os of 0.1 ms, then 1 ms of think time.
     let expect = (0..16).map(|n| n % 4 * FAST.nanos() + n / 4 * (MS + 4 * FAST.nanos()));
     assert_eq!(times(&run.log), expect.collect::<Vec<_>>());
@@ -253,7 +255,7 @@ fn think_time_follows_a_number_of_ios() {
     let text = queued(
         "rw=read\nsize=32k\niodepth=8\nthinktime=1ms\nthinktime_blocks=4\nthinktime_blocks_type=issue",
     );
-    let run = Run::of(&text, GIB, FAST);
+    let run = Run::from_text(&text, GIB, FAST);
     assert_eq!(times(&run.log), [[0; 4], [MS + FAST.nanos(); 4]].concat());
 }
 
@@ -274,29 +276,29 @@ fn waves_and_start_delays() {
 #[test]
 fn flushes_follow_a_number_of_writes() {
     use Op::{Flush, Write};
-    let run = Run::of(&queued("rw=write\nsize=16k\nfsync=2"), GIB, FAST);
+    let run = Run::from_text(&queued("rw=write\nsize=16k\nfsync=2"), GIB, FAST);
     assert_eq!(ops(&run.log), [Write, Write, Flush, Write, Write], "fio stops with the last write");
-    let run = Run::of(&queued("rw=write\nsize=12k\nfdatasync=1\nend_fsync=1"), GIB, FAST);
+    let run = Run::from_text(&queued("rw=write\nsize=12k\nfdatasync=1\nend_fsync=1"), GIB, FAST);
     assert_eq!(ops(&run.log), [Write, Flush, Write, Flush, Write, Flush]);
     let data_only: Vec<bool> = run.log.iter().map(|(_, issue)| issue.data_sync).collect();
     assert_eq!(data_only, [false, true, false, true, false, false]);
-    let run = Run::of(&queued("rw=randread\nsize=12k\nfsync=1\nend_fsync=1"), GIB, FAST);
+    let run = Run::from_text(&queued("rw=randread\nsize=12k\nfsync=1\nend_fsync=1"), GIB, FAST);
     assert!(!ops(&run.log).contains(&Flush), "nothing was written");
-    let run = Run::of(&queued("rw=write\nsize=1g\nruntime=1ms\nend_fsync=1"), GIB, FAST);
+    let run = Run::from_text(&queued("rw=write\nsize=1g\nruntime=1ms\nend_fsync=1"), GIB, FAST);
     assert_eq!(ops(&run.log).last(), Some(&Flush), "also when time is over");
     assert_eq!(run.ended(0), MS + FAST.nanos());
 }
 
 #[test]
 fn synchronous_writes_are_marked() {
-    let run = Run::of(&queued("rw=rw\nsize=1m\nsync=dsync"), GIB, FAST);
+    let run = Run::from_text(&queued("rw=rw\nsize=1m\nsync=dsync"), GIB, FAST);
     assert!(run.log.iter().all(|(_, issue)| issue.data_sync == (issue.op == Op::Write)));
 }
 
 #[test]
 fn trimwrite_writes_what_it_trimmed() {
     for rw in ["trimwrite", "randtrimwrite"] {
-        let run = Run::of(&queued(&format!("rw={rw}\nsize=64k")), GIB, FAST);
+        let run = Run::from_text(&queued(&format!("rw={rw}\nsize=64k")), GIB, FAST);
         for pair in run.log.chunks(2) {
             assert_eq!([pair[0].1.op, pair[1].1.op], [Op::Trim, Op::Write]);
             assert_eq!(pair[0].1.offset, pair[1].1.offset);
@@ -343,11 +345,11 @@ fn several_files_are_used_in_turn_and_share_the_size() {
 
 #[test]
 fn a_random_job_may_be_sequential_in_between() {
-    let run = Run::of(&queued("rw=randread:8\nbs=4k\nsize=64m\nnorandommap"), GIB, FAST);
+    let run = Run::from_text(&queued("rw=randread:8\nbs=4k\nsize=64m\nnorandommap"), GIB, FAST);
     let offsets = offsets(&run.log);
     let jumps = offsets.windows(2).filter(|w| w[1] != w[0] + 4096).count();
     assert!(jumps.abs_diff(offsets.len() / 8) <= 2, "{jumps} jumps in {}", offsets.len());
-    let run = Run::of(
+    let run = Run::from_text(
         &queued("rw=randread\nbs=4k\nsize=64m\nnorandommap\npercentage_random=25"),
         GIB,
         FAST,
@@ -367,7 +369,7 @@ fn offsets_are_aligned_and_inside() {
         "rw=read\nbsrange=4k-64k\nsize=1m\nloops=9",
         "rw=randread\nbs=4k\nsize=1m\nio_size=64m\nrandom_distribution=zipf:1.2",
     ] {
-        let run = Run::of(&queued(lines), GIB, FAST);
+        let run = Run::from_text(&queued(lines), GIB, FAST);
         assert!(run.log.len() > 100, "{lines}");
         for (_, issue) in &run.log {
             assert!(issue.offset + u64::from(issue.len) <= 1 << 20, "{lines}: {issue:?}");

@@ -14,7 +14,7 @@ const FAST: Span = Span::from_micros(100);
 
 /// Returns I/Os and bytes of a job of `lines`, run to its end.
 fn count(lines: &str) -> (u64, u64) {
-    let run = Run::of(&format!("[job]\nioengine=libaio\n{lines}\n"), GIB, FAST);
+    let run = Run::from_text(&format!("[job]\nioengine=libaio\n{lines}\n"), GIB, FAST);
     let bytes = run.log.iter().map(|(_, issue)| u64::from(issue.len)).sum();
     (run.log.len() as u64, bytes)
 }
@@ -36,7 +36,7 @@ proptest! {
              bssplit=4k/{small}:8k/{middle}:64k/{large}\n",
             blocks * 4096
         );
-        let run = Run::of(&text, GIB, FAST);
+        let run = Run::from_text(&text, GIB, FAST);
         let mut touched: Vec<u64> = Vec::new();
         for (_, issue) in &run.log {
             prop_assert!(issue.len > 0 && issue.len.is_multiple_of(4096));
@@ -61,7 +61,7 @@ fn without_the_map_no_io_is_cut() {
 fn without_a_map_lengths_are_the_stated_ones() {
     for lines in ["random_generator=lfsr", "random_distribution=zipf:0.5", "ba=512"] {
         let text = format!("rw=randread\nsize=256m\nbssplit=4k/50:64k/50\n{lines}");
-        let run = Run::of(&format!("[job]\nioengine=libaio\n{text}\n"), GIB, FAST);
+        let run = Run::from_text(&format!("[job]\nioengine=libaio\n{text}\n"), GIB, FAST);
         let of = |len| run.log.iter().filter(|(_, issue)| issue.len == len).count();
         assert_eq!(of(4096) + of(65_536), run.log.len(), "{lines}");
         assert!((45..=55).contains(&(of(4096) * 100 / run.log.len())), "{lines}");
@@ -72,7 +72,7 @@ fn without_a_map_lengths_are_the_stated_ones() {
 #[test]
 fn a_random_offset_has_room_for_a_whole_step() {
     let text = "[j]\nrw=randread\nbs=4k\nsize=100k\nio_size=400k\n";
-    let run = Run::of(&format!("{text}ba=64k\n"), GIB, FAST);
+    let run = Run::from_text(&format!("{text}ba=64k\n"), GIB, FAST);
     assert_eq!(run.log.len(), 100);
     assert!(run.log.iter().all(|(_, issue)| issue.offset == 0));
     let placed = common::place(&common::parse(&format!("{text}ba=128k\n")), GIB);
@@ -83,7 +83,7 @@ fn a_random_offset_has_room_for_a_whole_step() {
 #[test]
 fn lfsr_draws_no_block_twice_even_without_a_map() {
     let text = "[job]\nrw=randread\nsize=4m\nrandom_generator=lfsr\nnorandommap\n";
-    let run = Run::of(text, GIB, FAST);
+    let run = Run::from_text(text, GIB, FAST);
     let mut offsets: Vec<u64> = run.log.iter().map(|(_, issue)| issue.offset).collect();
     offsets.sort_unstable();
     assert_eq!(offsets, (0..1024).map(|n| n * 4096).collect::<Vec<_>>());
@@ -162,7 +162,7 @@ fn a_size_that_is_not_reached_is_reported() {
 fn a_time_based_job_of_several_units_runs_until_its_runtime() {
     let text =
         "[j]\nioengine=libaio\niodepth=4\nrw=randrw\nsize=1m\nbs=4k,16k\ntime_based\nruntime=1s\n";
-    let run = Run::of(text, GIB, FAST);
+    let run = Run::from_text(text, GIB, FAST);
     assert_eq!(run.ended(0), 1_000_000_000);
     assert!(run.log.len() > 30_000, "{}", run.log.len());
     assert!(run.log.iter().all(|(_, issue)| issue.offset + u64::from(issue.len) <= 1 << 20));

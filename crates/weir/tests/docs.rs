@@ -1,4 +1,4 @@
-//! What the documentation shows must be so.
+//! Checks of the documentation: examples, links, and the names of tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -124,7 +124,7 @@ fn collect_keys(schema: &serde_json::Value, keys: &mut Vec<String>) {
     }
 }
 
-/// Whether a source has a test of this name: a function marked as one.
+/// Returns whether a source has a function of this name that is marked as a test.
 fn has_test(source: &str, name: &str) -> bool {
     let head = format!("fn {name}(");
     let lines: Vec<&str> = source.lines().map(str::trim).collect();

@@ -74,7 +74,7 @@ fn judged(first: u64, wanted: usize) -> Vec<Judged> {
     all
 }
 
-#[expect(clippy::print_stdout, reason = "what is wrong is for whoever runs the test")]
+#[expect(clippy::print_stdout, reason = "errors are printed for the developer")]
 fn score(first: u64) -> Vec<(Tool, usize)> {
     let all = judged(first, BACKUPS);
     let mut scores = Vec::new();

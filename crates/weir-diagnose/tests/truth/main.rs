@@ -84,7 +84,7 @@ impl Judged {
 }
 
 /// Runs, samples and diagnoses worlds by seed. Latencies are `media` times those of the edition.
-#[expect(clippy::print_stdout, reason = "what is wrong is for whoever runs the test")]
+#[expect(clippy::print_stdout, reason = "errors are printed for the developer")]
 fn diagnosed(media: impl Fn(u64) -> f64 + Sync) -> [Matrix; SAMPLED.len()] {
     let mut matrices = SAMPLED.map(|_| Matrix::default());
     for own in on_all_processors(FIRST..FIRST + WORLDS, |seed| Judged::new(seed, media(seed))) {

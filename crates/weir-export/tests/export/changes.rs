@@ -152,7 +152,7 @@ fn a_layout_of_another_cloud_is_not_what_is_there() {
 
 /// Checks that a module can describe a disk that stays as it is.
 #[test]
-fn what_stays_in_a_module_can_be_said() {
+fn resources_that_stay_in_a_module_can_be_given() {
     let own = MACHINE.replace("tier = \"P20\"", "size = \"512 GiB\"\nlimits = { iops = 5 }");
     for kind in [Kind::Bicep, Kind::Terraform] {
         let error =

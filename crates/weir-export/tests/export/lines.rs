@@ -224,7 +224,7 @@ fn mounts_are_lines_of_six_fields() {
 
 /// Checks that rounding to Azure's units is reported.
 #[test]
-fn what_is_rounded_is_told() {
+fn rounding_is_reported() {
     let text = V2.replace("600 MB/s", "600 MiB/s");
     let export = script(Kind::Az, &text, &Options::default()).expect("a script");
     assert!(export.text.contains("--disk-mbps-read-write 630"), "{}", export.text);
@@ -330,7 +330,7 @@ fn a_disk_that_the_provider_would_make_anew_is_refused() {
 
 /// Checks that sizes of a custom edition that AWS does not sell are reported.
 #[test]
-fn what_aws_has_no_parts_of_is_told() {
+fn fractions_that_aws_does_not_support_are_reported() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalog/aws.toml");
     let text = std::fs::read_to_string(path).expect("the edition of AWS");
     let own = text.lines().filter(|line| !line.starts_with("throughput_step"));
@@ -353,7 +353,7 @@ fn what_aws_has_no_parts_of_is_told() {
 
 /// Checks that a machine name of the documentation, which is no machine type, is not written.
 #[test]
-fn what_is_no_type_of_a_machine_is_no_output() {
+fn an_unknown_machine_type_is_not_exported() {
     let of = |size: &str| {
         let text = format!(
             "edition = \"gcp\"\nhost = {{ size = {size:?} }}\n[[volume]]\nname = \"d\"\nfamily = \

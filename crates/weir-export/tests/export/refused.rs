@@ -55,7 +55,7 @@ fn an_edition_of_others_is_none_of_azure() {
 }
 
 #[test]
-fn what_a_layout_does_not_say_is_asked_for() {
+fn missing_properties_of_a_layout_are_requested() {
     let none = Options::default();
     check(Kind::Tsql, MACHINE, &none, "is unknown, so its files have no path; give it with");
     check(Kind::Lvm, BARE, &none, "the device of d is unknown");
@@ -148,7 +148,7 @@ fn a_name_that_the_target_cannot_have_is_refused() {
 }
 
 #[test]
-fn what_a_tool_cannot_build_is_refused() {
+fn layouts_that_a_tool_cannot_build_are_refused() {
     let none = Options::default();
     let unit = |unit: &str| MACHINE.replace("64 KiB", unit);
     check(Kind::Mdadm, &unit("6 KiB"), &none, "a multiple of 4 KiB, not 6 KiB");
@@ -319,7 +319,7 @@ fn disk_of(edition: &str, keys: &str) -> String {
 }
 
 #[test]
-fn what_other_clouds_do_not_have_is_refused() {
+fn properties_that_other_clouds_lack_are_refused() {
     let none = Options::default;
     let own = |value: &str| Some(value.to_owned());
     let aws = disk_of("aws", "family = \"gp3\"\nsize = \"100 GiB\"");

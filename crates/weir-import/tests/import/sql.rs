@@ -209,7 +209,7 @@ fn results_without_times_are_the_stated_interval_apart() {
     };
     let inputs =
         || vec![input("before.csv", waits(100), None), input("after.csv", waits(700), None)];
-    let refused = try_read(inputs(), &Options::default()).expect_err("nobody knows when");
+    let refused = try_read(inputs(), &Options::default()).expect_err("a missing interval");
     assert_eq!(
         refused.to_string(),
         "it has no time, and neither has before.csv; say how far they are \

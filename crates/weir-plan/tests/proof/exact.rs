@@ -7,7 +7,7 @@ use weir_plan::need::NeedFile;
 use weir_plan::verify::{How, verify};
 use weir_plan::{FleetOutcome, FleetQuestion, Outcome, Wishes, fleet::Effort, plan_fleet};
 
-/// A need of so many bytes a second in requests that no cap is a multiple of.
+/// A need with this throughput, in requests of a size that divides no cap.
 fn need(head: &str, bytes: u64, more: &str) -> String {
     format!(
         "{head}[data]\nsize = \"600 GiB\"\nthroughput = \"{bytes} B/s\"\nrequest = \"72 KiB\"\n{more}"

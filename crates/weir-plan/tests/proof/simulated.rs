@@ -107,7 +107,7 @@ struct Count {
     unmet: u32,
 }
 
-/// Plans so many needs, and simulates each plan and what is next cheaper, whatever that lacks.
+/// Plans this number of needs, and simulates each plan and the next cheaper layout.
 fn check(seed: u64, needs: u64, kinds: &[Kind]) -> Count {
     let catalog = Catalog::builtin();
     let mut rng = Rng::from_state(seed);

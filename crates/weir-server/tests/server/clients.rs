@@ -85,7 +85,7 @@ fn tcp_gives_the_port_that_was_free() {
 }
 
 #[test]
-fn what_reaches_beyond_the_end_is_refused_and_the_next_is_served() {
+fn a_request_beyond_the_end_is_refused_and_the_next_is_served() {
     let place = Place::new();
     let server = place.serve(&unlimited("1 MiB", &["v"]));
     let mut raw = Raw::open(&place.socket(), "v");
@@ -228,7 +228,7 @@ fn a_goodbye_behind_requests_waits_for_their_answers() {
 }
 
 #[test]
-fn a_client_that_reads_no_replies_holds_up_nobody_and_loses_none() {
+fn a_client_that_reads_no_replies_delays_no_other_and_loses_none() {
     let place = Place::new();
     let _server = place.serve(&unlimited("4 MiB", &["v"]));
     let mut other = place.open("v");

@@ -141,7 +141,7 @@ fn an_instance_takes_files_as_far_as_it_has_room() {
 
 /// Several clients make and delete at once: each has what it was told that it has.
 #[test]
-fn who_makes_and_deletes_at_once_gets_what_it_is_told() {
+fn concurrent_creates_and_deletes_get_correct_answers() {
     let place = Place::new();
     let server = place.serve_kept(PREMIUM);
     std::thread::scope(|scope| {
@@ -169,7 +169,7 @@ fn who_makes_and_deletes_at_once_gets_what_it_is_told() {
 }
 
 #[test]
-fn what_was_made_is_looked_for_on_its_host_and_by_its_size() {
+fn created_volumes_return_on_their_host_with_their_size() {
     let place = Place::new();
     let two =
         "[[host]]\nname = \"a\"\nunlimited = true\n[[host]]\nname = \"b\"\nunlimited = true\n";

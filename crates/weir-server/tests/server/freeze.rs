@@ -270,7 +270,7 @@ fn a_freeze_ends_with_its_conversation_and_belongs_to_it() {
 }
 
 #[test]
-fn what_cannot_be_frozen_is_refused() {
+fn freezes_of_unknown_exports_are_refused() {
     let place = Place::new();
     let server = place.serve(&unlimited("1 MiB", &["v"]));
     let mut conversation = place.converse();

@@ -22,7 +22,7 @@ fn refused(result: Result<weir_server::Server, ServerError>) -> String {
 }
 
 #[test]
-fn what_is_flushed_is_there_after_a_restart() {
+fn flushed_writes_survive_a_restart() {
     let place = Place::new();
     let layout = unlimited("1 GiB", &["a", "b"]);
     let server = place.serve_kept(&layout);

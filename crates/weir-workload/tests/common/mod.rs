@@ -76,7 +76,7 @@ impl Run {
 
     /// Runs a job text on regions of `len` bytes, with a constant latency.
     #[track_caller]
-    pub(crate) fn of(text: &str, len: u64, latency: Span) -> Self {
+    pub(crate) fn from_text(text: &str, len: u64, latency: Span) -> Self {
         Self::new(place(&parse(text), len), 1_000_000, |_| latency)
     }
 

@@ -14,7 +14,7 @@ const HEAD: &str = "collection_time,database_name,file_name,type_desc,num_of_rea
 const WAITS: &str = "\ncollection_time,wait_type,waiting_tasks_count,wait_time_ms,\
     max_wait_time_ms,signal_wait_time_ms\n";
 
-/// What a server says of its files and waits.
+/// Returns the counters of a server's files and waits.
 fn before() -> String {
     format!(
         "{HEAD}2026-11-22 10:00:00,tpcc,data,ROWS,1000,8192000,5000,1000,100,1638400,900,500,\
@@ -97,7 +97,7 @@ fn is_by_hand(report: &Value) {
     }
     let log = &report["file_stats"][1];
     assert_eq!((&log["type"], &log["num_of_reads"]), (&"LOG".into(), &0.0.into()));
-    // Nothing was read, so nobody knows how long that takes.
+    // Nothing was read, so there is no latency.
     for key in ["read_latency_ms", "read_io_latency_ms", "kb_per_read"] {
         assert_eq!(log[key], Value::Null, "{key}");
     }
@@ -174,7 +174,7 @@ fn files_and_times_of_one_observation_come_to_the_same() {
 }
 
 #[test]
-fn what_is_no_time_between_two_is_refused() {
+fn an_invalid_interval_between_snapshots_is_refused() {
     let place = place();
     snapshot(&place, "before", "before.csv");
     snapshot(&place, "after", "after.csv");
@@ -278,7 +278,7 @@ fn without_times_there_are_counts_and_no_rates() {
     );
     assert_eq!(report["interval_s"], Value::Null);
     is_by_hand(&between(&place, &["b", "after.csv", "--apart", "100s"]));
-    // Of now is what comes at the moment.
+    // `now` is read at the time of the call.
     let mut command = place.weir(&["observe", "snapshot", "--name", "now", "-"]);
     let mut child = command.stdin(Stdio::piped()).spawn().expect("a program");
     let mut input = child.stdin.take().expect("a pipe");
@@ -382,7 +382,7 @@ fn a_snapshot_that_is_killed_leaves_the_old_one() {
     child.kill().expect("it runs");
     child.wait().expect("an end");
     assert_eq!(fs::read(place.path("snapshots/a.weirobs")).expect("a file"), old);
-    // What it has left behind is no snapshot and hinders nobody.
+    // The file that it left is no snapshot and does not disturb others.
     assert_eq!(parts(), 1);
     let list = json(&ok(&place, &["observe", "snapshots", "-o", "json"]));
     assert_eq!(list.as_array().map(Vec::len), Some(1));
@@ -390,7 +390,6 @@ fn a_snapshot_that_is_killed_leaves_the_old_one() {
     assert_ne!(fs::read(place.path("snapshots/a.weirobs")).expect("a file"), old);
 }
 
-/// What comes to nothing leaves nothing.
 #[test]
 fn a_snapshot_that_fails_leaves_nothing() {
     let place = place();
@@ -477,11 +476,11 @@ fn percentiles_are_of_stretches_by_the_clock() {
     refused(
         &place,
         &["observe", "percentiles", "o.weirobs", "--only", "sdb"],
-        "--only sdb: nobody",
+        "--only sdb: nothing has that name",
     );
 }
 
-/// What qpi itself printed of an interval is what comes out of it again.
+/// The report of an interval equals the one that qpi itself printed.
 #[test]
 fn a_genuine_result_of_qpi_comes_out_as_it_was() {
     let samples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples");

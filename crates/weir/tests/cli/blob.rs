@@ -42,7 +42,7 @@ impl Rig {
         Self { place, server, client: Client::new(&url) }
     }
 
-    /// What an SDK connects with.
+    /// Returns the connection string for SDKs.
     fn connection(&self) -> String {
         let (url, key) = (&self.client.url, client::KEY);
         let protocol = url.split(':').next().unwrap_or_default();

@@ -63,7 +63,7 @@ impl Place {
 pub(crate) struct Server {
     child: Child,
     stderr: BufReader<ChildStderr>,
-    /// What it said until it was ready.
+    /// Its messages until it was ready.
     pub(crate) said: String,
 }
 

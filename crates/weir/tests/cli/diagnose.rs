@@ -243,7 +243,7 @@ fn limits_are_named_with_the_database_where_names_are_not_unique() {
     let limits = limits.unwrap_or_else(|| panic!("{stdout}"));
     assert!(limits.contains(" b.data_0 ") && limits.contains(" c.data_0 "), "{limits}");
     assert!(!limits.contains(" data_0 "), "{limits}");
-    // Nobody used those of the first.
+    // The limits of the first host were not used.
     assert!(limits.starts_with(" (2 unused limits") && !limits.contains("a.data_0"), "{limits}");
     let json = run(place.weir(&[&args[..], &["-o", "json"]].concat())).0;
     assert!(json.contains("\"owner\": \"a.data_0\""), "{json}");
@@ -436,7 +436,7 @@ fn a_result_of_a_benchmark_is_diagnosed_with_a_layout() {
     place.file("result.json", &fio(2_000.0, 2.0));
     let (stdout, _, code) = run(place.weir(&args));
     assert_eq!(code, Some(0), "{stdout}");
-    // Who does not say where the job was is asked.
+    // Without the place of the job, the command asks for it.
     let bare = ["diagnose", "result.json", "--layout", "p30.toml"];
     refused(&place, &bare, &["the observation has t", "--map OBSERVED=LAYOUT"]);
     refused(&place, &[&bare[..], &["--map", "t=dat"]].concat(), &["\"dat\"", "\"data\""]);

@@ -1,5 +1,5 @@
-//! What is said of wrong input, word for word, and the exit code that goes with it:
-//! 2 for what the user can mend, 3 for what failed while running.
+//! Messages for wrong input, word for word, with their exit codes: 2 for errors of the user, 3 for
+//! failures while running.
 
 use crate::common::{Place, run};
 use std::os::unix::net::UnixListener;
@@ -182,14 +182,14 @@ fn files_that_are_no_text() {
 #[test]
 fn no_server() {
     let place = Place::new();
-    let nobody = "weir: no server answers at control.sock: No such file or directory (os error 2); \
+    let absent = "weir: no server answers at control.sock: No such file or directory (os error 2); \
                   is weir serve running, with this --control?\n";
-    check_in(&place, &["status"], 3, nobody);
-    check_in(&place, &["volume", "list"], 3, nobody);
-    check_in(&place, &["volume", "resize", "data", "1GiB"], 3, nobody);
+    check_in(&place, &["status"], 3, absent);
+    check_in(&place, &["volume", "list"], 3, absent);
+    check_in(&place, &["volume", "resize", "data", "1GiB"], 3, absent);
     // As a killed server leaves it.
     drop(UnixListener::bind(place.path("control.sock")).expect("a socket"));
-    let dead = nobody
+    let dead = absent
         .replace("No such file or directory (os error 2)", "Connection refused (os error 111)");
     check_in(&place, &["host", "crash", "host"], 3, &dead);
 }
@@ -212,7 +212,7 @@ fn check_sim(args: &[&str], expect: &str) {
 }
 
 #[test]
-fn what_would_change_nothing_in_a_simulation() {
+fn options_without_effect_on_a_simulation_are_refused() {
     check_sim(
         &["--map", "/mnt/dta=data"],
         "--map /mnt/dta=data: no job has the directory or filename /mnt/dta; the jobs have: \
@@ -377,7 +377,7 @@ fn a_volume_that_is_a_stripe_or_nearly_named() {
 }
 
 #[test]
-fn what_a_running_server_refuses() {
+fn a_running_server_refuses_invalid_commands() {
     let place = Place::new();
     let server = place.serve(
         &format!(

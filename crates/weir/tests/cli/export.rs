@@ -61,7 +61,7 @@ fn a_diff_tells_what_is_not_done_and_goes_to_a_file() {
     assert_eq!(stderr, "note: nothing to do: layout.toml and layout.toml are the same for az\n");
 }
 
-/// What is missing from a module is destroyed.
+/// Terraform destroys resources that are missing from a module.
 #[test]
 fn a_module_is_whole_where_nothing_differs() {
     let place = place();
@@ -100,9 +100,9 @@ fn a_script_replaces_no_layout() {
     assert_eq!(fs::read_to_string(place.path("layout.toml")).expect("the layout"), LAYOUT);
 }
 
-/// The name that was given, and not that of a file beside it which nobody knows.
+/// The message has the given name, not that of a temporary file.
 #[test]
-fn where_nothing_can_be_written_is_said() {
+fn an_unwritable_output_is_named() {
     let place = place();
     let expect = "weir: cannot write none/x: the folder none does not exist; make it first\n";
     let (stdout, stderr, code) = export(&place, &["layout.toml", "--as", "az", "--out", "none/x"]);
@@ -117,7 +117,7 @@ fn where_nothing_can_be_written_is_said() {
 }
 
 #[test]
-fn what_cannot_be_exported_is_said_in_one_line() {
+fn an_export_that_is_impossible_is_refused_in_one_line() {
     let place = place();
     let refused = |args: &[&str], words: &str| {
         let (stdout, stderr, code) = export(&place, args);
@@ -222,7 +222,7 @@ fn numbers(script: &str, kind: &str) -> BTreeMap<String, u32> {
             }
             _ => continue,
         };
-        // What is none is where the resource takes it from the row.
+        // A value that is no number refers to the resource's table.
         if let Ok(lun) = lun.parse() {
             all.insert(name.to_owned(), lun);
         }
@@ -274,7 +274,7 @@ fn plan_after_plan_moves_no_disk() {
         assert!(attached.keys().all(|name| !present.contains_key(name)), "{script}");
         present.extend(attached);
         assert_eq!(present, module);
-        // What is written down is the layout in use, whatever it is compared with.
+        // A whole export and the sum of the changes describe the same layout.
         let (script, _, _) = export(&place, &[&new, "--as", "terraform"]);
         assert_eq!(numbers(&script, "terraform"), present, "{script}");
     }

@@ -1,4 +1,4 @@
-//! What machines read: every figure is a number in the unit that its name says.
+//! Machine-readable output: every figure is a number in the unit that its name states.
 
 use crate::common::{Place, run};
 use serde_json::{Value, json};
@@ -143,7 +143,7 @@ fn a_conflict_is_shown_with_both_sources() {
     check_csv(&csv);
 }
 
-/// What one name names several times is shown under the names that choose.
+/// Series that share a name are shown under their distinguishing names.
 #[test]
 fn a_machine_of_several_series_is_shown_with_each() {
     let place = Place::new();

@@ -54,7 +54,7 @@ struct Load {
     seed: u64,
 }
 
-/// What a request was, by its cookie.
+/// A request that was sent, by its cookie.
 #[derive(Clone)]
 enum Sent {
     Write { block: usize, nth: usize, fua: bool },
@@ -139,14 +139,14 @@ fn check(client: &mut Connection, blocks: &mut [Block], export: &str) {
         );
         promised += usize::from(block.promised > 0);
         let given = if stamp == 0 { vec![] } else { vec![stamp] };
-        // What survived one kill survives the next.
+        // The survivors of this kill have to survive the next.
         *block = Block { answered: given.len(), promised: given.len(), given };
     }
     assert!(promised > 0, "{export}: nothing was promised");
 }
 
 #[test]
-fn what_was_flushed_survives() {
+fn flushed_writes_survive_a_kill() {
     let place = Place::new();
     let mut known: Vec<Vec<Block>> = EXPORTS
         .iter()

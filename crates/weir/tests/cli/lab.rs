@@ -22,7 +22,7 @@ fn check(args: &[&str], expect: &str) {
 }
 
 #[test]
-fn what_cannot_be_run_is_said_before_anything_runs() {
+fn labs_that_cannot_run_are_refused_before_any_run() {
     check(&[], &format!("no lab was named: give one or more, or --all; there are: {KNOWN}"));
     check(
         &["stripe", "ds14"],
@@ -74,9 +74,9 @@ fn a_virtual_run_is_one_csv_table() {
     assert!(lines[4].contains(",>=,0.9,"), "{stdout}");
 }
 
-/// What a lab reads from layouts it says without running anything.
+/// A lab that only reads layouts reports its figures without a run.
 #[test]
-fn what_files_of_an_instance_come_to() {
+fn limits_of_instance_files_are_computed_without_a_run() {
     let (stdout, stderr, code) =
         run(Place::new().weir(&["lab", "run", "mi-allocation", "--clock", "virtual"]));
     assert_eq!((stderr.as_str(), code), ("", Some(0)), "{stdout}");

@@ -15,14 +15,14 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command};
 
-/// What is in an observation.
+/// Returns the contents of an observation.
 fn shown(place: &Place, file: &str) -> Value {
     let (stdout, _, code) = run(place.weir(&["observe", "show", file, "-o", "json"]));
     assert_eq!(code, Some(0), "{stdout}");
     serde_json::from_str(&stdout).expect("JSON")
 }
 
-/// Who is observed that has that name.
+/// Returns the observed entity of that name.
 #[cfg(feature = "sqlserver")]
 fn entity<'a>(show: &'a Value, list: &str, name: &str) -> &'a Value {
     let all = show[list].as_array().unwrap_or_else(|| panic!("no {list} in {show}"));
@@ -144,7 +144,7 @@ fn pipe(place: &Place, name: &str) {
     mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
 }
 
-/// Gives a reading to whoever opens the pipe, and has another pipe there for the next.
+/// Gives a reading to the next reader of the pipe, and replaces the pipe by a new one.
 fn give(place: &Place, text: &str) {
     let opened = fs::OpenOptions::new().write(true).open(place.path("pipe"));
     let mut writer = opened.expect("somebody reads");
@@ -163,7 +163,7 @@ fn ctrl_c_ends_it_and_the_file_is_whole() {
     for reads in [0_u64, 100, 350] {
         give(&place, &format!("8 0 sda {reads} 0 {} 5 0 0 0 0 0 9 9\n", reads * 16));
     }
-    // Whoever reads next waits, and is not waited for.
+    // The next reader waits, and the end does not wait for it.
     let (stdout, stderr, code) = running.interrupt();
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stdout.contains("samples: 2") && stdout.ends_with("complete\n"), "{stdout}{stderr}");
@@ -188,7 +188,7 @@ fn ctrl_c_before_its_time_is_said() {
 }
 
 #[test]
-fn what_is_wrong_is_said_and_leaves_no_file() {
+fn invalid_arguments_are_reported_and_leave_no_file() {
     let place = Place::new();
     let check = |args: &[&str], code: i32, expect: &str| {
         let (stdout, stderr, found) = run(place.weir(&[&["observe"], args].concat()));

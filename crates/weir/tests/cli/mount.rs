@@ -1,7 +1,7 @@
 //! Volumes as directories, used by the programs that people run on them.
 //!
-//! What is in a mount is only touched by other processes than the one that serves it; the
-//! tests may, since that is a `weir` of its own.
+//! Only processes other than the server of a mount may use its files. The tests may, since `weir`
+//! runs as a process of its own.
 
 mod ends;
 mod export;
@@ -21,11 +21,11 @@ use std::process::Command;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// What it says when it is stopped.
+/// The message of a mount that is stopped.
 const UNMOUNTING: &str =
     "unmounting: completing the requests in flight; press Ctrl-C again to stop at once\n";
 
-/// Whether mounting can work; says so aloud if not. Where everything must run, it must.
+/// Returns whether this system can mount, and reports it if not. It has to with `CI=true`.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so aloud")]
 fn can_mount() -> bool {
     let open = fs::File::options().read(true).write(true).open("/dev/fuse").is_ok();
@@ -100,7 +100,7 @@ impl Rig {
 
 impl Drop for Rig {
     fn drop(&mut self) {
-        // A test that fails leaves a mount that nobody serves.
+        // A failed test leaves a mount without a server.
         drop(self.server.take());
         let dir = self.place.path("mnt");
         let _ = Command::new("umount").arg("-lR").arg(dir).output();

@@ -150,7 +150,7 @@ fn ctrl_c_leaves_what_was_observed_until_then() {
 }
 
 #[test]
-fn what_is_cut_or_damaged_is_shown_as_far_as_it_is_whole() {
+fn a_cut_or_damaged_observation_is_shown_up_to_the_damage() {
     let place = place();
     ok(&place, &["sim", "layout.toml", "jobs.fio", "--every", "1ms", "--observe", "run.weirobs"]);
     let whole = fs::read(place.path("run.weirobs")).expect("a file");
@@ -176,7 +176,7 @@ fn what_is_cut_or_damaged_is_shown_as_far_as_it_is_whole() {
 }
 
 #[test]
-fn what_cannot_be_read_or_written_says_why() {
+fn unreadable_and_unwritable_files_are_reported_with_a_reason() {
     let place = place();
     let check = |args: &[&str], expect: &str, exit: i32| {
         let (stdout, stderr, code) = run(place.weir(args));
@@ -243,7 +243,7 @@ fn a_file_that_grew_is_shown_with_the_limits_that_it_has() {
 }
 
 #[test]
-fn what_another_system_says_is_imported_and_shown() {
+fn output_of_other_systems_is_imported_and_shown() {
     let place = Place::new();
     place.file("iostat.txt", IOSTAT);
     let (stdout, stderr, code) =
@@ -267,7 +267,6 @@ fn what_another_system_says_is_imported_and_shown() {
     assert!(text.contains("sda"), "{text}");
 }
 
-/// What Ctrl-C ends leaves nothing that is half done.
 #[test]
 fn an_import_that_is_interrupted_leaves_nothing() {
     let place = Place::new();
@@ -294,7 +293,7 @@ fn an_import_that_is_interrupted_leaves_nothing() {
 }
 
 #[test]
-fn what_cannot_be_imported_is_refused_and_nothing_is_left_behind() {
+fn a_failed_import_leaves_no_file() {
     let place = Place::new();
     place.file("iostat.txt", IOSTAT);
     place.file("letter.txt", "Dear Sir,\n");
@@ -350,16 +349,16 @@ fn the_checklist_has_the_percentiles_of_what_was_asked() {
     assert_eq!(of("latency")["mean"], (400.0 * 2e6 + 100.0 * 7e6 + 200.0 * 4e6) / 700.0);
     assert_eq!(of("write latency")["mean"], 7e6);
     let refused = run(place.weir(&["observe", "checklist", "db1.weirobs", "--only", "sdz"]));
-    let expect = "weir: --only sdz: nobody of that name; there are: db1, sda\n";
+    let expect = "weir: --only sdz: nothing has that name; there are: db1, sda\n";
     assert_eq!((refused.1.as_str(), refused.2), (expect, Some(2)));
-    // Of Weir's own runs it is filled in as well.
+    // The checklist of one of Weir's own runs is complete, too.
     let place = self::place();
     ok(&place, &["sim", "layout.toml", "oltp.toml", "-o", "json", "--observe", "run.weirobs"]);
     let text = ok(&place, &["observe", "checklist", "run.weirobs"]);
     assert!(text.contains("data") && text.contains("all together"), "{text}");
 }
 
-/// What sqlcmd prints of the script's results, at a moment and a second of the server's day.
+/// Returns sqlcmd's output of the script at a time, with the counters of second `n`.
 fn answers(at: &str, n: u64) -> String {
     let (reads, bytes, stall) = (1000 + 600 * n, 8192 * (1000 + 600 * n), 2000 + 3000 * n);
     format!(
@@ -383,7 +382,7 @@ fn answers(at: &str, n: u64) -> String {
 }
 
 #[test]
-fn what_the_script_for_sql_server_asks_is_imported_and_shown() {
+fn results_of_the_sql_server_script_are_imported_and_shown() {
     let place = Place::new();
     let script = ok(&place, &["observe", "script", "--sqlserver"]);
     for column in answers("x", 0).split([',', '\r', '\n']).filter(|name| name.contains('_')) {
@@ -411,7 +410,7 @@ fn what_the_script_for_sql_server_asks_is_imported_and_shown() {
 }
 
 #[test]
-fn what_is_imported_replaces_no_input_no_link_and_no_device() {
+fn an_import_replaces_no_input_link_or_device() {
     let place = Place::new();
     let csv = "sample_time,database_name,file_name,num_of_reads,num_of_bytes_read,io_stall_read_ms\n\
         2026-11-22T14:00:00,db1,d,100,819200,100\n";
@@ -432,7 +431,7 @@ fn what_is_imported_replaces_no_input_no_link_and_no_device() {
 }
 
 #[test]
-fn what_a_benchmark_came_to_is_shown() {
+fn benchmark_results_are_shown() {
     let place = Place::new();
     let side = |iops: f64| {
         format!(

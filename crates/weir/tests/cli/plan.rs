@@ -29,7 +29,7 @@ fn the_answer_has_price_caps_and_neighbours_and_its_layout_is_one() {
 }
 
 #[test]
-fn where_no_layout_can_be_written_none_is_planned() {
+fn an_unwritable_output_is_refused_before_planning() {
     let place = Place::new();
     std::fs::create_dir(place.path("folder")).expect("a folder");
     place.file("file", "");
@@ -48,7 +48,7 @@ fn where_no_layout_can_be_written_none_is_planned() {
 }
 
 #[test]
-fn what_cannot_be_met_says_what_would_have_to_give() {
+fn an_infeasible_need_reports_the_largest_feasible_sizes() {
     let place = Place::new();
     let (stdout, _, code) = plan(&place, &["--iops", "4000", "--size", "1TiB", "--host", "DS1"]);
     assert_eq!(code, Some(1), "{stdout}");
@@ -205,7 +205,7 @@ fn prices_of_ones_own_come_first_also_as_the_vendor_has_them() {
 }
 
 #[test]
-fn what_is_no_need_is_refused_with_what_to_do() {
+fn an_invalid_need_is_refused_with_a_hint() {
     let place = Place::new();
     let refused = |args: &[&str], words: &str| {
         let (stdout, stderr, code) = plan(&place, args);
@@ -308,7 +308,7 @@ fn one_gib_less_keeps_the_cache_of_a_server_of_postgres() {
 }
 
 #[test]
-fn what_a_service_does_not_have_is_refused() {
+fn keys_that_a_service_lacks_are_refused() {
     let place = Place::new();
     let refused = |args: &[&str], need: &str, words: &str| {
         place.file("need.toml", need);
@@ -351,7 +351,7 @@ const PRESENT: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS13\
                        [[file]]\nname = \"f\"\nrole = \"data\"\nsize = \"400 GiB\"\non = \"d\"\n";
 
 #[test]
-fn what_is_there_stays_and_grows() {
+fn disks_in_use_are_kept_and_extended() {
     let place = Place::new();
     place.file("now.toml", PRESENT);
     let need = ["--iops", "12000", "--size", "400GiB", "--keep", "now.toml", "--no-downtime"];
@@ -435,7 +435,7 @@ fn bursts_are_counted_on_only_if_asked() {
     assert!(stderr.contains("no burst credits last 31 min; the longest last 30 min"), "{stderr}");
 }
 
-/// Two files of a database, seen every second: `data` reads so many pages.
+/// Observes two files of a database every second. `reads` are the pages that `data` reads.
 fn observed(place: &Place, name: &str, reads: u64) {
     let mut text = String::from(
         "sample_time,database_name,name,type_desc,size_on_disk_bytes,num_of_reads,num_of_bytes_read,\
@@ -462,7 +462,7 @@ fn observed(place: &Place, name: &str, reads: u64) {
     assert_eq!(code, Some(0), "{stderr}");
 }
 
-/// Of a stripe its disks are counted, and they are what it is sized by.
+/// The observed load of a stripe is the sum of its disks, and the plan is sized by that.
 #[test]
 fn an_observed_stripe_is_what_its_disks_do() {
     let place = Place::new();
@@ -484,7 +484,7 @@ fn an_observed_stripe_is_what_its_disks_do() {
         words.find_map(|word| word.parse().ok()).unwrap_or_else(|| panic!("{stdout}"))
     };
     assert!((990..2_000).contains(&asked(&stdout)), "{stdout}");
-    // Who names them says the same.
+    // Roles by name give the same result.
     let roles = ["--role", "data-0=data", "--role", "data-1=data", "--role", "data-2=data"];
     let (named, ..) = plan(&place, &[&from[..], &roles].concat());
     assert_eq!(asked(&named), asked(&stdout));
@@ -539,7 +539,7 @@ fn a_throttled_system_is_planned_for_its_estimated_demand() {
 }
 
 #[test]
-fn what_was_observed_is_what_is_needed() {
+fn an_observation_becomes_a_need() {
     let place = Place::new();
     observed(&place, "files", 900);
     let from = ["plan", "--from", "files.weirobs", "--percentile", "99.9", "--growth", "50%"];
@@ -555,7 +555,7 @@ fn what_was_observed_is_what_is_needed() {
     assert!((1_490..=1_520).contains(&asked(0)), "{}", asked(0));
     assert!((74..=77).contains(&asked(1)), "{}", asked(1));
     assert!(report["plan"]["layout"].to_string().contains("150 GiB"), "{stdout}");
-    // What an observation says is not said twice, and it says nothing of nobody.
+    // An observation excludes options for the same values, and needs a role with load.
     let check = |args: &[&str], expect: &str| {
         let (stdout, stderr, code) = run(place.weir(&[&["plan"], args].concat()));
         assert_eq!((stdout.as_str(), code), ("", Some(2)), "{stderr}");
@@ -644,7 +644,7 @@ fn a_fleet_has_an_instance_for_each_database_and_a_bound() {
 }
 
 #[test]
-fn what_is_there_keeps_its_names_so_that_only_changes_are_exported() {
+fn kept_disks_keep_their_names_so_that_only_changes_are_exported() {
     let place = Place::new();
     place.file(
         "vm.toml",
@@ -673,7 +673,7 @@ fn what_is_there_keeps_its_names_so_that_only_changes_are_exported() {
         "{script}"
     );
     assert!(script.contains("disk-a") && !script.contains("logs --"), "{script}");
-    // What the need left out would be gone.
+    // A role that the need omits would be deleted.
     place.file("less.toml", &need(""));
     let (_, stderr, code) = run(place.weir(&["plan", "--need", "less.toml"]));
     assert_eq!(code, Some(2));

@@ -120,7 +120,7 @@ fn performance_plus_is_proposed_for_new_disks_and_only_for_them() {
     assert!(new.starts_with(title), "{new}");
     assert!(new.contains("tier = \"P30\"\nperformance_plus = true\n"), "{new}");
     assert!(new.contains("is free and can only be chosen when a disk is created"), "{new}");
-    // What its own limits carry has no use for it.
+    // Where the disk's own limits suffice, it is not chosen.
     let less = met(&place, &[&PREMIUM[..], &["--size", "1000GiB", "--iops", "5000"]].concat());
     assert!(less.contains("data on 1 x P30: 415.49 USD"), "{less}");
     // A disk that is there keeps what it was made with.

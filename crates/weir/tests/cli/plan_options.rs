@@ -26,7 +26,7 @@ fn layout(edition: &str, host: &str, disk: &str) -> String {
 }
 
 #[test]
-fn what_says_nothing_is_refused() {
+fn options_without_effect_are_refused() {
     let place = Place::new();
     let check = |args: &[&str], words: &str| refused(&place, args, words);
     let size = ["--size", "400GiB", "--iops", "3000"];
@@ -85,7 +85,7 @@ fn what_says_nothing_is_refused() {
 }
 
 #[test]
-fn what_was_taken_for_granted_is_told() {
+fn assumptions_are_reported() {
     let place = Place::new();
     let stdout = met(&place, &["--size", "400GiB"]);
     assert!(stdout.contains("no rates are given, so only the size counts"), "{stdout}");
@@ -150,7 +150,7 @@ fn a_plan_in_numbers() {
 }
 
 #[test]
-fn what_says_nothing_to_the_cheapest_family_is_told() {
+fn keys_without_effect_on_the_cheapest_family_are_reported() {
     let place = Place::new();
     let args = ["--edition", "aws", "--size", "1TiB", "--iops", "5000", "--storage", "2TiB"];
     let stdout = met(&place, &args);
@@ -161,7 +161,7 @@ fn what_says_nothing_to_the_cheapest_family_is_told() {
 }
 
 #[test]
-fn what_a_fleet_does_not_use_is_refused() {
+fn options_that_a_fleet_does_not_use_are_refused() {
     let place = Place::new();
     std::fs::create_dir(place.path("fleet")).expect("a folder");
     place.file("fleet/a.toml", "vcpus = 1\n[data]\nsize = \"10 GiB\"\niops = 50\n");
@@ -207,7 +207,7 @@ fn what_a_fleet_does_not_use_is_refused() {
 }
 
 #[test]
-fn what_is_there_says_the_edition() {
+fn the_layout_in_use_determines_the_edition() {
     let place = Place::new();
     place.file("now.toml", &layout("azure-premium-2015", "DS13", "tier = \"P10\""));
     let keep = ["--keep", "now.toml", "--size", "400GiB", "--iops", "4000"];
@@ -367,7 +367,7 @@ fn a_latency_is_held_against_the_simulation() {
 
 /// Machines that take the disks that are there, and none of a service.
 #[test]
-fn what_is_kept_stays_where_it_can_be() {
+fn kept_disks_stay_where_possible() {
     let place = Place::new();
     let disk = "family = \"hyperdisk-balanced\"\nsize = \"100 GiB\"\niops = 3000\nthroughput = \"140 MiB/s\"";
     place.file("gcp.toml", &layout("gcp", "c3-4vcpu", disk));
@@ -416,9 +416,9 @@ fn a_fleet_is_written_as_one() {
     }
 }
 
-/// What is in the folder of a fleet is read, or named as what is not.
+/// Every file in the folder of a fleet is read, or named as one that is not a need.
 #[test]
-fn what_is_no_need_of_a_fleet_is_named() {
+fn files_that_are_no_need_of_a_fleet_are_named() {
     let place = Place::new();
     let need = "vcpus = 1\n[data]\nsize = \"10 GiB\"\niops = 100\n";
     std::fs::create_dir_all(place.path("fleet/old")).expect("a folder");

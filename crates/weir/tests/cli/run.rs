@@ -49,7 +49,7 @@ impl Rig {
         serde_json::from_str(&stdout).expect("JSON")
     }
 
-    /// What a recovery finds.
+    /// Runs a recovery and returns its report.
     #[track_caller]
     fn recover(&self) -> Value {
         let (stdout, stderr, code) =
@@ -71,7 +71,7 @@ impl Rig {
         text.trim().parse().unwrap_or(0)
     }
 
-    /// A run without an end, which has acknowledged so many more transactions.
+    /// Starts a long run, and waits until it has acknowledged this number of further transactions.
     fn begin(&self, transactions: u64) -> Child {
         let before = self.acknowledged();
         let child = self.weir(&["--data", "d", "--runtime", "1h"]).spawn().expect("a program");
@@ -169,10 +169,10 @@ const ADDING: &str = "users = 20\nthink_time = \"1ms\"\nvcores = 4\nsize = \"8 M
     log = \"log\"\n[checkpoint]\nevery = \"200ms\"\n[[transaction]]\nname = \"t\"\nshare = 1\n\
     reads = 2\nwrites = 3\nnew_pages = 2\nlog = \"1 KiB\"\ncpu = \"100us\"\n";
 
-/// What of the layout and the description may change under a database that has grown, and
-/// what may not: that is refused before anything is read from the wrong place.
+/// A database that has grown allows some changes of its layout and description. The others are
+/// refused before anything is read from a wrong place.
 #[test]
-fn what_would_move_a_file_is_refused() {
+fn changes_that_would_move_a_file_are_refused() {
     let file = |name: &str, role: &str, size: &str| {
         format!(
             "[[file]]\nname = \"{name}\"\nrole = \"{role}\"\non = \"disk\"\nsize = \"{size}\"\n"
@@ -207,7 +207,7 @@ fn what_would_move_a_file_is_refused() {
     moved(&d2, &(file("x", "data", "1 MiB") + &d2), "d1 on disk at 0 ");
     moved(&d2, &(d2.clone() + grows), "d1 on disk at 0 ");
     rig.0.file("layout.toml", &layout);
-    // What a crash leaves of a record is none.
+    // A partial record of a crash is ignored.
     let record = std::fs::read_to_string(rig.0.path("d/database-log")).expect("a record");
     rig.0.file("d/.database-log.tmp", &record[..10]);
     fine(disk, disk);
@@ -400,7 +400,7 @@ fn a_torn_page_is_repaired_by_the_log() {
     rig.0.file("layout.toml", &LAYOUT.replace("1 MiB", "64 MiB"));
     rig.run();
     let pages = rig.pages();
-    // Written by nobody, so the log says what it is.
+    // The database did not write it, so recovery counts it as a torn page.
     rig.put(used(&pages), &[7; PAGE]);
     let found = rig.recover();
     assert_eq!(found["torn_pages"], 1);
@@ -441,7 +441,7 @@ fn both_clocks_agree() {
 }
 
 #[test]
-fn what_is_refused() {
+fn invalid_runs_are_refused() {
     let rig = Rig::new();
     let check = |more: &[&str], expect: &str| {
         let (stdout, stderr, code) = run(rig.weir(more));

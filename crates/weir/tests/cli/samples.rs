@@ -33,7 +33,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a text has a float that is no number.
+/// Returns whether a text has a float that is not a number.
 fn has_non_number(text: &str) -> bool {
     let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
     words.any(|word| matches!(word, "NaN" | "nan" | "inf" | "Infinity"))

@@ -77,7 +77,7 @@ fn said_of<'a>(server: &'a Server, name: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn what_the_folder_has_and_the_layout_has_not_is_said_at_the_start() {
+fn volumes_missing_in_the_layout_are_listed_at_the_start() {
     let place = Place::new();
     let layout = "[host]\nunlimited = true\ncache = { size = \"1 GiB\" }\n[[volume]]\n\
                   name = \"v\"\nunlimited = true\nsize = \"1 GiB\"\n";
@@ -143,7 +143,7 @@ fn a_warm_up_says_what_it_did_and_credits_are_shown() {
 #[test]
 fn a_signal_under_load_ends_it_at_once() {
     let place = Place::new();
-    // What is under way would take minutes at this rate.
+    // The requests in flight would take minutes at this rate.
     let slow = "[[volume]]\nname = \"v\"\nsize = \"64 MiB\"\nlimits = { iops = 1 }\n";
     let server = place.serve(slow, &["--data", "data"]);
     let mut client = place.open("v");

@@ -74,7 +74,7 @@ fn runtime_and_seed() {
 }
 
 #[test]
-fn what_does_not_go_together() {
+fn contradictory_options_are_refused() {
     let place = place();
     let check = |args: &[&str], expect: &str| {
         let (stdout, stderr, code) = run(place.weir(args));

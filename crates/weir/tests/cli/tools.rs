@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-/// Whether a program is there. Where everything must run, it must.
+/// Returns whether a program is installed. It has to be with `CI=true`.
 pub(crate) fn has(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|dir| dir.join(program).is_file());

@@ -34,7 +34,7 @@ fn a_message_is_shown_with_its_rate() {
     assert_eq!(own["backup"], "Sales full");
     assert_eq!((&own["count"], &own["seconds"]), (&1.into(), &243.504.into()));
     assert_eq!((&own["stripes"], &own["targets"]), (&1.into(), &"F:\\b".into()));
-    // What was written is not known, and not zero.
+    // The written bytes are unknown, not zero.
     assert_eq!(own["written_bytes"], Value::Null);
     let (text, _, _) = run(place.weir(&["observe", "show", "b.weirobs"]));
     let row = text.lines().find(|line| line.contains("Sales full")).expect("a row");

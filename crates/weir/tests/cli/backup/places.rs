@@ -83,7 +83,7 @@ fn a_layout_as_a_place_stands_for_its_volumes_for_backups() {
         let all = list["backups"].as_array().expect("backups").iter();
         all.map(|own| own["name"].as_str().expect("a name").to_owned()).collect::<Vec<_>>()
     };
-    // Of the server that runs, with and without another place.
+    // The running server lists them, with and without another place.
     assert_eq!(names(&rig.good("backup list layout.toml -o json")), ["sales"]);
     assert_eq!(names(&rig.good("backup list layout.toml b -o json")), ["sales", "aside"]);
     rig.server.take().expect("a server").stop();
@@ -126,8 +126,8 @@ fn the_server_of_the_places_can_be_another_than_that_of_the_targets() {
     assert!(fs::read(to.place.path("images/data.raw")).expect("an image") == data);
     // Without it, the places are asked of the server of the targets.
     to.bad("restore sales --from backup1 --control control.sock", 2, "no backup \"sales\"");
-    let nobody = "restore sales --from backup1 --from-control none.sock --control control.sock";
-    to.bad(nobody, 3, "none.sock");
+    let absent = "restore sales --from backup1 --from-control none.sock --control control.sock";
+    to.bad(absent, 3, "none.sock");
 }
 
 #[test]
@@ -185,11 +185,11 @@ fn page_blobs_of_a_running_server_are_backed_up_and_restored() {
     let before = client.get("/disks/db.vhd", 0, 4 << 20);
     rig.backup("disks.db.vhd --to b --verify --name blob");
     rig.restore("blob --from b", &[("disks.db.vhd", &before)]);
-    // What changed since, over REST.
+    // A change over REST.
     client.put("/disks/db.vhd", 2 << 20, &pattern(5, 4096));
     let after = client.get("/disks/db.vhd", 0, 4 << 20);
     let report = rig.backup("disks.db.vhd --to b --differential --verify --name blob");
-    // What the blob does not hold is never read, so less than a tracked range.
+    // Absent pages of the blob are not read, so this is less than a tracked range.
     assert_eq!(report["bytes_read"], 4096);
     rig.restore("blob --from b", &[("disks.db.vhd", &after)]);
     // Back into the blob itself.

@@ -16,7 +16,7 @@ fn place() -> Place {
     place
 }
 
-/// What `weir` says with these arguments, which has to end with `code`.
+/// Runs `weir`, checks its exit code, and returns its output.
 fn weir(place: &Place, args: &[&str], code: i32) -> (String, String) {
     let (stdout, stderr, ended) = run(place.weir(args));
     assert_eq!(ended, Some(code), "{args:?}: {stdout}{stderr}");

@@ -346,7 +346,7 @@ fn a_backup_is_restored_to_a_layout_and_refused_where_something_is() {
     let [data, log] = whole(&first).try_into().unwrap();
     check_volumes(&place, "d", &[("data", data.clone()), ("log", log)]);
     refused(&place, &restore, 2, "data is not empty; --force replaces what is there");
-    // What the other one does not have is zeros again, not what was there.
+    // Ranges that the other backup lacks are zeros again.
     let other = Identity { created_unix_ms: MONDAY_MS + DAY_MS, ..identity(2, "sales", 2) };
     let mut second = second;
     second[0].ranges.remove(0);
@@ -460,7 +460,7 @@ fn a_damaged_backup_is_restored_only_if_damage_is_skipped() {
     fs::remove_file(&path).unwrap();
     let again = [&restore[..], &["--force"]].concat();
     refused(&place, &again, 1, "stripe 1 of 2 is missing");
-    // What was restored before is still there.
+    // The earlier restore is unchanged.
     assert!(fs::read(place.path("i/data.raw")).unwrap() == expect);
 }
 

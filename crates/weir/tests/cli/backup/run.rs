@@ -77,7 +77,7 @@ fn raw_volumes_of_the_same_server_take_backups() {
     let (_, stderr, code) = run(rig.weir(&onto));
     assert_eq!(code, Some(2), "{stderr}");
     assert!(stderr.contains("it holds backups, which a restore never replaces"), "{stderr}");
-    // What is no backup is not written over.
+    // Data other than backups is not overwritten.
     rig.refuse("data --to log", 2, "log contains data other than backups; give an empty volume");
     assert_eq!(rig.contents("log")[4096..][..100], pattern(3, 100));
 }

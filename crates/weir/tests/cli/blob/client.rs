@@ -15,9 +15,9 @@ pub(crate) const KEY: &str =
 pub(crate) struct Client {
     pub(super) url: String,
     address: String,
-    /// What the requests say that they are for.
+    /// The `Host` header of the requests.
     host: String,
-    /// What stands before a path.
+    /// The prefix of each path.
     prefix: &'static str,
     account: Account,
 }

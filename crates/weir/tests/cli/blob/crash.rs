@@ -53,7 +53,7 @@ fn write(client: &Client, writer: u64, first: u64, done: &AtomicUsize) -> Vec<(u
 }
 
 #[test]
-fn what_was_acknowledged_survives_a_kill() {
+fn acknowledged_changes_survive_a_kill() {
     let mut place = Place::without_a_disk();
     let mut first = 1;
     let mut etags = std::collections::BTreeSet::new();

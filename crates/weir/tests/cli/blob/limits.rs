@@ -44,7 +44,7 @@ fn size_decides_the_tier_and_a_resize_moves_it_live() {
 }
 
 #[test]
-fn what_is_over_a_cap_waits_and_the_wait_is_counted() {
+fn requests_over_a_cap_wait_and_the_wait_is_counted() {
     let layout = "[host]\nunlimited = true\n[blob]\niops = 100\n";
     let rig = Rig::new(Place::without_a_disk(), layout, &[]);
     rig.client.container("disks");

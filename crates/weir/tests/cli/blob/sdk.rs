@@ -15,7 +15,7 @@ fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(name)
 }
 
-/// Whether a program ends well; where everything must run, it must.
+/// Returns whether a program succeeds. It has to with `CI=true`.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so aloud")]
 fn can(program: &str, args: &[&str], needs: &str) -> bool {
     let status = Command::new(program)

@@ -52,7 +52,7 @@ fn a_blob_is_an_export_and_both_see_the_same() {
 fn a_client_of_the_export_that_writes_has_the_lease() {
     let rig = rig();
     let mut export = rig.place.open(EXPORT);
-    // One that only reads keeps nobody from writing.
+    // A reader does not prevent writes.
     read(&mut export, 0, 512);
     rig.client.put(BLOB, 0, &[1; 512]);
     export.write(512, &[2; 512]).expect("a write");
@@ -88,7 +88,7 @@ fn a_blob_that_is_leased_is_not_written_to_through_its_export() {
 }
 
 #[test]
-fn what_an_export_wrote_is_another_state_of_the_blob() {
+fn writes_to_an_export_change_the_etag_of_the_blob() {
     let rig = rig();
     let etag = |rig: &Rig| rig.client.must("HEAD", BLOB, &[], &[]).headers["etag"].clone();
     let before = etag(&rig);
@@ -121,7 +121,7 @@ fn a_blob_that_is_made_again_is_the_export() {
         rig.client.put(BLOB, 0, &[n; 512]);
         assert_eq!(read(&mut rig.place.open(EXPORT), 0, 512), [n; 512]);
     }
-    // What is acknowledged is in the blob; who had the old one open is told.
+    // Acknowledged writes are in the blob; a client of the old blob gets an error.
     assert!(old.write(512, &[8; 512]).is_err(), "a write that no blob has");
     let mut export = rig.place.open(EXPORT);
     export.write(512, &[9; 512]).expect("a write");

@@ -134,7 +134,7 @@ fn its_counters_and_waits_are_those_of_its_views() {
     assert!(commits(&cluster) > before);
     let observed = Observed::open(&cluster.place, "pg.weirobs");
     observed.is_silent_of(&["looker", PASSWORD]);
-    // What the session waited for in pg_sleep, by the name that the documentation has.
+    // The wait of the session in pg_sleep has its documented name.
     let waiting = observed.values("Timeout / PgSleep", "waiting");
     assert!(waiting.contains(&1), "{waiting:?}");
     let active = observed.values("host", "active_sessions");
@@ -177,7 +177,7 @@ fn a_server_that_is_gone_and_comes_again() {
 }
 
 #[test]
-fn who_may_not_is_told_at_once_without_a_name() {
+fn refused_logins_are_reported_without_their_name() {
     let Some(cluster) = Cluster::new() else { return };
     let server = cluster.start();
     let check = |mut command: Command, expect: &str| {
@@ -189,8 +189,8 @@ fn who_may_not_is_told_at_once_without_a_name() {
         assert!(!cluster.place.path("pg.weirobs").exists());
     };
     check(cluster.live(&cluster.url("keeper", ""), &[]), "the login or its password is wrong");
-    let nobody = cluster.url("keeper", "").replace("keeper@", "");
-    check(cluster.live(&nobody, &[]), "it names no login");
+    let anonymous = cluster.url("keeper", "").replace("keeper@", "");
+    check(cluster.live(&anonymous, &[]), "it names no login");
     let mode = cluster.url("keeper", "?sslmode=verify-ca");
     check(cluster.live(&mode, &[]), "there is no sslmode \"verify-ca\" here");
     // A certificate of another authority is none.

@@ -156,7 +156,7 @@ fn files_waits_counters_and_limits_as_an_import_has_them() {
 }
 
 #[test]
-fn who_may_not_is_told_what_to_ask_for() {
+fn missing_permissions_are_reported_with_the_grant() {
     let check =
         |edition: i64, version: &'static str, number: i32, said: &'static str, expect: &str| {
             let place = Place::new();
@@ -241,7 +241,7 @@ fn a_connection_that_breaks_is_made_again_and_the_gap_noted() {
     );
 }
 
-/// The double has no TLS: whoever wants it does not go on without.
+/// The double has no TLS, so a client that requires TLS gives up.
 #[test]
 fn tls_is_not_given_up_silently() {
     let (place, double) = (Place::new(), counting());

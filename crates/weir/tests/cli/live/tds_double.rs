@@ -1,6 +1,6 @@
-//! A test double of SQL Server: as much of TDS 7.4 as one client needs that logs in and sends
-//! batches. It has no data: whoever makes it says what each batch is answered. Byte by byte it
-//! follows MS-TDS, sections 2.2.6 and 2.2.7.
+//! A test double of SQL Server: the part of TDS 7.4 that a login and batches need. It
+//! has no data: each test defines the answer to each batch. It follows MS-TDS, sections 2.2.6 and
+//! 2.2.7, byte by byte.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -29,7 +29,7 @@ pub(super) enum Value {
     Time,
 }
 
-/// What a batch is answered.
+/// The answer to a batch.
 #[derive(Debug, Clone)]
 pub(super) enum Reply {
     Sets(Vec<(Vec<&'static str>, Vec<Vec<Value>>)>),
@@ -42,7 +42,7 @@ pub(super) enum Reply {
     Hangup,
 }
 
-/// What a client said when it logged in.
+/// The login of a client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Login {
     pub(super) name: String,

@@ -28,7 +28,7 @@ fn check(layout: &str, dir: &str, args: &[&str], expect: (&str, i32)) {
 }
 
 #[test]
-fn what_cannot_be_mounted_leaves_nothing_behind() {
+fn a_failed_mount_leaves_nothing_behind() {
     if !can_mount() {
         return;
     }
@@ -110,7 +110,7 @@ fn one_mount_at_a_directory_and_one_for_a_data_folder() {
 }
 
 #[test]
-fn who_unmounts_from_outside_ends_it() {
+fn an_unmount_from_outside_ends_the_process() {
     let Some(mut rig) = Rig::new(VOLUME, &[]) else { return };
     fs::write(rig.path("v/f"), "bytes").expect("a file");
     let line = if geteuid().is_root() { "umount -R \"$0\"" } else { "fusermount3 -u \"$0/v\"" };
@@ -141,7 +141,7 @@ fn unmounting_waits_for_who_has_a_file_open() {
     let stdout = holder.stdout.take().expect("a pipe");
     BufReader::new(stdout).read_line(&mut told).expect("text");
     rig.server().signal(Signal::TERM);
-    // It has no name any more, so that nobody else opens anything.
+    // It has no name any more, so that no other process can open it.
     wait_until("the name is gone", || {
         !mounts_at(rig.place.dir()).iter().any(|at| at.ends_with("/v"))
     });
@@ -157,7 +157,7 @@ fn a_mount_that_was_killed_is_replaced_by_the_next() {
     let Some(mut rig) = Rig::new(VOLUME, &[]) else { return };
     must(shell("echo synced > \"$0\" && sync \"$0\"", &[&rig.path("v/f")]));
     rig.kill();
-    assert!(fs::metadata(rig.path("v/f")).is_err(), "nobody serves it");
+    assert!(fs::metadata(rig.path("v/f")).is_err(), "it has no server");
     rig.mount(VOLUME, &[]);
     assert_eq!(fs::read(rig.path("v/f")).expect("a file"), b"synced\n");
     rig.stop();
@@ -184,7 +184,7 @@ fn without_a_data_folder_the_files_are_gone_at_the_end() {
     assert_eq!(left, ["data", "layout.toml", "mnt"]);
 }
 
-/// Whoever looks for holes, as programs that copy do, leaves nothing that waits for itself.
+/// Looking for holes, as programs that copy do, leaves nothing that waits for itself.
 #[test]
 fn killed_while_much_is_unwritten_it_ends_and_mounts_again() {
     let slow = "[[volume]]\nname = \"v\"\nsize = \"1 GiB\"\n\
@@ -216,7 +216,7 @@ sys.stdin.read()
 }
 
 #[test]
-fn what_is_not_written_of_open_files_is_before_it_ends() {
+fn unwritten_data_of_open_files_is_written_before_the_end() {
     let Some(mut rig) = Rig::new(VOLUME, &[]) else { return };
     let program = "
 import os, sys
@@ -240,7 +240,7 @@ sys.stdin.read()
 }
 
 #[test]
-fn what_nothing_is_left_of_is_said() {
+fn missing_files_are_reported_at_the_mount() {
     let layout = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 }\n";
     let Some(mut rig) = Rig::new(layout, &["--database", "hr"]) else { return };
     fs::write(rig.path("hr/hr.mdf"), "rows").expect("a file");

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 const LAYOUT: &str = "[[volume]]\nname = \"v\"\nsize = \"64 MiB\"\nlimits = { iops = 2000 }\n";
 
-/// What is taken down in this order, also by a test that fails.
+/// A server, a mount and their user, stopped in this order, also by a failed test.
 #[derive(Default)]
 struct Stack {
     mounted: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! The limits of a volume hold for its directory, and for nobody else's.
+//! The limits of a volume apply to its directory, and to no other.
 
 use super::{Rig, must, shell};
 use std::fs;
@@ -39,10 +39,10 @@ fn bytes_have_a_limit_too() {
         "[[volume]]\nname = \"v\"\nsize = \"1 GiB\"\nlimits = { throughput = \"16 MiB/s\" }\n";
     let Some(mut rig) = Rig::new(layout, &[]) else { return };
     let clock = weir_wall::Clock::start();
-    // Gathered by the kernel, so that nobody knows how many I/Os it makes of it.
+    // The kernel gathers it into an unknown number of I/Os.
     let write = "dd if=/dev/zero of=\"$0\" bs=64k count=256 conv=fsync status=none";
     must(shell(write, &[&rig.path("v/file")]));
-    // Of 16 MiB at most the largest I/O goes at once.
+    // At most the largest I/O of the 16 MiB is admitted at once.
     assert!(clock.now().nanos() >= 900_000_000, "{:?}", clock.now());
     let volume = rig.volume("v").expect("the volume");
     assert_eq!(volume["write_bytes"], 16 << 20);
@@ -80,7 +80,7 @@ fn one_directory_does_not_hold_another_back() {
     let group = group.expect("a process");
     rustix::process::kill_process_group(group, rustix::process::Signal::KILL).expect("running");
     held.wait().expect("an end");
-    // 64 MiB that nobody syncs any more would take a while to be written.
+    // Writing 64 MiB would take a while, and no process waits for it any more.
     rig.kill();
 }
 
@@ -107,7 +107,7 @@ fn df_shows_the_capacity_and_beyond_it_is_no_space() {
     assert_eq!(df(&rig, "small"), [64 << 20, 0]);
     refused("dd if=/dev/zero of=\"$0-more\" bs=8k count=1 oflag=direct status=none", &rig);
     fs::remove_file(rig.path("small/f")).expect("a file");
-    // Of what the kernel gathers it is known at the sync.
+    // Gathered writes fail at the sync.
     refused("dd if=/dev/zero of=\"$0\" bs=1M count=80 conv=fsync status=none", &rig);
     refused("fallocate -l 80M \"$0-reserved\"", &rig);
     must(shell("rm \"$0\" \"$0\"-*", &[&rig.path("small/f")]));

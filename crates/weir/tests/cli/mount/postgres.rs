@@ -66,7 +66,7 @@ impl Tools {
 struct Bed {
     tools: Tools,
     rig: Rig,
-    /// Of PostgreSQL, set when it starts.
+    /// Settings of PostgreSQL at its start.
     settings: &'static [&'static str],
 }
 
@@ -177,7 +177,7 @@ impl Drop for Postgres {
     }
 }
 
-/// What a run of pgbench did to the volume.
+/// The load of a pgbench run on the volume.
 #[derive(Debug)]
 struct Measured {
     tps: f64,
@@ -190,7 +190,7 @@ struct Measured {
 }
 
 impl Measured {
-    /// Whether most of the waiting was for the volume's IOPS, at its cap but while it started.
+    /// Returns whether most waits were for the volume's IOPS, at its cap except at the start.
     fn is_at(&self, cap: f64) -> bool {
         self.waits_for_operations() && self.iops >= 0.8 * cap
     }
@@ -221,7 +221,7 @@ fn pgbench(bed: &Bed, kind: &[&str]) -> Measured {
     let of = |status: &Value| volume_of(status, "db").expect("the volume");
     let (old, new) = (of(&before), of(&after));
     let number = |value: &Value| value.as_u64().unwrap_or(0);
-    // What the kernel gathered goes out in I/Os of up to 1 MiB, which count several times.
+    // The kernel writes gathered pages in I/Os of up to 1 MiB, which count several times.
     let ios = |volume: &Value| number(&volume["counted"]);
     let nanos = number(&after["uptime_ns"]) - number(&before["uptime_ns"]);
     #[expect(clippy::cast_precision_loss, reason = "statistics")]
@@ -248,8 +248,8 @@ fn transactions_follow_the_tier_of_the_volume() {
     bed.sql("checkpoint");
     postgres.stop();
     bed.rig.stop();
-    // Rows are changed, and commits share writes of the log, or only read: by so many clients
-    // that there is always one that waits for the disk.
+    // Updates whose commits share writes of the log, and reads only. The clients are numerous enough
+    // that one always waits for the disk.
     for kind in [["-N", "-c", "64"], ["-S", "-c", "64"]] {
         let [p10, p30] = [("100 GiB", "P10"), ("1 TiB", "P30")].map(|(size, tier)| {
             let layout = format!(
@@ -287,7 +287,7 @@ fn follows_the_caps(p10: &Measured, p30: &Measured) {
         let is_bounded = |own: &&Measured| own.transactions <= own.ios * 1.39;
         assert!([p10, p30].iter().all(is_bounded), "{p10:?} {p30:?}");
     } else {
-        // What holds it is the disk's latency, with few clients, or this machine.
+        // The limit is the disk's latency, with few clients, or this machine.
         println!("not limited all the time: {:.0} and {:.0} IOPS", p10.iops, p30.iops);
         assert!(ratio > 1.0 && p30.iops > p10.iops, "{ratio}");
     }
@@ -316,7 +316,7 @@ fn insert(mut psql: Command, ids: impl Iterator<Item = u64>, told: &Sender<()>) 
 }
 
 #[test]
-fn what_was_committed_survives_kills_of_either() {
+fn commits_survive_kills_of_the_database_and_the_mount() {
     const CLIENTS: u64 = 6;
     let layout = "[[volume]]\nname = \"db\"\nsize = \"10 GiB\"\nlimits = { iops = 2000 }\n";
     let settings = &["shared_buffers=4MB", "max_wal_size=64MB", "checkpoint_timeout=30s"];

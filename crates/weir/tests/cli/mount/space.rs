@@ -1,5 +1,5 @@
-//! What files take is counted, whoever writes at once and whatever has holes; and what a
-//! client of the control socket changes is so in the mount.
+//! The space of files is counted with concurrent writers and holes, and changes over the control
+//! socket take effect in the mount.
 
 use super::{Rig, must, shell};
 use crate::common::run;
@@ -22,7 +22,7 @@ fn used(rig: &Rig, name: &str) -> u64 {
     must(df).trim().parse().expect("a figure")
 }
 
-/// What the files in the backing folder take.
+/// Returns the space of the files in the backing folder.
 fn taken(rig: &Rig, name: &str) -> u64 {
     let folder = fs::read_dir(rig.place.path("data/files").join(name)).expect("a folder");
     folder.map(|file| file.expect("a file").metadata().expect("a file").blocks() * 512).sum()
@@ -80,7 +80,7 @@ fn a_reserve_behind_the_end_fills_no_hole() {
 }
 
 #[test]
-fn what_many_do_at_once_is_counted_right() {
+fn the_space_of_concurrent_changes_is_counted_exactly() {
     let unlimited = "[[volume]]\nname = \"v\"\nsize = \"1 GiB\"\nunlimited = true\n";
     let Some(mut rig) = Rig::new(unlimited, &[]) else { return };
     let program = "
