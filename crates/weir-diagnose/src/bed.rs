@@ -372,8 +372,8 @@ fn counters(
     if let Some(busy) = busy.or(does(0).busy.and(Some(0.0))) {
         row.push((m::BUSY_MS, entity, busy));
     }
-    let says_queued = does(0).queued.is_some();
-    if let Some((of_reads, of_writes)) = queued.or(says_queued.then_some((0.0, 0.0))) {
+    let has_queue_times = does(0).queued.is_some();
+    if let Some((of_reads, of_writes)) = queued.or(has_queue_times.then_some((0.0, 0.0))) {
         row.push((m::IO_STALL_QUEUED_READ_MS, entity, of_reads));
         row.push((m::IO_STALL_QUEUED_WRITE_MS, entity, of_writes));
     }

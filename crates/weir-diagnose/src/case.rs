@@ -2,8 +2,8 @@
 
 use crate::follow::{CapFacts, Facts, Moment, SubjectFacts};
 use crate::seconds::at_s;
-use crate::system::{Cap, On, Owner, Subject, System, What};
-use crate::verdict::{Basis, CapWait, Cause, Waited};
+use crate::system::{Cap, On, Owner, Subject, SubjectId, System};
+use crate::verdict::{Basis, CapWait, Cause, WaitTimes};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -15,15 +15,15 @@ use weir_report::diagnosis::{Finding, MomentReport};
 use weir_report::number::{percent, rate, time};
 use weir_units::Bytes;
 
-/// A system that was observed, what was seen of it, and what follows from that.
+/// An observed system with its facts and wait times.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
     /// Entities and their limits.
     pub system: &'a System,
-    /// Returns the facts.
+    /// The facts.
     pub facts: &'a Facts,
-    /// Computes the wait times of each subject, in the order of the system's subjects.
-    pub waited: &'a [Waited],
+    /// The wait times of each subject, in the order of the system's subjects.
+    pub waited: &'a [WaitTimes],
     /// The entities of the observation.
     pub contents: &'a Contents,
     /// The edition, if one is known.
@@ -48,27 +48,27 @@ pub struct Known {
 
 /// A subject with its facts and its wait times.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
+pub struct JudgedSubject<'a> {
     /// Index in the system.
     pub index: usize,
-    /// The subject.
+    /// The observed entity.
     pub subject: &'a Subject,
-    /// Returns the facts.
+    /// The facts.
     pub facts: &'a SubjectFacts,
     /// Wait times.
-    pub waited: &'a Waited,
+    pub waited: &'a WaitTimes,
 }
 
 impl<'a> Case<'a> {
     /// Returns the subjects that findings name.
-    pub fn named(&self) -> impl Iterator<Item = Seen<'a>> + use<'a> {
-        self.all().filter(|seen| seen.subject.is_named)
+    pub fn named(&self) -> impl Iterator<Item = JudgedSubject<'a>> + use<'a> {
+        self.all().filter(|judged| judged.subject.is_named)
     }
 
     /// Returns all subjects.
-    pub fn all(&self) -> impl Iterator<Item = Seen<'a>> + use<'a> {
+    pub fn all(&self) -> impl Iterator<Item = JudgedSubject<'a>> + use<'a> {
         let both = self.system.subjects.iter().zip(&self.facts.subjects).zip(self.waited);
-        both.enumerate().map(|(index, ((subject, facts), waited))| Seen {
+        both.enumerate().map(|(index, ((subject, facts), waited))| JudgedSubject {
             index,
             subject,
             facts,
@@ -78,19 +78,19 @@ impl<'a> Case<'a> {
 
     /// Finds a subject.
     #[must_use]
-    pub fn seen(&self, what: What) -> Option<Seen<'a>> {
-        self.all().find(|seen| seen.subject.what == what)
+    pub fn subject(&self, id: SubjectId) -> Option<JudgedSubject<'a>> {
+        self.all().find(|judged| judged.subject.id == id)
     }
 
     /// Finds the subject of a file.
     #[must_use]
-    pub fn of_file(&self, file: usize) -> Option<Seen<'a>> {
-        self.seen(What::File(file))
+    pub fn subject_of_file(&self, file: usize) -> Option<JudgedSubject<'a>> {
+        self.subject(SubjectId::File(file))
     }
 
     /// Returns the named subjects that are throttled, with the limit that throttles each.
-    pub fn throttled(&self) -> impl Iterator<Item = (Seen<'a>, &'a CapWait)> + use<'a> {
-        self.named().filter_map(|seen| Some((seen, seen.waited.throttled()?)))
+    pub fn throttled(&self) -> impl Iterator<Item = (JudgedSubject<'a>, &'a CapWait)> + use<'a> {
+        self.named().filter_map(|judged| Some((judged, judged.waited.throttled()?)))
     }
 
     /// Returns a cap with its facts.
@@ -119,20 +119,20 @@ impl<'a> Case<'a> {
 
     /// Returns the name of a subject.
     #[must_use]
-    pub fn name(&self, what: What) -> String {
-        self.system.name(what)
+    pub fn name(&self, id: SubjectId) -> String {
+        self.system.name(id)
     }
 
     /// Returns the roles of a file, or of the files on a disk or stripe.
     #[must_use]
-    pub fn roles(&self, what: What) -> Vec<Role> {
-        let on = match what {
-            What::File(file) => return self.system.files[file].role.into_iter().collect(),
-            What::Disk(disk) => match self.system.disks[disk].stripe {
+    pub fn roles(&self, id: SubjectId) -> Vec<Role> {
+        let on = match id {
+            SubjectId::File(file) => return self.system.files[file].role.into_iter().collect(),
+            SubjectId::Disk(disk) => match self.system.disks[disk].stripe {
                 Some(stripe) => On::Stripe(stripe),
                 None => On::Disk(disk),
             },
-            What::Stripe(stripe) => On::Stripe(stripe),
+            SubjectId::Stripe(stripe) => On::Stripe(stripe),
         };
         let mut roles: Vec<Role> =
             self.system.files_on(on).filter_map(|(_, file)| file.role).collect();
@@ -184,8 +184,8 @@ impl<'a> Case<'a> {
 
     /// Returns whether the files of a host are page blobs, whose limits depend on their size.
     #[must_use]
-    pub fn is_instance(&self, what: What) -> bool {
-        let host = self.system.host_of(what);
+    pub fn is_instance(&self, id: SubjectId) -> bool {
+        let host = self.system.host_of(id);
         let said = host.is_some_and(|host| self.system.hosts[host].instance.is_some());
         said || self.edition.is_some_and(|edition| edition.rule("min-blob").is_some())
     }
@@ -194,11 +194,11 @@ impl<'a> Case<'a> {
 /// A file in the next tier is at least this much larger than the largest size of the tier below.
 const GIB: u64 = 1 << 30;
 
-impl Seen<'_> {
-    /// Name.
+impl JudgedSubject<'_> {
+    /// Returns the name of the subject.
     #[must_use]
     pub fn name(&self, case: &Case<'_>) -> String {
-        case.name(self.subject.what)
+        case.name(self.subject.id)
     }
 }
 
@@ -241,9 +241,9 @@ pub fn cap_words(kind: Kind) -> &'static str {
 
 /// Returns the unloaded latency in words, if it is known.
 #[must_use]
-pub fn usual_words(waited: &Waited) -> Option<String> {
-    let own = format!("unloaded latency {}", time(waited.usual_ns?));
-    let times = waited.beside_edition;
+pub fn unloaded_words(waited: &WaitTimes) -> Option<String> {
+    let own = format!("unloaded latency {}", time(waited.unloaded_ns?));
+    let times = waited.medium_ratio;
     Some(match (times - 1.0).abs() < TELLING {
         true => own,
         false => format!("{own}: {times:.1} times that of the medium in the edition"),
@@ -261,19 +261,19 @@ pub const fn basis_words(basis: Basis) -> &'static str {
         Basis::Queued => "queue times counted by the governor",
         Basis::Medium => "latency in excess of the medium's",
         Basis::Quiet => "latency in excess of quiet samples",
-        Basis::Use => "utilisation of the limit",
+        Basis::Utilisation => "utilisation of the limit",
     }
 }
 
 /// Describes the moments with the longest wait times.
 #[must_use]
-pub fn moments(case: &Case<'_>, seen: &Seen<'_>, most: usize) -> Vec<MomentReport> {
+pub fn moments(case: &Case<'_>, judged: &JudgedSubject<'_>, most: usize) -> Vec<MomentReport> {
     let words = |moment: &Moment| {
         let used = match moment.cap {
             Some((cap, _)) => {
                 let owner = case.system.owner_name(&case.system.caps[cap]);
                 let kind = case.system.caps[cap].kind.name();
-                format!("{kind} of {owner} at {}", percent(moment.used))
+                format!("{kind} of {owner} at {}", percent(moment.utilisation))
             }
             None => "no known limit".to_owned(),
         };
@@ -282,7 +282,7 @@ pub fn moments(case: &Case<'_>, seen: &Seen<'_>, most: usize) -> Vec<MomentRepor
         let iops = rate(moment.operations / seconds.max(1e-9));
         format!("{iops} IOPS, {used}{}", latency.unwrap_or_default())
     };
-    let all = seen.facts.moments.iter().take(most);
+    let all = judged.facts.moments.iter().take(most);
     all.map(|moment| MomentReport {
         from_s: at_s(moment.from),
         to_s: at_s(moment.to),

@@ -14,7 +14,7 @@
 //! It is an upper bound: an application may find another limit first, or have nothing more to ask.
 //! Requests that are in flight for a part of the time only, as those of a burst, are not counted.
 
-use crate::case::{Case, Seen};
+use crate::case::{Case, JudgedSubject};
 use crate::rules::Candidate;
 use crate::system::Medium;
 use crate::verdict::{Basis, THROTTLED};
@@ -73,18 +73,18 @@ pub fn estimate(case: &Case<'_>, found: &[Candidate], edition: Option<&Edition>)
         let own = throttling().find(|own| own.finding.subject == name);
         own.or_else(|| throttling().next()).map(|own| own.finding.finding.clone())
     };
-    let held = case.all().filter(|seen| {
-        seen.waited.throttled().is_some()
-            || named.contains(seen.name(case).as_str())
-            || is_queued(seen)
+    let held = case.all().filter(|judged| {
+        judged.waited.throttled().is_some()
+            || named.contains(judged.name(case).as_str())
+            || is_queued(judged)
     });
-    let demands = held.filter_map(|seen| {
-        let name = seen.name(case);
+    let demands = held.filter_map(|judged| {
+        let name = judged.name(case);
         let because = because(&name)?;
-        let queue = Queue::from_waiting(&seen, medium);
-        let iops = queue.as_ref().map(|queue| queue.iops).or(seen.facts.iops.mean())?;
+        let queue = Queue::from_waiting(&judged, medium);
+        let iops = queue.as_ref().map(|queue| queue.iops).or(judged.facts.iops.mean())?;
         let estimate = queue.and_then(|queue| queue.estimate());
-        Some(Demand { entity: seen.subject.entity, name, because, iops, estimate })
+        Some(Demand { entity: judged.subject.entity, name, because, iops, estimate })
     });
     demands.collect()
 }
@@ -99,24 +99,24 @@ fn medium(edition: &Edition) -> Option<Medium> {
 
 /// Returns the unloaded latency, and whether it is that of `medium`. Without limits, no sample is
 /// known to be quiet.
-fn unloaded(seen: &Seen<'_>, medium: Option<Medium>) -> Option<(f64, bool)> {
-    let usual_ns = seen.waited.usual_ns.filter(|ns| *ns > 0.0);
-    let is_blind = seen.subject.medium.is_none()
-        && seen.subject.path.is_empty()
-        && matches!(seen.waited.basis, Basis::Quiet | Basis::Use);
-    let assumed = medium.filter(|_| is_blind).map(|medium| medium.mean_ns(seen));
-    match (usual_ns, assumed) {
-        (Some(usual), Some(assumed)) if usual <= WAITING * assumed => Some((usual, false)),
+fn unloaded(judged: &JudgedSubject<'_>, medium: Option<Medium>) -> Option<(f64, bool)> {
+    let unloaded_ns = judged.waited.unloaded_ns.filter(|ns| *ns > 0.0);
+    let is_blind = judged.subject.medium.is_none()
+        && judged.subject.path.is_empty()
+        && matches!(judged.waited.basis, Basis::Quiet | Basis::Utilisation);
+    let assumed = medium.filter(|_| is_blind).map(|medium| medium.mean_ns(judged));
+    match (unloaded_ns, assumed) {
+        (Some(unloaded), Some(assumed)) if unloaded <= WAITING * assumed => Some((unloaded, false)),
         (_, Some(assumed)) if assumed > 0.0 => Some((assumed, true)),
-        (usual, _) => usual.map(|ns| (ns, false)),
+        (unloaded, _) => unloaded.map(|ns| (ns, false)),
     }
 }
 
 impl Medium {
     /// Returns the mean latency of the requests of a subject.
-    fn mean_ns(self, seen: &Seen<'_>) -> f64 {
-        let reads = seen.facts.read_share().unwrap_or(1.0);
-        let size = seen.facts.request_bytes().unwrap_or(0.0);
+    fn mean_ns(self, judged: &JudgedSubject<'_>) -> f64 {
+        let reads = judged.facts.read_share().unwrap_or(1.0);
+        let size = judged.facts.request_bytes().unwrap_or(0.0);
         let read_ns = self.read_ns + size * self.read_byte_ns;
         let write_ns = self.write_ns + size * self.write_byte_ns;
         reads * read_ns + (1.0 - reads) * write_ns
@@ -124,10 +124,10 @@ impl Medium {
 }
 
 /// Returns whether queue time of a governor is a third of the latency or more.
-fn is_queued(seen: &Seen<'_>) -> bool {
-    let total = &seen.facts.total;
+fn is_queued(judged: &JudgedSubject<'_>) -> bool {
+    let total = &judged.facts.total;
     let queued = total.queued_read_ns.unwrap_or(0.0) + total.queued_write_ns.unwrap_or(0.0);
-    seen.facts.says_queued && total.ns.is_some_and(|ns| ns > 0.0 && queued >= THROTTLED * ns)
+    judged.facts.has_queue_times && total.ns.is_some_and(|ns| ns > 0.0 && queued >= THROTTLED * ns)
 }
 
 /// The requests of a subject while they wait.
@@ -140,9 +140,9 @@ struct Queue {
 
 impl Queue {
     /// Takes the parts of the picture over time in which requests wait.
-    fn from_waiting(seen: &Seen<'_>, medium: Option<Medium>) -> Option<Self> {
-        let (unloaded_ns, is_assumed) = unloaded(seen, medium)?;
-        let over_time = &seen.facts.over_time;
+    fn from_waiting(judged: &JudgedSubject<'_>, medium: Option<Medium>) -> Option<Self> {
+        let (unloaded_ns, is_assumed) = unloaded(judged, medium)?;
+        let over_time = &judged.facts.over_time;
         let points = over_time.iops.iter().zip(over_time.latency_ms.iter());
         let mut waiting: Vec<(f64, f64)> = points
             .filter_map(|((_, iops), (_, latency_ms))| Some((iops?, latency_ms? * 1e6)))

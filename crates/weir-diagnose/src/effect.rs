@@ -1,10 +1,10 @@
 //! The effect of a change: the observed load, simulated on the present and on the changed layout.
 
-use crate::case::{Case, Seen};
+use crate::case::{Case, JudgedSubject};
 use crate::change::Change;
 use crate::rules::{Candidate, Room, storage_for};
 use crate::seconds::at_s;
-use crate::system::{On, What};
+use crate::system::{On, SubjectId};
 use std::fmt::Write as _;
 use weir_catalog::PriceBook;
 use weir_layout::Layout;
@@ -150,7 +150,8 @@ fn with_storage(case: &Case<'_>, change: &Change) -> Option<Change> {
     for (host, own) in case.system.hosts.iter().enumerate() {
         let Some(room) = Room::new(case, host) else { continue };
         let files = case.system.files.iter().enumerate();
-        let files = files.filter(|(file, _)| case.system.host_of(What::File(*file)) == Some(host));
+        let files =
+            files.filter(|(file, _)| case.system.host_of(SubjectId::File(*file)) == Some(host));
         let more = files.filter_map(|(_, file)| {
             let (_, to) = grown.iter().find(|(name, _)| *name == file.name)?;
             Some(to.saturating_sub(file.size?))
@@ -187,12 +188,12 @@ impl Jobs {
             "[global]\nioengine=libaio\ndirect=1\ntime_based\nruntime={SECONDS}\nramp_time=2\n"
         );
         let mut each = Vec::new();
-        let mut exports: Vec<(String, Vec<Seen<'_>>)> = Vec::new();
-        for seen in case.all().filter(|seen| seen.subject.is_meter) {
-            let name = export(case, seen.subject.what)?;
+        let mut exports: Vec<(String, Vec<JudgedSubject<'_>>)> = Vec::new();
+        for judged in case.all().filter(|judged| judged.subject.is_meter) {
+            let name = export(case, judged.subject.id)?;
             match exports.iter_mut().find(|(own, _)| *own == name) {
-                Some((_, all)) => all.push(seen),
-                None => exports.push((name, vec![seen])),
+                Some((_, all)) => all.push(judged),
+                None => exports.push((name, vec![judged])),
             }
         }
         for (name, all) in &exports {
@@ -210,8 +211,8 @@ impl Jobs {
 
     /// Returns the index of a subject's job.
     fn index_of(&self, case: &Case<'_>, subject: &str) -> Option<usize> {
-        let seen = case.all().find(|seen| seen.name(case) == subject);
-        let name = seen.and_then(|seen| export(case, seen.subject.what));
+        let judged = case.all().find(|judged| judged.name(case) == subject);
+        let name = judged.and_then(|judged| export(case, judged.subject.id));
         let name = name.unwrap_or_else(|| subject.to_owned());
         self.each.iter().position(|(export, _)| *export == name)
     }
@@ -242,15 +243,15 @@ fn outcome(report: &RunReport, of: Option<usize>) -> Outcome {
 }
 
 /// Returns the export of a subject in the layout; that of a column is its stripe.
-fn export(case: &Case<'_>, what: What) -> Option<String> {
+fn export(case: &Case<'_>, id: SubjectId) -> Option<String> {
     let of_disk = |disk: usize| match case.system.disks[disk].stripe {
         Some(stripe) => case.system.stripes[stripe].name.clone(),
         None => case.system.disks[disk].name.clone(),
     };
-    Some(match what {
-        What::Disk(disk) => of_disk(disk),
-        What::Stripe(stripe) => case.system.stripes[stripe].name.clone(),
-        What::File(file) => match case.system.files[file].on? {
+    Some(match id {
+        SubjectId::Disk(disk) => of_disk(disk),
+        SubjectId::Stripe(stripe) => case.system.stripes[stripe].name.clone(),
+        SubjectId::File(file) => match case.system.files[file].on? {
             On::Disk(disk) => of_disk(disk),
             On::Stripe(stripe) => case.system.stripes[stripe].name.clone(),
         },
@@ -258,16 +259,16 @@ fn export(case: &Case<'_>, what: What) -> Option<String> {
 }
 
 /// Returns the IOPS at the time of the longest waits, otherwise the mean.
-fn busy_iops(seen: &Seen<'_>) -> f64 {
-    let moments = &seen.facts.moments;
+fn busy_iops(judged: &JudgedSubject<'_>) -> f64 {
+    let moments = &judged.facts.moments;
     let seconds = |moment: &crate::follow::Moment| at_s(moment.to) - at_s(moment.from);
     let (operations, all): (f64, f64) = moments
         .iter()
         .fold((0.0, 0.0), |sum, moment| (sum.0 + moment.operations, sum.1 + seconds(moment)));
-    if seen.waited.throttled().is_some() && all > 0.0 {
+    if judged.waited.throttled().is_some() && all > 0.0 {
         operations / all
     } else {
-        seen.facts.iops.mean().unwrap_or(0.0)
+        judged.facts.iops.mean().unwrap_or(0.0)
     }
 }
 
@@ -281,18 +282,20 @@ struct Load {
 }
 
 impl Load {
-    fn new(case: &Case<'_>, all: &[Seen<'_>]) -> Self {
-        let sum = |of: fn(&Seen<'_>) -> f64| all.iter().map(of).sum::<f64>();
-        let operations = sum(|seen| seen.facts.total.operations.unwrap_or(0.0)).max(1e-9);
-        let bytes = sum(|seen| seen.facts.total.bytes.unwrap_or(0.0));
-        let reads = sum(|seen| seen.facts.total.reads.unwrap_or(0.0));
-        let is_throttled = all.iter().any(|seen| seen.waited.throttled().is_some());
+    fn new(case: &Case<'_>, all: &[JudgedSubject<'_>]) -> Self {
+        let sum = |of: fn(&JudgedSubject<'_>) -> f64| all.iter().map(of).sum::<f64>();
+        let operations = sum(|judged| judged.facts.total.operations.unwrap_or(0.0)).max(1e-9);
+        let bytes = sum(|judged| judged.facts.total.bytes.unwrap_or(0.0));
+        let reads = sum(|judged| judged.facts.total.reads.unwrap_or(0.0));
+        let is_throttled = all.iter().any(|judged| judged.waited.throttled().is_some());
         // A column has a part of each request: the stripe has them whole.
-        let pieces = all.iter().filter(|seen| matches!(seen.subject.what, What::Disk(_))).count();
+        let pieces =
+            all.iter().filter(|judged| matches!(judged.subject.id, SubjectId::Disk(_))).count();
         let is_stripe = pieces > 1;
         let depth = sum(depth_when_busy);
-        let is_log =
-            all.iter().any(|seen| case.roles(seen.subject.what).contains(&weir_layout::Role::Log));
+        let is_log = all
+            .iter()
+            .any(|judged| case.roles(judged.subject.id).contains(&weir_layout::Role::Log));
         let depth = if is_stripe { depth.max(1.0) } else { depth };
         let read_percent = 100.0 * reads / operations;
         Self { bytes: bytes / operations, read_percent, depth, is_sequential: is_log, is_throttled }
@@ -329,13 +332,13 @@ impl Load {
 }
 
 /// Returns the queue depth at the time of the longest waits, by Little's law.
-fn depth_when_busy(seen: &Seen<'_>) -> f64 {
-    let moments = &seen.facts.moments;
+fn depth_when_busy(judged: &JudgedSubject<'_>) -> f64 {
+    let moments = &judged.facts.moments;
     let (ns, seconds) = moments.iter().fold((0.0, 0.0), |sum, moment| {
         let seconds = at_s(moment.to) - at_s(moment.from);
         (sum.0 + moment.ns, sum.1 + seconds)
     });
-    if seconds > 0.0 { ns / 1e9 / seconds } else { seen.facts.depth.mean().unwrap_or(1.0) }
+    if seconds > 0.0 { ns / 1e9 / seconds } else { judged.facts.depth.mean().unwrap_or(1.0) }
 }
 
 #[cfg(test)]

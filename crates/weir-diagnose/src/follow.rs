@@ -1,25 +1,25 @@
 //! One pass over the samples, which sums up the use of each limit and the latency meanwhile.
 //!
 //! Memory does not grow with the number of samples. The load of a subject is summed up by the limit
-//! that is charged with it (`holding`) and by the utilisation of that limit ([`Bin`]). Wait times
+//! that is charged with it (`attribution`) and by the utilisation of that limit ([`Bin`]). Wait times
 //! follow at the end, when the unloaded latency is known.
 
 mod arrivals;
+mod attribution;
 mod backups;
 mod bins;
 mod cap;
 mod component;
 mod facts;
-mod holding;
 mod moments;
 mod others;
 mod pass;
 mod subject;
 
 pub use backups::BackupFacts;
-pub use bins::{Bin, NEAR, Stretch, bin_start};
+pub use bins::{Bin, LoadHistogram, NEAR, bin_start};
 pub use cap::{CapFacts, Credits};
 pub use facts::{Facts, OverTime, SubjectFacts};
 pub use moments::Moment;
-pub use others::{FULL, Gauged, HostFacts, OUT, Others, WaitFacts};
+pub use others::{DEPLETED, Gauged, HostFacts, Others, SATURATED, WaitFacts};
 pub use pass::{Follow, loads, says_something};

@@ -3,7 +3,7 @@
 //! A share of 3 % says that a limit is free, and nothing of the other limits that requests pass. So
 //! it is evidence of health only together with the shares of these.
 
-use crate::case::{Case, Seen};
+use crate::case::{Case, JudgedSubject};
 use crate::system::CacheMode;
 use weir_observe::metric::{self as m, Metric};
 use weir_observe::{EntityId, EntityKind, attribute};
@@ -26,10 +26,10 @@ impl Gauges {
         let all = case.facts.others.gauged.iter();
         let all = all.filter(|own| own.is_consumed() && own.seconds > 0.0);
         let most = all.map(crate::follow::Gauged::max).reduce(f64::max)?;
-        let loaded: Vec<Seen<'_>> = case.named().filter(has_load).collect();
+        let loaded: Vec<JudgedSubject<'_>> = case.named().filter(has_load).collect();
         let mut missing: Vec<String> = match loaded.as_slice() {
             [] => unloaded(case),
-            _ => loaded.iter().flat_map(|seen| of_subject(case, seen)).collect(),
+            _ => loaded.iter().flat_map(|judged| of_subject(case, judged)).collect(),
         };
         missing.sort();
         missing.dedup();
@@ -42,8 +42,8 @@ impl Gauges {
     }
 }
 
-fn has_load(seen: &Seen<'_>) -> bool {
-    seen.facts.total.operations.is_some_and(|operations| operations > 0.0)
+fn has_load(judged: &JudgedSubject<'_>) -> bool {
+    judged.facts.total.operations.is_some_and(|operations| operations > 0.0)
 }
 
 /// Limits of a service: of its data and of its log.
@@ -64,23 +64,23 @@ const CACHED: [(Metric, &str); 2] = [
 ];
 
 /// Returns the missing gauges of the limits that the requests of a subject pass.
-fn of_subject(case: &Case<'_>, seen: &Seen<'_>) -> Vec<String> {
-    let within = around(case, seen.subject.entity);
-    let disks = case.system.disks_of(seen.subject.what);
+fn of_subject(case: &Case<'_>, judged: &JudgedSubject<'_>) -> Vec<String> {
+    let within = around(case, judged.subject.entity);
+    let disks = case.system.disks_of(judged.subject.id);
     let is_disk = case
         .contents
-        .entity(seen.subject.entity)
+        .entity(judged.subject.entity)
         .is_some_and(|entity| matches!(entity.kind, EntityKind::Volume | EntityKind::Stripe));
     if lacks(case, &within, &SERVICE).is_empty() {
         return Vec::new();
     }
     if !is_disk && disks.iter().all(|disk| case.system.disks[*disk].entity.is_none()) {
-        return named(&seen.name(case), lacks(case, &within, &SERVICE));
+        return named(&judged.name(case), lacks(case, &within, &SERVICE));
     }
     let mut missing = Vec::new();
     for disk in disks {
         let own = &case.system.disks[disk];
-        let entity = own.entity.unwrap_or(seen.subject.entity);
+        let entity = own.entity.unwrap_or(judged.subject.entity);
         let name = match is_average(case, entity) {
             true => format!("each of the {} (split their metrics by LUN)", own.name),
             false => own.name.clone(),

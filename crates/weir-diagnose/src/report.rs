@@ -2,11 +2,11 @@
 
 mod groups;
 
-use crate::case::{Case, Seen, basis_words};
+use crate::case::{Case, JudgedSubject, basis_words};
 use crate::gauged::Gauges;
 use crate::rules::{BLIND, Candidate};
 use crate::seconds::at_s;
-use crate::system::{Owner, What};
+use crate::system::{Owner, SubjectId};
 use std::collections::BTreeMap;
 use weir_report::diagnosis::{
     CapReport, DiagnosisReport, Finding, Group, PlotReport, SubjectReport, VerdictName,
@@ -42,7 +42,7 @@ fn verdict(case: &Case<'_>, findings: &[Finding]) -> VerdictName {
     // Neither latencies nor limits nor the platform's own shares of its limits are known.
     let is_dark = !case.system.has_limits()
         && !Gauges::find(case).is_some_and(|gauges| gauges.show_room())
-        && case.named().all(|seen| seen.facts.latency_ns().is_none_or(|ns| ns <= 0.0));
+        && case.named().all(|judged| judged.facts.latency_ns().is_none_or(|ns| ns <= 0.0));
     let any = |group: Group| findings.iter().any(|finding| finding.group == group);
     let is_blind = findings.iter().any(|f| f.group == Group::Evidence && f.priority <= BLIND);
     match () {
@@ -97,7 +97,7 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
             format!("no limit throttles requests: metrics of the cloud show at most {most} of one")
         }
         VerdictName::Healthy if !case.system.has_limits() => {
-            let slowest = case.named().filter_map(|seen| seen.facts.latency_ns());
+            let slowest = case.named().filter_map(|judged| judged.facts.latency_ns());
             let slowest = slowest.fold(0.0, f64::max);
             format!(
                 "no sign of throttling (the highest mean latency is {}), but no limit is known to compare with",
@@ -110,8 +110,8 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
             let most = known.map(|cap| cap.used.max().min(1.0));
             let most = percent(most.fold(0.0, f64::max));
             let strange =
-                case.named().map(|seen| (seen.waited.unexplained_share(), seen.name(case)));
-            let slower = case.named().map(|seen| (seen.waited.beside_edition, seen.name(case)));
+                case.named().map(|judged| (judged.waited.unexplained_share(), judged.name(case)));
+            let slower = case.named().map(|judged| (judged.waited.medium_ratio, judged.name(case)));
             let slower = slower.max_by(|one, other| one.0.total_cmp(&other.0));
             if let Some((times, name)) = slower.filter(|(times, _)| *times >= SLOWER) {
                 return format!(
@@ -158,9 +158,9 @@ fn without_gauges(gauges: &Gauges) -> String {
 
 fn caps(case: &Case<'_>) -> Vec<CapReport> {
     let mut waited: BTreeMap<usize, f64> = BTreeMap::new();
-    for seen in case.named() {
-        for wait in &seen.waited.waits {
-            *waited.entry(wait.cap).or_default() += wait.waited_ns;
+    for judged in case.named() {
+        for wait in &judged.waited.waits {
+            *waited.entry(wait.cap).or_default() += wait.wait_ns;
         }
     }
     let all = case.system.caps.iter().zip(&case.facts.caps).enumerate();
@@ -174,9 +174,9 @@ fn caps(case: &Case<'_>) -> Vec<CapReport> {
             mean: facts.rate.mean().unwrap_or(0.0),
             p99: facts.rate.quantile(0.99),
             max: facts.rate.max(),
-            near_limit_count: facts.near_samples,
+            near_limit_count: facts.near_limit_samples,
             samples: facts.samples,
-            near_limit_share: facts.near_s / facts.seconds.max(1e-9),
+            near_limit_share: facts.near_limit_s / facts.seconds.max(1e-9),
             wait_ns: waited.get(&index).copied().unwrap_or(0.0),
             is_upper_bound: facts.is_bound,
         })
@@ -188,25 +188,25 @@ fn caps(case: &Case<'_>) -> Vec<CapReport> {
 fn subjects(case: &Case<'_>) -> Vec<SubjectReport> {
     let mut all: Vec<(f64, SubjectReport)> = case
         .named()
-        .map(|seen| {
-            let disk = case.system.disks_of(seen.subject.what).first().copied();
+        .map(|judged| {
+            let disk = case.system.disks_of(judged.subject.id).first().copied();
             let report = SubjectReport {
-                name: seen.name(case),
-                kind: match seen.subject.what {
-                    What::File(_) => "file",
-                    What::Disk(_) => "disk",
-                    What::Stripe(_) => "stripe",
+                name: judged.name(case),
+                kind: match judged.subject.id {
+                    SubjectId::File(_) => "file",
+                    SubjectId::Disk(_) => "disk",
+                    SubjectId::Stripe(_) => "stripe",
                 },
                 tier: disk.and_then(|disk| case.system.disks[disk].tier.clone()),
-                iops: seen.facts.iops.mean(),
-                bytes_per_s: seen.facts.bytes.mean(),
-                latency_ns: seen.facts.latency_ns(),
-                unloaded_latency_ns: seen.waited.usual_ns,
-                wait_share: wait_share(&seen),
-                cap: seen.waited.throttled().map(|wait| wait.kind.name().to_owned()),
-                basis: basis_words(seen.waited.basis),
+                iops: judged.facts.iops.mean(),
+                bytes_per_s: judged.facts.bytes.mean(),
+                latency_ns: judged.facts.latency_ns(),
+                unloaded_latency_ns: judged.waited.unloaded_ns,
+                wait_share: wait_share(&judged),
+                cap: judged.waited.throttled().map(|wait| wait.kind.name().to_owned()),
+                basis: basis_words(judged.waited.basis),
             };
-            (waited_ns(&seen), report)
+            (wait_ns(&judged), report)
         })
         .collect();
     all.sort_by(|one, other| other.0.total_cmp(&one.0));
@@ -214,21 +214,21 @@ fn subjects(case: &Case<'_>) -> Vec<SubjectReport> {
 }
 
 /// Returns the wait time at limits or in queues of a governor, in nanoseconds.
-fn waited_ns(seen: &Seen<'_>) -> f64 {
-    let at_limits = seen.waited.waited_ns();
-    let total = &seen.facts.total;
+fn wait_ns(judged: &JudgedSubject<'_>) -> f64 {
+    let at_limits = judged.waited.wait_ns();
+    let total = &judged.facts.total;
     let queued = total.queued_read_ns.unwrap_or(0.0) + total.queued_write_ns.unwrap_or(0.0);
-    if seen.facts.says_queued { at_limits.max(queued) } else { at_limits }
+    if judged.facts.has_queue_times { at_limits.max(queued) } else { at_limits }
 }
 
 /// Returns the share of wait time in the latency. Queue times of a governor are known without
 /// limits; without either, the share is unknown.
-fn wait_share(seen: &Seen<'_>) -> Option<f64> {
-    let total = &seen.facts.total;
+fn wait_share(judged: &JudgedSubject<'_>) -> Option<f64> {
+    let total = &judged.facts.total;
     let queued = total.queued_read_ns.unwrap_or(0.0) + total.queued_write_ns.unwrap_or(0.0);
-    match total.ns.filter(|ns| seen.facts.says_queued && *ns > 0.0) {
+    match total.ns.filter(|ns| judged.facts.has_queue_times && *ns > 0.0) {
         Some(ns) => Some((queued / ns).min(1.0)),
-        None => (!seen.subject.path.is_empty()).then(|| seen.waited.all_share()),
+        None => (!judged.subject.path.is_empty()).then(|| judged.waited.all_share()),
     }
 }
 
@@ -246,13 +246,13 @@ fn notes(case: &Case<'_>) -> Vec<String> {
 fn plots(case: &Case<'_>) -> Vec<PlotReport> {
     let mut named: Vec<_> = case.named().collect();
     named.sort_by(|one, other| {
-        waited_ns(other)
-            .total_cmp(&waited_ns(one))
+        wait_ns(other)
+            .total_cmp(&wait_ns(one))
             .then(other.facts.seconds().total_cmp(&one.facts.seconds()))
     });
-    let plot = |seen: Seen<'_>| {
+    let plot = |judged: JudgedSubject<'_>| {
         let limit = |is_bytes: bool| {
-            let own = seen.subject.path.iter().map(|counts| &case.system.caps[counts.cap]);
+            let own = judged.subject.path.iter().map(|counts| &case.system.caps[counts.cap]);
             let own = own.filter(|cap| {
                 matches!(cap.owner, Owner::Disk(_)) && cap.counts_bytes() == is_bytes
             });
@@ -260,10 +260,10 @@ fn plots(case: &Case<'_>) -> Vec<PlotReport> {
             (sum > 0.0).then_some(sum)
         };
         PlotReport {
-            name: seen.name(case),
-            iops: seen.facts.over_time.iops.iter().collect(),
-            bytes_per_s: seen.facts.over_time.bytes.iter().collect(),
-            latency_ms: seen.facts.over_time.latency_ms.iter().collect(),
+            name: judged.name(case),
+            iops: judged.facts.over_time.iops.iter().collect(),
+            bytes_per_s: judged.facts.over_time.bytes.iter().collect(),
+            latency_ms: judged.facts.over_time.latency_ms.iter().collect(),
             iops_limit: limit(false),
             bytes_per_s_limit: limit(true),
         }

@@ -15,6 +15,6 @@ mod paths;
 pub use mapping::{Mapping, Unmatched};
 pub use model::{
     Burst, Cap, Counts, Disk, File, Host, InstanceLimits, Limit, Medium, On, Owner, Pair, Reads,
-    Stripe, Subject, System, What,
+    Stripe, Subject, SubjectId, System,
 };
 pub use weir_core::CacheMode;

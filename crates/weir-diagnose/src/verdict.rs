@@ -14,4 +14,4 @@ mod wait;
 pub use cause::Cause;
 pub use judge::judge;
 pub(crate) use judge::{EPISODE_S, NOTED_NS};
-pub use wait::{Basis, CapWait, Episode, LEAST_LOST, THROTTLED, Waited};
+pub use wait::{Basis, CapWait, Episode, LEAST_LOST, THROTTLED, WaitTimes};

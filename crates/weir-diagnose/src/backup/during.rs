@@ -1,8 +1,8 @@
 //! The use of disks and limits while a backup ran.
 
 use super::one::{Backup, count};
-use crate::case::{Case, Seen};
-use crate::system::{On, Reads, What};
+use crate::case::{Case, JudgedSubject};
+use crate::system::{On, Reads, SubjectId};
 use weir_observe::rates::Points;
 
 /// Stretches of the observation with a value, in which the middle is that of most of the backup.
@@ -38,20 +38,20 @@ pub(super) fn used(case: &Case<'_>, backup: &Backup<'_>, cap: usize) -> Option<f
     let own = &case.system.caps[cap];
     let mut at: std::collections::BTreeMap<u64, f64> = std::collections::BTreeMap::new();
     let mut has_any = false;
-    for seen in case.all().filter(|seen| seen.subject.is_meter) {
-        let Some(counts) = seen.subject.path.iter().find(|counts| counts.cap == cap) else {
+    for judged in case.all().filter(|judged| judged.subject.is_meter) {
+        let Some(counts) = judged.subject.path.iter().find(|counts| counts.cap == cap) else {
             continue;
         };
-        let reads = seen.facts.read_share().unwrap_or(0.5);
+        let reads = judged.facts.read_share().unwrap_or(0.5);
         let counted = match (counts.reads, counts.writes) {
             (Reads::None, _) => 1.0 - reads,
             (_, false) => reads,
             _ => 1.0,
         };
-        let size = seen.facts.request_bytes().unwrap_or(0.0);
+        let size = judged.facts.request_bytes().unwrap_or(0.0);
         let (points, each) = match own.counts_bytes() {
-            true => (&seen.facts.over_time.bytes, 1.0),
-            false => (&seen.facts.over_time.iops, operations(size, counts.piece, counts.unit)),
+            true => (&judged.facts.over_time.bytes, 1.0),
+            false => (&judged.facts.over_time.iops, operations(size, counts.piece, counts.unit)),
         };
         for (middle, rate) in within(points, window) {
             has_any = true;
@@ -77,11 +77,13 @@ pub(super) fn processors(case: &Case<'_>, backup: &Backup<'_>) -> Option<f64> {
 pub(super) fn beside_medium(case: &Case<'_>, backup: &Backup<'_>, places: &[On]) -> Option<f64> {
     let window = backup.facts.window?;
     let mut most: Option<f64> = None;
-    for seen in places.iter().flat_map(|on| seen_of(case, *on)) {
-        let ms: Vec<f64> =
-            within(&seen.facts.over_time.latency_ms, window).into_iter().map(|own| own.1).collect();
-        let medium = seen.subject.medium?.of_load(&seen.facts.total);
-        let operations = seen.facts.total.operations.filter(|all| *all > 0.0)?;
+    for judged in places.iter().flat_map(|on| judged_of(case, *on)) {
+        let ms: Vec<f64> = within(&judged.facts.over_time.latency_ms, window)
+            .into_iter()
+            .map(|own| own.1)
+            .collect();
+        let medium = judged.subject.medium?.load_ns(&judged.facts.total);
+        let operations = judged.facts.total.operations.filter(|all| *all > 0.0)?;
         let times = median(&ms)? * 1e6 / (medium / operations).max(1.0);
         most = Some(most.map_or(times, |own| own.max(times)));
     }
@@ -113,8 +115,8 @@ pub(super) fn flow(case: &Case<'_>, backup: &Backup<'_>, places: &[On]) -> Optio
     let window = backup.facts.window?;
     let (mut all, mut latencies) = (Flow::default(), Vec::new());
     for on in places {
-        for seen in seen_of(case, *on) {
-            let over = &seen.facts.over_time;
+        for judged in judged_of(case, *on) {
+            let over = &judged.facts.over_time;
             let bytes: Vec<f64> =
                 within(&over.bytes, window).into_iter().map(|own| own.1).collect();
             let ms: Vec<f64> =
@@ -133,22 +135,22 @@ pub(super) fn flow(case: &Case<'_>, backup: &Backup<'_>, places: &[On]) -> Optio
 }
 
 /// Returns those whose load is that of a place: itself, else its columns, else its files.
-fn seen_of<'a>(case: &Case<'a>, on: On) -> Vec<Seen<'a>> {
-    let what = match on {
-        On::Disk(disk) => What::Disk(disk),
-        On::Stripe(stripe) => What::Stripe(stripe),
+fn judged_of<'a>(case: &Case<'a>, on: On) -> Vec<JudgedSubject<'a>> {
+    let id = match on {
+        On::Disk(disk) => SubjectId::Disk(disk),
+        On::Stripe(stripe) => SubjectId::Stripe(stripe),
     };
-    if let Some(own) = case.seen(what) {
+    if let Some(own) = case.subject(id) {
         return vec![own];
     }
-    let columns: Vec<Seen<'a>> = case
+    let columns: Vec<JudgedSubject<'a>> = case
         .system
-        .disks_of(what)
+        .disks_of(id)
         .into_iter()
-        .filter_map(|disk| case.seen(What::Disk(disk)))
+        .filter_map(|disk| case.subject(SubjectId::Disk(disk)))
         .collect();
     if !columns.is_empty() {
         return columns;
     }
-    case.system.files_on(on).filter_map(|(file, _)| case.of_file(file)).collect()
+    case.system.files_on(on).filter_map(|(file, _)| case.subject_of_file(file)).collect()
 }

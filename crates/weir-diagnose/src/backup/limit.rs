@@ -138,13 +138,13 @@ pub(crate) fn attribute(case: &Case<'_>, backup: &Backup<'_>) -> Attributed {
 
 /// Tells whether requests of a side take what their media take.
 fn is_unheld(case: &Case<'_>, backup: &Backup<'_>, side: Side) -> bool {
-    let is_usual = |places: &[On]| {
+    let is_unloaded = |places: &[On]| {
         during::beside_medium(case, backup, places).is_some_and(|times| times <= UNHELD)
     };
     match side {
-        Side::Source => is_usual(&backup.sources),
-        Side::Target => is_usual(&backup.targets),
-        Side::Machine => is_usual(&backup.sources) && is_usual(&backup.targets),
+        Side::Source => is_unloaded(&backup.sources),
+        Side::Target => is_unloaded(&backup.targets),
+        Side::Machine => is_unloaded(&backup.sources) && is_unloaded(&backup.targets),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::case::Case;
 use crate::follow::BackupFacts;
-use crate::system::{On, What};
+use crate::system::{On, SubjectId};
 use weir_observe::{Entity, attribute};
 use weir_pipeline::Buffers;
 use weir_report::number::float;
@@ -81,12 +81,12 @@ impl<'a> Backup<'a> {
 
     /// Returns the disks of places.
     pub(crate) fn disks(case: &Case<'_>, places: &[On]) -> Vec<usize> {
-        let what = |on: &On| match on {
-            On::Disk(disk) => What::Disk(*disk),
-            On::Stripe(stripe) => What::Stripe(*stripe),
+        let id = |on: &On| match on {
+            On::Disk(disk) => SubjectId::Disk(*disk),
+            On::Stripe(stripe) => SubjectId::Stripe(*stripe),
         };
         let mut disks: Vec<usize> =
-            places.iter().flat_map(|on| case.system.disks_of(what(on))).collect();
+            places.iter().flat_map(|on| case.system.disks_of(id(on))).collect();
         disks.sort_unstable();
         disks.dedup();
         disks

@@ -9,7 +9,7 @@ const EVEN: f64 = 0.5;
 /// Squared differences of this multiple of the expected ones are bursts.
 const IN_BURSTS: f64 = 8.0;
 
-/// Samples of which at least one must be a burst. A load that starts and ends is none.
+/// At least one in this number of samples must be a burst. The start and end of a load do not count.
 const OFTEN: f64 = 6.0;
 
 /// In a closed loop, the queue depth is constant, whatever the latency: its squared variation is
@@ -19,14 +19,14 @@ const STEADY: f64 = 0.25;
 /// The variation of the number of operations between samples.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Arrivals {
-    /// Operations a second of the sample before, if there were any.
+    /// Operations per second of the previous sample, if there were any.
     before: Option<f64>,
     /// Expected squared differences of random arrivals, and the observed ones.
     expected: f64,
     squares: f64,
-    /// Operations of the sample before, if there were any or not.
+    /// Operations of the previous sample, also if there were none.
     all_before: Option<f64>,
-    /// In how many samples there were some now or before, and in how many of these far more or less.
+    /// Pairs of samples with operations, and those among them with a large difference.
     pairs: f64,
     uneven: f64,
     /// Busy time in seconds, and the operations in it.
@@ -76,7 +76,7 @@ impl Arrivals {
     }
 
     /// Returns whether arrivals are a closed loop.
-    pub(super) fn are_in_loops(&self) -> bool {
+    pub(super) fn are_closed_loop(&self) -> bool {
         self.of_operations > 0.0 && self.of_depth < STEADY * self.of_operations
     }
 
@@ -115,7 +115,7 @@ mod tests {
         let check = |samples: &[(f64, f64)], expect: (bool, bool, Option<f64>)| {
             let seen = seen(samples);
             let busy_ms = seen.busy_of_bursts().map(|seconds| seconds * 1e3);
-            assert_eq!((seen.are_even(), seen.are_in_loops(), busy_ms), expect, "{samples:?}");
+            assert_eq!((seen.are_even(), seen.are_closed_loop(), busy_ms), expect, "{samples:?}");
         };
         // A timer; what they take varies.
         check(&[(500.0, 900.0), (501.0, 1_100.0), (500.0, 800.0)], (true, false, None));

@@ -1,11 +1,11 @@
-//! The load of a subject by the utilisation of its limits.
+//! Histograms of a subject's load by the utilisation of its limits.
 
 use weir_observe::load::Load;
 
 /// Utilisation from which on a sample is near its limit, as in the script of Microsoft's engineers.
 pub const NEAR: f64 = 0.9;
 
-/// Bins of use: 20 up to the limit, and what is beyond it.
+/// Number of bins: 20 up to the limit, and one beyond it.
 const BINS: usize = 21;
 
 /// The part of a subject's load that is charged to one of its caps, at one level of utilisation.
@@ -40,7 +40,7 @@ pub struct Bin {
 }
 
 impl Bin {
-    /// Adds a part of what a load was.
+    /// Adds a share of a load.
     pub(super) fn add(&mut self, load: &Load, part: f64, (possible_ns, most_ns): (f64, f64)) {
         self.seconds += part * load.seconds();
         self.operations += part * load.operations.filter(|_| load.ns.is_some()).unwrap_or(0.0);
@@ -93,9 +93,9 @@ pub(super) fn queued(load: &Load) -> Option<f64> {
     }
 }
 
-/// The load of a subject in some of the samples.
+/// A histogram of a subject's load over some of the samples.
 #[derive(Debug)]
-pub struct Stretch {
+pub struct LoadHistogram {
     /// Bins for each limit of its path in order; the last ones are without a limit.
     pub bins: Vec<[Bin; BINS]>,
     /// Duration in seconds.
@@ -106,7 +106,7 @@ pub struct Stretch {
     pub bounded_s: f64,
 }
 
-impl Stretch {
+impl LoadHistogram {
     pub(super) fn new(caps: usize) -> Self {
         let bins = vec![[Bin::default(); BINS]; caps + 1];
         Self { bins, seconds: 0.0, samples: 0, bounded_s: 0.0 }
@@ -133,7 +133,7 @@ impl Stretch {
     reason = "not negative, and held to the number of bins"
 )]
 pub(super) fn bin(used: f64) -> usize {
-    // 100 % is in the last but one, with what is a little over it by the clock's rounding.
+    // The last bin but one includes 100 %, and excess due to rounding of the clock.
     ((used * 20.0 - 1e-9).max(0.0) as usize).min(BINS - 1)
 }
 

@@ -1,4 +1,4 @@
-//! The use of a limit, sample by sample.
+//! The utilisation of a limit, sample by sample.
 
 use super::bins::NEAR;
 use crate::seconds::span_s;
@@ -11,12 +11,12 @@ use weir_observe::{Contents, SeriesId, attribute};
 use weir_report::number::float;
 use weir_units::Instant;
 
-/// The use of a limit.
+/// The utilisation of a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Used {
-    /// The part of it.
+pub(super) struct Utilisation {
+    /// The rate divided by the limit.
     pub(super) share: f64,
-    /// Set if the use is an upper bound, since the number of cache hits is unknown.
+    /// Set for an upper bound, since the number of cache hits is unknown.
     pub(super) is_bound: bool,
 }
 
@@ -41,81 +41,81 @@ pub struct CapFacts {
     /// Utilisation.
     pub used: Spread,
     /// Time at 90 % or more, in seconds.
-    pub near_s: f64,
+    pub near_limit_s: f64,
     /// Samples at 90 % or more.
-    pub near_samples: u64,
+    pub near_limit_samples: u64,
     /// Observed time in seconds.
     pub seconds: f64,
     /// Observed samples.
     pub samples: u64,
-    /// Set if the use is an upper bound.
+    /// Set if the utilisation is an upper bound.
     pub is_bound: bool,
     /// Burst credits, if any.
     pub credits: Option<Credits>,
-    /// Operations that were counted more than once, and those of all.
-    pub extra: f64,
+    /// Operations counted in excess of the real ones, because large I/Os count several times.
+    pub excess: f64,
     /// All operations.
     pub operations: f64,
     /// The limit at the end.
     pub limit: f64,
 }
 
-/// Follows a cap.
+/// The state of a limit during the pass.
 #[derive(Debug)]
 pub(super) struct CapTrack {
     facts: CapFacts,
-    /// Use since the last settlement, with all reads, and without possible cache hits.
+    /// Cost since the last settlement, with all reads, and without possible cache hits.
     most: f64,
     least: f64,
     /// Start of the samples since the last settlement.
     from: Option<Instant>,
     to: Instant,
     members: Vec<Member>,
-    used: Option<Used>,
+    used: Option<Utilisation>,
     kind: Kind,
-    is_of_disk: bool,
-    /// The limit over time, where it may be another on the way.
+    is_disk_limit: bool,
+    /// The series of the limit, if it may change.
     limits: Option<SeriesId>,
     limit: Limit,
     longest_ns: f64,
-    /// Time at the limit so far, in seconds.
+    /// Time without interruption at the limit, in seconds.
     backlog: f64,
-    /// The largest part that a member uses.
+    /// The highest utilisation by one member.
     largest: f64,
     /// Wait time in bursts in seconds, if all busy times are known.
     bursts_s: Option<f64>,
     /// Mean service time of an operation at the limit, in seconds.
     mean_service_s: f64,
-    /// The part that each group uses, and that times how long its operations last.
+    /// Utilisation by each group, and its product with the mean service time.
     groups: BTreeMap<usize, (f64, f64)>,
     longest_services: f64,
 }
 
-/// A user of a limit.
+/// The division of a limit between a subject and the others.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shares {
-    /// The part that a subject uses with those that it belongs to.
+    /// Utilisation by the subject and its group.
     pub(super) own: f64,
-    /// The part that all others do.
+    /// Utilisation by all others.
     pub(super) others: f64,
-    /// Wait time for random arrivals of others, in seconds.
+    /// Mean residual service time of the others' operations at random arrivals, in seconds.
     pub(super) others_wait_s: f64,
 }
 
 /// Safety factor on estimated waits in bursts.
-const UNEVEN: f64 = 2.0;
+const BURST_FACTOR: f64 = 2.0;
 
 /// Safety factor on estimated waits for others.
-const BY_CHANCE: f64 = 2.0;
+const RANDOM_FACTOR: f64 = 2.0;
 
 /// Upper bound of the wait time at a limit, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Longest {
-    /// At most, each on average.
+pub(super) struct WaitBound {
+    /// Upper bound of the mean.
     pub(super) ns: f64,
-    /// If all came at once.
+    /// Upper bound if all requests arrived at once.
     pub(super) most_ns: f64,
-    /// As it is estimated, if it is known how many came at once.
+    /// Estimate from the burst size, if that is known.
     pub(super) likely_ns: Option<f64>,
 }
 
@@ -130,11 +130,11 @@ pub(super) fn others_of_burst(load: &Load, service_s: f64, evenly: Option<f64>) 
         return Some(0.0);
     }
     let latency_s = load.latency_ns()? / 1e9;
-    // Nothing queues before a cap that takes no time, or in requests that took none.
+    // Without service time or latency there is no queue.
     if service_s <= 0.0 || latency_s <= 0.0 {
         return load.busy().map(|_| 0.0);
     }
-    // n requests: n * started = (n - 1) * service + medium, latency = medium + (n - 1) * service / 2.
+    // Burst of n: n * started = (n - 1) * service + medium, latency = medium + (n - 1) * service / 2.
     let others = |busy_s: f64| {
         let started_s = busy_s / operations;
         let apart = started_s - service_s / 2.0;
@@ -166,7 +166,8 @@ pub(super) const OFTEN_IDLE: f64 = 0.7;
 /// Range of the last latency of back-to-back bursts, as a multiple of the medium's.
 const AS_SAID: std::ops::Range<f64> = 0.8..2.0;
 
-/// A subject with less than this part of another's use is not throttled by a shared limit.
+/// A subject with less than this part of the utilisation by another is not throttled by a shared
+/// limit.
 const FAIR: f64 = 0.8;
 
 #[derive(Debug, Clone, Copy)]
@@ -175,16 +176,16 @@ struct Member {
     to: Instant,
     seconds: f64,
     has_said: bool,
-    /// Its use since the last settlement, and its operations.
+    /// Cost and operations since the last settlement.
     cost: f64,
     operations: f64,
     /// Service time of an operation at the limit, in seconds.
     service_s: f64,
     /// Mean wait time for requests of the same burst, in seconds.
-    met_s: f64,
-    /// Utilisation by this subject before that.
+    burst_wait_s: f64,
+    /// Utilisation at the last settlement.
     share: f64,
-    /// The columns of a stripe do what they do together.
+    /// The group; columns of a stripe are one.
     group: usize,
 }
 
@@ -211,13 +212,13 @@ impl CapTrack {
         let facts = CapFacts {
             rate: Spread::default(),
             used: Spread::default(),
-            near_s: 0.0,
-            near_samples: 0,
+            near_limit_s: 0.0,
+            near_limit_samples: 0,
             seconds: 0.0,
             samples: 0,
             is_bound: false,
             credits,
-            extra: 0.0,
+            excess: 0.0,
             operations: 0.0,
             limit: cap.limit.rate,
         };
@@ -230,7 +231,7 @@ impl CapTrack {
             members: Vec::new(),
             used: None,
             kind: cap.kind,
-            is_of_disk: matches!(cap.owner, Owner::Disk(_)),
+            is_disk_limit: matches!(cap.owner, Owner::Disk(_)),
             limits,
             limit: cap.limit,
             longest_ns: 0.0,
@@ -243,7 +244,7 @@ impl CapTrack {
         }
     }
 
-    /// Takes what a subject did.
+    /// Adds the load of a subject in a sample.
     pub(super) fn take(
         &mut self,
         cap: &Cap,
@@ -257,7 +258,7 @@ impl CapTrack {
         if !cap.counts_bytes() {
             let operations = load.operations.unwrap_or(0.0) * counts.share;
             self.facts.operations += operations;
-            self.facts.extra += (most * counts.share - operations).max(0.0);
+            self.facts.excess += (most * counts.share - operations).max(0.0);
         }
         self.from = Some(self.from.map_or(load.from, |from| from.min(load.from)));
         self.to = self.to.max(load.to);
@@ -270,7 +271,7 @@ impl CapTrack {
             cost: 0.0,
             operations: 0.0,
             service_s: 0.0,
-            met_s: 0.0,
+            burst_wait_s: 0.0,
             share: 0.0,
             group,
         };
@@ -292,7 +293,7 @@ impl CapTrack {
         self.members.iter().all(|member| member.has_said || is_late(member))
     }
 
-    /// Works out how much of it was used, once that is known.
+    /// Computes the utilisation once all members have reported.
     pub(super) fn settle(&mut self, cap: &Cap, at: Instant, row: &[Option<i64>]) {
         let said = self.limits.and_then(|id| row.get(id.0 as usize).copied().flatten());
         let said = said.and_then(|limit| u64::try_from(limit).ok()).filter(|limit| *limit > 0);
@@ -310,9 +311,9 @@ impl CapTrack {
         let limit = self.limit_now(cap, most.min(self.limit.peak()), seconds);
         let is_bound = most > least * 1.02 + 1e-9 && most > 1.05 * limit;
         let share = if is_bound { 1.0 } else { most / limit };
-        self.used = Some(Used { share, is_bound });
-        // If all come at once, half of them wait for half of the time that all take, behind what
-        // was left over.
+        self.used = Some(Utilisation { share, is_bound });
+        // If all requests arrive at once, the mean wait is half of the busy time, behind the
+        // backlog.
         self.backlog = if share >= NEAR { self.backlog + seconds } else { 0.0 };
         self.longest_ns = (share.min(1.0) * seconds / 2.0 + self.backlog) * 1e9;
         let reading = |amount: f64| Reading { from, to: self.to, amount };
@@ -322,8 +323,8 @@ impl CapTrack {
         self.facts.samples += 1;
         self.facts.is_bound |= is_bound;
         if share >= NEAR {
-            self.facts.near_s += seconds;
-            self.facts.near_samples += 1;
+            self.facts.near_limit_s += seconds;
+            self.facts.near_limit_samples += 1;
         }
         (self.most, self.least, self.from) = (0.0, 0.0, None);
         self.limit.rate = self.facts.limit;
@@ -340,7 +341,7 @@ impl CapTrack {
             let (share, services) = self.groups.entry(member.group).or_default();
             *share += member.share;
             if member.operations > 0.0 {
-                // By chance one comes into an operation in proportion to how long that is.
+                // A random arrival meets an operation with a probability proportional to its length.
                 member.service_s = member.cost / member.operations / limit;
                 *services += member.share * member.service_s;
                 self.longest_services += member.share * member.service_s;
@@ -363,15 +364,15 @@ impl CapTrack {
         let (own, own_services) = group.copied().unwrap_or((all, self.longest_services));
         let others = (all - own).max(0.0);
         let services = (self.longest_services - own_services).max(0.0);
-        // By chance one comes into an operation of theirs. A cap that is used up gives each its
-        // turn, and so lets one operation of each before.
-        let by_chance = services / 2.0 / (1.0 - all).max(1e-6);
-        Shares { own, others, others_wait_s: by_chance.min(services / others.max(1e-9)) }
+        // A random arrival waits for a residual service time. A saturated limit serves all members
+        // in turn, so at most one operation of each comes first.
+        let randomness = services / 2.0 / (1.0 - all).max(1e-6);
+        Shares { own, others, others_wait_s: randomness.min(services / others.max(1e-9)) }
     }
 
-    /// Returns the use by a subject relative to the largest user. A shared limit is divided fairly,
+    /// Returns the utilisation by a subject relative to that by the largest. A shared limit is divided fairly,
     /// so that a smaller user is not throttled.
-    pub(super) fn of_the_largest(&self, subject: usize) -> f64 {
+    pub(super) fn relative_to_largest(&self, subject: usize) -> f64 {
         let own = self.member(subject).map(|member| member.share);
         own.filter(|own| *own < FAIR * self.largest).map_or(f64::INFINITY, |own| own / self.largest)
     }
@@ -405,7 +406,7 @@ impl CapTrack {
         burst.peak
     }
 
-    pub(super) const fn used(&self) -> Option<Used> {
+    pub(super) const fn used(&self) -> Option<Utilisation> {
         self.used
     }
 
@@ -414,8 +415,8 @@ impl CapTrack {
     }
 
     /// Returns whether this is the limit of one disk.
-    pub(super) const fn is_of_disk(&self) -> bool {
-        self.is_of_disk
+    pub(super) const fn is_disk_limit(&self) -> bool {
+        self.is_disk_limit
     }
 
     /// Returns whether the burst limit was effective last.
@@ -436,34 +437,35 @@ impl CapTrack {
         };
         let member = &mut self.members[at];
         // The first request of a burst does not wait; the last waits for all others.
-        let met_s = others.map(|others| others * member.service_s / 2.0);
-        member.met_s = met_s.unwrap_or(0.0);
-        self.bursts_s = self.bursts_s.zip(met_s).map(|(all, own)| all + own / disks);
+        let burst_wait_s = others.map(|others| others * member.service_s / 2.0);
+        member.burst_wait_s = burst_wait_s.unwrap_or(0.0);
+        self.bursts_s = self.bursts_s.zip(burst_wait_s).map(|(all, own)| all + own / disks);
     }
 
     /// Returns the wait time for random arrivals in seconds: all others', and a part of the
     /// subject's own.
-    fn chance_s(&self, subject: usize, by_chance: f64) -> f64 {
+    fn random_wait_s(&self, subject: usize, randomness: f64) -> f64 {
         let all = self.used.map_or(0.0, |used| used.share);
         let own = self.member(subject).map_or(0.0, |member| member.share);
-        let used = (all - own * (1.0 - by_chance)).clamp(0.0, NEAR);
+        let used = (all - own * (1.0 - randomness)).clamp(0.0, NEAR);
         used * self.mean_service_s / 2.0 / (1.0 - used)
     }
 
     /// Returns upper bounds of the mean wait time of a subject: with all requests in one burst, and
     /// with the burst size that the busy time shows.
-    pub(super) fn longest(&self, subject: usize, by_chance: f64) -> Longest {
+    pub(super) fn longest(&self, subject: usize, randomness: f64) -> WaitBound {
         let is_near = self.used.is_some_and(|used| used.share >= NEAR);
         match self.bursts_s.filter(|_| !is_near) {
             Some(bursts_s) => {
-                let chance_s = self.chance_s(subject, by_chance);
-                let most_s = UNEVEN * bursts_s + BY_CHANCE * chance_s;
-                let met_s = self.member(subject).map_or(bursts_s, |member| member.met_s);
-                let likely_ns = Some((met_s + chance_s) * 1e9);
+                let random_wait_s = self.random_wait_s(subject, randomness);
+                let most_s = BURST_FACTOR * bursts_s + RANDOM_FACTOR * random_wait_s;
+                let burst_wait_s =
+                    self.member(subject).map_or(bursts_s, |member| member.burst_wait_s);
+                let likely_ns = Some((burst_wait_s + random_wait_s) * 1e9);
                 let most_ns = self.longest_ns;
-                Longest { ns: most_ns.min(most_s * 1e9), most_ns, likely_ns }
+                WaitBound { ns: most_ns.min(most_s * 1e9), most_ns, likely_ns }
             }
-            None => Longest { ns: self.longest_ns, most_ns: self.longest_ns, likely_ns: None },
+            None => WaitBound { ns: self.longest_ns, most_ns: self.longest_ns, likely_ns: None },
         }
     }
 

@@ -4,12 +4,12 @@
 //! therefore followed for many samples at a time, which suits the processor's cache, and components
 //! are distributed over threads.
 
+use super::attribution::{Attribution, Pieces};
 use super::bins::queued;
 use super::cap::{CapFacts, CapTrack, others_of_burst};
 use super::facts::SubjectFacts;
-use super::holding::{Holding, Pieces};
 use super::subject::SubjectTrack;
-use crate::system::{Counts, Subject, System, What};
+use crate::system::{Counts, Subject, SubjectId, System};
 use std::collections::BTreeMap;
 use weir_observe::load::{Load, Loads, mean};
 use weir_observe::{Block, Contents, EntityId};
@@ -117,7 +117,7 @@ impl<'a> Component<'a> {
                 let member = &mut members[*place];
                 if !member.subject.counts_queues && queued(&load) == Some(0.0) {
                     (load.queued_read_ns, load.queued_write_ns) = (None, None);
-                    member.track.facts.says_zero_queued = true;
+                    member.track.facts.has_zero_queue_times = true;
                 }
                 now[*place] = Some(load);
             }
@@ -143,11 +143,11 @@ impl<'a> Component<'a> {
             let service_s = member.path.iter().map(own).fold(0.0, f64::max);
             let others = match member.track.arrivals {
                 // In a closed loop, requests do not arrive together.
-                arrivals if arrivals.are_in_loops() => load.busy().map(|_| 0.0),
+                arrivals if arrivals.are_closed_loop() => load.busy().map(|_| 0.0),
                 arrivals => {
                     let medium = member.subject.medium.filter(|_| arrivals.are_even());
                     let operations = load.operations.unwrap_or(1.0);
-                    let medium_s = medium.map(|own| own.of_load(load) / 1e9 / operations);
+                    let medium_s = medium.map(|own| own.load_ns(load) / 1e9 / operations);
                     others_of_burst(load, service_s, medium_s)
                 }
             };
@@ -157,8 +157,8 @@ impl<'a> Component<'a> {
                     track.meet(member.index, others, 1.0);
                     continue;
                 };
-                let of = |is_of_disk| Pieces::new(pieces, columns, is_of_disk);
-                let own = of(track.is_of_disk());
+                let of = |is_disk_limit| Pieces::new(pieces, columns, is_disk_limit);
+                let own = of(track.is_disk_limit());
                 let others = others.map(|others| own.others(of(true).requests(others).max(1.0)));
                 track.meet(member.index, others, own.columns);
             }
@@ -167,7 +167,7 @@ impl<'a> Component<'a> {
             let Some(load) = load else { continue };
             let whole = whole(member, load, &self.now);
             member.track.take(
-                &Holding {
+                &Attribution {
                     subject: member.index,
                     load,
                     path: &member.path,
@@ -216,7 +216,7 @@ fn is_cut(member: &Member<'_>, load: &Load, whole: Option<(f64, f64)>) -> bool {
 
 /// Returns the unit of the stripe that a subject is a column of.
 fn unit_of(system: &System, subject: &Subject) -> Option<f64> {
-    let What::Disk(disk) = subject.what else { return None };
+    let SubjectId::Disk(disk) = subject.id else { return None };
     let unit = system.stripes[system.disks[disk].stripe?].unit?;
     Some(weir_report::number::float(unit))
 }
@@ -251,18 +251,18 @@ fn joined(system: &System) -> Vec<Vec<usize>> {
 
 /// Returns the group of a subject. Groups of stripes are numbered after all subjects.
 fn group(system: &System, index: usize, subject: &Subject) -> usize {
-    let stripe = match subject.what {
-        What::Disk(disk) => system.disks[disk].stripe,
-        What::Stripe(_) | What::File(_) => None,
+    let stripe = match subject.id {
+        SubjectId::Disk(disk) => system.disks[disk].stripe,
+        SubjectId::Stripe(_) | SubjectId::File(_) => None,
     };
     stripe.map_or(index, |stripe| system.subjects.len() + stripe)
 }
 
 /// Returns the stripe of a column, if the stripe is a subject, and the number of columns.
 fn stripe_of(system: &System, subject: &Subject) -> Option<(usize, f64)> {
-    let What::Disk(disk) = subject.what else { return None };
+    let SubjectId::Disk(disk) = subject.id else { return None };
     let stripe = system.disks[disk].stripe?;
-    let own = system.subjects.iter().position(|own| own.what == What::Stripe(stripe))?;
+    let own = system.subjects.iter().position(|own| own.id == SubjectId::Stripe(stripe))?;
     #[expect(clippy::cast_precision_loss, reason = "a number of disks")]
     let columns = system.stripes[stripe].columns.len() as f64;
     Some((own, columns))

@@ -1,11 +1,11 @@
 //! The facts of a system: the result of the pass over the samples.
 
 use super::backups::BackupFacts;
-use super::bins::Stretch;
+use super::bins::LoadHistogram;
 use super::cap::CapFacts;
 use super::moments::Moment;
 use super::others::Others;
-use crate::system::{System, What};
+use crate::system::{SubjectId, System};
 use hdrhistogram::Histogram;
 use weir_observe::load::{Load, mean};
 use weir_observe::rates::{Points, Spread};
@@ -15,9 +15,9 @@ use weir_units::Instant;
 #[derive(Debug)]
 pub struct SubjectFacts {
     /// All samples.
-    pub whole: Stretch,
+    pub whole: LoadHistogram,
     /// Samples with a latency above the unloaded latency.
-    pub slow: Stretch,
+    pub slow: LoadHistogram,
     /// Operations at the burst limit, and all operations, for each limit.
     pub peaks: Vec<(f64, f64)>,
     /// All samples.
@@ -41,9 +41,9 @@ pub struct SubjectFacts {
     /// Moments with the longest wait times.
     pub moments: Vec<Moment>,
     /// Set if queue times are known.
-    pub says_queued: bool,
+    pub has_queue_times: bool,
     /// Set if a queue time of zero was ignored, which proves nothing by itself.
-    pub says_zero_queued: bool,
+    pub has_zero_queue_times: bool,
     /// Wait time at each limit as counted by Weir, in nanoseconds.
     pub waited: Vec<(String, f64)>,
     /// Rates and latency over time.
@@ -83,11 +83,11 @@ pub struct Facts {
     pub backups: Vec<BackupFacts>,
     /// The part of the time that processors were busy, over time, if there are backups.
     pub processors: Option<Points>,
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// The first, and the last.
+    /// Times of the first and the last sample.
     pub span: Option<(Instant, Instant)>,
-    /// Returns the number of counter resets.
+    /// Number of counter resets.
     pub restarts: u64,
     /// Median of the sampling intervals.
     pub interval_s: f64,
@@ -123,8 +123,12 @@ impl SubjectFacts {
 impl Facts {
     /// Finds the facts of a subject, and its index.
     #[must_use]
-    pub fn subject<'s>(&'s self, system: &System, what: What) -> Option<(usize, &'s SubjectFacts)> {
-        let index = system.subjects.iter().position(|subject| subject.what == what)?;
+    pub fn subject<'s>(
+        &'s self,
+        system: &System,
+        id: SubjectId,
+    ) -> Option<(usize, &'s SubjectFacts)> {
+        let index = system.subjects.iter().position(|subject| subject.id == id)?;
         Some((index, &self.subjects[index]))
     }
 }

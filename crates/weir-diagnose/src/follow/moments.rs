@@ -9,7 +9,7 @@ use weir_units::Instant;
 /// Number of moments that are kept.
 const KEPT: usize = 8;
 
-/// Latency from this multiple of the medium's on counts as raised.
+/// Latency of at least this multiple of the medium's counts as high.
 const RAISED: f64 = 2.0;
 
 /// A time span with waits.
@@ -22,13 +22,13 @@ pub struct Moment {
     /// The cap with the highest utilisation, if any is known: its index and kind.
     pub cap: Option<(usize, Kind)>,
     /// Its highest utilisation.
-    pub used: f64,
+    pub utilisation: f64,
     /// Operations.
     pub operations: f64,
     /// Their total latency in nanoseconds.
     pub ns: f64,
     /// Wait time, as far as known at that time.
-    pub waited_ns: f64,
+    pub wait_ns: f64,
 }
 
 impl Moment {
@@ -57,11 +57,11 @@ impl Moments {
     ) {
         let operations = load.operations.unwrap_or(0.0);
         let ns = load.ns.unwrap_or(0.0);
-        let usual = medium.map_or(0.0, |medium| medium.of_load(load));
-        let waited = queued.unwrap_or_else(|| (ns - usual).max(0.0));
+        let unloaded = medium.map_or(0.0, |medium| medium.load_ns(load));
+        let waited = queued.unwrap_or_else(|| (ns - unloaded).max(0.0));
         let is_raised = match queued {
             Some(queued) => queued > 0.5 * ns,
-            None => usual > 0.0 && ns > RAISED * usual,
+            None => unloaded > 0.0 && ns > RAISED * unloaded,
         };
         if operations <= 0.0 || !(used >= NEAR || is_raised) {
             self.close();
@@ -70,15 +70,16 @@ impl Moments {
         match &mut self.open {
             Some(open) if open.cap == cap && open.to == load.from => {
                 open.to = load.to;
-                open.used = open.used.max(used);
+                open.utilisation = open.utilisation.max(used);
                 open.operations += operations;
                 open.ns += ns;
-                open.waited_ns += waited;
+                open.wait_ns += waited;
             }
             _ => {
                 self.close();
-                let (from, to, waited_ns) = (load.from, load.to, waited);
-                self.open = Some(Moment { from, to, cap, used, operations, ns, waited_ns });
+                let (from, to, wait_ns) = (load.from, load.to, waited);
+                self.open =
+                    Some(Moment { from, to, cap, utilisation: used, operations, ns, wait_ns });
             }
         }
     }
@@ -88,8 +89,7 @@ impl Moments {
         self.kept.push(moment);
         if self.kept.len() > KEPT {
             let least = self.kept.iter().enumerate();
-            let least =
-                least.min_by(|(_, one), (_, other)| one.waited_ns.total_cmp(&other.waited_ns));
+            let least = least.min_by(|(_, one), (_, other)| one.wait_ns.total_cmp(&other.wait_ns));
             if let Some((least, _)) = least {
                 self.kept.remove(least);
             }
@@ -99,7 +99,7 @@ impl Moments {
     /// Returns the moments by wait time, the longest first.
     pub(super) fn finish(mut self) -> Vec<Moment> {
         self.close();
-        self.kept.sort_by(|one, other| other.waited_ns.total_cmp(&one.waited_ns));
+        self.kept.sort_by(|one, other| other.wait_ns.total_cmp(&one.wait_ns));
         self.kept
     }
 }

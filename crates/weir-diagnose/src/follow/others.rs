@@ -26,15 +26,15 @@ pub struct WaitFacts {
 pub struct HostFacts {
     /// The entity.
     pub entity: EntityId,
-    /// The part of the time that they were busy.
+    /// Utilisation.
     pub cpu: Spread,
     /// Time at 90 % or more, in seconds.
-    pub near_s: f64,
+    pub near_limit_s: f64,
     /// Observed time in seconds.
     pub seconds: f64,
 }
 
-/// A gauge that says how much of a limit is taken or left.
+/// A gauge of the utilisation or the balance of a limit.
 #[derive(Debug)]
 pub struct Gauged {
     /// The entity.
@@ -44,22 +44,22 @@ pub struct Gauged {
     /// Values over time.
     pub values: Spread,
     /// Time at 90 % or more, in seconds.
-    pub near_s: f64,
+    pub near_limit_s: f64,
     /// Time at 99 % or more, in seconds.
-    pub full_s: f64,
+    pub saturated_s: f64,
     /// Time at 1 % or less, in seconds.
-    pub low_s: f64,
+    pub depleted_s: f64,
     /// Observed time in seconds.
     pub seconds: f64,
     /// First value and its time.
     pub first: Option<(Instant, f64)>,
     /// Last value and its time.
     pub last: Option<(Instant, f64)>,
-    /// The least.
+    /// The minimum.
     pub least: f64,
 }
 
-/// All samples.
+/// Facts other than I/O, over all samples.
 #[derive(Debug, Default)]
 pub struct Others {
     /// Waits, the longest first.
@@ -70,11 +70,11 @@ pub struct Others {
     pub gauged: Vec<Gauged>,
 }
 
-/// A limit of which a cloud says that so much is taken is used up: they round, and average.
-pub const FULL: f64 = 0.99;
+/// Utilisation at which a reported limit counts as saturated: clouds round and average.
+pub const SATURATED: f64 = 0.99;
 
-/// A balance of so little is none: clouds round to whole percents.
-pub const OUT: f64 = 0.01;
+/// Balance at which credits count as depleted: clouds round to whole percent.
+pub const DEPLETED: f64 = 0.01;
 
 /// The gauges of [`Gauged`].
 const GAUGES: &[m::Metric] = &[
@@ -168,7 +168,7 @@ impl OtherTracks {
             if let Some(by) = by {
                 follow(id, Use::Cpu(found.processors.len()), by);
                 let (entity, cpu) = (series.entity, Spread::default());
-                found.processors.push(HostFacts { entity, cpu, near_s: 0.0, seconds: 0.0 });
+                found.processors.push(HostFacts { entity, cpu, near_limit_s: 0.0, seconds: 0.0 });
             }
             if let Some(gauge) = GAUGES.iter().find(|gauge| gauge.name == name) {
                 follow(id, Use::Gauge(found.gauged.len()), 1.0);
@@ -176,9 +176,9 @@ impl OtherTracks {
                     entity: series.entity,
                     metric: gauge.name,
                     values: Spread::default(),
-                    near_s: 0.0,
-                    full_s: 0.0,
-                    low_s: 0.0,
+                    near_limit_s: 0.0,
+                    saturated_s: 0.0,
+                    depleted_s: 0.0,
                     seconds: 0.0,
                     first: None,
                     last: None,
@@ -213,7 +213,7 @@ impl OtherTracks {
                     own.cpu.add(&busy);
                     own.seconds += reading.seconds();
                     if busy.rate() >= NEAR * SHARE {
-                        own.near_s += reading.seconds();
+                        own.near_limit_s += reading.seconds();
                     }
                 }
                 Use::Gauge(gauge) => {
@@ -227,9 +227,9 @@ impl OtherTracks {
                     let add = |seconds: &mut f64, is: bool| {
                         *seconds += if is { reading.seconds() } else { 0.0 };
                     };
-                    add(&mut own.near_s, value >= NEAR);
-                    add(&mut own.full_s, value >= FULL);
-                    add(&mut own.low_s, value <= OUT);
+                    add(&mut own.near_limit_s, value >= NEAR);
+                    add(&mut own.saturated_s, value >= SATURATED);
+                    add(&mut own.depleted_s, value <= DEPLETED);
                 }
             }
         });
@@ -254,8 +254,8 @@ impl HostFacts {
 
     /// Returns the share of time at 90 % or more.
     #[must_use]
-    pub fn near_share(&self) -> f64 {
-        if self.seconds > 0.0 { self.near_s / self.seconds } else { 0.0 }
+    pub fn near_limit_share(&self) -> f64 {
+        if self.seconds > 0.0 { self.near_limit_s / self.seconds } else { 0.0 }
     }
 }
 
@@ -280,19 +280,19 @@ impl Gauged {
 
     /// Returns the share of time at 90 % or more.
     #[must_use]
-    pub fn near_share(&self) -> f64 {
-        if self.seconds > 0.0 { self.near_s / self.seconds } else { 0.0 }
+    pub fn near_limit_share(&self) -> f64 {
+        if self.seconds > 0.0 { self.near_limit_s / self.seconds } else { 0.0 }
     }
 
     /// Returns the share of time at 99 % or more.
     #[must_use]
-    pub fn full_share(&self) -> f64 {
-        if self.seconds > 0.0 { self.full_s / self.seconds } else { 0.0 }
+    pub fn saturated_share(&self) -> f64 {
+        if self.seconds > 0.0 { self.saturated_s / self.seconds } else { 0.0 }
     }
 
     /// Returns the share of time at 1 % or less.
     #[must_use]
-    pub fn low_share(&self) -> f64 {
-        if self.seconds > 0.0 { self.low_s / self.seconds } else { 0.0 }
+    pub fn depleted_share(&self) -> f64 {
+        if self.seconds > 0.0 { self.depleted_s / self.seconds } else { 0.0 }
     }
 }

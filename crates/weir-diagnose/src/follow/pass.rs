@@ -163,11 +163,11 @@ fn server(contents: &Contents, id: EntityId) -> EntityId {
 fn believe_zeros(system: &System, subjects: &mut [SubjectFacts], servers: &[EntityId]) {
     let both = subjects.iter().zip(servers);
     let counting: BTreeSet<EntityId> =
-        both.filter(|(own, _)| own.says_queued).map(|(_, server)| *server).collect();
+        both.filter(|(own, _)| own.has_queue_times).map(|(_, server)| *server).collect();
     let all = system.subjects.iter().zip(subjects.iter_mut().zip(servers));
     for (subject, (own, server)) in all {
-        if own.says_zero_queued && counting.contains(server) && subject.path.is_empty() {
-            own.says_queued = true;
+        if own.has_zero_queue_times && counting.contains(server) && subject.path.is_empty() {
+            own.has_queue_times = true;
             own.total.queued_read_ns.get_or_insert(0.0);
             own.total.queued_write_ns.get_or_insert(0.0);
         }

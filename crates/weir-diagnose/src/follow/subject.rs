@@ -1,10 +1,10 @@
 //! The pass over the samples of one subject.
 
 use super::arrivals::Arrivals;
-use super::bins::{NEAR, Stretch, bin, queued};
+use super::attribution::Attribution;
+use super::bins::{LoadHistogram, NEAR, bin, queued};
 use super::cap::OFTEN_IDLE;
 use super::facts::{OverTime, SubjectFacts};
-use super::holding::Holding;
 use super::moments::Moments;
 use crate::system::{Counts, Medium};
 use hdrhistogram::Histogram;
@@ -33,7 +33,7 @@ pub(super) struct SubjectTrack {
     parts: Vec<(usize, f64)>,
     /// The unloaded latency after a number of samples: in nanoseconds, or in thousandths of the
     /// medium's.
-    usual: Option<f64>,
+    unloaded: Option<f64>,
     looked: u64,
 }
 
@@ -43,8 +43,8 @@ impl SubjectTrack {
         let histogram = || Histogram::new(2).unwrap_or_else(|_| unreachable!("2 digits"));
         let second = Span::from_secs(1);
         let facts = SubjectFacts {
-            whole: Stretch::new(caps),
-            slow: Stretch::new(caps),
+            whole: LoadHistogram::new(caps),
+            slow: LoadHistogram::new(caps),
             peaks: vec![(0.0, 0.0); caps],
             total: Load { operations: Some(0.0), bytes: Some(0.0), ..Load::default() },
             iops: Spread::default(),
@@ -55,8 +55,8 @@ impl SubjectTrack {
             apart: histogram(),
             latency: histogram(),
             moments: Vec::new(),
-            says_queued: false,
-            says_zero_queued: false,
+            has_queue_times: false,
+            has_zero_queue_times: false,
             waited: Vec::new(),
             over_time: OverTime {
                 iops: Points::new(second),
@@ -69,28 +69,28 @@ impl SubjectTrack {
             moments: Moments::default(),
             arrivals: Arrivals::default(),
             parts: Vec::new(),
-            usual: None,
+            unloaded: None,
             looked: 0,
         }
     }
 
     /// Takes a sample; `caps_of` is the path by the caps of the system.
-    pub(super) fn take(&mut self, holding: &Holding<'_>, caps_of: &[Counts]) {
-        let Holding { subject, load, path, medium, caps, .. } = *holding;
-        let in_loops = load.depth.filter(|_| self.arrivals.are_in_loops());
-        let by_chance = match in_loops {
+    pub(super) fn take(&mut self, attribution: &Attribution<'_>, caps_of: &[Counts]) {
+        let Attribution { subject, load, path, medium, caps, .. } = *attribution;
+        let closed_loop = load.depth.filter(|_| self.arrivals.are_closed_loop());
+        let randomness = match closed_loop {
             // In a closed loop, a request waits for the other requests in flight at most.
             Some(depth) => 1.0 - 1.0 / depth.max(1.0),
             None if self.arrivals.are_even() => 0.0,
             None => 1.0,
         };
-        let used = holding.parts(&mut self.parts);
+        let used = attribution.parts(&mut self.parts);
         let is_slow = self.is_slow(load, medium, used);
         let facts = &mut self.facts;
         let operations = load.operations.unwrap_or(0.0);
         let (mut is_bounded, mut likely_ns) = (true, 0.0_f64);
         for counts in path {
-            let likely = caps[counts.cap].longest(subject, by_chance).likely_ns;
+            let likely = caps[counts.cap].longest(subject, randomness).likely_ns;
             is_bounded &= likely.is_some();
             // Limits in a row account for the wait at the slowest.
             likely_ns = likely_ns.max(likely.unwrap_or(0.0));
@@ -103,7 +103,7 @@ impl SubjectTrack {
         for stretch in [Some(&mut facts.whole), is_slow.then_some(&mut facts.slow)] {
             let Some(stretch) = stretch else { continue };
             for (place, part) in &self.parts {
-                let longest = caps[path[*place].cap].longest(subject, by_chance);
+                let longest = caps[path[*place].cap].longest(subject, randomness);
                 let possible = (longest.ns * operations, longest.most_ns * operations);
                 stretch.bins[*place][bin(used)].add(load, *part, possible);
             }
@@ -112,7 +112,7 @@ impl SubjectTrack {
             }
             stretch.take(load, is_bounded);
         }
-        facts.says_queued |= queued(load).is_some();
+        facts.has_queue_times |= queued(load).is_some();
         add(&mut facts.total, load);
         let reading = |amount: f64| Reading { from: load.from, to: load.to, amount };
         facts.over_time.reach(load.to);
@@ -133,19 +133,19 @@ impl SubjectTrack {
             facts.over_time.latency_ms.add(&reading(milliseconds * load.seconds()));
             let alone = load.ns.unwrap_or(0.0) - queued(load).unwrap_or(0.0);
             // The first piece of a request waits least, and may always be on the same disk.
-            let is_cut = holding.is_cut;
-            let is_quiet = used < IDLE || (in_loops.is_some() && is_bounded);
+            let is_cut = attribution.is_cut;
+            let is_quiet = used < IDLE || (closed_loop.is_some() && is_bounded);
             let is_alone = is_quiet && !is_cut && likely_ns < ALONE * latency;
             if used < IDLE {
                 record(&mut facts.idle_latency, alone / operations, 1);
             }
-            if let Some(medium) = medium.filter(|_| is_alone).map(|medium| medium.of_load(load)) {
+            if let Some(medium) = medium.filter(|_| is_alone).map(|medium| medium.load_ns(load)) {
                 let likely_ns = if is_bounded { likely_ns * operations } else { 0.0 };
                 record(&mut facts.alone, 1000.0 * (alone - likely_ns) / medium, 1);
             }
             let is_idle =
                 is_bounded && !is_cut && load.busy().is_some_and(|busy| busy < OFTEN_IDLE);
-            if let Some(medium) = medium.filter(|_| is_idle).map(|medium| medium.of_load(load)) {
+            if let Some(medium) = medium.filter(|_| is_idle).map(|medium| medium.load_ns(load)) {
                 let left_ns = (alone - likely_ns * operations).max(0.0);
                 record(&mut facts.apart, 1000.0 * left_ns / medium, 1);
             }
@@ -164,13 +164,15 @@ impl SubjectTrack {
         let own = if medium.is_some() { &self.facts.alone } else { &self.facts.idle_latency };
         if own.len() >= self.looked + AGAIN {
             self.looked = own.len();
-            self.usual = Some(weir_report::number::float(own.value_at_quantile(0.1)));
+            self.unloaded = Some(weir_report::number::float(own.value_at_quantile(0.1)));
         }
-        let usual = match medium {
-            Some(medium) => Some(medium.of_load(load) * self.usual.map_or(1.0, |own| own / 1000.0)),
-            None => self.usual.map(|own| own * load.operations.unwrap_or(0.0)),
+        let unloaded = match medium {
+            Some(medium) => {
+                Some(medium.load_ns(load) * self.unloaded.map_or(1.0, |own| own / 1000.0))
+            }
+            None => self.unloaded.map(|own| own * load.operations.unwrap_or(0.0)),
         };
-        usual.map_or(used >= NEAR, |usual| ns > SLOW * usual)
+        unloaded.map_or(used >= NEAR, |unloaded| ns > SLOW * unloaded)
     }
 
     pub(super) fn finish(mut self) -> SubjectFacts {

@@ -17,8 +17,8 @@ const LISTED: usize = 6;
 /// Returns the findings by priority and then by wait time, those with the same cause in one.
 pub(super) fn grouped(found: Vec<Candidate>) -> Vec<Finding> {
     let mut groups: Vec<Vec<Finding>> = Vec::new();
-    for Candidate { mut finding, waited_ns, .. } in found {
-        finding.wait_ns = waited_ns;
+    for Candidate { mut finding, wait_ns, .. } in found {
+        finding.wait_ns = wait_ns;
         match groups.iter_mut().find(|group| has_same_cause(&group[0], &finding)) {
             Some(group) => group.push(finding),
             None => groups.push(vec![finding]),

@@ -5,8 +5,8 @@ use super::files::{
     tiers,
 };
 use super::rule::{Candidate, Rule, source};
-use crate::case::{Case, Seen, amount, size};
-use crate::system::What;
+use crate::case::{Case, JudgedSubject, amount, size};
+use crate::system::SubjectId;
 use crate::verdict::CapWait;
 use weir_report::diagnosis::Group;
 use weir_report::number::{float, percent, whole};
@@ -22,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
-    databases(case).iter().filter_map(|own| of_database(case, rule, own)).collect()
+    databases(case).iter().filter_map(|own| check_database(case, rule, own)).collect()
 }
 
 /// Returns whether no tier of its set has a higher limit than the one that throttles a file.
@@ -39,31 +39,31 @@ fn is_at_the_top(case: &Case<'_>, file: usize, is_bytes: bool) -> bool {
 }
 
 /// Returns an upper bound of the demand: the present queue depth at the latency of the medium.
-fn wanted(seen: &Seen<'_>, share: f64) -> Option<f64> {
-    let (usual, latency) = (seen.waited.usual_ns?, seen.facts.latency_ns()?);
-    (usual > 0.0).then(|| share * latency / usual)
+fn wanted(judged: &JudgedSubject<'_>, share: f64) -> Option<f64> {
+    let (unloaded, latency) = (judged.waited.unloaded_ns?, judged.facts.latency_ns()?);
+    (unloaded > 0.0).then(|| share * latency / unloaded)
 }
 
-fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Candidate> {
+fn check_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Candidate> {
     let wait = |file: &usize| {
-        let (seen, wait) = file_throttled(case, *file)?;
+        let (judged, wait) = file_throttled(case, *file)?;
         let is_bytes = counts_bytes(case, wait);
-        is_at_the_top(case, *file, is_bytes).then_some((*file, seen, wait, is_bytes))
+        is_at_the_top(case, *file, is_bytes).then_some((*file, judged, wait, is_bytes))
     };
-    let all: Vec<(usize, Seen<'_>, &CapWait, bool)> =
+    let all: Vec<(usize, JudgedSubject<'_>, &CapWait, bool)> =
         database.files.iter().filter_map(wait).collect();
-    let (file, seen, most, is_bytes) =
-        *all.iter().max_by(|a, b| a.2.waited_ns.total_cmp(&b.2.waited_ns))?;
+    let (file, judged, most, is_bytes) =
+        *all.iter().max_by(|a, b| a.2.wait_ns.total_cmp(&b.2.wait_ns))?;
     // If other files have headroom, pages must be distributed over those first.
     if all.len() < database.files.len() {
         return None;
     }
     let count = database.files.len() as u64;
-    let own_limit = limit(case, What::File(file), is_bytes)?;
-    let used = |seen: &Seen<'_>| {
-        if is_bytes { seen.facts.bytes.mean() } else { seen.facts.iops.mean() }.unwrap_or(0.0)
+    let own_limit = limit(case, SubjectId::File(file), is_bytes)?;
+    let used = |judged: &JudgedSubject<'_>| {
+        if is_bytes { judged.facts.bytes.mean() } else { judged.facts.iops.mean() }.unwrap_or(0.0)
     };
-    let need: Option<f64> = all.iter().map(|(_, seen, ..)| wanted(seen, used(seen))).sum();
+    let need: Option<f64> = all.iter().map(|(_, judged, ..)| wanted(judged, used(judged))).sum();
     // No more than twice as many at once: what a load would do is known once it is let.
     let files = need.map_or(count + 1, |need| whole((need / own_limit).ceil()));
     let files = files.clamp(count + 1, 2 * count);
@@ -78,7 +78,7 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Cand
     );
     let mut finding = rule.finding(database.name.clone(), text);
     finding.cap = Some(most.kind.name().to_owned());
-    finding.confidence = seen.waited.confidence;
+    finding.confidence = judged.waited.confidence;
     finding
         .evidence
         .push(format!("{} of the latency of {subject} is wait time", percent(most.share)));
@@ -89,7 +89,7 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Cand
         ));
     }
     let more = (files - count) * bytes;
-    let room = case.system.host_of(What::File(file)).and_then(|host| Room::new(case, host));
+    let room = case.system.host_of(SubjectId::File(file)).and_then(|host| Room::new(case, host));
     if let Some(room) = room {
         finding.evidence.push(format!(
             "additional storage: {} of {} free",
@@ -117,7 +117,7 @@ fn action(case: &Case<'_>, file: usize, (count, files): (u64, u64), lacks_room: 
     );
     let spread = "rebuild the indexes to distribute existing data over all files, since empty files \
                   alone help little";
-    match (case.is_instance(What::File(file)), lacks_room) {
+    match (case.is_instance(SubjectId::File(file)), lacks_room) {
         (true, false) => format!("add {more} of the same size: {add}; {spread}"),
         (true, true) => format!(
             "raise the instance's storage, or use Business Critical; then add {more} of the same size: \

@@ -3,7 +3,7 @@
 use super::rule::{Candidate, Rule, source};
 use super::throttled::{finding, next_tier, throttled_by, with};
 use crate::case::Case;
-use crate::system::{Owner, What};
+use crate::system::{Owner, SubjectId};
 use crate::verdict::CapWait;
 use weir_core::Cap as Kind;
 use weir_report::diagnosis::Group;
@@ -42,26 +42,26 @@ fn find(case: &Case<'_>, rule: &Rule, lasting: Kind, peak: Kind) -> Vec<Candidat
     throttled_by(case, is)
         .into_iter()
         .filter_map(|subjects| {
-            let (seen, wait) = subjects;
-            let mut finding = finding(case, rule, seen.name(case), &[subjects])?;
-            finding.evidence.extend(files_on(case, seen.subject.what));
+            let (judged, wait) = subjects;
+            let mut finding = finding(case, rule, judged.name(case), &[subjects])?;
+            finding.evidence.extend(files_on(case, judged.subject.id));
             Some(with(
                 finding,
                 &[subjects],
-                next_tier(case, seen.subject.what, needs_bytes, wait.kind.is_burst()),
+                next_tier(case, judged.subject.id, needs_bytes, wait.kind.is_burst()),
             ))
         })
         .collect()
 }
 
 /// Returns the share of each file in the operations of a disk.
-fn files_on(case: &Case<'_>, what: What) -> Option<String> {
-    let What::Disk(disk) = what else { return None };
+fn files_on(case: &Case<'_>, id: SubjectId) -> Option<String> {
+    let SubjectId::Disk(disk) = id else { return None };
     let files = case.system.files_on(crate::system::On::Disk(disk));
     let mut operations: Vec<(String, f64)> = files
         .filter_map(|(file, own)| {
-            let seen = case.of_file(file)?;
-            Some((own.qualified(), seen.facts.total.operations?))
+            let judged = case.subject_of_file(file)?;
+            Some((own.qualified(), judged.facts.total.operations?))
         })
         .collect();
     let all: f64 = operations.iter().map(|(_, operations)| operations).sum();

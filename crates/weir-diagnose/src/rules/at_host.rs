@@ -59,10 +59,13 @@ fn find(case: &Case<'_>, rule: &Rule, is: fn(Kind) -> bool) -> Vec<Candidate> {
     for subjects in throttled_by(case, |_, wait: &CapWait| is(wait.kind)) {
         by_cap.entry(subjects.1.cap).or_default().push(subjects);
     }
-    by_cap.into_iter().filter_map(|(cap, subjects)| of_host(case, rule, cap, &subjects)).collect()
+    by_cap
+        .into_iter()
+        .filter_map(|(cap, subjects)| check_host(case, rule, cap, &subjects))
+        .collect()
 }
 
-fn of_host(
+fn check_host(
     case: &Case<'_>,
     rule: &Rule,
     cap: usize,
@@ -87,21 +90,21 @@ fn of_host(
     let (mut action, change) = larger(case, host, own.kind, own.limit, is_peak);
     if is_cached(own.kind) {
         let writes =
-            subjects.iter().any(|(seen, _)| seen.facts.read_share().is_some_and(|r| r < 0.5));
+            subjects.iter().any(|(judged, _)| judged.facts.read_share().is_some_and(|r| r < 0.5));
         if writes {
             action += "; disable the cache of disks that are mostly written: writes count against its \
                        limit and gain nothing";
         }
-    } else if subjects.iter().any(|(seen, _)| is_read_uncached(case, seen)) {
+    } else if subjects.iter().any(|(judged, _)| is_read_uncached(case, judged)) {
         action += "; reads that are served by the host cache do not count against this limit";
     }
     Some(with(finding, subjects, (action, change)))
 }
 
-fn is_read_uncached(case: &Case<'_>, seen: &crate::case::Seen<'_>) -> bool {
-    let disks = case.system.disks_of(seen.subject.what);
+fn is_read_uncached(case: &Case<'_>, judged: &crate::case::JudgedSubject<'_>) -> bool {
+    let disks = case.system.disks_of(judged.subject.id);
     let is_uncached = disks.iter().all(|disk| case.system.disks[*disk].cache == CacheMode::None);
-    is_uncached && seen.facts.read_share().is_some_and(|share| share > 0.5)
+    is_uncached && judged.facts.read_share().is_some_and(|share| share > 0.5)
 }
 
 /// Returns the smallest machine with a higher limit, preferably of the same series.

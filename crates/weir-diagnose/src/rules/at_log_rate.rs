@@ -1,6 +1,6 @@
 //! An instance at its limit of log.
 
-use super::files::seen;
+use super::files::judged_file;
 use super::rule::{Candidate, Rule, source};
 use super::signs::NOTABLE;
 use super::throttled::{finding, host_of, throttled_by, with};
@@ -52,9 +52,9 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
             })
             .collect();
     }
-    let waited_ns = share(case).map_or(0.0, |(_, _, ms)| ms * 1e6);
+    let wait_ns = share(case).map_or(0.0, |(_, _, ms)| ms * 1e6);
     let found = said_by_waits(case, rule);
-    found.map(|finding| Candidate { waited_ns, ..finding.into() }).into_iter().collect()
+    found.map(|finding| Candidate { wait_ns, ..finding.into() }).into_iter().collect()
 }
 
 /// Returns the share of these waits in all wait time, their number and their milliseconds.
@@ -101,10 +101,10 @@ fn said_by_waits(case: &Case<'_>, rule: &Rule) -> Option<Finding> {
 }
 
 /// Returns whether the wait is a notable part of the time that writes of the log take with it.
-fn is_much_of_writes(case: &Case<'_>, waited_ns: f64) -> bool {
+fn is_much_of_writes(case: &Case<'_>, wait_ns: f64) -> bool {
     let files = case.system.files.iter().enumerate();
     let logs = files.filter(|(_, file)| file.is(Role::Log)).map(|(file, _)| file);
     let latency_ns: f64 =
-        logs.filter_map(|log| seen(case, log)).map(|own| own.waited.latency_ns).sum();
-    latency_ns > 0.0 && waited_ns >= THROTTLED * (waited_ns + latency_ns)
+        logs.filter_map(|log| judged_file(case, log)).map(|own| own.waited.latency_ns).sum();
+    latency_ns > 0.0 && wait_ns >= THROTTLED * (wait_ns + latency_ns)
 }

@@ -4,7 +4,7 @@ use super::rule::{Candidate, Rule, source};
 use super::throttled::{Throttled, finding, next_tier, throttled_by, with};
 use crate::case::Case;
 use crate::change::Change;
-use crate::system::{Owner, What};
+use crate::system::{Owner, SubjectId};
 use crate::verdict::CapWait;
 use std::collections::BTreeMap;
 use weir_report::diagnosis::Group;
@@ -37,11 +37,11 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     }
     by_stripe
         .into_iter()
-        .filter_map(|(stripe, subjects)| of_stripe(case, rule, stripe, &subjects))
+        .filter_map(|(stripe, subjects)| check_stripe(case, rule, stripe, &subjects))
         .collect()
 }
 
-fn of_stripe(
+fn check_stripe(
     case: &Case<'_>,
     rule: &Rule,
     stripe: usize,
@@ -50,7 +50,8 @@ fn of_stripe(
     let own = &case.system.stripes[stripe];
     let mut finding = finding(case, rule, own.name.clone(), subjects)?;
     let columns = own.columns.len();
-    let observed = subjects.iter().filter(|(seen, _)| matches!(seen.subject.what, What::Disk(_)));
+    let observed =
+        subjects.iter().filter(|(judged, _)| matches!(judged.subject.id, SubjectId::Disk(_)));
     let count = observed.count();
     if count > 0 && count < columns {
         finding.evidence.push(format!(
@@ -74,8 +75,12 @@ fn of_stripe(
     }
     let needs_bytes = subjects.first()?.1.kind.counts_bytes();
     let more = u32::try_from(columns * 2).ok()?;
-    let (mut action, change) =
-        next_tier(case, What::Stripe(stripe), needs_bytes, subjects.first()?.1.kind.is_burst());
+    let (mut action, change) = next_tier(
+        case,
+        SubjectId::Stripe(stripe),
+        needs_bytes,
+        subjects.first()?.1.kind.is_burst(),
+    );
     action = format!("{action}; {more} columns would double its limits");
     let change = change.or_else(|| {
         case.layout?;

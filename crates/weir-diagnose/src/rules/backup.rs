@@ -2,8 +2,8 @@
 
 use super::waits::{Class, resource_waits};
 use crate::backup::{self, Backup};
-use crate::case::{Case, Seen};
-use crate::system::{File, On, What};
+use crate::case::{Case, JudgedSubject};
+use crate::system::{File, On, SubjectId};
 use weir_layout::Role;
 use weir_report::number::time;
 
@@ -19,7 +19,7 @@ pub(super) struct Target {
     /// Backup files on it.
     pub(super) files: usize,
     /// Indices of its subjects: itself, otherwise its files.
-    pub(super) seen: Vec<usize>,
+    pub(super) subjects: Vec<usize>,
 }
 
 /// Minimum write rate of a backup, in bytes per second.
@@ -39,25 +39,25 @@ pub(super) fn targets(case: &Case<'_>) -> Vec<Target> {
         let others = files.iter().any(|(_, file)| !file.is(Role::Backup));
         let stripes = written_to(&observed, on).filter(|_| !others);
         let is_one = by_files || stripes.is_some();
-        let what = match on {
-            On::Disk(disk) => What::Disk(disk),
-            On::Stripe(stripe) => What::Stripe(stripe),
+        let id = match on {
+            On::Disk(disk) => SubjectId::Disk(disk),
+            On::Stripe(stripe) => SubjectId::Stripe(stripe),
         };
-        let disks = system.disks_of(what);
+        let disks = system.disks_of(id);
         is_one.then(|| {
-            let whole = case.seen(what).map(|seen| vec![seen.index]);
+            let whole = case.subject(id).map(|judged| vec![judged.index]);
             let columns = || {
-                let columns = disks.iter().filter_map(|disk| case.seen(What::Disk(*disk)));
-                let columns: Vec<usize> = columns.map(|seen| seen.index).collect();
+                let columns = disks.iter().filter_map(|disk| case.subject(SubjectId::Disk(*disk)));
+                let columns: Vec<usize> = columns.map(|judged| judged.index).collect();
                 (!columns.is_empty()).then_some(columns)
             };
             let of_files = || {
-                let of = files.iter().filter_map(|(file, _)| case.of_file(*file));
-                of.map(|seen| seen.index).collect()
+                let of = files.iter().filter_map(|(file, _)| case.subject_of_file(*file));
+                of.map(|judged| judged.index).collect()
             };
-            let seen = whole.or_else(columns).unwrap_or_else(of_files);
+            let subjects = whole.or_else(columns).unwrap_or_else(of_files);
             let files = stripes.unwrap_or(0).max(files.len());
-            Target { on, name: case.name(what), disks, files, seen }
+            Target { on, name: case.name(id), disks, files, subjects }
         })
     };
     all.filter_map(target).collect()
@@ -72,17 +72,17 @@ fn written_to(all: &[Backup<'_>], on: On) -> Option<usize> {
 
 impl Target {
     /// Returns its subjects.
-    pub(super) fn all<'a>(&self, case: &Case<'a>) -> Vec<Seen<'a>> {
-        case.all().filter(|seen| self.seen.contains(&seen.index)).collect()
+    pub(super) fn all<'a>(&self, case: &Case<'a>) -> Vec<JudgedSubject<'a>> {
+        case.all().filter(|judged| self.subjects.contains(&judged.index)).collect()
     }
 
     /// Returns the mean write rate in bytes per second, if anything was written.
     pub(super) fn written(&self, case: &Case<'_>) -> Option<f64> {
         let all = self.all(case);
-        let per_s = |seen: &Seen<'_>| {
-            let total = &seen.facts.total;
+        let per_s = |judged: &JudgedSubject<'_>| {
+            let total = &judged.facts.total;
             let written = total.write_bytes.or(total.bytes)?;
-            (seen.facts.seconds() > 0.0).then(|| written / seen.facts.seconds())
+            (judged.facts.seconds() > 0.0).then(|| written / judged.facts.seconds())
         };
         let written: f64 = all.iter().filter_map(per_s).sum();
         (written >= WRITES).then_some(written)
@@ -93,8 +93,8 @@ impl Target {
         let depths: Vec<f64> = self
             .all(case)
             .iter()
-            .filter(|seen| seen.facts.depth.count() > 0)
-            .map(|seen| seen.facts.depth.quantile(0.9))
+            .filter(|judged| judged.facts.depth.count() > 0)
+            .map(|judged| judged.facts.depth.quantile(0.9))
             .collect();
         (!depths.is_empty()).then(|| depths.iter().sum())
     }

@@ -377,9 +377,9 @@ pub(super) fn without_repeats(case: &Case<'_>, found: &mut Vec<Candidate>) {
         }
     }
     // The backup throttles other load on these disks, so their findings stay.
-    let is_alone = case.named().all(|seen| {
-        let is_own = own.contains(&seen.name(case));
-        is_own || float(whole(seen.facts.total.operations.unwrap_or(0.0))) == 0.0
+    let is_alone = case.named().all(|judged| {
+        let is_own = own.contains(&judged.name(case));
+        is_own || float(whole(judged.facts.total.operations.unwrap_or(0.0))) == 0.0
     });
     if is_alone {
         found.retain(|one| {

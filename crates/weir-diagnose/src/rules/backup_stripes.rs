@@ -32,7 +32,7 @@ fn candidate(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Candidate>
     let is_long = target
         .all(case)
         .iter()
-        .all(|seen| seen.facts.request_bytes().is_none_or(|bytes| bytes >= BACKUP_BYTES));
+        .all(|judged| judged.facts.request_bytes().is_none_or(|bytes| bytes >= BACKUP_BYTES));
     // The disks, and the machine before them.
     let own = target.caps(case);
     let host = target.disks.first().and_then(|disk| case.system.disks[*disk].host);

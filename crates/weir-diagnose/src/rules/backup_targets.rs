@@ -2,7 +2,7 @@
 
 use super::backup::{FILES, FILES_PER_DISK, Target, command, targets, waits};
 use super::rule::{Candidate, Rule, source};
-use super::signs::{holding, is_near};
+use super::signs::{is_near, throttling_caps};
 use crate::case::{Case, amount};
 use crate::change::Change;
 use crate::follow::NEAR;
@@ -34,8 +34,8 @@ fn candidate(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Candidate>
         |cap: &usize| case.system.caps[*cap].kind == Kind::DiskBytes && is_near(case, *cap);
     let full = target.caps(case).into_iter().find(is_full)?;
     // A target that is only sometimes near its limit has enough throughput.
-    let holding = holding(case);
-    target.caps(case).iter().find(|cap| holding.contains(*cap))?;
+    let throttling_caps = throttling_caps(case);
+    target.caps(case).iter().find(|cap| throttling_caps.contains(*cap))?;
     let each = case.system.caps[full].limit.rate;
     let first = &case.system.disks[*target.disks.first()?];
     let machine = first.host.filter(|_| !first.is_local).and_then(|host| {

@@ -1,7 +1,7 @@
 //! Latency that bursts at a cap explain, and a slow medium as well.
 
 use super::rule::{BLIND, Candidate, Rule, source};
-use crate::case::{Case, Seen, amount, cap_words, moments};
+use crate::case::{Case, JudgedSubject, amount, cap_words, moments};
 use crate::verdict::CapWait;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{percent, time};
@@ -18,15 +18,22 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
-    let all = case.named().filter(|seen| seen.waited.throttled().is_none());
-    all.filter_map(|seen| Some(of_subject(case, rule, &seen, seen.waited.suspected.as_ref()?)))
-        .collect()
+    let all = case.named().filter(|judged| judged.waited.throttled().is_none());
+    all.filter_map(|judged| {
+        Some(check_subject(case, rule, &judged, judged.waited.suspected.as_ref()?))
+    })
+    .collect()
 }
 
-fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>, wait: &CapWait) -> Candidate {
-    let name = seen.name(case);
+fn check_subject(
+    case: &Case<'_>,
+    rule: &Rule,
+    judged: &JudgedSubject<'_>,
+    wait: &CapWait,
+) -> Candidate {
+    let name = judged.name(case);
     let (cap, facts) = case.cap(wait.cap);
-    let latency = time(seen.waited.latency_ns / seen.waited.operations.max(1.0));
+    let latency = time(judged.waited.latency_ns / judged.waited.operations.max(1.0));
     let limit = amount(cap.counts_bytes(), facts.limit);
     let text = format!(
         "{name} may be throttled by its {}, {limit}, in bursts shorter than the sampling interval, or \
@@ -44,7 +51,7 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>, wait: &CapWait) -> 
         percent(facts.used.max().min(1.0)),
         percent(wait.share)
     ));
-    let is_known = seen.facts.whole.bounded_s >= 0.5 * seen.facts.seconds();
+    let is_known = judged.facts.whole.bounded_s >= 0.5 * judged.facts.seconds();
     let (missing, action) = if is_known {
         (
             "several requests are in flight most of the time, as with bursts and with a slow medium",
@@ -61,8 +68,8 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>, wait: &CapWait) -> 
     };
     finding.evidence.push(missing.to_owned());
     action.clone_into(&mut finding.action);
-    finding.moments = moments(case, seen, 3);
-    Candidate { waited_ns: wait.waited_ns, ..finding.into() }
+    finding.moments = moments(case, judged, 3);
+    Candidate { wait_ns: wait.wait_ns, ..finding.into() }
 }
 
 #[cfg(test)]

@@ -48,11 +48,11 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     };
     finding.confidence = Confidence::Medium;
     finding.evidence.extend(storage_words(case));
-    for seen in case.named() {
-        let total = &seen.facts.total;
+    for judged in case.named() {
+        let total = &judged.facts.total;
         if let Some(reads) = total.reads.filter(|reads| *reads > 0.0) {
-            let per_s = rate(reads / seen.facts.seconds().max(1e-9));
-            finding.evidence.push(format!("{}: {per_s} reads/s", seen.name(case)));
+            let per_s = rate(reads / judged.facts.seconds().max(1e-9));
+            finding.evidence.push(format!("{}: {per_s} reads/s", judged.name(case)));
         }
     }
     finding.evidence.truncate(6);

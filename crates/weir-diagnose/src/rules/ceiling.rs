@@ -5,8 +5,8 @@
 
 use super::earlier::{self, LIMITS};
 use super::rule::{Candidate, Rule, source};
-use super::signs::{FEW, RAISED_NS, holding};
-use crate::case::{Case, Seen, amount, moments};
+use super::signs::{FEW, RAISED_NS, throttling_caps};
+use crate::case::{Case, JudgedSubject, amount, moments};
 use weir_catalog::Edition;
 use weir_core::Cap as Kind;
 use weir_report::diagnosis::{Confidence, Group};
@@ -70,38 +70,39 @@ struct Ceiling {
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let said = earlier::subjects(case, &LIMITS);
-    let holding = holding(case);
-    let unsaid = case.named().filter(|seen| {
-        let is_throttled = seen.subject.path.iter().any(|counts| holding.contains(&counts.cap));
-        !is_throttled && !said.contains(&seen.name(case))
+    let throttling_caps = throttling_caps(case);
+    let unsaid = case.named().filter(|judged| {
+        let is_throttled =
+            judged.subject.path.iter().any(|counts| throttling_caps.contains(&counts.cap));
+        !is_throttled && !said.contains(&judged.name(case))
     });
-    let found = unsaid.filter_map(|seen| Some((finding(case, rule, &seen)?, seen)));
+    let found = unsaid.filter_map(|judged| Some((finding(case, rule, &judged)?, judged)));
     found
-        .map(|(finding, seen)| Candidate { waited_ns: beyond_usual(&seen), ..finding.into() })
+        .map(|(finding, judged)| Candidate { wait_ns: excess_ns(&judged), ..finding.into() })
         .collect()
 }
 
 /// Returns the latency beyond that of requests that do not wait, in nanoseconds.
-fn beyond_usual(seen: &Seen<'_>) -> f64 {
-    let usual = seen.waited.usual_ns.unwrap_or(0.0) * seen.waited.operations;
-    (seen.waited.latency_ns - usual).max(0.0)
+fn excess_ns(judged: &JudgedSubject<'_>) -> f64 {
+    let unloaded = judged.waited.unloaded_ns.unwrap_or(0.0) * judged.waited.operations;
+    (judged.waited.latency_ns - unloaded).max(0.0)
 }
 
 fn finding(
     case: &Case<'_>,
     rule: &Rule,
-    seen: &Seen<'_>,
+    judged: &JudgedSubject<'_>,
 ) -> Option<weir_report::diagnosis::Finding> {
     let knows = |is_bytes: bool| {
-        let mut caps = seen.subject.path.iter().map(|counts| &case.system.caps[counts.cap]);
+        let mut caps = judged.subject.path.iter().map(|counts| &case.system.caps[counts.cap]);
         caps.any(|cap| cap.counts_bytes() == is_bytes)
     };
     let both = [false, true]
-        .map(|is_bytes| if knows(is_bytes) { None } else { ceiling(case, seen, is_bytes) });
+        .map(|is_bytes| if knows(is_bytes) { None } else { ceiling(case, judged, is_bytes) });
     // With requests of one size, both rates are constant, and either limit may be the cause.
     let first = both.iter().flatten().max_by(|one, other| one.share.total_cmp(&other.share))?;
     let other = both.iter().flatten().find(|own| own.is_bytes != first.is_bytes);
-    let name = seen.name(case);
+    let name = judged.name(case);
     let or = other.map_or(String::new(), |own| format!(" or {}", amount(own.is_bytes, own.rate)));
     let mut finding = rule.finding(
         name.clone(),
@@ -133,7 +134,7 @@ fn finding(
             tiers.join(", ")
         ));
     }
-    finding.moments = moments(case, seen, 3);
+    finding.moments = moments(case, judged, 3);
     finding.ruled_out = case
         .facts
         .others
@@ -150,9 +151,9 @@ fn finding(
 }
 
 /// Finds a ceiling in operations or bytes.
-fn ceiling(case: &Case<'_>, seen: &Seen<'_>, is_bytes: bool) -> Option<Ceiling> {
-    let over_time = &seen.facts.over_time;
-    if seen.waited.operations < FEW || float(case.facts.samples) < SAMPLES {
+fn ceiling(case: &Case<'_>, judged: &JudgedSubject<'_>, is_bytes: bool) -> Option<Ceiling> {
+    let over_time = &judged.facts.over_time;
+    if judged.waited.operations < FEW || float(case.facts.samples) < SAMPLES {
         return None;
     }
     let rates = if is_bytes { &over_time.bytes } else { &over_time.iops };

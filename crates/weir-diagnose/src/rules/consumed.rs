@@ -2,7 +2,7 @@
 
 use super::rule::{Candidate, Rule, source};
 use super::signs::{NOTABLE, entity_name};
-use crate::case::{Case, Seen};
+use crate::case::{Case, JudgedSubject};
 use crate::follow::Gauged;
 use crate::verdict::Basis;
 use weir_core::Cap as Kind;
@@ -66,7 +66,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 }
 
 fn taken(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option<Candidate> {
-    let (near, full) = (gauge.near_share(), gauge.full_share());
+    let (near, full) = (gauge.near_limit_share(), gauge.saturated_share());
     if near < NOTABLE {
         return None;
     }
@@ -116,23 +116,23 @@ fn taken(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option<Ca
 /// limits are unknown: a cap that is not known cannot have been seen to hold nothing.
 fn waits_there(case: &Case<'_>, gauge: &Gauged) -> Option<bool> {
     let host = case.system.hosts.iter().position(|host| host.entity == Some(gauge.entity));
-    let passes = |seen: &Seen<'_>| match host {
-        Some(_) => case.system.host_of(seen.subject.what) == host,
-        None => seen.subject.entity == gauge.entity,
+    let passes = |judged: &JudgedSubject<'_>| match host {
+        Some(_) => case.system.host_of(judged.subject.id) == host,
+        None => judged.subject.entity == gauge.entity,
     };
-    let passing = case.all().filter(|seen| {
-        passes(seen) && seen.facts.total.operations.is_some_and(|operations| operations > 0.0)
+    let passing = case.all().filter(|judged| {
+        passes(judged) && judged.facts.total.operations.is_some_and(|operations| operations > 0.0)
     });
-    let passing: Vec<Seen<'_>> = passing.collect();
+    let passing: Vec<JudgedSubject<'_>> = passing.collect();
     let is_known = !passing.is_empty()
-        && passing
-            .iter()
-            .all(|seen| seen.waited.basis != Basis::Use && seen.waited.latency_ns > 0.0)
-        && passing.iter().all(|seen| !seen.subject.path.is_empty());
+        && passing.iter().all(|judged| {
+            judged.waited.basis != Basis::Utilisation && judged.waited.latency_ns > 0.0
+        })
+        && passing.iter().all(|judged| !judged.subject.path.is_empty());
     is_known.then(|| {
         passing
             .iter()
-            .any(|seen| seen.waited.throttled().is_some() || seen.waited.suspected.is_some())
+            .any(|judged| judged.waited.throttled().is_some() || judged.waited.suspected.is_some())
     })
 }
 

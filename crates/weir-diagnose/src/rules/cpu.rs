@@ -22,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let Some(host) = busy(case) else { return Vec::new() };
     let name = entity_name(case, host.entity);
-    let (mean, near) = (percent(host.mean()), percent(host.near_share()));
+    let (mean, near) = (percent(host.mean()), percent(host.near_limit_share()));
     let text = format!(
         "the CPU of {name} is at {mean} on average and at 90 % or more for {near} of the time: faster \
          storage would not help"

@@ -2,7 +2,7 @@
 
 use super::signs::entity_name;
 use crate::case::Case;
-use crate::follow::{Gauged, OUT};
+use crate::follow::{DEPLETED, Gauged};
 use crate::seconds::at_s;
 use crate::system::{Cap, Owner};
 use weir_core::Cap as Kind;
@@ -65,7 +65,7 @@ fn of_gauge(case: &Case<'_>, gauge: &Gauged) -> Option<Balance> {
         least: gauge.least,
         between_s: at_s(to) - at_s(from),
         seconds: gauge.seconds,
-        out_share: gauge.low_share(),
+        out_share: gauge.depleted_share(),
         is_said: true,
     })
 }
@@ -120,6 +120,6 @@ impl Balance {
 
     /// Returns whether there are none at the end.
     pub(super) fn is_out(&self) -> bool {
-        self.last <= OUT
+        self.last <= DEPLETED
     }
 }

@@ -3,11 +3,11 @@
 use super::at_host::larger;
 use super::credits::{Balance, balances};
 use super::rule::{Candidate, Rule, source};
-use super::signs::{NOTABLE, holding, is_timed};
+use super::signs::{NOTABLE, is_timed, throttling_caps};
 use super::throttled::{next_tier, ruled_out};
-use crate::case::{Case, Seen, amount, moments};
+use crate::case::{Case, JudgedSubject, amount, moments};
 use crate::change::Change;
-use crate::system::{Cap, Owner, What};
+use crate::system::{Cap, Owner, SubjectId};
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{percent, time};
 
@@ -22,23 +22,24 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
-    let holding = holding(case);
+    let throttling_caps = throttling_caps(case);
     let is_out = |balance: &Balance| {
         // A gauge at zero means that credits are spent as they arrive, so that the limit throttles.
         // The model counts only if requests wait there, or waits are unknown.
-        let waits = balance.cap.is_some_and(|cap| holding.contains(&cap) || !has_times(case, cap));
+        let waits =
+            balance.cap.is_some_and(|cap| throttling_caps.contains(&cap) || !has_times(case, cap));
         balance.out_share >= NOTABLE && (balance.is_said || waits)
     };
     balances(case).into_iter().filter(is_out).map(|own| candidate(case, rule, &own)).collect()
 }
 
 /// Returns the subjects whose requests pass a limit.
-fn passing<'a>(case: &Case<'a>, cap: usize) -> impl Iterator<Item = Seen<'a>> {
-    case.named().filter(move |seen| seen.subject.path.iter().any(|counts| counts.cap == cap))
+fn passing<'a>(case: &Case<'a>, cap: usize) -> impl Iterator<Item = JudgedSubject<'a>> {
+    case.named().filter(move |judged| judged.subject.path.iter().any(|counts| counts.cap == cap))
 }
 
 fn has_times(case: &Case<'_>, cap: usize) -> bool {
-    passing(case, cap).any(|seen| is_timed(&seen))
+    passing(case, cap).any(|judged| is_timed(&judged))
 }
 
 fn candidate(case: &Case<'_>, rule: &Rule, balance: &Balance) -> Candidate {
@@ -78,19 +79,19 @@ fn candidate(case: &Case<'_>, rule: &Rule, balance: &Balance) -> Candidate {
             of(facts.rate.mean().unwrap_or(0.0)),
             of(facts.rate.max())
         ));
-        let waiting = passing(case, index).find_map(|seen| {
-            let wait = seen.waited.waits.iter().find(|wait| wait.cap == index)?;
-            Some((seen, wait))
+        let waiting = passing(case, index).find_map(|judged| {
+            let wait = judged.waited.waits.iter().find(|wait| wait.cap == index)?;
+            Some((judged, wait))
         });
         match waiting {
-            Some((seen, wait)) => {
+            Some((judged, wait)) => {
                 finding.evidence.push(format!(
                     "{} of the latency of {} is wait time there",
                     percent(wait.share),
-                    seen.name(case)
+                    judged.name(case)
                 ));
-                finding.moments = moments(case, &seen, 3);
-                finding.ruled_out = ruled_out(case, &seen, wait);
+                finding.moments = moments(case, &judged, 3);
+                finding.ruled_out = ruled_out(case, &judged, wait);
             }
             None => finding.evidence.push("wait times are unknown".to_owned()),
         }
@@ -107,7 +108,7 @@ fn candidate(case: &Case<'_>, rule: &Rule, balance: &Balance) -> Candidate {
 
 fn action(case: &Case<'_>, cap: &Cap) -> (String, Option<Change>) {
     let (mut action, change) = match cap.owner {
-        Owner::Disk(disk) => next_tier(case, What::Disk(disk), cap.counts_bytes(), false),
+        Owner::Disk(disk) => next_tier(case, SubjectId::Disk(disk), cap.counts_bytes(), false),
         Owner::Host(host) => larger(case, &case.system.hosts[host], cap.kind, cap.limit, false),
     };
     let knows = |name: &str| {

@@ -5,7 +5,7 @@ use super::rule::{Candidate, Rule, source};
 use super::stores::{Store, file_of, is_cached, is_uncached, read_latency, stores};
 use crate::case::{Case, amount, size};
 use crate::change::Change;
-use crate::system::{CacheMode, Owner, What};
+use crate::system::{CacheMode, Owner, SubjectId};
 use crate::verdict::CapWait;
 use weir_core::Cap as Kind;
 use weir_layout::Role;
@@ -33,7 +33,7 @@ const ALWAYS: f64 = 1.0;
 const USUAL: f64 = 1.5;
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
-    stores(case).iter().filter_map(|store| of_store(case, rule, store)).collect()
+    stores(case).iter().filter_map(|store| check_store(case, rule, store)).collect()
 }
 
 /// Returns whether the host has a cache that the disks can use.
@@ -70,7 +70,10 @@ fn has_room(case: &Case<'_>, store: &Store) -> bool {
 }
 
 /// Returns the limit that throttles reads which a cache would serve.
-fn wait<'a>(case: &Case<'a>, store: &Store) -> Option<(crate::case::Seen<'a>, &'a CapWait)> {
+fn wait<'a>(
+    case: &Case<'a>,
+    store: &Store,
+) -> Option<(crate::case::JudgedSubject<'a>, &'a CapWait)> {
     let is = |case: &Case<'_>, wait: &CapWait| {
         let cap = &case.system.caps[wait.cap];
         match cap.owner {
@@ -80,13 +83,13 @@ fn wait<'a>(case: &Case<'a>, store: &Store) -> Option<(crate::case::Seen<'a>, &'
             }
         }
     };
-    super::throttled::throttled_by(case, is).into_iter().find(|(seen, _)| {
-        let own = case.system.disks_of(seen.subject.what);
+    super::throttled::throttled_by(case, is).into_iter().find(|(judged, _)| {
+        let own = case.system.disks_of(judged.subject.id);
         !own.is_empty() && own.iter().all(|disk| store.disks.contains(disk))
     })
 }
 
-fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
+fn check_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
     let is_data = store.carries(Role::Data) && !store.carries(Role::Log);
     let share = store.read_share().filter(|share| *share > READS)?;
     if !is_data
@@ -97,15 +100,15 @@ fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
         return None;
     }
     let wait = wait(case, store);
-    let seen = case.seen(store.what);
-    let latency = read_latency(store, seen, case);
+    let judged = case.subject(store.id);
+    let latency = read_latency(store, judged, case);
     let depth = store.per_s(store.load.read_ns.map(|ns| ns / 1e9)).unwrap_or(0.0);
-    let is_usual =
-        latency.is_some_and(|(mean, usual)| mean <= USUAL * usual && mean >= usual / USUAL);
-    if wait.is_none() && !(is_usual && depth >= ALWAYS) {
+    let is_unloaded = latency
+        .is_some_and(|(mean, unloaded)| mean <= USUAL * unloaded && mean >= unloaded / USUAL);
+    if wait.is_none() && !(is_unloaded && depth >= ALWAYS) {
         return None;
     }
-    let data = file_of(case.system, store.what, Role::Data)?;
+    let data = file_of(case.system, store.id, Role::Data)?;
     let reads = rate(store.per_s(store.load.reads)?);
     let why = match wait {
         Some((_, wait)) => {
@@ -125,9 +128,9 @@ fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
     );
     let mut finding = rule.finding(store.name.clone(), text);
     match wait {
-        Some((seen, wait)) => {
+        Some((judged, wait)) => {
             finding.cap = Some(wait.kind.name().to_owned());
-            finding.confidence = seen.waited.confidence;
+            finding.confidence = judged.waited.confidence;
         }
         None => finding.priority = 150,
     }
@@ -152,10 +155,10 @@ fn evidence(case: &Case<'_>, store: &Store, depth: f64) -> Vec<String> {
     }
     let host = &case.system.hosts[store.host];
     let machine = host.size.as_deref().and_then(|size| edition?.host(size).ok());
-    let files = match store.what {
-        What::Disk(disk) => Some(crate::system::On::Disk(disk)),
-        What::Stripe(stripe) => Some(crate::system::On::Stripe(stripe)),
-        What::File(_) => None,
+    let files = match store.id {
+        SubjectId::Disk(disk) => Some(crate::system::On::Disk(disk)),
+        SubjectId::Stripe(stripe) => Some(crate::system::On::Stripe(stripe)),
+        SubjectId::File(_) => None,
     };
     let bytes: Option<u64> =
         files.into_iter().flat_map(|on| case.system.files_on(on)).map(|(_, file)| file.size).sum();

@@ -3,7 +3,7 @@
 use super::depth_low::per_disk;
 use super::files::throttled_at_own;
 use super::rule::{Candidate, Rule, source};
-use crate::case::{Case, Seen, amount};
+use crate::case::{Case, JudgedSubject, amount};
 use weir_layout::Role;
 use weir_report::diagnosis::Group;
 use weir_report::number::{float, rate, time, whole};
@@ -32,24 +32,24 @@ const STEADY: f64 = 0.8;
 const MOSTLY: f64 = 0.5;
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
-    case.named().filter_map(|seen| of_subject(case, rule, &seen)).collect()
+    case.named().filter_map(|judged| check_subject(case, rule, &judged)).collect()
 }
 
-fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate> {
-    let wait = throttled_at_own(case, seen).or(seen.waited.throttled())?;
-    let roles = case.roles(seen.subject.what);
+fn check_subject(case: &Case<'_>, rule: &Rule, judged: &JudgedSubject<'_>) -> Option<Candidate> {
+    let wait = throttled_at_own(case, judged).or(judged.waited.throttled())?;
+    let roles = case.roles(judged.subject.id);
     // The queue depth of a database server is not configurable: it comes from its users.
     if roles.iter().any(|role| matches!(role, Role::Data | Role::Log | Role::Tempdb)) {
         return None;
     }
-    let own = &seen.facts.depth;
-    let (depth, usual) = (own.mean()?, seen.waited.usual_ns?);
+    let own = &judged.facts.depth;
+    let (depth, unloaded) = (own.mean()?, judged.waited.unloaded_ns?);
     let is_steady = own.quantile(0.1) >= STEADY * own.quantile(0.9);
-    let iops = seen.facts.iops.mean().filter(|iops| *iops > 0.0)?;
-    let fills = iops * usual / 1e9;
-    let disks = float(case.system.disks_of(seen.subject.what).len() as u64);
+    let iops = judged.facts.iops.mean().filter(|iops| *iops > 0.0)?;
+    let fills = iops * unloaded / 1e9;
+    let disks = float(case.system.disks_of(judged.subject.id).len() as u64);
     let most = per_disk(case, "outstanding-max").map_or(0.0, |most| most * disks);
-    let is_long = wait.near_s >= MOSTLY * seen.facts.seconds();
+    let is_long = wait.near_limit_s >= MOSTLY * judged.facts.seconds();
     if !is_steady || !is_long || depth < FAR_MORE * fills || depth <= most {
         return None;
     }
@@ -59,8 +59,8 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate
         return None;
     }
     let cap = &case.system.caps[wait.cap];
-    let subject = seen.name(case);
-    let latency = seen.facts.latency_ns()?;
+    let subject = judged.name(case);
+    let latency = judged.facts.latency_ns()?;
     let text = format!(
         "the queue depth of {subject} is {}, and {} would reach its limit of {}: latency is {} instead \
          of {} at a depth of {}, at the same throughput",
@@ -73,11 +73,11 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate
     );
     let mut finding = rule.finding(subject, text);
     finding.cap = Some(wait.kind.name().to_owned());
-    finding.confidence = seen.waited.confidence;
+    finding.confidence = judged.waited.confidence;
     finding.evidence.push(format!(
         "Little's law: {} IOPS x {} unloaded latency = {} in flight",
         rate(iops),
-        time(usual),
+        time(unloaded),
         rate(fills)
     ));
     if most > 0.0 {

@@ -1,8 +1,8 @@
 //! A queue depth that is too low for the disks.
 
 use super::rule::{Candidate, Rule, source};
-use crate::case::{Case, Seen};
-use crate::system::What;
+use crate::case::{Case, JudgedSubject};
+use crate::system::SubjectId;
 use crate::verdict::Basis;
 use weir_catalog::RuleValue;
 use weir_layout::Role;
@@ -47,7 +47,7 @@ const SAMPLES: u64 = 20;
 const FILES: (usize, usize) = (4, 8);
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
-    case.named().filter_map(|seen| of_subject(case, rule, &seen)).collect()
+    case.named().filter_map(|judged| check_subject(case, rule, &judged)).collect()
 }
 
 /// Returns the queue depth that a disk needs, from the edition.
@@ -59,24 +59,24 @@ pub(super) fn per_disk(case: &Case<'_>, rule: &str) -> Option<f64> {
 }
 
 /// Returns whether a load is a closed loop.
-fn is_closed(case: &Case<'_>, seen: &Seen<'_>, depth: f64) -> bool {
-    let own = &seen.facts.depth;
+fn is_closed(case: &Case<'_>, judged: &JudgedSubject<'_>, depth: f64) -> bool {
+    let own = &judged.facts.depth;
     let is_steady = own.count() >= SAMPLES && own.quantile(0.05) >= STEADY * own.quantile(0.95);
-    let is_large = seen.facts.request_bytes().is_some_and(|bytes| bytes >= LARGE);
-    let is_backup = case.roles(seen.subject.what).contains(&Role::Backup);
+    let is_large = judged.facts.request_bytes().is_some_and(|bytes| bytes >= LARGE);
+    let is_backup = case.roles(judged.subject.id).contains(&Role::Backup);
     let is_whole = depth.round() >= 1.0 && (depth - depth.round()).abs() <= WHOLE * depth.round();
     depth >= ALWAYS && is_steady && (is_large || is_backup || is_whole)
 }
 
-fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate> {
-    let depth = seen.facts.depth.mean()?;
-    let (usual, latency) = (seen.waited.usual_ns?, seen.facts.latency_ns()?);
-    let is_usual = seen.waited.basis != Basis::Use && latency <= USUAL * usual;
-    let columns = case.system.disks_of(seen.subject.what).len();
-    if !is_usual || columns == 0 || !is_closed(case, seen, depth) {
+fn check_subject(case: &Case<'_>, rule: &Rule, judged: &JudgedSubject<'_>) -> Option<Candidate> {
+    let depth = judged.facts.depth.mean()?;
+    let (unloaded, latency) = (judged.waited.unloaded_ns?, judged.facts.latency_ns()?);
+    let is_unloaded = judged.waited.basis != Basis::Utilisation && latency <= USUAL * unloaded;
+    let columns = case.system.disks_of(judged.subject.id).len();
+    if !is_unloaded || columns == 0 || !is_closed(case, judged, depth) {
         return None;
     }
-    let caps = seen.subject.path.iter().map(|counts| case.cap(counts.cap));
+    let caps = judged.subject.path.iter().map(|counts| case.cap(counts.cap));
     let known = caps.filter(|(_, facts)| facts.samples > 0);
     let used = known.map(|(cap, facts)| (cap, facts.used.mean().unwrap_or(0.0)));
     let (cap, used) = used.max_by(|one, other| one.1.total_cmp(&other.1))?;
@@ -92,7 +92,7 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate
     }
     // At a constant latency, the rate is proportional to the queue depth.
     let fills = depth / used;
-    let subject = seen.name(case);
+    let subject = judged.name(case);
     let text = format!(
         "the queue depth of {subject} is always {}, at a latency of {}: that uses {} of {}, which a \
          depth of {} would reach",
@@ -106,10 +106,10 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate
     finding.confidence = Confidence::Medium;
     finding.evidence.push(format!(
         "in 90 % of the samples the queue depth is between {} and {}, as in a closed loop",
-        rate(seen.facts.depth.quantile(0.05)),
-        rate(seen.facts.depth.quantile(0.95))
+        rate(judged.facts.depth.quantile(0.05)),
+        rate(judged.facts.depth.quantile(0.95))
     ));
-    finding.evidence.push(format!("unloaded latency {}", time(usual)));
+    finding.evidence.push(format!("unloaded latency {}", time(unloaded)));
     if depth < disks {
         finding.evidence.push(format!(
             "at a queue depth of {}, {} of its {columns} disks are idle at any time",
@@ -120,12 +120,12 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate
     if let Some(needs) = needs {
         finding.evidence.push(format!("disks of this kind need a queue depth of {}", rate(needs)));
     }
-    finding.action = action(case, seen.subject.what, columns, fills);
+    finding.action = action(case, judged.subject.id, columns, fills);
     Some(finding.into())
 }
 
-fn action(case: &Case<'_>, what: What, columns: usize, fills: f64) -> String {
-    if case.roles(what).contains(&Role::Backup) {
+fn action(case: &Case<'_>, id: SubjectId, columns: usize, fills: f64) -> String {
+    if case.roles(id).contains(&Role::Backup) {
         let files = (FILES.0 * columns).min(FILES.1);
         return format!(
             "back up to {files} files instead of one: BACKUP DATABASE ... TO DISK = '1', DISK = '2', \

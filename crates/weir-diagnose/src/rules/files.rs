@@ -2,10 +2,10 @@
 //! size, and the free storage of an instance.
 
 use super::throttled::layout_name;
-use crate::case::{Case, Seen, amount};
+use crate::case::{Case, JudgedSubject, amount};
 use crate::change::Change;
 use crate::follow::CapFacts;
-use crate::system::{Limit, On, Owner, What};
+use crate::system::{Limit, On, Owner, SubjectId};
 use crate::verdict::{CapWait, THROTTLED};
 use std::collections::BTreeMap;
 use weir_catalog::{Limits, TierSet};
@@ -34,7 +34,7 @@ pub(super) struct Database {
 pub(super) fn databases(case: &Case<'_>) -> Vec<Database> {
     let mut all: BTreeMap<(Option<usize>, Option<&str>), Vec<usize>> = BTreeMap::new();
     for (file, _) in case.system.files.iter().enumerate().filter(|(_, f)| f.is(Role::Data)) {
-        let host = case.system.host_of(What::File(file));
+        let host = case.system.host_of(SubjectId::File(file));
         all.entry((host, database_of(case, file))).or_default().push(file);
     }
     let name = |name: Option<&str>| name.unwrap_or("the database").to_owned();
@@ -53,32 +53,38 @@ pub(super) fn database_of<'a>(case: &Case<'a>, file: usize) -> Option<&'a str> {
 }
 
 /// Finds the subject of a file: itself, otherwise the disk or stripe that it has to itself.
-pub(super) fn seen<'a>(case: &Case<'a>, file: usize) -> Option<Seen<'a>> {
+pub(super) fn judged_file<'a>(case: &Case<'a>, file: usize) -> Option<JudgedSubject<'a>> {
     let alone = || {
         let on = case.system.files[file].on?;
-        let what = match on {
-            On::Disk(disk) => What::Disk(disk),
-            On::Stripe(stripe) => What::Stripe(stripe),
+        let id = match on {
+            On::Disk(disk) => SubjectId::Disk(disk),
+            On::Stripe(stripe) => SubjectId::Stripe(stripe),
         };
-        (case.system.files_on(on).count() == 1).then(|| case.seen(what)).flatten()
+        (case.system.files_on(on).count() == 1).then(|| case.subject(id)).flatten()
     };
-    case.of_file(file).or_else(alone)
+    case.subject_of_file(file).or_else(alone)
 }
 
 /// Returns the limit of its own disks that throttles a subject, with the longest wait time or a
 /// sufficient share.
-pub(super) fn throttled_at_own<'a>(case: &Case<'a>, seen: &Seen<'a>) -> Option<&'a CapWait> {
-    let first = seen.waited.throttled()?;
+pub(super) fn throttled_at_own<'a>(
+    case: &Case<'a>,
+    judged: &JudgedSubject<'a>,
+) -> Option<&'a CapWait> {
+    let first = judged.waited.throttled()?;
     let is_own = |wait: &&CapWait| matches!(case.system.caps[wait.cap].owner, Owner::Disk(_));
-    let own = seen.waited.waits.iter().filter(is_own);
-    let own = own.max_by(|one, other| one.waited_ns.total_cmp(&other.waited_ns))?;
+    let own = judged.waited.waits.iter().filter(is_own);
+    let own = own.max_by(|one, other| one.wait_ns.total_cmp(&other.wait_ns))?;
     (own == first || own.share >= THROTTLED).then_some(own)
 }
 
 /// Returns the limit of its own disks that throttles a file.
-pub(super) fn file_throttled<'a>(case: &Case<'a>, file: usize) -> Option<(Seen<'a>, &'a CapWait)> {
-    let seen = seen(case, file)?;
-    Some((seen, throttled_at_own(case, &seen)?))
+pub(super) fn file_throttled<'a>(
+    case: &Case<'a>,
+    file: usize,
+) -> Option<(JudgedSubject<'a>, &'a CapWait)> {
+    let judged = judged_file(case, file)?;
+    Some((judged, throttled_at_own(case, &judged)?))
 }
 
 /// Returns whether a limit is one on throughput.
@@ -87,8 +93,8 @@ pub(super) fn counts_bytes(case: &Case<'_>, wait: &CapWait) -> bool {
 }
 
 /// Returns the total limit of the disks of a subject.
-pub(super) fn limit(case: &Case<'_>, what: What, is_bytes: bool) -> Option<f64> {
-    let disks = case.system.disks_of(what);
+pub(super) fn limit(case: &Case<'_>, id: SubjectId, is_bytes: bool) -> Option<f64> {
+    let disks = case.system.disks_of(id);
     let of = |disk: &usize| -> Option<Limit> {
         let limits = &case.system.disks[*disk].limits;
         if is_bytes { limits.bytes } else { limits.iops }
@@ -99,8 +105,8 @@ pub(super) fn limit(case: &Case<'_>, what: What, is_bytes: bool) -> Option<f64> 
 
 /// Returns the 99th percentile of the utilisation of the disks' limits, of the highest one. `None`
 /// if it is only an upper bound.
-pub(super) fn used(case: &Case<'_>, what: What, is_bytes: bool) -> Option<f64> {
-    let disks = case.system.disks_of(what);
+pub(super) fn used(case: &Case<'_>, id: SubjectId, is_bytes: bool) -> Option<f64> {
+    let disks = case.system.disks_of(id);
     let caps = disks.iter().flat_map(|disk| case.caps_of_disk(*disk));
     let is = |facts: &CapFacts| facts.samples > 0 && !facts.is_bound;
     let own = caps.filter(|(cap, facts)| cap.counts_bytes() == is_bytes && is(facts));
@@ -128,7 +134,7 @@ pub(super) fn own_disk(case: &Case<'_>, file: usize) -> Option<usize> {
 /// Returns the size of a file of an instance, and the sizes at which its limits change.
 pub(super) fn steps(case: &Case<'_>, file: usize) -> Option<(u64, Steps)> {
     let disk = own_disk(case, file)?;
-    if !case.is_instance(What::File(file)) || case.system.disks[disk].is_local {
+    if !case.is_instance(SubjectId::File(file)) || case.system.disks[disk].is_local {
         return None;
     }
     let size = case.system.files[file].size?;
@@ -159,14 +165,14 @@ pub(super) fn needed(case: &Case<'_>, file: usize, is_bytes: bool) -> Option<(u6
 pub(super) fn throttled_on<'a>(
     case: &Case<'a>,
     host: usize,
-) -> Vec<(usize, Seen<'a>, &'a CapWait)> {
+) -> Vec<(usize, JudgedSubject<'a>, &'a CapWait)> {
     let files = 0..case.system.files.len();
-    let own = files.filter(|file| case.system.host_of(What::File(*file)) == Some(host));
+    let own = files.filter(|file| case.system.host_of(SubjectId::File(*file)) == Some(host));
     let mut wait: Vec<_> = own
         .filter(|file| own_disk(case, *file).is_some())
-        .filter_map(|file| file_throttled(case, file).map(|(seen, wait)| (file, seen, wait)))
+        .filter_map(|file| file_throttled(case, file).map(|(judged, wait)| (file, judged, wait)))
         .collect();
-    wait.sort_by(|one, other| other.2.waited_ns.total_cmp(&one.2.waited_ns));
+    wait.sort_by(|one, other| other.2.wait_ns.total_cmp(&one.2.wait_ns));
     wait
 }
 
@@ -184,7 +190,7 @@ impl Room {
     pub(crate) fn new(case: &Case<'_>, host: usize) -> Option<Self> {
         let storage = case.system.hosts[host].instance?.storage;
         let all = case.system.files.iter().enumerate();
-        let own = all.filter(|(file, _)| case.system.host_of(What::File(*file)) == Some(host));
+        let own = all.filter(|(file, _)| case.system.host_of(SubjectId::File(*file)) == Some(host));
         let files: Option<u64> = own.map(|(_, file)| file.size).sum();
         Some(Self { storage, files: files? }).filter(|room| room.storage > 0)
     }
@@ -214,14 +220,15 @@ pub(super) fn database_name(case: &Case<'_>, file: usize) -> String {
 
 /// Returns the change that resizes a file in the layout.
 pub(super) fn sized(case: &Case<'_>, file: usize, bytes: u64) -> Option<Change> {
-    Some(Change::Size { name: layout_name(case, What::File(file))?, bytes })
+    Some(Change::Size { name: layout_name(case, SubjectId::File(file))?, bytes })
 }
 
 /// Returns the change that grows several files, if the instance has enough free storage.
 pub(super) fn grown(case: &Case<'_>, files: &[usize], bytes: u64) -> Option<Change> {
     let own = |file: &usize| case.system.files[*file].size.unwrap_or(0);
     let more: u64 = files.iter().map(|file| bytes.saturating_sub(own(file))).sum();
-    let room = case.system.host_of(What::File(*files.first()?)).and_then(|h| Room::new(case, h));
+    let room =
+        case.system.host_of(SubjectId::File(*files.first()?)).and_then(|h| Room::new(case, h));
     let has_room = room.is_none_or(|room| room.free() >= more);
     let changes: Option<Vec<Change>> = files.iter().map(|file| sized(case, *file, bytes)).collect();
     changes.filter(|_| has_room).map(Change::All)
@@ -229,5 +236,5 @@ pub(super) fn grown(case: &Case<'_>, files: &[usize], bytes: u64) -> Option<Chan
 
 /// Returns the name of a file.
 pub(super) fn name(case: &Case<'_>, file: usize) -> String {
-    case.name(What::File(file))
+    case.name(SubjectId::File(file))
 }

@@ -4,9 +4,9 @@
 
 use super::earlier;
 use super::rule::{BLIND, Candidate, Rule, source};
-use super::signs::{FEW, RAISED_NS, holding};
+use super::signs::{FEW, RAISED_NS, throttling_caps};
 use super::throttling::OF_SUBJECTS;
-use crate::case::{Case, Seen, amount};
+use crate::case::{Case, JudgedSubject, amount};
 use weir_observe::attribute;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{float, percent, rate, time};
@@ -43,32 +43,33 @@ const REPEATS: f64 = 0.05;
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let said = earlier::subjects(case, &OF_SUBJECTS);
-    let holding = holding(case);
-    let unsaid = case.named().filter(|seen| {
-        let is_throttled = seen.subject.path.iter().any(|counts| holding.contains(&counts.cap));
-        !is_throttled && !said.contains(&seen.name(case))
+    let throttling_caps = throttling_caps(case);
+    let unsaid = case.named().filter(|judged| {
+        let is_throttled =
+            judged.subject.path.iter().any(|counts| throttling_caps.contains(&counts.cap));
+        !is_throttled && !said.contains(&judged.name(case))
     });
-    unsaid.filter_map(|seen| check(case, rule, &seen)).collect()
+    unsaid.filter_map(|judged| check(case, rule, &judged)).collect()
 }
 
-fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate> {
-    let entity = case.contents.entity(seen.subject.entity)?;
+fn check(case: &Case<'_>, rule: &Rule, judged: &JudgedSubject<'_>) -> Option<Candidate> {
+    let entity = case.contents.entity(judged.subject.entity)?;
     let target = float(entity.number(attribute::TARGET_QUEUE_DEPTH)?);
     // By Little's law.
-    let depth = seen.facts.depth.mean()?;
-    let latency_ns = seen.facts.latency_ns()?;
+    let depth = judged.facts.depth.mean()?;
+    let latency_ns = judged.facts.latency_ns()?;
     let is_full = target >= DEEP && (depth / target - 1.0).abs() <= ABOUT;
-    if !is_full || latency_ns <= SLOW_NS || seen.waited.operations < FEW {
+    if !is_full || latency_ns <= SLOW_NS || judged.waited.operations < FEW {
         return None;
     }
-    let size = seen.facts.request_bytes().unwrap_or(0.0);
+    let size = judged.facts.request_bytes().unwrap_or(0.0);
     if latency_ns / depth <= FAST_NS + size * FAST_BYTE_NS {
         return None;
     }
-    let iops = seen.facts.iops.mean().filter(|iops| *iops > 0.0)?;
-    let bytes = seen.facts.bytes.mean().filter(|bytes| *bytes > 0.0);
+    let iops = judged.facts.iops.mean().filter(|iops| *iops > 0.0)?;
+    let bytes = judged.facts.bytes.mean().filter(|bytes| *bytes > 0.0);
     let or = bytes.map_or(String::new(), |bytes| format!(" or {}", amount(true, bytes)));
-    let name = seen.name(case);
+    let name = judged.name(case);
     let latency = time(latency_ns);
     let mut finding = rule.finding(
         name.clone(),
@@ -79,9 +80,9 @@ fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate> {
             amount(false, iops),
         ),
     );
-    let (runs, is_steady) = repeats(seen);
+    let (runs, is_steady) = repeats(judged);
     // If limits are known and none is reached, the device is probably slow.
-    finding.confidence = match is_steady && seen.subject.path.is_empty() {
+    finding.confidence = match is_steady && judged.subject.path.is_empty() {
         true => Confidence::Medium,
         false => Confidence::Low,
     };
@@ -103,26 +104,26 @@ fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate> {
         (2.., false) => format!("the rate varies over {runs} intervals"),
         _ => "there is one interval, so whether the rate repeats is unknown".to_owned(),
     });
-    finding.evidence.push(known_limits(case, seen));
+    finding.evidence.push(known_limits(case, judged));
     finding.action = format!(
         "compare {} with the limits of the disk and of the machine of {name}; run it again with half the \
          queue depth: at a limit, the rate stays and the latency halves",
         amount(false, iops)
     );
-    let waited_ns = seen.waited.latency_ns * (1.0 - 1.0 / target);
-    Some(Candidate { waited_ns, ..finding.into() })
+    let wait_ns = judged.waited.latency_ns * (1.0 - 1.0 / target);
+    Some(Candidate { wait_ns, ..finding.into() })
 }
 
 /// Returns the number of intervals, and whether the rate is the same in them.
-fn repeats(seen: &Seen<'_>) -> (u64, bool) {
-    let rates = &seen.facts.iops;
+fn repeats(judged: &JudgedSubject<'_>) -> (u64, bool) {
+    let rates = &judged.facts.iops;
     let (low, high) = (rates.quantile(0.1), rates.quantile(0.9));
     (rates.count(), rates.count() >= 2 && low >= (1.0 - REPEATS) * high)
 }
 
 /// Says how much of the known limits was used, since none of them explains the queue.
-fn known_limits(case: &Case<'_>, seen: &Seen<'_>) -> String {
-    let caps = seen.subject.path.iter().map(|counts| case.cap(counts.cap));
+fn known_limits(case: &Case<'_>, judged: &JudgedSubject<'_>) -> String {
+    let caps = judged.subject.path.iter().map(|counts| case.cap(counts.cap));
     let Some(most) = caps.map(|(_, facts)| facts.used.max()).reduce(f64::max) else {
         return "no limit is known: a slow device, such as a hard disk, looks the same".to_owned();
     };

@@ -25,9 +25,9 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
         return Vec::new();
     }
     // A slow subject may be throttled behind the cache.
-    let open = case.named().any(|seen| {
-        let passes = seen.subject.path.iter().any(|counts| unknown.contains(&counts.cap));
-        passes && is_raised(&seen) && seen.waited.throttled().is_none()
+    let open = case.named().any(|judged| {
+        let passes = judged.subject.path.iter().any(|counts| unknown.contains(&counts.cap));
+        passes && is_raised(&judged) && judged.waited.throttled().is_none()
     });
     let mut subjects: Vec<String> = unknown
         .iter()

@@ -23,7 +23,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let hosts = 0..case.system.hosts.len();
-    hosts.filter_map(|host| of_instance(case, rule, host)).collect()
+    hosts.filter_map(|host| check_instance(case, rule, host)).collect()
 }
 
 /// A file that has to grow.
@@ -44,13 +44,13 @@ fn grows(case: &Case<'_>, file: usize, is_bytes: bool) -> Option<Grows> {
     Some(Grows { file, own, to, blob: tier.size.get() - now.size.get(), words })
 }
 
-fn of_instance(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
+fn check_instance(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
     let room = Room::new(case, host)?;
     let wait = throttled_on(case, host);
     let all =
         wait.iter().filter_map(|(file, _, wait)| grows(case, *file, counts_bytes(case, wait)));
     let all: Vec<Grows> = all.collect();
-    let (_, seen, most) = wait.first()?;
+    let (_, judged, most) = wait.first()?;
     let blobs = blobs_left(case, host);
     let (mut free, mut left) = (room.free(), blobs.unwrap_or(u64::MAX));
     let (mut fit, mut not) = (Vec::new(), Vec::new());
@@ -88,7 +88,7 @@ fn of_instance(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
     };
     let mut finding = rule.finding(case.system.hosts[host].name.clone(), text);
     finding.cap = Some(most.kind.name().to_owned());
-    finding.confidence = seen.waited.confidence;
+    finding.confidence = judged.waited.confidence;
     for one in fit.iter().chain(&not) {
         finding.evidence.push(format!(
             "{} has {}; at {} it becomes {}",

@@ -2,7 +2,7 @@
 
 use super::rule::{Candidate, Rule, source};
 use super::throttled::{next_tier, throttled_by};
-use crate::case::{Case, Seen, amount, size};
+use crate::case::{Case, JudgedSubject, amount, size};
 use crate::system::Owner;
 use crate::verdict::CapWait;
 use weir_core::Cap as Kind;
@@ -28,31 +28,36 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
         cap.kind == Kind::DiskIops && matches!(cap.owner, Owner::Disk(_))
     };
     let all = throttled_by(case, is);
-    all.into_iter().filter_map(|(seen, wait)| of_subject(case, rule, &seen, wait)).collect()
+    all.into_iter().filter_map(|(judged, wait)| check_subject(case, rule, &judged, wait)).collect()
 }
 
 /// Returns the mean sizes of reads and writes, if they are larger than the unit.
-fn large(seen: &Seen<'_>, unit: f64) -> Vec<(&'static str, f64)> {
-    let total = &seen.facts.total;
+fn large(judged: &JudgedSubject<'_>, unit: f64) -> Vec<(&'static str, f64)> {
+    let total = &judged.facts.total;
     let means = [
         ("reads", weir_observe::load::mean(total.read_bytes, total.reads)),
         ("writes", weir_observe::load::mean(total.write_bytes, total.writes)),
-        ("requests", seen.facts.request_bytes().filter(|_| total.reads.is_none())),
+        ("requests", judged.facts.request_bytes().filter(|_| total.reads.is_none())),
     ];
     let large = means.into_iter().filter_map(|(what, mean)| Some((what, mean?)));
     large.filter(|(_, mean)| *mean > unit).collect()
 }
 
-fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>, wait: &CapWait) -> Option<Candidate> {
-    let counts = seen.subject.path.iter().find(|counts| counts.cap == wait.cap)?;
+fn check_subject(
+    case: &Case<'_>,
+    rule: &Rule,
+    judged: &JudgedSubject<'_>,
+    wait: &CapWait,
+) -> Option<Candidate> {
+    let counts = judged.subject.path.iter().find(|counts| counts.cap == wait.cap)?;
     // Requests that a stripe splits are another case.
     let unit = counts.unit.filter(|_| counts.piece.is_none())?;
     let (cap, facts) = case.cap(wait.cap);
-    if facts.operations <= 0.0 || facts.extra < MATTERS * facts.operations {
+    if facts.operations <= 0.0 || facts.excess < MATTERS * facts.operations {
         return None;
     }
-    let counted = 1.0 + facts.extra / facts.operations;
-    let subject = seen.name(case);
+    let counted = 1.0 + facts.excess / facts.operations;
+    let subject = judged.name(case);
     let per_s = facts.operations / facts.seconds.max(1e-9);
     let text = format!(
         "{subject} is throttled at {} with {} requests/s: requests larger than {} count several times, \
@@ -64,8 +69,8 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>, wait: &CapWait) -> 
     );
     let mut finding = rule.finding(subject, text);
     finding.cap = Some(wait.kind.name().to_owned());
-    finding.confidence = seen.waited.confidence;
-    for (what, mean) in large(seen, unit) {
+    finding.confidence = judged.waited.confidence;
+    for (what, mean) in large(judged, unit) {
         finding.evidence.push(format!(
             "{what} average {} and count {} times each; SQL Server counts one",
             size(whole(mean)),
@@ -74,7 +79,7 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>, wait: &CapWait) -> 
     }
     finding.evidence.push(format!("{} of the latency is wait time", percent(wait.share)));
     let (action, change) =
-        next_tier(case, seen.subject.what, cap.counts_bytes(), wait.kind.is_burst());
+        next_tier(case, judged.subject.id, cap.counts_bytes(), wait.kind.is_burst());
     let action = format!(
         "move large requests (backups, scans, index builds) to another time or to other disks, and plan \
          with {} IOPS instead of {}; otherwise {action}",

@@ -80,7 +80,7 @@ pub fn run(case: &Case<'_>) -> Vec<Candidate> {
     found.sort_by(|one, other| {
         let (one_is, other_is) = (&one.finding, &other.finding);
         let priority = one_is.priority.cmp(&other_is.priority);
-        let waited = other.waited_ns.total_cmp(&one.waited_ns);
+        let waited = other.wait_ns.total_cmp(&one.wait_ns);
         let name = (one_is.check_id, &one_is.subject).cmp(&(other_is.check_id, &other_is.subject));
         priority.then(waited).then(name)
     });

@@ -21,15 +21,15 @@ pub(super) const RULE: Rule = Rule {
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let all = stores(case).into_iter().filter(|store| store.carries(Role::Log));
-    all.filter_map(|store| of_store(case, rule, &store)).collect()
+    all.filter_map(|store| check_store(case, rule, &store)).collect()
 }
 
-fn of_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
+fn check_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
     let cache = store.cache.filter(|cache| *cache != CacheMode::None)?;
     let writes = store.load.writes?;
     let operations = store.load.operations?;
     let matters = Matters::at_cache(case, store.host);
-    let log = file_of(case.system, store.what, Role::Log)?;
+    let log = file_of(case.system, store.id, Role::Log)?;
     let text = format!(
         "{} holds {log} and its host cache is {}, which does not help log writes; {}",
         store.name,

@@ -1,14 +1,14 @@
 //! The log is what to grow first.
 
 use super::files::{
-    REACH, database_of, file_throttled, grown, name, needed, own_disk, resize, seen, used,
+    REACH, database_of, file_throttled, grown, judged_file, name, needed, own_disk, resize, used,
 };
 use super::rule::{Candidate, Rule, source};
 use super::throttled::next_tier;
 use super::waits::{Class, share};
-use crate::case::{Case, Seen, amount, size};
+use crate::case::{Case, JudgedSubject, amount, size};
 use crate::follow::NEAR;
-use crate::system::What;
+use crate::system::SubjectId;
 use weir_layout::Role;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::percent;
@@ -33,16 +33,16 @@ const WAITS: f64 = 0.1;
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let files = case.system.files.iter().enumerate();
     let logs = files.filter(|(_, file)| file.is(Role::Log)).map(|(file, _)| file);
-    logs.filter_map(|log| of_log(case, rule, log)).collect()
+    logs.filter_map(|log| check_log(case, rule, log)).collect()
 }
 
 /// Returns the data files of a log's database.
 fn data_of(case: &Case<'_>, log: usize) -> Vec<usize> {
-    let (own, host) = (database_of(case, log), case.system.host_of(What::File(log)));
+    let (own, host) = (database_of(case, log), case.system.host_of(SubjectId::File(log)));
     let beside = |file: &usize| {
         case.system.files[*file].is(Role::Data)
             && database_of(case, *file) == own
-            && case.system.host_of(What::File(*file)) == host
+            && case.system.host_of(SubjectId::File(*file)) == host
     };
     (0..case.system.files.len()).filter(beside).collect()
 }
@@ -50,16 +50,16 @@ fn data_of(case: &Case<'_>, log: usize) -> Vec<usize> {
 /// Returns the share of writes in the operations of files.
 fn write_share(case: &Case<'_>, files: impl Iterator<Item = usize>) -> Option<f64> {
     let (mut writes, mut all) = (0.0, 0.0);
-    for own in files.filter_map(|file| seen(case, file)) {
+    for own in files.filter_map(|file| judged_file(case, file)) {
         writes += own.facts.total.writes.unwrap_or(0.0);
         all += own.facts.total.operations.unwrap_or(0.0);
     }
     (all > 0.0).then(|| writes / all)
 }
 
-fn of_log(case: &Case<'_>, rule: &Rule, log: usize) -> Option<Candidate> {
+fn check_log(case: &Case<'_>, rule: &Rule, log: usize) -> Option<Candidate> {
     own_disk(case, log)?;
-    let own = seen(case, log)?;
+    let own = judged_file(case, log)?;
     let data = data_of(case, log);
     let writes = write_share(case, data.iter().copied().chain([log]))?;
     if writes < WRITES {
@@ -68,7 +68,7 @@ fn of_log(case: &Case<'_>, rule: &Rule, log: usize) -> Option<Candidate> {
     let wait = file_throttled(case, log).map(|(_, wait)| wait);
     let waits = share(case, Class::Log);
     let governor = share(case, Class::LogGovernor).unwrap_or(0.0);
-    let use_of = |is_bytes| used(case, What::File(log), is_bytes).unwrap_or(0.0);
+    let use_of = |is_bytes| used(case, SubjectId::File(log), is_bytes).unwrap_or(0.0);
     let is_bytes = match wait {
         Some(wait) => super::files::counts_bytes(case, wait),
         None => use_of(true) > use_of(false),
@@ -81,7 +81,7 @@ fn of_log(case: &Case<'_>, rule: &Rule, log: usize) -> Option<Candidate> {
         return None;
     }
     let subject = name(case, log);
-    let limit = super::files::limit(case, What::File(log), is_bytes)?;
+    let limit = super::files::limit(case, SubjectId::File(log), is_bytes)?;
     let text = match wait {
         Some(wait) => format!(
             "commits wait for {subject}: {} of its latency is wait time at its limit of {}",
@@ -112,7 +112,7 @@ fn of_log(case: &Case<'_>, rule: &Rule, log: usize) -> Option<Candidate> {
     }
     finding.evidence.extend(data.iter().filter_map(|file| beside(case, *file)));
     let (action, change) = match needed(case, log, is_bytes) {
-        Some((_, to)) if case.is_instance(What::File(log)) => (
+        Some((_, to)) if case.is_instance(SubjectId::File(log)) => (
             format!(
                 "grow the log to {} before the data files: {}",
                 size(to),
@@ -121,7 +121,7 @@ fn of_log(case: &Case<'_>, rule: &Rule, log: usize) -> Option<Candidate> {
             grown(case, &[log], to),
         ),
         _ => {
-            let (action, change) = next_tier(case, What::File(log), is_bytes, false);
+            let (action, change) = next_tier(case, SubjectId::File(log), is_bytes, false);
             (format!("grow the log before the data files: {action}"), change)
         }
     };
@@ -131,9 +131,9 @@ fn of_log(case: &Case<'_>, rule: &Rule, log: usize) -> Option<Candidate> {
 
 /// Returns the utilisation of a data file, for comparison.
 fn beside(case: &Case<'_>, file: usize) -> Option<String> {
-    let own: Seen<'_> = seen(case, file)?;
+    let own: JudgedSubject<'_> = judged_file(case, file)?;
     let most =
-        [false, true].into_iter().filter_map(|is_bytes| used(case, own.subject.what, is_bytes));
+        [false, true].into_iter().filter_map(|is_bytes| used(case, own.subject.id, is_bytes));
     let most = most.fold(0.0, f64::max);
     let is_throttled = file_throttled(case, file).is_some();
     let words = match () {

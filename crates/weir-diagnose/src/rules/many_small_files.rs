@@ -6,7 +6,7 @@ use super::files::{
 use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, amount, size};
 use crate::follow::NEAR;
-use crate::system::What;
+use crate::system::SubjectId;
 use weir_catalog::Tier;
 use weir_report::diagnosis::Group;
 use weir_report::number::float;
@@ -27,7 +27,7 @@ pub(super) const RULE: Rule = Rule {
 const MANY: usize = 3;
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
-    databases(case).iter().filter_map(|own| of_database(case, rule, own)).collect()
+    databases(case).iter().filter_map(|own| check_database(case, rule, own)).collect()
 }
 
 /// Fewer files in place of what there is.
@@ -38,10 +38,10 @@ struct Fewer<'a> {
     together: f64,
 }
 
-fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Candidate> {
+fn check_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Candidate> {
     let files = &database.files;
     let wait: Vec<_> = files.iter().filter_map(|file| file_throttled(case, *file)).collect();
-    let (seen, most) = wait.iter().max_by(|a, b| a.1.waited_ns.total_cmp(&b.1.waited_ns))?;
+    let (judged, most) = wait.iter().max_by(|a, b| a.1.wait_ns.total_cmp(&b.1.wait_ns))?;
     let is_bytes = counts_bytes(case, most);
     let sizes: Option<Vec<u64>> = files.iter().map(|file| Some(steps(case, *file)?.0)).collect();
     let (sizes, first) = (sizes?, *files.first()?);
@@ -54,7 +54,7 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Cand
     let now = float(files.len() as u64) * one_of(&lowest.limits(), is_bytes);
     let other_use: f64 = files
         .iter()
-        .flat_map(|file| case.system.disks_of(What::File(*file)))
+        .flat_map(|file| case.system.disks_of(SubjectId::File(*file)))
         .flat_map(|disk| case.caps_of_disk(disk))
         .filter(|(cap, _)| cap.counts_bytes() != is_bytes)
         .map(|(_, facts)| facts.rate.quantile(0.99))
@@ -82,7 +82,7 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Cand
     );
     let mut finding = rule.finding(database.name.clone(), text);
     finding.cap = Some(most.kind.name().to_owned());
-    finding.confidence = seen.waited.confidence;
+    finding.confidence = judged.waited.confidence;
     finding.evidence.push(format!(
         "a file of {} is {} ({}), one of {} is {} ({})",
         size(sizes.iter().copied().max().unwrap_or(0)),
@@ -92,7 +92,7 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Cand
         fewer.tier.name,
         words(&fewer.tier.limits()),
     ));
-    let names: Vec<String> = wait.iter().map(|(seen, _)| seen.name(case)).collect();
+    let names: Vec<String> = wait.iter().map(|(judged, _)| judged.name(case)).collect();
     finding.evidence.push(format!(
         "throttled: {} of {} files: {}; one throttled file is enough to delay all queries",
         wait.len(),

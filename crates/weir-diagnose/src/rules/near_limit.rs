@@ -2,7 +2,7 @@
 
 use super::earlier;
 use super::rule::{Candidate, Rule, source};
-use super::signs::{holding, is_near, is_timed};
+use super::signs::{is_near, is_timed, throttling_caps};
 use super::throttling::OF_SUBJECTS;
 use crate::case::{Case, amount, cap_words};
 use crate::system::Owner;
@@ -21,11 +21,11 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
-    let holding = holding(case);
+    let throttling_caps = throttling_caps(case);
     let said = earlier::findings(case, &OF_SUBJECTS);
     let mut near: BTreeMap<(bool, usize, &str), Vec<usize>> = BTreeMap::new();
     for (index, cap) in case.system.caps.iter().enumerate() {
-        if !is_near(case, index) || holding.contains(&index) {
+        if !is_near(case, index) || throttling_caps.contains(&index) {
             continue;
         }
         // The columns of a stripe are near together.
@@ -55,7 +55,7 @@ fn finding(
     stripe: Option<String>,
     caps: &[usize],
 ) -> Option<Finding> {
-    let most = caps.iter().max_by_key(|cap| case.facts.caps[**cap].near_samples)?;
+    let most = caps.iter().max_by_key(|cap| case.facts.caps[**cap].near_limit_samples)?;
     let (cap, facts) = case.cap(*most);
     let subject = stripe.unwrap_or_else(|| name_of(case, cap.owner));
     let is_bytes = cap.counts_bytes();
@@ -63,9 +63,10 @@ fn finding(
     let is_burst = cap.limit.burst.is_some() && facts.rate.max() > facts.limit;
     let kind = if is_burst { cap.kind.burst() } else { cap.kind };
     let limit = amount(is_bytes, if is_burst { cap.limit.peak() } else { facts.limit });
-    let passing =
-        || case.named().filter(|seen| seen.subject.path.iter().any(|counts| counts.cap == *most));
-    let timed = passing().any(|seen| is_timed(&seen));
+    let passing = || {
+        case.named().filter(|judged| judged.subject.path.iter().any(|counts| counts.cap == *most))
+    };
+    let timed = passing().any(|judged| is_timed(&judged));
     let waits =
         if timed { "and no request waits for it yet" } else { "and wait times are unknown" };
     let columns = match caps.len() {
@@ -75,14 +76,14 @@ fn finding(
     let text = format!(
         "{subject} is at 90 % or more of its {}, {limit}{columns}, in {} of {} samples, {waits}",
         cap_words(kind),
-        facts.near_samples,
+        facts.near_limit_samples,
         facts.samples
     );
     let mut finding = rule.finding(subject.clone(), text);
     finding.cap = Some(kind.name().to_owned());
     finding.confidence = if timed { Confidence::High } else { Confidence::Medium };
     let count = if is_bytes { "ThroughputNearLimitCount" } else { "IOPSNearLimitCount" };
-    finding.evidence.push(format!("{count} {} of {}", facts.near_samples, facts.samples));
+    finding.evidence.push(format!("{count} {} of {}", facts.near_limit_samples, facts.samples));
     finding.evidence.push(format!(
         "rate {} on average, {} at most ({} and {} of the limit)",
         amount(is_bytes, facts.rate.mean().unwrap_or(0.0)),
@@ -90,10 +91,10 @@ fn finding(
         percent(facts.used.mean().unwrap_or(0.0)),
         percent(facts.used.max())
     ));
-    for seen in passing() {
-        if let Some(ns) = seen.facts.latency_ns() {
+    for judged in passing() {
+        if let Some(ns) = judged.facts.latency_ns() {
             let latency = weir_report::number::time(ns);
-            finding.evidence.push(format!("mean latency of {}: {latency}", seen.name(case)));
+            finding.evidence.push(format!("mean latency of {}: {latency}", judged.name(case)));
         }
     }
     finding.action = format!(

@@ -2,7 +2,7 @@
 
 use super::rule::{BLIND, Candidate, Rule, source};
 use super::signs::{is_near, is_timed, names};
-use crate::case::{Case, Seen};
+use crate::case::{Case, JudgedSubject};
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::percent;
 
@@ -20,20 +20,22 @@ pub(super) const RULE: Rule = Rule {
 const NOTE: u8 = 200;
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
-    let has_none = |seen: &Seen<'_>| {
-        seen.facts.total.operations.is_some_and(|operations| operations > 0.0)
-            && !is_timed(seen)
-            && seen.facts.total.ns.is_none_or(|ns| ns <= 0.0)
+    let has_none = |judged: &JudgedSubject<'_>| {
+        judged.facts.total.operations.is_some_and(|operations| operations > 0.0)
+            && !is_timed(judged)
+            && judged.facts.total.ns.is_none_or(|ns| ns <= 0.0)
     };
-    let untimed: Vec<Seen<'_>> = case.named().filter(has_none).collect();
+    let untimed: Vec<JudgedSubject<'_>> = case.named().filter(has_none).collect();
     if untimed.is_empty() {
         return Vec::new();
     }
-    let near = |seen: &&Seen<'_>| seen.subject.path.iter().any(|counts| is_near(case, counts.cap));
-    let urgent: Vec<&Seen<'_>> = untimed.iter().filter(near).collect();
+    let near = |judged: &&JudgedSubject<'_>| {
+        judged.subject.path.iter().any(|counts| is_near(case, counts.cap))
+    };
+    let urgent: Vec<&JudgedSubject<'_>> = untimed.iter().filter(near).collect();
     let subjects: Vec<String> = match urgent.is_empty() {
-        true => untimed.iter().map(|seen| seen.name(case)).collect(),
-        false => urgent.iter().map(|seen| seen.name(case)).collect(),
+        true => untimed.iter().map(|judged| judged.name(case)).collect(),
+        false => urgent.iter().map(|judged| judged.name(case)).collect(),
     };
     let why = if urgent.is_empty() {
         "wait times are unknown; limits that are nearly reached are still found"
@@ -44,10 +46,14 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let mut finding = rule.finding("latency", text);
     finding.priority = if urgent.is_empty() { NOTE } else { rule.priority };
     finding.confidence = Confidence::High;
-    for seen in urgent.iter().take(4) {
-        let used = seen.subject.path.iter().map(|counts| &case.facts.caps[counts.cap]);
+    for judged in urgent.iter().take(4) {
+        let used = judged.subject.path.iter().map(|counts| &case.facts.caps[counts.cap]);
         let most = used.map(|cap| cap.used.max()).fold(0.0, f64::max);
-        finding.evidence.push(format!("{}: a limit is used to {}", seen.name(case), percent(most)));
+        finding.evidence.push(format!(
+            "{}: a limit is used to {}",
+            judged.name(case),
+            percent(most)
+        ));
     }
     finding.evidence.push("disk-operations, disk-bytes, stripe-column, host-uncached, host-cached and log-rate need latencies; near-limit does not".to_owned());
     "observe latencies as well: iostat -x 1 (r_await, w_await), Avg. Disk sec/Read and sec/Write of \

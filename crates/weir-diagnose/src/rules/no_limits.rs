@@ -3,7 +3,7 @@
 use super::rule::{BLIND, Candidate, Rule, source};
 use super::signs::{is_raised, names};
 use super::throttling;
-use crate::case::{Case, Seen};
+use crate::case::{Case, JudgedSubject};
 use weir_observe::EntityKind;
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::time;
@@ -22,22 +22,24 @@ pub(super) const RULE: Rule = Rule {
 const NOTE: u8 = 200;
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
-    let unlimited: Vec<Seen<'_>> =
-        case.named().filter(|seen| seen.subject.path.is_empty()).collect();
+    let unlimited: Vec<JudgedSubject<'_>> =
+        case.named().filter(|judged| judged.subject.path.is_empty()).collect();
     // Counted queue times show throttling without limits.
-    let raised = unlimited.iter().filter(|seen| is_raised(seen) && !seen.facts.says_queued);
-    let raised: Vec<&Seen<'_>> = raised.collect();
+    let raised =
+        unlimited.iter().filter(|judged| is_raised(judged) && !judged.facts.has_queue_times);
+    let raised: Vec<&JudgedSubject<'_>> = raised.collect();
     // If some subjects have limits, those without matter only if they are slow.
     if unlimited.is_empty() || (raised.is_empty() && case.system.has_limits()) {
         return Vec::new();
     }
     // Subjects with other signs of throttling are left out.
     let said = throttling::throttled(case);
-    let is_open = |seen: &Seen<'_>| !said.contains(&seen.name(case));
-    let raised: Vec<&Seen<'_>> = raised.into_iter().filter(|seen| is_open(seen)).collect();
+    let is_open = |judged: &JudgedSubject<'_>| !said.contains(&judged.name(case));
+    let raised: Vec<&JudgedSubject<'_>> =
+        raised.into_iter().filter(|judged| is_open(judged)).collect();
     let subjects: Vec<String> = match raised.is_empty() {
-        true => unlimited.iter().map(|seen| seen.name(case)).collect(),
-        false => raised.iter().map(|seen| seen.name(case)).collect(),
+        true => unlimited.iter().map(|judged| judged.name(case)).collect(),
+        false => raised.iter().map(|judged| judged.name(case)).collect(),
     };
     let text = if raised.is_empty() {
         format!("the limits of {} are unknown, so that their headroom is unknown", names(&subjects))
@@ -51,16 +53,16 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let mut finding = rule.finding("limits", text);
     finding.priority = if !raised.is_empty() { rule.priority } else { NOTE };
     finding.confidence = Confidence::High;
-    for seen in raised.iter().take(4) {
-        if let Some(ns) = seen.facts.latency_ns() {
-            finding.evidence.push(format!("{}: mean latency {}", seen.name(case), time(ns)));
+    for judged in raised.iter().take(4) {
+        if let Some(ns) = judged.facts.latency_ns() {
+            finding.evidence.push(format!("{}: mean latency {}", judged.name(case), time(ns)));
         }
     }
     if let Some(said) = throttling::first(case) {
         finding.evidence.push(format!("other evidence: {}", said.finding));
     }
-    let files = unlimited.iter().any(|seen| {
-        case.contents.entity(seen.subject.entity).is_some_and(|own| own.kind == EntityKind::File)
+    let files = unlimited.iter().any(|judged| {
+        case.contents.entity(judged.subject.entity).is_some_and(|own| own.kind == EntityKind::File)
     });
     finding.action = if files {
         "state the layout (--layout FILE: machine, disks with tiers, files), or for a managed \

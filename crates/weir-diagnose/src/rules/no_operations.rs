@@ -45,7 +45,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     for subject in &case.system.subjects {
         let own = missing_operations(case.contents, subject.entity);
         if !own.is_empty() {
-            subjects.push(case.system.name(subject.what));
+            subjects.push(case.system.name(subject.id));
             missing.extend(own);
         }
     }

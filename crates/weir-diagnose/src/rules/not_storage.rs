@@ -11,7 +11,7 @@ use super::wait_times::{
     WAITERS, WaitedFor, is_memory_grant, is_page_latch, longest, of_class, of_waits, storage_words,
 };
 use super::waits::Class;
-use crate::case::{Case, Seen};
+use crate::case::{Case, JudgedSubject};
 use crate::follow::{HostFacts, WaitFacts};
 use crate::verdict::{Basis, Cause, THROTTLED};
 use weir_observe::metric as m;
@@ -63,7 +63,7 @@ fn all_causes(case: &Case<'_>) -> Vec<(Cause, f64)> {
             (waited.share >= from && waited.waiters >= WAITERS).then_some((cause, waited.share))
         })
         .collect();
-    all.extend(busy(case).map(|host| (Cause::Cpu, host.mean().max(host.near_share()))));
+    all.extend(busy(case).map(|host| (Cause::Cpu, host.mean().max(host.near_limit_share()))));
     let slow = slow(case).into_iter().map(|(_, share)| share).reduce(f64::max);
     all.extend(slow.map(|share| (Cause::SlowMedium, share)));
     all.extend(pressed(case).map(|share| (Cause::CachePressure, share)));
@@ -163,7 +163,7 @@ const HIGH: f64 = 0.15;
 pub(super) fn busy<'a>(case: &Case<'a>) -> Option<&'a HostFacts> {
     let hosts = case.facts.others.processors.iter();
     let hosts = hosts.filter(|host| host.seconds >= BUSY_FOR_S);
-    let busy = hosts.filter(|host| host.mean() >= BUSY || host.near_share() >= BUSY_TIME);
+    let busy = hosts.filter(|host| host.mean() >= BUSY || host.near_limit_share() >= BUSY_TIME);
     busy.max_by(|one, other| one.mean().total_cmp(&other.mean()))
 }
 
@@ -171,42 +171,42 @@ pub(super) fn busy<'a>(case: &Case<'a>) -> Option<&'a HostFacts> {
 const SLOWER: f64 = 2.0;
 
 /// Returns the slow subjects that no limit explains, with the unexplained share of their latency.
-pub(super) fn slow<'a>(case: &Case<'a>) -> Vec<(Seen<'a>, f64)> {
+pub(super) fn slow<'a>(case: &Case<'a>) -> Vec<(JudgedSubject<'a>, f64)> {
     let said = throttling::throttled(case);
-    let slow = case.named().filter_map(|seen| {
-        let waited = seen.waited;
-        let is_said = || said.contains(&seen.name(case));
-        if waited.throttled().is_some() || !is_raised(&seen) || is_said() {
+    let slow = case.named().filter_map(|judged| {
+        let waited = judged.waited;
+        let is_said = || said.contains(&judged.name(case));
+        if waited.throttled().is_some() || !is_raised(&judged) || is_said() {
             return None;
         }
         match waited.basis {
             // Counted waits are not due to the medium.
             Basis::Counted => return None,
             // Counted queue times show throttling without limits.
-            Basis::Queued => return unqueued(&seen).map(|share| (seen, share)),
-            _ if seen.subject.path.is_empty() => return None,
+            Basis::Queued => return unqueued(&judged).map(|share| (judged, share)),
+            _ if judged.subject.path.is_empty() => return None,
             _ => {}
         }
         // Quiet samples that take long show the medium itself, as nothing else was there.
-        let is_seen = waited.basis == Basis::Quiet || waited.beside_edition >= SLOWER;
-        let quiet = waited.usual_ns.filter(|_| is_seen);
+        let is_seen = waited.basis == Basis::Quiet || waited.medium_ratio >= SLOWER;
+        let quiet = waited.unloaded_ns.filter(|_| is_seen);
         let is_quiet_slow = quiet.is_some_and(|ns| ns > SLOW_NS);
         let share = waited.unexplained_share();
         match is_quiet_slow {
-            true => Some((seen, share.max(1.0 - waited.all_share()))),
+            true => Some((judged, share.max(1.0 - waited.all_share()))),
             // Bursts at a cap would explain it as well: that is bursts-or-slow.
             false if waited.suspected.is_some() => None,
-            false => (share >= 0.5).then_some((seen, share)),
+            false => (share >= 0.5).then_some((judged, share)),
         }
     });
-    let mut slow: Vec<(Seen<'a>, f64)> = slow.collect();
+    let mut slow: Vec<(JudgedSubject<'a>, f64)> = slow.collect();
     slow.sort_by(|one, other| other.0.waited.latency_ns.total_cmp(&one.0.waited.latency_ns));
     slow
 }
 
 /// Returns the share of the latency that is no queue time of a governor, if the rest is slow.
-fn unqueued(seen: &Seen<'_>) -> Option<f64> {
-    let total = &seen.facts.total;
+fn unqueued(judged: &JudgedSubject<'_>) -> Option<f64> {
+    let total = &judged.facts.total;
     let queued = total.queued_read_ns.unwrap_or(0.0) + total.queued_write_ns.unwrap_or(0.0);
     let (all, operations) = (total.ns?, total.operations?);
     let rest_ns = (all - queued) / operations.max(1.0);
@@ -232,12 +232,12 @@ pub(super) fn pressed(case: &Case<'_>) -> Option<f64> {
     let by_waits =
         reads.filter(|own| own.share >= 0.2 && own.waiters >= WAITERS).map(|own| own.share);
     let by_latency = || {
-        let reads = case.named().filter(|seen| {
-            let share = seen.facts.read_share().unwrap_or(0.0);
-            share > 0.5 && (is_raised(seen) || seen.waited.throttled().is_some())
+        let reads = case.named().filter(|judged| {
+            let share = judged.facts.read_share().unwrap_or(0.0);
+            share > 0.5 && (is_raised(judged) || judged.waited.throttled().is_some())
         });
         // Half of the weight, since slow reads are only partly due to memory.
-        reads.map(|seen| seen.facts.read_share().unwrap_or(0.0) * 0.5).reduce(f64::max)
+        reads.map(|judged| judged.facts.read_share().unwrap_or(0.0) * 0.5).reduce(f64::max)
     };
     is_pressed.then(|| by_waits.or_else(by_latency)).flatten()
 }

@@ -3,8 +3,8 @@
 use super::rule::{Candidate, Rule, source};
 use super::signs::{self, FEW, RAISED_NS};
 use super::throttled::throttled_by;
-use crate::case::{Case, Seen, moments, size};
-use crate::system::What;
+use crate::case::{Case, JudgedSubject, moments, size};
+use crate::system::SubjectId;
 use crate::verdict::{LEAST_LOST, THROTTLED};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_layout::Role;
@@ -26,7 +26,7 @@ const LEAST_NS: f64 = 5e6;
 
 /// A subject with its queue time.
 struct Queued<'a> {
-    seen: Seen<'a>,
+    judged: JudgedSubject<'a>,
     queued_ns: f64,
     ns: f64,
     operations: f64,
@@ -39,25 +39,25 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 
 /// Returns the files and disks that wait in a queue, each of a group by its name.
 pub(super) fn members(case: &Case<'_>) -> BTreeSet<String> {
-    groups(case).iter().flat_map(|(_, group)| group).map(|own| own.seen.name(case)).collect()
+    groups(case).iter().flat_map(|(_, group)| group).map(|own| own.judged.name(case)).collect()
 }
 
 /// Returns the subjects that wait in a queue, by database and role, the longest queue times first.
 fn groups<'a>(case: &Case<'a>) -> Vec<(String, Vec<Queued<'a>>)> {
     let wait = throttled_by(case, |_, _| true);
     let wait: BTreeSet<usize> = wait.iter().map(|(other, _)| other.index).collect();
-    let is_throttled = |seen: &Seen<'_>| wait.contains(&seen.index);
-    let rest = case.named().filter(|seen| seen.facts.says_queued && !is_throttled(seen));
+    let is_throttled = |judged: &JudgedSubject<'_>| wait.contains(&judged.index);
+    let rest = case.named().filter(|judged| judged.facts.has_queue_times && !is_throttled(judged));
     // The files of a database that are alike, as those of tempdb are, are one finding.
     let mut groups: BTreeMap<(String, &str), Vec<Queued<'_>>> = BTreeMap::new();
     for own in rest.filter_map(queued) {
-        let file = match own.seen.subject.what {
-            What::File(file) => Some(&case.system.files[file]),
+        let file = match own.judged.subject.id {
+            SubjectId::File(file) => Some(&case.system.files[file]),
             _ => None,
         };
         let role = file.and_then(|file| file.role).map_or("", Role::name);
         let database = file.and_then(|file| file.database.clone());
-        let group = database.unwrap_or_else(|| own.seen.name(case));
+        let group = database.unwrap_or_else(|| own.judged.name(case));
         groups.entry((group, role)).or_default().push(own);
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
@@ -70,8 +70,8 @@ fn groups<'a>(case: &Case<'a>) -> Vec<(String, Vec<Queued<'a>>)> {
     sorted.collect()
 }
 
-fn queued(seen: Seen<'_>) -> Option<Queued<'_>> {
-    let total = &seen.facts.total;
+fn queued(judged: JudgedSubject<'_>) -> Option<Queued<'_>> {
+    let total = &judged.facts.total;
     let queued_ns = match (total.queued_read_ns, total.queued_write_ns) {
         (None, None) => return None,
         (read, write) => read.unwrap_or(0.0) + write.unwrap_or(0.0),
@@ -81,8 +81,8 @@ fn queued(seen: Seen<'_>) -> Option<Queued<'_>> {
         && ns / operations >= RAISED_NS
         && queued_ns >= THROTTLED * ns
         && queued_ns / operations >= LEAST_NS
-        && queued_ns >= LEAST_LOST * seen.facts.seconds() * 1e9;
-    is_enough.then_some(Queued { seen, queued_ns, ns, operations })
+        && queued_ns >= LEAST_LOST * judged.facts.seconds() * 1e9;
+    is_enough.then_some(Queued { judged, queued_ns, ns, operations })
 }
 
 fn candidate(
@@ -92,7 +92,7 @@ fn candidate(
     group: &[Queued<'_>],
 ) -> Option<Candidate> {
     let first = group.first()?;
-    let names: Vec<String> = group.iter().map(|own| own.seen.name(case)).collect();
+    let names: Vec<String> = group.iter().map(|own| own.judged.name(case)).collect();
     let (subject, subjects) = match names.as_slice() {
         [one] => (one.clone(), one.clone()),
         several => (database.to_owned(), format!("{database} with {} files", several.len())),
@@ -111,7 +111,7 @@ fn candidate(
     if names.len() > 1 {
         finding.evidence.push(format!("throttled: {}", signs::names(&names)));
     }
-    let total = &first.seen.facts.total;
+    let total = &first.judged.facts.total;
     let each = |what: &str, ns: Option<f64>, queued: Option<f64>, count: Option<f64>| {
         let (ns, queued, count) = (ns?, queued?, count.filter(|count| *count > 0.0)?);
         Some(format!(
@@ -124,20 +124,20 @@ fn candidate(
     let reads = each("reads", total.read_ns, total.queued_read_ns, total.reads);
     let writes = each("writes", total.write_ns, total.queued_write_ns, total.writes);
     finding.evidence.extend(reads.into_iter().chain(writes));
-    let seconds = first.seen.facts.seconds().max(1e-9);
+    let seconds = first.judged.facts.seconds().max(1e-9);
     finding.evidence.push(format!(
         "{} IOPS and {} MiB/s on average: bursts shorter than the sampling interval reach a limit \
          that the averages do not",
         rate(total.operations.unwrap_or(0.0) / seconds),
         rate(total.bytes.unwrap_or(0.0) / seconds / f64::from(1 << 20))
     ));
-    finding.moments = moments(case, &first.seen, 3);
-    finding.action = action(case, &first.seen, &names[0]);
-    Some(Candidate { waited_ns: queued, ..finding.into() })
+    finding.moments = moments(case, &first.judged, 3);
+    finding.action = action(case, &first.judged, &names[0]);
+    Some(Candidate { wait_ns: queued, ..finding.into() })
 }
 
-fn action(case: &Case<'_>, seen: &Seen<'_>, name: &str) -> String {
-    let What::File(file) = seen.subject.what else {
+fn action(case: &Case<'_>, judged: &JudgedSubject<'_>, name: &str) -> String {
+    let SubjectId::File(file) = judged.subject.id else {
         return format!(
             "raise the limit of {name}; with --layout or --edition, the finding names the limit"
         );

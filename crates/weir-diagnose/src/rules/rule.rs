@@ -32,7 +32,7 @@ pub struct Candidate {
     /// The finding.
     pub finding: Finding,
     /// Wait time at the limit, in nanoseconds.
-    pub waited_ns: f64,
+    pub wait_ns: f64,
     /// The change of the layout, if the action is one.
     pub change: Option<Change>,
 }
@@ -69,7 +69,7 @@ impl Candidate {
     /// A finding, and what its action would change.
     #[must_use]
     pub const fn new(finding: Finding, change: Option<Change>) -> Self {
-        Self { finding, waited_ns: 0.0, change }
+        Self { finding, wait_ns: 0.0, change }
     }
 }
 

@@ -4,7 +4,7 @@ use super::queued;
 use super::rule::{Candidate, Rule, source};
 use super::signs::{FEW, RAISED_NS};
 use super::throttling;
-use crate::case::{Case, Seen, cap_words, moments};
+use crate::case::{Case, JudgedSubject, cap_words, moments};
 use crate::verdict::{EPISODE_S, NOTED_NS, THROTTLED};
 use weir_report::diagnosis::{Confidence, Group};
 use weir_report::number::{percent, time};
@@ -24,7 +24,7 @@ struct Episode {
     /// The limit, or the queue of the governor where no limit is known.
     place: String,
     cap: Option<String>,
-    waited_ns: f64,
+    wait_ns: f64,
     share: f64,
     seconds: f64,
 }
@@ -32,19 +32,19 @@ struct Episode {
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let mut said = throttling::throttled(case);
     said.extend(queued::members(case));
-    let unsaid = case.named().filter(|seen| !said.contains(&seen.name(case)));
-    unsaid.filter_map(|seen| check(case, rule, &seen)).collect()
+    let unsaid = case.named().filter(|judged| !said.contains(&judged.name(case)));
+    unsaid.filter_map(|judged| check(case, rule, &judged)).collect()
 }
 
-fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate> {
-    let episode = at_cap(case, seen).or_else(|| in_queue(seen))?;
-    let (name, all_s) = (seen.name(case), seen.facts.seconds());
+fn check(case: &Case<'_>, rule: &Rule, judged: &JudgedSubject<'_>) -> Option<Candidate> {
+    let episode = at_cap(case, judged).or_else(|| in_queue(judged))?;
+    let (name, all_s) = (judged.name(case), judged.facts.seconds());
     let mut finding = rule.finding(
         name.clone(),
         format!(
             "requests to {name} waited {} in total at {}, within {} of the {} observed, which is too short \
              to call it throttled",
-            time(episode.waited_ns),
+            time(episode.wait_ns),
             episode.place,
             time(episode.seconds * 1e9),
             time(all_s * 1e9)
@@ -55,33 +55,33 @@ fn check(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate> {
     finding
         .evidence
         .push(format!("{} of the latency in these samples is wait time", percent(episode.share)));
-    finding.moments = moments(case, seen, 3);
+    finding.moments = moments(case, judged, 3);
     finding.action =
         "observe and diagnose that time alone: its importance does not depend on the length of the rest \
          of the observation"
             .to_owned();
-    Some(Candidate { waited_ns: episode.waited_ns, ..finding.into() })
+    Some(Candidate { wait_ns: episode.wait_ns, ..finding.into() })
 }
 
 /// Returns the waiting at caps in slow samples, unless the subject is throttled.
-fn at_cap(case: &Case<'_>, seen: &Seen<'_>) -> Option<Episode> {
-    let own = seen.waited.episode?;
+fn at_cap(case: &Case<'_>, judged: &JudgedSubject<'_>) -> Option<Episode> {
+    let own = judged.waited.episode?;
     let cap = case.cap(own.wait.cap).0;
     Some(Episode {
         place: format!("the {} of {}", cap_words(own.wait.kind), case.system.owner_name(cap)),
         cap: Some(own.wait.kind.name().to_owned()),
-        waited_ns: own.waited_ns,
+        wait_ns: own.wait_ns,
         share: own.share,
         seconds: own.seconds,
     })
 }
 
 /// Returns the waiting in queues of a governor in slow samples, where no limit is known.
-fn in_queue(seen: &Seen<'_>) -> Option<Episode> {
-    let slow = seen.facts.slow.all();
-    let is_enough = seen.subject.path.is_empty()
-        && seen.facts.says_queued
-        && seen.facts.slow.seconds >= EPISODE_S
+fn in_queue(judged: &JudgedSubject<'_>) -> Option<Episode> {
+    let slow = judged.facts.slow.all();
+    let is_enough = judged.subject.path.is_empty()
+        && judged.facts.has_queue_times
+        && judged.facts.slow.seconds >= EPISODE_S
         && slow.queued_ns >= NOTED_NS
         && slow.queued_ns >= THROTTLED * slow.ns
         && slow.operations >= FEW
@@ -89,9 +89,9 @@ fn in_queue(seen: &Seen<'_>) -> Option<Episode> {
     is_enough.then(|| Episode {
         place: "a governor's queue".to_owned(),
         cap: None,
-        waited_ns: slow.queued_ns,
+        wait_ns: slow.queued_ns,
         share: slow.queued_ns / slow.ns,
-        seconds: seen.facts.slow.seconds,
+        seconds: judged.facts.slow.seconds,
     })
 }
 

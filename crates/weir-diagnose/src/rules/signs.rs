@@ -1,7 +1,7 @@
 //! Functions that several rules need: high latency, throttling limits, earlier findings.
 
 use super::throttled::throttled_by;
-use crate::case::{Case, Seen};
+use crate::case::{Case, JudgedSubject};
 use crate::verdict::{Basis, LEAST_LOST, THROTTLED};
 use std::collections::BTreeSet;
 use weir_observe::EntityId;
@@ -25,28 +25,28 @@ pub(super) const NEAR_SHARE: f64 = 0.01;
 pub(super) const NOTABLE: f64 = 0.05;
 
 /// Returns whether the latency of a subject is high.
-pub(super) fn is_raised(seen: &Seen<'_>) -> bool {
-    let waited = seen.waited;
-    let is_felt = waited.latency_ns >= LEAST_LOST * seen.facts.seconds() * 1e9;
+pub(super) fn is_raised(judged: &JudgedSubject<'_>) -> bool {
+    let waited = judged.waited;
+    let is_felt = waited.latency_ns >= LEAST_LOST * judged.facts.seconds() * 1e9;
     if waited.operations < FEW || waited.latency_ns <= 0.0 || !is_felt {
         return false;
     }
     let mean = waited.latency_ns / waited.operations;
-    let usual = waited.usual_ns.filter(|_| waited.basis == Basis::Medium).unwrap_or(0.0);
-    let medium = usual / waited.beside_edition;
+    let unloaded = waited.unloaded_ns.filter(|_| waited.basis == Basis::Medium).unwrap_or(0.0);
+    let medium = unloaded / waited.medium_ratio;
     mean > RAISED_NS.max(TIMES_MEDIUM * medium)
 }
 
 /// Returns whether latencies of a subject are known.
-pub(super) fn is_timed(seen: &Seen<'_>) -> bool {
-    seen.waited.latency_ns > 0.0
+pub(super) fn is_timed(judged: &JudgedSubject<'_>) -> bool {
+    judged.waited.latency_ns > 0.0
 }
 
 /// Returns the limits that throttle a subject.
-pub(super) fn holding(case: &Case<'_>) -> BTreeSet<usize> {
+pub(super) fn throttling_caps(case: &Case<'_>) -> BTreeSet<usize> {
     let subjects = throttled_by(case, |_, _| true);
-    let all = subjects.iter().flat_map(|(seen, first)| {
-        let enough = seen.waited.waits.iter().filter(|wait| wait.share >= THROTTLED);
+    let all = subjects.iter().flat_map(|(judged, first)| {
+        let enough = judged.waited.waits.iter().filter(|wait| wait.share >= THROTTLED);
         enough.map(|wait| wait.cap).chain([first.cap])
     });
     all.collect()
@@ -57,15 +57,15 @@ pub(super) fn is_near(case: &Case<'_>, cap: usize) -> bool {
     let facts = &case.facts.caps[cap];
     let samples = weir_report::number::float(facts.samples.max(1));
     !facts.is_bound
-        && facts.near_samples >= NEAR_SAMPLES
-        && weir_report::number::float(facts.near_samples) >= NEAR_SHARE * samples
+        && facts.near_limit_samples >= NEAR_SAMPLES
+        && weir_report::number::float(facts.near_limit_samples) >= NEAR_SHARE * samples
 }
 
 /// Returns the name of an entity; files are named with their database.
 pub(super) fn entity_name(case: &Case<'_>, id: EntityId) -> String {
     let Some(entity) = case.contents.entity(id) else { return String::new() };
     let known = case.system.subjects.iter().find(|subject| subject.entity == id);
-    known.map_or_else(|| entity.name.clone(), |subject| case.name(subject.what))
+    known.map_or_else(|| entity.name.clone(), |subject| case.name(subject.id))
 }
 
 /// Lists the first names, and the number of others.

@@ -2,7 +2,7 @@
 
 use super::not_storage::{finding, slow};
 use super::rule::{Candidate, Rule, source};
-use crate::case::{Case, amount, moments, usual_words};
+use crate::case::{Case, amount, moments, unloaded_words};
 use crate::verdict::Cause;
 use weir_observe::metric as m;
 use weir_report::diagnosis::{Confidence, Group};
@@ -22,9 +22,9 @@ pub(super) const RULE: Rule = Rule {
 const STOLEN: f64 = 0.05;
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
-    let found = slow(case).into_iter().filter_map(|(seen, share)| {
-        let name = seen.name(case);
-        let waited = seen.waited;
+    let found = slow(case).into_iter().filter_map(|(judged, share)| {
+        let name = judged.name(case);
+        let waited = judged.waited;
         let latency = time(waited.latency_ns / waited.operations.max(1.0));
         let text = format!(
             "{name} is slow but not throttled: mean latency {latency}, of which no limit explains {}",
@@ -32,9 +32,9 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
         );
         let mut finding = finding(case, rule, Cause::SlowMedium, &name, &text)?;
         finding.confidence = Confidence::Medium;
-        finding.evidence.extend(usual_words(waited));
-        let seconds = seen.facts.seconds().max(1e-9);
-        let operations = seen.facts.total.operations.unwrap_or(0.0);
+        finding.evidence.extend(unloaded_words(waited));
+        let seconds = judged.facts.seconds().max(1e-9);
+        let operations = judged.facts.total.operations.unwrap_or(0.0);
         finding.evidence.push(format!("{} IOPS on average", rate(operations / seconds)));
         for steal in case.facts.others.gauged.iter().filter(|own| own.metric == m::CPU_STEAL.name)
         {
@@ -45,7 +45,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
                     .push(format!("stolen CPU time (another machine used the processors): {of}"));
             }
         }
-        finding.ruled_out = seen
+        finding.ruled_out = judged
             .subject
             .path
             .iter()
@@ -60,7 +60,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
                 )
             })
             .collect();
-        finding.moments = moments(case, &seen, 3);
+        finding.moments = moments(case, &judged, 3);
         finding.action = format!(
             "do not buy higher limits for {name}: compare it with another disk of its kind; look for \
              writes that are not aligned to 4 KiB, for frequent flushes, for a busy neighbour, for a \

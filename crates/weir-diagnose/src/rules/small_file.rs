@@ -5,10 +5,10 @@ use super::files::{
     used,
 };
 use super::rule::{Candidate, Rule, source};
-use crate::case::{Case, Seen, amount, size};
+use crate::case::{Case, JudgedSubject, amount, size};
 use crate::change::Change;
 use crate::follow::NEAR;
-use crate::system::What;
+use crate::system::SubjectId;
 use crate::verdict::CapWait;
 use weir_report::diagnosis::Group;
 use weir_report::number::percent;
@@ -26,7 +26,7 @@ pub(super) const RULE: Rule = Rule {
 /// A throttled file, and the larger files with headroom.
 pub(super) struct Small<'a> {
     file: usize,
-    seen: Seen<'a>,
+    judged: JudgedSubject<'a>,
     wait: &'a CapWait,
     larger: Vec<usize>,
 }
@@ -35,12 +35,12 @@ pub(super) struct Small<'a> {
 pub(super) fn small<'a>(case: &Case<'a>, database: &Database) -> Vec<Small<'a>> {
     let larger = |file: usize, is_bytes: bool| -> Vec<usize> {
         let (own, own_limit) =
-            (case.system.files[file].size, limit(case, What::File(file), is_bytes));
+            (case.system.files[file].size, limit(case, SubjectId::File(file), is_bytes));
         let is_larger = |other: &usize| {
             case.system.files[*other].size > own
-                && limit(case, What::File(*other), is_bytes) > own_limit
+                && limit(case, SubjectId::File(*other), is_bytes) > own_limit
                 && file_throttled(case, *other).is_none()
-                && used(case, What::File(*other), is_bytes).is_some_and(|used| used < NEAR)
+                && used(case, SubjectId::File(*other), is_bytes).is_some_and(|used| used < NEAR)
         };
         match (own, own_limit) {
             (Some(_), Some(_)) => database.files.iter().copied().filter(is_larger).collect(),
@@ -48,9 +48,9 @@ pub(super) fn small<'a>(case: &Case<'a>, database: &Database) -> Vec<Small<'a>> 
         }
     };
     let all = database.files.iter().filter_map(|file| {
-        let (seen, wait) = file_throttled(case, *file)?;
+        let (judged, wait) = file_throttled(case, *file)?;
         let larger = larger(*file, counts_bytes(case, wait));
-        (!larger.is_empty()).then_some(Small { file: *file, seen, wait, larger })
+        (!larger.is_empty()).then_some(Small { file: *file, judged, wait, larger })
     });
     let all: Vec<Small<'_>> = all.collect();
     let wait = database.files.iter().filter(|file| file_throttled(case, **file).is_some()).count();
@@ -62,19 +62,19 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let databases = databases(case);
     let all = databases.iter().flat_map(|database| {
         let small = small(case, database);
-        small.into_iter().filter_map(|small| of_file(case, rule, database, &small))
+        small.into_iter().filter_map(|small| check_file(case, rule, database, &small))
     });
     all.collect()
 }
 
-fn of_file(
+fn check_file(
     case: &Case<'_>,
     rule: &Rule,
     database: &Database,
     small: &Small<'_>,
 ) -> Option<Candidate> {
     let is_bytes = counts_bytes(case, small.wait);
-    let own = What::File(small.file);
+    let own = SubjectId::File(small.file);
     let (own_size, own_limit) = (case.system.files[small.file].size?, limit(case, own, is_bytes)?);
     let largest = small.larger.iter().copied().max_by_key(|file| case.system.files[*file].size)?;
     let target = case.system.files[largest].size?;
@@ -87,19 +87,19 @@ fn of_file(
         amount(is_bytes, own_limit),
         name(case, largest),
         size(target),
-        amount(is_bytes, limit(case, What::File(largest), is_bytes)?),
-        percent(used(case, What::File(largest), is_bytes)?),
+        amount(is_bytes, limit(case, SubjectId::File(largest), is_bytes)?),
+        percent(used(case, SubjectId::File(largest), is_bytes)?),
     );
     let mut finding = rule.finding(subject.clone(), text);
     finding.cap = Some(small.wait.kind.name().to_owned());
-    finding.confidence = small.seen.waited.confidence;
+    finding.confidence = small.judged.waited.confidence;
     finding.evidence.push(format!(
         "{} of the latency of {subject} is wait time; every query that needs a page of this file \
          waits, even if the other files have headroom",
         percent(small.wait.share)
     ));
     for file in &small.larger {
-        let share = used(case, What::File(*file), is_bytes)?;
+        let share = used(case, SubjectId::File(*file), is_bytes)?;
         let bytes = case.system.files[*file].size?;
         let name = name(case, *file);
         finding.evidence.push(format!(
@@ -114,9 +114,9 @@ fn of_file(
 }
 
 fn action(case: &Case<'_>, file: usize, like: usize, target: u64) -> (String, Option<Change>) {
-    let disks = case.system.disks_of(What::File(file));
-    if !case.is_instance(What::File(file)) {
-        let other = case.system.disks_of(What::File(like)).first().copied();
+    let disks = case.system.disks_of(SubjectId::File(file));
+    if !case.is_instance(SubjectId::File(file)) {
+        let other = case.system.disks_of(SubjectId::File(like)).first().copied();
         let tier = other.and_then(|disk| case.system.disks[disk].tier.clone());
         let own = disks.first().map(|disk| &case.system.disks[*disk]);
         let same = own.filter(|disk| disk.stripe.is_none()).zip(tier);
@@ -139,7 +139,7 @@ fn action(case: &Case<'_>, file: usize, like: usize, target: u64) -> (String, Op
         size(target),
         resize(case, file, target)
     );
-    let room = case.system.host_of(What::File(file)).and_then(|host| Room::new(case, host));
+    let room = case.system.host_of(SubjectId::File(file)).and_then(|host| Room::new(case, host));
     match room {
         Some(room) if room.free() < more => {
             action += &format!(

@@ -2,8 +2,8 @@
 
 use super::files::REACH;
 use super::throttled::{Throttled, throttled_by};
-use crate::case::{Case, Seen};
-use crate::system::{CacheMode, On, Owner, System, What};
+use crate::case::{Case, JudgedSubject};
+use crate::system::{CacheMode, On, Owner, SubjectId, System};
 use weir_core::Cap as Kind;
 use weir_layout::Role;
 use weir_observe::load::Load;
@@ -15,7 +15,7 @@ pub(super) struct Store {
     /// Name.
     pub(super) name: String,
     /// The metric.
-    pub(super) what: What,
+    pub(super) id: SubjectId,
     /// Disks.
     pub(super) disks: Vec<usize>,
     /// Host.
@@ -49,37 +49,38 @@ impl Store {
 /// Returns the stores of machines with load. Files of instances have no disks with settings.
 pub(super) fn stores(case: &Case<'_>) -> Vec<Store> {
     let disks = case.system.disks.iter().enumerate();
-    let alone = disks.filter(|(_, disk)| disk.stripe.is_none()).map(|(disk, _)| What::Disk(disk));
-    let stripes = (0..case.system.stripes.len()).map(What::Stripe);
-    alone.chain(stripes).filter_map(|what| store(case, what)).collect()
+    let alone =
+        disks.filter(|(_, disk)| disk.stripe.is_none()).map(|(disk, _)| SubjectId::Disk(disk));
+    let stripes = (0..case.system.stripes.len()).map(SubjectId::Stripe);
+    alone.chain(stripes).filter_map(|id| store(case, id)).collect()
 }
 
-fn store(case: &Case<'_>, what: What) -> Option<Store> {
-    let disks = case.system.disks_of(what);
+fn store(case: &Case<'_>, id: SubjectId) -> Option<Store> {
+    let disks = case.system.disks_of(id);
     let first = &case.system.disks[*disks.first()?];
-    if first.is_local || case.is_instance(what) {
+    if first.is_local || case.is_instance(id) {
         return None;
     }
-    let on_it = |what: What| {
-        let own = case.system.disks_of(what);
+    let on_it = |id: SubjectId| {
+        let own = case.system.disks_of(id);
         !own.is_empty() && own.iter().all(|disk| disks.contains(disk))
     };
-    let meters = case.all().filter(|seen| seen.subject.is_meter && on_it(seen.subject.what));
+    let meters = case.all().filter(|judged| judged.subject.is_meter && on_it(judged.subject.id));
     let mut load: Option<Load> = None;
     let mut seconds: f64 = 0.0;
-    for seen in meters {
+    for judged in meters {
         match &mut load {
-            Some(load) => load.add(&seen.facts.total),
-            None => load = Some(seen.facts.total),
+            Some(load) => load.add(&judged.facts.total),
+            None => load = Some(judged.facts.total),
         }
-        seconds = seconds.max(seen.facts.seconds());
+        seconds = seconds.max(judged.facts.seconds());
     }
     let same = disks.iter().all(|disk| case.system.disks[*disk].cache == first.cache);
     let (host, cache) = (first.host?, first.cache);
-    let roles = case.roles(what);
+    let roles = case.roles(id);
     let load = load.filter(|load| load.operations.is_some_and(|operations| operations > 0.0))?;
-    let name = case.name(what);
-    Some(Store { name, what, disks, host, roles, cache: same.then_some(cache), load, seconds })
+    let name = case.name(id);
+    Some(Store { name, id, disks, host, roles, cache: same.then_some(cache), load, seconds })
 }
 
 /// Returns whether a limit is one of a machine's cache.
@@ -160,11 +161,11 @@ impl Matters {
 }
 
 /// Returns the name of the first file of a role on a store.
-pub(super) fn file_of(system: &System, what: What, role: Role) -> Option<String> {
-    let on = match what {
-        What::Disk(disk) => On::Disk(disk),
-        What::Stripe(stripe) => On::Stripe(stripe),
-        What::File(_) => return None,
+pub(super) fn file_of(system: &System, id: SubjectId, role: Role) -> Option<String> {
+    let on = match id {
+        SubjectId::Disk(disk) => On::Disk(disk),
+        SubjectId::Stripe(stripe) => On::Stripe(stripe),
+        SubjectId::File(_) => return None,
     };
     system.files_on(on).find(|(_, file)| file.is(role)).map(|(_, file)| file.qualified())
 }
@@ -172,12 +173,13 @@ pub(super) fn file_of(system: &System, what: What, role: Role) -> Option<String>
 /// Returns the mean latency of reads and their unloaded latency, in nanoseconds.
 pub(super) fn read_latency(
     store: &Store,
-    seen: Option<Seen<'_>>,
+    judged: Option<JudgedSubject<'_>>,
     case: &Case<'_>,
 ) -> Option<(f64, f64)> {
     let reads = store.load.reads.filter(|reads| *reads > 0.0)?;
     let mean = store.load.read_ns? / reads;
     let disk = store.disks.first()?;
-    let medium = seen.and_then(|seen| seen.subject.medium).or(case.system.disks[*disk].medium)?;
+    let medium =
+        judged.and_then(|judged| judged.subject.medium).or(case.system.disks[*disk].medium)?;
     Some((mean, medium.reads(reads, store.load.read_bytes.unwrap_or(0.0)) / reads))
 }

@@ -2,9 +2,9 @@
 
 use super::files::throttled_at_own;
 use super::rule::{Candidate, Rule, source};
-use crate::case::{Case, Seen};
+use crate::case::{Case, JudgedSubject};
 use crate::change::Change;
-use crate::system::{On, What};
+use crate::system::{On, SubjectId};
 use crate::verdict::CapWait;
 use weir_report::diagnosis::Group;
 use weir_report::number::percent;
@@ -29,26 +29,26 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let stripes = 0..case.system.stripes.len();
     stripes
         .filter_map(|stripe| {
-            let (seen, wait) = wait(case, stripe)?;
+            let (judged, wait) = wait(case, stripe)?;
             let idle = idle(case, stripe);
             if idle.is_empty() {
-                return uneven(case, rule, stripe, (&seen, wait)).map(Candidate::from);
+                return uneven(case, rule, stripe, (&judged, wait)).map(Candidate::from);
             }
-            Some(unused(case, rule, stripe, (&seen, wait), &idle))
+            Some(unused(case, rule, stripe, (&judged, wait), &idle))
         })
         .collect()
 }
 
 /// Returns the subject with the longest wait time at the columns of a stripe.
-fn wait<'a>(case: &Case<'a>, stripe: usize) -> Option<(Seen<'a>, &'a CapWait)> {
+fn wait<'a>(case: &Case<'a>, stripe: usize) -> Option<(JudgedSubject<'a>, &'a CapWait)> {
     let columns = &case.system.stripes[stripe].columns;
-    let on_it = |seen: &Seen<'_>| {
-        let disks = case.system.disks_of(seen.subject.what);
+    let on_it = |judged: &JudgedSubject<'_>| {
+        let disks = case.system.disks_of(judged.subject.id);
         !disks.is_empty() && disks.iter().all(|disk| columns.contains(disk))
     };
     let own = case.named().filter(on_it);
-    let wait = own.filter_map(|seen| throttled_at_own(case, &seen).map(|wait| (seen, wait)));
-    wait.max_by(|one, other| one.1.waited_ns.total_cmp(&other.1.waited_ns))
+    let wait = own.filter_map(|judged| throttled_at_own(case, &judged).map(|wait| (judged, wait)));
+    wait.max_by(|one, other| one.1.wait_ns.total_cmp(&other.1.wait_ns))
 }
 
 /// Disks of the host that are like the columns, and carry nothing.
@@ -72,7 +72,8 @@ fn idle(case: &Case<'_>, stripe: usize) -> Vec<usize> {
             && disk.host == column.host
             && disk.is_local == column.is_local;
         let has_files = case.system.files_on(On::Disk(*index)).next().is_some();
-        let does = case.seen(What::Disk(*index)).and_then(|seen| seen.facts.total.operations);
+        let does =
+            case.subject(SubjectId::Disk(*index)).and_then(|judged| judged.facts.total.operations);
         // An unobserved disk counts as idle only if the layout lists all files.
         let is_idle = match does {
             Some(does) => does <= IDLE * per_column,
@@ -87,7 +88,7 @@ fn unused(
     case: &Case<'_>,
     rule: &Rule,
     stripe: usize,
-    (seen, wait): (&Seen<'_>, &CapWait),
+    (judged, wait): (&JudgedSubject<'_>, &CapWait),
     idle: &[usize],
 ) -> Candidate {
     let own = &case.system.stripes[stripe];
@@ -105,7 +106,7 @@ fn unused(
     );
     let mut finding = rule.finding(own.name.clone(), text);
     finding.cap = Some(wait.kind.name().to_owned());
-    finding.confidence = seen.waited.confidence;
+    finding.confidence = judged.waited.confidence;
     finding.evidence.push(format!("{} of the latency is wait time", percent(wait.share)));
     if let Some(most) = most_columns(case, stripe) {
         finding.evidence.push(format!("a stripe of this machine can have up to {most} columns"));
@@ -133,11 +134,11 @@ fn uneven(
     case: &Case<'_>,
     rule: &Rule,
     stripe: usize,
-    (seen, wait): (&Seen<'_>, &CapWait),
+    (judged, wait): (&JudgedSubject<'_>, &CapWait),
 ) -> Option<weir_report::diagnosis::Finding> {
     let own = &case.system.stripes[stripe];
     let is_bytes = super::files::counts_bytes(case, wait);
-    let watched = own.columns.iter().filter(|disk| case.seen(What::Disk(**disk)).is_some());
+    let watched = own.columns.iter().filter(|disk| case.subject(SubjectId::Disk(**disk)).is_some());
     let uses: Vec<(usize, f64)> = watched
         .filter_map(|disk| {
             let mut caps = case.caps_of_disk(*disk);
@@ -159,7 +160,7 @@ fn uneven(
     );
     let mut finding = rule.finding(own.name.clone(), text);
     finding.cap = Some(wait.kind.name().to_owned());
-    finding.confidence = seen.waited.confidence;
+    finding.confidence = judged.waited.confidence;
     for (disk, used) in &uses {
         let name = &case.system.disks[*disk].name;
         finding.evidence.push(format!("{name}: {} on average", percent(*used)));

@@ -2,8 +2,8 @@
 
 use super::files::{REACH, throttled_at_own};
 use super::rule::{Candidate, Rule, source};
-use crate::case::{Case, Seen, size};
-use crate::system::{On, System, What};
+use crate::case::{Case, JudgedSubject, size};
+use crate::system::{On, SubjectId, System};
 use weir_report::diagnosis::Group;
 use weir_report::number::{float, percent, rate, whole};
 
@@ -21,18 +21,18 @@ pub(super) const RULE: Rule = Rule {
 const PIECES: f64 = 2.0;
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
-    case.named().filter_map(|seen| of_subject(case, rule, &seen)).collect()
+    case.named().filter_map(|judged| check_subject(case, rule, &judged)).collect()
 }
 
 /// Returns the stripe that splits the requests of a subject. Its columns see only pieces.
-fn stripe_of(system: &System, what: What) -> Option<usize> {
-    match what {
-        What::Stripe(stripe) => Some(stripe),
-        What::File(file) => match system.files[file].on? {
+fn stripe_of(system: &System, id: SubjectId) -> Option<usize> {
+    match id {
+        SubjectId::Stripe(stripe) => Some(stripe),
+        SubjectId::File(file) => match system.files[file].on? {
             On::Stripe(stripe) => Some(stripe),
             On::Disk(_) => None,
         },
-        What::Disk(_) => None,
+        SubjectId::Disk(_) => None,
     }
 }
 
@@ -46,10 +46,10 @@ fn recommended<'a>(case: &Case<'a>, bytes: f64) -> Option<(&'a str, u64)> {
     Some((own.workload.as_str(), own.unit.get()))
 }
 
-fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate> {
-    let stripe = stripe_of(case.system, seen.subject.what)?;
+fn check_subject(case: &Case<'_>, rule: &Rule, judged: &JudgedSubject<'_>) -> Option<Candidate> {
+    let stripe = stripe_of(case.system, judged.subject.id)?;
     let own = &case.system.stripes[stripe];
-    let (unit, bytes) = (own.unit?, seen.facts.request_bytes()?);
+    let (unit, bytes) = (own.unit?, judged.facts.request_bytes()?);
     let (workload, better) = recommended(case, bytes)?;
     let pieces = bytes / float(unit);
     if pieces < PIECES || better <= unit {
@@ -62,12 +62,12 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate
         pieces * io_unit.map_or(1.0, |io_unit| (bytes / pieces / io_unit).max(1.0))
     };
     let (now, then) = (times(float(unit)), times(float(better)));
-    let caps = seen.subject.path.iter().map(|counts| case.cap(counts.cap));
+    let caps = judged.subject.path.iter().map(|counts| case.cap(counts.cap));
     let in_operations =
         caps.filter(|(cap, facts)| !cap.counts_bytes() && facts.samples > 0 && !facts.is_bound);
     let used = in_operations.map(|(_, facts)| facts.used.quantile(0.99)).fold(0.0, f64::max);
     let wait =
-        seen.waited.throttled().and_then(|first| throttled_at_own(case, seen).or(Some(first)));
+        judged.waited.throttled().and_then(|first| throttled_at_own(case, judged).or(Some(first)));
     let wait = wait.filter(|wait| !super::files::counts_bytes(case, wait));
     if wait.is_none() && used < REACH {
         return None;
@@ -86,7 +86,7 @@ fn of_subject(case: &Case<'_>, rule: &Rule, seen: &Seen<'_>) -> Option<Candidate
     match wait {
         Some(wait) => {
             finding.cap = Some(wait.kind.name().to_owned());
-            finding.confidence = seen.waited.confidence;
+            finding.confidence = judged.waited.confidence;
             finding.evidence.push(format!(
                 "{} of the latency is wait time at IOPS limits",
                 percent(wait.share)

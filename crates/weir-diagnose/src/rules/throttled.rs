@@ -1,10 +1,12 @@
 //! Functions for rules on limits: throttled subjects, and the wording of findings.
 
 use super::rule::{Candidate, Rule};
-use crate::case::{Case, Seen, amount, basis_words, cap_words, moments, size, usual_words};
+use crate::case::{
+    Case, JudgedSubject, amount, basis_words, cap_words, moments, size, unloaded_words,
+};
 use crate::change::Change;
 use crate::follow::NEAR;
-use crate::system::{Owner, What};
+use crate::system::{Owner, SubjectId};
 use crate::verdict::{CapWait, THROTTLED};
 use weir_catalog::{Burst, BurstKind, Tier};
 use weir_core::Cap as Kind;
@@ -13,7 +15,7 @@ use weir_report::number::{float, percent, rate, time};
 use weir_units::{BytesPerSec, Iops};
 
 /// A throttled subject, with its wait time at a limit.
-pub(super) type Throttled<'a> = (Seen<'a>, &'a CapWait);
+pub(super) type Throttled<'a> = (JudgedSubject<'a>, &'a CapWait);
 
 /// Returns the subjects that are throttled by a limit that `is` selects: by wait time the first, or
 /// at least a third of the latency.
@@ -21,16 +23,16 @@ pub(super) fn throttled_by<'a>(
     case: &Case<'a>,
     is: impl Fn(&Case<'a>, &CapWait) -> bool,
 ) -> Vec<Throttled<'a>> {
-    let all = case.named().filter(|seen| seen.waited.throttled().is_some());
-    let wait = |seen: Seen<'a>| {
-        let first = seen.waited.waits.first()?;
-        let own = seen.waited.waits.iter().filter(|wait| is(case, wait));
+    let all = case.named().filter(|judged| judged.waited.throttled().is_some());
+    let wait = |judged: JudgedSubject<'a>| {
+        let first = judged.waited.waits.first()?;
+        let own = judged.waited.waits.iter().filter(|wait| is(case, wait));
         // The longest wait time, or a sufficient share.
-        let own = own.max_by(|one, other| one.waited_ns.total_cmp(&other.waited_ns))?;
-        (own == first || own.share >= THROTTLED).then_some((seen, own))
+        let own = own.max_by(|one, other| one.wait_ns.total_cmp(&other.wait_ns))?;
+        (own == first || own.share >= THROTTLED).then_some((judged, own))
     };
     let mut all: Vec<Throttled<'a>> = all.filter_map(wait).collect();
-    all.sort_by(|one, other| other.1.waited_ns.total_cmp(&one.1.waited_ns));
+    all.sort_by(|one, other| other.1.wait_ns.total_cmp(&one.1.wait_ns));
     all
 }
 
@@ -41,11 +43,11 @@ pub(super) fn finding(
     subject: String,
     subjects: &[Throttled<'_>],
 ) -> Option<Finding> {
-    let ((seen, wait), (cap, facts)) = (subjects.first()?, case.cap(subjects.first()?.1.cap));
+    let ((judged, wait), (cap, facts)) = (subjects.first()?, case.cap(subjects.first()?.1.cap));
     let is_bytes = cap.counts_bytes();
-    let waited: f64 = subjects.iter().map(|(_, wait)| wait.waited_ns).sum();
-    let latency: f64 = subjects.iter().map(|(seen, _)| seen.waited.latency_ns).sum();
-    let operations: f64 = subjects.iter().map(|(seen, _)| seen.waited.operations).sum();
+    let waited: f64 = subjects.iter().map(|(_, wait)| wait.wait_ns).sum();
+    let latency: f64 = subjects.iter().map(|(judged, _)| judged.waited.latency_ns).sum();
+    let operations: f64 = subjects.iter().map(|(judged, _)| judged.waited.operations).sum();
     let share = percent(waited / latency.max(1.0));
     let limit = limit_now(wait.kind, cap.limit.peak(), facts.limit);
     let words = cap_words(wait.kind);
@@ -54,46 +56,46 @@ pub(super) fn finding(
         format!(
             "{subject} is throttled by its {words}, {}{}: {share} of the latency is wait time",
             amount(is_bytes, limit),
-            during(seen)
+            during(judged)
         ),
     );
     finding.cap = Some(wait.kind.name().to_owned());
     finding.limit = Some(limit);
     finding.is_bytes = is_bytes;
-    finding.confidence = seen.waited.confidence;
+    finding.confidence = judged.waited.confidence;
     let per_operation = time(waited / operations.max(1.0));
     let all = time(latency / operations.max(1.0));
     finding.evidence.push(format!(
         "mean latency {all}, of which {per_operation} is wait time ({})",
-        basis_words(seen.waited.basis)
+        basis_words(judged.waited.basis)
     ));
     finding.evidence.push(used(wait.kind, is_bytes, limit, facts));
-    finding.evidence.extend(usual_words(seen.waited));
+    finding.evidence.extend(unloaded_words(judged.waited));
     if subjects.len() > 1 {
-        let names = subjects.iter().map(|(seen, wait)| {
-            format!("{} ({} of its latency)", seen.name(case), percent(wait.share))
+        let names = subjects.iter().map(|(judged, wait)| {
+            format!("{} ({} of its latency)", judged.name(case), percent(wait.share))
         });
         finding.evidence.push(format!("throttled: {}", names.collect::<Vec<_>>().join(", ")));
     }
-    if wait.near_s < 0.05 * seen.waited.seconds {
+    if wait.near_limit_s < 0.05 * judged.waited.seconds {
         finding.evidence.push(
             "bursts shorter than the sampling interval reach the limit; averages do not show them"
                 .to_owned(),
         );
     }
-    finding.moments = moments(case, seen, 3);
-    finding.ruled_out = ruled_out(case, seen, wait);
+    finding.moments = moments(case, judged, 3);
+    finding.ruled_out = ruled_out(case, judged, wait);
     Some(finding)
 }
 
 /// Returns the duration in words, if it is not the whole observation.
-fn during(seen: &Seen<'_>) -> String {
-    match seen.waited.is_whole {
+fn during(judged: &JudgedSubject<'_>) -> String {
+    match judged.waited.is_whole {
         true => String::new(),
         false => format!(
             ", for {} of {}",
-            time(seen.waited.seconds * 1e9),
-            time(seen.facts.seconds() * 1e9)
+            time(judged.waited.seconds * 1e9),
+            time(judged.facts.seconds() * 1e9)
         ),
     }
 }
@@ -114,19 +116,23 @@ fn used(kind: Kind, is_bytes: bool, limit: f64, facts: &crate::follow::CapFacts)
         amount(is_bytes, mean),
         amount(is_bytes, facts.rate.max()),
         amount(is_bytes, limit),
-        facts.near_samples,
+        facts.near_limit_samples,
         facts.samples,
         rate(NEAR * 100.0),
     )
 }
 
 /// Describes the other caps of the path with their use, and idle processors.
-pub(super) fn ruled_out(case: &Case<'_>, seen: &Seen<'_>, wait: &CapWait) -> Vec<String> {
-    let others = seen.subject.path.iter().map(|counts| counts.cap).filter(|cap| *cap != wait.cap);
+pub(super) fn ruled_out(
+    case: &Case<'_>,
+    judged: &JudgedSubject<'_>,
+    wait: &CapWait,
+) -> Vec<String> {
+    let others = judged.subject.path.iter().map(|counts| counts.cap).filter(|cap| *cap != wait.cap);
     let mut out: Vec<String> = others
         .map(|index| {
             let (cap, facts) = case.cap(index);
-            let own = seen.waited.waits.iter().find(|own| own.cap == index);
+            let own = judged.waited.waits.iter().find(|own| own.cap == index);
             let waited = own.map_or(0.0, |own| own.share);
             let owner = case.system.owner_name(cap);
             format!(
@@ -140,7 +146,7 @@ pub(super) fn ruled_out(case: &Case<'_>, seen: &Seen<'_>, wait: &CapWait) -> Vec
         .collect();
     for host in &case.facts.others.processors {
         let name = case.contents.entity(host.entity).map_or("", |own| own.name.as_str());
-        let busy = host.near_share();
+        let busy = host.near_limit_share();
         if busy < 0.05 {
             out.push(format!(
                 "CPU of {name}: {} on average, {} of the time at 90 % or more",
@@ -155,11 +161,11 @@ pub(super) fn ruled_out(case: &Case<'_>, seen: &Seen<'_>, wait: &CapWait) -> Vec
 /// Returns the fix for a file or disk: the next tier, if there is one.
 pub(super) fn next_tier(
     case: &Case<'_>,
-    what: What,
+    id: SubjectId,
     needs_bytes: bool,
     is_peak: bool,
 ) -> (String, Option<Change>) {
-    let disks = case.system.disks_of(what);
+    let disks = case.system.disks_of(id);
     let Some(disk) = disks.first().copied() else {
         return ("raise its limits, or distribute its load".to_owned(), None);
     };
@@ -168,15 +174,15 @@ pub(super) fn next_tier(
     let above = case.tier_above(disk, |now, above| most(above) > most(now));
     let burst = if is_peak { " during bursts" } else { "" };
     match above {
-        Some((tier, needed)) if case.is_instance(what) => {
-            let name = case.name(what);
+        Some((tier, needed)) if case.is_instance(id) => {
+            let name = case.name(id);
             let (iops, throughput) = words(tier.iops, tier.throughput);
             let action = format!(
                 "grow {name} to at least {} ({}: {iops} and {throughput})",
                 size(needed),
                 tier.name
             );
-            let layout = layout_name(case, what);
+            let layout = layout_name(case, id);
             (action, layout.map(|name| Change::Size { name, bytes: needed }))
         }
         Some((tier, _)) => {
@@ -220,12 +226,12 @@ fn tier_peak(tier: &Tier) -> Option<(Iops, BytesPerSec)> {
 }
 
 /// Returns the name of a file, disk or stripe in the layout.
-pub(super) fn layout_name(case: &Case<'_>, what: What) -> Option<String> {
+pub(super) fn layout_name(case: &Case<'_>, id: SubjectId) -> Option<String> {
     case.layout?;
-    Some(match what {
-        What::File(file) => case.system.files[file].name.clone(),
-        What::Disk(disk) => case.system.disks[disk].name.clone(),
-        What::Stripe(stripe) => case.system.stripes[stripe].name.clone(),
+    Some(match id {
+        SubjectId::File(file) => case.system.files[file].name.clone(),
+        SubjectId::Disk(disk) => case.system.disks[disk].name.clone(),
+        SubjectId::Stripe(stripe) => case.system.stripes[stripe].name.clone(),
     })
 }
 
@@ -244,6 +250,6 @@ pub(super) fn with(
     (action, change): (String, Option<Change>),
 ) -> Candidate {
     finding.action = action;
-    let waited_ns = subjects.iter().map(|(_, wait)| wait.waited_ns).sum();
-    Candidate { waited_ns, ..Candidate::new(finding, change) }
+    let wait_ns = subjects.iter().map(|(_, wait)| wait.wait_ns).sum();
+    Candidate { wait_ns, ..Candidate::new(finding, change) }
 }

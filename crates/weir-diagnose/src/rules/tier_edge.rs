@@ -8,7 +8,7 @@ use super::files::{
 use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, size};
 use crate::change::Change;
-use crate::system::What;
+use crate::system::SubjectId;
 use weir_report::diagnosis::Group;
 use weir_report::number::percent;
 use weir_units::Bytes;
@@ -36,7 +36,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 
 /// Builds a finding on a throttled file that is just below the next tier.
 fn below(case: &Case<'_>, rule: &Rule, file: usize) -> Option<Candidate> {
-    let (seen, wait) = file_throttled(case, file)?;
+    let (judged, wait) = file_throttled(case, file)?;
     let is_bytes = counts_bytes(case, wait);
     let (own, to) = needed(case, file, is_bytes)?;
     if to > own.saturating_mul(STEP) {
@@ -58,13 +58,13 @@ fn below(case: &Case<'_>, rule: &Rule, file: usize) -> Option<Candidate> {
     );
     let mut finding = rule.finding(subject.clone(), text);
     finding.cap = Some(wait.kind.name().to_owned());
-    finding.confidence = seen.waited.confidence;
+    finding.confidence = judged.waited.confidence;
     finding
         .evidence
         .push(format!("{} of the latency of {subject} is wait time", percent(wait.share)));
     finding.evidence.push(format!("additional space: {}", size(to - own)));
     finding.action = format!("grow it to at least {}: {}", size(to), resize(case, file, to));
-    let room = case.system.host_of(What::File(file)).and_then(|host| Room::new(case, host));
+    let room = case.system.host_of(SubjectId::File(file)).and_then(|host| Room::new(case, host));
     let lacks = room.is_some_and(|room| room.free() < to - own);
     if lacks {
         finding.action += "; the instance has too little free storage: raise its storage first";
@@ -83,7 +83,7 @@ struct Spare {
 /// Returns the size to which a file can shrink without slowing its load.
 fn spare(case: &Case<'_>, file: usize) -> Option<Spare> {
     let (own, steps) = steps(case, file)?;
-    super::files::seen(case, file)?;
+    super::files::judged_file(case, file)?;
     if file_throttled(case, file).is_some() {
         return None;
     }
@@ -91,7 +91,7 @@ fn spare(case: &Case<'_>, file: usize) -> Option<Spare> {
         let limits = steps.down.as_ref()?.limits;
         let set = tiers(case, own_disk(case, file)?)?;
         let now = set.snap(Bytes::new(own))?.limits();
-        let used = used(case, What::File(file), is_bytes)?;
+        let used = used(case, SubjectId::File(file), is_bytes)?;
         Some(used * one_of(&now, is_bytes) <= REACH * one_of(&limits, is_bytes))
     };
     let is_lower = fits(false) == Some(true) && fits(true) == Some(true);
@@ -121,7 +121,7 @@ fn above(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
     };
     let needs: Vec<(usize, u64, u64)> = wait.iter().filter_map(need).collect();
     let (file, own, to) = *needs.iter().find(|(_, own, to)| to - own > room.free())?;
-    let on_host = |file: &usize| case.system.host_of(What::File(*file)) == Some(host);
+    let on_host = |file: &usize| case.system.host_of(SubjectId::File(*file)) == Some(host);
     let files = (0..case.system.files.len()).filter(on_host);
     let mut spares: Vec<Spare> = files.filter_map(|file| spare(case, file)).collect();
     spares.sort_by_key(|spare| std::cmp::Reverse(spare.own - spare.to));
@@ -152,9 +152,9 @@ fn above(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
         size(taken.iter().map(|spare| spare.own - spare.to).sum()),
     );
     let mut finding = rule.finding(case.system.hosts[host].name.clone(), text);
-    if let Some((_, seen, wait)) = wait.iter().find(|(own, ..)| *own == file) {
+    if let Some((_, judged, wait)) = wait.iter().find(|(own, ..)| *own == file) {
         finding.cap = Some(wait.kind.name().to_owned());
-        finding.confidence = seen.waited.confidence;
+        finding.confidence = judged.waited.confidence;
     }
     for spare in &taken {
         let what = if spare.is_lower {

@@ -7,7 +7,7 @@ use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, amount, size};
 use crate::change::Change;
 use crate::follow::NEAR;
-use crate::system::What;
+use crate::system::SubjectId;
 use weir_report::diagnosis::Group;
 use weir_report::number::percent;
 
@@ -28,7 +28,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let databases = databases(case);
     let all =
         databases.iter().filter(|database| super::small_file::small(case, database).is_empty());
-    all.filter_map(|database| of_database(case, rule, database)).collect()
+    all.filter_map(|database| check_database(case, rule, database)).collect()
 }
 
 fn are_unequal(values: &[f64]) -> bool {
@@ -36,16 +36,17 @@ fn are_unequal(values: &[f64]) -> bool {
     values.iter().any(|value| *value > SAME * least)
 }
 
-fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Candidate> {
+fn check_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Candidate> {
     let files = &database.files;
     let wait: Vec<_> =
         files.iter().filter_map(|file| Some((*file, file_throttled(case, *file)?))).collect();
-    let most = wait.iter().max_by(|one, other| one.1.1.waited_ns.total_cmp(&other.1.1.waited_ns));
+    let most = wait.iter().max_by(|one, other| one.1.1.wait_ns.total_cmp(&other.1.1.wait_ns));
     let is_bytes = match most {
         Some((_, (_, wait))) => counts_bytes(case, wait),
         None => {
             let most = |is_bytes| {
-                let all = files.iter().filter_map(|file| used(case, What::File(*file), is_bytes));
+                let all =
+                    files.iter().filter_map(|file| used(case, SubjectId::File(*file), is_bytes));
                 all.fold(0.0, f64::max)
             };
             most(true) > most(false)
@@ -56,13 +57,13 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Cand
         .map(|file| Some(weir_report::number::float(case.system.files[*file].size?)))
         .collect();
     let limits: Option<Vec<f64>> =
-        files.iter().map(|file| limit(case, What::File(*file), is_bytes)).collect();
+        files.iter().map(|file| limit(case, SubjectId::File(*file), is_bytes)).collect();
     let (sizes, limits) = (sizes?, limits?);
     let differ = (are_unequal(&sizes), are_unequal(&limits));
     if !(differ.0 || differ.1) {
         return None;
     }
-    let use_of = |file: &usize| Some((*file, used(case, What::File(*file), is_bytes)?));
+    let use_of = |file: &usize| Some((*file, used(case, SubjectId::File(*file), is_bytes)?));
     let uses: Vec<(usize, f64)> = files.iter().filter_map(use_of).collect();
     let is_throttled = |file: usize| wait.iter().any(|(own, _)| *own == file);
     let (from, below) = if wait.is_empty() { (REACH, REACH) } else { (0.0, NEAR) };
@@ -88,9 +89,9 @@ fn of_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<Cand
         if wait.is_empty() { "; no effect on the observed load" } else { "" }
     );
     let mut finding = rule.finding(database.name.clone(), text);
-    if let Some((_, (seen, wait))) = most {
+    if let Some((_, (judged, wait))) = most {
         finding.cap = Some(wait.kind.name().to_owned());
-        finding.confidence = seen.waited.confidence;
+        finding.confidence = judged.waited.confidence;
     } else {
         finding.priority = 200;
     }
@@ -127,7 +128,7 @@ fn action(case: &Case<'_>, files: &[usize]) -> (String, Option<Change>) {
         .collect();
     let mut action =
         format!("give all data files the same size, {}, and growth, on equal disks", size(target));
-    if !case.is_instance(What::File(*first)) {
+    if !case.is_instance(SubjectId::File(*first)) {
         return (action, None);
     }
     let statements: Vec<String> = others.iter().map(|file| resize(case, *file, target)).collect();

@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
-    (0..case.system.hosts.len()).filter_map(|host| of_host(case, rule, host)).collect()
+    (0..case.system.hosts.len()).filter_map(|host| check_host(case, rule, host)).collect()
 }
 
 /// Returns the total limit of the remote disks of a host, if all are known.
@@ -33,7 +33,7 @@ fn of_disks(case: &Case<'_>, host: usize, is_bytes: bool) -> Option<f64> {
         .sum()
 }
 
-fn of_host(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
+fn check_host(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
     let subjects = throttled_at_host(case, host, is_uncached);
     let near = host_use(case, host, is_uncached);
     let is_near = near.is_some_and(|near| near >= REACH);
@@ -69,13 +69,13 @@ fn of_host(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
     );
     let mut finding = rule.finding(own.name.clone(), text);
     match subjects.first() {
-        Some((seen, wait)) => {
+        Some((judged, wait)) => {
             finding.cap = Some(wait.kind.name().to_owned());
-            finding.confidence = seen.waited.confidence;
+            finding.confidence = judged.waited.confidence;
             finding.evidence.push(format!(
                 "{} of the latency of {} is wait time there",
                 percent(wait.share),
-                seen.name(case)
+                judged.name(case)
             ));
         }
         None => finding.priority = 200,

@@ -70,7 +70,7 @@ fn written(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
 }
 
 fn at_risk(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
-    let data = file_of(case.system, store.what, Role::Data)?;
+    let data = file_of(case.system, store.id, Role::Data)?;
     let writes = store.per_s(store.load.writes).filter(|writes| *writes > 0.0)?;
     let mode = match store.read_share() {
         Some(share) if 1.0 - share >= MOSTLY => CacheMode::None,

@@ -348,25 +348,30 @@ fn of_host(host: &weir_layout::Host) -> Host {
     }
 }
 
+fn mean_ns(latency: &weir_core::Latency) -> f64 {
+    float(latency.mean().nanos())
+}
+
+/// Returns the transfer time of a byte in nanoseconds.
+fn byte_ns(latency: &weir_core::Latency) -> f64 {
+    latency.transfer().map_or(0.0, |rate| 1e9 / float(rate.per_sec().get()))
+}
+
 fn of_volume(
     volume: &weir_layout::Volume,
     spec: &weir_core::VolumeSpec,
     host_cache: Option<&weir_core::CacheSpec>,
 ) -> Disk {
     let cache = if host_cache.is_some() { spec.cache } else { CacheMode::None };
-    let mean = |latency: &weir_core::Latency| float(latency.mean().nanos());
-    let byte = |latency: &weir_core::Latency| {
-        latency.transfer().map_or(0.0, |rate| 1e9 / float(rate.per_sec().get()))
-    };
     let medium = Medium {
-        read_ns: mean(&spec.medium.read),
-        write_ns: mean(&spec.medium.write),
-        read_byte_ns: byte(&spec.medium.read),
-        write_byte_ns: byte(&spec.medium.write),
+        read_ns: mean_ns(&spec.medium.read),
+        write_ns: mean_ns(&spec.medium.write),
+        read_byte_ns: byte_ns(&spec.medium.read),
+        write_byte_ns: byte_ns(&spec.medium.write),
         hit: None,
     };
     let of_cache = host_cache.filter(|_| cache != CacheMode::None).map(|cache| &cache.latency);
-    let hit = of_cache.map(|latency| (mean(latency), byte(latency)));
+    let hit = of_cache.map(|latency| (mean_ns(latency), byte_ns(latency)));
     Disk {
         name: volume.name.clone(),
         tier: volume.tier.clone(),

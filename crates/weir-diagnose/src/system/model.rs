@@ -138,7 +138,7 @@ impl Medium {
 
     /// Returns the total latency of a load.
     #[must_use]
-    pub fn of_load(&self, load: &Load) -> f64 {
+    pub fn load_ns(&self, load: &Load) -> f64 {
         let (read, written) = (load.read_bytes, load.write_bytes.or(load.bytes));
         let bytes = (read.unwrap_or(0.0), written.unwrap_or(0.0));
         match load.reads.zip(load.writes) {
@@ -297,7 +297,7 @@ pub enum Reads {
 
 /// The kind of a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum SubjectId {
     /// A disk.
     Disk(usize),
     /// A stripe.
@@ -312,7 +312,7 @@ pub struct Subject {
     /// Entity in the observation.
     pub entity: EntityId,
     /// Kind and index.
-    pub what: What,
+    pub id: SubjectId,
     /// The caps that its requests pass, and what of them counts there.
     pub path: Vec<Counts>,
     /// Set if limits take their load from it. A disk and its files may both be observed, but count
@@ -357,11 +357,11 @@ pub struct System {
 impl System {
     /// Returns the name of a subject; files are named with their database.
     #[must_use]
-    pub fn name(&self, what: What) -> String {
-        match what {
-            What::Disk(disk) => self.disks[disk].name.clone(),
-            What::Stripe(stripe) => self.stripes[stripe].name.clone(),
-            What::File(file) => self.files[file].qualified(),
+    pub fn name(&self, id: SubjectId) -> String {
+        match id {
+            SubjectId::Disk(disk) => self.disks[disk].name.clone(),
+            SubjectId::Stripe(stripe) => self.stripes[stripe].name.clone(),
+            SubjectId::File(file) => self.files[file].qualified(),
         }
     }
 
@@ -376,11 +376,11 @@ impl System {
 
     /// Returns the disks that a subject is on.
     #[must_use]
-    pub fn disks_of(&self, what: What) -> Vec<usize> {
-        let on = match what {
-            What::Disk(disk) => Some(On::Disk(disk)),
-            What::Stripe(stripe) => Some(On::Stripe(stripe)),
-            What::File(file) => self.files[file].on,
+    pub fn disks_of(&self, id: SubjectId) -> Vec<usize> {
+        let on = match id {
+            SubjectId::Disk(disk) => Some(On::Disk(disk)),
+            SubjectId::Stripe(stripe) => Some(On::Stripe(stripe)),
+            SubjectId::File(file) => self.files[file].on,
         };
         match on {
             Some(On::Disk(disk)) => vec![disk],
@@ -402,8 +402,8 @@ impl System {
 
     /// Returns the host of a subject.
     #[must_use]
-    pub fn host_of(&self, what: What) -> Option<usize> {
-        self.disks_of(what).first().and_then(|disk| self.disks[*disk].host)
+    pub fn host_of(&self, id: SubjectId) -> Option<usize> {
+        self.disks_of(id).first().and_then(|disk| self.disks[*disk].host)
     }
 }
 

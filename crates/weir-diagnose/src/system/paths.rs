@@ -1,7 +1,8 @@
 //! The caps of a system, and whose requests pass which.
 
 use super::model::{
-    Cap, Counts, Disk, File, Host, Medium, On, Owner, Pair, Reads, Stripe, Subject, System, What,
+    Cap, Counts, Disk, File, Host, Medium, On, Owner, Pair, Reads, Stripe, Subject, SubjectId,
+    System,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use weir_core::{CacheMode, Cap as Kind};
@@ -22,28 +23,28 @@ pub(super) fn join(
     let mut subjects = Vec::new();
     for (index, disk) in system.disks.iter().enumerate() {
         if let Some(entity) = observed(disk.entity) {
-            subjects.push((entity, What::Disk(index)));
+            subjects.push((entity, SubjectId::Disk(index)));
         }
     }
     for (index, stripe) in system.stripes.iter().enumerate() {
         if let Some(entity) = observed(stripe.entity) {
-            subjects.push((entity, What::Stripe(index)));
+            subjects.push((entity, SubjectId::Stripe(index)));
         }
     }
     for (index, file) in system.files.iter().enumerate() {
         if let Some(entity) = observed(file.entity) {
-            subjects.push((entity, What::File(index)));
+            subjects.push((entity, SubjectId::File(index)));
         }
     }
-    let whats: Vec<What> = subjects.iter().map(|(_, what)| *what).collect();
-    let subject = |(entity, what): (EntityId, What)| Subject {
+    let ids: Vec<SubjectId> = subjects.iter().map(|(_, id)| *id).collect();
+    let subject = |(entity, id): (EntityId, SubjectId)| Subject {
         entity,
-        what,
-        path: caps.path(&system, what),
-        is_meter: is_meter(&system, &whats, what),
-        is_named: is_named(&system, &whats, what),
-        medium: medium(&system, what),
-        counts_queues: counts_queues(&system, what, is_instance),
+        id,
+        path: caps.path(&system, id),
+        is_meter: is_meter(&system, &ids, id),
+        is_named: is_named(&system, &ids, id),
+        medium: medium(&system, id),
+        counts_queues: counts_queues(&system, id, is_instance),
     };
     system.subjects = subjects.into_iter().map(subject).collect();
     system
@@ -52,8 +53,8 @@ pub(super) fn join(
 /// Returns whether a queue time of zero is evidence. It is on a managed instance, whose governor
 /// queues requests above the limits. On a machine the counters are always zero, since they count
 /// the resource governor only.
-fn counts_queues(system: &System, what: What, is_instance: bool) -> bool {
-    match system.host_of(what).map(|host| &system.hosts[host]) {
+fn counts_queues(system: &System, id: SubjectId, is_instance: bool) -> bool {
+    match system.host_of(id).map(|host| &system.hosts[host]) {
         Some(host) if host.instance.is_some() => true,
         Some(host) => is_instance && host.size.is_none() && host.uncached == Pair::default(),
         None => {
@@ -107,17 +108,17 @@ impl Caps {
     }
 
     /// Returns the caps that requests to a subject pass.
-    fn path(&self, system: &System, what: What) -> Vec<Counts> {
-        let disks = system.disks_of(what);
+    fn path(&self, system: &System, id: SubjectId) -> Vec<Counts> {
+        let disks = system.disks_of(id);
         #[expect(clippy::cast_precision_loss, reason = "a number of disks")]
         let share = 1.0 / disks.len().max(1) as f64;
-        let unit = match what {
-            What::Stripe(stripe) => system.stripes[stripe].unit,
-            What::File(file) => match system.files[file].on {
+        let unit = match id {
+            SubjectId::Stripe(stripe) => system.stripes[stripe].unit,
+            SubjectId::File(file) => match system.files[file].on {
                 Some(On::Stripe(stripe)) => system.stripes[stripe].unit,
                 _ => None,
             },
-            What::Disk(_) => None,
+            SubjectId::Disk(_) => None,
         };
         #[expect(clippy::cast_precision_loss, reason = "a stripe's unit is small")]
         let piece = unit.map(|unit| unit as f64);
@@ -170,21 +171,21 @@ impl Caps {
 
 /// Returns whether limits take their load from a subject: from a disk if it was observed, else from
 /// its stripe, else from the files on it.
-fn is_meter(system: &System, whats: &[What], what: What) -> bool {
-    let disk_is_there = |disk: &usize| whats.contains(&What::Disk(*disk));
-    match what {
+fn is_meter(system: &System, ids: &[SubjectId], id: SubjectId) -> bool {
+    let disk_is_there = |disk: &usize| ids.contains(&SubjectId::Disk(*disk));
+    match id {
         // If only some columns were observed, the stripe has more information.
-        What::Disk(disk) => match system.disks[disk].stripe {
-            Some(stripe) if whats.contains(&What::Stripe(stripe)) => {
+        SubjectId::Disk(disk) => match system.disks[disk].stripe {
+            Some(stripe) if ids.contains(&SubjectId::Stripe(stripe)) => {
                 system.stripes[stripe].columns.iter().all(disk_is_there)
             }
             _ => true,
         },
-        What::Stripe(stripe) => !system.stripes[stripe].columns.iter().all(disk_is_there),
-        What::File(file) => match system.files[file].on {
+        SubjectId::Stripe(stripe) => !system.stripes[stripe].columns.iter().all(disk_is_there),
+        SubjectId::File(file) => match system.files[file].on {
             Some(On::Disk(disk)) => !disk_is_there(&disk),
             Some(On::Stripe(stripe)) => {
-                !whats.contains(&What::Stripe(stripe))
+                !ids.contains(&SubjectId::Stripe(stripe))
                     && !system.stripes[stripe].columns.iter().all(disk_is_there)
             }
             None => false,
@@ -194,32 +195,32 @@ fn is_meter(system: &System, whats: &[What], what: What) -> bool {
 
 /// Chooses the subjects that findings name: the file if a disk has only one, otherwise the disk.
 /// Columns of a stripe are named individually if they were observed.
-fn is_named(system: &System, whats: &[What], what: What) -> bool {
+fn is_named(system: &System, ids: &[SubjectId], id: SubjectId) -> bool {
     let alone = |on: On| {
         let mut files = system.files_on(on);
         match (files.next(), files.next()) {
-            (Some((file, _)), None) => Some(What::File(file)),
+            (Some((file, _)), None) => Some(SubjectId::File(file)),
             _ => None,
         }
     };
-    match what {
-        What::Disk(disk) => {
+    match id {
+        SubjectId::Disk(disk) => {
             let file = alone(On::Disk(disk));
-            !file.is_some_and(|file| whats.contains(&file))
+            !file.is_some_and(|file| ids.contains(&file))
         }
-        What::Stripe(_) => is_meter(system, whats, what),
-        What::File(file) => match system.files[file].on {
+        SubjectId::Stripe(_) => is_meter(system, ids, id),
+        SubjectId::File(file) => match system.files[file].on {
             None => true,
-            Some(on @ On::Disk(_)) => alone(on) == Some(what) || is_meter(system, whats, what),
-            Some(On::Stripe(_)) => is_meter(system, whats, what),
+            Some(on @ On::Disk(_)) => alone(on) == Some(id) || is_meter(system, ids, id),
+            Some(On::Stripe(_)) => is_meter(system, ids, id),
         },
     }
 }
 
 /// Returns the unloaded latency of a subject, if that of all its disks is known: the slowest, since
 /// a request on several disks waits for all parts.
-fn medium(system: &System, what: What) -> Option<Medium> {
-    let disks = system.disks_of(what);
+fn medium(system: &System, id: SubjectId) -> Option<Medium> {
+    let disks = system.disks_of(id);
     let all: Option<Vec<Medium>> = disks.iter().map(|disk| system.disks[*disk].medium).collect();
     let all = all.filter(|all| !all.is_empty())?;
     let most = |of: fn(&Medium) -> f64| all.iter().map(of).fold(0.0, f64::max);

@@ -18,7 +18,7 @@ const FASTEST: f64 = 0.3;
 
 /// Returns the unloaded latency as a multiple of the edition's medium, from the samples, since real
 /// disks differ from published figures.
-pub(super) fn beside_edition(subject: &Subject, own: &SubjectFacts) -> f64 {
+pub(super) fn medium_ratio(subject: &Subject, own: &SubjectFacts) -> f64 {
     let may_hit = subject.path.iter().any(|counts| counts.reads != Reads::All);
     if own.alone.is_empty() {
         // With bursts only, a fast medium shows in the latency that they do not explain.
@@ -53,7 +53,7 @@ pub(super) enum Unloaded {
 impl Unloaded {
     pub(super) fn new(subject: &Subject, own: &SubjectFacts, trusts: bool) -> Self {
         if let Some(medium) = subject.medium {
-            let times = if trusts { 1.0 } else { beside_edition(subject, own) };
+            let times = if trusts { 1.0 } else { medium_ratio(subject, own) };
             return Self::Medium(medium * times);
         }
         let quiet = &own.idle_latency;
@@ -68,10 +68,10 @@ impl Unloaded {
 
     pub(super) const fn basis(self, own: &SubjectFacts) -> Basis {
         match self {
-            _ if own.says_queued => Basis::Queued,
+            _ if own.has_queue_times => Basis::Queued,
             Self::Medium(_) => Basis::Medium,
             Self::Quiet(_) => Basis::Quiet,
-            Self::Unknown => Basis::Use,
+            Self::Unknown => Basis::Utilisation,
         }
     }
 
@@ -94,15 +94,15 @@ impl Unloaded {
     }
 
     /// Returns the total latency of a bin in excess of it.
-    pub(super) fn excess(self, bin: &Bin, says_queued: bool) -> f64 {
-        if says_queued {
+    pub(super) fn excess(self, bin: &Bin, has_queue_times: bool) -> f64 {
+        if has_queue_times {
             return bin.queued_ns;
         }
         let beyond = match self {
             Self::Medium(medium) if bin.reads + bin.writes > 0.0 => {
                 // Cache hits are faster, but do not reduce the wait time of others.
-                let usual = medium.reads_with_hits(bin.reads, bin.bytes.0, bin.hits);
-                let reads = bin.read_ns - usual;
+                let unloaded = medium.reads_with_hits(bin.reads, bin.bytes.0, bin.hits);
+                let reads = bin.read_ns - unloaded;
                 let writes = bin.write_ns - medium.writes(bin.writes, bin.bytes.1);
                 reads.max(0.0) + writes.max(0.0)
             }

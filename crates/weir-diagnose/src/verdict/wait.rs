@@ -31,7 +31,7 @@ pub enum Basis {
     /// Latency of quiet samples.
     Quiet,
     /// Utilisation of limits only.
-    Use,
+    Utilisation,
 }
 
 /// The wait time of a subject at a limit.
@@ -42,16 +42,16 @@ pub struct CapWait {
     /// Kind of the limit. Burst limits are kinds of their own.
     pub kind: Kind,
     /// Total wait time in nanoseconds.
-    pub waited_ns: f64,
+    pub wait_ns: f64,
     /// Its share of the latency.
     pub share: f64,
     /// Time in which the limit had the highest utilisation, of 90 % or more, in seconds.
-    pub near_s: f64,
+    pub near_limit_s: f64,
 }
 
 /// The wait times of a subject.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Waited {
+pub struct WaitTimes {
     /// Duration in seconds: that of the slow samples if only these are throttled.
     pub seconds: f64,
     /// Set if this is the whole observation.
@@ -69,10 +69,10 @@ pub struct Waited {
     /// Operations.
     pub operations: f64,
     /// Unloaded latency in nanoseconds, if known.
-    pub usual_ns: Option<f64>,
+    pub unloaded_ns: Option<f64>,
     /// Unloaded latency as a multiple of the edition's medium.
-    pub beside_edition: f64,
-    /// Returns the source of the balance in words.
+    pub medium_ratio: f64,
+    /// Source of the wait times.
     pub basis: Basis,
     /// Confidence.
     pub confidence: Confidence,
@@ -84,14 +84,14 @@ pub struct Episode {
     /// The limit with the longest wait time.
     pub wait: CapWait,
     /// Wait time at all limits in nanoseconds.
-    pub waited_ns: f64,
+    pub wait_ns: f64,
     /// Its share of the latency.
     pub share: f64,
     /// Duration of the slow samples in seconds.
     pub seconds: f64,
 }
 
-impl Waited {
+impl WaitTimes {
     /// Returns the limit that throttles the subject, if any.
     #[must_use]
     pub fn throttled(&self) -> Option<&CapWait> {
@@ -100,13 +100,13 @@ impl Waited {
 
     /// Returns whether wait times are long enough for throttling.
     pub(super) fn is_throttled(&self) -> bool {
-        self.is_waiting() && self.waited_ns() >= LEAST_LOST * self.seconds * 1e9
+        self.is_waiting() && self.wait_ns() >= LEAST_LOST * self.seconds * 1e9
     }
 
     /// Returns whether requests waited at limits for a third of their latency and a millisecond,
     /// whatever the lost time.
     pub(super) fn is_waiting(&self) -> bool {
-        let mean_ns = self.waited_ns() / self.operations.max(1.0);
+        let mean_ns = self.wait_ns() / self.operations.max(1.0);
         if self.basis == Basis::Queued && self.is_little(mean_ns) {
             return false;
         }
@@ -122,14 +122,14 @@ impl Waited {
 
     /// Returns the wait time at all limits in nanoseconds.
     #[must_use]
-    pub fn waited_ns(&self) -> f64 {
-        self.waits.iter().fold(0.0, |sum, wait| sum + wait.waited_ns)
+    pub fn wait_ns(&self) -> f64 {
+        self.waits.iter().fold(0.0, |sum, wait| sum + wait.wait_ns)
     }
 
     /// Returns the share of wait time in the latency.
     #[must_use]
     pub fn all_share(&self) -> f64 {
-        if self.latency_ns > 0.0 { self.waited_ns() / self.latency_ns } else { 0.0 }
+        if self.latency_ns > 0.0 { self.wait_ns() / self.latency_ns } else { 0.0 }
     }
 
     /// Returns the share of the latency that no cap explains.

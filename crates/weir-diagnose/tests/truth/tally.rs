@@ -211,7 +211,7 @@ impl fmt::Display for Matrix {
         let Self { held, named, healthy, between, .. } = self;
         writeln!(
             f,
-            "\nNamed: {} of {held} ({:.1} %), {} of them as holding and {} as suspected. False alarms: \
+            "\nNamed: {} of {held} ({:.1} %), {} of them as attribution and {} as suspected. False alarms: \
              {} of {} healthy systems ({:.1} %), and {} suspicions. Between the two: {}, of which {} \
              were called held back, and {} suspected.",
             named.0,

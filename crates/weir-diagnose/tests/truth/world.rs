@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use weir_catalog::Catalog;
 use weir_core::{CacheMode, GateLimits, Latency, Limit};
 use weir_diagnose::follow;
-use weir_diagnose::system::{Mapping, Owner, System, What};
+use weir_diagnose::system::{Mapping, Owner, SubjectId, System};
 use weir_diagnose::verdict::{self, CapWait};
 use weir_diagnose::{Facts, Follow};
 use weir_import::Sheet;
@@ -320,7 +320,7 @@ fn said(system: &System, facts: &Facts) -> Said {
     let judged = verdict::judge(system, facts);
     let named = || system.subjects.iter().zip(&judged).filter(|(subject, _)| subject.is_named);
     assert!(
-        named().all(|(subject, _)| matches!(subject.what, What::Disk(_))),
+        named().all(|(subject, _)| matches!(subject.id, SubjectId::Disk(_))),
         "disks are observed"
     );
     let is_certain = named().any(|(_, own)| own.throttled().is_some());
@@ -331,7 +331,7 @@ fn said(system: &System, facts: &Facts) -> Said {
             true => Vec::new(),
             false => own.suspected.iter().collect(),
         };
-        for CapWait { cap, kind, waited_ns, .. } in held {
+        for CapWait { cap, kind, wait_ns, .. } in held {
             let owner = match system.caps[*cap].owner {
                 Owner::Host(host) => system.hosts[host].name.clone(),
                 Owner::Disk(disk) => match system.disks[disk].stripe {
@@ -339,7 +339,7 @@ fn said(system: &System, facts: &Facts) -> Said {
                     None => system.disks[disk].name.clone(),
                 },
             };
-            *waited.entry((kind.name().to_owned(), owner)).or_default() += waited_ns;
+            *waited.entry((kind.name().to_owned(), owner)).or_default() += wait_ns;
         }
     }
     let most = waited.into_iter().max_by(|one, other| one.1.total_cmp(&other.1));

@@ -10,8 +10,8 @@ use super::cap::{CapTrack, Shares};
 use crate::system::{Counts, Medium, Reads};
 use weir_observe::load::Load;
 
-/// Utilisation from which on a cap is saturated.
-const USED_UP: f64 = 0.95;
+/// Utilisation at which a limit is saturated.
+const SATURATED: f64 = 0.95;
 
 /// Queue depth that counts as a queue.
 const DEEP: f64 = 30.0;
@@ -33,13 +33,12 @@ const AT_ONCE: f64 = 0.2;
 
 /// The load of a subject in a sample, and the limits of its path.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Holding<'a> {
+pub(super) struct Attribution<'a> {
     pub(super) subject: usize,
     pub(super) load: &'a Load,
     pub(super) path: &'a [Counts],
     pub(super) medium: Option<Medium>,
-    /// Returns for a column the number of pieces of a request to its stripe, and the number of
-    /// columns.
+    /// For a column: pieces of a request to its stripe, and the number of columns.
     pub(super) whole: Option<(f64, f64)>,
     /// For a column: set if its operations are, or may be, pieces of larger requests.
     pub(super) is_cut: bool,
@@ -50,7 +49,7 @@ pub(super) struct Holding<'a> {
     pub(super) caps: &'a [CapTrack],
 }
 
-impl Holding<'_> {
+impl Attribution<'_> {
     /// Writes the positions of the charged limits and their shares to `parts`, and returns the
     /// highest utilisation.
     pub(super) fn parts(&self, parts: &mut Vec<(usize, f64)>) -> f64 {
@@ -60,7 +59,7 @@ impl Holding<'_> {
             return most;
         }
         let first = || self.scores().find(|(_, score)| *score >= most - 0.005);
-        if most >= USED_UP {
+        if most >= SATURATED {
             parts.extend(first().map(|(place, _)| (place, 1.0)));
             return most;
         }
@@ -93,7 +92,7 @@ impl Holding<'_> {
         // takes precedence.
         let share = if used.is_bound { used.share.min(NEAR - 0.01) } else { used.share };
         // A smaller user gets its fair share of a limit, whatever its utilisation.
-        Some(share.min(track.of_the_largest(self.subject)))
+        Some(share.min(track.relative_to_largest(self.subject)))
     }
 
     fn operations(&self) -> f64 {
@@ -104,20 +103,20 @@ impl Holding<'_> {
     fn is_steady(&self, most: f64) -> bool {
         let depth = self.load.ns.unwrap_or(0.0) / (most * self.load.seconds() * 1e9);
         // Requests in flight at an unused limit wait for others or for the medium.
-        let is_all = self.load.busy().is_none_or(|busy| most >= USED_UP * busy.min(1.0));
+        let is_all = self.load.busy().is_none_or(|busy| most >= SATURATED * busy.min(1.0));
         is_all && depth >= DEEP && depth < AT_ONCE * self.operations()
     }
 
     /// Returns the latency per request in excess of the medium's, in seconds, if known.
-    fn beyond_s(&self) -> Option<f64> {
+    fn excess_s(&self) -> Option<f64> {
         let medium = self.medium?;
-        let beyond = self.load.ns.unwrap_or(0.0) - medium.of_load(self.load);
+        let beyond = self.load.ns.unwrap_or(0.0) - medium.load_ns(self.load);
         Some(beyond.max(0.0) / self.operations() / 1e9)
     }
 
     /// Charges waits for other subjects, and returns the remaining wait time in seconds.
     fn for_others(&self, parts: &mut Vec<(usize, f64)>) -> f64 {
-        let Some(mut left_s) = self.beyond_s() else { return 1.0 };
+        let Some(mut left_s) = self.excess_s() else { return 1.0 };
         for (place, counts) in self.path.iter().enumerate() {
             let track = &self.caps[counts.cap];
             if track.used().is_some() {
@@ -132,13 +131,13 @@ impl Holding<'_> {
     /// Returns the number of pieces of a request that arrive together at a limit.
     fn pieces(&self, counts: &Counts) -> Pieces {
         let Some((pieces, columns)) = self.whole else { return Pieces::ONE };
-        Pieces::new(pieces, columns, self.caps[counts.cap].is_of_disk())
+        Pieces::new(pieces, columns, self.caps[counts.cap].is_disk_limit())
     }
 
     /// Charges waits within bursts, which have the rest of each limit that others leave.
     fn in_bursts(&self, left_s: f64, parts: &mut Vec<(usize, f64)>) {
         let missing = self.missing();
-        let line = |counts: &Counts| {
+        let queue = |counts: &Counts| {
             let Shares { own, others, .. } = self.caps[counts.cap].shares(self.subject);
             let used = own.min(self.score(counts)?) / (1.0 - others).max(0.05);
             let pieces = self.pieces(counts);
@@ -146,17 +145,18 @@ impl Holding<'_> {
             let operations = (self.operations() * pieces.columns * passing).max(1.0);
             let service_s = used * self.load.seconds() / operations;
             let used = if self.is_even { 0.0 } else { used.min(FULLEST) };
-            (service_s > 0.0).then_some(Line { used, service_s, pieces, passing })
+            (service_s > 0.0).then_some(CapQueue { used, service_s, pieces, passing })
         };
-        let requests = |line: Line| line.requests(left_s / line.passing);
-        let at_once = self.path.iter().filter_map(line).map(requests).fold(MANY, f64::min).max(1.0);
-        let window = self.window(self.path.iter().filter_map(line), at_once);
+        let requests = |queue: CapQueue| queue.requests(left_s / queue.passing);
+        let at_once =
+            self.path.iter().filter_map(queue).map(requests).fold(MANY, f64::min).max(1.0);
+        let window = self.window(self.path.iter().filter_map(queue), at_once);
         let first = parts.len();
         // Cache hits pass only the limit of the cache.
         for (part, is_hit) in [(missing, false), (1.0 - missing, true)] {
             let wait_s = |counts: &Counts| {
                 let passes = !is_hit || counts.reads == Reads::All;
-                line(counts).filter(|_| passes).map(|line| line.wait_s(at_once))
+                queue(counts).filter(|_| passes).map(|queue| queue.wait_s(at_once))
             };
             let last = self.path.iter().filter_map(wait_s).fold(0.0, f64::max);
             let mut before = 0.0;
@@ -177,8 +177,8 @@ impl Holding<'_> {
     /// Returns the part of a burst that arrives at once, if a burst of that size would explain the
     /// waits; the others arrive as these end. The burst size follows from the busy time: one
     /// service time per request at the slowest limit, and one medium latency.
-    fn window(&self, lines: impl Iterator<Item = Line>, at_once: f64) -> f64 {
-        let slowest = lines.max_by(|one, other| one.spacing_s().total_cmp(&other.spacing_s()));
+    fn window(&self, queues: impl Iterator<Item = CapQueue>, at_once: f64) -> f64 {
+        let slowest = queues.max_by(|one, other| one.spacing_s().total_cmp(&other.spacing_s()));
         let known = (self.busy_of_bursts_s, self.medium, slowest);
         let (Some(busy_s), Some(medium), Some(slowest)) = known else { return 1.0 };
         // The pieces of one request are a burst of their own, which comes at once.
@@ -186,7 +186,7 @@ impl Holding<'_> {
         if pieces > CUT {
             return 1.0;
         }
-        let medium_s = medium.of_load(self.load) / self.operations() / 1e9;
+        let medium_s = medium.load_ns(self.load) / self.operations() / 1e9;
         let apart_s = busy_s - slowest.spacing_s();
         if apart_s < TOLD * slowest.spacing_s() || medium_s <= 0.0 {
             return 1.0;
@@ -205,7 +205,7 @@ impl Holding<'_> {
 /// The pieces of requests to a stripe that arrive together at a limit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pieces {
-    /// Besides one of its pieces, how many others of one request.
+    /// Other pieces of the same request.
     of_its_own: f64,
     /// Pieces of each other request of the same burst.
     of_another: f64,
@@ -219,8 +219,8 @@ impl Pieces {
 
     /// Returns the pieces of requests that are split over columns, at the limit of one column or of
     /// all.
-    pub(super) fn new(pieces: f64, columns: f64, is_of_disk: bool) -> Self {
-        match is_of_disk {
+    pub(super) fn new(pieces: f64, columns: f64, is_disk_limit: bool) -> Self {
+        match is_disk_limit {
             true => {
                 let of_another = pieces / columns;
                 Self { of_its_own: (of_another - 1.0).max(0.0), of_another, columns: 1.0 }
@@ -245,14 +245,14 @@ impl Pieces {
 /// The queue at a limit as if it were the only one. Limits in a row account together for the wait
 /// at the slowest limit alone; each accounts for its own wait minus the waits at earlier limits.
 #[derive(Debug, Clone, Copy)]
-struct Line {
-    /// The part of the cap that is used, if they come by chance; nothing if they come in turns.
+struct CapQueue {
+    /// Utilisation for random arrivals; zero for evenly spaced ones.
     used: f64,
     /// Service time.
     service_s: f64,
     /// Pieces per request.
     pieces: Pieces,
-    /// The part of all that passes it.
+    /// The share of requests that pass the limit.
     passing: f64,
 }
 
@@ -264,18 +264,18 @@ fn in_window(beside: f64, window: f64) -> f64 {
     if window >= 1.0 || beside >= 1.0 {
         return beside;
     }
-    // By the time that the slowest takes for the burst.
-    let (line, rest) = (window * beside, 1.0 - window);
-    let cleared = line / (1.0 - beside);
+    // In units of the time that the slowest limit takes for the burst.
+    let (queue, rest) = (window * beside, 1.0 - window);
+    let cleared = queue / (1.0 - beside);
     let after = match cleared < rest {
-        true => line * cleared / 2.0,
-        false => rest * (line - (1.0 - beside) * rest / 2.0),
+        true => queue * cleared / 2.0,
+        false => rest * (queue - (1.0 - beside) * rest / 2.0),
     };
     let all = window * (1.0 - window / 2.0);
-    if all > 0.0 { (window * line / 2.0 + after) / all } else { 0.0 }
+    if all > 0.0 { (window * queue / 2.0 + after) / all } else { 0.0 }
 }
 
-impl Line {
+impl CapQueue {
     /// Returns the spacing of operations of one disk at full rate.
     fn spacing_s(self) -> f64 {
         self.service_s * self.pieces.columns
@@ -304,16 +304,16 @@ mod tests {
 
     #[test]
     fn wait_times_at_a_cap() {
-        let line = |used, pieces| Line { used, service_s: 0.004, pieces, passing: 1.0 };
+        let queue = |used, pieces| CapQueue { used, service_s: 0.004, pieces, passing: 1.0 };
         // Poisson arrivals at a server of constant time: use * time / 2 / (1 - use).
-        check(line(0.5, Pieces::ONE).wait_s(1.0), 0.002);
-        check(line(0.8, Pieces::ONE).wait_s(1.0), 0.008);
+        check(queue(0.5, Pieces::ONE).wait_s(1.0), 0.002);
+        check(queue(0.8, Pieces::ONE).wait_s(1.0), 0.008);
         // Ten at once, in turns: the last waits for nine.
-        check(line(0.0, Pieces::ONE).wait_s(10.0), 0.018);
-        check(line(0.0, Pieces::ONE).requests(0.018), 10.0);
+        check(queue(0.0, Pieces::ONE).wait_s(10.0), 0.018);
+        check(queue(0.0, Pieces::ONE).requests(0.018), 10.0);
         // A request of eight pieces over four columns: two at each, eight at the host.
-        check(line(0.0, Pieces::new(8.0, 4.0, true)).wait_s(1.0), 0.002);
-        check(line(0.0, Pieces::new(8.0, 4.0, false)).wait_s(1.0), 0.014);
+        check(queue(0.0, Pieces::new(8.0, 4.0, true)).wait_s(1.0), 0.002);
+        check(queue(0.0, Pieces::new(8.0, 4.0, false)).wait_s(1.0), 0.014);
         // Five requests over four columns: each meets one other at its column.
         check(Pieces::new(1.0, 4.0, true).others(5.0), 1.0);
         check(Pieces::new(1.0, 4.0, false).others(5.0), 4.0);
