@@ -49,7 +49,7 @@ pub struct Connection {
     assemblies: Assemblies,
     input: Input,
     out: Vec<u8>,
-    /// So much of `out` is on its way.
+    /// The number of sent bytes of `out`.
     sent: usize,
     /// Ends waits, if it is there.
     stop: Option<Stop>,
@@ -89,7 +89,7 @@ impl Connection {
     /// Opens an export over a socket that is connected already, blocking.
     ///
     /// # Errors
-    /// When the other end is silent, or does not offer this export.
+    /// If the other end is silent, or does not offer this export.
     pub fn over(socket: Socket, export: &str) -> Result<Self, ClientError> {
         Self::agree(socket, Wanted { export: export.to_owned(), ..Wanted::default() }, None)
     }
@@ -97,7 +97,7 @@ impl Connection {
     /// Does what [`Connection::open_sparse`] does, over a socket that is connected already.
     ///
     /// # Errors
-    /// When the other end is silent, or does not offer this export.
+    /// If the other end is silent, or does not offer this export.
     pub fn over_sparse(socket: Socket, export: &str) -> Result<Self, ClientError> {
         let export = export.to_owned();
         Self::agree(socket, Wanted { export, structured: true, block_status: true }, None)
@@ -168,7 +168,7 @@ impl Connection {
     /// instead of waiting. A new connection waits.
     ///
     /// # Errors
-    /// When the socket does not take the setting.
+    /// If the socket does not take the setting.
     pub fn set_nonblocking(&self, nonblocking: bool) -> Result<(), ClientError> {
         self.socket.set_nonblocking(nonblocking).map_err(|source| self.socket.failed(source))
     }
@@ -177,7 +177,7 @@ impl Connection {
     /// them there knows whose they are.
     ///
     /// # Panics
-    /// When queued requests are in flight.
+    /// If queued requests are in flight.
     pub fn set_label(&mut self, label: u16) {
         self.pending.set_label(label);
     }
@@ -287,7 +287,7 @@ impl Connection {
     /// Returns whether everything is sent.
     ///
     /// # Errors
-    /// When the socket fails.
+    /// If the socket fails.
     pub fn flush_out(&mut self) -> Result<bool, ClientError> {
         while self.wants_write() {
             match self.socket.write(&self.out[self.sent..]) {
@@ -312,7 +312,7 @@ impl Connection {
     /// descriptor that stays readable wants another call.
     ///
     /// # Errors
-    /// When the server closed the connection or cannot be understood. Replies
+    /// If the server closed the connection or cannot be understood. Replies
     /// handed on before that are good.
     pub fn receive(
         &mut self,
@@ -384,10 +384,10 @@ impl Connection {
     /// Reads into `data`, waiting for it.
     ///
     /// # Errors
-    /// When the read fails, or the connection.
+    /// If the read fails, or the connection.
     ///
     /// # Panics
-    /// When queued requests are in flight: their replies would be lost.
+    /// If queued requests are in flight: their replies would be lost.
     pub fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), ClientError> {
         let length = self.check_length(data.len())?;
         self.alone()?;
@@ -398,10 +398,10 @@ impl Connection {
     /// Writes `data`, waiting for the answer.
     ///
     /// # Errors
-    /// When the write fails, or the connection.
+    /// If the write fails, or the connection.
     ///
     /// # Panics
-    /// When queued requests are in flight: their replies would be lost.
+    /// If queued requests are in flight: their replies would be lost.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), ClientError> {
         self.alone()?;
         self.queue_write(0, offset, data, false)?;
@@ -411,10 +411,10 @@ impl Connection {
     /// Makes every write answered so far durable, waiting for the answer.
     ///
     /// # Errors
-    /// When the flush fails, or the connection.
+    /// If the flush fails, or the connection.
     ///
     /// # Panics
-    /// When queued requests are in flight: their replies would be lost.
+    /// If queued requests are in flight: their replies would be lost.
     pub fn flush(&mut self) -> Result<(), ClientError> {
         self.alone()?;
         self.queue_flush(0)?;
@@ -424,10 +424,10 @@ impl Connection {
     /// Makes a range read as zeros, waiting for the answer.
     ///
     /// # Errors
-    /// When the export does not offer it, the request fails, or the connection.
+    /// If the export does not offer it, the request fails, or the connection.
     ///
     /// # Panics
-    /// When queued requests are in flight: their replies would be lost.
+    /// If queued requests are in flight: their replies would be lost.
     pub fn write_zeroes(&mut self, offset: u64, length: u32) -> Result<(), ClientError> {
         self.alone()?;
         self.queue_write_zeroes(0, offset, length)?;
@@ -438,10 +438,10 @@ impl Connection {
     /// before or after the range.
     ///
     /// # Errors
-    /// When [`Connection::has_extents`] is false, the request fails, or the connection.
+    /// If [`Connection::has_extents`] is false, the request fails, or the connection.
     ///
     /// # Panics
-    /// When queued requests are in flight: their replies would be lost.
+    /// If queued requests are in flight: their replies would be lost.
     pub fn extents(&mut self, offset: u64, length: u32) -> Result<Vec<Extent>, ClientError> {
         self.alone()?;
         if !self.has_extents() {
@@ -490,7 +490,7 @@ impl Connection {
     /// Says goodbye and closes. Dropping a connection closes it without a word.
     ///
     /// # Errors
-    /// When what was queued cannot be sent.
+    /// If queued requests cannot be sent.
     pub fn close(mut self) -> Result<(), ClientError> {
         Request::new(Command::Disconnect, 0, 0, 0).encode(&mut self.out);
         self.set_nonblocking(false)?;

@@ -3,7 +3,7 @@
 use std::io;
 use weir_proto::{Errno, ProtoError};
 
-/// Why a connection, or a request on it, failed.
+/// An error of a connection, or of a request on it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {

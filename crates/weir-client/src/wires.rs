@@ -28,7 +28,7 @@ struct Wire {
 pub struct Wires {
     poller: Poller,
     wires: Vec<Wire>,
-    /// Those with something to send.
+    /// Connections with something to send.
     touched: Vec<WireId>,
 }
 
@@ -36,7 +36,7 @@ impl Wires {
     /// Starts without connections.
     ///
     /// # Errors
-    /// When the system has no poller to give.
+    /// If the system has no poller to give.
     pub fn new() -> Result<Self, ClientError> {
         let poller = Poller::new();
         let poller = poller.map_err(ClientError::system("preparing to wait for replies"))?;
@@ -46,7 +46,7 @@ impl Wires {
     /// Takes on a connection and makes it non-blocking. Returns its number.
     ///
     /// # Errors
-    /// When its socket cannot be watched.
+    /// If its socket cannot be watched.
     pub fn add(&mut self, connection: Connection) -> Result<WireId, ClientError> {
         connection.set_nonblocking(true)?;
         let id = self.wires.len();
@@ -76,7 +76,7 @@ impl Wires {
     /// Sends what the socket of a connection takes.
     ///
     /// # Errors
-    /// When the socket fails.
+    /// If the socket fails.
     pub fn send(&mut self, id: WireId) -> Result<(), ClientError> {
         let wire = &mut self.wires[id];
         let blocked = !wire.connection.flush_out()?;
@@ -92,7 +92,7 @@ impl Wires {
     /// Sends on all connections that were [touched](Self::touch).
     ///
     /// # Errors
-    /// When a socket fails.
+    /// If a socket fails.
     pub fn send_touched(&mut self) -> Result<(), ClientError> {
         while let Some(id) = self.touched.pop() {
             let wire = &mut self.wires[id];
@@ -107,7 +107,7 @@ impl Wires {
     /// Waits until a connection can go on, or for `timeout`.
     ///
     /// # Errors
-    /// When the system cannot wait.
+    /// If the system cannot wait.
     pub fn wait(&self, events: &mut Events, timeout: Option<Span>) -> Result<(), ClientError> {
         let waited = self.poller.wait(events, timeout);
         waited.map_err(ClientError::system("waiting for replies"))

@@ -345,7 +345,7 @@ impl Engine {
             }
             Alarm::Writeback(volume) => {
                 let volume = volume as usize;
-                // One that is not set is of a volume that has gone.
+                // An alarm that is not set belongs to a removed volume.
                 if core::mem::take(&mut self.volumes[volume].dirty.alarm_set) {
                     self.volumes[volume].dirty.draining = true;
                     self.write_back(volume, at);

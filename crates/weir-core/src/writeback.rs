@@ -158,7 +158,7 @@ impl Dirty {
         done
     }
 
-    /// All that would be lost now, as (offset, length).
+    /// Returns the dirty ranges, as (offset, length).
     pub(crate) fn ranges(&self) -> Vec<(u64, u64)> {
         let mut all: BTreeSet<u64> = self.blocks.iter().chain(self.promised.iter()).collect();
         all.extend(self.in_flight.iter().flat_map(WriteBack::blocks));

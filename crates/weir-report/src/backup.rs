@@ -15,7 +15,7 @@ pub struct BackupReport {
     pub backup: String,
     /// True if all bytes were written before the run ended.
     pub is_complete: bool,
-    /// When it started, in seconds from the start of the run.
+    /// Its start, in seconds from the start of the run.
     pub start_s: f64,
     /// Seconds from its start to its end, or to the end of the run.
     pub elapsed_s: f64,

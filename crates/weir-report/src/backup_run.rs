@@ -19,7 +19,7 @@ pub struct BackupRunReport {
     pub kind: String,
     /// The id of the full backup that a differential builds on.
     pub base: Option<String>,
-    /// When the contents were frozen, as Unix time in milliseconds; nothing if they were not.
+    /// Time of the freeze, as Unix time in milliseconds; `None` without one.
     pub frozen_unix_ms: Option<u64>,
     /// For how long the freeze stopped the server.
     pub pause_ns: Option<u64>,

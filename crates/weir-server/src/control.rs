@@ -19,41 +19,41 @@ use weir_units::Bytes;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
-    /// A reading of all counters ([`weir_report::status::Status`]).
+    /// Reads all counters ([`weir_report::status::Status`]).
     Status,
-    /// A volume's new size; its tier and limits follow at once.
+    /// Resizes a volume; its tier and limits follow at once.
     Resize {
         /// The volume.
         volume: String,
         /// Its size.
         size: Bytes,
     },
-    /// A volume comes.
+    /// Creates a volume.
     Create {
         /// Its host, where there are several.
         host: Option<String>,
         /// Its description.
         volume: NewVolume,
     },
-    /// A volume goes, with its bytes; its clients are cut off.
+    /// Deletes a volume with its bytes; its clients are disconnected.
     Delete {
         /// The volume.
         volume: String,
     },
-    /// A volume's new cache mode.
+    /// Changes the cache mode of a volume.
     SetCache {
         /// The volume.
         volume: String,
         /// none, read-only or read-write.
         mode: String,
     },
-    /// The host crashes: its clients are cut off, its cache is cold, and what a
-    /// read-write cache had not written back is lost.
+    /// Crashes a host: its clients are disconnected, its cache is cold, and dirty blocks of a
+    /// read-write cache are lost.
     Crash {
         /// The host.
         host: String,
     },
-    /// The host cache holds a range from now on, as after a warm-up.
+    /// Puts a range into the host cache, as a warm-up would.
     Warm {
         /// The export.
         export: String,

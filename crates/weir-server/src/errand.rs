@@ -45,9 +45,9 @@ pub enum Ask {
         /// Answered when that survives a loss of power.
         durable: bool,
     },
-    /// Makes durable what was answered.
+    /// Makes acknowledged writes durable.
     Flush,
-    /// The limits let go what is done elsewhere: no bytes of the device move.
+    /// Admits an operation that is executed elsewhere: no bytes of the device move.
     Admit(Passing),
 }
 
@@ -92,24 +92,24 @@ impl Ask {
     }
 }
 
-/// When a request is refused that would have to wait.
+/// Conditions under which a request is refused instead of waiting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// For how long it may wait before the limits; for ever if not said.
+    /// The longest wait at the limits; unlimited by default.
     pub most_wait: Option<Span>,
     /// The most requests of its device that may be in flight before it; any number
     /// if not said.
     pub most_before: Option<usize>,
 }
 
-/// Why a request was not done.
+/// The reason why a request was not executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotDone {
-    /// Its [`Terms`] are not met: it would have to wait for about so long.
+    /// Its [`Terms`] are not met. The value is the estimated wait.
     Busy(Span),
-    /// The device could not do it.
+    /// The device failed.
     Failed(Errno),
-    /// The device has gone, or its host crashed or stops.
+    /// The device was removed, or its host crashed or stops.
     Gone,
 }
 
@@ -249,7 +249,7 @@ impl Errands {
         }
     }
 
-    /// Requests in flight get no answer any more.
+    /// Drops all requests in flight, which answers them with [`NotDone::Gone`].
     pub(crate) fn forget_all(&mut self) {
         self.of_device.clear();
         self.open.drain().for_each(drop);

@@ -11,7 +11,7 @@ use weir_units::Bytes;
 /// Names that a message lists at most.
 const SHOWN: usize = 8;
 
-/// Why the server cannot start, or a command cannot be done.
+/// An error at the start of the server, or of a command.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {

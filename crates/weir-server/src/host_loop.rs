@@ -1,27 +1,26 @@
 //! The data path of one host: requests in, replies out, `now` as an argument.
 //!
-//! No socket and no clock here, so a test drives it with its own time and gets
-//! what the simulator gets. Five steps, one method each:
+//! It has no sockets and no clock, so a test drives it with its own time and gets the results of the
+//! simulator. It has five steps with one method each:
 //!
 //! | step | where |
 //! |---|---|
 //! | take and parse | the connection, with [`weir_proto::server::parse_request`] |
 //! | admit | [`HostLoop::submit`]: the engine gets the request, the volume the bytes |
-//! | execute | [`HostLoop::advance`]: what the engine lets go is read or synced |
+//! | execute | [`HostLoop::advance`]: requests that the engine has completed are read or synced |
 //! | complete | the same: the reply is appended to the client's buffer |
-//! | come back | `HostLoop::finished`: what had to wait for a medium |
+//! | come back | `HostLoop::finished`: results of operations that waited for a medium |
 //!
-//! Nothing here waits for a medium: what may is a job, which the host's workers do
-//! ([`crate::volume`] has the order of those that write). A request that changes
-//! bytes is answered when the engine has let it go and its jobs are done; one that
-//! must be durable is synced after that.
+//! Nothing here waits for a medium. Operations that may wait are jobs of the host's workers
+//! ([`crate::volume`] defines the order of writes). A request that changes bytes is answered when the
+//! engine has completed it and its jobs are done; one that must be durable is synced after that.
 //!
 //! | part | holds |
 //! |---|---|
-//! | `durable` | flushes: what a device owes, then its syncs |
-//! | `status` | where there is data |
-//! | `coming` | volumes that come and go |
-//! | `freeze` | views of devices as they are now |
+//! | `durable` | flushes: the dirty blocks of a device, then its syncs |
+//! | `status` | allocated ranges |
+//! | `coming` | volumes that are added and removed |
+//! | `freeze` | frozen views of devices |
 //! | `progress` | how far resizes and syncs have come |
 //! | `commands` | resizes, cache modes, crashes, the end |
 
@@ -89,9 +88,9 @@ pub struct Served {
     pub requests: u64,
     /// Requests answered with an error.
     pub errors: u64,
-    /// Requests that were not taken, since they would have waited for too long.
+    /// Requests that were rejected because of their expected wait.
     pub turned_away: u64,
-    /// Time between a request's arrival and the moment it was due, of all.
+    /// Total time between the arrivals of requests and their deadlines.
     pub governed: Span,
     /// Time between that moment and the reply, of all: late wake-ups, reading
     /// and syncing. The two together are the latency that clients saw from Weir.
@@ -115,7 +114,7 @@ struct Pending {
     request: Request,
     arrived: Instant,
     due: Instant,
-    /// The engine has let it go.
+    /// The engine has admitted and completed it.
     let_go: bool,
     /// A worker has it, or will have it: it ends even if the host crashes.
     on_worker: bool,
@@ -125,7 +124,7 @@ struct Pending {
     in_caches: usize,
     /// The store that it reads from, if not from its device.
     from: Option<Elsewhere>,
-    /// Why its bytes could not be kept.
+    /// The error that prevented its bytes from being kept.
     error: Option<Arc<StoreError>>,
 }
 
@@ -156,16 +155,16 @@ pub struct HostLoop {
     /// Reads that are due and whose client does not take its replies.
     held: HashMap<ClientId, Vec<usize>>,
     jobs: Vec<Job>,
-    /// Volumes whose lanes have something for a worker.
+    /// Volumes whose lanes have jobs for a worker.
     lanes: Vec<usize>,
-    /// Devices whose flushes wait until lanes have come so far.
+    /// Devices whose flushes wait for lanes.
     storing: Vec<usize>,
     /// `BLOCK_STATUS` requests to be answered in the next turn.
     asked: Vec<usize>,
     /// Resizes under way, by volume, oldest first.
     resizing: VecDeque<(usize, Resizing)>,
     owing: Vec<Owing>,
-    /// Something was handed to the engine since the last `advance`.
+    /// True if the engine got a request or command since the last `advance`.
     stirred: bool,
     trace: TraceHash,
     observer: Observer,

@@ -1,9 +1,8 @@
-//! The wall-clock driver: volumes that really store data and really hold the
-//! limits, served over NBD.
+//! The wall-clock driver: volumes that store data and keep to their limits, served over NBD.
 //!
-//! One thread per host owns that host's engine, its connections and the order of
-//! everything on it; nothing on the data path is locked. What may wait for a medium
-//! (all but a hot read of a volume in files) goes to a few workers and comes back.
+//! One thread per host owns the host's engine and connections, and orders all of its operations, so
+//! the data path has no locks. Operations that may wait for a medium (all but hot reads of a volume
+//! in files) run on a few workers.
 //!
 //! ```text
 //!   listener --handshake--> reactor (one per host) <--commands-- control socket
@@ -15,7 +14,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`server`] | starting, stopping, the parts together |
-//! | `starting` | bringing up hosts: layout, data directory, what is left out |
+//! | `starting` | the start of hosts: layout, data directory, refused volumes |
 //! | [`host_loop`] | requests in, replies out, `now` as an argument |
 //! | [`volume`] | the bytes of a volume and of a device |
 //! | `reactor` | sockets and deadlines of one host |
@@ -23,15 +22,15 @@
 //! | `errand` | requests without a socket |
 //! | `connection` | the buffers of one client |
 //! | [`disk`] | a device in process, without a socket |
-//! | [`seat`] | who may write to a page blob |
-//! | `listener` | accepting and the handshake |
+//! | [`seat`] | the clients that may write to a page blob |
+//! | `listener` | accepted connections, and their handshake |
 //! | `local_socket` | a Unix socket to listen on |
 //! | `places` | a limit of concurrent connections |
 //! | [`control`] | the control socket, both ends |
-//! | [`notice`] | what a running server says unasked |
-//! | [`observer`] | who hears what held each request |
-//! | `worker` | what may wait, and the threads that do |
-//! | [`error`] | what can go wrong, and what it is called on the wire |
+//! | [`notice`] | notices of a running server to its operator |
+//! | [`observer`] | the receiver of each request's waits |
+//! | `worker` | operations that may wait, and their threads |
+//! | [`error`] | errors, and their numbers on the wire |
 
 #![forbid(unsafe_code)]
 

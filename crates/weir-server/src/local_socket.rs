@@ -123,7 +123,7 @@ pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// Why not.
+/// Describes why a folder cannot be trusted.
 pub(crate) fn trusted_folder(folder: &Path) -> io::Result<()> {
     let meta = symlink_metadata(folder)?;
     let own = meta.uid() == rustix::process::getuid().as_raw();
@@ -173,7 +173,7 @@ mod tests {
                     Ok(_) => assert!(UnixStream::connect(&path).is_ok()),
                     Err(error) => assert!(matches!(error, ServerError::SocketInUse { .. })),
                 }
-                // One that loses does not remove the winner's.
+                // The loser must not remove the winner's socket.
                 usize::from(bound.is_ok())
             };
             let won: usize = std::thread::scope(|scope| {

@@ -21,21 +21,21 @@ pub(crate) enum Message {
     Client(Stream, Established),
     /// A request without a socket.
     Ask(Box<NewErrand>),
-    /// Something to do on the reactor's thread.
+    /// A call on the reactor's thread.
     Call(Call),
-    /// A worker is done.
+    /// A worker has finished a job.
     Finished(Finished),
-    /// A volume comes.
+    /// A volume is added.
     Add(Box<Adding>),
-    /// A volume goes: its clients are cut off.
+    /// A volume is removed: its clients are disconnected.
     Remove(Removing),
-    /// The host crashes: every client is cut off.
+    /// The host crashes: all clients are disconnected.
     Crash(Sender<weir_units::Bytes>),
-    /// Complete what is under way, then end.
+    /// Completes the requests in flight, then ends.
     Stop,
 }
 
-/// A volume that comes.
+/// A volume to be added.
 pub(crate) struct Adding {
     pub(crate) name: String,
     pub(crate) spec: VolumeSpec,
@@ -43,7 +43,7 @@ pub(crate) struct Adding {
     pub(crate) told: Sender<Result<(VolumeId, DeviceId), ServerError>>,
 }
 
-/// A volume that goes, as soon as nothing of it is under way.
+/// A volume to be removed as soon as none of its requests is in flight.
 #[derive(Debug)]
 pub(crate) struct Removing {
     pub(crate) volume: VolumeId,
@@ -59,19 +59,19 @@ pub(crate) struct Mailbox {
 }
 
 impl Mailbox {
-    /// Leaves a message. A reactor that has ended takes none, which is as well.
+    /// Sends a message and wakes the reactor. A reactor that has ended drops it.
     pub(crate) fn send(&self, message: Message) {
         if self.leave(message) {
             self.wake();
         }
     }
 
-    /// Leaves a message that is read at the next [`wake`](Self::wake), or before.
+    /// Sends a message that is read at the next [`wake`](Self::wake), or before.
     pub(crate) fn leave(&self, message: Message) -> bool {
         self.sender.send(message).is_ok()
     }
 
-    /// Has the reactor read its messages.
+    /// Wakes the reactor to read its messages.
     pub(crate) fn wake(&self) {
         let _ = rustix::io::write(self.wake.as_fd(), &1_u64.to_ne_bytes());
     }

@@ -10,7 +10,7 @@ pub(crate) struct Places {
     all: usize,
 }
 
-/// One that is taken until this is dropped, by a panic as well.
+/// A taken place. It is free again when this is dropped, also by a panic.
 #[derive(Debug)]
 pub(crate) struct Place(Arc<AtomicUsize>);
 

@@ -48,7 +48,7 @@ use weir_store::DataDir;
 use weir_units::Bytes;
 use weir_wall::Clock;
 
-/// A running server. Dropping it stops it, without saying what went wrong.
+/// A running server. Dropping it stops it and ignores errors.
 #[derive(Debug)]
 pub struct Server {
     shared: Arc<Shared>,
@@ -190,7 +190,7 @@ impl Server {
         &self.shared.refused
     }
 
-    /// Does what the control socket would.
+    /// Executes a command of the control socket.
     ///
     /// # Errors
     ///
@@ -221,8 +221,8 @@ impl Server {
         self.shared.status()
     }
 
-    /// Takes no more requests, completes what is under way without limits, makes
-    /// everything durable, ends.
+    /// Accepts no more requests, completes those in flight without limits, makes everything durable,
+    /// and ends.
     ///
     /// # Errors
     ///
@@ -257,7 +257,7 @@ impl Server {
             }
         }
         for volume in self.shared.hosts().iter().flat_map(|host| host.stored.iter().flatten()) {
-            // Without that the next full backup is needed sooner, and nothing is wrong.
+            // On failure, the next backup has to be a full one.
             let _ = volume.record_changes();
         }
         result

@@ -1,10 +1,9 @@
-//! Bringing up hosts: which bytes belong to which volume, and what of them is left
-//! out because it cannot be served.
+//! The start of hosts: finds the stored bytes of each volume, and leaves out volumes that cannot be
+//! served.
 //!
-//! A layout says what is to be; the data directory remembers what was. Where the
-//! layout says the same as when the volume was last opened, changes made since
-//! through the control socket hold (a size, a cache mode). Where the layout was
-//! edited, it decides, as far as no data is lost or misread by that.
+//! The layout declares volumes; the data directory has their earlier state. Changes over the control
+//! socket (a size, a cache mode) hold as long as the layout declares the same as before. If the
+//! layout was edited, it decides, unless that would lose or misread data.
 
 use crate::error::ServerError;
 use crate::host_loop::HostLoop;
@@ -30,14 +29,14 @@ use weir_wall::Clock;
 
 /// The attribute under which a volume's cache mode survives, once it was changed.
 pub(crate) const CACHE: &str = "cache";
-/// The cache mode that the layout asked for when it was last obeyed.
+/// The cache mode that the layout declared last.
 const DECLARED_CACHE: &str = "declared-cache";
 /// The position of the volume in its stripe, if it is a column of one.
 const COLUMN: &str = "column";
 
-/// The attribute of a volume that was made on a running server: what it was made from.
+/// The attribute with the description of a volume that was created on a running server.
 pub const MADE: &str = "made";
-/// The host that it was made on.
+/// The host of such a volume.
 const HOST: &str = "host";
 
 /// Makes the volume of a data directory that `new` comes to, on the host called `host`.
@@ -67,7 +66,7 @@ pub(crate) fn make(
     })
 }
 
-/// Keeps the tier that a volume which was made was given by name.
+/// Stores the tier of a created volume, if it was given by name.
 pub(crate) fn remember_tier(volume: &StoredVolume, tier: Option<&str>) -> Result<(), ServerError> {
     let meta = volume.meta();
     let made = meta.attributes.get(MADE).and_then(|made| serde_json::from_str(made).ok());
@@ -106,8 +105,8 @@ impl<'a> Starting<'a> {
         }
     }
 
-    /// Finds what was made on a running server. What the layout names by now is the
-    /// layout's, and what was made on a host that it does not have is not served.
+    /// Finds volumes that were created on a running server. Those that the layout names now belong to
+    /// the layout, and those on hosts that it lacks are not served.
     pub(crate) fn look_for_made(&mut self, layout: &Layout) -> Result<(), ServerError> {
         let Some(data) = self.data else { return Ok(()) };
         let volumes = || layout.hosts.iter().flat_map(|host| &host.volumes);
@@ -146,8 +145,7 @@ impl<'a> Starting<'a> {
         Ok(())
     }
 
-    /// Adds to the host what was made on it. It had room for that, and limits by the sizes
-    /// that its volumes have now.
+    /// Adds the volumes that were created on the host, with limits by their present sizes.
     fn add_made(&mut self, host: &mut Host) -> BTreeSet<usize> {
         let mut added = BTreeSet::new();
         let own: Vec<_> = self.made.extract_if(.., |(on, _)| *on == host.name).collect();
@@ -317,7 +315,7 @@ fn column_of(host: &Host, id: VolumeId) -> Option<String> {
     })
 }
 
-/// Makes a volume a column, or another one, or none, if that garbles nothing.
+/// Changes the position of a volume in its stripe, unless its data would be garbled.
 fn adopt_column(volume: &StoredVolume, column: Option<&str>) -> Result<(), ServerError> {
     let kept = volume.meta().attributes.get(COLUMN).cloned();
     if kept.as_deref() == column {

@@ -1,5 +1,5 @@
-//! The bytes of a volume: store, what a ReadWrite cache has not written back, and
-//! what is on its way to the store.
+//! The bytes of a volume: its store, the dirty blocks of a ReadWrite cache, and jobs on their way to
+//! the store.
 //!
 //! ```text
 //!                 +--> overlay: dirty blocks of a ReadWrite cache, seen by reads
@@ -7,32 +7,29 @@
 //!                 +-------+--> lane: jobs in order, one worker at a time --> store
 //! ```
 //!
-//! A write is let into the overlay or the lane when it comes, whatever the engine
-//! makes it wait for: the protocol allows a write to be seen before its reply. It
-//! is answered when the engine has let it go *and* its jobs are done. Only a
-//! ReadWrite cache keeps its bytes here until they are written back, so that a
-//! crash of the host can lose them.
+//! A write enters the overlay or the lane when it arrives, whatever it waits for in the engine: the
+//! protocol allows a write to be visible before its reply. It is answered when the engine has
+//! completed it *and* its jobs are done. Only a ReadWrite cache keeps bytes here until they are
+//! written back, so that a crash of the host can lose them.
 //!
 //! Invariants:
 //!
-//! - The store gets the jobs of a volume one after another, in the order in which
-//!   their requests came. Reads and syncs are no such jobs and wait for none.
-//! - The overlay is changed when a request comes, so it is the newest there is of
-//!   each block that it shows; a block with bytes that are not in the store, and
-//!   that belong to a write that was answered, is there and is shown.
-//! - A read that begins after a write's answer therefore sees it: in the store, or
-//!   in the overlay over it.
-//! - A block leaves the overlay only when the store has all of it; a change that
-//!   came meanwhile keeps it (`overlay`).
-//! - A flush syncs when the lane has passed the last job that carried a dirty
-//!   block, and only if none of them failed or what failed was done since.
-//! - What the engine holds for written and the store does not have is bounded: more
-//!   than that, and a cached write is answered only when the store has caught up. A
-//!   cache that owes something that its store refused takes no more: what comes is
-//!   written through, and its client hears what the store says.
-//! - A volume in memory does all of it here and now and its lane is empty, except
-//!   for zeros over a range so long that the others would have to wait for it;
-//!   what comes to the volume until that is done goes into the lane as well.
+//! - The store gets the jobs of a volume one after another, in the order in which their requests
+//!   arrived. Reads and syncs are not jobs of the lane and wait for none.
+//! - The overlay changes when a request arrives, so each block that it shows is the newest version.
+//!   It shows every block with bytes of an answered write that are not in the store.
+//! - A read that begins after a write was answered therefore sees the write, in the store or in the
+//!   overlay above it.
+//! - A block leaves the overlay only when the store has all of it; a change in the meantime keeps it
+//!   (`overlay`).
+//! - A flush syncs when the lane has passed the last job with a dirty block, and only if none of
+//!   these jobs failed, or the failed ones succeeded later.
+//! - The amount of answered bytes that the store lacks is bounded. Beyond the bound, a cached write is
+//!   answered only when the store has caught up. If the store has refused blocks, the cache takes no
+//!   further writes: they are written through, and their clients get the store's error.
+//! - A volume in memory executes everything at once, and its lane is empty. The exception are zeros
+//!   over a range so long that other volumes would have to wait; until they are done, further changes
+//!   of the volume go through the lane, too.
 
 mod block;
 mod lane;
@@ -52,17 +49,16 @@ use std::sync::Arc;
 use weir_store::{Freezable, Scratch, Store, StoreError, Volume as StoredVolume};
 use weir_units::Bytes;
 
-/// Zeros over more than this are not made on the host's thread, whatever the
-/// store: for a store in memory it is about a millisecond.
+/// Longer ranges are not zeroed on the host's thread. For a store in memory, this length takes about
+/// a millisecond.
 const ZEROS_AT_ONCE: u64 = 4 << 20;
 
-/// Blocks of a volume that may be on their way to a store that is slower than the
-/// limits of the volume. A cached write that comes to more of them is answered when
-/// they are there: the cache has no more room than that.
+/// Maximum number of blocks on their way to a store that is slower than the limits of the volume.
+/// Beyond it, a cached write is answered only when the store has its blocks.
 const MAX_BEHIND: usize = (64 << 20) / size_of::<Block>();
 
-/// Blocks of what is owed that are tried at a time once the store takes something
-/// again: a store that is still full is found out by the first of them.
+/// Number of refused blocks that are retried at a time once the store takes writes again. The first
+/// of them shows if the store is still full.
 const TRY_AGAIN: usize = 256;
 
 /// A volume's store.
@@ -72,19 +68,19 @@ pub struct VolumeData {
     pub(crate) store: Arc<dyn Store>,
     /// The same bytes, to be frozen.
     freezable: Freezable,
-    /// True if anything but a hot read may wait for a medium.
+    /// True if operations other than hot reads may wait for a medium.
     pub(crate) may_block: bool,
 }
 
 impl VolumeData {
-    /// Takes a store, which nothing else changes from now on.
+    /// Wraps a store, which nothing else may change from now on.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, may_block: bool) -> Self {
         let freezable = Freezable::new(store);
         Self { store: Arc::new(freezable.clone()), freezable, may_block }
     }
 
-    /// Takes a volume of a data directory.
+    /// Wraps a volume of a data directory.
     #[must_use]
     pub fn kept(volume: Arc<StoredVolume>) -> Self {
         let freezable = volume.freezable().clone();
@@ -147,7 +143,7 @@ pub(crate) struct VolumeBytes {
     last_carrier: Ticket,
     /// Blocks in the lane that the engine holds for written.
     behind: usize,
-    /// Why there are blocks that the store did not take, if there are.
+    /// The error of the store, if it did not take some blocks.
     refused: Option<Arc<StoreError>>,
     /// It was said that there are.
     pub(crate) owing_told: bool,

@@ -1,6 +1,6 @@
 //! Jobs that may wait for a medium, and their results.
 //!
-//! The threads that do it are a [`Workers`]; a job that panics counts as failed,
+//! [`Workers`] are the threads that execute them; a job that panics counts as failed,
 //! so that its request is answered.
 
 mod pool;

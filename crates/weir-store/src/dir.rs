@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! DIR/format          "weir data 1"
-//! DIR/lock            locked by the server that has it, and says which
+//! DIR/lock            locked by the server that uses it, and names the server
 //! DIR/volumes/NAME    a volume                              (crate::volume)
-//! DIR/volumes/.gone-* what is left of one that was removed, until it is gone
+//! DIR/volumes/.gone-* a volume that is being removed
 //! DIR/frozen/         old contents for frozen views; removed when the folder is opened
 //! ```
 //!
-//! A folder that holds anything else is refused before anything is put into it.
-//! A damaged volume is an error for that volume; the others are not looked at.
+//! A folder with other contents is refused before anything is written to it. A damaged volume is an
+//! error of that volume only.
 
 use crate::lock::{self, DirLock};
 use crate::meta::Meta;
@@ -27,8 +27,8 @@ const VOLUMES: &str = "volumes";
 const GONE: &str = ".gone-";
 const FROZEN: &str = "frozen";
 
-/// Files that may be in a folder whose format is not written yet: the leavings of an
-/// opener that crashed, and what a file system puts at its top.
+/// Files that may be in a folder without a format file: leftovers of a crashed process, and those of
+/// the file system.
 const HARMLESS: [&str; 3] = [lock::FILE, "format.tmp", "lost+found"];
 
 /// A locked folder of volumes.
@@ -51,13 +51,13 @@ pub struct ListedVolume {
 
 impl DataDir {
     /// Opens the data directory at `path`, or makes one of an absent or empty
-    /// folder. `holder` tells others who has it, for example the command line.
+    /// folder. `holder` names its user to other processes, for example by the command line.
     pub fn open(path: impl Into<PathBuf>, holder: &str) -> Result<Self> {
         let path = path.into();
         disk::create_dirs(&path)?;
         check_format(&path)?;
         let lock = Arc::new(DirLock::take(&path, holder)?);
-        // Someone else may have made it a data directory before the lock was ours.
+        // Another process may have made it a data directory before this one got the lock.
         if !check_format(&path)? {
             disk::replace_file(&path, FORMAT_FILE, format!("{FORMAT}\n").as_bytes())?;
         }
@@ -88,15 +88,15 @@ impl DataDir {
         self.path.join(FROZEN)
     }
 
-    /// Returns the volume of that name, made from `new` unless it exists. One that
-    /// exists keeps its size, attributes and kind; [`Volume::meta`] tells them.
+    /// Returns the volume of that name, and creates it from `new` if it does not exist. An existing
+    /// volume keeps its size, attributes and kind; see [`Volume::meta`].
     pub fn volume(&self, name: &str, new: NewVolume) -> Result<Arc<Volume>> {
         self.volume_or_new(name, new, Pages::Unknown)
     }
 
-    /// Returns the volume of that name, made from `new` as one that knows which of its pages were
-    /// written and takes snapshots, unless it exists. One that exists stays of its kind;
-    /// [`Volume::paged`] tells it.
+    /// Returns the volume of that name. If it does not exist, creates it from `new` as one that
+    /// records its written pages and takes snapshots. An existing volume keeps its kind; see
+    /// [`Volume::paged`].
     pub fn paged_volume(&self, name: &str, new: NewVolume) -> Result<Arc<Volume>> {
         self.volume_or_new(name, new, Pages::Known)
     }
@@ -109,7 +109,7 @@ impl DataDir {
         }
         registry.last += 1;
         let number = registry.last;
-        // From here on one that is being closed leaves no record behind.
+        // From here on, a volume of this name that is being closed writes no record.
         registry.volumes.insert(name.to_owned(), (number, Weak::new()));
         let registration = || Registration::new(Arc::clone(&self.open), name, number);
         let dir = self.path.join(VOLUMES).join(name);
@@ -140,7 +140,7 @@ impl DataDir {
         Ok(())
     }
 
-    /// Returns the volumes that exist, by name, damaged ones among them.
+    /// Returns all volumes by name, including damaged ones.
     pub fn list(&self) -> Result<Vec<ListedVolume>> {
         let volumes = self.path.join(VOLUMES);
         let mut list = Vec::new();
@@ -157,8 +157,8 @@ impl DataDir {
     }
 }
 
-/// Returns whether the folder is a data directory already (else it may become one);
-/// refused if it is something else.
+/// Returns whether the folder is a data directory; if not, it can become one. A folder with other
+/// contents is refused.
 fn check_format(path: &Path) -> Result<bool> {
     let file = path.join(FORMAT_FILE);
     let Some(content) = disk::read_small(&file, 64)? else {

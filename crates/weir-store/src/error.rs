@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use weir_units::Bytes;
 
-/// Why a store, a volume or a data directory refused.
+/// An error of a store, a volume or a data directory.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -35,10 +35,10 @@ pub enum StoreError {
         /// The system's error.
         source: io::Error,
     },
-    /// Something on the medium is not what was put there.
+    /// The contents of the medium are damaged.
     #[error("{what}")]
     Damaged {
-        /// Which file, and what is wrong with it.
+        /// The file, and the damage.
         what: String,
         /// The remedy.
         hint: &'static str,

@@ -59,7 +59,7 @@ struct Planned {
     after: u64,
 }
 
-/// Which faults an operation can meet.
+/// The faults that an operation can meet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Needs {
     Medium,

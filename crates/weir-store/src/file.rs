@@ -185,7 +185,7 @@ impl FileStore {
         let count = count_segments(size, self.segment_len)?;
         let mut synced = locked(&self.sync);
         let _alone = exclusive(&self.changing);
-        // One that appeared since they were prepared has its share of the old size.
+        // A file that appeared since they were prepared has its share of the old size.
         self.lengthen_all(size, &mut synced)?;
         synced.segments.retain(|number| *number < count);
         let mut segments = self.layout().segments.clone();

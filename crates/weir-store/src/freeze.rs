@@ -1,4 +1,4 @@
-//! Volumes as they were at one instant, and which blocks changed since a backup.
+//! Frozen views of volumes, and change tracking since a backup.
 //!
 //! ```text
 //!   write, zeros, trim, resize --+--> marked as changed   since the base, and since the freeze
@@ -9,16 +9,15 @@
 //!                                            --no---> the store, then asked again
 //! ```
 //!
-//! A freeze takes no time: it begins a new `Era`, whose changes keep old contents
-//! first. Changes that had begun before belong to the view, so the first reader of the view,
-//! and the first change after it, wait for those.
+//! A freeze takes no time: it begins a new `Era`, in which every change preserves the old contents
+//! first. Changes that had begun before belong to the view, so the first reader of the view, and the
+//! first change after the freeze, wait for them.
 //!
-//! A view costs its volume a copy of each block of 64 KiB that changes while it lasts. Where
-//! that cannot be kept, the view is lost, never the change.
+//! A view costs its volume a copy of each block of 64 KiB that changes while the view exists. If a
+//! copy cannot be stored, the view is lost, never the change.
 //!
-//! Changes are marked in bitmaps, one for each time between two freezes. A full backup that
-//! is complete drops those before its freeze. `record` keeps them over an orderly end; after
-//! any other end they are unknown.
+//! Changes are marked in bitmaps, one for each era. A complete full backup drops the bitmaps before
+//! its freeze. `record` stores them at an orderly end; after any other end they are unknown.
 
 mod bitmap;
 mod done;
@@ -53,7 +52,7 @@ pub struct Freezable(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     store: Arc<dyn Store>,
-    /// Locked to enter or to replace it, never over I/O.
+    /// Locked to enter or replace the era, never during I/O.
     era: RwLock<Arc<Era>>,
     admin: Mutex<Admin>,
     home: Option<Box<dyn Home>>,
@@ -73,7 +72,7 @@ struct Admin {
 }
 
 impl Freezable {
-    /// Makes a store freezable that nothing is known to have changed yet.
+    /// Makes a store freezable, without changes so far.
     #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self::with(store, None, Some(Record::default()), false)
@@ -90,8 +89,8 @@ impl Freezable {
         let size = store.size().get();
         let record = home.load(record::MOST).ok().flatten();
         let record = record.and_then(|content| Record::decode(&content, size));
-        // One that is missing may have been removed by a process that was killed before that
-        // was durable.
+        // A missing record may have been removed by a process that was killed before the removal was
+        // durable.
         Self::with(store, Some(home), record, true)
     }
 
@@ -148,7 +147,7 @@ impl Freezable {
         frozen
     }
 
-    /// Ends a view: it shows nothing any more, and nothing more is kept for it. A second call
+    /// Ends a view: its reads fail from now on, and no more contents are kept for it. A second call
     /// does nothing.
     pub fn thaw(&self, frozen: &Arc<Frozen>) {
         {
@@ -172,7 +171,7 @@ impl Freezable {
             } else if let Some(changed) = changed.as_ref().filter(|_| views.is_empty())
                 && admin.past.is_empty()
             {
-                // Nothing marks the older ones any more, so they can become one.
+                // Changes do not mark the older bitmaps any more, so they can be merged.
                 admin.older.drain(..).for_each(|(_, older)| changed.add(&older));
             }
             admin.past.push(now.done());
@@ -227,8 +226,8 @@ impl Freezable {
             admin.past.iter().for_each(|era| era.wait());
             (changed, self.0.store.size().get())
         };
-        // Until here nothing was durable for certain, not even blocks that the base has and
-        // that count as unchanged since. From here on, a change removes the record.
+        // Blocks of the base that count as unchanged may not be durable before this sync. After it, a
+        // change removes the record.
         if let Err(error) = self.0.store.sync() {
             admin.tracking.known = false;
             return Err(error);
@@ -260,7 +259,7 @@ impl Freezable {
         }
     }
 
-    /// Removes the record of the changes, which is about to be wrong.
+    /// Removes the record of the changes, which the next change would make wrong.
     fn unseal(&self, admin: &mut Admin) -> Result<()> {
         if !shared(&self.0.era).rules.sealed {
             return Ok(());
@@ -276,7 +275,7 @@ impl Freezable {
         Ok(())
     }
 
-    /// Changes the store by `act`, once `prepare` has done for it what views need.
+    /// Changes the store by `act`, after `prepare` has preserved what views need.
     fn change(
         &self,
         prepare: impl FnOnce(&Visit, &dyn Store) -> Result<()>,
@@ -293,7 +292,7 @@ impl Freezable {
         }
     }
 
-    /// Has `resize` give the store another size.
+    /// Resizes the store by `resize`.
     pub(crate) fn resized(&self, new: Bytes, resize: impl Fn() -> Result<()>) -> Result<()> {
         let prepare = |visit: &Visit, store: &dyn Store| {
             let old = store.size().get();

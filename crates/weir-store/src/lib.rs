@@ -1,9 +1,8 @@
 //! Stores for the bytes of served volumes.
 //!
-//! Many threads call a [`Store`] at once, so every operation takes `&self`. A
-//! server answers hot reads where it stands, so one costs little more than its
-//! copy, and [`Store::try_read_at`] says "not without waiting" instead of waiting.
-//! Ranges that were never written take no space, up to 32 TiB and beyond.
+//! Many threads call a [`Store`] at once, so every operation takes `&self`. A server executes hot
+//! reads on its own thread: a read costs little more than its copy, and [`Store::try_read_at`] returns
+//! `false` instead of waiting. Ranges that were never written take no space, up to 32 TiB and beyond.
 //!
 //! | module | holds |
 //! |---|---|
@@ -11,17 +10,17 @@
 //! | [`memory`] | [`MemoryStore`], sparse, in 4 KiB pages |
 //! | [`file`](mod@file) | [`FileStore`], sparse files of at most 1 TiB each |
 //! | [`paged`] | [`PagedStore`], which knows its written pages and takes snapshots |
-//! | [`freeze`] | [`Freezable`], a store as it was at one instant, and what changed since |
+//! | [`freeze`] | [`Freezable`], a store as it was at one instant, and the blocks changed since |
 //! | [`dir`] | [`DataDir`], a locked folder of volumes |
 //! | [`volume`] | [`Volume`], a [`FileStore`] or [`PagedStore`] whose size and attributes survive |
-//! | [`meta`] | [`Meta`], what is remembered of a volume, and its file |
+//! | [`meta`] | [`Meta`], the metadata of a volume, and its file |
 //! | [`fault`] | [`FaultStore`], for tests: power loss, full and broken media |
 //! | [`error`] | [`StoreError`] |
 //!
 //! Durability: bytes written before a [`Store::sync`] that returned `Ok`
 //! survive the death of the process and of the machine; later ones survive the
-//! death of the process only. A [`PagedStore`] promises nothing of later ones, but that
-//! closing it syncs: which pages they are of is in memory until then.
+//! death of the process only. For a [`PagedStore`], later ones survive only an orderly close, which
+//! syncs: the map of written pages is in memory until then.
 
 #![forbid(unsafe_code)]
 

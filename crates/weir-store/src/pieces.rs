@@ -5,7 +5,7 @@ use std::ops::Range;
 /// The part of a request that lies in one unit (a page, a leaf, a segment).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// Which unit.
+    /// The number of the unit.
     pub(crate) unit: u64,
     /// The first byte within the unit.
     pub(crate) start: u64,

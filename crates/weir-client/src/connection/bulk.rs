@@ -58,10 +58,10 @@ impl Bulk {
     /// Takes over a connection without requests in flight, and makes it non-blocking.
     ///
     /// # Errors
-    /// When the socket does not take the setting.
+    /// If the socket does not take the setting.
     ///
     /// # Panics
-    /// When requests are in flight, or the session has structured replies.
+    /// If requests are in flight, or the session has structured replies.
     pub fn new(connection: Connection) -> Result<Self, ClientError> {
         connection.alone()?;
         assert!(!connection.session.structured, "chunks do not land in one place");
@@ -91,7 +91,7 @@ impl Bulk {
     /// the connection.
     ///
     /// # Panics
-    /// When requests are in flight.
+    /// If requests are in flight.
     pub fn set_label(&mut self, label: u16) {
         self.connection.set_label(label);
     }
@@ -145,7 +145,7 @@ impl Bulk {
     /// Sends what the socket takes. Returns whether everything is sent.
     ///
     /// # Errors
-    /// When the socket fails.
+    /// If the socket fails.
     pub fn flush_out(&mut self, payloads: &impl Payloads) -> Result<bool, ClientError> {
         while let Some(own) = self.lent.front_mut() {
             let connection = &mut self.connection;
@@ -174,7 +174,7 @@ impl Bulk {
     /// there: a descriptor that stays readable wants another call in any case.
     ///
     /// # Errors
-    /// When the server closed the connection or cannot be understood.
+    /// If the server closed the connection or cannot be understood.
     pub fn receive(&mut self, payloads: &mut impl Payloads) -> Result<bool, ClientError> {
         let mut replies = 0;
         while replies < BATCH {
@@ -251,7 +251,7 @@ impl Bulk {
     /// Says goodbye and closes. Call it when everything is answered.
     ///
     /// # Errors
-    /// When the socket fails.
+    /// If the socket fails.
     pub fn close(self) -> Result<(), ClientError> {
         self.connection.close()
     }

@@ -40,7 +40,7 @@ impl Engine {
     }
 
     /// A write to a ReadWrite volume: the cache takes it, now or when there is room.
-    /// One that is larger than all the room goes to the disk.
+    /// A write larger than the limit of dirty blocks goes to the disk.
     pub(super) fn start_cached_write(&mut self, key: usize, now: Instant) {
         let part = &mut self.parts[key];
         let blocks = touched(part.offset, part.len);

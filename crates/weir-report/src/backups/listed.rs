@@ -25,9 +25,9 @@ pub struct BackupLine {
     pub unfinished_stripes: Vec<u32>,
     /// The stripes, from 1, that were published and have no valid footer any more.
     pub truncated_stripes: Vec<u32>,
-    /// When it began, in UTC.
+    /// Its start, in UTC.
     pub created: String,
-    /// When it began, as Unix time in milliseconds.
+    /// Its start, as Unix time in milliseconds.
     pub created_unix_ms: u64,
     /// The number of its stripes.
     pub stripes: u32,
@@ -208,7 +208,7 @@ pub struct BackupShowReport {
     pub backup: BackupLine,
     /// The instant that its contents are of, in UTC, if the sources were frozen.
     pub frozen: Option<String>,
-    /// When it was complete, in UTC.
+    /// Its completion, in UTC.
     pub finished: Option<String>,
     /// The program that wrote it.
     pub tool: Option<String>,

@@ -78,7 +78,7 @@ impl Conversation {
     ///
     /// # Errors
     ///
-    /// Those of [`ask`](Self::ask), and [`ServerError::Control`] for an answer of another form.
+    /// The errors of [`ask`](Self::ask), and [`ServerError::Control`] for an answer of another form.
     pub fn ask_for<T: serde::de::DeserializeOwned>(
         &mut self,
         request: &Request,

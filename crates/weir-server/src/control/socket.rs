@@ -42,7 +42,7 @@ impl ControlSocket {
             private_folder(&shared_folder()).map_err(failed)?;
         }
         let socket = LocalSocket::bind(path, &address)?;
-        // It changes and crashes things.
+        // Its clients can change and crash hosts.
         socket.restrict().map_err(failed)?;
         Ok(Self { socket, open: Mutex::default() })
     }
@@ -84,8 +84,8 @@ impl ControlSocket {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes no more clients: a blocked [`run`](Self::run) looks at its `stop`. Those that
-    /// are there get the answers to what they have asked.
+    /// Accepts no more clients: a blocked [`run`](Self::run) checks its `stop`. Connected clients get
+    /// the answers to their requests.
     pub(crate) fn close(&self) {
         // It fails only where nothing is listened to any more.
         let _ = shutdown(&self.socket.listener, Shutdown::Both);

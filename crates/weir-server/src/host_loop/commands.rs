@@ -14,19 +14,19 @@ use weir_units::{Bytes, Instant};
 /// Notices about a ReadWrite cache for the operator, each given once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owing {
-    /// It keeps what the store does not take: that is there as long as the server
+    /// It keeps blocks that the store does not take: they exist as long as the server
     /// lives, and flushes fail.
     Begins {
-        /// Whose it is.
+        /// The volume.
         volume: VolumeId,
         /// The store's error.
         reason: String,
-        /// It has no room.
+        /// True if the store is full.
         full: bool,
     },
-    /// The store has taken it, or it was lost by a crash.
+    /// The store has taken the blocks, or a crash has lost them.
     Ends {
-        /// Whose it was.
+        /// The volume.
         volume: VolumeId,
     },
 }
@@ -34,9 +34,9 @@ pub enum Owing {
 /// The treatment of data behind the new end when a volume shrinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behind {
-    /// Nothing is shrunk then.
+    /// It is kept, and the volume is not shrunk.
     Keep,
-    /// It goes.
+    /// It is dropped.
     Forget,
 }
 
@@ -78,7 +78,7 @@ impl HostLoop {
         self.look_at(volume);
     }
 
-    /// Takes in that a step of a resize is done.
+    /// Continues a resize after a step.
     pub(super) fn go_on_resizing(
         &mut self,
         now: Instant,

@@ -39,7 +39,7 @@ impl HostLoop {
         }
     }
 
-    /// Begins for those who wait for the next one, if anybody does.
+    /// Begins the next sync if requests wait for it.
     fn start_storing(&mut self, now: Instant, device: usize, replies: &mut impl Replies) {
         let durability = &mut self.devices[device].durability;
         durability.now = std::mem::take(&mut durability.next);
@@ -62,7 +62,7 @@ impl HostLoop {
         }
     }
 
-    /// Lanes have moved on.
+    /// Starts syncs whose lanes have come far enough.
     pub(super) fn go_on_storing(&mut self, now: Instant, replies: &mut impl Replies) {
         for device in std::mem::take(&mut self.storing) {
             let Stage::Storing(until) = &self.devices[device].durability.stage else { continue };
@@ -88,7 +88,7 @@ impl HostLoop {
         self.devices[device].durability.stage = Stage::Syncing { left, failed: None };
     }
 
-    /// Takes in that a volume of the device is synced, or failed to be.
+    /// Records the result of the sync of one of the device's volumes.
     pub(super) fn synced(
         &mut self,
         now: Instant,
@@ -107,7 +107,7 @@ impl HostLoop {
         }
     }
 
-    /// Tells those who waited, and begins with the next.
+    /// Answers the waiting requests, and begins the next sync.
     fn made_durable(
         &mut self,
         now: Instant,

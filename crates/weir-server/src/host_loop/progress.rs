@@ -4,7 +4,7 @@ use crate::error::ServerError;
 use weir_core::VolumeSpec;
 use weir_store::StoreError;
 
-/// Hears how a resize went.
+/// The receiver of the result of a resize.
 pub(super) type Told = Box<dyn FnOnce(Result<(), ServerError>) + Send>;
 
 /// A resize that waits for a worker.
@@ -24,7 +24,7 @@ impl std::fmt::Debug for Resizing {
 #[derive(Debug, Default)]
 pub(super) struct Durability {
     pub(super) stage: Stage,
-    /// Requests that wait for what is under way, and those that need the next one.
+    /// Requests that wait for the current sync, and those that need the next one.
     pub(super) now: Vec<usize>,
     pub(super) next: Vec<usize>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Durability {
 pub(super) enum Stage {
     #[default]
     Idle,
-    /// Volumes, and how far their lanes must have come.
+    /// Volumes, with the jobs of their lanes that must be done before.
     Storing(Vec<(usize, u64)>),
     Syncing {
         left: usize,

@@ -1,5 +1,4 @@
-//! Volumes that are made and deleted while the server runs, and who does that from inside
-//! the process.
+//! Creation and deletion of volumes while the server runs, and the handle for front ends.
 
 use super::commands::Tiers;
 use super::paged::{Paged, Pages};
@@ -22,7 +21,7 @@ use weir_layout::{Export, Host};
 use weir_store::{MemoryStore, PagedStore};
 use weir_units::Bytes;
 
-/// A running server as its other front ends see it. It keeps nothing running.
+/// A running server for front ends in the process. It does not keep the server running.
 #[derive(Debug, Clone)]
 pub struct Handle(Arc<Shared>);
 
@@ -39,7 +38,7 @@ enum Keeps {
 /// A volume that is served.
 #[derive(Debug, Clone)]
 pub struct Opened {
-    /// The way to its device.
+    /// Its device.
     pub disk: Disk,
     /// Its pages, if it is a page blob.
     pub pages: Option<Paged>,
@@ -60,7 +59,7 @@ pub struct Exported {
     pub size: Bytes,
     /// Returns true if no request to it ever waits: it has no limit, no medium, no cache.
     pub is_free: bool,
-    /// The way to its device.
+    /// Its device.
     pub disk: Disk,
 }
 
@@ -305,7 +304,7 @@ impl Handle {
 }
 
 impl Shared {
-    /// Makes a volume and says what it is.
+    /// Creates a volume and returns its description.
     pub(super) fn create(&self, host: Option<&str>, new: &NewVolume) -> Result<Value, ServerError> {
         if self.is_mounted {
             let reason = "a mount has the volumes of its layout; end it, and add one there";

@@ -1,5 +1,4 @@
-//! Freezes: exports as they were at one instant, for as long as a control conversation wants
-//! them.
+//! Freezes: exports as they were at one instant, for the duration of a control conversation.
 //!
 //! ```text
 //!   host a  --serving--| stopped, frozen |--serving-->
@@ -31,9 +30,9 @@ use weir_wall::{Clock, calendar};
 
 /// Changed ranges of one answer.
 const MAX_RANGES: usize = 4096;
-/// The longest time that hosts wait for each other. Nothing that they do takes that long.
+/// The longest time that hosts wait for each other; their turns are much shorter.
 const GATHERING: Duration = Duration::from_secs(2);
-/// Freezes at once: each of them copies what changes.
+/// Maximum number of concurrent freezes. Each copies the blocks that change.
 const MAX_FREEZES: usize = 16;
 /// Dirty blocks that are collected in one step: about 0.1 ms of the host's thread.
 const CAPTURED_AT_ONCE: usize = 1024;
@@ -151,7 +150,7 @@ impl Shared {
         purpose: Purpose,
         backup: String,
     ) -> Result<FreezeAnswer, ServerError> {
-        // No volume comes or goes meanwhile, and no two freezes wait for each other's hosts.
+        // Meanwhile no volume is created or deleted, and no two freezes wait for each other's hosts.
         let _alone = self.one_at_a_time();
         let chosen = self.choose(names)?;
         let number = self.number(&chosen)?;
@@ -175,7 +174,7 @@ impl Shared {
         Ok(answer)
     }
 
-    /// Collects what caches had not written back at the freeze.
+    /// Collects the dirty blocks of caches at the freeze.
     fn capture(&self, host: usize, frozen: &mut FrozenDevice) -> Result<(), ServerError> {
         let (mailbox, device) = (self.hosts()[host].mailbox.clone(), frozen.device);
         for (number, column) in frozen.columns.iter_mut().enumerate() {

@@ -24,7 +24,7 @@ pub(crate) struct Shared {
     pub(super) clock: Clock,
     pub(super) edition: Option<Edition>,
     pub(super) hosts: Mutex<Vec<HostState>>,
-    /// Held by who makes, deletes or freezes volumes, for as long as that takes: one at a time.
+    /// Held while volumes are created, deleted or frozen, so that this happens one at a time.
     pub(super) coming: Mutex<()>,
     pub(super) refused: Vec<Refused>,
     pub(super) directory: Arc<Directory>,
@@ -41,7 +41,7 @@ pub(crate) struct Shared {
     pub(super) used: OnceLock<Used>,
 }
 
-/// Says how many bytes are used of the export of a name.
+/// A function that returns the used bytes of an export.
 pub(super) struct Used(pub(super) Box<UsedOf>);
 
 pub(super) type UsedOf = dyn Fn(&str) -> Option<u64> + Send + Sync;
@@ -55,16 +55,16 @@ impl fmt::Debug for Used {
 /// A host as the control socket knows it.
 #[derive(Debug)]
 pub(crate) struct HostState {
-    /// With what was changed since the start.
+    /// The layout with all changes since the start.
     pub(crate) layout: Host,
     pub(crate) mailbox: Mailbox,
     /// The volumes of the data directory; none for those in memory or refused.
     pub(crate) stored: Vec<Option<Arc<StoredVolume>>>,
-    /// Volumes that were made while it was served.
+    /// Volumes created while it was served.
     pub(crate) made: BTreeSet<usize>,
-    /// Those of them that are page blobs.
+    /// The page blobs among the created volumes.
     pub(crate) paged: BTreeMap<usize, Paged>,
-    /// Volumes of which somebody changes something now, and what.
+    /// Volumes with a change under way, and its description.
     pub(crate) changing: BTreeMap<usize, &'static str>,
 }
 

@@ -1,4 +1,4 @@
-//! The lane of a volume: what is on its way to the store, in order.
+//! The lane of a volume: writes on their way to the store, in order.
 //!
 //! ```text
 //! push --> waiting --take_batch--> a worker --results, in order--> finish
@@ -22,14 +22,14 @@ pub(super) type Ticket = u64;
 /// Blocks and their contents when they were let go.
 pub(super) type Blocks = Arc<[(u64, Arc<Block>)]>;
 
-/// Something to be done to a store.
+/// A job of a store.
 #[derive(Debug)]
 pub(crate) enum Work {
     /// Stores a client's bytes.
     Write { offset: u64, data: Box<[u8]> },
     /// Makes a range read as zeros.
     Zero { offset: u64, len: u64, may_trim: bool },
-    /// Stores what a cache kept.
+    /// Stores dirty blocks of a cache.
     WriteBack(Blocks),
     /// Reads a block of which a client wrote a part.
     Fill { block: u64 },
@@ -44,7 +44,7 @@ pub(crate) enum Work {
 /// The result of a job.
 #[derive(Debug)]
 pub(crate) enum Done {
-    /// It was done, and there is nothing to return.
+    /// Success without a value.
     Well,
     /// The bytes of the block.
     Filled(Box<Block>),
@@ -53,7 +53,7 @@ pub(crate) enum Done {
 }
 
 impl Work {
-    /// Does it, waiting for the medium where needed.
+    /// Executes the job, which may wait for the medium.
     pub(crate) fn run(&self, store: &dyn Store) -> Result<Done, StoreError> {
         match self {
             Self::Write { offset, data } => store.write_at(*offset, data)?,
@@ -124,7 +124,7 @@ impl<T> Lane<T> {
         self.notes.push_back(note);
     }
 
-    /// Takes the place of a job that was done here and now.
+    /// Counts a job that was done at once.
     pub(super) fn pass(&mut self) -> Ticket {
         assert!(self.is_idle(), "a job was done before those that came before it");
         self.finished += 1;
@@ -150,7 +150,7 @@ impl<T> Lane<T> {
         )
     }
 
-    /// Takes in that the worker has done all of its batch.
+    /// Marks the batch of the worker as done.
     pub(super) fn batch_done(&mut self) {
         self.at_work = false;
     }

@@ -7,8 +7,8 @@ use crate::store::Store;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A shorter range that becomes zeros counts as changed as a whole. In a longer one, the
-/// holes are looked for, which may wait for the medium.
+/// A zeroed range up to this length counts as changed as a whole. In a longer one, holes are excluded,
+/// which may wait for the medium.
 const MARKED_WHOLE: u64 = 64 << 20;
 /// The rules that each change of a volume follows.
 #[derive(Debug, Clone, Default)]
@@ -17,12 +17,12 @@ pub(super) struct Rules {
     pub(super) changed: Option<Arc<Bitmap>>,
     /// The views that need old contents.
     pub(super) frozen: Vec<Arc<Frozen>>,
-    /// The medium may have a record of the changes, which must go before the next one.
+    /// The medium may have a record of the changes, which must be removed before the next change.
     pub(super) sealed: bool,
 }
 
-/// The time in which the same rules hold. It is over when another has taken its place, and
-/// done when the changes that had begun in it are: then nothing has it any more.
+/// A period with the same rules. It is over when another era has replaced it, and done when all
+/// changes that had begun in it are: then no reference to it exists.
 #[derive(Debug)]
 pub(super) struct Era {
     pub(super) number: u64,
@@ -49,7 +49,7 @@ impl Era {
         Visit(Arc::clone(self))
     }
 
-    /// Returns what tells when its changes are done.
+    /// Returns the end of its changes, to wait for.
     pub(super) fn done(&self) -> Arc<Done> {
         Arc::clone(&self.done)
     }
@@ -98,7 +98,7 @@ impl Visit {
         self.0.rules.frozen.iter().for_each(|frozen| frozen.preserve_data(offset, len));
     }
 
-    /// Gives up the views to make room on a medium that is full; whether there were any.
+    /// Gives up the views to free space on a full medium. Returns whether there were any.
     pub(super) fn make_room(&self) -> bool {
         let reason = "the medium is full, and clients need the room";
         let lost: Vec<bool> =

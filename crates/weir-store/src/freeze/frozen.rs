@@ -435,7 +435,7 @@ impl ReadStore for Frozen {
         self.check()?;
         self.wait_quiet();
         self.read_with(offset, buf, &|store, at, part| store.read_at(at, part).map(|()| true))?;
-        // One that was lost meanwhile did not keep what changed.
+        // A view that was lost meanwhile did not keep the changed blocks.
         self.check()
     }
 

@@ -55,7 +55,7 @@ const LOG_PER_MAP: u64 = 4;
 const HINT: &str = "put the file back from a copy; the layer's bytes of the volume are \
                     untouched, but it is unknown which pages were written";
 
-/// Which of the two files.
+/// One of the two files of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
     Map,
