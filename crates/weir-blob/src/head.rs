@@ -154,28 +154,37 @@ pub fn parse_moment(value: Option<&str>, name: &str) -> Result<Option<Moment>> {
 /// Returns a repeated parameter. The signature would cover one value and the operation use the
 /// other.
 fn twice(query: &[(String, String)]) -> Option<&(String, String)> {
-    let is = |a: &str, b: &str| a.eq_ignore_ascii_case(b) && !a.eq_ignore_ascii_case("include");
-    let before = |at: usize| query[..at].iter().any(|(name, _)| is(name, &query[at].0));
-    (0..query.len()).find(|at| before(*at)).map(|at| &query[at])
+    query.iter().enumerate().map(|(at, own)| (own, &query[..at])).find_map(|(own, before)| {
+        let is_repeated = before.iter().any(|(name, _)| name.eq_ignore_ascii_case(&own.0));
+        (is_repeated && !own.0.eq_ignore_ascii_case("include")).then_some(own)
+    })
 }
 
 /// Parses a query string.
 #[must_use]
 pub fn parse_query(query: &str) -> Vec<(String, String)> {
-    let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let decoded = |text: &str| match text.contains(['%', '+']) {
-        true => plain(&text.replace('+', " ")),
-        false => text.to_owned(),
-    };
+    query.split('&').filter(|pair| !pair.is_empty()).map(parse_pair).collect()
+}
+
+fn parse_pair(pair: &str) -> (String, String) {
+    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+    let name = decode_form(name);
     // In a signature, which is Base64, clients leave `+` unescaped.
-    let pairs = query.split('&').filter(|pair| !pair.is_empty());
-    let pair = |pair: &str| {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let name = decoded(name);
-        let value = if name == "sig" { plain(value) } else { decoded(value) };
-        (name, value)
-    };
-    pairs.map(pair).collect()
+    let value = if name == "sig" { decode_percent(value) } else { decode_form(value) };
+    (name, value)
+}
+
+fn decode_percent(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// Decodes a text in which `+` is a space.
+fn decode_form(text: &str) -> String {
+    if text.contains(['%', '+']) {
+        decode_percent(&text.replace('+', " "))
+    } else {
+        text.to_owned()
+    }
 }
 
 /// Parses a path: `/account/container/blob`, or `/container/blob` if the host name begins with an
@@ -235,9 +244,8 @@ pub fn check_container_name(name: &str) -> Result<()> {
     if !(3..=63).contains(&name.len()) {
         return Err(Code::OutOfRangeInput.into());
     }
-    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let ends = !name.starts_with('-') && !name.ends_with('-');
-    if name.chars().all(allowed) && ends && !name.contains("--") {
+    let is_plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    if is_plain && !name.starts_with('-') && !name.ends_with('-') && !name.contains("--") {
         Ok(())
     } else {
         Err(Code::InvalidResourceName.into())

@@ -51,7 +51,7 @@ pub enum Kind {
     Contradiction {
         /// The host, volume or stripe.
         what: String,
-        /// Which keys, and what to do.
+        /// The keys, and the remedy.
         reason: String,
     },
     /// A name that is used twice.

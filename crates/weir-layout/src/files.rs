@@ -118,10 +118,14 @@ impl Host {
     }
 }
 
+/// Returns whether a size is not a positive number of whole extents.
+fn is_odd(bytes: Bytes) -> bool {
+    bytes == Bytes::ZERO || !bytes.get().is_multiple_of(EXTENT)
+}
+
 /// Checks that the keys of a file do not contradict each other.
 pub(crate) fn check_keys(keys: &FileKeys) -> Result<(), (&'static str, String)> {
     let (size, used, max) = (keys.size, keys.used, keys.max_size);
-    let is_odd = |bytes: Bytes| bytes == Bytes::ZERO || !bytes.get().is_multiple_of(EXTENT);
     match keys.growth {
         Some(growth) if is_odd(growth) => {
             let reason = "it is a positive multiple of 64 KiB; leave it out to not grow at all";
@@ -220,12 +224,12 @@ pub(crate) fn idle_growth(host: &Host) -> Option<String> {
 
 /// Returns an error for a data file without `used` if another file of its database has it.
 fn unsaid(host: &Host) -> Option<(usize, Kind)> {
-    let said = |file: &&File| file.role == Role::Data && file.used.is_some();
-    let lacks = |file: &File| {
-        let beside = |other: &&File| said(other) && other.database == file.database;
-        file.role == Role::Data && file.used.is_none() && host.files.iter().any(|f| beside(&f))
-    };
-    let at = host.files.iter().position(lacks)?;
+    let data = host.files.iter().filter(|file| file.role == Role::Data);
+    let at = host.files.iter().position(|file| {
+        let is_unsaid = file.role == Role::Data && file.used.is_none();
+        is_unsaid
+            && data.clone().any(|other| other.used.is_some() && other.database == file.database)
+    })?;
     let what = format!("file {:?}", host.files[at].name);
     let reason = "another data file of its database has used; give it for all of them or for none";
     Some((at, Kind::Contradiction { what, reason: reason.to_owned() }))

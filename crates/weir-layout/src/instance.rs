@@ -112,14 +112,13 @@ impl<'a> Tally<'a> {
 
     fn add(&mut self, FileUse { file, volume }: &FileUse<'a>) {
         let size = volume.spec.size.get();
-        let add = |sum: &mut u64, n: u64| *sum = sum.saturating_add(n);
-        add(&mut self.files, size);
-        add(&mut self.blobs, volume.tier_size.map_or(0, Bytes::get));
-        add(&mut self.count, 1);
+        self.files = self.files.saturating_add(size);
+        self.blobs = self.blobs.saturating_add(volume.tier_size.map_or(0, Bytes::get));
+        self.count = self.count.saturating_add(1);
         match file.role {
             Role::Data => self.data_file = self.data_file.max(size),
             Role::Log => self.log_file = self.log_file.max(size),
-            Role::Tempdb => add(&mut self.tempdb, size),
+            Role::Tempdb => self.tempdb = self.tempdb.saturating_add(size),
             Role::Backup => {}
         }
         // tempdb is a system database, and a backup is not a database.
@@ -181,19 +180,20 @@ impl Instance {
 
     /// Returns the keys of the volume of a file.
     pub(crate) fn volume_of(&self, keys: &FileKeys, edition: Option<&Edition>) -> VolumeKeys {
-        let local = || VolumeKeys { place: Some(PlaceKey::Local), ..unlimited() };
-        let of = |family: &str| {
+        let with_latency = |family: &str| {
             let known = edition.is_some_and(|edition| edition.latency(family).is_some());
             known.then(|| family.to_owned())
         };
         let volume = match (self.kind, keys.role) {
-            (_, Role::Tempdb) => local(),
+            (_, Role::Tempdb) => unlimited_local(),
             (ManagedInstance::Gp, _) => {
                 VolumeKeys { family: self.tiers.clone(), ..VolumeKeys::default() }
             }
-            (ManagedInstance::Bc, _) => VolumeKeys { family: of("mi-bc"), ..local() },
+            (ManagedInstance::Bc, _) => {
+                VolumeKeys { family: with_latency("mi-bc"), ..unlimited_local() }
+            }
             (ManagedInstance::NextGenGp, _) => {
-                VolumeKeys { family: of("mi-next-gen-gp"), ..unlimited() }
+                VolumeKeys { family: with_latency("mi-next-gen-gp"), ..unlimited() }
             }
         };
         VolumeKeys { size: Some(keys.size), log: keys.role == Role::Log, ..volume }
@@ -203,6 +203,11 @@ impl Instance {
 /// Returns the keys of a volume without limits, with the latency of the edition.
 fn unlimited() -> VolumeKeys {
     VolumeKeys { limits: Some(LimitKeys::default()), ..VolumeKeys::default() }
+}
+
+/// Returns the keys of a volume on local SSD without limits.
+fn unlimited_local() -> VolumeKeys {
+    VolumeKeys { place: Some(PlaceKey::Local), ..unlimited() }
 }
 
 /// Returns a key for managed instances in the keys of a machine.
@@ -227,14 +232,14 @@ pub fn resolve<'a>(
     let size = size(kind, keys, edition, catalog)?;
     let vcores = size.vcpus.unwrap_or_default();
     let storage = storage(keys, edition, size)?;
-    let tiers = match (kind, &keys.tiers) {
+    let tier_set = match (kind, &keys.tiers) {
         (ManagedInstance::Gp, Some(tiers)) => {
             Some(edition.tier_set(tiers).map_err(|error| ("tiers", error.to_string()))?)
         }
         (ManagedInstance::Gp, None) => edition.default_set(),
         _ => None,
     };
-    let tiers = tiers.map(|set| set.name.clone());
+    let tiers = tier_set.map(|set| set.name.clone());
     let bounds = bounds(kind, edition, storage, size);
     let spec = HostSpec {
         uncached: match kind {
@@ -400,9 +405,11 @@ fn quota(
     };
     let by_operations = iops(edition, "quota-iops-per-throughput")
         .map(|per_mb| u64::try_from(u128::from(operations) * MB / u128::from(per_mb.max(1))));
-    let bytes = by_operations.and_then(Result::ok).unwrap_or(u64::MAX);
-    let bytes = bytes.max(throughput(edition, "quota-throughput-min").unwrap_or(0));
-    let bytes = bytes.min(cap.map_or(u64::MAX, |cap| cap.throughput.get()));
+    let bytes = by_operations
+        .and_then(Result::ok)
+        .unwrap_or(u64::MAX)
+        .max(throughput(edition, "quota-throughput-min").unwrap_or(0))
+        .min(cap.map_or(u64::MAX, |cap| cap.throughput.get()));
     Ok(GateLimits {
         iops: Iops::new(operations).map(Limit::from),
         bytes: BytesPerSec::new(bytes).map(Limit::from),
@@ -429,6 +436,5 @@ fn bounds(kind: ManagedInstance, edition: &Edition, storage: Bytes, size: &HostS
         (Measure::Databases, own("max-databases").or_else(|| number("max-databases"))),
         (Measure::FilesOfDatabase, own("max-files-per-database")),
     ];
-    let bound = |(measure, most): (Measure, Option<u64>)| Some(Bound { measure, most: most? });
-    bounds.into_iter().filter_map(bound).collect()
+    bounds.into_iter().filter_map(|(measure, most)| Some(Bound { measure, most: most? })).collect()
 }

@@ -158,7 +158,7 @@ pub struct EntityId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SeriesId(pub u32);
 
-/// Something that is observed, with its own metrics.
+/// An observed thing with metrics of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entity {
     /// Kind of the entity.

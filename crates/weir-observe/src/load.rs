@@ -101,7 +101,6 @@ impl Load {
 
     /// Derives unknown figures from known ones.
     fn complete(&mut self) {
-        let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
         self.operations = self.operations.or(sum(self.reads, self.writes));
         self.bytes = self.bytes.or(sum(self.read_bytes, self.write_bytes));
         // A source omits the latency of requests if it saw none.
@@ -111,17 +110,12 @@ impl Load {
             self.read_ns.get_or_insert(0.0);
         }
         self.ns = self.ns.or(sum(self.read_ns, self.write_ns));
-        // A difference within the rounding of the second figure is no queue time.
-        let rest = |all: Option<f64>, io: Option<f64>, count: Option<f64>| {
-            Some((all? - io? - count? * IO_CUT_NS).max(0.0))
-        };
-        let read = rest(self.read_ns, self.read_io_ns, self.reads);
-        let write = rest(self.write_ns, self.write_io_ns, self.writes);
+        let read = queue_ns(self.read_ns, self.read_io_ns, self.reads);
+        let write = queue_ns(self.write_ns, self.write_io_ns, self.writes);
         self.queued_read_ns = self.queued_read_ns.or(read);
         self.queued_write_ns = self.queued_write_ns.or(write);
-        let without = |all: Option<f64>, queued: Option<f64>| Some(all? - queued?);
-        self.read_io_ns = self.read_io_ns.or(without(self.read_ns, self.queued_read_ns));
-        self.write_io_ns = self.write_io_ns.or(without(self.write_ns, self.queued_write_ns));
+        self.read_io_ns = self.read_io_ns.or(difference(self.read_ns, self.queued_read_ns));
+        self.write_io_ns = self.write_io_ns.or(difference(self.write_ns, self.queued_write_ns));
         // Little's law: the mean queue depth is the total latency divided by the length of the
         // interval.
         self.ns = self.ns.or(self.depth.map(|depth| depth * 1e9 * self.seconds()));
@@ -131,26 +125,23 @@ impl Load {
     /// Adds the load of another entity in the same interval. A figure that either lacks is
     /// unknown.
     pub fn add(&mut self, other: &Self) {
-        let both = |mine: &mut Option<f64>, theirs: Option<f64>| {
-            *mine = mine.zip(theirs).map(|(mine, theirs)| mine + theirs);
-        };
-        both(&mut self.reads, other.reads);
-        both(&mut self.writes, other.writes);
-        both(&mut self.operations, other.operations);
-        both(&mut self.read_bytes, other.read_bytes);
-        both(&mut self.write_bytes, other.write_bytes);
-        both(&mut self.bytes, other.bytes);
-        both(&mut self.read_ns, other.read_ns);
-        both(&mut self.write_ns, other.write_ns);
-        both(&mut self.ns, other.ns);
-        both(&mut self.queued_read_ns, other.queued_read_ns);
-        both(&mut self.queued_write_ns, other.queued_write_ns);
-        both(&mut self.read_io_ns, other.read_io_ns);
-        both(&mut self.write_io_ns, other.write_io_ns);
-        both(&mut self.hits, other.hits);
-        both(&mut self.counted, other.counted);
-        both(&mut self.sequential, other.sequential);
-        both(&mut self.depth, other.depth);
+        self.reads = sum(self.reads, other.reads);
+        self.writes = sum(self.writes, other.writes);
+        self.operations = sum(self.operations, other.operations);
+        self.read_bytes = sum(self.read_bytes, other.read_bytes);
+        self.write_bytes = sum(self.write_bytes, other.write_bytes);
+        self.bytes = sum(self.bytes, other.bytes);
+        self.read_ns = sum(self.read_ns, other.read_ns);
+        self.write_ns = sum(self.write_ns, other.write_ns);
+        self.ns = sum(self.ns, other.ns);
+        self.queued_read_ns = sum(self.queued_read_ns, other.queued_read_ns);
+        self.queued_write_ns = sum(self.queued_write_ns, other.queued_write_ns);
+        self.read_io_ns = sum(self.read_io_ns, other.read_io_ns);
+        self.write_io_ns = sum(self.write_io_ns, other.write_io_ns);
+        self.hits = sum(self.hits, other.hits);
+        self.counted = sum(self.counted, other.counted);
+        self.sequential = sum(self.sequential, other.sequential);
+        self.depth = sum(self.depth, other.depth);
         // The overlap of the two busy times is unknown.
         self.busy_ns = None;
     }
@@ -160,11 +151,24 @@ impl Load {
 /// much.
 const IO_CUT_NS: f64 = 1e6;
 
+/// Returns the queue time: the latency without the I/O time. A difference within the rounding of
+/// the I/O time is no queue time.
+fn queue_ns(all: Option<f64>, io: Option<f64>, count: Option<f64>) -> Option<f64> {
+    Some((all? - io? - count? * IO_CUT_NS).max(0.0))
+}
+
+fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    Some(one? + other?)
+}
+
+fn difference(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    Some(one? - other?)
+}
+
 /// Divides a total by a count; `None` without a count.
 #[must_use]
-pub fn mean(sum: Option<f64>, of: Option<f64>) -> Option<f64> {
-    let of = of.filter(|of| *of > 0.0)?;
-    Some(sum? / of)
+pub fn mean(total: Option<f64>, count: Option<f64>) -> Option<f64> {
+    Some(total? / count.filter(|count| *count > 0.0)?)
 }
 
 fn seconds(span: Span) -> f64 {
@@ -188,6 +192,12 @@ enum Way {
     Level(SeriesId, f64),
     /// A mean times rates times the length of the interval.
     Mean(SeriesId, f64, Vec<(SeriesId, f64)>),
+}
+
+impl Way {
+    fn is_counter(&self) -> bool {
+        matches!(self, Self::Counter(..) | Self::Counters(_))
+    }
 }
 
 /// The metrics that can supply a field, best first, each with its factor to the field's unit.
@@ -384,10 +394,9 @@ impl Followed {
         }));
         // If one input has counters and another gauges, a sample with gauges alone is skipped. It
         // would hide the growth of the counters.
-        let is_counter = |way: &Way| matches!(way, Way::Counter(..) | Way::Counters(_));
         let all = || self.ways.iter().zip(&self.now);
-        let has_counters = all().any(|((_, way), _)| is_counter(way));
-        if all().all(|((_, way), now)| now.is_none() || (has_counters && !is_counter(way))) {
+        let has_counters = all().any(|((_, way), _)| way.is_counter());
+        if all().all(|((_, way), now)| now.is_none() || (has_counters && !way.is_counter())) {
             return self.idle(at);
         }
         let last = self.last.replace(at);
@@ -396,8 +405,8 @@ impl Followed {
         std::mem::swap(&mut self.before, &mut self.now);
         let (values, earlier) = (&self.before, &self.now);
         // The first value of a rate holds since the sample before.
-        let from = interval_from.map(Instant::from_nanos).or(last).or(before);
-        let from = from.filter(|from| *from < at)?;
+        let from =
+            interval_from.map(Instant::from_nanos).or(last).or(before).filter(|from| *from < at)?;
         let mut load = Load { from, to: at, ..Load::default() };
         let length = seconds(at - from);
         let mut went_back = false;
@@ -411,8 +420,10 @@ impl Followed {
                 Way::Rate(_, by) => value.map(|rate| rate * by * length),
                 Way::Level(_, by) => value.map(|level| level * by),
                 Way::Mean(_, by, rates) => {
-                    let count = rates.iter().map(|(id, by)| Some(signed(now(*id)?) * by * length));
-                    let count = count.sum::<Option<f64>>();
+                    let count = rates
+                        .iter()
+                        .map(|(id, by)| Some(signed(now(*id)?) * by * length))
+                        .sum::<Option<f64>>();
                     count.and_then(
                         |count| if count > 0.0 { Some(value? * by * count) } else { Some(0.0) },
                     )

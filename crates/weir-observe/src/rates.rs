@@ -172,9 +172,11 @@ impl Tracker {
                 Counting::Gauge => self.before.unwrap_or(at),
                 Counting::Cumulative => at,
             };
-            let said = track.interval.and_then(|id| row.get(id.0 as usize).copied().flatten());
-            let said = said.and_then(|ns| at.nanos().checked_sub(u64::try_from(ns).ok()?));
-            let said = said.filter(|_| track.counting == Counting::Gauge);
+            let said = track
+                .interval
+                .filter(|_| track.counting == Counting::Gauge)
+                .and_then(|id| row.get(id.0 as usize).copied().flatten())
+                .and_then(|ns| at.nanos().checked_sub(u64::try_from(ns).ok()?));
             let lists = &self.lists;
             let zero_since = || {
                 let (list, time) = track.list?;
@@ -370,10 +372,11 @@ impl Points {
 
     fn join(&mut self) {
         self.width = self.width.saturating_mul(2);
-        let both = |pair: &[(f64, f64)]| {
-            pair.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
-        };
-        self.stretches = self.stretches.chunks(2).map(both).collect();
+        self.stretches = self
+            .stretches
+            .chunks(2)
+            .map(|pair| pair.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1)))
+            .collect();
     }
 
     /// Returns the middle of each interval in seconds, and the rate there; `None` in gaps.

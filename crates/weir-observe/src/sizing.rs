@@ -6,7 +6,7 @@
 //! not included, so a throttled system asks for more than these figures.
 
 use crate::header::{Contents, EntityId, EntityKind, SeriesId};
-use crate::load::{Load, Loads};
+use crate::load::{Load, Loads, mean};
 use crate::rates::{Reading, Spread};
 use crate::{attribute, metric};
 use std::collections::{BTreeMap, BTreeSet};
@@ -192,8 +192,6 @@ impl Sizer {
             let ids = || self.roles.iter().filter(|(_, other)| *other == role).map(|(id, _)| id);
             let sizes = ids().map(|id| self.sizes.get(id).and_then(|(_, size)| *size));
             let all = own.all.unwrap_or_default();
-            let share =
-                |part: Option<f64>, of: Option<f64>| Some(part? / of.filter(|of| *of > 0.0)?);
             let queued =
                 all.queued_read_ns.zip(all.queued_write_ns).map(|(one, other)| one + other);
             Sized {
@@ -202,10 +200,10 @@ impl Sizer {
                 entities: ids().copied().collect(),
                 iops: own.iops.quantile(percentile),
                 bytes: (own.bytes.count() > 0).then(|| own.bytes.quantile(percentile)),
-                request: share(all.bytes, all.operations),
-                reads: share(all.reads, all.operations),
+                request: mean(all.bytes, all.operations),
+                reads: mean(all.reads, all.operations),
                 size: sizes.sum(),
-                waited: share(queued, all.ns),
+                waited: mean(queued, all.ns),
                 samples: own.samples,
             }
         };

@@ -376,10 +376,12 @@ impl Description {
         let is_tempdb = own().all(|name| about(name).is_some_and(|f| f.role == Some("tempdb")));
         let role = |wanted| if is_tempdb { "tempdb" } else { wanted };
         let tempdb = self.keys.tempdb.iter().flat_map(|keys| keys.data.get_ref());
-        let data = data.iter().map(|name| ("data", role("data"), name));
-        let tempdb = tempdb.map(|name| ("tempdb.data", "tempdb", name));
-        for (key, wanted, name) in data.chain([("log", role("log"), &self.keys.log)]).chain(tempdb)
-        {
+        let wanted = data
+            .iter()
+            .map(|name| ("data", role("data"), name))
+            .chain([("log", role("log"), &self.keys.log)])
+            .chain(tempdb.map(|name| ("tempdb.data", "tempdb", name)));
+        for (key, wanted, name) in wanted {
             let other = about(name).and_then(|file| file.role).filter(|role| *role != wanted);
             if let Some(is) = other {
                 let name_of = name.get_ref().clone();
@@ -651,9 +653,10 @@ fn read_mix(
     keys: &[TransactionKeys],
     working_set: u64,
 ) -> Result<Vec<Transaction>, OltpError> {
-    let mix: Result<Vec<Transaction>, OltpError> =
-        keys.iter().map(|keys| transaction(source, keys, working_set)).collect();
-    let mix = mix?;
+    let mix: Vec<Transaction> = keys
+        .iter()
+        .map(|keys| transaction(source, keys, working_set))
+        .collect::<Result<_, OltpError>>()?;
     if mix.iter().all(|transaction| transaction.share == 0) {
         let at = keys.first().map(|keys| keys.name.span());
         return Err(source.error(at, OltpFault::NoShares));
@@ -670,8 +673,11 @@ fn transaction(
     let means = [("reads", Some(&keys.reads)), ("writes", Some(&keys.writes))];
     for (key, mean) in means.into_iter().chain([("new_pages", keys.new_pages.as_ref())]) {
         let Some(mean) = mean else { continue };
-        let fits = |mean: &f64| (0.0..=MAX_MEAN).contains(mean);
-        source.check(mean, fits, |mean| OltpFault::mean(key, *mean))?;
+        source.check(
+            mean,
+            |mean| (0.0..=MAX_MEAN).contains(mean),
+            |mean| OltpFault::mean(key, *mean),
+        )?;
     }
     source.check(
         &keys.log,
@@ -700,8 +706,8 @@ fn transaction(
         return Err(source.error(Some(keys.name.span()), fault));
     }
     // A sequential transaction changes only new pages.
-    let (writes, new_pages) = (*keys.writes.get_ref(), keys.new_pages.as_ref());
-    let new_pages = new_pages.map_or(0.0, |mean| *mean.get_ref());
+    let writes = *keys.writes.get_ref();
+    let new_pages = keys.new_pages.as_ref().map_or(0.0, |mean| *mean.get_ref());
     let (writes, new_pages) =
         if keys.sequential { (0.0, writes + new_pages) } else { (writes, new_pages) };
     Ok(Transaction {

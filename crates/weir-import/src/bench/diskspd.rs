@@ -35,13 +35,19 @@ pub(crate) const KIND: Kind = Kind {
 };
 
 fn recognizes(text: &str) -> bool {
-    let is_head = |line: &str| {
-        let line = line.trim();
-        line.starts_with("Results for timespan ") || line.starts_with("timespan:")
-    };
-    let is_table = |line: &str| line.contains("thread |") && line.contains("I/Os");
-    let says_so = |line: &str| line.starts_with("Command Line:") && line.contains("diskspd");
-    text.lines().any(|line| is_head(line) || is_table(line) || says_so(line))
+    text.lines().any(|line| {
+        let is_table = line.contains("thread |") && line.contains("I/Os");
+        let is_command = line.starts_with("Command Line:") && line.contains("diskspd");
+        is_table || is_command || is_timespan(line.trim())
+    })
+}
+
+fn is_timespan(line: &str) -> bool {
+    line.starts_with("Results for timespan ") || line.starts_with("timespan:")
+}
+
+fn owned(fields: &[&str]) -> Vec<String> {
+    fields.iter().map(|field| (*field).to_owned()).collect()
 }
 
 fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
@@ -242,9 +248,8 @@ impl Results {
             _ if !text.contains('|') => return Ok(()),
             _ => self.section,
         };
-        let text = text.replacen("total:", "total|", 1);
-        let fields: Vec<&str> = text.split('|').map(str::trim).collect();
-        let owned = |fields: &[&str]| fields.iter().map(|field| (*field).to_owned()).collect();
+        let row = text.replacen("total:", "total|", 1);
+        let fields: Vec<&str> = row.split('|').map(str::trim).collect();
         let cpu = fields.iter().position(|field| *field == "CPU");
         match (fields[0], cpu) {
             (_, Some(at)) if fields.contains(&"Usage") => {

@@ -50,12 +50,17 @@ fn recognizes(text: &str) -> bool {
 
 /// Returns whether a text is a job file: sections with `rw=` or `ioengine=`.
 pub(crate) fn is_job_file(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim);
+    lines.clone().any(is_section) && lines.any(is_job_option)
+}
+
+fn is_section(line: &str) -> bool {
+    line.starts_with('[') && line.ends_with(']') && line.len() > 2
+}
+
+fn is_job_option(line: &str) -> bool {
     const OPTIONS: [&str; 3] = ["rw", "readwrite", "ioengine"];
-    let is_section = |line: &str| line.starts_with('[') && line.ends_with(']') && line.len() > 2;
-    let lines = || text.lines().map(str::trim);
-    let is_option =
-        |line: &str| line.split_once('=').is_some_and(|(name, _)| OPTIONS.contains(&name.trim()));
-    lines().any(is_section) && lines().any(is_option)
+    line.split_once('=').is_some_and(|(name, _)| OPTIONS.contains(&name.trim()))
 }
 
 /// Returns whether a text is output of `--minimal`: `3;fio-3.7;job;0;0;..`.
@@ -113,7 +118,6 @@ impl ReadSamples for Fio {
         let at = self.moment(&report);
         let since = self.last.replace(at).and_then(|last| nanos_between(last, at));
         let mut names = Names::new(&rows);
-        let is_sum = |row: &Value| row["jobname"].as_str() == Some(SUM);
         let parts = rows.iter().filter(|row| !is_sum(row)).count();
         let mut longest = 0;
         for row in rows {
@@ -324,12 +328,17 @@ fn direction(sheet: &mut Sheet, id: EntityId, of: &Direction, from: &Value) {
     }
 }
 
+/// Returns whether a row is the sum of all jobs.
+fn is_sum(row: &Value) -> bool {
+    row["jobname"].as_str() == Some(SUM)
+}
+
 /// Returns a kind of latency, and the nanoseconds of its unit.
 fn latency<'a>(from: &'a Value, name: &str) -> Option<(&'a Value, f64)> {
-    let is_there = |value: &&Value| value.is_object();
-    let nanos = from.get(format!("{name}_ns")).filter(is_there);
-    let micros = || from.get(name).filter(is_there);
-    nanos.map(|value| (value, 1.0)).or_else(|| micros().map(|value| (value, job::US)))
+    if let Some(nanos) = from.get(format!("{name}_ns")).filter(|value| value.is_object()) {
+        return Some((nanos, 1.0));
+    }
+    from.get(name).filter(|value| value.is_object()).map(|micros| (micros, job::US))
 }
 
 fn latencies(sheet: &mut Sheet, id: EntityId, of: &Direction, from: &Value) {
@@ -432,8 +441,8 @@ fn parse(document: &Document) -> Result<Value, ImportError> {
         .fold(document.text.clone(), |text, word| text.replace(word, ": null"));
     serde_json::from_str(&plain).map_err(|_| {
         let line = document.line + u64::try_from(error.line()).unwrap_or(1) - 1;
-        let reason = error.to_string();
-        let reason = reason.split(" at line ").next().unwrap_or_default();
+        let message = error.to_string();
+        let reason = message.split(" at line ").next().unwrap_or_default();
         ImportError::at(line, format!("the JSON is wrong at column {}: {reason}", error.column()))
     })
 }

@@ -48,10 +48,13 @@ fn recognizes(text: &str) -> bool {
 pub(crate) fn is_of_transactions(text: &str) -> bool {
     all_lines(text, |line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        let is_number = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
-        let is_epoch = |at: usize| fields.get(at).is_some_and(|f| f.len() == 10 && is_number(f));
-        (6..=8).contains(&fields.len()) && fields.iter().all(is_number) && is_epoch(4)
+        let has_epoch = fields.get(4).is_some_and(|field| field.len() == 10);
+        (6..=8).contains(&fields.len()) && fields.iter().all(|own| is_number(own)) && has_epoch
     })
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn recognizes_table(text: &str) -> bool {
@@ -98,9 +101,10 @@ impl Interval {
             let text = fields.next().ok_or_else(|| format!("there is no {what}"))?;
             text.parse::<u64>().map_err(|_| format!("{what} {text:?} is not a whole number"))
         };
-        let began = next("time")?;
-        let began = i64::try_from(began).ok().and_then(|s| s.checked_mul(1_000_000_000));
-        let began = began.ok_or("the time is beyond all clocks")?;
+        let began = i64::try_from(next("time")?)
+            .ok()
+            .and_then(|seconds| seconds.checked_mul(1_000_000_000))
+            .ok_or("the time is beyond all clocks")?;
         #[expect(clippy::cast_precision_loss, reason = "nothing real is as large")]
         let mut number = |what: &str| next(what).map(|number| number as f64);
         let count = number("number of transactions")?;
@@ -153,8 +157,10 @@ impl Intervals {
         self.begun = true;
         let Some(first) = self.read(sheet)? else { return Ok(None) };
         self.next = self.read(sheet)?;
-        let between = self.next.map(|next| next.began - first.began);
-        let between = between.and_then(|nanos| u64::try_from(nanos).ok()).filter(|n| *n > 0);
+        let between = self
+            .next
+            .and_then(|next| u64::try_from(next.began - first.began).ok())
+            .filter(|nanos| *nanos > 0);
         let step = self.said_step.or(between).unwrap_or(1_000_000_000);
         sheet.note(format!(
             "an interval of it is assumed to be {} s; its last may not be a whole one",

@@ -118,11 +118,11 @@ fn metric<'a>(
     };
     let before = metrics.len();
     for one in series.iter().filter_map(Value::as_object) {
-        let dimensions = list(one, "metadatavalues").unwrap_or_default();
-        let dimensions = dimensions.iter().filter_map(|pair| {
-            let pair = pair.as_object()?;
-            Some((named(get(pair, "name")?)?, text(pair, "value")?))
-        });
+        let values = list(one, "metadatavalues").unwrap_or_default();
+        let dimensions = values
+            .iter()
+            .filter_map(Value::as_object)
+            .filter_map(|pair| Some((named(get(pair, "name")?)?, text(pair, "value")?)));
         metrics.push(metric(dimensions.collect(), list(one, "data").unwrap_or_default()));
     }
     if metrics.len() == before {
@@ -447,12 +447,18 @@ fn resource(id: &str) -> Vec<(String, &str)> {
     pairs
 }
 
+fn other_kind(kind: &str) -> EntityKind {
+    EntityKind::Other(kind.to_owned())
+}
+
+fn is_resource(name: &str) -> bool {
+    name.to_lowercase().ends_with("resourceid")
+}
+
 /// Returns the entity of a metric.
 fn entity(sheet: &mut Sheet, metric: &Reported<'_>, volume: Option<&str>) -> EntityId {
     let own = resource(metric.resource);
-    let other = |kind: &str| EntityKind::Other(kind.to_owned());
     // A resource in a dimension is more specific than the queried one.
-    let is_resource = |name: &str| name.to_lowercase().ends_with("resourceid");
     let inner = metric.dimensions.iter().find(|(name, _)| is_resource(name));
     let mut pairs = inner.map_or_else(|| own.clone(), |(_, id)| resource(id));
     if let (Some(outer), Some(first)) = (own.first(), pairs.first_mut())
@@ -470,8 +476,8 @@ fn entity(sheet: &mut Sheet, metric: &Reported<'_>, volume: Option<&str>) -> Ent
             let host = host(sheet);
             let kind = match kind.as_str() {
                 "databases" => EntityKind::Database,
-                "elasticpools" => other("pool"),
-                kind => other(kind),
+                "elasticpools" => other_kind("pool"),
+                kind => other_kind(kind),
             };
             sheet.entity(kind, name, Some(host))
         }
@@ -492,7 +498,7 @@ fn entity(sheet: &mut Sheet, metric: &Reported<'_>, volume: Option<&str>) -> Ent
     }
     let known = |name: &str| is_resource(name) || name.eq_ignore_ascii_case("lun");
     for (name, value) in metric.dimensions.iter().filter(|(name, _)| !known(name)) {
-        entity = sheet.entity(other(&name.to_lowercase()), value, Some(entity));
+        entity = sheet.entity(other_kind(&name.to_lowercase()), value, Some(entity));
     }
     entity
 }

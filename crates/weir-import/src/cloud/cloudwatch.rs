@@ -115,8 +115,9 @@ fn answer(object: &Map<String, Value>) -> Option<Answer<'_>> {
         Some(points) => Points::One(points),
         None => Points::Two(list(object, "timestamps")?, list(object, "values")?),
     };
-    let of = |key| text(object, key).unwrap_or_default();
-    Some(Answer { id: of("id"), label: of("label"), points })
+    let id = text(object, "id").unwrap_or_default();
+    let label = text(object, "label").unwrap_or_default();
+    Some(Answer { id, label, points })
 }
 
 fn question(object: &Map<String, Value>) -> Option<(&str, Question<'_>)> {
@@ -155,8 +156,8 @@ impl Answer<'_> {
                 let is_sum = statistic.is_empty() || statistic.eq_ignore_ascii_case("sum");
                 for (time, value) in times.iter().zip(values) {
                     let at = moment(clock, time).ok_or_else(|| no_time(Some(time)))?;
-                    let value = value.as_f64();
-                    points.push(Point { at, sum: value.filter(|_| is_sum), value });
+                    let number = value.as_f64();
+                    points.push(Point { at, sum: number.filter(|_| is_sum), value: number });
                 }
             }
             Points::One(objects) => {
@@ -202,10 +203,11 @@ fn moment(clock: Clock, value: &Value) -> Option<i64> {
 /// Returns the metric in a label, and the rest of the label.
 fn label_of(label: &str) -> Option<(Meaning, String)> {
     let words: Vec<_> = label.split_whitespace().collect();
-    let bare = |word: &str| meaning(word.trim_matches([',', ':', ';', '(', ')', '[', ']', '/']));
-    let (at, known) = words.iter().enumerate().find_map(|(at, word)| Some((at, bare(word)?)))?;
-    let others = words.iter().enumerate().filter(|(place, _)| *place != at).map(|(_, word)| *word);
-    let others = others.collect::<Vec<_>>().join(" ");
+    let (at, known) = words.iter().enumerate().find_map(|(at, word)| {
+        let bare = word.trim_matches([',', ':', ';', '(', ')', '[', ']', '/']);
+        Some((at, meaning(bare)?))
+    })?;
+    let others = [&words[..at], &words[at + 1..]].concat().join(" ");
     Some((known, others.trim_matches([' ', ',', ':', ';', '/', '-', '(', ')']).to_owned()))
 }
 

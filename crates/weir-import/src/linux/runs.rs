@@ -68,7 +68,7 @@ impl<R: Report> Runs<R> {
     ///
     /// # Errors
     ///
-    /// Those of `read`, which reads the next report.
+    /// The errors of `read`, which reads the next report.
     pub(super) fn next(
         &mut self,
         sheet: &mut Sheet,

@@ -13,7 +13,7 @@ use std::fmt;
 /// Storage of presence: all values present, or a bitmap.
 const ALL_PRESENT: u8 = 0;
 const BITMAP: u8 = 1;
-/// Which numbers are stored: values, or differences of neighbours.
+/// The stored numbers: values, or differences of neighbours.
 const VALUES: u8 = 0;
 const DIFFERENCES: u8 = 1;
 /// Storage of numbers: plain, or as a zlib stream.

@@ -88,7 +88,7 @@ fn source_exports(args: &RestoreArgs, catalog: &Catalog) -> Result<Exports, CliE
             Exports::offline(Path::new(to), targets::data_of(args, to)?, catalog)
         }
         (_, Some(control)) => Exports::served(control),
-        // Where the other verbs look.
+        // The default of the other verbs.
         _ => match std::env::var_os("WEIR_CONTROL") {
             Some(control) => Exports::served(Path::new(&control)),
             None => Exports::served(&weir_server::control::default_path()),

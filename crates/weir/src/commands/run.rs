@@ -17,7 +17,9 @@ use weir_catalog::Catalog;
 use weir_core::{Cap, VolumeId};
 use weir_layout::Layout;
 use weir_layout::files::Place;
-use weir_observe::run::{DatabaseCounters, HostCounters, LimitsNow, Sample, Shape, VolumeCounters};
+use weir_observe::run::{
+    CapTimes, DatabaseCounters, HostCounters, LimitsNow, Sample, Shape, VolumeCounters,
+};
 use weir_oltp::model::PAGE;
 use weir_oltp::{Description, FileAbout};
 use weir_report::number::{float, grouped, rate};
@@ -280,10 +282,10 @@ impl Drive for WallRun<'_> {
         for (host, declared) in status.hosts.iter().zip(&self.layout.hosts) {
             let cache_resident_bytes = host.cache_resident_bytes;
             sample.hosts.push(HostCounters { cache_resident_bytes });
-            let of = |name: &String| host.volumes.iter().find(|volume| volume.name == *name);
-            let counted = declared.volumes.iter().map(|volume| of(&volume.name));
-            let counted = counted.map(|found| found.map(volume_counters).unwrap_or_default());
-            sample.volumes.extend(counted);
+            sample.volumes.extend(declared.volumes.iter().map(|declared| {
+                let status = host.volumes.iter().find(|volume| volume.name == declared.name);
+                status.map(volume_counters).unwrap_or_default()
+            }));
         }
         sample.databases.push(DatabaseCounters {
             buffer_bytes: (database.pages_in_memory() as u64).saturating_mul(PAGE),
@@ -293,8 +295,8 @@ impl Drive for WallRun<'_> {
         let volumes = || status.hosts.iter().flat_map(|host| &host.volumes);
         for (place, _, tally, size) in self.run.tallies() {
             let name = &self.places[place as usize].name;
-            let limits = volumes().find(|volume| volume.name == *name).map(limits_now);
-            let limits = limits.unwrap_or_default();
+            let status = volumes().find(|volume| volume.name == *name);
+            let limits = status.map(limits_now).unwrap_or_default();
             sample.files.push(observing::file_counters(tally, size, limits));
         }
         sample
@@ -305,11 +307,13 @@ fn limits_now(volume: &VolumeStatus) -> LimitsNow {
     LimitsNow { iops: volume.limit_iops, bytes_per_s: volume.limit_bytes_per_s }
 }
 
+/// Returns the known waits in the order of the caps.
+fn waits_by_cap(waits: &BTreeMap<String, u64>) -> CapTimes {
+    let caps = Cap::ALL.into_iter().map(Cap::name);
+    caps.filter_map(|cap| Some((cap, *waits.get(cap)?))).collect()
+}
+
 fn volume_counters(volume: &VolumeStatus) -> VolumeCounters {
-    let named = |waits: &BTreeMap<String, u64>| {
-        let of = |cap: Cap| Some((cap.name(), *waits.get(cap.name())?));
-        Cap::ALL.into_iter().filter_map(of).collect()
-    };
     let credits = [
         (Cap::DiskIops.name(), volume.credits_operations),
         (Cap::DiskBytes.name(), volume.credits_bytes),
@@ -323,12 +327,12 @@ fn volume_counters(volume: &VolumeStatus) -> VolumeCounters {
         discards: volume.discards,
         counted_operations: volume.counted,
         cache_hits: volume.hits,
-        waits: named(&volume.waits_ns),
+        waits: waits_by_cap(&volume.waits_ns),
         medium_ns: volume.medium_ns,
         busy_ns: volume.busy_ns,
         writebacks: volume.writebacks,
         written_back_bytes: volume.written_back_bytes,
-        writeback_waits: named(&volume.writeback_waits_ns),
+        writeback_waits: waits_by_cap(&volume.writeback_waits_ns),
         burst_transactions: volume.burst_transactions,
         credits: credits.into_iter().filter_map(|(cap, left)| Some((cap, left?))).collect(),
     }

@@ -24,7 +24,7 @@ use weir_report::backups::{BackupLine, DamageLine};
 const KEY_VARIABLE: &str = "WEIR_BACKUP_KEY";
 /// The start of the file `format` in the data folder of a server.
 const DATA_FORMAT: &str = "weir data ";
-/// How often progress is shown and signals are heard.
+/// Interval of progress and of checks for signals.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Returns the layout that the places' exports are of. Without --layout, --data is of the layout that

@@ -42,7 +42,7 @@ use weir_units::Span;
 
 /// The most stripes of a backup.
 const MAX_STRIPES: u64 = 64;
-/// How often the server's counters are read.
+/// Interval of reading the server's counters.
 const READING: Span = Span::from_secs(1);
 
 pub(super) fn run(args: &BackupRunArgs, catalog: &Catalog) -> Result<u8, CliError> {

@@ -76,9 +76,9 @@ fn no_snapshot(text: &str, dir: &Path) -> CliError {
         true => "there are none".to_owned(),
         false => format!("there are: {}", there.join(", ")),
     };
-    let dir = dir.display();
     CliError::Refused(format!(
-        "{text}: it is neither a snapshot in {dir} ({there}) nor a file; times are FILE@TIME"
+        "{text}: it is neither a snapshot in {} ({there}) nor a file; times are FILE@TIME",
+        dir.display()
     ))
 }
 
@@ -98,8 +98,9 @@ impl Opened {
         let reading = ImportArgs { kind: None, clock, ..ImportArgs::default() };
         let source = Source::any(std::slice::from_ref(&end.path), &reading)?;
         let (header, extent) = source.survey()?;
-        let none = || CliError::Refused(format!("{}: it has no samples", end.text));
-        let extent = extent.ok_or_else(none)?;
+        let Some(extent) = extent else {
+            return Err(CliError::Refused(format!("{}: it has no samples", end.text)));
+        };
         let said = offset(args.clock.utc_offset.as_ref())?;
         let offset = said.or_else(|| offset_in(&header)).unwrap_or(0);
         let clock = Clock { offset, ..clock_of(&args.clock)? };
@@ -216,10 +217,9 @@ fn of_two(
     let mut stretch = Stretch::new(&pair.contents, pair.from, Instant::FAR);
     pair.rows.iter().for_each(|(at, row)| stretch.sample(*at, row));
     let between = stretch.finish(&pair.contents).unwrap_or_default();
-    let last = |own: &Observation| own.times.last().copied().unwrap_or_default();
     let mut report = BetweenReport {
-        from: first.moment(from, last(&older)),
-        to: second.moment(to, last(&newer)),
+        from: first.moment(from, last_time(&older)),
+        to: second.moment(to, last_time(&newer)),
         interval_s: pair.apart.map(seconds),
         ..BetweenReport::default()
     };
@@ -256,15 +256,21 @@ fn why_nothing(pair: &Pair, from: &End, older: &Observation, newer: &Observation
             from.text
         );
     }
-    let names = |own: &Observation| {
-        let entities = &own.contents().entities;
-        list(entities.iter().map(|own| format!("{} {}", own.kind.name(), own.name)))
-    };
-    let (older, newer) = (names(older), names(newer));
     format!(
-        "it and {} have no entity with counters in common: it has {newer}, the other {older}",
-        from.text
+        "it and {} have no entity with counters in common: it has {}, the other {}",
+        from.text,
+        entity_names(newer),
+        entity_names(older)
     )
+}
+
+fn entity_names(own: &Observation) -> String {
+    let entities = &own.contents().entities;
+    list(entities.iter().map(|own| format!("{} {}", own.kind.name(), own.name)))
+}
+
+fn last_time(own: &Observation) -> Instant {
+    own.times.last().copied().unwrap_or_default()
 }
 
 /// Writes notes on the entities that are in only one of two snapshots.
@@ -317,20 +323,13 @@ fn fill(report: &mut BetweenReport, between: &Between, args: &ObserveBetweenArgs
         }
     }
     let is_shown = |own: &&Waited| args.all_waits || !is_background(own.who.name());
-    let waited = |own: &&Waited| {
-        own.wait.is_some_and(|wait| wait.tasks.is_none_or(|n| n > 0.0) || wait.ms > Some(0.0))
-    };
-    let shown = between.waits.iter().filter(is_shown).filter(waited);
+    let shown = between.waits.iter().filter(is_shown).filter(has_waited);
     report.wait_stats = shown.map(wait_stats).collect();
     report.wait_stats.sort_by(|one, other| {
         other.wait_time_s.unwrap_or(0.0).total_cmp(&one.wait_time_s.unwrap_or(0.0))
     });
     if !between.restarts.is_empty() {
-        let name = |(who, times): &(Who, u64)| match times {
-            1 => full(who),
-            times => format!("{} ({times} times)", full(who)),
-        };
-        let names = list(between.restarts.iter().map(name));
+        let names = list(between.restarts.iter().map(restarted));
         report.notes.push(format!(
             "counters went back, as they do after a restart: {names}; what is counted together \
              with them is not known from the sample before to that one, and left out"
@@ -341,12 +340,24 @@ fn fill(report: &mut BetweenReport, between: &Between, args: &ObserveBetweenArgs
     if unknown > 0 {
         report.notes.push(format!("waits of which nothing is known: {unknown}"));
     }
-    let hidden = between.waits.iter().filter(|own| !is_shown(own)).filter(waited).count();
+    let hidden = between.waits.iter().filter(|own| !is_shown(own)).filter(has_waited).count();
     if hidden > 0 {
         report.notes.push(format!(
             "waits of the background that qpi.wait_stats leaves out, too: {hidden}; --all-waits \
              lists them"
         ));
+    }
+}
+
+fn has_waited(own: &&Waited) -> bool {
+    own.wait.is_some_and(|wait| wait.tasks.is_none_or(|n| n > 0.0) || wait.ms > Some(0.0))
+}
+
+/// Returns the name of an entity whose counters were reset, with the number of resets.
+fn restarted((who, times): &(Who, u64)) -> String {
+    match times {
+        1 => full(who),
+        times => format!("{} ({times} times)", full(who)),
     }
 }
 
@@ -362,6 +373,10 @@ fn partly(between: &Between, length: Option<f64>) -> Option<String> {
     Some(format!("of a part of the time only: {}", list(names.into_iter())))
 }
 
+fn in_units(value: Option<f64>, unit: f64) -> Option<f64> {
+    value.map(|value| value / unit)
+}
+
 /// Computes the figures of an entity, in the units of qpi.
 fn figures(did: &Did, has_length: bool) -> IoFigures {
     let size_gb = did.size.map(|size| size / GIB);
@@ -370,13 +385,12 @@ fn figures(did: &Did, has_length: bool) -> IoFigures {
     let per_s = |amount: Option<f64>| {
         amount.filter(|_| has_length && did.seconds > 0.0).map(|amount| amount / did.seconds)
     };
-    let of = |value: Option<f64>, unit: f64| value.map(|value| value / unit);
-    let ms = |ns: Option<f64>, count: Option<f64>| of(mean(ns, count), 1e6);
+    let ms = |ns: Option<f64>, count: Option<f64>| in_units(mean(ns, count), 1e6);
     IoFigures {
         size_gb,
-        throughput_mbps: of(per_s(bytes), MIB),
-        read_mbps: of(per_s(read_bytes), MIB),
-        write_mbps: of(per_s(write_bytes), MIB),
+        throughput_mbps: in_units(per_s(bytes), MIB),
+        read_mbps: in_units(per_s(read_bytes), MIB),
+        write_mbps: in_units(per_s(write_bytes), MIB),
         iops: per_s(operations),
         read_iops: per_s(reads),
         write_iops: per_s(writes),
@@ -385,11 +399,11 @@ fn figures(did: &Did, has_length: bool) -> IoFigures {
         write_latency_ms: ms(load.write_ns, writes),
         read_io_latency_ms: ms(load.read_io_ns, reads),
         write_io_latency_ms: ms(load.write_io_ns, writes),
-        kb_per_read: of(mean(read_bytes, reads), KIB),
-        kb_per_write: of(mean(write_bytes, writes), KIB),
-        kb_per_io: of(mean(bytes, operations), KIB),
-        read_mb: of(read_bytes, MIB),
-        write_mb: of(write_bytes, MIB),
+        kb_per_read: in_units(mean(read_bytes, reads), KIB),
+        kb_per_write: in_units(mean(write_bytes, writes), KIB),
+        kb_per_io: in_units(mean(bytes, operations), KIB),
+        read_mb: in_units(read_bytes, MIB),
+        write_mb: in_units(write_bytes, MIB),
         num_of_reads: reads,
         num_of_writes: writes,
         interval_mi: Some(did.seconds / 60.0).filter(|_| has_length),

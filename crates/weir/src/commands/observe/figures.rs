@@ -30,6 +30,13 @@ struct Rate {
     all_s: f64,
 }
 
+impl Rate {
+    fn new(limit: Option<u64>, limits: Option<SeriesId>) -> Self {
+        let spread = Spread::default();
+        Self { spread, limit, limits, before: limit, near_s: 0.0, all_s: 0.0 }
+    }
+}
+
 /// The rates, in the order in which they were requested.
 #[derive(Debug, Default)]
 struct Plan {
@@ -132,19 +139,12 @@ impl Figures {
             views.map(|view| io_at(view, &mut plan)).collect()
         };
         let (files, volumes) = (io(EntityKind::File), io(EntityKind::Volume));
-        let hosts = view::hosts(contents).into_iter();
-        let hosts = hosts.map(|view| io_at(view, &mut plan)).collect();
-        let databases = view::databases(contents).into_iter();
-        let databases = databases.map(|view| database_at(view, &mut plan)).collect();
+        let hosts = view::hosts(contents).into_iter().map(|view| io_at(view, &mut plan)).collect();
+        let databases = view::databases(contents)
+            .into_iter()
+            .map(|view| database_at(view, &mut plan))
+            .collect();
         let tracks: Vec<Track> = plan.rates.iter().map(|(track, ..)| track.clone()).collect();
-        let rate = |(_, limit, limits): &(Track, Option<u64>, Option<SeriesId>)| Rate {
-            spread: Spread::default(),
-            limit: *limit,
-            limits: *limits,
-            before: *limit,
-            near_s: 0.0,
-            all_s: 0.0,
-        };
         let sizes = files.iter().filter_map(|at| Size::new(contents, &at.view)).collect();
         Self {
             files,
@@ -153,7 +153,7 @@ impl Figures {
             databases,
             sizes,
             rate_tracker: Tracker::new(contents, &tracks),
-            rates: plan.rates.iter().map(rate).collect(),
+            rates: plan.rates.iter().map(|(_, limit, limits)| Rate::new(*limit, *limits)).collect(),
             total_tracker: Tracker::new(contents, &plan.totals),
             totals: vec![0.0; plan.totals.len()],
             loads: Loads::new(contents),
@@ -219,11 +219,7 @@ impl Figures {
         let any = self.samples > 0;
         let io =
             |all: &[IoAt]| all.iter().filter(|_| any).map(|at| self.io(contents, at)).collect();
-        let databases = self.databases.iter().filter(|_| any);
-        let databases = databases.map(|at| self.database(contents, at));
-        let has_figures = |of: &ObservedDatabase| {
-            of.batches_per_s.or(of.cpu_share).is_some() || !of.waits.is_empty()
-        };
+        let databases = self.databases.iter().filter(|_| any).map(|at| self.database(contents, at));
         ObservationReport {
             source: header.source.kind.name().to_owned(),
             by: header.source.by.clone(),
@@ -392,11 +388,18 @@ fn results_of(
     known.collect()
 }
 
-fn entities(contents: &Contents, results: &[(SeriesId, Option<i64>)]) -> Vec<ObservedEntity> {
-    let value = |value: &Attribute| match value {
+fn has_figures(of: &ObservedDatabase) -> bool {
+    of.batches_per_s.or(of.cpu_share).is_some() || !of.waits.is_empty()
+}
+
+fn attribute_text(value: &Attribute) -> String {
+    match value {
         Attribute::Number(number) => number.to_string(),
         Attribute::Text(text) => text.clone(),
-    };
+    }
+}
+
+fn entities(contents: &Contents, results: &[(SeriesId, Option<i64>)]) -> Vec<ObservedEntity> {
     let all = contents.entities.iter().zip(0..);
     let observed = |(entity, id): (&weir_observe::Entity, u32)| ObservedEntity {
         kind: entity.kind.name().to_owned(),
@@ -405,7 +408,7 @@ fn entities(contents: &Contents, results: &[(SeriesId, Option<i64>)]) -> Vec<Obs
         attributes: entity
             .attributes
             .iter()
-            .map(|(name, known)| (name.clone(), value(known)))
+            .map(|(name, known)| (name.clone(), attribute_text(known)))
             .chain(results_of(contents, EntityId(id), results))
             .collect::<BTreeMap<_, _>>(),
     };

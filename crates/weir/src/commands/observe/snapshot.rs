@@ -75,9 +75,8 @@ fn newest(source: &Source) -> Result<Observation, CliError> {
 
 /// Returns the path of a snapshot, or the reason why the name is not valid.
 pub(super) fn path_of(dir: &Path, name: &str) -> Result<PathBuf, String> {
-    let wrong = |c: char| c.is_control() || matches!(c, '/' | '\\' | '@' | ':');
     let is_fine = !name.is_empty() && name.len() <= MOST && !name.starts_with('.');
-    if !is_fine || name.contains(wrong) {
+    if !is_fine || name.contains(|c: char| c.is_control() || matches!(c, '/' | '\\' | '@' | ':')) {
         return Err(format!(
             "{name:?} is not a name for a snapshot: use 1 to {MOST} bytes that do not begin with a dot \
              and contain none of / \\ @ :"
@@ -87,9 +86,9 @@ pub(super) fn path_of(dir: &Path, name: &str) -> Result<PathBuf, String> {
 }
 
 fn is_there(name: &str, dir: &Path) -> CliError {
-    let dir = dir.display();
     CliError::Refused(format!(
-        "--name {name}: a snapshot of this name exists in {dir}; choose another name, or add --replace"
+        "--name {name}: a snapshot of this name exists in {}; choose another name, or add --replace",
+        dir.display()
     ))
 }
 
@@ -119,19 +118,20 @@ fn without_counters(snapshot: &Observation) -> Option<String> {
     }
 }
 
+/// Returns whether an input shows the present: a pipe, or a file in /proc or /sys.
+fn is_live(file: &Path) -> bool {
+    let is_file = file.as_os_str() != "-" && fs::metadata(file).is_ok_and(|own| own.is_file());
+    !is_file || file.starts_with("/proc") || file.starts_with("/sys")
+}
+
 /// Dates a snapshot of present counters that has no time of its own.
 fn date(snapshot: &mut Observation, files: &[PathBuf]) {
     if snapshot.header.start_unix_ns.is_some() {
         return;
     }
-    // A pipe is written at the moment, and files in /proc show the present.
-    let is_live = |file: &PathBuf| {
-        let is_file = file.as_os_str() != "-" && fs::metadata(file).is_ok_and(|own| own.is_file());
-        !is_file || file.starts_with("/proc") || file.starts_with("/sys")
-    };
-    let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
-    let names = names.join(", ");
-    if !files.iter().all(is_live) {
+    let paths: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+    let names = paths.join(", ");
+    if !files.iter().all(|file| is_live(file)) {
         output::talk(&format!(
             "{names}: it does not say when it was taken, so rates since then will not be known; \
              --start says it, or --apart of weir observe between"
@@ -178,12 +178,18 @@ pub(super) fn names(dir: &Path) -> Result<Vec<String>, CliError> {
     };
     let mut names = Vec::new();
     for entry in entries {
-        let name = entry.map_err(read)?.file_name();
-        let name = name.to_str().and_then(|name| name.strip_suffix(END));
+        let file = entry.map_err(read)?.file_name();
+        let name = file.to_str().and_then(|file| file.strip_suffix(END));
         names.extend(name.filter(|name| path_of(dir, name).is_ok()).map(str::to_owned));
     }
     names.sort();
     Ok(names)
+}
+
+/// Returns the time of the newest sample, if it is known.
+fn newest_unix_ns(own: &Observation) -> Option<i64> {
+    let last = own.times.last()?;
+    Some(own.header.start_unix_ns?.saturating_add_unsigned(last.nanos()))
 }
 
 pub(super) fn list(dir: &Path, args: &OutputArgs) -> Result<u8, CliError> {
@@ -204,11 +210,7 @@ pub(super) fn list(dir: &Path, args: &OutputArgs) -> Result<u8, CliError> {
             Err(error) => output::talk(&format!("weir: {}", error.with_causes())),
         }
     }
-    let moment = |own: &Observation| {
-        let last = own.times.last()?;
-        Some(own.header.start_unix_ns?.saturating_add_unsigned(last.nanos()))
-    };
-    rows.sort_by_key(|(_, own)| (moment(own).is_none(), moment(own)));
+    rows.sort_by_key(|(_, own)| (newest_unix_ns(own).is_none(), newest_unix_ns(own)));
     for (name, own) in rows {
         let [files, volumes, waits, others] = counts(&own.header);
         let about = &own.header.source.about;

@@ -1,4 +1,4 @@
-//! Where the stripes go, and whether they have room.
+//! The targets of the stripes, and their space.
 
 use super::super::exports::warn;
 use super::super::kept;
