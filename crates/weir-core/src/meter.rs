@@ -23,7 +23,7 @@ use weir_units::time::NANOS_PER_SEC;
 
 /// The largest cost a meter takes at once (a quarter of 2^64 nanoseconds' worth
 /// at a rate of one per second, so that the arithmetic stays within 64 bits).
-pub const MAX_COST: u64 = 1 << 32;
+pub(crate) const MAX_COST: u64 = 1 << 32;
 
 /// Together with [`MAX_COST`] this keeps the arithmetic within 64 bits.
 const MAX_RATE: NonZeroU64 = NonZeroU64::MIN.saturating_add((1 << 62) - 1);
@@ -58,7 +58,7 @@ impl Meter {
     /// use minus target while it is above. `credits` beyond 2^62 nanoseconds of
     /// the rate are cut there.
     #[must_use]
-    pub fn with_credits(rate: NonZeroU64, credits: u64) -> Self {
+    pub(crate) fn with_credits(rate: NonZeroU64, credits: u64) -> Self {
         const MOST: u64 = u64::MAX / 4;
         let meter = Self::new(rate);
         let (second, rate) = (u128::from(NANOS_PER_SEC), u128::from(meter.rate.get()));

@@ -285,7 +285,7 @@ impl Pipeline {
 
     /// Returns how many writes are in flight to all stripes.
     #[must_use]
-    pub fn writes_in_flight(&self) -> u32 {
+    pub(crate) fn writes_in_flight(&self) -> u32 {
         self.writers.iter().map(|own| own.in_flight).sum()
     }
 

@@ -173,7 +173,7 @@ impl DatabaseReport {
 
     /// Returns the share of page I/O in all wait time.
     #[must_use]
-    pub fn page_io_share(&self) -> f64 {
+    pub(crate) fn page_io_share(&self) -> f64 {
         let pages = self.waits.iter().filter(|wait| wait.wait.starts_with("PAGEIOLATCH"));
         pages.map(|wait| wait.share).sum()
     }

@@ -25,7 +25,7 @@ use weir_random::Rng;
 use weir_units::Instant;
 
 /// Maximum processes of a run.
-pub const MAX_PROCESSES: u32 = 1 << 20;
+pub(crate) const MAX_PROCESSES: u32 = 1 << 20;
 
 /// One clone of one job, and its regions.
 #[derive(Debug, Clone)]
@@ -183,7 +183,7 @@ impl Workload {
 
     /// Returns the number of processes.
     #[must_use]
-    pub fn process_count(&self) -> usize {
+    pub(crate) fn process_count(&self) -> usize {
         self.processes.len()
     }
 
