@@ -3,7 +3,7 @@
 //! Names keep the last words of the specification's: `NBD_OPT_GO` is [`opt::GO`].
 
 /// Maximum length of the protocol's strings (export names, descriptions, messages) in bytes.
-pub(crate) const MAX_STRING: usize = 4096;
+pub const MAX_STRING: usize = 4096;
 
 /// Maximum read or write: the size that every NBD peer must accept, also advertised as the maximum
 /// block size.
@@ -11,11 +11,11 @@ pub const MAX_PAYLOAD: u32 = 32 << 20;
 
 /// Maximum length of option data and of replies to options. The longest useful ones contain a name,
 /// a few info types and a few queries.
-pub(crate) const MAX_OPTION: u32 = 64 << 10;
+pub const MAX_OPTION: u32 = 64 << 10;
 
 /// Maximum number of options before an export is chosen, so that a client cannot keep the handshake
 /// busy.
-pub(crate) const MAX_OPTIONS: u32 = 4096;
+pub const MAX_OPTIONS: u32 = 4096;
 
 /// Maximum number of exports in a listing.
 pub const MAX_LISTED: usize = 65_536;
@@ -25,29 +25,29 @@ pub const NBDMAGIC: u64 = 0x4e42_444d_4147_4943;
 /// `IHAVEOPT`: a newstyle server, and every option of a client.
 pub const IHAVEOPT: u64 = 0x4948_4156_454f_5054;
 /// Follows [`NBDMAGIC`] in the obsolete oldstyle handshake.
-pub(crate) const OLDSTYLE: u64 = 0x0000_4202_8186_1253;
+pub const OLDSTYLE: u64 = 0x0000_4202_8186_1253;
 /// Every reply to an option.
-pub(crate) const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
+pub const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
 /// Every request.
 pub const REQUEST: u32 = 0x2560_9513;
 /// Every simple reply.
-pub(crate) const SIMPLE_REPLY: u32 = 0x6744_6698;
+pub const SIMPLE_REPLY: u32 = 0x6744_6698;
 /// Every structured reply chunk.
 pub const STRUCTURED_REPLY: u32 = 0x668e_33ef;
 
 /// Bytes of a request before its payload.
-pub(crate) const REQUEST_HEADER: usize = 28;
+pub const REQUEST_HEADER: usize = 28;
 /// Bytes of a simple reply before its payload.
 pub const SIMPLE_HEADER: usize = 16;
 /// Bytes of a structured reply chunk before its payload.
-pub(crate) const CHUNK_HEADER: usize = 20;
+pub const CHUNK_HEADER: usize = 20;
 /// Bytes of an option before its data.
-pub(crate) const OPTION_HEADER: usize = 16;
+pub const OPTION_HEADER: usize = 16;
 /// Bytes of a reply to an option before its data.
-pub(crate) const OPTION_REPLY_HEADER: usize = 20;
+pub const OPTION_REPLY_HEADER: usize = 20;
 /// Zero bytes that end the answer to [`opt::EXPORT_NAME`], unless
 /// [`handshake_flag::NO_ZEROES`] was agreed.
-pub(crate) const EXPORT_NAME_ZEROES: usize = 124;
+pub const EXPORT_NAME_ZEROES: usize = 124;
 
 /// The only supported metadata context: the allocation state of ranges.
 pub const BASE_ALLOCATION: &str = "base:allocation";
@@ -55,11 +55,11 @@ pub const BASE_ALLOCATION: &str = "base:allocation";
 pub const BASE_ALLOCATION_ID: u32 = 1;
 
 /// Handshake flags of the server. A client replies with the same bits in 32-bit form.
-pub(crate) mod handshake_flag {
+pub mod handshake_flag {
     /// Options other than [`super::opt::EXPORT_NAME`] are answered.
-    pub(crate) const FIXED_NEWSTYLE: u16 = 1;
+    pub const FIXED_NEWSTYLE: u16 = 1;
     /// The 124 zero bytes may be left out.
-    pub(crate) const NO_ZEROES: u16 = 2;
+    pub const NO_ZEROES: u16 = 2;
 }
 
 /// Options of a client.
@@ -85,7 +85,7 @@ pub mod opt {
 }
 
 /// Replies to options. Bit 31 marks an error, whose data is a message.
-pub(crate) mod rep {
+pub mod rep {
     /// Done.
     pub const ACK: u32 = 1;
     /// One export of a listing.
@@ -93,25 +93,25 @@ pub(crate) mod rep {
     /// One fact about an export.
     pub const INFO: u32 = 3;
     /// One metadata context.
-    pub(crate) const META_CONTEXT: u32 = 4;
+    pub const META_CONTEXT: u32 = 4;
     /// Set in every error.
     pub const ERROR: u32 = 1 << 31;
     /// The option is not supported.
-    pub(crate) const ERR_UNSUP: u32 = ERROR | 1;
+    pub const ERR_UNSUP: u32 = ERROR | 1;
     /// The option is forbidden by policy.
-    pub(crate) const ERR_POLICY: u32 = ERROR | 2;
+    pub const ERR_POLICY: u32 = ERROR | 2;
     /// The option's data is malformed or out of order.
-    pub(crate) const ERR_INVALID: u32 = ERROR | 3;
+    pub const ERR_INVALID: u32 = ERROR | 3;
     /// Start TLS first.
-    pub(crate) const ERR_TLS_REQD: u32 = ERROR | 5;
+    pub const ERR_TLS_REQD: u32 = ERROR | 5;
     /// The export does not exist.
-    pub(crate) const ERR_UNKNOWN: u32 = ERROR | 6;
+    pub const ERR_UNKNOWN: u32 = ERROR | 6;
     /// The server is shutting down.
-    pub(crate) const ERR_SHUTDOWN: u32 = ERROR | 7;
+    pub const ERR_SHUTDOWN: u32 = ERROR | 7;
     /// The block sizes must be requested first.
-    pub(crate) const ERR_BLOCK_SIZE_REQD: u32 = ERROR | 8;
+    pub const ERR_BLOCK_SIZE_REQD: u32 = ERROR | 8;
     /// The option is too long.
-    pub(crate) const ERR_TOO_BIG: u32 = ERROR | 9;
+    pub const ERR_TOO_BIG: u32 = ERROR | 9;
 }
 
 /// Info types in [`rep::INFO`].
@@ -131,19 +131,19 @@ pub mod chunk {
     /// The end of a reply without data.
     pub const NONE: u16 = 0;
     /// Data at an offset.
-    pub(crate) const OFFSET_DATA: u16 = 1;
+    pub const OFFSET_DATA: u16 = 1;
     /// Zeroes at an offset.
-    pub(crate) const OFFSET_HOLE: u16 = 2;
+    pub const OFFSET_HOLE: u16 = 2;
     /// Extents of one metadata context.
     pub const BLOCK_STATUS: u16 = 5;
     /// Set in every error.
-    pub(crate) const ERROR_BIT: u16 = 1 << 15;
+    pub const ERROR_BIT: u16 = 1 << 15;
     /// The request failed.
     pub const ERROR: u16 = ERROR_BIT | 1;
     /// The request failed at an offset.
-    pub(crate) const ERROR_OFFSET: u16 = ERROR_BIT | 2;
+    pub const ERROR_OFFSET: u16 = ERROR_BIT | 2;
     /// The flag of the last chunk of a reply.
-    pub(crate) const FLAG_DONE: u16 = 1;
+    pub const FLAG_DONE: u16 = 1;
 }
 
 /// A set of protocol bits as a type.

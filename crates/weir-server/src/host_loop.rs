@@ -212,7 +212,7 @@ impl HostLoop {
     }
 
     /// Sets the receiver of each request's waits.
-    pub(crate) fn set_observer(&mut self, observer: Observer) {
+    pub fn set_observer(&mut self, observer: Observer) {
         self.observer = observer;
     }
 

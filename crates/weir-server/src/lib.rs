@@ -37,7 +37,7 @@ mod connection;
 pub mod control;
 pub mod disk;
 pub mod error;
-pub(crate) mod host_loop;
+pub mod host_loop;
 mod listener;
 mod local_socket;
 pub mod notice;

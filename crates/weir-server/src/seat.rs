@@ -57,7 +57,7 @@ impl Seat {
 
     /// Returns whether it is leased at `now`, in nanoseconds since 1970.
     #[must_use]
-    pub(crate) fn is_leased(&self, now: u64) -> bool {
+    pub fn is_leased(&self, now: u64) -> bool {
         self.writers().leased_until > now
     }
 

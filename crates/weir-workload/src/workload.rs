@@ -181,12 +181,6 @@ impl Workload {
         started && self.running == 0 && self.waves.is_empty()
     }
 
-    /// Returns the number of processes.
-    #[must_use]
-    pub(crate) fn process_count(&self) -> usize {
-        self.processes.len()
-    }
-
     /// Returns the state of a process; `None` if there is no such process.
     #[must_use]
     pub fn process_state(&self, process: u32) -> Option<ProcessState> {

@@ -140,7 +140,7 @@ impl HostLoop {
     /// Gives a volume another cache mode at `now`. What it had not written back is
     /// on its way to the store when this returns, whatever the engine still charges
     /// for it: a crash does not lose it, and a flush waits for it.
-    pub(crate) fn set_cache(&mut self, now: Instant, volume: VolumeId, mode: CacheMode) {
+    pub fn set_cache(&mut self, now: Instant, volume: VolumeId, mode: CacheMode) {
         let known = self.engine.set_cache_mode(now, volume, mode);
         debug_assert!(known.is_ok(), "{volume:?} is one of this host's, which has a cache");
         // Writes that waited for room go on as uncached: nothing would write them back.
@@ -221,12 +221,12 @@ impl HostLoop {
 
     /// Returns the bytes that all volumes [owe](Self::owed).
     #[must_use]
-    pub(crate) fn owed_in_all(&self) -> Bytes {
+    pub fn owed_in_all(&self) -> Bytes {
         Bytes::new((0..self.volumes.len()).map(|volume| self.owed(VolumeId(volume)).get()).sum())
     }
 
     /// Returns the notices since the last call.
-    pub(crate) fn take_owing(&mut self) -> Vec<Owing> {
+    pub fn take_owing(&mut self) -> Vec<Owing> {
         std::mem::take(&mut self.owing)
     }
 
