@@ -153,15 +153,6 @@ impl<'a> Case<'a> {
         in_set.or_else(|| edition.tier(name).ok())
     }
 
-    /// Returns the smallest tier of a disk's family with a higher limit, and the size that a file
-    /// needs to reach it.
-    #[must_use]
-    pub(crate) fn next_tier(&self, disk: usize) -> Option<(&'a Tier, u64)> {
-        self.tier_above(disk, |now, above| {
-            above.iops > now.iops || above.throughput > now.throughput
-        })
-    }
-
     /// Returns the smallest larger tier of a disk's set for which `is_more` holds, and the size
     /// that a file needs to reach it.
     #[must_use]
