@@ -107,7 +107,7 @@ impl Conditions {
             let has_it = self.none_match.is_some() || self.modified_since.is_some();
             let holds = Self { none_match: None, modified_since: None, ..self.clone() };
             if has_it && holds.check_write(state).is_ok() {
-                fault.as_status(StatusCode::NOT_MODIFIED)
+                fault.with_status(StatusCode::NOT_MODIFIED)
             } else {
                 fault
             }

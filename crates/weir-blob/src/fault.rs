@@ -214,7 +214,7 @@ impl Fault {
 
     /// Overrides the code's status.
     #[must_use]
-    pub(crate) fn as_status(mut self, status: StatusCode) -> Self {
+    pub(crate) fn with_status(mut self, status: StatusCode) -> Self {
         self.status = Some(status);
         self
     }
