@@ -266,7 +266,7 @@ pub struct Contents {
 }
 
 /// The largest number of series accepted.
-pub(crate) const MAX_SERIES: usize = 1_000_000;
+pub const MAX_SERIES: usize = 1_000_000;
 
 /// An inconsistency in entities and series.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
