@@ -23,7 +23,7 @@ use weir_units::time::NANOS_PER_SEC;
 
 /// The largest cost a meter takes at once (a quarter of 2^64 nanoseconds' worth
 /// at a rate of one per second, so that the arithmetic stays within 64 bits).
-pub(crate) const MAX_COST: u64 = 1 << 32;
+pub const MAX_COST: u64 = 1 << 32;
 
 /// Together with [`MAX_COST`] this keeps the arithmetic within 64 bits.
 const MAX_RATE: NonZeroU64 = NonZeroU64::MIN.saturating_add((1 << 62) - 1);
