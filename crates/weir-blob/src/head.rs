@@ -184,7 +184,11 @@ pub(crate) fn parse_query(query: &str) -> Vec<(String, String)> {
 /// # Errors
 ///
 /// [`Code::InvalidUri`] if the path contains `..` or has no account.
-pub(crate) fn parse_target(host: &str, path: &str, is_account: impl Fn(&str) -> bool) -> Result<Target> {
+pub(crate) fn parse_target(
+    host: &str,
+    path: &str,
+    is_account: impl Fn(&str) -> bool,
+) -> Result<Target> {
     let invalid = || Fault::from(Code::InvalidUri);
     let path = path.strip_prefix('/').ok_or_else(invalid)?;
     let by_host = host.split_once('.').filter(|(first, _)| is_account(first));

@@ -176,7 +176,12 @@ impl Operation {
     ///
     /// [`Code::AuthorizationPermissionMismatch`] and related codes. Without a signature, a private
     /// resource and a missing one give the same code.
-    pub(crate) fn authorize(self, caller: &Caller, public: Option<Public>, makes: bool) -> Result<()> {
+    pub(crate) fn authorize(
+        self,
+        caller: &Caller,
+        public: Option<Public>,
+        makes: bool,
+    ) -> Result<()> {
         match caller {
             Caller::Owner => Ok(()),
             Caller::Signed(permits) => {

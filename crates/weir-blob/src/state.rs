@@ -152,7 +152,11 @@ impl State {
     /// # Errors
     ///
     /// [`Code::ContainerNotFound`].
-    pub(crate) fn container_mut(&mut self, account: &str, name: &str) -> Result<&mut ContainerEntry> {
+    pub(crate) fn container_mut(
+        &mut self,
+        account: &str,
+        name: &str,
+    ) -> Result<&mut ContainerEntry> {
         let held = self.containers.get_mut(account).and_then(|own| own.get_mut(name));
         held.ok_or_else(|| Code::ContainerNotFound.into())
     }
@@ -212,7 +216,11 @@ impl State {
     /// # Errors
     ///
     /// [`Code::ContainerNotFound`], [`Code::BlobNotFound`].
-    pub(crate) fn blob_mut(&mut self, names: Names<'_>, snapshot: Option<Moment>) -> Result<&mut Blob> {
+    pub(crate) fn blob_mut(
+        &mut self,
+        names: Names<'_>,
+        snapshot: Option<Moment>,
+    ) -> Result<&mut Blob> {
         let held = self.container_mut(names.account, names.container)?;
         let place = (names.blob.to_owned(), snapshot.unwrap_or(Moment::FAR));
         let blob = held.blobs.get_mut(&place).map(Rc::make_mut);
@@ -253,7 +261,9 @@ impl State {
     }
 
     /// Iterates over all blobs and snapshots for modification.
-    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = (Names<'_>, Option<Moment>, &mut Blob)> {
+    pub(crate) fn all_mut(
+        &mut self,
+    ) -> impl Iterator<Item = (Names<'_>, Option<Moment>, &mut Blob)> {
         self.containers.iter_mut().flat_map(|(account, own)| {
             own.iter_mut().flat_map(move |(container, held)| {
                 held.blobs.iter_mut().map(move |((name, at), blob)| {
