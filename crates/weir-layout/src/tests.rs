@@ -253,8 +253,8 @@ fn a_machine_of_two_series_is_chosen_by_its_series() {
     };
     check(
         &text("E16bds_v5"),
-        "layout.toml:3:1: host size \"E16bds_v5\" is in azure-now several times, with limits of \
-         their own; write one of ebdsv5-nvme/Standard_E16bds_v5, ebdsv5-scsi/Standard_E16bds_v5, \
+        "layout.toml:3:1: host size \"E16bds_v5\" is in azure-now several times, with different \
+         limits; write one of ebdsv5-nvme/Standard_E16bds_v5, ebdsv5-scsi/Standard_E16bds_v5, \
          ebdsv5-2021/Standard_E16bds_v5; or leave size out and give limits = { .. }",
     );
     let chosen = layout(&text("ebdsv5-scsi/E16bds_v5"));

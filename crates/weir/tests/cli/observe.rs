@@ -195,7 +195,7 @@ fn what_cannot_be_read_or_written_says_why() {
     );
     check(
         &["sim", "layout.toml", "oltp.toml", "--observe", "layout.toml"],
-        "--observe layout.toml: it is there and is no observation; give another name",
+        "--observe layout.toml: it exists and is not an observation; give another name",
         2,
     );
     check(
@@ -238,7 +238,7 @@ fn a_file_that_grew_is_shown_with_the_limits_that_it_has() {
     let iops = file["iops"]["max"].as_f64().expect("a rate");
     assert!((1_000.0..=1_110.0).contains(&iops), "{iops}");
     assert_eq!(json["volumes"][0]["iops_limit"], 1_100);
-    let note = "data grew from 128 GiB to 129 GiB; its limits are those of the end";
+    let note = "data grew from 128 GiB to 129 GiB; the limits shown are those at the end";
     assert_eq!(json["notes"], serde_json::json!([note]));
 }
 
@@ -350,7 +350,7 @@ fn the_checklist_has_the_percentiles_of_what_was_asked() {
     assert_eq!(of("latency")["mean"], (400.0 * 2e6 + 100.0 * 7e6 + 200.0 * 4e6) / 700.0);
     assert_eq!(of("write latency")["mean"], 7e6);
     let refused = run(place.weir(&["observe", "checklist", "db1.weirobs", "--only", "sdz"]));
-    let expect = "weir: --only sdz: nobody of that name; there are: db1, sda\n";
+    let expect = "weir: --only sdz: nothing observed has this name; there are: db1, sda\n";
     assert_eq!((refused.1.as_str(), refused.2), (expect, Some(2)));
     // Of Weir's own runs it is filled in as well.
     let place = self::place();
@@ -421,7 +421,7 @@ fn what_is_imported_replaces_no_input_no_link_and_no_device() {
         ("a.csv", "it is one of the files to read"),
         ("link", "it is a link"),
         ("/dev/null", "it exists and is not a file"),
-        ("-", "not written to the standard output"),
+        ("-", "cannot be written to standard output"),
     ] {
         let (_, stderr, code) =
             crate::common::run(place.weir(&["observe", "import", "a.csv", "--out", out]));
