@@ -235,7 +235,7 @@ fn what_is_no_time_between_two_is_refused() {
     refused(
         &place,
         &["observe", "between", "before.csv", "after.csv", "--apart", "1h"],
-        "after.csv: both have times, so their distance is known: 100 s",
+        "after.csv: both have times, so the time between them is known: 100 s",
     );
 }
 

@@ -48,13 +48,14 @@ fn layouts() {
     check_layout(
         "[[volume]]\nname = \"v\"\nlimits = { iops = 1, burst = { iops = 18446744073709551615, \
          duration = \"1000000h\" } }\n",
-        "layout.toml:3:32: volume \"v\": 18446744073709551615 IOPS is more than a limit can be, \
-         1000000000 IOPS; leave out what is not limited",
+        "layout.toml:3:32: volume \"v\": 18446744073709551615 IOPS is above the maximum of a \
+         limit, 1000000000 IOPS; leave out a limit that you do not need",
     );
     check_layout(
         "[[volume]]\nname = \"v\"\ntier = \"P30\"\n",
-        "layout.toml:3:1: volume \"v\": a tier needs an edition to be looked up in; add edition = \
-         \"..\" at the top, of azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp, or give limits = { .. }",
+        "layout.toml:3:1: volume \"v\": a tier is looked up in an edition; add edition = \"..\" at \
+         the top (one of azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now, \
+         azure-postgres, aws, gcp), or give limits = { .. }",
     );
     check_layout(
         "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"a\"\nsize = \"2 TiB\"\n",
@@ -64,14 +65,14 @@ fn layouts() {
     check_layout(
         "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS1\"\n[[stripe]]\nname = \"s\"\n\
          unit = \"64 KiB\"\nvolumes = { count = 3, tier = \"P10\" }\n",
-        "layout.toml:3:1: host \"host\": 3 disks are more than the 2 that DS1 takes; use fewer or \
-         larger disks, or a larger size",
+        "layout.toml:3:1: host \"host\": 3 disks are more than the 2 that DS1 can attach; use \
+         fewer or larger disks, or a larger size",
     );
     check_layout(
         "edition = \"azure-now\"\n[host]\nsize = \"D8s_v3\"\n[[volume]]\nname = \"a\"\n\
          tier = \"P50\"\ncache = \"read-only\"\n",
-        "layout.toml:7:1: volume \"a\": no host cache is possible: disks of 4 TiB and more are not \
-         cached, this one has 4 TiB; set its cache to none",
+        "layout.toml:7:1: volume \"a\": no host cache is possible: disks of 4 TiB or more are not \
+         cached, and this one has 4 TiB; set its cache to none",
     );
     check_layout(
         "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 1, unlimited = true }\n",
@@ -92,8 +93,8 @@ fn layouts() {
     );
     check_layout(
         "[[volume]]\nname = \"../a\"\nunlimited = true\n",
-        "layout.toml:2:1: the name \"../a\" cannot be used; take letters, digits, '.', '_' and '-', \
-         at most 100, not first '.'",
+        "layout.toml:2:1: the name \"../a\" is not valid; use at most 100 letters, digits, '.', \
+         '_' and '-', and no '.' at the start",
     );
     check_layout("[[volume]\n", "layout.toml:1:10: unclosed array table, expected `]`");
 }
@@ -470,7 +471,8 @@ fn volumes_are_made_and_deleted_on_a_running_server() {
     );
     check(
         &["create", "../y", "--size", "1GiB"],
-        "the name \"../y\" cannot be used; take letters, digits, '.', '_' and '-', at most 100, not first '.'",
+        "the name \"../y\" is not valid; use at most 100 letters, digits, '.', '_' and '-', and no \
+         '.' at the start",
     );
     check(
         &["create", "y", "--size", "1GiB", "--host", "hots"],

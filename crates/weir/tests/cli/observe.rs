@@ -142,7 +142,7 @@ fn ctrl_c_leaves_what_was_observed_until_then() {
         "{stdout}"
     );
     let (show, stderr, code) = run(place.weir(&["observe", "show", "run.weirobs", "-o", "json"]));
-    let ending = "interrupted; what was observed until then is all here";
+    let ending = "interrupted; all samples until then are present";
     assert_eq!((stderr, code), (format!("weir: run.weirobs: {ending}\n"), Some(0)));
     let show = json(&show);
     assert_eq!((&show["is_complete"], &show["ending"]), (&false.into(), &ending.into()));
@@ -165,13 +165,13 @@ fn what_is_cut_or_damaged_is_shown_as_far_as_it_is_whole() {
         (0..whole.len() - 4).filter(|at| whole[*at..].starts_with(b"DATA")).collect();
     let cut = "no end mark: its writer was killed, or is still writing";
     check(&whole[..chunks[1]], cut, 4_096);
-    let left_out = "; 5 bytes at the end are no whole chunk and are left out";
+    let left_out = "; 5 bytes at the end are an incomplete chunk and are left out";
     check(&whole[..chunks[1] + 5], &format!("{cut}{left_out}"), 4_096);
     let mut flipped = whole.clone();
     flipped[chunks[1] + 30] ^= 1;
     let at = chunks[1];
     let damaged =
-        format!("damaged at byte {at}: a checksum does not fit; what is behind it is left out");
+        format!("damaged at byte {at}: a checksum does not fit; the rest is left out");
     check(&flipped, &damaged, 4_096);
 }
 
