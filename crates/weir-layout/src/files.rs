@@ -130,25 +130,33 @@ pub(crate) fn check_keys(keys: &FileKeys) -> Result<(), (&'static str, String)> 
         }
         Some(_) if keys.role == Role::Data && is_odd(size) => {
             let size = size.exact();
-            Err(("size", format!("{size}: the size of a file that grows must be a multiple of 64 \
-                                  KiB")))
+            Err((
+                "size",
+                format!(
+                    "{size}: the size of a file that grows must be a multiple of 64 \
+                                  KiB"
+                ),
+            ))
         }
-        None if max.is_some() => Err((
-            "max_size",
-            "max_size needs growth, the amount by which the file grows".into(),
-        )),
+        None if max.is_some() => {
+            Err(("max_size", "max_size needs growth, the amount by which the file grows".into()))
+        }
         _ if max.is_some_and(|max| max < size || is_odd(max)) => {
             let (max, size) = (max.unwrap_or_default(), size.exact());
-            let reason = format!("it must be a multiple of 64 KiB and at least the size of the \
-                                  file, {size}");
+            let reason = format!(
+                "it must be a multiple of 64 KiB and at least the size of the \
+                                  file, {size}"
+            );
             Err(("max_size", format!("max_size is {max}; {reason}")))
         }
         _ if used.is_some_and(|used| used > size) => {
             let used = used.unwrap_or_default();
             Err((
                 "used",
-                format!("used is {used}, more than the size of the file, {size}; change one of \
-                         them"),
+                format!(
+                    "used is {used}, more than the size of the file, {size}; change one of \
+                         them"
+                ),
             ))
         }
         _ if used.is_some() && keys.role != Role::Data => {

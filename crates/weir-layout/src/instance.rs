@@ -314,9 +314,8 @@ fn size<'a>(
         return Err(("managed_instance", format!("it needs vcores = N, one of {}", known())));
     };
     let found = series.hosts.iter().find(|size| size.vcpus == Some(vcores));
-    found.ok_or_else(|| {
-        ("vcores", format!("{name} has no {vcores} vCores; use one of {}", known()))
-    })
+    found
+        .ok_or_else(|| ("vcores", format!("{name} has no {vcores} vCores; use one of {}", known())))
 }
 
 fn storage(keys: &HostKeys, edition: &Edition, size: &HostSize) -> Result<Bytes, Wrong> {
@@ -329,10 +328,13 @@ fn storage(keys: &HostKeys, edition: &Edition, size: &HostSize) -> Result<Bytes,
         return Err(("storage", reason));
     }
     match value(edition, "storage-step") {
-        Some(RuleValue::Size(step)) if !storage.get().is_multiple_of(step.get().max(1)) => {
-            Err(("storage", format!("{storage} is not a multiple of {step}, the step in which \
-                                     storage is reserved")))
-        }
+        Some(RuleValue::Size(step)) if !storage.get().is_multiple_of(step.get().max(1)) => Err((
+            "storage",
+            format!(
+                "{storage} is not a multiple of {step}, the step in which \
+                                     storage is reserved"
+            ),
+        )),
         _ if storage == Bytes::ZERO => Err(("storage", "it must be more than zero".to_owned())),
         _ => Ok(storage),
     }

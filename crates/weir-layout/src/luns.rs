@@ -28,10 +28,7 @@ pub(crate) fn check(keys: &VolumeKeys) -> Result<Option<u32>, Wrong> {
     }
     match u32::try_from(given).ok().filter(|lun| *lun < MOST) {
         Some(lun) => Ok(Some(lun)),
-        None => Err((
-            "lun",
-            format!("lun = {given} is not a valid LUN; use 0 to {}", MOST - 1),
-        )),
+        None => Err(("lun", format!("lun = {given} is not a valid LUN; use 0 to {}", MOST - 1))),
     }
 }
 

@@ -380,8 +380,7 @@ impl<'a> Builder<'a> {
             Columns::Alike(alike) => {
                 let named = alike.each.name.as_ref().map(|_| "volumes.name");
                 if let Some(key) = named.or(alike.each.host.as_ref().map(|_| "volumes.host")) {
-                    let reason =
-                        "the names and the host of its volumes follow from the stripe; leave name \
+                    let reason = "the names and the host of its volumes follow from the stripe; leave name \
                          and host out";
                     return Err(contradiction(reason.to_owned()).at(key));
                 }

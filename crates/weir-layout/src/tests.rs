@@ -232,18 +232,14 @@ fn what_needs_an_edition_lists_them() {
     let volume = |keys: &str, needs: &str| {
         check(
             &format!("[[volume]]\nname = \"v\"\n{keys}"),
-            &format!(
-                "layout.toml:3:1: volume \"v\": {needs} is looked up in an edition; {known}"
-            ),
+            &format!("layout.toml:3:1: volume \"v\": {needs} is looked up in an edition; {known}"),
         );
     };
     volume("tier = \"P30\"", "a tier");
     volume("size = \"1 TiB\"", "a size without limits");
     check(
         "[host]\nsize = \"DS14\"",
-        &format!(
-            "layout.toml:2:1: host \"host\": a size is looked up in an edition; {known}"
-        ),
+        &format!("layout.toml:2:1: host \"host\": a size is looked up in an edition; {known}"),
     );
 }
 
@@ -507,9 +503,7 @@ fn a_number_that_no_disk_can_have_is_refused() {
     for lun in ["64", "-1", "9000000000"] {
         check(
             &volume(&format!("unlimited = true\nlun = {lun}")),
-            &format!(
-                "10:1: volume \"b\": lun = {lun} is not a valid LUN; use 0 to 63"
-            ),
+            &format!("10:1: volume \"b\": lun = {lun} is not a valid LUN; use 0 to 63"),
         );
     }
     check(
@@ -529,8 +523,7 @@ fn a_number_that_no_disk_can_have_is_refused() {
     );
     let twice = parse(&stripe("luns = [5, 5]")).expect_err("no layout");
     assert!(
-        twice
-            .ends_with("volume \"s-1\": lun = 5 is already the LUN of \"s-0\"; choose another")
+        twice.ends_with("volume \"s-1\": lun = 5 is already the LUN of \"s-0\"; choose another")
     );
     let words = parse(&stripe("luns = \"0\"")).expect_err("no layout");
     assert!(

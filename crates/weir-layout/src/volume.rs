@@ -478,8 +478,10 @@ fn check_rate<T: Ord + Display>(
     match (rate, max) {
         (Some(rate), Some(max)) if rate > max => Err((
             key,
-            format!("{rate} is above the maximum of a limit, {max}; leave out a limit that you do \
-                     not need"),
+            format!(
+                "{rate} is above the maximum of a limit, {max}; leave out a limit that you do \
+                     not need"
+            ),
         )),
         _ => Ok(()),
     }

@@ -29,8 +29,12 @@ impl Endpoint {
     ///
     /// The fault, without any part of the text: it can be a part of a password.
     pub(crate) fn parse(text: &str, schemes: &[&str]) -> Result<Self, String> {
-        let shape =
-            || format!("it is not a URL of the form {}://LOGIN@HOST:PORT/DATABASE", schemes.join(":// or "));
+        let shape = || {
+            format!(
+                "it is not a URL of the form {}://LOGIN@HOST:PORT/DATABASE",
+                schemes.join(":// or ")
+            )
+        };
         let (scheme, rest) = text.split_once("://").ok_or_else(shape)?;
         if !schemes.iter().any(|known| known.eq_ignore_ascii_case(scheme)) {
             return Err(shape());

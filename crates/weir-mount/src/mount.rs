@@ -508,8 +508,7 @@ impl Mounted {
             Command::new("sync").arg("-f").arg(&place.dir).stderr(Stdio::null()).spawn()
         };
         let syncing: Result<Vec<_>, _> = written.map(sync).collect();
-        let failed =
-            |error| MountError::io("cannot run 'sync' to flush unwritten data", error);
+        let failed = |error| MountError::io("cannot run 'sync' to flush unwritten data", error);
         for mut sync in syncing.map_err(failed)? {
             // Write errors are reported to the programs that wrote.
             sync.wait().map_err(failed)?;

@@ -49,9 +49,7 @@ pub enum WhenError {
         text: String,
     },
     /// The observation has no dates.
-    #[error(
-        "the observation has no dates; use first, last, or a time from the start like 90s"
-    )]
+    #[error("the observation has no dates; use first, last, or a time from the start like 90s")]
     NoDates,
     /// It is before or after all samples.
     #[error("no sample at that time: the samples are from {first} to {last}")]

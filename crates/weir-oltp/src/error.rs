@@ -152,9 +152,7 @@ pub enum OltpFault {
         size: Option<Bytes>,
     },
     /// A file that is named twice.
-    #[error(
-        "{name:?} is used twice; each file of the database needs its own volume or stripe"
-    )]
+    #[error("{name:?} is used twice; each file of the database needs its own volume or stripe")]
     FileTwice {
         /// The name.
         name: String,
@@ -172,8 +170,10 @@ pub enum OltpFault {
         wanted: &'static str,
     },
     /// Files of two databases.
-    #[error("{name:?} belongs to database {is:?} in the layout, but the files before it belong to \
-             {of:?}")]
+    #[error(
+        "{name:?} belongs to database {is:?} in the layout, but the files before it belong to \
+             {of:?}"
+    )]
     OtherDatabase {
         /// The file.
         name: String,

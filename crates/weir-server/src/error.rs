@@ -41,8 +41,10 @@ pub enum ServerError {
     #[error("{0}{hint}", hint = store_hint(.0))]
     Store(#[from] StoreError),
     /// At the end the store of a ReadWrite cache still did not take everything.
-    #[error("{source}; {lost} that a read-write cache had accepted and no client had flushed are \
-             lost")]
+    #[error(
+        "{source}; {lost} that a read-write cache had accepted and no client had flushed are \
+             lost"
+    )]
     Lost {
         /// The bytes.
         lost: Bytes,

@@ -54,7 +54,10 @@ pub(crate) fn make(
         let path = data.path().join("volumes").join(&new.name);
         return Err(ServerError::Volume {
             volume: new.name.clone(),
-            reason: format!("{} already has data of a volume of this name; remove it first", path.display()),
+            reason: format!(
+                "{} already has data of a volume of this name; remove it first",
+                path.display()
+            ),
         });
     }
     let stored = NewStored { size: coming.volume.spec.size, attributes };

@@ -41,8 +41,7 @@ fn disks_of_one_type_share_what_their_sizes_bring() {
     let text = gcp(n2, &[&ssd(100)]);
     let host = &layout(&text).hosts[0];
     assert!(host.volumes[0].is_pooled && host.volumes[0].spec.limits.gate.iops.is_none());
-    let note =
-        "pd-ssd disks share their limits on a machine: 100 GiB in total have 9000 IOPS and 288 \
+    let note = "pd-ssd disks share their limits on a machine: 100 GiB in total have 9000 IOPS and 288 \
          MiB/s";
     assert!(host.notes.iter().any(|own| own == note), "{:?}", host.notes);
 }

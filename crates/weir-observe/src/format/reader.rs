@@ -37,15 +37,16 @@ impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Complete => f.write_str("complete"),
-            Self::Interrupted => {
-                f.write_str("interrupted; all samples until then are present")
-            }
+            Self::Interrupted => f.write_str("interrupted; all samples until then are present"),
             Self::Cut { left_over } => {
                 f.write_str("no end mark: its writer was killed, or is still writing")?;
                 match left_over {
                     0 => Ok(()),
-                    n => write!(f, "; {n} bytes at the end are an incomplete chunk and are left \
-                                    out"),
+                    n => write!(
+                        f,
+                        "; {n} bytes at the end are an incomplete chunk and are left \
+                                    out"
+                    ),
                 }
             }
             Self::Damaged { at, reason } => {

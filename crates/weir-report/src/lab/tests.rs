@@ -141,8 +141,14 @@ fn an_explanation_covers_what_it_knows_of_and_no_more() {
     check(Compare::Equal, 800.0, 900.0, misses, further);
     check(Compare::Equal, 800.0, 783.0, misses, further);
     check(Compare::Equal, 800.0, 1_100.0, misses, further);
-    check(Compare::Equal, 800.0, 990.0, "holds", "it holds, so the explanation can be removed: no \
-                                                  locks");
+    check(
+        Compare::Equal,
+        800.0,
+        990.0,
+        "holds",
+        "it holds, so the explanation can be removed: no \
+                                                  locks",
+    );
     check(Compare::AtLeast, 800.0, 783.0, misses, further);
     check(Compare::AtMost, 1_200.0, 1_224.0, covered, known);
 }

@@ -169,7 +169,8 @@ impl Recovering<'_> {
             };
             let placement = self.contents.placement();
             if !in_order || record.pages.iter().any(|(page, _)| !placement.has(*page)) {
-                let what = format!("transaction {} does not follow the previous one", record.number);
+                let what =
+                    format!("transaction {} does not follow the previous one", record.number);
                 return Err(self.log_error(lsn, &what));
             }
             *previous = Some((record.number, record.changes));

@@ -462,8 +462,7 @@ impl Shared {
             return Err(refuse(name, "it is mounted; unmount it first".to_owned()));
         }
         if hosts[at].paged.contains_key(&id.0) {
-            let reason =
-                format!("it is a page blob; {what} it with a client of the blob service");
+            let reason = format!("it is a page blob; {what} it with a client of the blob service");
             return Err(refuse(name, reason));
         }
         Ok(())

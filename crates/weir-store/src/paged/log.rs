@@ -325,7 +325,10 @@ impl Medium for Files {
         let path = self.path(part);
         std::fs::read(&path).map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => StoreError::Damaged {
-                what: format!("{} is missing; it recorded which pages were written", path.display()),
+                what: format!(
+                    "{} is missing; it recorded which pages were written",
+                    path.display()
+                ),
                 hint: HINT,
             },
             _ => StoreError::io("read", &path, e),

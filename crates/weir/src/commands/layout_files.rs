@@ -174,7 +174,10 @@ fn growth_notes(host: &Host) -> impl Iterator<Item = String> + '_ {
             let limit = host.instance.as_ref().map(|instance| instance.storage);
             match (growth.most.get(), limit) {
                 (u64::MAX, Some(storage)) => {
-                    format!("grows by {} while all files together have {storage} or less", growth.by)
+                    format!(
+                        "grows by {} while all files together have {storage} or less",
+                        growth.by
+                    )
                 }
                 _ => format!("grows by {} up to {}", growth.by, growth.most),
             }

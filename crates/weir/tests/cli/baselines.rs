@@ -251,10 +251,7 @@ fn after_a_restart_nothing_can_be_told() {
     // Its server was started again, and so what looks like growth of the other is none.
     assert_eq!(report["file_stats"][1]["num_of_writes"], Value::Null);
     let notes = report["notes"].to_string();
-    assert!(
-        notes.contains("counters decreased, as after a restart: tpcc/data;"),
-        "{notes}"
-    );
+    assert!(notes.contains("counters decreased, as after a restart: tpcc/data;"), "{notes}");
     assert!(notes.contains("nothing is known about this interval"), "{notes}");
 }
 

@@ -457,10 +457,7 @@ fn volumes_are_made_and_deleted_on_a_running_server() {
     let check = |args: &[&str], expect: &str| {
         check_in(&place, &[&["volume"], args].concat(), 2, &format!("weir: {expect}\n"));
     };
-    check(
-        &["create", "x", "--size", "1GiB"],
-        "volume \"x\": this name is taken; choose another",
-    );
+    check(&["create", "x", "--size", "1GiB"], "volume \"x\": this name is taken; choose another");
     check(
         &["create", "y", "--size", "1GiB", "--role", "data"],
         "volume \"y\": role and database are for files of a managed instance",

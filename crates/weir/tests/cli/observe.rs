@@ -170,8 +170,7 @@ fn what_is_cut_or_damaged_is_shown_as_far_as_it_is_whole() {
     let mut flipped = whole.clone();
     flipped[chunks[1] + 30] ^= 1;
     let at = chunks[1];
-    let damaged =
-        format!("damaged at byte {at}: a checksum does not fit; the rest is left out");
+    let damaged = format!("damaged at byte {at}: a checksum does not fit; the rest is left out");
     check(&flipped, &damaged, 4_096);
 }
 
@@ -252,8 +251,8 @@ fn what_another_system_says_is_imported_and_shown() {
     assert_eq!(stdout, "db1.weirobs: samples: 2, entities: 2, series: 8\n");
     assert_eq!(
         stderr,
-        "iostat.txt: iostat, samples: 2\n\
-         iostat.txt: the first report is of the time since the machine started: left out\n"
+        "iostat.txt: iostat, samples: 2\niostat.txt: the first report is an average since boot and \
+         is left out\n"
     );
     let show = json(&ok(&place, &["observe", "show", "db1.weirobs", "-o", "json"]));
     let sda = &show["volumes"][0];

@@ -215,8 +215,10 @@ fn damage_is_named() {
     for file in ["map", "log"] {
         let content = fs::read(path.join(file)).unwrap();
         fs::remove_file(path.join(file)).unwrap();
-        let missing = format!("layers/00000/{file} is missing; it recorded which pages were \
-                               written");
+        let missing = format!(
+            "layers/00000/{file} is missing; it recorded which pages were \
+                               written"
+        );
         damaged(dir.path(), &missing);
         fs::write(path.join(file), content).unwrap();
     }
@@ -243,8 +245,10 @@ fn a_segment_of_a_frozen_layer_is_missed_too() {
     assert_eq!(START.div_ceil(SEGMENT), 2);
     fs::remove_file(layer(dir.path(), 0).join("data/00001")).unwrap();
     let len = START - SEGMENT;
-    let message = format!("layers/00000/data/00001 is missing; it contained {len} bytes of the \
-                           volume");
+    let message = format!(
+        "layers/00000/data/00001 is missing; it contained {len} bytes of the \
+                           volume"
+    );
     damaged(dir.path(), &message);
 }
 

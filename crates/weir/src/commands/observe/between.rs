@@ -262,7 +262,10 @@ fn why_nothing(pair: &Pair, from: &End, older: &Observation, newer: &Observation
         list(entities.iter().map(|own| format!("{} {}", own.kind.name(), own.name)))
     };
     let (older, newer) = (names(older), names(newer));
-    format!("nothing is counted in both it and {}: the first has {newer}, the second {older}", from.text)
+    format!(
+        "nothing is counted in both it and {}: the first has {newer}, the second {older}",
+        from.text
+    )
 }
 
 /// Writes notes on the entities that are in only one of two snapshots.

@@ -74,7 +74,8 @@ impl Size {
         let (first, last) = self.first.zip(self.last).filter(|(first, last)| first != last)?;
         let verb = if last > first { "grew" } else { "shrank" };
         let (first, last) = (Bytes::new(first), Bytes::new(last));
-        let limits = if self.limits_change { "; the limits shown are those at the end" } else { "" };
+        let limits =
+            if self.limits_change { "; the limits shown are those at the end" } else { "" };
         Some(format!("{} {verb} from {first} to {last}{limits}", self.name))
     }
 }

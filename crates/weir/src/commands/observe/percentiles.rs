@@ -102,9 +102,9 @@ pub(super) fn run(args: &ObservePercentilesArgs) -> Result<u8, CliError> {
         ));
     }
     if report.rows.is_empty() {
-        report.notes.push(
-            "it has no rates over time: the rate of a counter needs two samples".to_owned(),
-        );
+        report
+            .notes
+            .push("it has no rates over time: the rate of a counter needs two samples".to_owned());
     }
     output::print(&report, args.output.format())?;
     Ok(0)
