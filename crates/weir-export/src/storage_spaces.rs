@@ -126,8 +126,8 @@ fn make(
     }
     let count = disks.len();
     script.comment(&format!(
-        "{}: {count} columns, one per disk, so that their limits add up (by default, Windows uses \
-         fewer columns); {unit} on one column before the next.",
+        "{}: {count} columns, one per disk, so that their limits add up (the default of \
+         Windows is fewer); {unit} on one column before the next.",
         space.own
     ));
     script.lines(&format!(

@@ -26,7 +26,7 @@ use weir_units::Bytes;
 
 /// Conversations at once.
 const MAX_CONVERSATIONS: usize = 64;
-const BUSY: &str = "too many clients use this control socket; try again later";
+const BUSY: &str = "too many others are asking this server; try again";
 
 /// The longest silence of a conversation without a freeze.
 const SILENCE: Duration = Duration::from_secs(60);

@@ -42,8 +42,7 @@ pub enum ServerError {
     Store(#[from] StoreError),
     /// At the end the store of a ReadWrite cache still did not take everything.
     #[error(
-        "{source}; {lost} that a read-write cache had accepted and no client had flushed are \
-             lost"
+        "{source}; {lost} that a read-write cache had taken and no client had flushed are lost"
     )]
     Lost {
         /// The bytes.

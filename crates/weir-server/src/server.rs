@@ -418,8 +418,7 @@ impl Shared {
             | Request::Changed { .. }
             | Request::ReadDone { .. }
             | Request::Release { .. } => Err(ServerError::Refused(
-                "a freeze lasts as long as the control connection that made it; use a control \
-                 connection"
+                "a freeze lasts as long as the control connection that made it; ask over one"
                     .to_owned(),
             )),
         }
@@ -461,7 +460,7 @@ impl Shared {
         let (at, id) = self.find(&hosts, name)?;
         let host = &mut hosts[at];
         if let Some(what) = host.changing.get(&id.0) {
-            return Err(refuse(name, format!("{what}; try again when that is done")));
+            return Err(refuse(name, format!("{what} right now; ask again when that is done")));
         }
         let to = to(&host.layout, id).map_err(ServerError::Layout)?;
         host.changing.insert(id.0, what);
@@ -519,7 +518,7 @@ impl Shared {
         match name {
             None if hosts.len() == 1 => Ok(0),
             None => Err(ServerError::Refused(format!(
-                "there are several hosts; name one of: {}",
+                "there are several hosts; say which: {}",
                 names().collect::<Vec<_>>().join(", ")
             ))),
             Some(name) => names()

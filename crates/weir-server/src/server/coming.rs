@@ -483,7 +483,7 @@ impl Shared {
             let (at, id) = self.find(&hosts, name)?;
             let state = &mut hosts[at];
             if let Some(what) = state.changing.get(&id.0) {
-                return Err(refuse(name, format!("{what}; try again when that is done")));
+                return Err(refuse(name, format!("{what} right now; ask again when that is done")));
             }
             if !state.made.contains(&id.0) {
                 let reason = "it is in the layout; remove it there, and then remove its folder";

@@ -62,7 +62,7 @@ fn a_resize_that_takes_its_time_holds_up_nothing_but_changes_of_its_volume() {
         while server.shared.hosts()[0].changing.is_empty() {
             std::thread::yield_now();
         }
-        let busy = "volume \"x\": it is being resized; try again when that is done";
+        let busy = "volume \"x\": it is being resized right now; ask again when that is done";
         assert_eq!(resize("x", 3), Err(busy.to_owned()));
         let (volume, mode) = ("x".to_owned(), "none".to_owned());
         let recached = server.command(Request::SetCache { volume, mode });

@@ -289,7 +289,7 @@ fn what_cannot_be_frozen_is_refused() {
     let refused = server.command(outside).unwrap_err().to_string();
     assert_eq!(
         refused,
-        "a freeze lasts as long as the control connection that made it; use a control connection"
+        "a freeze lasts as long as the control connection that made it; ask over one"
     );
     server.stop().expect("a clean end");
 }

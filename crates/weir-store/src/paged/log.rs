@@ -52,8 +52,8 @@ pub(crate) const LOG_LIMIT: u64 = if cfg!(test) { 400 } else { 4 << 20 };
 /// And how many times as long as the map.
 const LOG_PER_MAP: u64 = 4;
 
-const HINT: &str = "restore the file from a copy; the bytes in the layer are untouched, but which \
-                    of its pages were written is no longer known";
+const HINT: &str = "put the file back from a copy; the layer's bytes of the volume are \
+                    untouched, but it is unknown which pages were written";
 
 /// Which of the two files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

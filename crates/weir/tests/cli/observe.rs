@@ -349,7 +349,7 @@ fn the_checklist_has_the_percentiles_of_what_was_asked() {
     assert_eq!(of("latency")["mean"], (400.0 * 2e6 + 100.0 * 7e6 + 200.0 * 4e6) / 700.0);
     assert_eq!(of("write latency")["mean"], 7e6);
     let refused = run(place.weir(&["observe", "checklist", "db1.weirobs", "--only", "sdz"]));
-    let expect = "weir: --only sdz: nothing observed has this name; there are: db1, sda\n";
+    let expect = "weir: --only sdz: nothing has that name; there are: db1, sda\n";
     assert_eq!((refused.1.as_str(), refused.2), (expect, Some(2)));
     // Of Weir's own runs it is filled in as well.
     let place = self::place();

@@ -263,7 +263,7 @@ fn why_nothing(pair: &Pair, from: &End, older: &Observation, newer: &Observation
     };
     let (older, newer) = (names(older), names(newer));
     format!(
-        "nothing is counted in both it and {}: the first has {newer}, the second {older}",
+        "it and {} have no entity with counters in common: it has {newer}, the other {older}",
         from.text
     )
 }
