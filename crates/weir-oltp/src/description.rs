@@ -682,7 +682,7 @@ fn transaction(
         &keys.cpu,
         |cpu| *cpu >= LEAST_CPU,
         |cpu| {
-            let why = "; what takes no time never ends";
+            let why = "; a user who never waits or works never finishes";
             OltpFault::range("cpu", cpu, format!("{LEAST_CPU} or more"), why)
         },
     )?;

@@ -41,7 +41,9 @@ pub enum ServerError {
     #[error("{0}{hint}", hint = store_hint(.0))]
     Store(#[from] StoreError),
     /// At the end the store of a ReadWrite cache still did not take everything.
-    #[error("{source}; {lost} that a read-write cache had taken and nobody had flushed are lost")]
+    #[error(
+        "{source}; {lost} that a read-write cache had taken and no client had flushed are lost"
+    )]
     Lost {
         /// The bytes.
         lost: Bytes,
@@ -155,7 +157,7 @@ impl ServerError {
 
     /// Builds the error for a stripe where a volume was asked for.
     pub(crate) fn is_stripe(name: &str, columns: &[&str]) -> Self {
-        let reason = format!("it is a stripe; ask for its columns one by one: {}", listed(columns));
+        let reason = format!("it is a stripe; name its columns one by one: {}", listed(columns));
         Self::Volume { volume: name.to_owned(), reason }
     }
 
@@ -183,7 +185,7 @@ fn reasons(refused: &[Refused]) -> String {
 
 fn hint(source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::AddrInUse => "; another server has it: stop it or give another address",
+        io::ErrorKind::AddrInUse => "; another process uses it: stop it, or give another address",
         io::ErrorKind::PermissionDenied => "; choose a path or port that this user may use",
         _ => "",
     }

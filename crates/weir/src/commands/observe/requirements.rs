@@ -123,7 +123,7 @@ pub(super) fn wanted(contents: &Contents, only: &[String]) -> Result<Vec<EntityI
             let names: Vec<_> = all().map(|(own, _)| own.name.as_str()).collect();
             let there = names.join(", ");
             return Err(CliError::Refused(format!(
-                "--only {name}: nobody of that name; there are: {there}"
+                "--only {name}: nothing has that name; there are: {there}"
             )));
         }
     }

@@ -128,11 +128,12 @@ fn a_volume_is_resized_under_its_files() {
     };
     refused(
         &["volume", "create", "other", "--size", "1GiB"],
-        "weir: volume \"other\": a mount has the volumes of its layout; end it, and add one there\n",
+        "weir: volume \"other\": the volumes of a mount are those of its layout; unmount, and add \
+         the volume to the layout\n",
     );
     refused(
         &["volume", "delete", "v", "--yes"],
-        "weir: volume \"v\": it is mounted; end the mount first\n",
+        "weir: volume \"v\": it is mounted; unmount it first\n",
     );
     rig.stop();
 }
@@ -145,8 +146,8 @@ fn the_volume_of_a_file_is_the_files() {
                   size = \"10 GiB\"\n";
     let Some(mut rig) = Rig::new(layout, &["--database", "sales"]) else { return };
     must(shell("truncate -s 200G \"$0\"", &[&rig.path("sales/live")]));
-    let expect = "weir: volume \"sales.live\": it is a file of a mount: it has the size of the \
-                  file, and goes with it\n";
+    let expect = "weir: volume \"sales.live\": it is a file of a mount: it is resized and deleted \
+                  together with the file\n";
     for args in [
         &["volume", "resize", "sales.live", "1GiB"][..],
         &["volume", "delete", "sales.live", "--yes"],
