@@ -23,7 +23,7 @@ pub enum CatalogError {
     },
     /// A name that several things of one edition have.
     #[error(
-        "{kind} {name:?} is in {edition} several times, with limits of their own; write one of {}",
+        "{kind} {name:?} is in {edition} several times, with different limits; write one of {}",
         .choices.join(", ")
     )]
     Ambiguous {
@@ -153,7 +153,7 @@ pub enum CatalogError {
         step: BytesPerSec,
     },
     /// A throughput asked for where it comes with the IOPS.
-    #[error("{family}: throughput is not sold, {throughput} come with {iops}; leave it out")]
+    #[error("{family}: throughput cannot be chosen: {iops} include {throughput}; leave it out")]
     ThroughputFollows {
         /// The family.
         family: String,

@@ -40,7 +40,7 @@ pub enum ClientError {
         source: ProtoError,
     },
     /// A structured reply that does not answer its request.
-    #[error("{place} gave an answer that does not fit its request")]
+    #[error("{place} sent a reply that does not match the request")]
     Answer {
         /// The address or path of the socket.
         place: String,

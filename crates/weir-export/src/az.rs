@@ -77,7 +77,7 @@ fn of_machine(
     }
     if !change.is_known() && machine.size.is_some() {
         script.blank();
-        script.comment("Only needed to create the machine:");
+        script.comment("Needed only to create the machine:");
         script.lines(if os == OperatingSystem::Windows { WINDOWS } else { LINUX });
     }
     let zone = if has_zone { " --zone \"$ZONE\"" } else { "" };
@@ -208,7 +208,7 @@ grow() { # @ARGUMENTS@
 "#;
 
 const SET: &str = r#"
-# What a disk has is changed if it differs.
+# Changes a setting of a disk if it differs.
 change() { # NAME QUERY VALUE ARGUMENT...
     local name=$1 query=$2 value=$3 now
     shift 3
@@ -223,7 +223,7 @@ change() { # NAME QUERY VALUE ARGUMENT...
 "#;
 
 const SET_CACHE: &str = r#"
-# The cache mode of an attached disk is changed if it differs.
+# Changes the cache mode of an attached disk if it differs.
 cache() { # NAME CACHING
     local name=$1 caching=$2 attached now lun
     attached=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" \
@@ -512,7 +512,7 @@ fn of_instance(
     sql: &Sql<'_>,
 ) -> Result<(), ExportError> {
     azure::check_place(options, !change.is_known())?;
-    let does_not = "create its network, nor databases or their files (--as tsql).";
+    let does_not = "create its network, databases or their files (--as tsql).";
     let does = if change.is_known() {
         "changes vCores, storage and tier of the instance. It checks the present state first, and \
          does nothing twice."
@@ -634,7 +634,7 @@ fn update_instance(script: &mut Script, sql: &Sql<'_>, old: &Instance) {
 const STORAGE: &str = "storageSizeInGB || storageSizeInGb";
 
 const DIFFERS: &str = r#"
-# What is to be another and is not yet. All of it is changed at once: each change ends with a failover.
+# Collects the settings that differ. All are changed at once, because each change ends with a failover.
 keys=()
 differs() { # WHAT QUERY VALUE ARGUMENT...
     local what=$1 query=$2 value=$3 now
@@ -650,7 +650,7 @@ differs() { # WHAT QUERY VALUE ARGUMENT...
 "#;
 
 const GROWS_TO: &str = r#"
-# Storage grows if it is smaller; what is larger stays.
+# Grows smaller storage, and leaves larger storage.
 grows() { # GB
     local gb=$1 now
     now=$(az sql mi show --resource-group "$RESOURCE_GROUP" --name "$INSTANCE" \

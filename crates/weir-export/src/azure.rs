@@ -136,8 +136,8 @@ impl<'a> Azure<'a> {
             .as_ref()
             .is_some_and(|old| old.instance.is_some() != change.new.instance.is_some())
         {
-            let reason = "one layout is a machine and the other a managed instance, which cannot \
-                          become the other in place: export without --from, and move the data";
+            let reason = "one layout is a machine and the other a managed instance, and neither \
+                          can become the other in place: export without --from, and move the data";
             return Err(cannot(script, &change.new, format!("host {:?}", change.new.host), reason));
         }
         match &change.new.instance {
@@ -366,13 +366,14 @@ impl DiskChange {
         }
         if new.performance_plus != old.performance_plus {
             manual.push(
-                "change its performance plus, which is chosen when a disk is created".to_owned(),
+                "change its performance plus, which can be chosen only when a disk is created"
+                    .to_owned(),
             );
         }
         if !manual.is_empty() {
             script.warn(&format!(
-                "{} would {}. Azure does not do that to a disk with data: make another disk, copy, \
-                 and change over.",
+                "{} would {}. Azure cannot do that to a disk with data: create another disk, copy, \
+                 and switch over.",
                 new.own,
                 manual.join(", and ")
             ));
@@ -520,14 +521,14 @@ pub(crate) fn check_place(options: &Options, makes: bool) -> Result<(), ExportEr
 }
 
 /// Note about growing a disk in use.
-pub(crate) const GROWS: &str = "Most disks grow while the machine runs; it must be deallocated for \
-                                a disk that crosses 4 TiB, and if it is too old. Afterwards grow \
-                                the partition, if there is one, and the file system: xfs_growfs, \
-                                resize2fs or Resize-Partition.";
+pub(crate) const GROWS: &str = "Most disks grow while the machine runs. It must be deallocated if \
+                                a disk crosses 4 TiB, or if the machine is too old. Afterwards \
+                                grow the partition, if there is one, and the file system: \
+                                xfs_growfs, resize2fs or Resize-Partition.";
 
 /// Note about changing a cache mode.
 pub(crate) const CACHE: &str =
-    "Azure detaches the disk and attaches it again: stop what uses it first.";
+    "Azure detaches the disk and attaches it again: stop the programs that use it first.";
 
 impl<'a> Sql<'a> {
     fn from_instance(
@@ -545,7 +546,7 @@ impl<'a> Sql<'a> {
         if let Some(zone) = &options.zone {
             return Err(refused(
                 format!("--zone {zone}"),
-                "an instance is in no zone that one could choose; leave it out".to_owned(),
+                "the zone of an instance cannot be chosen; leave it out".to_owned(),
             ));
         }
         if let Some(name) = &options.machine {
@@ -558,8 +559,8 @@ impl<'a> Sql<'a> {
             {
                 return Err(refused(
                     format!("--machine {name}"),
-                    "the name of an instance has 1 to 63 small letters, digits and '-', which is \
-                     neither first nor last"
+                    "the name of an instance has 1 to 63 lower-case letters, digits and '-', and \
+                     neither starts nor ends with '-'"
                         .to_owned(),
                 ));
             }

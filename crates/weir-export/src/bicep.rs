@@ -331,9 +331,9 @@ fn of_instance(
     refuse_group(options)?;
     script.header(
         "a subnet for managed instances; deploy with az deployment group create --template-file FILE.",
-        "makes the instance, without a public endpoint and with Microsoft Entra-only authentication (no \
-         password); deployed again it changes what differs.",
-        "create its network, nor databases or their files (--as tsql).",
+        "creates the instance, without a public endpoint and with Microsoft Entra-only \
+         authentication (no password); deployed again it changes what differs.",
+        "create its network, databases or their files (--as tsql).",
     );
     if change.is_known() {
         sql.warns(script);

@@ -79,8 +79,8 @@ impl Change {
             what: format!("host {:?}", self.new.host),
             kind: kind.name(),
             reason: format!(
-                "its edition is {}, and that of {} is {}; disks of one cloud do not become those of \
-                 another: export without --from, and move the data",
+                "its edition is {}, and that of {} is {}; disks of one cloud cannot become disks \
+                 of another: export without --from, and move the data",
                 edition(&self.new),
                 old.layout,
                 edition(old)
@@ -97,8 +97,9 @@ impl Change {
                 what: format!("host {:?}", self.new.host),
                 kind: kind.name(),
                 reason: format!(
-                    "its filesystem is {}, and that of {} is {}; to make another would erase the \
-                     disks in use: give both layouts the same, and move the data to new disks",
+                    "its filesystem is {}, and that of {} is {}; another file system would erase \
+                     the disks in use: use the same one in both layouts, or move the data to new \
+                     disks",
                     wanted.name(),
                     old.layout,
                     is.name()

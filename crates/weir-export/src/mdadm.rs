@@ -19,9 +19,8 @@ pub(crate) fn write(
         return Err(ExportError::Nothing {
             layout: change.new.layout.clone(),
             kind: "mdadm",
-            reason:
-                "it has no [[stripe]] of remote volumes; --as lvm makes single disks ready, too"
-                    .to_owned(),
+            reason: "it has no [[stripe]] of remote volumes; --as lvm also prepares single disks"
+                .to_owned(),
         });
     }
     if spaces.iter().all(Fate::is_same) {
@@ -160,15 +159,15 @@ fn changed(script: &mut Script, old: &Space, space: &Space) {
             grow(script, space);
         }
         Some(Difference::Columns) => script.warn(&format!(
-            "{}: its disks are {} in all, and were {}. Their limits are larger by that, but a stripe of \
-             mdadm does not take up their room: to have that make another beside it, copy, and change \
-             over; --as lvm can grow in place.",
+            "{}: its disks grow to {} in total, from {}. The stripe gets their higher limits, but \
+             a stripe of mdadm cannot use the additional space: for that, create another stripe, \
+             copy, and switch over; --as lvm can grow in place.",
             space.own, space.size, old.size
         )),
         Some(Difference::Shape) => script.warn(&format!(
-            "{}: it has {} columns and becomes {}, or gets another unit. A stripe of mdadm cannot take a \
-             column in place: everything on it has to be copied. Make a stripe of all {} disks under \
-             another name (some of them new), copy, and change over.",
+            "{}: it has {} columns and becomes {}, or gets another unit. A stripe of mdadm cannot \
+             take a column in place, so all of its data must be copied. Create a stripe of all {} \
+             disks under another name (some of them new), copy, and switch over.",
             space.own,
             old.columns.len(),
             space.columns.len(),

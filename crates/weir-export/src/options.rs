@@ -168,7 +168,8 @@ impl Options {
         match &self.device_pattern {
             Some(path) if !path.contains("{lun}") && !path.contains("{name}") => Err(refused(
                 format!("--device {path}"),
-                "every disk would be this one; put {lun} or {name} into it, or write NAME=PATH"
+                "this path would be the device of every disk; put {lun} or {name} into it, or \
+                 write NAME=PATH"
                     .to_owned(),
             )),
             _ => Ok(()),
@@ -195,7 +196,7 @@ fn check_pairs(option: &str, pairs: &[(String, String)]) -> Result<(), ExportErr
     for (at, (name, value)) in pairs.iter().enumerate() {
         check_printable(&format!("{option} {name}"), value)?;
         if pairs[..at].iter().any(|(before, _)| before == name) {
-            let reason = format!("{name} is given before; keep one");
+            let reason = format!("{name} is given twice; keep one");
             return Err(refused(format!("{option} {name}={value}"), reason));
         }
     }
@@ -227,23 +228,21 @@ fn check_mounts(kind: Kind, mounts: &[(String, String)]) -> Result<(), ExportErr
         let parts: Vec<&str> =
             path.split(['/', '\\']).filter(|part| !matches!(*part, "" | ".")).collect();
         if path.split(['/', '\\']).any(|part| part == "..") {
-            return refuse("a mount has no .. in its path; write where it leads to");
+            return refuse("a mount point cannot contain ..; write the resulting path");
         }
         if path.starts_with('/') && parts.is_empty() {
-            return refuse(
-                "that is the root, which the system itself is on; give a folder below it",
-            );
+            return refuse("this is the root, which contains the system; give a folder below it");
         }
         if path.starts_with('/') && is_system(&parts) {
             return refuse(
-                "that is a folder of the system, which a mount would hide; give one of your own, like \
+                "this is a folder of the system, which a mount would hide; give another one, like \
                  /mnt/data or /var/opt/mssql/data",
             );
         }
         // A folder can carry a volume, but Storage Spaces assigns letters only.
         let is_drive = parts.first().is_some_and(|part| part.eq_ignore_ascii_case("C:"));
         if is_drive && (parts.len() == 1 || kind == Kind::StorageSpaces) {
-            return refuse("Windows itself is on the drive C:; give another letter, like F:");
+            return refuse("C: is the drive of Windows; give another letter, like F:");
         }
     }
     Ok(())
@@ -256,8 +255,8 @@ fn check_database(name: Option<&str>) -> Result<(), ExportError> {
     match name.filter(|name| SYSTEM.iter().any(|own| own.eq_ignore_ascii_case(name))) {
         Some(name) => Err(refused(
             format!("--database {name}"),
-            "that is a database of SQL Server itself; give one of your own (files of tempdb have role = \
-             \"tempdb\" in the layout)"
+            "this is a system database of SQL Server; give another one (files of tempdb have role \
+             = \"tempdb\" in the layout)"
                 .to_owned(),
         )),
         None => Ok(()),
@@ -270,13 +269,11 @@ fn check_word(option: &str, place: Option<&str>, is_word: bool) -> Result<(), Ex
     let Some(place) = place else { return Ok(()) };
     let count = place.chars().count();
     let reason = if place.trim() != place {
-        "it has a space first or last; leave that out".to_owned()
+        "it starts or ends with a space; remove the space".to_owned()
     } else if is_word && place.contains(char::is_whitespace) {
-        "it has a space, and no zone has one; write it like 1 or europe-west1-b".to_owned()
+        "it contains a space, which no zone does; write it like 1 or europe-west1-b".to_owned()
     } else if count > MOST {
-        format!(
-            "it has {count} characters, and no cloud has a name of more than {MOST} for a place"
-        )
+        format!("it has {count} characters, more than the {MOST} of any cloud's location or zone")
     } else {
         return Ok(());
     };
@@ -288,7 +285,8 @@ fn check_printable(option: &str, value: &str) -> Result<(), ExportError> {
         return Err(refused(option.to_owned(), "it is empty; give it a value".to_owned()));
     }
     if value.chars().any(char::is_control) {
-        let reason = "it has a line break or another control character; no script can have that";
+        let reason = "it contains a line break or another control character, which a script cannot \
+                      contain";
         return Err(refused(format!("{option} {value:?}"), reason.to_owned()));
     }
     Ok(())

@@ -148,7 +148,7 @@ trap {
 "#;
 
 const UPDATE: &str = r#"
-# What of a disk differs is changed; one that is larger stays so.
+# Changes the settings of a disk that differ. A larger disk stays.
 function Update-LayoutDisk([string] $Name, [hashtable] $Config) {
     $disk = Get-AzDisk -ResourceGroupName $ResourceGroupName -DiskName $Name
     $keys = @{}
@@ -181,7 +181,7 @@ const SET: &str = r#"    if ($keys.Count -eq 0) { return }
 "#;
 
 const SET_CACHE: &str = r#"
-# The cache mode of an attached disk is changed if it differs.
+# Changes the cache mode of an attached disk if it differs.
 function Set-LayoutCache([string] $Name, [string] $Caching) {
     $machine = Get-AzVM -ResourceGroupName $ResourceGroupName -Name $MachineName
     $attached = $machine.StorageProfile.DataDisks | Where-Object { $_.Name -eq $Name }
@@ -198,7 +198,7 @@ const FUNCTIONS: &str = r#"
 function Add-LayoutDisk([string] $Name, [int] $SizeGB, [int] $Lun, [string] $Caching, [hashtable] $Config) {
     $disk = Get-AzDisk -ResourceGroupName $ResourceGroupName | Where-Object { $_.Name -eq $Name }
     if (-not $disk) {
-        Write-Output "${Name}: making it"
+        Write-Output "${Name}: creating it"
         $made = New-AzDiskConfig -Location $Location @ZONE@ -CreateOption Empty -DiskSizeGB $SizeGB @Config
         $disk = New-AzDisk -ResourceGroupName $ResourceGroupName -DiskName $Name -Disk $made
     } elseif ($disk.DiskSizeGB -ne $SizeGB) {
@@ -379,7 +379,7 @@ fn of_instance(
         "creates the instance if it is missing, without a public endpoint and with Microsoft \
          Entra-only authentication (no password); or changes it. It checks the present state first, \
          and a second run changes nothing more.",
-        "create its network, nor databases or their files (--as tsql).",
+        "create its network, databases or their files (--as tsql).",
     );
     let mut lines = vec![
         parameter("ResourceGroupName", options.resource_group.as_ref()),
@@ -410,7 +410,7 @@ fn of_instance(
     script.lines(&format!(
         "$instance = Get-AzSqlInstance -ResourceGroupName $ResourceGroupName | Where-Object {{ \
          $_.ManagedInstanceName -eq $InstanceName }}\nif (-not $instance) {{\n    Write-Output \"${{InstanceName}}: \
-         making it; that takes hours\"\n    New-AzSqlInstance -ResourceGroupName $ResourceGroupName -Name \
+         creating it, which takes hours\"\n    New-AzSqlInstance -ResourceGroupName $ResourceGroupName -Name \
          $InstanceName -Location $Location `\n        {keys} -ComputeGeneration $ComputeGeneration `\n        \
          -SubnetId $SubnetId -EnableActiveDirectoryOnlyAuthentication -ExternalAdminName \
          $AdministratorName\n}} elseif ($instance.VCores -ne {} -or $instance.StorageSizeInGB -ne {} -or \

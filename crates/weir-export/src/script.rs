@@ -134,8 +134,8 @@ impl Script {
     pub(crate) fn same(&mut self, change: &Change) {
         let old = change.old.as_ref().map_or("the layout in use", |old| old.layout.as_str());
         let text = format!(
-            "no changes: {} and {old} are the same for {}; the module is written anyway, for what \
-             is missing from one is detached or destroyed",
+            "no changes: {} and {old} are the same for {}; the module is written anyway, because \
+             whatever is missing from it would be detached or destroyed",
             change.new.layout, self.kind
         );
         self.comment("");

@@ -24,8 +24,8 @@ impl Difference {
         let is_same_shape = old.unit == space.unit && old.columns == space.columns;
         if is_same_shape && space.size < old.size {
             script.warn(&format!(
-                "{}: it has {} and would have {}. Nothing shrinks in place: create another beside \
-                 it, copy, and change over.",
+                "{}: it has {} and would have {}. Nothing shrinks in place: create another one, \
+                 copy, and switch over.",
                 space.own, old.size, space.size
             ));
             return None;

@@ -57,7 +57,7 @@ param()
 Set-StrictMode -Version Latest
 $ErrorActionPreference = 'Stop'
 
-# The disk of a LUN: it has to be there once, of the size that the layout has, and empty.
+# Returns the disk with a LUN, which must exist once, have the size of the layout, and be empty.
 function Get-LayoutDisk([int] $Lun, [uint64] $Size) {
     @FIND@
     if ($found.Count -ne 1) {
@@ -69,7 +69,7 @@ function Get-LayoutDisk([int] $Lun, [uint64] $Size) {
     $found[0]
 }
 
-# A volume over all of a disk that has none.
+# Creates a volume on the whole of a disk that has none.
 function New-LayoutVolume($Disk, [string] $Label, [string] $DriveLetter) {
     if ($Disk.PartitionStyle -ne 'RAW') {
         Write-Output "${Label}: its volume exists"
@@ -229,9 +229,9 @@ fn changed(script: &mut Script, old: &Space, space: &Space) {
         return;
     }
     script.warn(&format!(
-        "{}: it has {} columns and {} in all, and becomes {} columns and {}, or gets another unit. Disks can be \
-         added to a pool, but a virtual disk keeps its columns and does not spread what it holds: make \
-         another over all disks, copy, and change over.",
+        "{}: it has {} columns and {} in all, and becomes {} columns and {}, or gets another unit. \
+         Disks can be added to a pool, but a virtual disk keeps its columns and does not \
+         redistribute its data: create another one over all disks, copy, and switch over.",
         space.own,
         old.columns.len(),
         old.size,

@@ -118,14 +118,14 @@ impl Decompressed {
         }
         let words = if error.kind() == io::ErrorKind::OutOfMemory {
             format!(
-                "it was compressed with {name} and needs a window of more than {} MiB: decompress \
-                 it, and import that",
+                "it is compressed with {name} and needs a window of more than {} MiB: decompress \
+                 it, and import the result",
                 WINDOW >> 20
             )
         } else if self.state.has_ended.load(Ordering::Relaxed) {
-            format!("it was compressed with {name} and ends early: copy it again as a whole")
+            format!("it is compressed with {name} and ends early: copy the whole file again")
         } else {
-            format!("it was compressed with {name} and is damaged ({error}): copy it again")
+            format!("it is compressed with {name} and is damaged ({error}): copy it again")
         };
         io::Error::new(io::ErrorKind::InvalidData, words)
     }
@@ -273,7 +273,7 @@ mod tests {
         for (name, compress) in FORMATS {
             let whole = compress(text().as_bytes());
             let words =
-                format!("it was compressed with {name} and ends early: copy it again as a whole");
+                format!("it is compressed with {name} and ends early: copy the whole file again");
             for length in [7, 12, 13, whole.len() / 2, whole.len() - 1] {
                 let expect = Err((words.clone(), true));
                 assert_eq!(read(whole[..length].to_vec()), expect, "{name} {length}");
@@ -306,7 +306,7 @@ mod tests {
         let bomb = [ZSTD.1, &[0x00, 21 << 3, 0x01, 0x00, 0x00]].concat();
         let (words, is_input) = read(bomb).expect_err("it is refused");
         let expect = "it was compressed with zstd and needs a window of more than 128 MiB: \
-                      decompress it, and import that";
+                      decompress it, and import the result";
         assert_eq!((words.as_str(), is_input), (expect, true));
     }
 

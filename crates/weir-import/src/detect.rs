@@ -12,9 +12,9 @@ use weir_observe::moment::Clock;
 type RefusedBytes = (&'static [u8], &'static str, &'static str);
 
 const REFUSED_BYTES: &[RefusedBytes] = &[
-    (GZIP.1, "compressed with gzip", "decompress it, and take that"),
-    (XZ.1, "compressed with xz", "decompress it, and take that"),
-    (ZSTD.1, "compressed with zstd", "decompress it, and take that"),
+    (GZIP.1, "compressed with gzip", "decompress it, and import the result"),
+    (XZ.1, "compressed with xz", "decompress it, and import the result"),
+    (ZSTD.1, "compressed with zstd", "decompress it, and import the result"),
 ];
 
 /// Text formats that are recognized and not read: name, test, and reason.
@@ -24,9 +24,14 @@ const REFUSED: &[Refused] = &[
     (
         "iostat of macOS",
         |text| is_foreign_iostat(text, false),
-        "it does not tell reads from writes",
+        "it does not distinguish reads from writes",
     ),
-    ("iostat of BSD", |text| is_foreign_iostat(text, true), "it does not tell reads from writes"),
+    (
+        "iostat of BSD",
+        |text| is_foreign_iostat(text, true),
+        "it does not distinguish reads from \
+                                                             writes",
+    ),
     (
         "the aggregated counters of a SKU assessment of SQL Server",
         is_aggregated_assessment,
@@ -42,17 +47,17 @@ const REFUSED: &[Refused] = &[
     (
         "the answer of describe-volumes of AWS",
         |text| text.contains("\"Volumes\"") && text.contains("\"VolumeType\""),
-        "it says what volumes there are, and not what they did",
+        "it lists volumes, but not their activity",
     ),
     (
         "the answer of describe-db-instances of AWS",
         |text| text.contains("\"DBInstances\"") && text.contains("\"AllocatedStorage\""),
-        "it says what instances there are, and not what they did",
+        "it lists instances, but not their activity",
     ),
     (
         "a job file of fio",
         bench::fio::is_job_file,
-        "it says what is to be run, and has no result; give it to `weir sim`",
+        "it describes jobs and has no results; run it with `weir sim`",
     ),
     (
         "a result of Iometer",
@@ -76,7 +81,7 @@ const REFUSED: &[Refused] = &[
 /// # Errors
 ///
 /// [`ImportError::UnknownKind`], with the nearest kinds.
-pub fn detect(bytes: &[u8]) -> Result<Kind, ImportError> {
+pub(crate) fn detect(bytes: &[u8]) -> Result<Kind, ImportError> {
     let by_bytes = |kind: &Kind| matches!(kind.recognizes, By::Bytes(is_it) if is_it(bytes));
     if let Some(kind) = kinds().find(by_bytes) {
         return Ok(kind);
@@ -105,7 +110,7 @@ fn found(text: &str, bytes: &[u8]) -> (String, bool) {
     }
     let strange = text.chars().filter(|c| c.is_control() && !c.is_whitespace()).count();
     if strange * 20 > text.len() {
-        return ("it is no text".to_owned(), false);
+        return ("it is not text".to_owned(), false);
     }
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let short: String = first.trim().chars().take(60).collect();

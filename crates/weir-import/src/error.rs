@@ -112,7 +112,7 @@ impl fmt::Display for Nearest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (it has {}", self.kind, self.has.join(", "))?;
         match self.lacks.is_empty() {
-            true => write!(f, ", but neither in a head nor in rows that are read)"),
+            true => write!(f, ", but neither in a header nor in rows that are read)"),
             false => write!(f, ", but lacks {})", self.lacks.join(" and ")),
         }
     }

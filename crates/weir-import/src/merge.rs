@@ -105,7 +105,7 @@ pub fn import<W: Write>(
     }
     let (samples, entities, series) = merge.join.counts();
     if samples == 0 {
-        let reason = "no sample came of it".to_owned();
+        let reason = "it yielded no samples".to_owned();
         let name = sources.first().map(|source| source.name.clone()).unwrap_or_default();
         return Err((name, ImportError::Empty { reason }));
     }
@@ -177,7 +177,7 @@ fn open(mut input: Input, options: &Options) -> Result<OpenInput, ImportError> {
         places: Places::default(),
     };
     let Some(first) = source.next_sample()? else {
-        let reason = format!("it was read as {}, and has no sample", kind.about);
+        let reason = format!("it was read as {}, but has no samples", kind.about);
         return Err(ImportError::Empty { reason });
     };
     let row = source.sheet.row.clone();
@@ -346,8 +346,8 @@ impl OpenInput {
         if !is_known {
             let seconds = options.step();
             self.sheet.note(format!(
-                "it has one report, without the interval of its rates: assumed to be \
-                 {seconds}; state it with --every"
+                "it has one report, which does not state the interval of its rates: {seconds} is \
+                 assumed; state it with --every"
             ));
         }
         let series = row.iter().zip(&self.sheet.contents.series);
@@ -425,7 +425,7 @@ impl OpenInput {
         let Some((one, other)) = self.presence.two_hosts().filter(|_| is_checked) else {
             return Ok(());
         };
-        let reason = format!("there are reports of {one} and of {other} in it: split it by host");
+        let reason = format!("it contains reports of {one} and of {other}: split it by host");
         Err(ImportError::whole(reason))
     }
 
@@ -455,7 +455,7 @@ impl OpenInput {
         let mut notes: Vec<_> = std::mem::take(&mut self.sheet.notes);
         if self.late > 0 {
             notes.push(format!(
-                "{} samples left out that were not later than the one before",
+                "{} samples that were not later than the previous one are left out",
                 self.late
             ));
         }

@@ -137,7 +137,7 @@ impl Presence {
         let mut notes = Vec::new();
         if self.gaps > 0 {
             notes.push(format!(
-                "{} gaps between its samples: rates are not held over them",
+                "{} gaps between its samples: rates do not extend over them",
                 self.gaps
             ));
         }
@@ -312,7 +312,7 @@ mod tests {
         let samples = [0, 10, 20, 920, 930, 2_000].map(|at_s| (at_s, Some(1.0)));
         let (told, notes) = intervals(&samples);
         assert_eq!(told, [None, None, None, Some(10), None, Some(10)]);
-        assert_eq!(notes, ["2 gaps between its samples: rates are not held over them"]);
+        assert_eq!(notes, ["2 gaps between its samples: rates do not extend over them"]);
         // A collector that continues at another pace has one gap at most.
         let (told, _) = intervals(&[0, 1, 2, 62, 122, 182].map(|at_s| (at_s, Some(1.0))));
         assert_eq!(told, [None, None, None, Some(1), None, None]);

@@ -166,7 +166,9 @@ impl ResultSets {
         // A separator at the end of each line makes one empty field more.
         let is_more = there == expected + 1 && row.fields.get(expected).is_some_and(str::is_empty);
         if there != expected && !is_more {
-            return Err(row.wrong(format!("a row has {there} fields, and its head {expected}")));
+            return Err(
+                row.wrong(format!("a row has {there} fields, but its header has {expected}"))
+            );
         }
         Ok(Some(row))
     }

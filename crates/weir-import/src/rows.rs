@@ -336,7 +336,7 @@ impl RowReader {
             }
             reader.end(&mut self.rows, set)?;
             if self.sets.is_cut() {
-                self.rows.sheet.note("its last line was cut: left out");
+                self.rows.sheet.note("its last line was truncated and is left out");
             }
         }
         self.set = None;
@@ -380,7 +380,7 @@ impl ReadSamples for RowReader {
         let at = self.rows.window.pop(sheet);
         if at.is_none() && !self.has_any && !sheet.unused.is_empty() {
             let unused: Vec<_> = sheet.unused.keys().map(String::as_str).collect();
-            let reason = format!("nothing in it can be used: {}", unused.join("; "));
+            let reason = format!("it contains nothing that can be used: {}", unused.join("; "));
             return Err(ImportError::Empty { reason });
         }
         self.has_any = true;

@@ -242,7 +242,8 @@ impl Timing {
         if !self.has_gone_on {
             self.has_gone_on = true;
             let seconds = Span::from_nanos(self.step.unsigned_abs());
-            sheet.note(format!("its samples have no times: they are put {seconds} apart"));
+            sheet
+                .note(format!("its samples have no times: they are assumed to be {seconds} apart"));
         }
         self.now = self.now.saturating_add(self.step);
     }
@@ -250,7 +251,7 @@ impl Timing {
     fn tell_zone(&mut self, sheet: &mut Sheet, columns: &TimeColumns, text: &str) {
         if !self.has_no_zone && !columns.is_utc && self.clock.offset == 0 && !has_zone(text) {
             self.has_no_zone = true;
-            sheet.note("its times name no zone: UTC assumed");
+            sheet.note("its times have no zone: UTC is assumed");
         }
     }
 }

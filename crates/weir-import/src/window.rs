@@ -107,7 +107,7 @@ impl Window {
         };
         if self.last.is_some_and(|last| at <= last) {
             return Err(ImportError::whole(
-                "its times go back over too many rows; sort it by time first",
+                "its times decrease over too many rows; sort it by time first",
             ));
         }
         Ok(samples.entry(at).or_default())
@@ -162,10 +162,9 @@ impl Window {
         if self.dated.is_empty() {
             if self.undated.len() == 1 {
                 sheet.note(if self.has_counters {
-                    "it has no time, and is one sample: counters need a second \
-                     one, as only differences mean something"
+                    "it is one sample without a time: counters need a second sample"
                 } else {
-                    "it does not say when it was taken"
+                    "it does not state its time"
                 });
             }
             return;

@@ -80,13 +80,13 @@ fn an_unexpected_answer_is_rejected() {
         assert_eq!(error.to_string(), expect);
     };
     let text = |text: &str| Answer::Diskstats(text.to_owned());
-    let empty = "it has no samples: there is no block device in it, as in some containers";
+    let empty = "it has no samples: it contains no block device, as in some containers";
     check(Feed::diskstats("d"), text(""), empty);
     check(Feed::diskstats("d"), text("no disks here\n"), empty);
     let other = "s was not asked for /proc/diskstats";
     check(Feed::sqlserver("s", "h"), text("8 0 sda 1 0 16 5 0 0 0 0 0 9 9\n"), other);
     let short = Answer::Sets(vec![set(WAITS, &["WRITELOG,5"])]);
-    check(Feed::sqlserver("s", "h"), short, "a row has 2 fields, and its head 3");
+    check(Feed::sqlserver("s", "h"), short, "a row has 2 fields, but its header has 3");
     let words = Answer::Sets(vec![set(WAITS, &["WRITELOG,5,many"])]);
     let expect = "wait_time_ms is \"many\", which is not a number";
     check(Feed::sqlserver("s", "h"), words, expect);

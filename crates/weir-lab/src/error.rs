@@ -86,7 +86,7 @@ pub enum LabError {
     #[error("interrupted; nothing is left running")]
     Interrupted,
     /// A temporary folder could not be created.
-    #[error("cannot make a temporary folder: {0}")]
+    #[error("cannot create a temporary folder: {0}")]
     Temp(std::io::Error),
 }
 

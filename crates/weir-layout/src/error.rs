@@ -55,14 +55,15 @@ pub enum Kind {
         reason: String,
     },
     /// A name that is used twice.
-    #[error("the name {name:?} is used twice; exports need names of their own")]
+    #[error("the name {name:?} is used twice; each export needs its own name")]
     Duplicate {
         /// The name.
         name: String,
     },
     /// An invalid name for an export or a folder.
     #[error(
-        "the name {name:?} cannot be used; take letters, digits, '.', '_' and '-', at most 100, not first '.'"
+        "the name {name:?} is not valid; use at most 100 letters, digits, '.', '_' and '-', and no \
+         '.' at the start"
     )]
     BadName {
         /// The name.
@@ -80,7 +81,8 @@ pub enum Kind {
     },
     /// Too many disks for the machine.
     #[error(
-        "host {host:?}: {count} disks are more than the {max} that {size} takes; use fewer or larger disks, or a larger size"
+        "host {host:?}: {count} disks are more than the {max} that {size} can attach; use fewer or \
+         larger disks, or a larger size"
     )]
     TooManyDisks {
         /// The host.
@@ -97,7 +99,8 @@ pub enum Kind {
     NoSuchMachine(Box<CatalogError>),
     /// A lookup in a layout without an edition.
     #[error(
-        "{what}: {needs} needs an edition to be looked up in; add edition = \"..\" at the top, of {editions}, or give limits = {{ .. }}"
+        "{what}: {needs} is looked up in an edition; add edition = \"..\" at the top (one of \
+         {editions}), or give limits = {{ .. }}"
     )]
     NoEdition {
         /// The host or volume.
@@ -117,7 +120,8 @@ pub enum Kind {
     },
     /// Files that are larger than their volume or stripe.
     #[error(
-        "{files} on {export:?} take {total}, {} more than its {size}; make it larger or them smaller",
+        "{files} on {export:?} take {total}, {} more than its {size}; enlarge it, or make the \
+         files smaller",
         Bytes::new(total.get().saturating_sub(size.get()))
     )]
     DoesNotFit {

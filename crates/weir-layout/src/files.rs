@@ -128,31 +128,43 @@ pub(crate) fn check_keys(keys: &FileKeys) -> Result<(), (&'static str, String)> 
     let (size, used, max) = (keys.size, keys.used, keys.max_size);
     match keys.growth {
         Some(growth) if is_odd(growth) => {
-            let reason = "it is a positive multiple of 64 KiB; leave it out to not grow at all";
+            let reason = "it must be a positive multiple of 64 KiB; leave it out if the file does \
+                          not grow";
             Err(("growth", format!("growth is {growth}; {reason}")))
         }
         Some(_) if keys.role == Role::Data && is_odd(size) => {
             let size = size.exact();
-            Err(("size", format!("{size}: a file that grows has a multiple of 64 KiB")))
+            Err((
+                "size",
+                format!(
+                    "{size}: the size of a file that grows must be a multiple of 64 \
+                                  KiB"
+                ),
+            ))
         }
-        None if max.is_some() => Err((
-            "max_size",
-            "max_size is for a file that grows; say by how much, with growth".into(),
-        )),
+        None if max.is_some() => {
+            Err(("max_size", "max_size needs growth, the amount by which the file grows".into()))
+        }
         _ if max.is_some_and(|max| max < size || is_odd(max)) => {
             let (max, size) = (max.unwrap_or_default(), size.exact());
-            let reason = format!("it must be a multiple of 64 KiB, and its size, {size}, or more");
+            let reason = format!(
+                "it must be a multiple of 64 KiB and at least the size of the \
+                                  file, {size}"
+            );
             Err(("max_size", format!("max_size is {max}; {reason}")))
         }
         _ if used.is_some_and(|used| used > size) => {
             let used = used.unwrap_or_default();
             Err((
                 "used",
-                format!("used is {used}, and the file has {size}; make one fit the other"),
+                format!(
+                    "used is {used}, more than the size of the file, {size}; change one of \
+                         them"
+                ),
             ))
         }
         _ if used.is_some() && keys.role != Role::Data => {
-            Err(("used", "used is for data files: pages fill only them".into()))
+            Err(("used", "used is for data files only".into()))
         }
         _ => Ok(()),
     }
@@ -160,7 +172,7 @@ pub(crate) fn check_keys(keys: &FileKeys) -> Result<(), (&'static str, String)> 
 
 pub(crate) fn check_size(size: Bytes) -> Result<(), &'static str> {
     if size == Bytes::ZERO || !size.get().is_multiple_of(512) {
-        return Err("a size is a positive multiple of 512 bytes");
+        return Err("a size must be a positive multiple of 512 bytes");
     }
     Ok(())
 }
@@ -215,8 +227,8 @@ pub(crate) fn idle_growth(host: &Host) -> Option<String> {
     let names: Vec<&str> = idle.map(|file| file.name.as_str()).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "growth of {} has no effect: only data files grow; a checkpoint makes room in a log, \
-             and tempdb uses its pages again",
+            "growth of {} has no effect: only data files grow; checkpoints free space in a log, \
+             and tempdb reuses its pages",
             names.join(", ")
         )
     })
@@ -231,7 +243,8 @@ fn unsaid(host: &Host) -> Option<(usize, Kind)> {
             && data.clone().any(|other| other.used.is_some() && other.database == file.database)
     })?;
     let what = format!("file {:?}", host.files[at].name);
-    let reason = "another data file of its database has used; give it for all of them or for none";
+    let reason = "another data file of its database has used; give used for all of them or for \
+                  none";
     Some((at, Kind::Contradiction { what, reason: reason.to_owned() }))
 }
 

@@ -123,7 +123,7 @@ impl Host {
         };
         let own = new.unlimited || new.iops.is_some() || new.throughput.is_some();
         if new.tier.is_some() || new.family.is_some() || new.cache != CacheMode::None || own {
-            return wrong("it is a file of a managed instance, which has a size and a role alone");
+            return wrong("it is a file of a managed instance, which has only a size and a role");
         }
         let (Some(size), Some(role)) = (new.size, new.role) else {
             return wrong("it is a file of a managed instance; give its size and its role");

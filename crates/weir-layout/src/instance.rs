@@ -286,7 +286,7 @@ fn check_excluded(kind: ManagedInstance, keys: &HostKeys) -> Result<(), Wrong> {
             Err(("tiers", format!("the files of {} have no tiers; leave it out", kind.name())))
         }
         (ManagedInstance::Gp | ManagedInstance::Bc, _, Some(_)) => {
-            let reason = "is for next-gen-gp, where operations can be bought; leave it out";
+            let reason = "is for next-gen-gp, where IOPS can be bought; leave it out";
             Err(("iops", format!("iops {reason}")))
         }
         _ => Ok(()),
@@ -305,7 +305,7 @@ fn size<'a>(
     let Some(series) = edition.series().iter().find(|series| series.name == name) else {
         let others: Vec<&str> = catalog.editions().filter(has).map(Edition::name).collect();
         let reason = format!(
-            "{} knows no managed instance {name:?}; editions that do: {}",
+            "{} has no managed instance {name:?}; editions that do: {}",
             edition.name(),
             others.join(", ")
         );
@@ -316,12 +316,11 @@ fn size<'a>(
         all.map(|n| n.to_string()).collect::<Vec<_>>().join(", ")
     };
     let Some(vcores) = keys.vcores else {
-        return Err(("managed_instance", format!("it needs vcores = N, of {}", known())));
+        return Err(("managed_instance", format!("it needs vcores = N, one of {}", known())));
     };
     let found = series.hosts.iter().find(|size| size.vcpus == Some(vcores));
-    found.ok_or_else(|| {
-        ("vcores", format!("{name} has no {vcores} vCores; take one of {}", known()))
-    })
+    found
+        .ok_or_else(|| ("vcores", format!("{name} has no {vcores} vCores; use one of {}", known())))
 }
 
 fn storage(keys: &HostKeys, edition: &Edition, size: &HostSize) -> Result<Bytes, Wrong> {
@@ -334,9 +333,13 @@ fn storage(keys: &HostKeys, edition: &Edition, size: &HostSize) -> Result<Bytes,
         return Err(("storage", reason));
     }
     match value(edition, "storage-step") {
-        Some(RuleValue::Size(step)) if !storage.get().is_multiple_of(step.get().max(1)) => {
-            Err(("storage", format!("{storage} is no multiple of {step}, in which it is reserved")))
-        }
+        Some(RuleValue::Size(step)) if !storage.get().is_multiple_of(step.get().max(1)) => Err((
+            "storage",
+            format!(
+                "{storage} is not a multiple of {step}, the step in which \
+                                     storage is reserved"
+            ),
+        )),
         _ if storage == Bytes::ZERO => Err(("storage", "it must be more than zero".to_owned())),
         _ => Ok(storage),
     }
@@ -394,7 +397,7 @@ fn quota(
         None => included,
         Some(own) if own < included => {
             let reason =
-                format!("{own} IOPS are fewer than the {included} that come with {storage}");
+                format!("{own} IOPS are fewer than the {included} that {storage} includes");
             return Err(("iops", reason + "; leave it out"));
         }
         Some(own) if own > most => {

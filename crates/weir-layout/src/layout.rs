@@ -154,7 +154,7 @@ pub(crate) fn check_free(host: &Host, volume: &Volume) -> Result<(), Wrong> {
     match host.volumes.iter().find(|other| other.lun == Some(lun)) {
         Some(other) => Err((
             "lun",
-            format!("lun = {lun} is the number of {:?} already; give it another", other.name),
+            format!("lun = {lun} is already the LUN of {:?}; choose another", other.name),
         )),
         None => Ok(()),
     }

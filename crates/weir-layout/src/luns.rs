@@ -21,17 +21,14 @@ pub(crate) fn check(keys: &VolumeKeys) -> Result<Option<u32>, Wrong> {
     let Some(given) = keys.lun else { return Ok(None) };
     if keys.place == Some(PlaceKey::Local) {
         let reason = format!(
-            "lun = {given} is for a disk that is attached, and the machine's own has no number; \
-             leave lun out"
+            "lun = {given} is for an attached disk, but the machine's local disk has no LUN; leave \
+             lun out"
         );
         return Err(("lun", reason));
     }
     match u32::try_from(given).ok().filter(|lun| *lun < MOST) {
         Some(lun) => Ok(Some(lun)),
-        None => Err((
-            "lun",
-            format!("lun = {given} is no number of a disk; they go from 0 to {}", MOST - 1),
-        )),
+        None => Err(("lun", format!("lun = {given} is not a valid LUN; use 0 to {}", MOST - 1))),
     }
 }
 
@@ -39,7 +36,7 @@ pub(crate) fn check(keys: &VolumeKeys) -> Result<Option<u32>, Wrong> {
 pub(crate) fn columns(alike: &AlikeKeys) -> Result<Vec<VolumeKeys>, Wrong> {
     if let Some(lun) = alike.each.lun {
         let reason = format!(
-            "lun = {lun} would be the number of all {} columns; write luns = [..], with one for each",
+            "lun = {lun} would be the LUN of all {} columns; write luns = [..] with one for each",
             alike.count
         );
         return Err(("volumes.lun", reason));
@@ -50,8 +47,8 @@ pub(crate) fn columns(alike: &AlikeKeys) -> Result<Vec<VolumeKeys>, Wrong> {
         Some(luns) if luns.len() != alike.count as usize => Err((
             "volumes.luns",
             format!(
-                "luns = {luns:?} is not one number for each of {} columns; write as many, or leave it \
-                 out",
+                "luns = {luns:?} does not have one LUN for each of {} columns; give as many, or \
+                 leave it out",
                 alike.count
             ),
         )),

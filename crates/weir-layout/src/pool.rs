@@ -26,8 +26,8 @@ pub(crate) fn take(
     };
     if let Some(other) = host.volumes.iter().find(is_other) {
         let reason = format!(
-            "{family} disks share their limits on a machine, which are held where all its remote disks \
-             pass; {:?} beside them has limits of its own: put it on another host",
+            "{family} disks share limits that apply to all remote disks of a machine, but {:?} has \
+             its own limits: put it on another host",
             other.name
         );
         return Err(wrong(host, reason));
@@ -36,7 +36,7 @@ pub(crate) fn take(
         Some(size) => Some(*size.pools.get(&pooled.family).ok_or_else(|| {
             let others: Vec<&str> = size.pools.keys().map(String::as_str).collect();
             let reason = format!(
-                "no limit of {family} disks is published for {}; it has some of {}",
+                "no limit of {family} disks is published for {}; it has limits for {}",
                 size.name,
                 others.join(", ")
             );
@@ -50,7 +50,7 @@ pub(crate) fn take(
     host.spec.uncached = lower(host.spec.uncached, gate_of(limits));
     host.notes.retain(|note| !note.ends_with(TO_REMOTE));
     host.notes.push(format!(
-        "{family} disks share their limits on a machine: {all} in all have {} and {}",
+        "{family} disks share their limits on a machine: {all} in total have {} and {}",
         limits.iops, limits.throughput
     ));
     Ok(())
@@ -62,7 +62,7 @@ pub(crate) fn check_alone(volume: &Volume) -> Result<(), Kind> {
         return Ok(());
     }
     let reason = format!(
-        "{} disks share the limits of their sizes on a machine; change the layout and start again",
+        "{} disks share limits that depend on their total size; change the layout and restart",
         volume.family.as_deref().unwrap_or_default()
     );
     Err(Kind::Contradiction { what: format!("volume {:?}", volume.name), reason })

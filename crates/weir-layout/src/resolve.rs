@@ -107,7 +107,7 @@ impl<'a> Builder<'a> {
             None => {
                 return Err(Fault::from(Kind::Contradiction {
                     what: "host".into(),
-                    reason: "where there are several, each needs a name".into(),
+                    reason: "if there are several hosts, each needs a name".into(),
                 }));
             }
         };
@@ -248,7 +248,7 @@ impl<'a> Builder<'a> {
                 1 => Ok(0),
                 _ => Err(Fault::from(Kind::Contradiction {
                     what: what.to_owned(),
-                    reason: "there are several hosts; say which with host = \"..\"".into(),
+                    reason: "there are several hosts; name one with host = \"..\"".into(),
                 })),
             };
         };
@@ -308,7 +308,7 @@ impl<'a> Builder<'a> {
                 (self.export(host, &keys.name, device, vec![id], None), Bytes::ZERO)
             }
             (None, None) => {
-                return wrong("", "say which volume or stripe it is on, with on = \"..\"");
+                return wrong("", "name the volume or stripe that holds it, with on = \"..\"");
             }
             (None, Some(on)) => {
                 files::check_size(keys.size).or_else(|reason| wrong("size", reason))?;
@@ -380,8 +380,8 @@ impl<'a> Builder<'a> {
             Columns::Alike(alike) => {
                 let named = alike.each.name.as_ref().map(|_| "volumes.name");
                 if let Some(key) = named.or(alike.each.host.as_ref().map(|_| "volumes.host")) {
-                    let reason =
-                        "its volumes are numbered and on its host; leave name and host out";
+                    let reason = "the names and the host of its volumes follow from the stripe; leave name \
+                         and host out";
                     return Err(contradiction(reason.to_owned()).at(key));
                 }
                 let columns = check_columns(alike.count as usize);
@@ -480,7 +480,7 @@ fn check_columns(count: usize) -> Result<(), String> {
         0 => Err("it has no volumes; a stripe needs two or more".to_owned()),
         1 => Err("it has 1 volume; a stripe needs two or more".to_owned()),
         2..=1024 => Ok(()),
-        _ => Err(format!("it has {count} volumes; 1,024 is the most")),
+        _ => Err(format!("it has {count} volumes; the maximum is 1,024")),
     }
 }
 
@@ -552,11 +552,11 @@ fn take_v2_limits(host: &mut Host, size: &HostSize, edition: Option<&Edition>) {
         host.spec.uncached = size.v2_or_uncached().map(host_gate).unwrap_or_default();
         host.notes.retain(|note| !note.ends_with(TO_REMOTE));
         let higher = if size.uncached.is_some() { "higher limits" } else { "limits" };
-        host.notes.push(format!("{} has {higher} for these disks, which hold", size.name));
+        host.notes.push(format!("{} has {higher} for these disks, which apply", size.name));
     } else {
         host.notes.push(format!(
-            "{} has higher limits for some of these disks; for a mixture none are published, so \
-             the lower ones hold",
+            "{} has higher limits for some of these disks; none are published for a mixture, so \
+             the lower ones apply",
             size.name
         ));
     }

@@ -37,7 +37,7 @@ impl Blob {
             None => {
                 return Err(wrong(
                     "",
-                    "there are several hosts; say which its volumes are on".into(),
+                    "there are several hosts; name the host of its volumes".into(),
                 ));
             }
         };
@@ -70,7 +70,7 @@ impl Blob {
         if keys.queue == Some(0) {
             return Err(wrong(
                 "queue",
-                "0 lets no request in; leave it out for the default".into(),
+                "0 would reject every request; leave it out for the default".into(),
             ));
         }
         let most_wait = match keys.over {
@@ -86,7 +86,7 @@ impl Blob {
                     let has = if own.is_some() && other.is_some() { "both" } else { "none" };
                     let name = &account.name;
                     let reason =
-                        format!("account {name:?} needs one of key and key_env, it has {has}");
+                        format!("account {name:?} needs one of key and key_env, but has {has}");
                     return Err(wrong("account", reason));
                 }
             };

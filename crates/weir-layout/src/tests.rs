@@ -86,8 +86,8 @@ fn a_cached_volume_that_grows_too_large_is_told_to_have_no_cache() {
     let larger = layout.hosts[0].resized(VolumeId(0), Bytes::gib(8 << 10), edition);
     assert_eq!(
         larger.map(|_| ()).map_err(|kind| kind.to_string()),
-        Err("volume \"data\": no host cache is possible: disks of 4 TiB and more are not cached, \
-             this one has 8 TiB; set its cache to none"
+        Err("volume \"data\": no host cache is possible: disks of 4 TiB or more are not cached, \
+             and this one has 8 TiB; set its cache to none"
             .to_owned())
     );
 }
@@ -174,19 +174,22 @@ fn keys_that_contradict_each_other_are_refused() {
     );
     check(
         "[[volume]]\nname = \"a\"\nunlimited = true\n[[volume]]\nname = \"a\"\nunlimited = true",
-        "layout.toml:5:1: the name \"a\" is used twice; exports need names of their own",
+        "layout.toml:5:1: the name \"a\" is used twice; each export needs its own name",
     );
     check(
         "[[volume]]\nname = \"../a\"\nunlimited = true",
-        "layout.toml:2:1: the name \"../a\" cannot be used; take letters, digits, '.', '_' and '-', at most 100, not first '.'",
+        "layout.toml:2:1: the name \"../a\" is not valid; use at most 100 letters, digits, '.', \
+         '_' and '-', and no '.' at the start",
     );
     check(
         "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS1\"\n[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 3, tier = \"P10\" }",
-        "layout.toml:3:1: host \"host\": 3 disks are more than the 2 that DS1 takes; use fewer or larger disks, or a larger size",
+        "layout.toml:3:1: host \"host\": 3 disks are more than the 2 that DS1 can attach; use \
+         fewer or larger disks, or a larger size",
     );
     check(
         "edition = \"azure-now\"\n[host]\nsize = \"D8s_v3\"\n[[volume]]\nname = \"a\"\ntier = \"P50\"\ncache = \"read-only\"",
-        "layout.toml:7:1: volume \"a\": no host cache is possible: disks of 4 TiB and more are not cached, this one has 4 TiB; set its cache to none",
+        "layout.toml:7:1: volume \"a\": no host cache is possible: disks of 4 TiB or more are not \
+         cached, and this one has 4 TiB; set its cache to none",
     );
     check(
         "edition = \"azure-now\"\n[host]\nsize = \"D8s_v3\"\n[[volume]]\nname = \"a\"\nfamily = \"premium-ssd-v2\"\nsize = \"64 GiB\"\ncache = \"read-only\"",
@@ -211,36 +214,32 @@ fn keys_that_contradict_each_other_are_refused() {
 fn a_rate_that_nothing_has_is_refused() {
     check(
         "[[volume]]\nname = \"v\"\nlimits = { iops = 1, burst = { iops = 18446744073709551615, duration = \"1h\" } }",
-        "layout.toml:3:32: volume \"v\": 18446744073709551615 IOPS is more than a limit can be, \
-         1000000000 IOPS; leave out what is not limited",
+        "layout.toml:3:32: volume \"v\": 18446744073709551615 IOPS is above the maximum of a \
+         limit, 1000000000 IOPS; leave out a limit that you do not need",
     );
     check(
         "[host]\nlimits = { cached = { throughput = \"1025 GiB/s\" } }",
-        "layout.toml:2:23: host \"host\": 1025 GiB/s is more than a limit can be, 1024 GiB/s; leave \
-         out what is not limited",
+        "layout.toml:2:23: host \"host\": 1025 GiB/s is above the maximum of a limit, 1024 GiB/s; \
+         leave out a limit that you do not need",
     );
     layout("[[volume]]\nname = \"v\"\nlimits = { iops = 1000000000, throughput = \"1024 GiB/s\" }");
 }
 
 #[test]
 fn a_missing_edition_is_reported_with_the_available_ones() {
-    let known = "add edition = \"..\" at the top, of azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp, or \
-                 give limits = { .. }";
+    let known = "add edition = \"..\" at the top (one of azure-premium-2015, azure-mi-2018, \
+                 azure-now, azure-mi-now, azure-postgres, aws, gcp), or give limits = { .. }";
     let volume = |keys: &str, needs: &str| {
         check(
             &format!("[[volume]]\nname = \"v\"\n{keys}"),
-            &format!(
-                "layout.toml:3:1: volume \"v\": {needs} needs an edition to be looked up in; {known}"
-            ),
+            &format!("layout.toml:3:1: volume \"v\": {needs} is looked up in an edition; {known}"),
         );
     };
     volume("tier = \"P30\"", "a tier");
     volume("size = \"1 TiB\"", "a size without limits");
     check(
         "[host]\nsize = \"DS14\"",
-        &format!(
-            "layout.toml:2:1: host \"host\": a size needs an edition to be looked up in; {known}"
-        ),
+        &format!("layout.toml:2:1: host \"host\": a size is looked up in an edition; {known}"),
     );
 }
 
@@ -253,8 +252,8 @@ fn a_machine_of_two_series_is_chosen_by_its_series() {
     };
     check(
         &text("E16bds_v5"),
-        "layout.toml:3:1: host size \"E16bds_v5\" is in azure-now several times, with limits of \
-         their own; write one of ebdsv5-nvme/Standard_E16bds_v5, ebdsv5-scsi/Standard_E16bds_v5, \
+        "layout.toml:3:1: host size \"E16bds_v5\" is in azure-now several times, with different \
+         limits; write one of ebdsv5-nvme/Standard_E16bds_v5, ebdsv5-scsi/Standard_E16bds_v5, \
          ebdsv5-2021/Standard_E16bds_v5; or leave size out and give limits = { .. }",
     );
     let chosen = layout(&text("ebdsv5-scsi/E16bds_v5"));
@@ -414,17 +413,17 @@ fn the_place_is_that_of_the_key() {
     );
     check_now(
         "tier = \"P10\"\nsize = \"1 TiB\"",
-        "layout.toml:5:1: volume \"a\": size 1 TiB is more than P10 holds (128 GiB); leave one of \
-         tier and size out",
+        "layout.toml:5:1: volume \"a\": size 1 TiB is more than P10 holds (128 GiB); leave out one \
+         of tier and size",
     );
     check(
         "volume = [{ family = \"ü\", name = \"a b\" }]",
-        "layout.toml:1:27: the name \"a b\" cannot be used; take letters, digits, '.', '_' and \
-         '-', at most 100, not first '.'",
+        "layout.toml:1:27: the name \"a b\" is not valid; use at most 100 letters, digits, '.', \
+         '_' and '-', and no '.' at the start",
     );
     check(
         "host = [{ name = \"x\", unlimited = true }, { name = \"x\", unlimited = true }]",
-        "layout.toml:1:45: the name \"x\" is used twice; exports need names of their own",
+        "layout.toml:1:45: the name \"x\" is used twice; each export needs its own name",
     );
     check(
         "[host]\nlimits = { cached = { iops = 5, burst = { iops = 5, duration = \"1s\" } } }",
@@ -499,34 +498,32 @@ fn a_number_that_no_disk_can_have_is_refused() {
     };
     check(
         &volume("unlimited = true\nlun = 3"),
-        "10:1: volume \"b\": lun = 3 is the number of \"a\" already; give it another",
+        "10:1: volume \"b\": lun = 3 is already the LUN of \"a\"; choose another",
     );
     for lun in ["64", "-1", "9000000000"] {
         check(
             &volume(&format!("unlimited = true\nlun = {lun}")),
-            &format!(
-                "10:1: volume \"b\": lun = {lun} is no number of a disk; they go from 0 to 63"
-            ),
+            &format!("10:1: volume \"b\": lun = {lun} is not a valid LUN; use 0 to 63"),
         );
     }
     check(
         &volume("place = \"local\"\nsize = \"1 GiB\"\nunlimited = true\nlun = 1"),
-        "12:1: volume \"b\": lun = 1 is for a disk that is attached, and the machine's own has no number; \
-         leave lun out",
+        "12:1: volume \"b\": lun = 1 is for an attached disk, but the machine's local disk has no \
+         LUN; leave lun out",
     );
     check(
         &stripe("luns = [0]"),
-        "6:42: stripe \"s\": luns = [0] is not one number for each of 2 columns; write as many, or leave it out",
+        "6:42: stripe \"s\": luns = [0] does not have one LUN for each of 2 columns; give as many, \
+         or leave it out",
     );
     check(
         &stripe("lun = 7"),
-        "6:42: stripe \"s\": lun = 7 would be the number of all 2 columns; write luns = [..], with one for \
-         each",
+        "6:42: stripe \"s\": lun = 7 would be the LUN of all 2 columns; write luns = [..] with one \
+         for each",
     );
     let twice = parse(&stripe("luns = [5, 5]")).expect_err("no layout");
     assert!(
-        twice
-            .ends_with("volume \"s-1\": lun = 5 is the number of \"s-0\" already; give it another")
+        twice.ends_with("volume \"s-1\": lun = 5 is already the LUN of \"s-0\"; choose another")
     );
     let words = parse(&stripe("luns = \"0\"")).expect_err("no layout");
     assert!(

@@ -144,10 +144,10 @@ fn contradiction(name: &str, reason: String) -> Kind {
 
 fn check_size(size: Bytes) -> Result<(), String> {
     if size == Bytes::ZERO || !size.get().is_multiple_of(512) {
-        return Err("a size is a positive multiple of 512 bytes".to_owned());
+        return Err("a size must be a positive multiple of 512 bytes".to_owned());
     }
     if size > MAX_SIZE {
-        return Err(format!("{size} is more than a volume can have, {MAX_SIZE}"));
+        return Err(format!("{size} is more than the maximum size of a volume, {MAX_SIZE}"));
     }
     Ok(())
 }
@@ -234,8 +234,8 @@ fn basis(keys: &VolumeKeys) -> Result<Basis<'_>, Wrong> {
         }
         (Some(key), _, Some(_)) => wrong(
             key,
-            "a tier has its limits; iops and throughput are for a provisioned family, like family \
-             = \"premium-ssd-v2\"",
+            "a tier has fixed limits; iops and throughput are for a provisioned family, for \
+             example family = \"premium-ssd-v2\"",
         ),
         _ if keys.unlimited => Ok(Basis::Unlimited),
         (.., Some(tier)) => Ok(Basis::Tier(tier)),
@@ -300,7 +300,7 @@ fn of_tier(keys: &VolumeKeys, edition: &Edition, tier: &Tier) -> Result<Resolved
     let size = keys.size.unwrap_or(tier.size);
     if size > tier.holds {
         let reason = format!(
-            "size {size} is more than {} holds ({}); leave one of tier and size out",
+            "size {size} is more than {} holds ({}); leave out one of tier and size",
             tier.name, tier.holds
         );
         return Err(TierProblem::Wrong(("size", reason)));
@@ -323,7 +323,7 @@ fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem
     let Some(family) = keys.family.as_deref().or(default) else {
         let families = edition.families().collect::<Vec<_>>().join(", ");
         let reason = format!(
-            "{} has no tiers that a size alone could mean; add family = \"..\", of {families}",
+            "{} needs a family for a size; add family = \"..\" (one of {families})",
             edition.name()
         );
         return Err(TierProblem::Wrong(("size", reason)));
@@ -351,8 +351,8 @@ fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem
     if keys.iops.is_some() || keys.throughput.is_some() {
         let key = if keys.iops.is_some() { "iops" } else { "throughput" };
         let reason = format!(
-            "the limits of {family} come with the size; iops and throughput are for a provisioned \
-             family, or write limits = {{ .. }}"
+            "the limits of {family} follow from the size; iops and throughput are for a \
+             provisioned family, or write limits = {{ .. }}"
         );
         return Err(TierProblem::Wrong((key, reason)));
     }
@@ -459,7 +459,7 @@ pub(crate) fn gate_limits(keys: &LimitKeys) -> Result<GateLimits, Wrong> {
                     Err((key, format!("{key} must be above {what}")))
                 }
                 (Some(limit), Some(peak)) => Ok(Some(limit.with_burst(peak, burst.duration))),
-                (None, Some(_)) => Err((key, format!("{key} needs {what} beside it"))),
+                (None, Some(_)) => Err((key, format!("{key} needs {what}"))),
                 (limit, None) => Ok(limit),
             }
         };
@@ -478,7 +478,10 @@ fn check_rate<T: Ord + Display>(
     match (rate, max) {
         (Some(rate), Some(max)) if rate > max => Err((
             key,
-            format!("{rate} is more than a limit can be, {max}; leave out what is not limited"),
+            format!(
+                "{rate} is above the maximum of a limit, {max}; leave out a limit that you do \
+                     not need"
+            ),
         )),
         _ => Ok(()),
     }
@@ -560,7 +563,7 @@ fn check_cacheable(
         return refuse("it is on the host's own SSD".into());
     }
     if resolved.size > MAX_CACHED {
-        return refuse(format!("Weir keeps track of volumes of {MAX_CACHED} at most"));
+        return refuse(format!("Weir caches volumes of at most {MAX_CACHED}"));
     }
     let Some(rules) = rules else { return Ok(()) };
     let family = resolved.family.as_deref().unwrap_or_default();
@@ -569,7 +572,7 @@ fn check_cacheable(
     }
     match rules.max_disk_exclusive {
         Some(max) if resolved.size >= max => refuse(format!(
-            "disks of {max} and more are not cached, this one has {}",
+            "disks of {max} or more are not cached, and this one has {}",
             resolved.size
         )),
         _ => Ok(()),

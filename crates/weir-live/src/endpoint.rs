@@ -29,8 +29,12 @@ impl Endpoint {
     ///
     /// The fault, without any part of the text: it can be a part of a password.
     pub(crate) fn parse(text: &str, schemes: &[&str]) -> Result<Self, String> {
-        let shape =
-            || format!("it is no URL like {}://LOGIN@HOST:PORT/DATABASE", schemes.join(":// or "));
+        let shape = || {
+            format!(
+                "it is not a URL of the form {}://LOGIN@HOST:PORT/DATABASE",
+                schemes.join(":// or ")
+            )
+        };
         let (scheme, rest) = text.split_once("://").ok_or_else(shape)?;
         if !schemes.iter().any(|known| known.eq_ignore_ascii_case(scheme)) {
             return Err(shape());
@@ -105,7 +109,7 @@ impl Endpoint {
     ) -> Result<Option<Secret>, LiveError> {
         match (self.password.take(), file) {
             (Some(_), Some(_)) => {
-                let reason = "the URL has a password, and --password-file another; give one";
+                let reason = "the URL and --password-file both contain a password; give one";
                 Err(LiveError::Input { system, reason: reason.to_owned() })
             }
             (Some(password), None) => Ok(Some(password)),
@@ -115,9 +119,9 @@ impl Endpoint {
     }
 }
 
-const ESCAPES: &str = "write special characters of a login or a password in percent: @ as %40, / as %2F, \
-                       : as %3A, ? as %3F, # as %23, % as %25; or give the password in a file or in \
-                       the environment";
+const ESCAPES: &str = "percent-encode special characters in a login or password: @ as %40, / as \
+                       %2F, : as %3A, ? as %3F, # as %23, % as %25; or give the password in a file \
+                       or in the environment";
 
 fn non_empty(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
@@ -135,7 +139,7 @@ fn host_and_port(address: &str) -> Result<(&str, Option<u16>), String> {
     let port = port
         .map(str::parse)
         .transpose()
-        .map_err(|_| format!("the port is no number up to 65535; {ESCAPES}"))?;
+        .map_err(|_| format!("the port is not a number up to 65535; {ESCAPES}"))?;
     Ok((host, port))
 }
 

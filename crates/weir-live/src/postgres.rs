@@ -60,7 +60,7 @@ impl Postgres {
         }
         config.host(&endpoint.host).port(endpoint.port.unwrap_or(PORT)).application_name("weir");
         let Some(login) = &endpoint.login else {
-            let reason = "it names no login: postgres://LOGIN@HOST/DATABASE";
+            let reason = "it contains no login: postgres://LOGIN@HOST/DATABASE";
             return Err(input(reason.to_owned()));
         };
         config.user(login);

@@ -232,7 +232,7 @@ impl<W: Write> Recording<W> {
                 status.missed += missed;
                 if let Some(since) = status.lost_since.take() {
                     let gap = seconds(answered - since);
-                    (answered, format!("{name}: it answers again, after {gap}"))
+                    (answered, format!("{name}: it answers again after {gap}"))
                 } else if missed > 0 {
                     let took = seconds(took);
                     (answered, format!("{name}: samples missed: {missed}; an answer took {took}"))

@@ -90,12 +90,12 @@ impl SqlServer {
             "localhost".clone_into(&mut endpoint.host);
         }
         if endpoint.host.contains('\\') {
-            return Err(input("a named instance is found by its port: HOST:PORT".to_owned()));
+            return Err(input("a named instance is reached by its port: HOST:PORT".to_owned()));
         }
         let login = login(&mut endpoint, credentials)?;
         if matches!(login, Login::Token { .. }) && encryption == EncryptionLevel::NotSupported {
             return Err(input(
-                "a token is not sent without TLS: leave encrypt=false out".to_owned(),
+                "a token is not sent without TLS: leave out encrypt=false".to_owned(),
             ));
         }
         let runtime =
@@ -214,8 +214,8 @@ impl SqlServer {
             18456 | 18452 => "the login or its password is wrong".to_owned(),
             18470 | 18486 => "the login is disabled or locked".to_owned(),
             18487 | 18488 => "the password of the login has expired and must be changed".to_owned(),
-            4060 => "the login may not open the database, or there is none of that name".to_owned(),
-            40615 | 40914 => "the firewall of the server does not let this machine in".to_owned(),
+            4060 => "the login cannot open the database, or the database does not exist".to_owned(),
+            40615 | 40914 => "the firewall of the server blocks this machine".to_owned(),
             262 | 297 | 300 | 371 => {
                 format!("{text} (error {code}); ask for: {}", self.grant())
             }
@@ -287,7 +287,7 @@ fn login(endpoint: &mut Endpoint, credentials: &Credentials) -> Result<Login, Li
         endpoint.password("sqlserver", credentials.password_file.as_deref(), PASSWORD)?;
     let Some(login) = endpoint.login.clone() else {
         return Err(input(format!(
-            "it names no login: sqlserver://LOGIN@HOST/DATABASE, or give a token in {TOKEN} or \
+            "it contains no login: sqlserver://LOGIN@HOST/DATABASE, or give a token in {TOKEN} or \
              with --token-file"
         )));
     };
@@ -324,7 +324,7 @@ impl Poll for SqlServer {
         ];
         let mut notes = Vec::new();
         if self.encryption == EncryptionLevel::NotSupported {
-            notes.push("the password crosses the network unencrypted: encrypt=false".to_owned());
+            notes.push("the password is sent unencrypted, because of encrypt=false".to_owned());
         }
         Ok(Greeting { about, notes })
     }

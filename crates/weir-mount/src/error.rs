@@ -16,7 +16,7 @@ pub enum MountError {
         source: io::Error,
     },
     /// Files in the mount directory would be hidden.
-    #[error("cannot mount at {}: it is not empty, it holds {found:?}", .dir.display())]
+    #[error("cannot mount at {}: it is not empty: it contains {found:?}", .dir.display())]
     NotEmpty {
         /// The mount directory.
         dir: PathBuf,
@@ -84,7 +84,7 @@ pub enum MountError {
         source: io::Error,
     },
     /// The program `fusermount3` is missing.
-    #[error("cannot run fusermount3, which mounts for users that are not root: {source}")]
+    #[error("cannot run fusermount3, which mounts for users other than root: {source}")]
     NoHelper {
         /// The system's error.
         source: io::Error,

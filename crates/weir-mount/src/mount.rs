@@ -394,7 +394,7 @@ impl Mounted {
         config.n_threads = Some(readers);
         // The kernel checks access.
         let session = Session::from_fd(fs, fuse, SessionACL::All, config).map_err(|error| {
-            MountError::io("the kernel and we do not understand each other", error)
+            MountError::io("the protocol version of the kernel is not supported", error)
         })?;
         serving(session.notifier());
         let state = Arc::clone(&self.state);
@@ -467,8 +467,7 @@ impl Mounted {
             Command::new("sync").arg("-f").arg(&place.dir).stderr(Stdio::null()).spawn()
         };
         let syncing: Result<Vec<_>, _> = written.map(sync).collect();
-        let failed =
-            |error| MountError::io("cannot run 'sync' to write what is not written", error);
+        let failed = |error| MountError::io("cannot run 'sync' to flush unwritten data", error);
         for mut sync in syncing.map_err(failed)? {
             // Write errors are reported to the programs that wrote.
             sync.wait().map_err(failed)?;

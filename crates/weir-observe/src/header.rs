@@ -286,7 +286,8 @@ pub enum ContentsError {
     },
     /// Two entities with the same kind, name and parent.
     #[error(
-        "there are two entities of kind {kind} named {name:?} with one parent; name them apart"
+        "two entities of kind {kind} with the same parent are named {name:?}; give them different \
+         names"
     )]
     SameEntity {
         /// Their kind.
@@ -311,7 +312,7 @@ pub enum ContentsError {
         name: String,
     },
     /// More than [`MAX_SERIES`] series.
-    #[error("there are {count} entities or series, and an observation holds {MAX_SERIES}")]
+    #[error("there are {count} entities or series, but an observation holds at most {MAX_SERIES}")]
     TooMany {
         /// Number of series.
         count: usize,

@@ -150,7 +150,7 @@ impl Joined {
             if doubled > 0 {
                 joined.notes.push(format!(
                     "{doubled} series are in several of the observations; those of the first are \
-                     taken"
+                     used"
                 ));
             }
             let times = Times::default();
@@ -158,7 +158,7 @@ impl Joined {
         }
         if starts.is_none() && joined.parts.len() > 1 {
             joined.notes.push(
-                "not all of the observations say when they began: they are taken to have begun \
+                "not all of the observations state their start: they are assumed to have started \
                  together"
                     .to_owned(),
             );
@@ -207,8 +207,8 @@ impl Joined {
             {
                 let apart = in_seconds(first.since(*end));
                 notes.push(format!(
-                    "{name} begins {apart} after {before} has ended: they were not observed at the \
-                     same time, and what the one says is not to be held against the other"
+                    "{name} begins {apart} after the end of {before}: they were not observed at \
+                     the same time and cannot be compared"
                 ));
             }
             if latest.as_ref().is_none_or(|(end, _)| *end < last) {
@@ -373,8 +373,8 @@ impl Names {
         };
         (!shared.is_empty()).then(|| {
             format!(
-                "in several of the observations: {}{more}; where one has counters, the rates of \
-                 another are not used",
+                "in several of the observations: {}{more}; if one of them has counters, the rates \
+                 of the others are not used",
                 names.join(", ")
             )
         })

@@ -57,8 +57,8 @@ impl Times {
         let (usual, longest) = (Span::from_nanos(usual), in_seconds(self.longest));
         (count > 0).then(|| {
             format!(
-                "samples are usually {usual} apart; gaps of more than {least}: {count}, the longest of \
-                 {longest}, of which nothing is known"
+                "samples are usually {usual} apart; unobserved gaps of more than {least}: {count}, \
+                 the longest {longest}"
             )
         })
     }

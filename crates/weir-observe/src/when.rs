@@ -41,18 +41,15 @@ pub struct Extent {
 pub enum WhenError {
     /// The text is no time.
     #[error(
-        "{text:?} is not a time; use first, last, a length from its beginning like 90s, a time of \
-         the day like 14:05, or a date with a time like \"2026-11-22 14:05:00\""
+        "{text:?} is not a time; use first, last, a time from the start like 90s, a time of day \
+         like 14:05, or a date and time like \"2026-11-22 14:05:00\""
     )]
     NoTime {
         /// The text.
         text: String,
     },
     /// The observation has no dates.
-    #[error(
-        "the observation has no dates; use first, last, or a \
-         length from its beginning like 90s"
-    )]
+    #[error("the observation has no dates; use first, last, or a time from the start like 90s")]
     NoDates,
     /// It is before or after all samples.
     #[error("no sample at that time: the samples are from {first} to {last}")]
@@ -64,7 +61,8 @@ pub enum WhenError {
     },
     /// A time of day that occurs on several days.
     #[error(
-        "that time is on several days, since the samples are from {first} to {last}; say the date"
+        "this time occurs on several days, since the samples are from {first} to {last}; add the \
+         date"
     )]
     Ambiguous {
         /// First occurrence.
@@ -218,16 +216,14 @@ mod tests {
         for text in ["3h", "5s", "02:30", "2026-11-22 10:00:00", "2026-11-23"] {
             check(text, &own, Err(outside));
         }
-        let no_time = "\"soon\" is not a time; use first, last, a length from its beginning like \
-                       90s, a time of the day like 14:05, or a date with a time like \
-                       \"2026-11-22 14:05:00\"";
+        let no_time = "\"soon\" is not a time; use first, last, a time from the start like 90s, a \
+                       time of day like 14:05, or a date and time like \"2026-11-22 14:05:00\"";
         check("soon", &own, Err(no_time));
         let undated = Extent { start_unix_ns: None, ..own };
         check(
             "14:05",
             &undated,
-            Err("the observation has no dates; use first, last, or a \
-                 length from its beginning like 90s"),
+            Err("the observation has no dates; use first, last, or a time from the start like 90s"),
         );
         check("3h", &undated, Err("no sample at that time: the samples are from 10 s to 2 h"));
         let long = Extent { last: Instant::ZERO + Span::from_secs(200_000), ..own };

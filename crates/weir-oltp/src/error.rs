@@ -83,7 +83,8 @@ pub enum OltpFault {
     NoShares,
     /// Hot writes without hot pages.
     #[error(
-        "transaction {name:?}: hot_writes = {writes}, of hot_pages = 0; say how many hot pages there are"
+        "transaction {name:?}: hot_writes = {writes} with hot_pages = 0; state the number of hot \
+         pages"
     )]
     NoHotPages {
         /// The transaction.
@@ -105,7 +106,8 @@ pub enum OltpFault {
     },
     /// A working set larger than the database.
     #[error(
-        "working_set = {working_set} is more than the database has, size = {size}; make one fit the other"
+        "working_set = {working_set} is more than the size of the database, {size}; change one of \
+         them"
     )]
     WorkingSet {
         /// The working set.
@@ -127,18 +129,18 @@ pub enum OltpFault {
     },
     /// No data file.
     #[error(
-        "data = []: a database has one data file or more; name volumes or stripes of the layout"
+        "data = []: a database needs at least one data file; name volumes or stripes of the layout"
     )]
     NoData,
     /// No file of tempdb.
-    #[error("tempdb.data = []: tempdb has one data file or more; name files of the layout")]
+    #[error("tempdb.data = []: tempdb needs at least one data file; name files of the layout")]
     NoTempdbData,
     /// A transaction that uses a missing tempdb or one that is too small.
     #[error(
         "transaction {name:?}: tempdb = {bytes} {}",
         match size {
             None => "needs a [tempdb] with data = [..] and size".to_owned(),
-            Some(size) => format!("is more than tempdb.size = {size}; make one fit the other"),
+            Some(size) => format!("is more than tempdb.size = {size}; change one of them"),
         }
     )]
     Tempdb {
@@ -150,9 +152,7 @@ pub enum OltpFault {
         size: Option<Bytes>,
     },
     /// A file that is named twice.
-    #[error(
-        "{name:?} is used twice; each file of the database needs a volume or stripe of its own"
-    )]
+    #[error("{name:?} is used twice; each file of the database needs its own volume or stripe")]
     FileTwice {
         /// The name.
         name: String,
@@ -170,7 +170,10 @@ pub enum OltpFault {
         wanted: &'static str,
     },
     /// Files of two databases.
-    #[error("{name:?} is of database {is:?} in the layout, and the files before it of {of:?}")]
+    #[error(
+        "{name:?} belongs to database {is:?} in the layout, but the files before it belong to \
+             {of:?}"
+    )]
     OtherDatabase {
         /// The file.
         name: String,
@@ -198,14 +201,15 @@ pub enum OltpFault {
     )]
     TwoCheckpoints,
     /// A file of two databases.
-    #[error("{name:?} is a file of another database of this run; give each files of its own")]
+    #[error("{name:?} is a file of another database of this run; give each database its own files")]
     Shared {
         /// The name.
         name: String,
     },
     /// A database larger than its files.
     #[error(
-        "{key} = {size} is more than the data files hold together, {files}; make them larger or the database smaller"
+        "{key} = {size} is more than the total size of the data files, {files}; enlarge them, or \
+         make the database smaller"
     )]
     DataFiles {
         /// `size` or `tempdb.size`.
@@ -217,7 +221,8 @@ pub enum OltpFault {
     },
     /// The layout states `used` for some data files only.
     #[error(
-        "data file {name:?} has no used in the layout, and another has; give it for all or none"
+        "data file {name:?} has no used in the layout, but another has; give used for all or for \
+         none"
     )]
     UsedOfSome {
         /// The file.
@@ -225,7 +230,8 @@ pub enum OltpFault {
     },
     /// The sum of `used` differs from the size of the database.
     #[error(
-        "size = {size}, and the layout says that {used} of the data files are in use; make one fit the other"
+        "size = {size}, and the layout says that {used} of the data files are in use; change one \
+         of them"
     )]
     Used {
         /// The size of the database.
@@ -235,7 +241,8 @@ pub enum OltpFault {
     },
     /// New pages without room for them.
     #[error(
-        "transaction {transaction:?} adds pages, and the data files are full and do not grow; make one larger than what is in it, or give it growth in the layout"
+        "transaction {transaction:?} adds pages, but the data files are full and do not grow; give \
+         one of them free space or growth in the layout"
     )]
     NoRoom {
         /// The transaction.
@@ -255,7 +262,8 @@ pub enum OltpFault {
     },
     /// A log write that does not fit into the log file.
     #[error(
-        "log_writer.block = {block} is more than the log file {name:?} of {size} holds, {LOG_START} of which are the checkpoints'; make the file larger or the block smaller"
+        "log_writer.block = {block} does not fit into the log file {name:?} of {size}, of which \
+         checkpoints use {LOG_START}; enlarge the file or reduce the block"
     )]
     LogFile {
         /// The largest write.
@@ -267,7 +275,8 @@ pub enum OltpFault {
     },
     /// A transaction that does not fit into the log.
     #[error(
-        "transaction {transaction:?} may need {needs} of log, and the log file {name:?} has {size}; make the file larger or the transaction smaller"
+        "transaction {transaction:?} may need {needs} of log, but the log file {name:?} has \
+         {size}; enlarge the file, or make the transaction smaller"
     )]
     LogTransaction {
         /// The transaction.
@@ -292,7 +301,7 @@ impl OltpFault {
     }
 
     pub(crate) fn users(users: u32) -> Self {
-        let why = if users == 0 { "; without users nothing happens" } else { "" };
+        let why = if users == 0 { "; a database needs users" } else { "" };
         Self::range("users", users, format!("1 to {MAX_USERS}"), why)
     }
 

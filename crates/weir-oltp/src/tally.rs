@@ -186,8 +186,8 @@ impl LoadTally {
 /// Returns notes on the figures.
 fn notes(counted: &Counters, is_out_of_numbers: bool) -> impl Iterator<Item = String> + use<> {
     let none = (counted.checkpoints == 0).then(|| {
-        "no checkpoint ended in the time that was measured, so the data files were written less \
-         than in the long run; measure longer"
+        "no checkpoint ended in the measured time, so the data files were written less than in the \
+         long run; measure longer"
             .to_owned()
     });
     let failed = (counted.failed > 0).then(|| {
@@ -196,7 +196,7 @@ fn notes(counted: &Counters, is_out_of_numbers: bool) -> impl Iterator<Item = St
             false => "the data files are full and cannot grow (SQL Server's error 1105)",
             true => "a database has 32 TiB of pages here at most, and a data file its part of that",
         };
-        format!("{failed} transactions were given up: {why}")
+        format!("{failed} transactions failed: {why}")
     });
     none.into_iter().chain(failed)
 }

@@ -77,7 +77,7 @@ pub enum BackupFault {
         known: String,
     },
     /// A place that is named twice.
-    #[error("{key}: {name:?} is named twice; for several stripes on it give stripes")]
+    #[error("{key}: {name:?} is named twice; for several stripes on one target, give stripes")]
     Twice {
         /// `sources` or `to`.
         key: &'static str,
@@ -99,7 +99,7 @@ pub enum BackupFault {
         stripes: usize,
     },
     /// A size larger than the sources.
-    #[error("size = {size} is zero or is more than the sources hold, {sources}")]
+    #[error("size = {size} must be more than zero and at most the size of the sources, {sources}")]
     Size {
         /// The stated size.
         size: Bytes,

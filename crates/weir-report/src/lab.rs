@@ -337,10 +337,12 @@ impl Figure {
         let explained = self.explained.as_ref().map(|Explained { gives, why }| {
             match (self.verdict, self.explained_miss) {
                 (_, true) => format!("explained miss: {why}"),
-                (Verdict::Holds, _) => format!("it holds and needs no explanation: {why}"),
+                (Verdict::Holds, _) => {
+                    format!("it holds, so the explanation can be removed: {why}")
+                }
                 (Verdict::NotRun | Verdict::NotMeasured, _) => why.clone(),
                 _ => format!(
-                    "not within 2 % (3 % in wall time) of the {gives} that is explained: {why}"
+                    "not within 2 % (3 % in wall time) of the explained value {gives}: {why}"
                 ),
             }
         });

@@ -16,7 +16,7 @@ pub enum RunnerError {
     #[error(transparent)]
     Client(#[from] ClientError),
     /// More data files than a checkpoint has room for.
-    #[error("{files} data files: a database that runs for real has {most} at most")]
+    #[error("{files} data files: a database in wall time has {most} at most")]
     DataFiles {
         /// Data files of the description.
         files: usize,
@@ -123,8 +123,8 @@ pub enum RunnerError {
     },
     /// Acknowledged transactions are lost.
     #[error(
-        "acknowledged transactions are lost: the log ends at transaction {recovered}, and all up to \
-         {acknowledged} were acknowledged"
+        "acknowledged transactions are lost: the log ends at transaction {recovered}, but all \
+         transactions up to {acknowledged} were acknowledged"
     )]
     Lost {
         /// The newest acknowledged transaction.
@@ -134,8 +134,8 @@ pub enum RunnerError {
     },
     /// The data files contradict the log.
     #[error(
-        "the pages were changed {found} times, and transaction {commit} says {expect}: writes of \
-         pages are lost"
+        "the pages record {found} changes, but transaction {commit} recorded {expect}: page writes \
+         are lost"
     )]
     Changes {
         /// The newest recovered transaction.
@@ -146,12 +146,12 @@ pub enum RunnerError {
         found: u64,
     },
     /// The recovery was interrupted. The next one starts from the same state.
-    #[error("interrupted during the recovery; nothing is lost, it begins again at the next start")]
+    #[error("interrupted during recovery; nothing is lost, and the next start repeats it")]
     RecoveryInterrupted,
     /// The files belong to another database.
     #[error(
-        "database file {file:?} is of another description: its data files or their sizes, its \
-         working_set or the size of its log differ; give it the description that it was made with, \
+        "database file {file:?} belongs to another description: the data files or their sizes, \
+         working_set or the size of the log differ; use the description with which it was created, \
          or another folder"
     )]
     OtherDatabase {
@@ -159,7 +159,7 @@ pub enum RunnerError {
         file: String,
     },
     /// The file with the newest acknowledged transaction.
-    #[error("{}: {text:?} is no number of a transaction; it was not written by weir run", .path.display())]
+    #[error("{}: {text:?} is not a transaction number; the file was not written by weir run", .path.display())]
     Acknowledged {
         /// The file.
         path: PathBuf,
@@ -176,8 +176,8 @@ pub enum RunnerError {
     },
     /// fio is missing.
     #[error(
-        "{} is not there; install fio (on Debian and Ubuntu: apt install fio), \
-         or run the jobs without it",
+        "{} was not found; install fio (on Debian and Ubuntu: apt install fio), or run the jobs \
+         without it",
         .program.display()
     )]
     NoFio {

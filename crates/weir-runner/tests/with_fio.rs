@@ -113,7 +113,7 @@ fn without_fio_it_says_what_to_install() {
     let served = Served::new(TWO);
     let placed = served.place("[j]\ndirectory=/mnt/v\nrw=read\nsize=1m\n");
     let error = run_with_fio(placed, &served.options(), Path::new("/nowhere/fio")).unwrap_err();
-    let expect = "/nowhere/fio is not there; install fio (on Debian and Ubuntu: apt install fio), \
+    let expect = "/nowhere/fio was not found; install fio (on Debian and Ubuntu: apt install fio), \
                   or run the jobs without it";
     assert_eq!(error.to_string(), expect);
     assert!(matches!(error, RunnerError::NoFio { .. }));

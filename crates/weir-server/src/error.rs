@@ -157,7 +157,7 @@ impl ServerError {
 
     /// Builds the error for a stripe where a volume was asked for.
     pub(crate) fn is_stripe(name: &str, columns: &[&str]) -> Self {
-        let reason = format!("it is a stripe; ask for its columns one by one: {}", listed(columns));
+        let reason = format!("it is a stripe; name its columns one by one: {}", listed(columns));
         Self::Volume { volume: name.to_owned(), reason }
     }
 
@@ -185,7 +185,7 @@ fn reasons(refused: &[Refused]) -> String {
 
 fn hint(source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::AddrInUse => "; another server has it: stop it or give another address",
+        io::ErrorKind::AddrInUse => "; another process uses it: stop it, or give another address",
         io::ErrorKind::PermissionDenied => "; choose a path or port that this user may use",
         _ => "",
     }

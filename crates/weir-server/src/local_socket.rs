@@ -37,7 +37,7 @@ impl LocalSocket {
         let _lock = PathLock::take(path).map_err(failed)?;
         if let Ok(meta) = symlink_metadata(path) {
             if !meta.file_type().is_socket() {
-                let reason = "there is something else at this path; give another";
+                let reason = "this path exists and is not a socket; give another";
                 return Err(failed(io::Error::other(reason)));
             }
             match UnixStream::connect(path) {
@@ -133,8 +133,8 @@ pub(crate) fn trusted_folder(folder: &Path) -> io::Result<()> {
     Err(io::Error::new(
         io::ErrorKind::PermissionDenied,
         format!(
-            "{} is not a folder of this user alone (mode 0700); remove it, or give --control a path \
-             elsewhere",
+            "{} is not a folder that only this user can access (mode 0700); remove it, or give \
+             --control another path",
             folder.display()
         ),
     ))
@@ -195,8 +195,8 @@ mod tests {
         std::fs::set_permissions(&own, Permissions::from_mode(0o755)).unwrap();
         let error = private_folder(&own).unwrap_err().to_string();
         assert!(error.ends_with(
-            "own is not a folder of this user alone (mode 0700); remove it, or give --control a \
-             path elsewhere"
+            "own is not a folder that only this user can access (mode 0700); remove it, or give \
+             --control another path"
         ));
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(folder.path(), &link).unwrap();

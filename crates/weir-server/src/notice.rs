@@ -39,15 +39,15 @@ impl fmt::Display for Notice {
                 write!(f, "host {host:?} has ended: {reason}; its exports are gone")
             }
             Self::NotStored { volume, reason, full } => {
-                let end = if *full { "there is room" } else { "that is mended" };
+                let end = if *full { "there is space" } else { "this is fixed" };
                 write!(
                     f,
-                    "volume {volume:?}: {reason}; what its cache has acknowledged is kept in memory, \
-                     and flushes fail, until {end}"
+                    "volume {volume:?}: {reason}; the data that its cache has acknowledged stays \
+                     in memory, and flushes fail, until {end}"
                 )
             }
             Self::Settled { volume } => {
-                write!(f, "volume {volume:?}: nothing is kept in memory for its store any more")
+                write!(f, "volume {volume:?}: all data that was kept in memory is stored now")
             }
         }
     }

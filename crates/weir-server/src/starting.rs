@@ -55,7 +55,10 @@ pub(crate) fn make(
         let path = data.path().join("volumes").join(&new.name);
         return Err(ServerError::Volume {
             volume: new.name.clone(),
-            reason: format!("{} has data of such a one already; remove it first", path.display()),
+            reason: format!(
+                "{} already has data of a volume of this name; remove it first",
+                path.display()
+            ),
         });
     }
     let stored = NewStored { size: coming.volume.spec.size, attributes };
@@ -127,7 +130,7 @@ impl<'a> Starting<'a> {
             let refused = if exports().any(|export| export.name == name) {
                 Some("a stripe of the layout has its name; give the stripe another".to_owned())
             } else if !layout.hosts.iter().any(|own| own.name == *host) {
-                Some(format!("it was made on host {host:?}, which the layout does not have"))
+                Some(format!("it was created on host {host:?}, which the layout does not have"))
             } else {
                 None
             };
@@ -269,8 +272,8 @@ impl<'a> Starting<'a> {
             return Err(refuse(
                 volume,
                 format!(
-                    "the layout now says {}, but there is data behind that in the {} it has; \
-                     declare {}, or trim or move the data before shrinking",
+                    "the layout now says {}, but there is data beyond that in its {}; declare {}, \
+                     or trim or move the data before shrinking",
                     declared.exact(),
                     kept.exact(),
                     kept.exact(),
@@ -322,13 +325,13 @@ fn adopt_column(volume: &StoredVolume, column: Option<&str>) -> Result<(), Serve
         return Ok(());
     }
     if has_data(volume, Bytes::ZERO)? {
-        let name = |column: Option<&str>| column.unwrap_or("a volume of its own").to_owned();
+        let name = |column: Option<&str>| column.unwrap_or("a separate volume").to_owned();
         let (now, was) = (name(column), name(kept.as_deref()));
         return Err(refuse(
             volume,
             format!(
-                "the layout now makes it {now}, but its data was written as {was}; put the layout \
-                 back, or copy the data to another volume first"
+                "the layout now makes it {now}, but its data was written as {was}; restore the \
+                 layout, or copy the data to another volume first"
             ),
         ));
     }

@@ -163,7 +163,7 @@ impl StoreError {
             Self::Damaged { hint, .. } => Some(hint),
             Self::Locked { .. } => Some("stop that process or choose another data directory"),
             Self::Version { .. } => Some("use the release that wrote it, or an empty directory"),
-            Self::Foreign { .. } => Some("choose an empty directory or one that Weir made"),
+            Self::Foreign { .. } => Some("choose an empty directory, or one that Weir created"),
             Self::Name { .. } => {
                 Some("use 1 to 128 letters, digits, '.', '_' or '-', and no '.' in front")
             }

@@ -100,7 +100,7 @@ impl FileStore {
             if !dir.join(&name).is_file() {
                 return Err(StoreError::Damaged {
                     what: format!("{} is not a file", dir.join(&name).display()),
-                    hint: "put the volume's segment file back, or remove what is in its place",
+                    hint: "restore the volume's segment file, or remove what is in its place",
                 });
             }
             present.insert(number);

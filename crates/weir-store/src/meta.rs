@@ -45,8 +45,8 @@ const FORMAT: &str = "weir volume 2";
 /// The format of volumes that list no segments.
 const UNLISTED: &str = "weir volume 1";
 const MAX_LEN: u64 = 64 << 20;
-const HINT: &str = "put the file back from a copy; the volume's bytes in data/ beside it are \
-                    untouched, and other volumes are not concerned";
+const HINT: &str = "restore the file from a copy; the volume's bytes in data/ beside it are \
+                    untouched, and other volumes are not affected";
 
 /// The metadata of a volume.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,7 +135,7 @@ impl Meta {
         }
         let meta: Self = serde_json::from_str(envelope.volume.get()).map_err(unreadable)?;
         if meta.segment == Bytes::ZERO {
-            return Err(damaged("says that a segment holds nothing".to_owned()));
+            return Err(damaged("has a segment size of zero".to_owned()));
         }
         let top = meta.layers.as_ref().map(|layers| layers.stack.last().map(|top| top.size));
         if top.is_some_and(|size| size != Some(meta.size)) {

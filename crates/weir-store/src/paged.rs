@@ -208,7 +208,7 @@ impl PagedStore {
     pub fn snapshot(&self) -> Result<SnapshotId> {
         let mut admin = self.admin()?;
         if self.stack().0.len() >= MAX_LAYERS {
-            let problem = "would be one too many, delete others first";
+            let problem = "exceeds the maximum number of snapshots; delete others first";
             return Err(StoreError::Snapshot { snapshot: admin.next_snapshot, problem });
         }
         let number = admin.next_layer;
@@ -371,7 +371,7 @@ impl PagedStore {
         let stack = views.hold(&now, of)?;
         drop(views);
         let Some(between) = stack.0.get(before.0.len()..) else {
-            let problem = "is later than the one that it is compared with";
+            let problem = "is newer than the snapshot that it is compared with";
             return Err(StoreError::Snapshot { snapshot: since.0, problem });
         };
         check_range(offset, len, stack.size())?;

@@ -282,10 +282,11 @@ fn check_no_bytes(dir: &Path) -> Result<()> {
             let inside = data.strip_prefix(dir).unwrap_or(&data).display();
             return Err(StoreError::Damaged {
                 what: format!(
-                    "{} is missing, and {inside}/ beside it holds a volume's bytes",
+                    "{} is missing, and {inside}/ beside it contains the bytes of a volume",
                     dir.join(meta::FILE).display()
                 ),
-                hint: "put the file back from a copy, or move the folder away to start anew",
+                hint: "restore the file from a copy, or move the folder away to start with an \
+                       empty volume",
             });
         }
     }
@@ -301,9 +302,9 @@ fn check_segments(
 ) -> Result<()> {
     if !data.is_dir() {
         return Err(StoreError::Damaged {
-            what: format!("{} is missing, which held the volume's bytes", data.display()),
-            hint: "put the folder back from a copy; with an empty folder in its place the volume \
-                   is all zeros",
+            what: format!("{} is missing; it contained the bytes of the volume", data.display()),
+            hint: "restore the folder from a copy; with an empty folder in its place, the volume \
+                   reads as zeros",
         });
     }
     // One behind the end holds nothing that could be missed.
@@ -317,14 +318,14 @@ fn check_segments(
             Err(e) => return Err(StoreError::io("look at", &path, e)),
         };
         let damaged = |what: String| StoreError::Damaged {
-            what: format!("{} {what}, it held {share} bytes of the volume", path.display()),
-            hint: "put the file back from a copy; to do without its bytes, make it that long with \
-                   truncate -s, and they read as zeros",
+            what: format!("{} {what}; it contained {share} bytes of the volume", path.display()),
+            hint: "restore the file from a copy; to give up its bytes, extend it to that length \
+                   with truncate -s, and they read as zeros",
         };
         match found {
             None => return Err(damaged("is missing".to_owned())),
             Some(len) if len < share => {
-                return Err(damaged(format!("was cut to {len} bytes")));
+                return Err(damaged(format!("was truncated to {len} bytes")));
             }
             Some(_) => {}
         }

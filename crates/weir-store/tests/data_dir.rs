@@ -99,7 +99,7 @@ fn a_folder_of_something_else_is_refused_and_left_alone() {
         &DataDir::open(dir.path(), "").unwrap_err(),
         ErrorKind::Foreign,
         "DIR is not a Weir data directory and not empty: it holds \"thesis.txt\"",
-        "choose an empty directory or one that Weir made",
+        "choose an empty directory, or one that Weir created",
     );
     fs::write(dir.path().join("format"), "PostgreSQL 17").unwrap();
     let error = DataDir::open(dir.path(), "").unwrap_err();
@@ -169,23 +169,24 @@ fn a_damaged_volume_is_told_and_the_others_are_served() {
         ErrorKind::Damaged,
         "DIR/volumes/flipped/meta.json was changed: its checksum says \"ee44b097\", its content has \
          \"56f8d7f2\"",
-        "put the file back from a copy; the volume's bytes in data/ beside it are untouched, and \
-         other volumes are not concerned",
+        "restore the file from a copy; the volume's bytes in data/ beside it are untouched, and \
+         other volumes are not affected",
     );
     check(
         dir.path(),
         &volume(&dir, "lost-data").unwrap_err(),
         ErrorKind::Damaged,
-        "DIR/volumes/lost-data/data is missing, which held the volume's bytes",
-        "put the folder back from a copy; with an empty folder in its place the volume is all \
+        "DIR/volumes/lost-data/data is missing; it contained the bytes of the volume",
+        "restore the folder from a copy; with an empty folder in its place, the volume reads as \
          zeros",
     );
     check(
         dir.path(),
         &volume(&dir, "lost-meta").unwrap_err(),
         ErrorKind::Damaged,
-        "DIR/volumes/lost-meta/meta.json is missing, and data/ beside it holds a volume's bytes",
-        "put the file back from a copy, or move the folder away to start anew",
+        "DIR/volumes/lost-meta/meta.json is missing, and data/ beside it contains the bytes of a \
+         volume",
+        "restore the file from a copy, or move the folder away to start with an empty volume",
     );
 
     let listed = open(&dir).list().unwrap();
@@ -286,18 +287,18 @@ fn a_segment_that_was_lost_or_cut_is_told_and_the_others_are_served() {
         volume.write_at(4096, &[7]).unwrap();
         volume.sync().unwrap();
     }
-    let hint = "put the file back from a copy; to do without its bytes, make it that long with \
+    let hint = "restore the file from a copy; to give up its bytes, extend it to that length with \
                 truncate -s, and they read as zeros";
     cut(&segment(&dir), 8192);
     let error = volume(&dir, "db").unwrap_err();
-    let message = "DIR/volumes/db/data/00000 was cut to 8192 bytes, it held 8388608 bytes of the \
-                   volume";
+    let message = "DIR/volumes/db/data/00000 was truncated to 8192 bytes; it contained 8388608 \
+                   bytes of the volume";
     check(dir.path(), &error, ErrorKind::Damaged, message, hint);
 
     fs::remove_file(segment(&dir)).unwrap();
     let error = volume(&dir, "db").unwrap_err();
     let message =
-        "DIR/volumes/db/data/00000 is missing, it held 8388608 bytes of the volume".to_owned();
+        "DIR/volumes/db/data/00000 is missing; it contained 8388608 bytes of the volume".to_owned();
     check(dir.path(), &error, ErrorKind::Damaged, &message, hint);
     let found = open(&dir).list().unwrap();
     assert_eq!(told(dir.path(), found[0].meta.as_ref().unwrap_err()).1, message);

@@ -482,7 +482,7 @@ fn a_volume_that_is_full_takes_the_room_of_the_view() {
     store.fail_after(0, Fault::NoSpace);
     let refused = freezable.write_at(0, &[2; 512]).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::NoSpace);
-    lost(&frozen, "the medium is full, and clients need the room");
+    lost(&frozen, "the medium is full, and clients need the space");
     store.heal();
     freezable.write_at(0, &[2; 512]).unwrap();
 }

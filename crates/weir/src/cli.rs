@@ -37,15 +37,16 @@ use weir_units::{Bytes, CacheMode, ParseError, Span};
 /// Run, predict, explain and plan storage under the limits of the cloud.
 #[derive(Debug, Parser)]
 #[command(name = "weir", version, propagate_version = true, subcommand_required = true)]
-#[command(after_help = "Global option:\n  --catalog <FILE>  Load a catalog edition of your own \
-                        beside the built-in ones, for example --catalog my-cloud.toml. May be repeated. \
+#[command(after_help = "Global option:\n  \
+                        --catalog <FILE>  Load your own catalog edition in addition to the \
+                        built-in ones, for example --catalog my-cloud.toml. May be repeated. \
                         docs/LAYOUT.md describes the format.\n\n\
-                        Exit codes: 0 success; 1 the answer is no (a limit throttles, a figure missed its \
-                        tolerance, no layout meets the need); 2 wrong input or usage; 3 failure while running; \
-                        130 interrupted by Ctrl-C.")]
+                        Exit codes: 0 success; 1 the answer is no (a limit throttles, a figure \
+                        missed its tolerance, no layout meets the need); 2 wrong input or usage; 3 \
+                        failure while running; 130 interrupted by Ctrl-C.")]
 pub(crate) struct Cli {
-    /// Load a catalog edition of your own beside the built-in ones, for example
-    /// --catalog my-cloud.toml. May be repeated. docs/LAYOUT.md describes the format.
+    /// Load your own catalog edition in addition to the built-in ones, for example --catalog
+    /// my-cloud.toml. May be repeated. docs/LAYOUT.md describes the format.
     // Hidden here and shown in the footer: a global option is repeated in the help of every verb.
     #[arg(long = "catalog", global = true, hide = true, value_name = "FILE")]
     pub(crate) editions: Vec<PathBuf>,
@@ -56,32 +57,32 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve the volumes of a layout over NBD, and page blobs over REST, with their limits enforced.
-    #[command(
-        after_help = "Example:\n  weir serve layout.toml --data /var/lib/weir --nbd unix:/tmp/weir.sock\n\n\
-                            Ctrl-C and SIGTERM complete the requests in flight and make them durable."
-    )]
+    #[command(after_help = "Example:\n  \
+                      weir serve layout.toml --data /var/lib/weir --nbd unix:/tmp/weir.sock\n\n\
+                      Ctrl-C and SIGTERM stop the server after the requests in flight are complete \
+                      and durable.")]
     Serve(ServeArgs),
     /// Simulate fio jobs, a database or a backup on a layout, in virtual time.
-    #[command(
-        after_help = "Example:\n  weir sim layout.toml fiowrite.ini --runtime 30s --output json\n  \
-                            weir sim layout.toml oltp.toml --every 1min\n  \
-                            weir sim layout.toml oltp.toml --observe run.weirobs --plot run.html\n  \
-                            weir sim layout.toml backup.toml oltp.toml\n\n\
-                            The last component of a job's directory or filename selects the volume or \
-                            stripe: /mnt/nocache is the export nocache. Job files run one after \
-                            the other. Ctrl-C ends the run and reports the part that was simulated, with \
-                            exit code 130; a second Ctrl-C ends it at once."
-    )]
+    #[command(after_help = "Example:\n  \
+                      weir sim layout.toml fiowrite.ini --runtime 30s --output json\n  \
+                      weir sim layout.toml oltp.toml --every 1min\n  \
+                      weir sim layout.toml oltp.toml --observe run.weirobs --plot run.html\n  \
+                      weir sim layout.toml backup.toml oltp.toml\n\n\
+                      The last component of a job's directory or filename selects the volume or \
+                      stripe: /mnt/nocache is the export nocache. Job files run one after the \
+                      other. Ctrl-C ends the run and reports the part simulated so far, with exit \
+                      code 130; a second Ctrl-C ends it at once.")]
     Sim(SimArgs),
     /// Run a database workload in real time on the volumes of a layout, and recover it after a crash.
-    #[command(after_help = "Example:\n  weir run layout.toml oltp.toml --runtime 60s\n  \
+    #[command(after_help = "Example:\n  \
+                            weir run layout.toml oltp.toml --runtime 60s\n  \
                             weir run layout.toml oltp.toml --data /var/lib/weir\n  \
                             weir run layout.toml oltp.toml --data /var/lib/weir --recover-only\n\n\
-                            The volumes live in this process, with their limits enforced, and store real \
-                            data. Every page that is read is checked. With --data, a start first \
-                            recovers the database that the last run left and checks every page. \
+                            This process serves the volumes, enforces their limits and stores real \
+                            data. Every page that is read is checked. With --data, a run first \
+                            recovers the database that the last run left, and checks every page. \
                             The exit code is 1 if an acknowledged transaction is lost. Ctrl-C ends \
-                            the run and reports the part that ran, with exit code 130.")]
+                            the run and reports the part executed so far, with exit code 130.")]
     Run(RunArgs),
     /// Record the storage counters of real systems, import the output of other tools, and query
     /// the resulting observations.
@@ -101,14 +102,16 @@ pub(crate) enum Command {
     Observe(Box<ObserveArgs>),
     /// Find the cap that throttles a system, with evidence, a fix and its expected effect, or show
     /// that storage is not the cause.
-    #[command(after_help = "Example:\n  iostat -xt 1 60 > iostat.txt\n  \
+    #[command(after_help = "Example:\n  \
+                            iostat -xt 1 60 > iostat.txt\n  \
                             weir diagnose iostat.txt --layout layout.toml --map sdc=data\n  \
                             weir diagnose files.weirobs --edition azure-mi-2018 --html report.html\n\n\
-                            An observation is a file that weir observe or a run of Weir wrote, or any input that \
-                            weir observe import reads. Limits come from the layout, from an edition (files of a \
-                            managed instance by their size), or from the observation itself. docs/DIAGNOSIS.md \
-                            explains each finding. Exit codes: 0 nothing is throttled, 1 something is throttled, \
-                            2 wrong input.")]
+                            An observation is a file written by weir observe or by a run of Weir, \
+                            or any input that weir observe import reads. Limits come from the \
+                            layout, from an edition (for files of a managed instance, by size), or \
+                            from the observation itself. docs/DIAGNOSIS.md explains each finding. \
+                            Exit codes: 0 nothing is throttled, 1 something is throttled, 2 wrong \
+                            input.")]
     Diagnose(DiagnoseArgs),
     /// Find the cheapest layout that meets a need, with its price, its binding limit and the reason
     /// why the next cheaper layout fails.
@@ -127,38 +130,38 @@ pub(crate) enum Command {
     Plan(Box<PlanArgs>),
     /// Write a script that builds a layout (machines, disks, stripes, mounts, database files), or
     /// only the changes from another layout.
-    #[command(after_help = "Example:\n  weir export layout.toml --as az --out disks.sh\n  \
+    #[command(after_help = "Example:\n  \
+                            weir export layout.toml --as az --out disks.sh\n  \
                             weir export new.toml --from old.toml --as tsql --database sales\n  \
                             weir export layout.toml --as tsql --mount pool=F:\\Data --name data-1=sales\n\n\
-                            Weir runs nothing itself: read the script, then run it. A script checks the present \
-                            state first, so that a second run changes nothing. Steps that would lose data \
-                            or stop a system are comments in the script and notes on stderr. docs/EXPORT.md \
-                            says what each kind needs, does and leaves out.")]
+                            Weir runs nothing itself: read the script, then run it. A script \
+                            checks the present state first, so a second run changes nothing. Steps \
+                            that would lose data or stop a system are comments in the script, with \
+                            notes on stderr. docs/EXPORT.md describes what each kind requires, \
+                            does and leaves out.")]
     Export(Box<ExportArgs>),
     /// Back up volumes and databases to striped files; plan, list, verify and prune backups.
     #[command(subcommand)]
     Backup(BackupCommand),
     /// Restore a backup to volumes, to a running server or to images, or prove that it can be
     /// restored.
-    #[command(
-        after_help = "Example:\n  weir restore sales --from /backups --to layout.toml --data \
-                            /var/lib/weir\n  weir restore sales --from /backups --control weir.sock \
-                            --map data=data2\n  weir restore sales --from /backups --image images\n  \
-                            weir restore sales --from /backups --prove --oltp oltp.toml\n\n\
-                            Stripes are read in parallel, and each frame is checked before it is \
-                            written. A target that is not empty is refused without --force. The \
-                            first 4 KiB of a volume are written last: an interrupted restore does \
-                            not look whole. docs/BACKUP.md has more."
-    )]
+    #[command(after_help = "Example:\n  \
+                      weir restore sales --from /backups --to layout.toml --data /var/lib/weir\n  \
+                      weir restore sales --from /backups --control weir.sock --map data=data2\n  \
+                      weir restore sales --from /backups --image images\n  \
+                      weir restore sales --from /backups --prove --oltp oltp.toml\n\n\
+                      Stripes are read in parallel, and each frame is checked before it is \
+                      written. A target that is not empty is refused without --force. The first 4 \
+                      KiB of a volume are written last, so that an interrupted restore does not \
+                      look complete. See docs/BACKUP.md.")]
     Restore(Box<RestoreArgs>),
     /// Rerun published experiments and compare the results with the published figures.
     #[command(subcommand)]
     Lab(LabCommand),
     /// Show the rates, limits and binding caps of a running server.
-    #[command(
-        after_help = "Example:\n  weir status --interval 5s --output json\n\nVolumes that can burst \
-                            are listed with their remaining credits."
-    )]
+    #[command(after_help = "Example:\n  \
+                      weir status --interval 5s --output json\n\n\
+                      The report includes the remaining credits of volumes that can burst.")]
     Status(StatusArgs),
     /// List or change the volumes of a running server.
     #[command(subcommand)]
@@ -167,19 +170,21 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Host(HostCommand),
     /// Mount the volumes of a layout as directories, so that any program's files get their limits.
-    #[command(after_help = "Example:\n  weir mount layout.toml /mnt/weir --data /var/lib/weir\n  \
+    #[command(after_help = "Example:\n  \
+                            weir mount layout.toml /mnt/weir --data /var/lib/weir\n  \
                             weir mount instance.toml /mnt/weir --database sales\n\n\
-                            Each volume or stripe is a directory whose files share its limits and its \
-                            size. On a managed instance each database is a directory, and each file \
-                            in it is a volume that moves through the tiers as it grows and shrinks. \
-                            Ctrl-C, SIGTERM and umount complete the requests in flight. Needs /dev/fuse, \
-                            and fusermount3 for users other than root.")]
+                            Each volume or stripe is a directory whose files share its limits and \
+                            its size. On a managed instance each database is a directory, and each \
+                            file in it is a volume that moves through the tiers as it grows and \
+                            shrinks. Ctrl-C, SIGTERM and umount first complete the requests in \
+                            flight. Needs /dev/fuse, and fusermount3 for users other than root.")]
     Mount(MountArgs),
-    /// Create a certificate for page blobs over HTTPS, and an authority that clients trust.
-    #[command(after_help = "Example:\n  weir cert tls\n  weir serve layout.toml   # with [blob] \
-                            certificate = \"tls/certificate.pem\", key = \"tls/key.pem\"\n\n\
-                            Make clients trust tls/authority.pem. Its private key is discarded, so \
-                            that it can sign no other certificate.")]
+    /// Create a certificate for page blobs over HTTPS, and the authority that clients must trust.
+    #[command(after_help = "Example:\n  \
+                            weir cert tls\n  \
+                            weir serve layout.toml   # with [blob] certificate = \"tls/certificate.pem\", key = \"tls/key.pem\"\n\n\
+                            Make clients trust tls/authority.pem. The private key of the authority \
+                            is discarded, so it can sign no other certificate.")]
     Cert(CertArgs),
     /// Look up tiers and machines; each figure has a source and a date.
     #[command(subcommand)]
@@ -259,8 +264,8 @@ pub(crate) struct CertArgs {
 pub(crate) struct SimArgs {
     /// Layout file; docs/LAYOUT.md describes its keys.
     pub(crate) layout: PathBuf,
-    /// fio job files; or files that end in .toml and describe a database workload (docs/OLTP.md)
-    /// or a backup (docs/BACKUP.md), one each.
+    /// fio job files; or files that end in .toml, each of which describes a database workload
+    /// (docs/OLTP.md) or a backup (docs/BACKUP.md).
     #[arg(required = true, value_name = "JOB")]
     pub(crate) jobs: Vec<PathBuf>,
     /// Override the runtime of each job, for example 30s, 10min or 2h. A job without time_based
@@ -274,8 +279,8 @@ pub(crate) struct SimArgs {
     /// /mnt/data=readcache. May be repeated.
     #[arg(long, value_name = "PATH=EXPORT", value_parser = mapping)]
     pub(crate) map: Vec<(String, String)>,
-    /// Start with a warm host cache for this volume or stripe: it holds every block that the jobs
-    /// can touch. May be repeated.
+    /// Start with a warm host cache for this volume or stripe: the cache holds every block that the
+    /// jobs can touch. May be repeated.
     #[arg(long, value_name = "EXPORT")]
     pub(crate) warm: Vec<String>,
     /// Crash a host at this time of the run, for example host@10s; its cache is cold afterwards.
@@ -408,7 +413,7 @@ pub(crate) struct DiagnoseArgs {
     /// Layout of the observed system.
     #[arg(long, value_name = "LAYOUT")]
     pub(crate) layout: Option<PathBuf>,
-    /// Catalog edition whose tiers limit files by their size; use it without a layout.
+    /// Catalog edition whose tiers give the limits of files by size. Use it if there is no layout.
     #[arg(long, value_name = "EDITION", conflicts_with = "layout")]
     pub(crate) edition: Option<String>,
     /// Map a name in the observation to a name in the layout, for example sdc=data. May be
@@ -419,7 +424,7 @@ pub(crate) struct DiagnoseArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// Also print time spans, causes that were ruled out, sources, all limits and files, and
-    /// findings without effect on the observed load.
+    /// findings that do not affect the observed load.
     #[arg(long, short)]
     pub(crate) verbose: bool,
     #[command(flatten)]
@@ -504,7 +509,7 @@ pub(crate) enum VolumeCommand {
                             create fast --tier P30 --cache read-only\n  weir volume create \
                             sales-2 --size 256GiB --role data --database sales")]
     Create(CreateArgs),
-    /// Delete a volume that weir volume create created, with its data.
+    /// Delete a volume that was created with weir volume create, and its data.
     #[command(after_help = "Example:\n  weir volume delete scratch --yes\n\nIts clients are \
                             disconnected. Volumes of the layout cannot be deleted.")]
     Delete {
@@ -517,10 +522,10 @@ pub(crate) enum VolumeCommand {
         control: ControlArgs,
     },
     /// Resize a volume; its tier and limits change at once, under load.
-    #[command(
-        after_help = "Example:\n  weir volume resize data 540GiB\n\nClients see the new size when \
-                            they reconnect. A volume with data beyond the new end is not shrunk."
-    )]
+    #[command(after_help = "Example:\n  \
+                      weir volume resize data 540GiB\n\n\
+                      Clients see the new size when they reconnect. Shrinking is refused if there \
+                      is data beyond the new end.")]
     Resize {
         /// Volume name, as weir volume list shows it
         name: String,
@@ -600,7 +605,7 @@ impl From<RoleArg> for Role {
 #[derive(Debug, Subcommand)]
 pub(crate) enum HostCommand {
     /// Crash a host: its clients are disconnected, its cache is emptied, and writes that a
-    /// read-write cache had not written back are lost.
+    /// read-write cache has not written back are lost.
     #[command(after_help = "Example:\n  weir host crash host")]
     Crash {
         /// Host name; "host" if the layout gives none
@@ -663,7 +668,7 @@ pub(crate) enum CatalogCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum LayoutCommand {
     /// Check a layout and show its limits. For database files, also show their tiers, the next
-    /// tiers up and down, and the unused part of the instance's limits.
+    /// tiers up and down, and the headroom of the instance.
     #[command(
         after_help = "Example:\n  weir layout check layout.toml\n  weir layout check layout.toml \
                       --output json | jq '.volumes[] | {volume, iops}'"

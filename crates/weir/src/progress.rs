@@ -38,7 +38,7 @@ impl Progress {
             self.is_said.set(true);
             if let Some(left) = self.total.and_then(|total| long(elapsed_s, now, total)) {
                 output::talk(&format!(
-                    "weir: this will take another {left}; Ctrl-C ends it with what came"
+                    "weir: about {left} left; Ctrl-C ends the run and reports it up to then"
                 ));
             }
         }

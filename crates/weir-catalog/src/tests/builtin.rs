@@ -227,7 +227,7 @@ fn a_machine_published_twice_is_qualified_by_its_series() {
     assert_eq!(
         either.err().as_deref(),
         Some(
-            "host size \"E8bds_v5\" is in azure-now several times, with limits of their own; write \
+            "host size \"E8bds_v5\" is in azure-now several times, with different limits; write \
              one of ebdsv5-nvme/Standard_E8bds_v5, ebdsv5-scsi/Standard_E8bds_v5, \
              ebdsv5-2021/Standard_E8bds_v5"
         )

@@ -178,7 +178,7 @@ fn volumes_of_aws_have_their_rules() {
         100,
         5_000,
         "100 MiB/s",
-        Err("io1: throughput is not sold, 500 MiB/s come with 5000 IOPS; leave it out"),
+        Err("io1: throughput cannot be chosen: 5000 IOPS include 500 MiB/s; leave it out"),
     );
     check("io2", 16, 16_000, "", Ok("4000 MiB/s"));
     check("io2", 256, 256_000, "", Ok("4000 MiB/s"));

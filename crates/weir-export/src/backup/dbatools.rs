@@ -14,14 +14,14 @@ pub(super) fn write(script: &mut Script, job: &Job<'_>) -> Result<(), ExportErro
     let is_url = !job.options.urls.is_empty();
     let needs = match is_url {
         true => {
-            "the module dbatools, and on the server a credential for each container, called by its URL, \
-             with a SAS token."
+            "the module dbatools, and on the server a credential for each container, named after \
+             its URL, with a SAS token."
         }
         false => "the module dbatools, and folders that SQL Server may write to.",
     };
     let does = format!(
-        "backs up as {} describes it and verifies the backup. A path stands once for each stripe: with \
-         several paths the module takes their number for that of the files.",
+        "backs up as {} describes it and verifies the backup. There is one path for each stripe, \
+         because with several paths the module writes one file to each.",
         job.backup.file
     );
     script.header(

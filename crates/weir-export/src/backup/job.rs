@@ -151,8 +151,8 @@ impl<'a> Job<'a> {
             )),
             (_, _) => {
                 let reason = format!(
-                    "its sources are files of several databases ({}); a script backs up one: \
-                     describe a backup for each",
+                    "its sources are files of several databases ({}), but a script backs up only \
+                     one: describe a backup for each",
                     names.join(", ")
                 );
                 Err(self.cannot(self.backup.file.clone(), reason))

@@ -11,8 +11,8 @@ const BLOCK: u32 = 65_536;
 pub(super) fn write(script: &mut Script, job: &Job<'_>) -> Result<(), ExportError> {
     let database = job.database()?;
     if database.contains(['%', ',']) {
-        let reason = "a % in a name selects several databases there, and a comma ends a name; back it up with \
-                      --as tsql-backup";
+        let reason = "in this procedure, a % in a name selects several databases, and a comma ends \
+                      a name; use --as tsql-backup";
         return Err(job.cannot(format!("database {database:?}"), reason));
     }
     let folders = job.folders()?;
@@ -70,7 +70,7 @@ fn trimmed(folder: &str) -> &str {
 
 fn header(script: &mut Script, job: &Job<'_>, is_url: bool) {
     let place = match is_url {
-        true => "a credential for each container, called by its URL, with a SAS token",
+        true => "a credential for each container, named after its URL, with a SAS token",
         false => "the directories, which SQL Server may write to",
     };
     let needs = format!(
@@ -78,8 +78,8 @@ fn header(script: &mut Script, job: &Job<'_>, is_url: bool) {
          {place}."
     );
     let does = format!(
-        "backs up as {} describes it: @NumberOfFiles are spread evenly over the directories. The procedure \
-         names the files, and makes a folder for the server and the database.",
+        "backs up as {} describes it: @NumberOfFiles are spread evenly over the directories. The \
+         procedure names the files, and creates a folder for the server and the database.",
         job.backup.file
     );
     script.header(&needs, &does, "delete earlier backups: add @CleanupTime for that, in hours.");

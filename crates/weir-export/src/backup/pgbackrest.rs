@@ -24,8 +24,8 @@ pub(super) fn write(script: &mut Script, job: &Job<'_>) -> Result<(), ExportErro
     let distinct = Job::distinct(&folders);
     let [repository] = distinct[..] else {
         let reason = format!(
-            "it has {} targets, and pgBackRest writes to one repository: make one stripe of the disks in the \
-             layout, and name it in `to`",
+            "it has {} targets, and pgBackRest writes to one repository: combine the disks into \
+             one stripe in the layout, and name it in `to`",
             distinct.len()
         );
         return Err(job.cannot(job.backup.file.clone(), reason));
@@ -75,8 +75,8 @@ fn stanza<'j>(job: &'j Job<'_>) -> Result<&'j str, ExportError> {
     if name.is_empty()
         || !name.chars().all(|c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
     {
-        let reason = "a stanza has letters, digits, - and _; give such a one with --database, for a layout \
-                      whose files say no database";
+        let reason = "a stanza has letters, digits, - and _; give one with --database, and a \
+                      layout whose files name no database";
         return Err(job.cannot(format!("stanza {name:?}"), reason));
     }
     Ok(name)

@@ -87,13 +87,13 @@ fn device_name(script: &Script, change: &Change, disk: &Disk) -> Result<String, 
 const MODULE: Module = Module {
     header: [
         "Terraform 1.3, the provider aws 5 with a region, and an existing instance. If that is an \
-         aws_instance, it must have no ebs_block_device: with such blocks the provider takes \
-         all volumes of the instance for its own, and what is attached here for drift.",
+         aws_instance, it must have no ebs_block_device: with such blocks the provider manages all \
+         volumes of the instance, and treats those attached here as drift.",
         "creates the volumes in the zone of the instance and attaches them, each under its device \
-         name; applied again it changes what differs. A volume may be used while it changes; AWS takes another \
-         change of it only some hours later.",
-        "format disks (--as mdadm or lvm does, and finds them by these device names), nor destroy a volume: \
-         prevent_destroy stands before that.",
+         name; applied again it changes what differs. A volume can be used while it changes; AWS \
+         accepts another change only some hours later.",
+        "format disks (--as mdadm or lvm does, and finds them by these device names), nor destroy \
+         a volume: prevent_destroy prevents that.",
     ],
     provider: ("aws", "5.0"),
     inputs,

@@ -38,8 +38,8 @@ fn of_machine(
         "Terraform 1.3, the provider azurerm 4, and an existing machine.",
         "creates the disks and attaches them, each with its LUN and cache mode; applied again it \
          changes what differs.",
-        "format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN), nor destroy \
-         a disk: prevent_destroy stands before that.",
+        "format disks (--as mdadm, lvm or storage-spaces does, and finds them by their LUN), nor \
+         destroy a disk: prevent_destroy prevents that.",
     );
     if let Some((old, new)) = change.interfaces() {
         module::resize(script, &azure::interface_words(change, old, new));
@@ -167,9 +167,9 @@ fn of_instance(
 ) -> Result<(), ExportError> {
     script.header(
         "Terraform 1.3, the provider azurerm 4.38 or newer, and a subnet for managed instances.",
-        "makes the instance, without a public endpoint and with Microsoft Entra-only authentication (no \
-         password); applied again it changes what differs.",
-        "create its network, nor databases or their files (--as tsql).",
+        "creates the instance, without a public endpoint and with Microsoft Entra-only \
+         authentication (no password); applied again it changes what differs.",
+        "create its network, databases or their files (--as tsql).",
     );
     if change.is_known() {
         sql.warns(script);
@@ -213,7 +213,7 @@ fn of_instance(
         script.blank();
         script.comment(
             "azurerm does not support the next generation of General Purpose and its IOPS; azapi \
-             says them to the same instance.",
+             sets them on the same instance.",
         );
         script.lines(&format!(
             "resource \"azapi_update_resource\" \"next_gen\" {{\n  type        = \

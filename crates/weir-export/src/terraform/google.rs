@@ -27,7 +27,8 @@ const MARKET: Market = Market {
     is_name,
 };
 
-const RULE: &str = "1 to 63 small letters, digits and '-', a letter first, and '-' not last";
+const RULE: &str = "1 to 63 lower-case letters, digits and '-', starting with a letter and not \
+                    ending with '-'";
 
 fn is_name(name: &str) -> bool {
     name.len() <= 63
@@ -41,7 +42,7 @@ pub(super) fn write(
     change: &Change,
     options: &Options,
 ) -> Result<(), ExportError> {
-    attached::refuse_place(options, "the zone determines the place of a disk; give --zone")?;
+    attached::refuse_place(options, "the zone determines the location of a disk; give --zone")?;
     if let Some(name) = options.machine.as_ref().filter(|name| !is_name(name)) {
         return Err(refused(
             format!("--machine {name}"),
@@ -61,7 +62,7 @@ const MODULE: Module = Module {
         "creates the disks in the zone of the instance and attaches them, each under its name; \
          applied again it changes what differs.",
         "format disks (--as mdadm or lvm does, and finds them by these names), nor destroy a disk: \
-         prevent_destroy stands before that.",
+         prevent_destroy prevents that.",
     ],
     provider: ("google", "6.0"),
     inputs,
@@ -92,8 +93,8 @@ fn machine_size(script: &mut Script, size: Option<&String>) {
     };
     script.blank();
     script.comment(&format!(
-        "The machine size of the layout, which is managed elsewhere. {words} is meant, or with \
-         more, up to the next number that weir catalog has of them."
+        "The machine size of the layout, which is managed elsewhere: {words}, or with more vCPUs, \
+         up to the next number in weir catalog."
     ));
 }
 

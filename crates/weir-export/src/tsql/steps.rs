@@ -56,7 +56,7 @@ impl Tsql<'_> {
         if data.iter().any(|file| file.size != data[0].size) {
             let text = format!(
                 "{}: its data files have different sizes; the larger ones get more pages and more \
-                 the I/O, since pages go to files by their free space",
+                 of the I/O, since pages go to files by their free space",
                 database.words()
             );
             script.comment(&format!("{text}."));
@@ -64,14 +64,14 @@ impl Tsql<'_> {
         }
         if database.is_tempdb() && self.is_managed() {
             script.comment(
-                "tempdb is on the local disk of the instance: more files are for latches, not for \
-                 limits. Number, growth and largest size of its files stay after a restart; sizes \
-                 do not.",
+                "tempdb is on the local disk of the instance: more files help against latch \
+                 contention, not against limits. The number, growth and maximum size of its files \
+                 survive a restart; sizes do not.",
             );
         } else if database.is_tempdb() {
             script.comment(
-                "tempdb is created at each start, so a file moves with a restart of SQL Server, \
-                 and its old file is then deleted by hand.",
+                "tempdb is created at each start, so a file moves when SQL Server restarts. Delete \
+                 its old file by hand afterwards.",
             );
         }
     }
@@ -93,8 +93,8 @@ impl Tsql<'_> {
         if let Some(old) = old.filter(|old| old.role != file.role) {
             let (old, new) = (old.role.name(), file.role.name());
             script.warn(&format!(
-                "{} would become a file of role {new}, and is one of role {old}: a file stays what it \
-                 is; add one under another name.",
+                "{} would change its role from {old} to {new}, which a file cannot do; add a file \
+                 under another name.",
                 file.name
             ));
             return Ok(());
@@ -173,7 +173,7 @@ impl Tsql<'_> {
             sql(&words)
         ));
         if old.is_some() {
-            let text = format!("{} is to be on {on}, and a file moves only offline", file.name);
+            let text = format!("{} belongs on {on}, and a file moves only offline", file.name);
             script.warn_with_steps(&text, "");
         }
         let target = database.target();
@@ -221,9 +221,7 @@ impl Tsql<'_> {
             script.comment(&format!("{}{}", file.name, self.why(file)));
         }
         if is_log(file) {
-            script.comment(
-                "A log is written from its beginning to its end: one more file is room, not speed.",
-            );
+            script.comment("A log is written sequentially: another file adds space, but no speed.");
         }
         let words = format!("{}: adding {}", database.file_words(file), file.size);
         script.lines(&format!(
@@ -297,7 +295,7 @@ fn shrinks(script: &mut Script, database: &Database<'_>, old: &DbFile, file: &Db
          smaller file may get lower limits",
         file.name, old.size, file.size
     );
-    script.warn_with_steps(&text, "To do it all the same:");
+    script.warn_with_steps(&text, "To do it anyway:");
     go_there(script, database);
     script.quiet(&format!("DBCC SHRINKFILE ({}, {});", sql(&file.name), file.size.get() >> 20));
 }

@@ -99,8 +99,8 @@ fn a_module_is_whole_where_nothing_differs() {
     let check = |kind: Kind, text: &str| {
         let same = made(kind, text, text);
         let note = format!(
-            "no changes: layout.toml and old.toml are the same for {kind}; the module is written anyway, for \
-             what is missing from one is detached or destroyed"
+            "no changes: layout.toml and old.toml are the same for {kind}; the module is written \
+             anyway, because whatever is missing from it would be detached or destroyed"
         );
         assert_eq!(same.notes, [note]);
         let sign = if kind == Kind::Bicep { "//" } else { "#" };
@@ -135,8 +135,9 @@ fn a_layout_of_another_cloud_is_not_what_is_there() {
         let error = changes(kind, old, new, &Options::default()).expect_err("no script");
         let (is, was) = editions;
         let expect = format!(
-            "layout.toml: host \"host\" cannot be exported as {kind}: its edition is {is}, and that of \
-             old.toml is {was}; disks of one cloud do not become those of another: export without --from"
+            "layout.toml: host \"host\" cannot be exported as {kind}: its edition is {is}, and \
+             that of old.toml is {was}; disks of one cloud cannot become disks of another: export \
+             without --from"
         );
         assert!(error.to_string().starts_with(&expect), "{error}");
     };

@@ -290,8 +290,8 @@ fn modules_of_other_clouds_say_what_they_need() {
     };
     let aws = [
         "the provider aws 5 with a region",
-        "If that is an aws_instance, it must have no ebs_block_device: with such blocks the provider \
-         takes all volumes of the instance for its own",
+        "If that is an aws_instance, it must have no ebs_block_device: with such blocks the \
+         provider manages all volumes of the instance",
         "version = \">= 5.0\"",
     ];
     has("aws", "family = \"gp3\"\nsize = \"100 GiB\"", &aws);
@@ -367,6 +367,6 @@ fn an_unknown_machine_type_is_not_exported() {
     assert!(!text.contains("output") && !text.contains("\"n2-8vcpu\""), "{text}");
     let words = text.replace("\n# ", " ");
     let expect =
-        "n2-8vcpu is not a machine type: any of n2 with 8 vCPUs is meant, or with more, up to";
+        "n2-8vcpu is not a machine type: any of n2 with 8 vCPUs, or with more vCPUs, up to";
     assert!(words.contains(expect), "{text}");
 }

@@ -100,8 +100,13 @@ fn an_option_that_does_nothing_is_refused() {
     all.mounts.push(("pol".into(), "/x".into()));
     check(Kind::Tsql, MACHINE, &all, "--mount pol=/x: layout.toml has no \"pol\"");
     let pattern = Options { device_pattern: own("/dev/sdc"), ..none() };
-    check(Kind::Lvm, MACHINE, &pattern, "every disk would be this one");
-    check(Kind::Az, INSTANCE, &Options { zone: own("1"), ..none() }, "an instance is in no zone");
+    check(Kind::Lvm, MACHINE, &pattern, "this path would be the device of every disk");
+    check(
+        Kind::Az,
+        INSTANCE,
+        &Options { zone: own("1"), ..none() },
+        "the zone of an instance cannot be chosen",
+    );
     check(
         Kind::Bicep,
         MACHINE,
@@ -109,7 +114,7 @@ fn an_option_that_does_nothing_is_refused() {
         "az deployment group create",
     );
     let line = Options { machine: own("a\nb"), ..none() };
-    check(Kind::Az, MACHINE, &line, "--machine \"a\\nb\": it has a line break");
+    check(Kind::Az, MACHINE, &line, "--machine \"a\\nb\": it contains a line break");
 }
 
 #[test]
@@ -142,7 +147,7 @@ fn a_name_that_the_target_cannot_have_is_refused() {
     named(Kind::Fstab, "pool", "more-than-a-label", "the label of an XFS has at most 12");
     named(Kind::StorageSpaces, "pool", "a:b", "is not a valid name: 1 to 32 characters");
     let upper = Options { machine: Some("Sales".into()), ..Options::default() };
-    check(Kind::Az, INSTANCE, &upper, "1 to 63 small letters");
+    check(Kind::Az, INSTANCE, &upper, "1 to 63 lower-case letters");
     let database = INSTANCE.replace("role = \"log\"", "database = \"a\\nb\", role = \"log\"");
     check(Kind::Tsql, &database, &Options::default(), "its database \"a\\nb\" is not a valid name");
 }
@@ -163,7 +168,7 @@ fn layouts_that_a_tool_cannot_build_are_refused() {
     let old = Source { name: "old.toml", layout: &other };
     let made = export(Kind::Az, Source { name: "new.toml", layout: &new }, Some(old), &none);
     let error = made.expect_err("no script").to_string();
-    assert!(error.contains("cannot become the other in place"), "{error}");
+    assert!(error.contains("can become the other in place"), "{error}");
 }
 
 #[test]
@@ -175,13 +180,13 @@ fn a_place_that_holds_something_else_is_refused() {
     };
     for kind in [Kind::Tsql, Kind::Fstab] {
         for root in ["/", "//", "/./"] {
-            mount(kind, root, "that is the root, which the system itself is on; give a folder");
+            mount(kind, root, "this is the root, which contains the system; give a folder");
         }
         for up in ["/mnt/../etc", "/..", "/mnt/x/..", r"F:\Data\.."] {
-            mount(kind, up, "a mount has no .. in its path; write where it leads to");
+            mount(kind, up, "a mount point cannot contain ..; write the resulting path");
         }
     }
-    let system = "that is a folder of the system, which a mount would hide; give one of your own";
+    let system = "this is a folder of the system, which a mount would hide; give another one";
     for kind in [Kind::Tsql, Kind::Fstab] {
         for path in
             ["/etc", "/usr", "/bin", "/boot", "/dev", "/proc", "/sys", "/run", "/lib", "/sbin"]
@@ -198,7 +203,7 @@ fn a_place_that_holds_something_else_is_refused() {
         let fine = Options { mounts: pairs(&[("pool", path)]), ..none() };
         assert!(script(Kind::Fstab, MACHINE, &fine).is_ok(), "{path}");
     }
-    let windows = "Windows itself is on the drive C:; give another letter, like F:";
+    let windows = "C: is the drive of Windows; give another letter, like F:";
     for path in ["C:", "c:", "C:\\", "C:/"] {
         mount(Kind::StorageSpaces, path, windows);
         mount(Kind::Tsql, path, windows);
@@ -260,9 +265,8 @@ fn a_disk_without_a_number_that_azure_has_is_refused() {
 fn a_database_of_the_server_itself_is_refused() {
     for name in ["master", "model", "msdb", "tempdb", "Master"] {
         let options = Options { database: Some(name.to_owned()), ..Options::default() };
-        let expect = format!(
-            "--database {name}: that is a database of SQL Server itself; give one of your own"
-        );
+        let expect =
+            format!("--database {name}: this is a system database of SQL Server; give another one");
         check(Kind::Tsql, INSTANCE, &options, &expect);
     }
     let options = Options { database: Some("masters".into()), ..Options::default() };
@@ -290,19 +294,23 @@ fn a_place_that_no_cloud_has_is_refused() {
     let zone = |zone: &str| Options { zone: Some(zone.to_owned()), ..Options::default() };
     let location = |place: &str| Options { location: Some(place.to_owned()), ..Options::default() };
     let long = "x".repeat(65);
-    let too_long = format!("{long}: it has 65 characters, and no cloud has a name of more than 64");
+    let too_long = format!(
+        "{long}: it has 65 characters, more than the 64 of any cloud's location \
+                            or zone"
+    );
     for kind in [Kind::Az, Kind::Bicep, Kind::Terraform, Kind::Powershell] {
         check(kind, MACHINE, &zone(""), "--zone: it is empty; give it a value");
         check(kind, MACHINE, &location(""), "--location: it is empty; give it a value");
-        check(kind, MACHINE, &zone("1 2"), "--zone 1 2: it has a space, and no zone has one");
-        check(kind, MACHINE, &zone("1\u{a0}2"), "it has a space, and no zone has one");
+        check(kind, MACHINE, &zone("1 2"), "--zone 1 2: it contains a space, which no zone does");
+        check(kind, MACHINE, &zone("1\u{a0}2"), "it contains a space, which no zone does");
         for blank in [" ", " 1", "1 "] {
-            let words = format!("--zone {blank}: it has a space first or last; leave that out");
+            let words = format!("--zone {blank}: it starts or ends with a space; remove the space");
             check(kind, MACHINE, &zone(blank), &words);
-            let words = format!("--location {blank}: it has a space first or last");
+            let words = format!("--location {blank}: it starts or ends with a space");
             check(kind, MACHINE, &location(blank), &words);
         }
-        let words = "it has a line break or another control character; no script can have that";
+        let words = "it contains a line break or another control character, which a script cannot \
+                     contain";
         check(kind, MACHINE, &zone("1\n2"), words);
         check(kind, MACHINE, &location("West\tEurope"), words);
         check(kind, MACHINE, &zone(&long), &format!("--zone {too_long}"));
@@ -349,7 +357,7 @@ fn properties_that_other_clouds_lack_are_refused() {
     refused(&google, machine, "--machine DB1: the name of an instance of Google Cloud has 1 to 63");
     for name in ["Upper", "a_b", "a.b", "1a", "a-", &"x".repeat(64)] {
         let named = Options { names: pairs(&[("d", name)]), ..none() };
-        refused(&google, named, "is not a valid name: 1 to 63 small letters");
+        refused(&google, named, "is not a valid name: 1 to 63 lower-case letters");
     }
     for name in ["it's", "aws:x", "$(id)", &"x".repeat(256)] {
         let named = Options { names: pairs(&[("d", name)]), ..none() };

@@ -88,7 +88,7 @@ impl ReadSamples for BaseBackup {
             return Ok(Some(self.backups.put(sheet, &own)));
         }
         if self.count == 0 {
-            let reason = "no base backup in it came to its end: \"base backup completed\" or \
+            let reason = "it contains no completed base backup: \"base backup completed\" or \
                           progress of 100 % is expected";
             return Err(ImportError::at(self.lines.number(), reason));
         }

@@ -108,7 +108,7 @@ impl Client {
             let Some(line) = self.lines.next_line()? else {
                 self.ended = true;
                 if self.count == 0 {
-                    let reason = "no BACKUP or RESTORE in it came to its end: a line with \
+                    let reason = "it contains no completed BACKUP or RESTORE: a line with \
                                   \"successfully processed N pages in S seconds\" is expected";
                     return Err(ImportError::at(self.lines.number(), reason));
                 }
@@ -145,12 +145,12 @@ impl Client {
     fn result(&mut self, sheet: &mut Sheet, line: &str) -> Result<(), ImportError> {
         let Some(message) = Message::parse(line) else {
             if self.lines.was_open() {
-                sheet.note("its last line was cut: left out");
+                sheet.note("its last line was truncated and is left out");
                 return Ok(());
             }
             let reason = format!(
-                "a result is expected as \"successfully processed N pages in S seconds (R MB/sec)\", \
-                 there is {line:?}"
+                "a result is expected as \"successfully processed N pages in S seconds (R \
+                 MB/sec)\", but found {line:?}"
             );
             return Err(ImportError::at(self.lines.number(), reason));
         };

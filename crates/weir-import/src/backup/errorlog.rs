@@ -144,8 +144,8 @@ impl ReadSamples for ErrorLog {
                     self.ended = true;
                     self.flush();
                     if self.count == 0 {
-                        let reason = "there is no backup and no restore in it: trace flag 3226 \
-                                      keeps them out of the log";
+                        let reason = "it contains no backup and no restore: trace flag 3226 keeps \
+                                      them out of the log";
                         return Err(ImportError::Empty { reason: reason.to_owned() });
                     }
                 }
@@ -260,12 +260,12 @@ impl ErrorLog {
     fn processed(&mut self, sheet: &mut Sheet, entry: &Entry<'_>) -> Result<(), ImportError> {
         let Some(message) = Message::parse(entry.text) else {
             if self.lines.was_open() {
-                sheet.note("its last line was cut: left out");
+                sheet.note("its last line was truncated and is left out");
                 return Ok(());
             }
             let reason = format!(
-                "a result is expected as \"successfully processed N pages in S seconds\", there is \
-                 {:?}",
+                "a result is expected as \"successfully processed N pages in S seconds\", but \
+                 found {:?}",
                 entry.text
             );
             return Err(ImportError::at(self.lines.number(), reason));

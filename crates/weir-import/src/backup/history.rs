@@ -113,8 +113,8 @@ fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportE
 
 /// Rejects a table of stripes without a history.
 fn open_media(_: Bytes, _: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
-    let reason = "it says where backups are, and not how long they took: give msdb.dbo.backupset \
-                  beside it";
+    let reason = "it states where backups are, but not how long they took: give \
+                  msdb.dbo.backupset, too";
     Err(ImportError::Empty { reason: reason.to_owned() })
 }
 
@@ -209,7 +209,7 @@ impl History {
             let Some((at, by)) = found else { return Ok(None) };
             let number = row.number(set, Some(at))?;
             if number.is_some_and(|number| number < 0.0) {
-                return Err(row.wrong("a backup has less than no bytes".to_owned()));
+                return Err(row.wrong("a backup has a negative size".to_owned()));
             }
             Ok(number.map(|number| number * by))
         };
@@ -247,8 +247,8 @@ impl History {
         let mut notes = Vec::new();
         if self.without_zone {
             notes.push(
-                "times of msdb are those of the server, and no column time_zone says its zone: \
-                 taken for UTC unless --utc-offset says otherwise"
+                "times in msdb are local to the server, and no column time_zone states its zone: \
+                 UTC is assumed unless --utc-offset is given"
                     .to_owned(),
             );
         }
@@ -258,7 +258,8 @@ impl History {
         let short = self.sets.values().filter(is_short).count();
         if short > 0 {
             notes.push(format!(
-                "msdb keeps whole seconds: {short} backups of a second and less have no exact rate"
+                "msdb stores whole seconds: the rates of {short} backups of one second or less are \
+                 inexact"
             ));
         }
         if self.without_end > 0 {
@@ -267,7 +268,8 @@ impl History {
         if self.backwards > 0 {
             let count = self.backwards;
             notes.push(format!(
-                "{count} backups end before they begin, since the clock was set: their time is unknown"
+                "{count} backups end before they begin, because the clock was changed: their \
+                 duration is unknown"
             ));
         }
         notes

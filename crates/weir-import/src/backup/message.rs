@@ -88,8 +88,8 @@ impl Message {
         let per_s = |bytes: f64| bytes / MIB / self.seconds;
         if rate > per_s(all) + CUT || rate + CUT < per_s(least) {
             let remark = format!(
-                "prints {rate:.3} MB/sec, and {} pages in {:.3} seconds are {:.3}: the bytes are \
-                 those of the pages (FILESTREAM data and old versions count otherwise)",
+                "prints {rate:.3} MB/sec, but {} pages in {:.3} seconds are {:.3}: the bytes are \
+                 those of the pages (FILESTREAM data and old versions are counted differently)",
                 self.pages,
                 self.seconds,
                 per_s(all)

@@ -104,10 +104,10 @@ impl ReadSamples for PgBackRest {
             }
         }
         if self.command.take().is_some() {
-            sheet.note("its last command has no end: left out");
+            sheet.note("its last command is incomplete and is left out");
         }
         if self.count == 0 {
-            let reason = "no backup and no restore in it came to its end: \"backup command end: \
+            let reason = "it contains no completed backup or restore: \"backup command end: \
                           completed successfully\" is expected";
             return Err(ImportError::at(self.lines.number(), reason));
         }

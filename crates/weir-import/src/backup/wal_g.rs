@@ -103,11 +103,11 @@ impl ReadSamples for WalG {
             }
         }
         if self.push != Push::default() && self.count > 0 {
-            sheet.note("its last backup has no end: left out");
+            sheet.note("its last backup is incomplete and is left out");
             self.push = Push::default();
         }
         if self.count == 0 {
-            let reason = "no backup in it came to its end: \"Wrote backup with name\" is expected";
+            let reason = "it contains no completed backup: \"Wrote backup with name\" is expected";
             return Err(ImportError::at(self.lines.number(), reason));
         }
         Ok(None)
@@ -139,7 +139,8 @@ impl WalG {
         let push = std::mem::take(&mut self.push);
         if push.bytes.is_none() && !self.told {
             self.told = true;
-            sheet.note("sizes are not in it: WAL-G prints them with WALG_LOG_LEVEL=DEVEL or DEBUG");
+            sheet
+                .note("it contains no sizes: WAL-G prints them with WALG_LOG_LEVEL=DEVEL or DEBUG");
         }
         // The name of a delta ends with that of its base.
         let is_delta = name.split_whitespace().next().is_some_and(|name| name.contains("_D_"));

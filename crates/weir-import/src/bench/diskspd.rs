@@ -137,9 +137,15 @@ impl ReadSamples for Diskspd {
                     // A row whose file name was cut cannot be assigned.
                     let is_row = is_open && results.is_row(text);
                     match results.line(if is_row { "" } else { text }) {
-                        Ok(()) if is_row => sheet.note("its last line was cut: left out"),
+                        Ok(()) if is_row => sheet.note(
+                            "its last line was truncated and is left \
+                                                        out",
+                        ),
                         Ok(()) => {}
-                        Err(_) if is_open => sheet.note("its last line was cut: left out"),
+                        Err(_) if is_open => sheet.note(
+                            "its last line was truncated and is left \
+                                                         out",
+                        ),
                         Err(reason) => return Err(ImportError::at(number, reason)),
                     }
                 }
@@ -295,7 +301,10 @@ impl Results {
         let (Some(section), false) = (self.section, self.columns.is_empty()) else { return Ok(()) };
         let expected = self.columns.len() - usize::from(is_total);
         if fields.len() < expected {
-            return Err(format!("a row has {} columns, and its head {expected}", fields.len()));
+            return Err(format!(
+                "a row has {} columns, but its header has {expected}",
+                fields.len()
+            ));
         }
         let text = |name: &str| {
             let at = self.columns.iter().position(|column| column == name)?;

@@ -123,7 +123,7 @@ impl DiskspdXml {
         if text.is_empty() {
             return Ok(None);
         }
-        let reason = format!("the results that begin in line {begins} are cut here");
+        let reason = format!("the results that begin in line {begins} are truncated here");
         Err(ImportError::at(self.lines.number(), reason))
     }
 

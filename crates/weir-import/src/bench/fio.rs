@@ -90,7 +90,7 @@ impl ReadSamples for Fio {
         let document = match self.documents.next_document() {
             Ok(Some(document)) => document,
             Ok(None) if self.reports == 0 => {
-                let reason = "there is no JSON in what fio says here; run it with \
+                let reason = "there is no JSON in this output of fio; run fio with \
                               --output-format=json";
                 return Err(ImportError::whole(reason));
             }
@@ -110,7 +110,7 @@ impl ReadSamples for Fio {
         }
         self.reports += 1;
         if self.reports == 2 {
-            sheet.note("each of its reports is of the time since the start, means included");
+            sheet.note("each of its reports, means included, covers the time since the start");
         }
         if let Some(version) = report["fio version"].as_str() {
             sheet.about("fio", version);
@@ -491,7 +491,7 @@ impl Documents {
             }
             let Some(next) = self.lines.next_line()? else {
                 let reason = format!(
-                    "the JSON that begins in line {line} is cut here, within {} brackets",
+                    "the JSON that begins in line {line} is truncated here, within {} brackets",
                     depth.open
                 );
                 return Err(ImportError::at(self.lines.number(), reason));

@@ -249,7 +249,10 @@ impl FioLog {
             return match Line::parse(&text) {
                 // A truncated number still parses.
                 _ if self.lines.was_open() => {
-                    sheet.note("its last line has no end and may have been cut: left out");
+                    sheet.note(
+                        "its last line has no line break and may be truncated: it is left \
+                                out",
+                    );
                     Ok(None)
                 }
                 Ok(line) => Ok(Some(line)),
@@ -264,15 +267,18 @@ impl FioLog {
         self.is_single = self.next.is_some_and(|line| line.block_bytes > 0);
         if self.is_assumed {
             sheet.note(
-                "its name does not tell the kind of its values: latencies in nanoseconds assumed, \
-                 as of fio 3; fio-bw-log or fio-iops-log say otherwise",
+                "its name does not show the kind of its values: latencies in nanoseconds are \
+                 assumed, as in fio 3; otherwise give --as fio-bw-log or --as fio-iops-log",
             );
         } else if let Content::Latency(_) = self.content {
-            sheet.note("its latencies are assumed to be nanoseconds, as of fio 3");
+            sheet.note("its latencies are assumed to be nanoseconds, as in fio 3");
         }
         if self.is_single {
             let step = self.step;
-            sheet.note(format!("its lines are single requests: put together for {step} ms each"));
+            sheet.note(format!(
+                "its lines are single requests: they are combined for each {step} \
+                                ms"
+            ));
         }
         Ok(())
     }
@@ -333,7 +339,10 @@ impl ReadSamples for FioLog {
         let Some(first) = self.next else {
             if self.late > 0 {
                 let late = std::mem::take(&mut self.late);
-                sheet.note(format!("{late} lines were earlier than those before: left out"));
+                sheet.note(format!(
+                    "{late} lines were earlier than those before them and are left \
+                                    out"
+                ));
             }
             return Ok(None);
         };

@@ -88,7 +88,7 @@ impl ReadSamples for HammerDb {
             self.take(sheet, text);
         }
         if self.results == 0 {
-            let reason = "there is no TEST RESULT in it: no run came to its end";
+            let reason = "it contains no TEST RESULT: no run was completed";
             return Err(ImportError::at(self.lines.number(), reason));
         }
         if self.state.minutes.is_some() {
@@ -139,7 +139,7 @@ impl HammerDb {
     fn result(&mut self, sheet: &mut Sheet, text: &str) -> Result<Option<At>, ImportError> {
         let Some(result) = Achieved::parse(text) else {
             if self.lines.was_open() {
-                sheet.note("its last line was cut: left out");
+                sheet.note("its last line was truncated and is left out");
                 return Ok(None);
             }
             let reason = format!(

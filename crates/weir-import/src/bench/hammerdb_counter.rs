@@ -94,7 +94,7 @@ impl Counter {
         tell_zone(sheet, zone, &mut self.is_zone_told);
         self.samples += 1;
         if self.samples == 1 && tpm == 0.0 {
-            sheet.note("its first count, 0, is of no interval: left out");
+            sheet.note("its first count, 0, covers no interval and is left out");
             return Ok(None);
         }
         let id = job::job(sheet, None, "HammerDB");
@@ -107,7 +107,7 @@ impl Counter {
 
     fn wrong(&self, sheet: &mut Sheet, reason: String) -> Result<Option<At>, ImportError> {
         if self.lines.was_open() {
-            sheet.note("its last line was cut: left out");
+            sheet.note("its last line was truncated and is left out");
             return Ok(None);
         }
         Err(ImportError::at(self.lines.number(), reason))

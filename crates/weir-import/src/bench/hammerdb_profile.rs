@@ -111,7 +111,7 @@ impl ReadSamples for Profile {
                 let (number, is_open) = (self.lines.number(), self.lines.was_open());
                 match summary.line(text) {
                     Ok(()) => {}
-                    Err(_) if is_open => sheet.note("its last line was cut: left out"),
+                    Err(_) if is_open => sheet.note("its last line was truncated and is left out"),
                     Err(reason) => return Err(ImportError::at(number, reason)),
                 }
             }
@@ -119,8 +119,8 @@ impl ReadSamples for Profile {
         match summary.filter(|summary| !summary.procedures.is_empty()) {
             Some(summary) => Ok(Some(self.put(sheet, &summary))),
             None if self.samples == 0 => {
-                let reason = "there is no SUMMARY of a time profile in it: it was cut, or no run came \
-                              to its end";
+                let reason = "it contains no SUMMARY of a time profile: it was truncated, or no \
+                              run was completed";
                 Err(ImportError::at(self.lines.number(), reason))
             }
             None => Ok(None),

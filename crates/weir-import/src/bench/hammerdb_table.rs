@@ -73,7 +73,7 @@ impl ReadSamples for Results {
             };
             let Some(row) = self.tables.next_row(&columns.table)? else {
                 if self.tables.cut().is_some() {
-                    sheet.note("its last line was cut: left out");
+                    sheet.note("its last line was truncated and is left out");
                 }
                 self.table = None;
                 continue;
@@ -104,10 +104,10 @@ fn columns(sheet: &mut Sheet, table: Table) -> Option<Columns> {
         }
     }
     if end.is_some() {
-        sheet.note("its times have no zone: UTC assumed unless an offset is given");
+        sheet.note("its times have no zone: UTC is assumed unless an offset is given");
     }
     if table.column(&START).is_some() {
-        sheet.note("each of its values is of the time from the start to the end in its row");
+        sheet.note("each of its values covers the time from the start to the end in its row");
     }
     Some(Columns { table, end, task, mode, values })
 }

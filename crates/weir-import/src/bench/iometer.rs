@@ -133,7 +133,7 @@ impl Iometer {
                             last.parts.push(part);
                         }
                     } else {
-                        sheet.note("its last line was cut: left out");
+                        sheet.note("its last line was truncated and is left out");
                     }
                 }
                 "worker" => self.outstanding = None,

@@ -33,7 +33,7 @@ pub(super) fn moment(clock: Clock, text: &str) -> Option<(i64, Option<String>)> 
     let is_utc = ["UTC", "GMT"].contains(zone) || zone.starts_with(['+', '-']);
     let zone = (!is_utc).then(|| match known {
         Some((_, offset)) => {
-            format!("the zone {zone} is assumed to be {offset}, as RFC 822 has it")
+            format!("the zone {zone} is assumed to be {offset}, as in RFC 822")
         }
         None => format!("the zone {zone} is unknown: UTC assumed unless an offset is given"),
     });

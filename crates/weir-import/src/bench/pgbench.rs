@@ -165,10 +165,10 @@ impl Pgbench {
         let tps = values.iter().find(|(measure, _)| **measure == m::TRANSACTIONS_PER_S);
         let (Some(seconds), Some((_, tps))) = (seconds, tps.copied()) else {
             if self.lines.was_open() {
-                sheet.note("its last line was cut: left out");
+                sheet.note("its last line was truncated and is left out");
                 return Ok(None);
             }
-            let reason = format!("progress is expected as \"N s, N tps, ..\", there is {text:?}");
+            let reason = format!("progress is expected as \"N s, N tps, ..\", but found {text:?}");
             return Err(ImportError::at(self.lines.number(), reason));
         };
         if tps == 0.0 {
@@ -245,7 +245,7 @@ impl Pgbench {
         match self.summary.fact(name.trim(), value.trim()) {
             Ok(()) => Ok(()),
             Err(_) if self.lines.was_open() => {
-                sheet.note("its last line was cut: left out");
+                sheet.note("its last line was truncated and is left out");
                 Ok(())
             }
             Err(reason) => Err(ImportError::at(self.lines.number(), reason)),

@@ -163,7 +163,7 @@ impl Intervals {
             .filter(|nanos| *nanos > 0);
         let step = self.said_step.or(between).unwrap_or(1_000_000_000);
         sheet.note(format!(
-            "an interval of it is assumed to be {} s; its last may not be a whole one",
+            "its intervals are assumed to be {} s; the last may be incomplete",
             step / 1_000_000_000
         ));
         self.step = Some(step);
@@ -207,7 +207,7 @@ fn log_line(lines: &mut Lines<Bytes>, sheet: &mut Sheet) -> Result<Option<Interv
             continue;
         }
         if lines.was_open() {
-            sheet.note("its last line has no end and may have been cut: left out");
+            sheet.note("its last line has no line break and may be truncated: it is left out");
             return Ok(None);
         }
         let wrong = |reason| ImportError::at(lines.number(), reason);
@@ -237,7 +237,7 @@ impl Latencies {
         };
         let Some(row) = self.tables.next_row(table)? else {
             if self.tables.cut().is_some() {
-                sheet.note("its last line was cut: left out");
+                sheet.note("its last line was truncated and is left out");
             }
             return Ok(None);
         };

@@ -120,7 +120,7 @@ impl Runs {
         }
         if run.began.is_some() && !self.is_time_told {
             self.is_time_told = true;
-            sheet.note("a run of it ends when its start, its warm-up and its test time say");
+            sheet.note("the end of a run is computed from its start, warm-up and test time");
         }
         let nanos = job::nanos(run.warmup + run.seconds);
         job::begin(sheet, nanos);

@@ -211,7 +211,7 @@ impl AzureMonitor {
             return Err(ImportError::whole(reason));
         }
         if self.line.is_empty() {
-            let reason = "its time series have times and no values".to_owned();
+            let reason = "its time series have times, but no values".to_owned();
             return Err(ImportError::Empty { reason });
         }
         Ok(())
@@ -220,7 +220,7 @@ impl AzureMonitor {
     fn interval(&self, sheet: &mut Sheet, metric: &Reported<'_>, step: Option<i64>) -> i64 {
         let every = self.options.every.and_then(|every| i64::try_from(every.nanos()).ok());
         metric.interval.or(every).or(step).unwrap_or_else(|| {
-            let told = "its intervals are not said: taken for a minute";
+            let told = "its intervals are not stated: one minute is assumed";
             if !sheet.notes.iter().any(|note| note == told) {
                 sheet.note(told);
             }
@@ -238,10 +238,7 @@ impl AzureMonitor {
         let entity = entity(sheet, metric, meaning.volume);
         let aggregation = meaning.aggregation(metric.data);
         if let Some((name, true)) = aggregation {
-            sheet.note(format!(
-                "of {:?} there are no averages: its {name} values are used",
-                metric.name
-            ));
+            sheet.note(format!("{:?} has no averages: its {name} values are used", metric.name));
         }
         if let (Number::Resource, Some(("average", _))) = (meaning.number, aggregation) {
             sheet.note(format!("{:?} is read as an average over 15 s", metric.name));

@@ -93,7 +93,7 @@ impl ReadSamples for MetricStream {
                 self.stream.take(sheet, &value, line)?;
             }
             if values.was_cut() {
-                sheet.note("its last record was cut: left out");
+                sheet.note("its last record was truncated and is left out");
             }
             self.stream.finish(sheet, &mut self.figures)?;
         }
@@ -298,8 +298,8 @@ impl Stream {
         }
         if is_sparse {
             sheet.note(
-                "its values are more than five minutes apart, and their period is not stated: \
-                 taken for five minutes, or one where no step is a multiple of five; state it with \
+                "its values are more than five minutes apart, and their period is not stated: five \
+                 minutes is assumed, or one minute if no step is a multiple of five; state it with \
                  --every",
             );
         }
@@ -326,7 +326,7 @@ impl Stream {
 
     fn nothing(&self) -> ImportError {
         if self.unused.is_empty() {
-            return ImportError::whole("there is no record of a metric stream in it");
+            return ImportError::whole("it contains no record of a metric stream");
         }
         let names = self.unused.join("; ");
         ImportError::whole(format!("none of its metrics is used: {names}"))

@@ -162,7 +162,10 @@ impl Table {
         let Some((of, key)) = self.of else { return Ok(()) };
         if words.len() != self.names.len() {
             let expected = self.names.len();
-            return Err(format!("a row has {} columns, and its head {expected}", words.len()));
+            return Err(format!(
+                "a row has {} columns, but its header has {expected}",
+                words.len()
+            ));
         }
         let name = key.and_then(|at| words.get(at)).copied().unwrap_or_default();
         if of == Of::Processors {

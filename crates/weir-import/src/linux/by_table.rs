@@ -70,7 +70,10 @@ impl<T: TakeLines> ReadSamples for ByTable<T> {
             }
             match self.own.line(sheet, &mut self.held, &line) {
                 Ok(()) => {}
-                Err(_) if self.lines.was_open() => sheet.note("its last line was cut: left out"),
+                Err(_) if self.lines.was_open() => sheet.note(
+                    "its last line was truncated and is \
+                                                               left out",
+                ),
                 Err(reason) => return Err(ImportError::at(self.lines.number(), reason)),
             }
         }

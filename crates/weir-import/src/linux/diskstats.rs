@@ -111,7 +111,7 @@ impl Snapshots {
         };
         let read = reader.next_sample(sheet);
         self.disks = reader.disks;
-        let reason = || "there is no block device in it, as in some containers".to_owned();
+        let reason = || "it contains no block device, as in some containers".to_owned();
         read?.map(drop).ok_or_else(|| ImportError::Empty { reason: reason() })
     }
 }
@@ -200,7 +200,7 @@ impl ReadSamples for Diskstats {
                         self.mark = Some(mark);
                     }
                 } else if !line.trim().is_empty() {
-                    sheet.skipped("lines that are no device", self.lines.number(), &line);
+                    sheet.skipped("lines that are not devices", self.lines.number(), &line);
                 }
                 continue;
             };
@@ -217,7 +217,7 @@ impl ReadSamples for Diskstats {
         }
         if devices == 0 {
             if self.disks.snapshot() == 2 {
-                sheet.note("it is one snapshot of counters: only two say what there was between");
+                sheet.note("it is one snapshot of counters: rates need two");
             }
             return Ok(None);
         }
@@ -241,7 +241,7 @@ impl Diskstats {
         }
         let was_cut = self.lines.was_open() && count < self.most;
         if was_cut || (count < FEWEST && count != OF_OLD.len()) {
-            let reason = format!("a device has {} columns, and not 14, 18 or 20", count + 3);
+            let reason = format!("a device has {} columns instead of 14, 18 or 20", count + 3);
             return self.wrong(sheet, &reason);
         }
         if count == OF_OLD.len() {
@@ -264,7 +264,7 @@ impl Diskstats {
     /// Creates an error for a line, unless it was cut.
     fn wrong(&self, sheet: &mut Sheet, reason: &str) -> Result<bool, ImportError> {
         if self.lines.was_open() {
-            sheet.note("its last line was cut: left out");
+            sheet.note("its last line was truncated and is left out");
             return Ok(false);
         }
         Err(ImportError::at(self.lines.number(), reason))

@@ -95,13 +95,13 @@ struct Json {
 impl ReadSamples for Json {
     fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
         if std::mem::take(&mut self.is_cut) {
-            sheet.note("its last document was cut: left out");
+            sheet.note("its last document was truncated and is left out");
         }
         self.disks.begin();
         let columns = COUNTERS.map(|(_, column)| Some(column));
         let Some(first) = self.devices.front().map(|device| device.at) else {
             if self.disks.snapshot() == 2 {
-                sheet.note("it is one snapshot of counters: only two say what there was between");
+                sheet.note("it is one snapshot of counters: rates need two");
             }
             return Ok(None);
         };
@@ -208,8 +208,7 @@ impl Found {
         if known == host {
             return Ok(());
         }
-        let reason =
-            format!("there are disks of {known} and of {host} in it: split the file by host");
+        let reason = format!("it contains disks of {known} and of {host}: split it by host");
         Err(ImportError::whole(reason))
     }
 }

@@ -174,7 +174,7 @@ impl Held {
             }
         }
         if std::mem::take(&mut self.overflowed) {
-            sheet.note("it has more values than can be kept at once: some samples may be in parts");
+            sheet.note("it has more values than can be kept at once: some samples may be split");
         }
         Some(at)
     }

@@ -261,7 +261,7 @@ impl Iostat {
             if is_whole {
                 return Ok(Some(report));
             }
-            sheet.note("a report was cut before its values: left out");
+            sheet.note("a report was truncated before its values and is left out");
         }
     }
 
@@ -370,12 +370,12 @@ impl Iostat {
         let expected = self.columns.len() + 1;
         if words.len() != expected {
             if self.lines.was_open() && words.len() < expected {
-                sheet.note("its last line was cut: left out");
+                sheet.note("its last line was truncated and is left out");
                 return Ok(());
             }
             return Err(ImportError::at(
                 self.lines.number(),
-                format!("a device has {} columns, and its head {expected}", words.len()),
+                format!("a device has {} columns, but its header has {expected}", words.len()),
             ));
         }
         let last = words.len() - 1;
@@ -393,7 +393,7 @@ impl Iostat {
             };
             let Some(number) = quantity(style, text, *by) else {
                 if self.lines.was_open() {
-                    sheet.note("its last line was cut: left out");
+                    sheet.note("its last line was truncated and is left out");
                     return Ok(());
                 }
                 let reason = format!("{text:?} is not a number");

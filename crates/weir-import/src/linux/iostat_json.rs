@@ -101,7 +101,7 @@ impl Iostat {
     fn report(&mut self, sheet: &mut Sheet) -> Result<Option<Report>, ImportError> {
         if !self.statistics.advance()? {
             if self.statistics.was_cut() {
-                sheet.note("it was cut: the incomplete end is left out");
+                sheet.note("it was truncated: the incomplete end is left out");
             }
             return Ok(None);
         }

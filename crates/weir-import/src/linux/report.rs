@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// A note on reports without disks.
 pub(super) const PROCESSORS_ALONE: &str =
-    "it has reports of processors alone (iostat -c): they say nothing of disks";
+    "its reports cover only processors (iostat -c) and say nothing about disks";
 
 /// The beginning of a report.
 #[derive(Debug, Clone, Copy, Default)]

@@ -143,16 +143,16 @@ impl<R: Report> Runs<R> {
         let keeps = are_intervals(&all);
         if keeps {
             sheet.note(
-                "each of its runs has one report, and these rise and fall: taken for intervals, as \
-                 of iostat -y, that begin at the report before",
+                "each of its runs has one report, and the rates rise and fall: each is assumed to \
+                 cover the interval since the report before, as with iostat -y",
             );
         }
         if is_last {
             sheet.note(match self.single_left_out {
-                0 => "its only report may be of the time since the machine started, and not of now",
+                0 => "its only report may be an average since boot",
                 _ => {
-                    "each of its runs has one report, which may be of the time since the machine \
-                     started, and not of now: only the last is taken"
+                    "each of its runs has one report, which may be an average since boot: only the \
+                     last is used"
                 }
             });
         }
@@ -202,18 +202,17 @@ impl<R: Report> Runs<R> {
         match std::mem::take(&mut self.first_left_out) {
             0 => {}
             1 => {
-                sheet.note("the first report is of the time since the machine started: left out");
+                sheet.note("the first report is an average since boot and is left out");
             }
             runs => sheet.note(format!(
-                "the first reports of {runs} runs are of the time since the machine started: left \
-                 out"
+                "the first reports of {runs} runs are averages since boot and are left out"
             )),
         }
         match std::mem::take(&mut self.single_left_out) {
             0 => {}
             runs => sheet.note(format!(
-                "{runs} reports left out that are each alone in a run of iostat: they may be of \
-                 the time since the machine started"
+                "{runs} reports left out: each is the only one in its run of iostat and may be an \
+                 average since boot"
             )),
         }
     }
@@ -305,7 +304,7 @@ mod tests {
         check(&busy, &times, &["rise and fall"]);
         let averages: Vec<Told> =
             (0..100).map(|at| (at * 60, true, 5.0 + at as f64 / 100.0)).collect();
-        check(&averages, &[5940], &["only the last is taken", "99 reports left out"]);
+        check(&averages, &[5940], &["only the last is used", "99 reports left out"]);
         check(&[(0, true, 1.0)], &[0], &["its only report"]);
     }
 }

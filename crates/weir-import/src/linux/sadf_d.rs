@@ -77,7 +77,7 @@ impl TakeLines for Sadf {
             return self.head(sheet, &names);
         }
         let Some(known) = self.table.and_then(|at| self.tables.get_mut(at)) else {
-            sheet.unused("lines before the first head");
+            sheet.unused("lines before the first header");
             return Ok(());
         };
         let words = fields(line, b';');
@@ -121,7 +121,7 @@ impl Sadf {
     fn head(&mut self, sheet: &mut Sheet, names: &[&str]) -> Result<(), String> {
         let at = |wanted: &str| names.iter().position(|name| *name == wanted);
         let (Some(host_at), Some(time_at)) = (at(HOST), at(TIME)) else {
-            return Err("a head has no hostname and timestamp".to_owned());
+            return Err("a header has no hostname and timestamp".to_owned());
         };
         let own = names.get(time_at + 1..).unwrap_or_default();
         let is_known = |known: &Known| {

@@ -63,7 +63,7 @@ impl ReadSamples for Sadf {
             }
         }
         if self.statistics.was_cut() {
-            sheet.note("it was cut: the incomplete end is left out");
+            sheet.note("it was truncated: the incomplete end is left out");
         }
         Ok(None)
     }

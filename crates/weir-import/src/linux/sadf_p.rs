@@ -91,7 +91,7 @@ impl TakeLines for Sadf {
         }
         if count < FIELDS || fields.next().is_some() {
             let count = line.split('\t').count();
-            return Err(format!("a line has {count} fields, and not {FIELDS}"));
+            return Err(format!("a line has {count} fields instead of {FIELDS}"));
         }
         let (host, is_other) = self.hosts.host(sheet, host);
         if is_other {

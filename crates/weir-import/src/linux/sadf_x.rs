@@ -350,7 +350,7 @@ impl Sadf {
             return Err(ImportError::whole("it has no <statistics>"));
         }
         if self.depth > 0 || self.sample.is_some() {
-            sheet.note("it was cut: the incomplete end is left out");
+            sheet.note("it was truncated: the incomplete end is left out");
             self.depth = 0;
             self.sample = None;
         }

@@ -161,7 +161,7 @@ impl TakeLines for Sar {
     fn end(&mut self, sheet: &mut Sheet, held: &mut Held) {
         held.release();
         if self.backward > 0 {
-            sheet.note(format!("{} rows left out whose times went back", self.backward));
+            sheet.note(format!("{} rows whose times decreased are left out", self.backward));
         }
         if !self.dated {
             sheet.note("its times have no date");
@@ -247,7 +247,7 @@ impl Sar {
     ) -> Result<(), String> {
         let place = self.table;
         let Some(known) = place.and_then(|place| self.tables.get_mut(place)) else {
-            sheet.unused("rows before the first head");
+            sheet.unused("rows before the first header");
             return Ok(());
         };
         // A table after all times of another one is no sign; its return is.

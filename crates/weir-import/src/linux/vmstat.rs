@@ -201,20 +201,19 @@ impl Vmstat {
     /// Notes the number of rows left out, at the end.
     fn end(&mut self, sheet: &mut Sheet) -> Option<At> {
         if std::mem::take(&mut self.rows) > 0 {
-            sheet.note("the first row is of the time since the machine started: left out");
+            sheet.note("the first row is an average since boot and is left out");
         }
         match std::mem::take(&mut self.later_runs) {
             0 => {}
             runs => sheet.note(format!(
-                "the first rows of {runs} later runs are of the time since the machine started: \
-                 left out"
+                "the first rows of {runs} later runs are averages since boot and are left out"
             )),
         }
         match std::mem::take(&mut self.unknown) {
             0 => {}
             rows => sheet.note(format!(
-                "{rows} rows behind a head may be of the time since the machine started: their \
-                 rates are unknown (vmstat -n prints one head for each run)"
+                "{rows} rows after a header may be averages since boot: their rates are unknown \
+                 (vmstat -n prints one header for each run)"
             )),
         }
         None
@@ -240,21 +239,21 @@ impl Vmstat {
             }
             let Some(head) = &self.head else {
                 if !words.is_empty() && !is_title(&line) {
-                    sheet.skipped("lines before the first head", self.lines.number(), &line);
+                    sheet.skipped("lines before the first header", self.lines.number(), &line);
                 }
                 continue;
             };
             let first = words.get(head.before);
             if !first.is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
                 if !words.is_empty() && !is_title(&line) {
-                    sheet.skipped("lines that are no row", self.lines.number(), &line);
+                    sheet.skipped("lines that are not rows", self.lines.number(), &line);
                 }
                 continue;
             }
             match self.values(&line, &words) {
                 Ok(row) => return Ok(Some(Row { follows_head, ..row })),
                 Err(_) if self.lines.was_open() => {
-                    sheet.note("its last line was cut: left out");
+                    sheet.note("its last line was truncated and is left out");
                 }
                 Err(reason) => return Err(ImportError::at(self.lines.number(), reason)),
             }
@@ -279,14 +278,14 @@ impl Vmstat {
     }
 
     fn values(&mut self, line: &str, words: &[&str]) -> Result<Row, String> {
-        let Some(head) = &self.head else { return Err("a row has no head".to_owned()) };
+        let Some(head) = &self.head else { return Err("a row has no header".to_owned()) };
         let clock = self.options.clock;
         let before = head.before_row(line, words, clock);
         let end = before + head.columns.len();
         let (Some(stamp), Some(own)) = (words.get(..before), words.get(before..end)) else {
             let expected = head.columns.len();
             let count = words.len().saturating_sub(before);
-            return Err(format!("a row has {count} columns, and its head {expected}"));
+            return Err(format!("a row has {count} columns, but its header has {expected}"));
         };
         let style = style_of(&mut self.style, own);
         let mut values = Vec::with_capacity(own.len() + 1);

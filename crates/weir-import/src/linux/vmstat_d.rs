@@ -133,7 +133,7 @@ impl ReadSamples for Vmstat {
                 self.head.as_ref().and_then(|head| Some((head, *words.get(head.before)?)))
             else {
                 if !words.is_empty() {
-                    sheet.skipped("lines that are no device", self.lines.number(), &line);
+                    sheet.skipped("lines that are not devices", self.lines.number(), &line);
                 }
                 continue;
             };
@@ -193,7 +193,7 @@ impl Vmstat {
         let values = own.map_or_else(
             || {
                 let count = words.len().saturating_sub(from);
-                Err(format!("a device has {count} columns, and its head {expected}"))
+                Err(format!("a device has {count} columns, but its header has {expected}"))
             },
             read,
         );
@@ -203,7 +203,7 @@ impl Vmstat {
                 Ok(true)
             }
             Err(_) if self.lines.was_open() => {
-                sheet.note("its last line was cut: left out");
+                sheet.note("its last line was truncated and is left out");
                 Ok(false)
             }
             Err(reason) => Err(ImportError::at(self.lines.number(), reason)),

@@ -93,13 +93,16 @@ impl ReadSamples for Pgstat {
             let row = words(&line);
             if !row.first().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
                 if !row.is_empty() && !line.starts_with('$') {
-                    sheet.unused("lines that are no row");
+                    sheet.unused("lines that are not rows");
                 }
                 continue;
             }
             match self.row(sheet, &row) {
                 Ok(at) => return Ok(Some(at)),
-                Err(_) if self.lines.was_open() => sheet.note("its last line was cut: left out"),
+                Err(_) if self.lines.was_open() => sheet.note(
+                    "its last line was truncated and is \
+                                                               left out",
+                ),
                 Err(reason) => return Err(ImportError::at(self.lines.number(), reason)),
             }
         }
@@ -128,7 +131,7 @@ impl Pgstat {
     fn row(&mut self, sheet: &mut Sheet, row: &[&str]) -> Result<At, String> {
         let expected = self.columns.len();
         if row.len() != expected {
-            return Err(format!("a row has {} columns, and its head {expected}", row.len()));
+            return Err(format!("a row has {} columns, but its header has {expected}", row.len()));
         }
         let number = |word: &&str| {
             Style::Point.parse(word).ok_or_else(|| format!("{word:?} is not a number"))

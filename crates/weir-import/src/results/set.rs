@@ -79,7 +79,7 @@ impl Row {
         if there == expected {
             return Ok(row);
         }
-        Err(row.wrong(format!("a row has {there} fields, and its head {expected}")))
+        Err(row.wrong(format!("a row has {there} fields, but its header has {expected}")))
     }
 
     /// Returns the text of a field, or `None` if it is missing.

@@ -141,11 +141,11 @@ impl Files {
         used.extend(set.column(&["size", "sizepages", "sizeinpages"]));
         rows.tell_unused(set, &used);
         if !self.identity.names_files() {
-            rows.sheet.note("it does not name its files: they are numbered as they come");
+            rows.sheet.note("it does not name its files: they are numbered in order");
         }
         let is_numbered = self.identity.file.is_none() && self.identity.path.is_none();
         if is_numbered && self.identity.names_files() && rows.names.is_empty() {
-            rows.sheet.note("its files go by their numbers: no table before it names them");
+            rows.sheet.note("its files are shown by number: no table before it names them");
         }
         let has = |wanted: &m::Metric| self.counters.iter().any(|(_, own, _)| *own == wanted);
         for (stall, count, mean, what) in [

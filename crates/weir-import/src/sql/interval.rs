@@ -91,7 +91,7 @@ impl Interval {
         used.extend(AGAIN.iter().filter_map(|name| set.column(&[name])));
         rows.tell_unused(set, &used);
         if !self.identity.names_files() {
-            rows.sheet.note("it does not name its files: they are numbered as they come");
+            rows.sheet.note("it does not name its files: they are numbered in order");
         }
     }
 

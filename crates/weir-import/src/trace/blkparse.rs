@@ -37,7 +37,7 @@ fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportE
     let mut lines = Lines::new(input);
     let first = first_line(&mut lines)?;
     if event(&first).is_none() {
-        let reason = format!("an event as blkparse prints it was expected, there is {first:?}");
+        let reason = format!("an event as printed by blkparse was expected, but found {first:?}");
         return Err(ImportError::at(lines.number(), reason));
     }
     lines.put_back(first);
@@ -117,17 +117,17 @@ impl ReadRequests for Blkparse {
         let done = match event(&line) {
             Some(event) => self.event(&event, summing),
             None if line.trim_start().starts_with(|c: char| c.is_ascii_digit()) => {
-                Err(format!("an event was expected, there is {line:?}"))
+                Err(format!("an event was expected, but found {line:?}"))
             }
             None => {
-                sheet.unused("lines that are no events");
+                sheet.unused("lines that are not events");
                 Ok(())
             }
         };
         match done {
             Ok(()) => Ok(true),
             Err(_) if self.lines.was_open() => {
-                sheet.note("its last line was cut: left out");
+                sheet.note("its last line was truncated and is left out");
                 Ok(true)
             }
             Err(reason) => Err(ImportError::at(self.lines.number(), reason)),
@@ -150,7 +150,7 @@ impl Blkparse {
         let place = place(event.rest);
         let (sector, sectors, has_failed) = place.ok_or_else(|| {
             let there = event.rest.trim();
-            format!("a sector and a number of sectors were expected, there is {there:?}")
+            format!("a sector and a number of sectors were expected, but found {there:?}")
         })?;
         let Some(direction) = direction(event.rwbs, sectors) else { return Ok(()) };
         let offset = sector.checked_mul(SECTOR).filter(|_| sectors > 0);

@@ -164,20 +164,21 @@ impl ReadRequests for Blktrace {
                 return Ok(false);
             }
             Next::Cut => {
-                sheet.note("its last record was cut: left out");
+                sheet.note("its last record was truncated and is left out");
                 self.pairing.tell(sheet);
                 return Ok(false);
             }
         };
         self.records += 1;
         let Some(record) = Record::parse(&bytes) else {
-            let reason = format!("record {} does not begin as those of blktrace do", self.records);
+            let reason =
+                format!("record {} does not begin like a record of blktrace", self.records);
             return Err(ImportError::whole(reason));
         };
         let follows = u64::from(record.more);
         let skipped = io::copy(&mut (&mut *self.input).take(follows), &mut io::sink())?;
         if skipped < follows {
-            sheet.note("its last record was cut: left out");
+            sheet.note("its last record was truncated and is left out");
             return Ok(true);
         }
         let (Some(action), Some(direction)) = (record.action(), record.direction()) else {

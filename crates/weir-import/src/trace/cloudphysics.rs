@@ -39,7 +39,7 @@ fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportE
     let mut lines = Lines::new(input);
     let head = first_line(&mut lines)?;
     let Some([time, op, size, place]) = places(&head) else {
-        let reason = "a head with version, time, op, size and lbn was expected";
+        let reason = "a header with version, time, op, size and lbn was expected";
         return Err(ImportError::at(lines.number(), reason));
     };
     let layout = Layout {

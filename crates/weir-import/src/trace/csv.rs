@@ -118,8 +118,9 @@ fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportE
     let mut lines = Lines::new(input);
     let head = first_line(&mut lines)?;
     let number = lines.number();
-    let (separator, names) = names(&head)
-        .ok_or_else(|| ImportError::at(number, "a head with the names of columns was expected"))?;
+    let (separator, names) = names(&head).ok_or_else(|| {
+        ImportError::at(number, "a header with the names of columns was expected")
+    })?;
     let first = first_line(&mut lines)?;
     let mut reading =
         Reading { names, first: rows::split(separator, &first), notes: Vec::new(), assumed: None };
@@ -282,7 +283,7 @@ impl Reading<'_> {
                 return Err(Reason { text, in_row: true });
             }
             if !has_zone(&text) && options.clock.offset == 0 {
-                self.notes.push("its times name no zone: UTC assumed".to_owned());
+                self.notes.push("its times have no zone: UTC is assumed".to_owned());
             }
             let seconds = text.rsplit(':').next().unwrap_or_default();
             let resolution = if seconds.contains(['.', ',']) { 0 } else { SECOND };

@@ -41,7 +41,7 @@ fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportE
             return Err(ImportError::at(lines.number(), reason));
         }
         None => {
-            let reason = format!("\"fio version 3 iolog\" was expected, there is {first:?}");
+            let reason = format!("\"fio version 3 iolog\" was expected, but found {first:?}");
             return Err(ImportError::at(lines.number(), reason));
         }
     };
@@ -68,7 +68,7 @@ impl ReadRequests for Iolog {
         match self.line(&line, summing, sheet) {
             Ok(()) => Ok(true),
             Err(_) if self.lines.was_open() => {
-                sheet.note("its last line was cut: left out");
+                sheet.note("its last line was truncated and is left out");
                 Ok(true)
             }
             Err(reason) => Err(ImportError::at(self.lines.number(), reason)),

@@ -100,7 +100,7 @@ impl ReadRequests for OracleGeneral {
             Next::Record(bytes) => bytes,
             Next::End => return Ok(false),
             Next::Cut => {
-                sheet.note("its last record was cut: left out");
+                sheet.note("its last record was truncated and is left out");
                 return Ok(false);
             }
         };

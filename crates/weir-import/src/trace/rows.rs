@@ -253,7 +253,7 @@ impl ReadRequests for Rows {
         match self.row(&line, summing, sheet) {
             Ok(()) => {}
             Err(ImportError::Malformed { line: Some(_), .. }) if self.table.lines.was_open() => {
-                sheet.note("its last line was cut: left out");
+                sheet.note("its last line was truncated and is left out");
             }
             // A repeated head: files were concatenated.
             Err(_) if self.table.head.as_ref() == Some(&line) => {}

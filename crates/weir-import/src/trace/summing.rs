@@ -510,15 +510,15 @@ impl Summing {
     fn tell(&self, sheet: &mut Sheet) {
         if self.late.0 > 0 {
             sheet.note(format!(
-                "{} requests were earlier than one before them, by {} ms at most: summed where \
-                 they stand",
+                "{} requests were earlier than a previous one, by at most {} ms: counted at their \
+                 position",
                 self.late.0,
                 self.late.1.unsigned_abs().div_ceil(1_000_000)
             ));
         }
         if self.wrong > 0 {
             sheet.note(format!(
-                "{} requests left out that were more than {} s earlier than one before them",
+                "{} requests that were more than {} s earlier than a previous one are left out",
                 self.wrong,
                 MOST_BACK / 1_000_000_000
             ));

@@ -143,7 +143,7 @@ impl Vscsi {
                 return Ok(None);
             }
             Next::Cut => {
-                sheet.note("its last record was cut: left out");
+                sheet.note("its last record was truncated and is left out");
                 return Ok(None);
             }
         };

@@ -112,7 +112,7 @@ impl Board {
         // typeperf writes -1 for a failed counter; no value here can be negative.
         if value < 0.0 {
             if !self.has_negative {
-                sheet.note("negative values stand for what could not be read: left out");
+                sheet.note("negative values mark failed readings and are left out");
             }
             self.has_negative = true;
             return;

@@ -185,7 +185,7 @@ impl GetCounter {
         let Some(head) = head else {
             return Err(ImportError::at(
                 number,
-                "a head was expected with a time, the path of a counter and its value",
+                "a header was expected with a time, the path of a counter and its value",
             ));
         };
         self.lines.put_back(row);
@@ -211,14 +211,14 @@ impl GetCounter {
         let number = self.lines.number();
         let Some(row) = Row::parse(head, line) else {
             if self.lines.was_open() {
-                sheet.note("its last line was cut: left out");
+                sheet.note("its last line was truncated and is left out");
                 return Ok(None);
             }
             if !line.contains(char::from(head.delimiter)) {
                 sheet.unused("lines of text");
                 return Ok(None);
             }
-            let reason = format!("a row has fewer columns than its head, {}", head.names.len());
+            let reason = format!("a row has fewer columns than its header, {}", head.names.len());
             return Err(ImportError::at(number, reason));
         };
         let begins = row.time != self.stamp || self.at.is_none();
@@ -261,7 +261,7 @@ impl GetCounter {
         if self.at.is_none() && at.is_some() && !head.is_utc && self.clock.offset == 0 {
             let ahead = Clock { offset: 3600, ..self.clock };
             if ahead.moment(text) != at {
-                sheet.note("its times have no zone: UTC assumed");
+                sheet.note("its times have no zone: UTC is assumed");
             }
         }
         Ok(at)
@@ -307,7 +307,7 @@ impl GetCounter {
             && self.is_sorted
         {
             self.is_sorted = false;
-            sheet.note("its rows are not in the order of time: sort them to have them all read");
+            sheet.note("its rows are not in order of time: sort them so that all are read");
         }
         self.last = ended.or(self.last);
         self.board.settle(sheet);

@@ -92,8 +92,8 @@ impl ReadSamples for PerfMon {
             } else if self.columns.is_empty() {
                 return Err(ImportError::at(
                     self.lines.number(),
-                    "a head with the paths of counters was expected, such as \
-                     \"(PDH-CSV 4.0)\",\"\\\\HOST\\PhysicalDisk(0 C:)\\Disk Reads/sec\"",
+                    "a header with the paths of counters was expected, such as \"(PDH-CSV \
+                     4.0)\",\"\\\\HOST\\PhysicalDisk(0 C:)\\Disk Reads/sec\"",
                 ));
             } else if !begins && Fields::new(&line, self.delimiter).count() == 1 {
                 sheet.skipped("lines of text", self.lines.number(), &line);
@@ -144,7 +144,7 @@ impl PerfMon {
                 sheet.about("zone", zone.unwrap_or_default());
             }
             None if self.clock.offset == 0 && self.board.is_empty() => {
-                sheet.note("its times have no zone: UTC assumed");
+                sheet.note("its times have no zone: UTC is assumed");
             }
             None => {}
         }
@@ -156,7 +156,7 @@ impl PerfMon {
         let expected = self.columns.len();
         let mut row = self.fields(sheet, line, false);
         if self.lines.was_open() && (row.count < expected || row.is_open) {
-            sheet.note("its last line was cut: left out");
+            sheet.note("its last line was truncated and is left out");
             return Ok(None);
         }
         let more = row.count.checked_sub(expected).filter(|more| *more > 0);
@@ -168,7 +168,7 @@ impl PerfMon {
         let extra = row.extra.filter(|_| row.count == expected + 1 && !row.is_open);
         let is_comment = extra.is_some_and(|field| Numbers::default().read(field) == Said::Other);
         if is_comment {
-            sheet.unused("comments behind the values of rows");
+            sheet.unused("comments after the values of rows");
         } else if row.count != expected || row.is_open {
             return Err(ImportError::at(number, misfit(row.count, expected, extra)));
         }
@@ -228,11 +228,11 @@ struct Row<'a> {
 
 /// Describes why a row does not fit its head. A surplus value may belong to any counter.
 fn misfit(count: usize, expected: usize, extra: Option<&str>) -> String {
-    let words = format!("a row has {count} values, and its head {expected} counters");
+    let words = format!("a row has {count} values, but its header has {expected} counters");
     match extra {
         Some(_) => format!(
-            "{words}: which value is the one too many cannot be told; write the log again with \
-             `relog LOG -f CSV -o NEW.csv`, or give typeperf each counter by its whole path"
+            "{words}: it is unclear which value is the extra one; write the log again with `relog \
+             LOG -f CSV -o NEW.csv`, or give typeperf each counter by its whole path"
         ),
         None => words,
     }

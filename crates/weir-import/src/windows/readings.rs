@@ -111,7 +111,7 @@ impl Readings {
             part.contains(':').then(|| self.clock.moment(part)).flatten()
         })?;
         if !mem::replace(&mut self.has_zone, true) {
-            sheet.note("its times have no zone: UTC assumed");
+            sheet.note("its times have no zone: UTC is assumed");
         }
         let ended = if self.is_behind { Some(time) } else { self.at.replace(time) };
         if ended.is_some() {

@@ -105,7 +105,7 @@ fn malformed_metrics_of_azure() {
     let blank = azure("Percentage CPU", "", r#"{"timeStamp": "2024-05-01T10:00:00Z"}"#);
     assert_eq!(
         refused(&response(&[blank])),
-        "it has no samples: its time series have times and no values"
+        "it has no samples: its time series have times, but no values"
     );
 }
 
@@ -209,8 +209,8 @@ fn samples_are_read_or_rejected_by_name() {
     );
     check(
         "aws_cloudwatch/c7n_ebs_DescribeVolumes.json",
-        "it is the answer of describe-volumes of AWS, which is not read: \
-         it says what volumes there are, and not what they did",
+        "it is the answer of describe-volumes of AWS, which is not read: it lists volumes, but not \
+         their activity",
     );
 }
 
@@ -383,10 +383,7 @@ fn malformed_metric_streams() {
         good.replace("VolumeReadOps", "Other"),
         "none of its metrics is used: AWS/EBS Other by VolumeId",
     );
-    check(
-        good.replace("\"metric_name\"", "\"name\""),
-        "there is no record of a metric stream in it",
-    );
+    check(good.replace("\"metric_name\"", "\"name\""), "it contains no record of a metric stream");
     check(format!("{good}\n{{\"a\": 1..2}}"), "line 2: invalid JSON: invalid number");
     let open = "it is metrics in a format of OpenTelemetry, which is not read: set the output \
                 format of the metric stream to JSON";

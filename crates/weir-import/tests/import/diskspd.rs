@@ -130,7 +130,7 @@ fn malformed_and_truncated_text() {
     );
     assert_eq!(
         refused(&TEXT.replace("     1 |          245760 |", "     1 |")),
-        "line 42: a row has 7 columns, and its head 8"
+        "line 42: a row has 7 columns, but its header has 8"
     );
     let cut = TEXT.find("Write IO").expect("there is one");
     let read = read(&TEXT[..cut - 60]);
@@ -139,7 +139,7 @@ fn malformed_and_truncated_text() {
     let head = TEXT.find("Core |").expect("there is one");
     assert_eq!(
         refused(&TEXT[..head]),
-        "it has no samples: it was read as results of diskspd, as text, and has no sample"
+        "it has no samples: it was read as results of diskspd, as text, but has no samples"
     );
 }
 
@@ -193,7 +193,7 @@ fn xml() {
 fn wrong_xml() {
     assert_eq!(
         refused(&XML[..XML.len() - 12]),
-        "line 19: the results that begin in line 1 are cut here"
+        "line 19: the results that begin in line 1 are truncated here"
     );
     let message = refused(&XML.replace("</CPU>", "</GPU>"));
     assert!(message.starts_with("line 8: invalid XML: "), "{message}");

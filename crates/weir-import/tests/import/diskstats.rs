@@ -92,7 +92,7 @@ fn times_in_each_line() {
 #[test]
 fn malformed_input_is_reported() {
     let short = ALL.replace("nvme0n1 100 0 8 3 1 0", "nvme0n1");
-    assert_eq!(refused(&short), "line 3: a device has 8 columns, and not 14, 18 or 20");
+    assert_eq!(refused(&short), "line 3: a device has 8 columns instead of 14, 18 or 20");
     let wrong = ALL.replace(" 1024 400 2", " 1024 4o0 2");
     assert_eq!(refused(&wrong), "line 1: \"4o0\" is not a whole number");
     let cut = ALL.split(" 8 4 0 5 7").next().expect("a part");
@@ -131,7 +131,7 @@ fn jc(device: &str, reads: u64) -> String {
 fn json_of_jc_has_rates_from_two_snapshots_on() {
     let one = read(&format!("[{},{}]", jc("sda", 100), jc("sda1", 90)));
     assert_eq!((one.kind(), one.summary.samples), ("diskstats-json", 1));
-    assert!(one.notes("only two say what there was between"), "{:?}", one.summary.notes);
+    assert!(one.notes("one snapshot of counters: rates need two"), "{:?}", one.summary.notes);
     assert_eq!(one.all("sda", "read_bytes"), [409_600.0]);
     assert_eq!(one.all("sda", "queue_length"), [4.0]);
     let two = read(&format!("[{}]\n[{}]\n", jc("sda", 100), jc("sda", 150)));
@@ -171,7 +171,7 @@ fn json_of_telegraf() {
     assert_eq!(read.all("sda", "read_bytes"), [409_600.0, 819_200.0]);
     assert_eq!(read.all("sdb", "writes"), [1.0, 1.0]);
     let both = [telegraf("db1", "sda", 1, begin), telegraf("db2", "sda", 1, begin)].join("\n");
-    assert!(refused(&both).contains("there are disks of db1 and of db2 in it"));
+    assert!(refused(&both).contains("it contains disks of db1 and of db2"));
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn several_reports_are_several_samples_without_a_truncated_one() {
 fn malformed_input_is_rejected_with_its_line() {
     assert_eq!(
         refused(&NEW[..NEW.len() - 20]),
-        "line 30: the JSON that begins in line 2 is cut here, within 3 brackets"
+        "line 30: the JSON that begins in line 2 is truncated here, within 3 brackets"
     );
     assert_eq!(
         refused(&NEW.replace("\"bw\" : 800", "\"bw\" : 8k0")),
@@ -163,7 +163,7 @@ fn malformed_input_is_rejected_with_its_line() {
     );
     assert_eq!(
         refused("seq: (g=0): rw=read, bs=(R) 4096B-4096B, ioengine=psync, iodepth=1\nfio-3.28\n"),
-        "there is no JSON in what fio says here; run it with --output-format=json"
+        "there is no JSON in this output of fio; run fio with --output-format=json"
     );
     assert_eq!(
         refused("3;fio-3.7;job;0;0;1;2;3\n"),
@@ -174,8 +174,8 @@ fn malformed_input_is_rejected_with_its_line() {
 
 #[test]
 fn job_files_are_rejected_by_name() {
-    let told = "it is a job file of fio, which is not read: it says what is to be run, and has \
-                no result; give it to `weir sim`";
+    let told = "it is a job file of fio, which is not read: it describes jobs and has no results; \
+                run it with `weir sim`";
     assert_eq!(refused("[global]\nbs=4k\n[a]\nrw=read\n"), told);
     for path in ["fio_1mbs_clients.fio", "fio_zipf.fio", "kochaika_write.ini", "fio_flow.fio"] {
         let Some(result) = try_sample(&format!("fio_jobs/{path}")) else { return };
@@ -216,7 +216,7 @@ fn genuine_results() {
     assert_eq!(plain.observation.columns, wide.observation.columns);
     let Some(result) = try_sample("derived_variants/fio_truncated.json") else { return };
     let message = result.expect_err("it is cut").to_string();
-    assert!(message.ends_with("is cut here, within 5 brackets"), "{message}");
+    assert!(message.ends_with("is truncated here, within 5 brackets"), "{message}");
 }
 
 fn log(name: &str, text: &str, kind: Option<&str>) -> crate::bed::Read {

@@ -39,7 +39,7 @@ fn new_with_dates_and_the_first_report_left_out() {
     assert_eq!(read.all("nvme0n1", "writes_per_s"), [1.0]);
     assert_eq!(read.all("db1", "cpu"), [0.15]);
     assert_eq!(read.all("db1", "cpu_iowait"), [0.35]);
-    assert!(read.notes("since the machine started"), "{:?}", read.summary.notes);
+    assert!(read.notes("since boot"), "{:?}", read.summary.notes);
     assert!(read.notes("svctm"), "{:?}", read.summary.notes);
 }
 
@@ -110,7 +110,7 @@ fn a_truncated_last_line_is_left_out_with_a_note() {
 #[test]
 fn a_line_that_does_not_match_its_head_is_rejected() {
     let wrong = NEW.replace("nvme0n1          0.00    1.00", "nvme0n1          1.00");
-    assert_eq!(refused(&wrong), "line 16: a device has 15 columns, and its head 16");
+    assert_eq!(refused(&wrong), "line 16: a device has 15 columns, but its header has 16");
     let wrong = NEW.replace(" 100.20", " 1o0.20");
     assert_eq!(refused(&wrong), "line 15: \"1o0.20\" is not a number");
 }
@@ -120,7 +120,7 @@ fn iostat_of_macos_is_rejected_by_name() {
     let text = "              disk0       cpu\n    KB/t  tps  MB/s  us sy id\n   26.49   18  0.47   2  1 96\n";
     assert_eq!(
         refused(text),
-        "it is iostat of macOS, which is not read: it does not tell reads from writes"
+        "it is iostat of macOS, which is not read: it does not distinguish reads from writes"
     );
 }
 
@@ -234,7 +234,7 @@ fn single_report_runs_are_classified_by_their_changes() {
     let text: String = (1..=50).map(|minute| run(minute, 100.0 + minute as f64)).collect();
     let averages = read(&text);
     assert_eq!(averages.all("sda", "reads_per_s"), [150.0]);
-    assert!(averages.notes("only the last is taken"), "{:?}", averages.summary.notes);
+    assert!(averages.notes("only the last is used"), "{:?}", averages.summary.notes);
     assert!(averages.notes("49 reports left out"), "{:?}", averages.summary.notes);
 }
 
@@ -277,8 +277,8 @@ fn processors_alone() {
         assert_eq!(read.all("db1", "cpu"), [0.15, 0.3]);
         assert_eq!(read.all("db1", "cpu_iowait"), [0.35, 0.1]);
         assert_eq!((read.summary.entities, read.summary.samples), (1, 2));
-        assert!(read.notes("since the machine started: left out"), "{:?}", read.summary.notes);
-        assert!(read.notes("they say nothing of disks"), "{:?}", read.summary.notes);
+        assert!(read.notes("since boot and is left out"), "{:?}", read.summary.notes);
+        assert!(read.notes("say nothing about disks"), "{:?}", read.summary.notes);
         read
     };
     let timed = check(PROCESSORS);
@@ -293,9 +293,9 @@ fn processors_alone() {
 fn truncated_reports_of_processors_alone() {
     let cut = read(&PROCESSORS[..PROCESSORS.len() - 20]);
     assert_eq!(cut.all("db1", "cpu"), [0.15]);
-    assert!(cut.notes("a report was cut"), "{:?}", cut.summary.notes);
+    assert!(cut.notes("a report was truncated"), "{:?}", cut.summary.notes);
     let head = PROCESSORS.split("           1.00").next().expect("a part");
-    assert!(refused(head).contains("has no sample"), "{}", refused(head));
+    assert!(refused(head).contains("has no samples"), "{}", refused(head));
     crate::bed::survives(&PROCESSORS[..400], "iostat");
 }
 
@@ -310,7 +310,7 @@ fn a_report_truncated_before_its_disks_is_not_of_processors_alone() {
     ] {
         let read = read(&text);
         assert_eq!(read.all("sda", "reads_per_s"), expect);
-        assert!(read.notes("a report was cut"), "{:?}", read.summary.notes);
+        assert!(read.notes("a report was truncated"), "{:?}", read.summary.notes);
     }
 }
 
@@ -330,7 +330,7 @@ fn rates_of_single_report_files_do_not_extend_between_them() {
         || vec![input("a.txt", file(0, 100.0), None), input("b.txt", file(50, 300.0), None)];
     let read = try_read(inputs(), &Options::default()).expect("an import");
     assert_eq!(mean_iops(&read, "sda"), (200.0, 2.0));
-    assert!(read.notes("b.txt: it has one report, without the interval of its rates"));
+    assert!(read.notes("b.txt: it has one report, which does not state the interval of its rates"));
     let every = Options { every: Some(Span::from_secs(5)), ..Options::default() };
     let read = try_read(inputs(), &every).expect("an import");
     assert_eq!(mean_iops(&read, "sda"), (200.0, 10.0));
@@ -364,7 +364,7 @@ fn reports_of_two_hosts_are_rejected() {
         BANNER.replace("db1", host) + &reports.collect::<String>()
     };
     let text = run("db1", 0) + &run("db2", 10);
-    let expect = "there are reports of db1 and of db2 in it: split it by host";
+    let expect = "it contains reports of db1 and of db2: split it by host";
     assert_eq!(refused(&text), expect);
     assert_eq!(read(&(run("db1", 0) + &run("db1", 10))).summary.samples, 4);
 }

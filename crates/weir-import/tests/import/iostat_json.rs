@@ -30,7 +30,7 @@ fn reports_without_the_first() {
     assert_eq!(read.all("sdb", "write_bytes_per_s"), [8192.0]);
     assert_eq!(read.all("db1", "cpu"), [0.2]);
     assert_eq!(read.all("db1", "cpu_user"), [0.15]);
-    assert!(read.notes("since the machine started: left out"), "{:?}", read.summary.notes);
+    assert!(read.notes("since boot and is left out"), "{:?}", read.summary.notes);
     assert!(read.notes("rrqm"), "{:?}", read.summary.notes);
 }
 
@@ -67,7 +67,7 @@ fn processors_alone() {
     let read = read(&text);
     assert_eq!(read.kind(), "iostat-json");
     assert_eq!((read.all("db1", "cpu"), read.summary.entities), (vec![0.2], 1));
-    assert!(read.notes("they say nothing of disks"), "{:?}", read.summary.notes);
+    assert!(read.notes("say nothing about disks"), "{:?}", read.summary.notes);
 }
 
 /// The report without its disks, as `iostat -c` writes it.

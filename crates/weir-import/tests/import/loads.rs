@@ -141,10 +141,7 @@ fn wrong_hammerdb_logs() {
          there is \"Vuser 1:TEST RESULT : System achieved 60000 SQL Server TPM at some NOPM\""
     );
     let end = OLD.find("Timestamp 1 @ Tue Jan 07 12:25:15").expect("it is there");
-    assert_eq!(
-        refused(&OLD[..end]),
-        "line 8: there is no TEST RESULT in it: no run came to its end"
-    );
+    assert_eq!(refused(&OLD[..end]), "line 8: it contains no TEST RESULT: no run was completed");
 }
 
 #[test]
@@ -301,7 +298,7 @@ fn wrong_pgbench() {
     );
     assert_eq!(
         refused(&PG_NEW.replace("900.0 tps", "900.0")),
-        "line 3: progress is expected as \"N s, N tps, ..\", there is \"5.0 s, 900.0, lat 11.000 \
+        "line 3: progress is expected as \"N s, N tps, ..\", but found \"5.0 s, 900.0, lat 11.000 \
          ms stddev 3.000, 0 failed\""
     );
 }
@@ -322,7 +319,7 @@ fn pgbench_logs() {
     let mean = read.values("pgbench", "transaction_latency_ns");
     assert_eq!(mean, [Some(2e6), Some(1e6), None]);
     assert_eq!(read.values("pgbench", "transaction_latency_max_ns")[0], Some(5e6));
-    assert!(read.notes("an interval of it is assumed to be 10 s"), "{:?}", read.summary.notes);
+    assert!(read.notes("its intervals are assumed to be 10 s"), "{:?}", read.summary.notes);
     assert_eq!(
         refused("0 199 2241 0 1175850568 995598\n0 200 2465 0 1175850568 998079\n"),
         "it is a log of single transactions of pgbench, which is not read: run pgbench with \
@@ -451,7 +448,7 @@ fn time_profiles_as_json() {
 #[test]
 fn a_time_profile_that_is_cut() {
     let before = PROFILE.find(">>>>> SUMMARY").expect("it is there");
-    assert!(refused(&PROFILE[..before]).contains("there is no SUMMARY of a time profile"));
+    assert!(refused(&PROFILE[..before]).contains("it contains no SUMMARY of a time profile"));
     let within = PROFILE.find("SD: 0.755").expect("it is there");
     let read = crate::bed::read(&PROFILE[..within + 6]);
     assert_eq!(read.all("OSTAT", "transaction_latency_p50_ns"), [2.033e6]);

@@ -80,7 +80,7 @@ fn malformed_input_is_rejected() {
     let wrong = IO_16.replace("|   100 |", "|   1OO |");
     assert_eq!(refused(&wrong), "line 3: reads is \"1OO\", which is not a number");
     let wrong = IO_16.replace(" checkpointer       | relation ", " checkpointer ");
-    assert_eq!(refused(&wrong), "line 4: a row has 8 fields, and its head 9");
+    assert_eq!(refused(&wrong), "line 4: a row has 8 fields, but its header has 9");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn malformed_pgstat() {
     let wrong = PGSTAT.replace("11          20", "11          2o");
     assert_eq!(refused(&wrong), "line 4: \"2o\" is not a number");
     let wrong = PGSTAT.replace("0         0\n", "0\n");
-    assert_eq!(refused(&wrong), "line 4: a row has 8 columns, and its head 9");
+    assert_eq!(refused(&wrong), "line 4: a row has 8 columns, but its header has 9");
     let other = "- backends - ------ tuples ------\n  ret fet\n 1 2 3\n";
     assert_eq!(
         refused(&format!("{PGSTAT}{other}")),

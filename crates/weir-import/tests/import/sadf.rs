@@ -38,7 +38,7 @@ fn tables_for_a_database() {
 #[test]
 fn malformed_tables_are_reported() {
     let short = TABLES.replace("sda;9.62;", "sda;");
-    assert_eq!(refused(&short), "line 8: a row has 8 columns, and its head 9");
+    assert_eq!(refused(&short), "line 8: a row has 8 columns, but its header has 9");
     let wrong = TABLES.replace("9.62", "9.6x");
     assert_eq!(refused(&wrong), "line 8: \"9.6x\" is not a number");
     let wrong = TABLES.replace("13:20:29", "13:20:99");
@@ -82,7 +82,7 @@ fn malformed_lines_are_reported() {
     let wrong = LINES.replace("9.62", "9.6x");
     assert_eq!(refused(&wrong), "line 9: \"9.6x\" is not a number");
     let wrong = LINES.replace("\t-\ttps\t20.85", "\t-\ttps");
-    assert_eq!(refused(&wrong), "line 7: a line has 5 fields, and not 6");
+    assert_eq!(refused(&wrong), "line 7: a line has 5 fields instead of 6");
     let cut = read(LINES.split("\ttps\t1.60").next().expect("a part"));
     assert!(cut.notes("its last line was cut"), "{:?}", cut.summary.notes);
 }
@@ -181,7 +181,7 @@ fn samples_have_the_published_figures() {
         assert_eq!(a, b, "{} {}", entity.name, series.metric);
     }
     let Some(Err(error)) = try_sample("sar/sysstat_expected.data-11.6.5-sadf-j") else { return };
-    assert!(error.to_string().contains("has no sample"), "{error}");
+    assert!(error.to_string().contains("has no samples"), "{error}");
 }
 
 /// Output of `sadf -x` for two samples; the second follows a restart.
@@ -271,7 +271,7 @@ fn malformed_xml_is_reported() {
     let error = refused(&wrong);
     assert!(error.contains("invalid XML"), "{error}");
     let empty = XML.split("<timestamp").next().expect("a part").to_owned() + "</statistics>";
-    assert!(refused(&empty).contains("has no sample"), "{}", refused(&empty));
+    assert!(refused(&empty).contains("has no samples"), "{}", refused(&empty));
 }
 
 #[test]

@@ -125,7 +125,7 @@ const EXPECT: &[(&str, Becomes)] = &[
     ("pgbench/pgbenchtools480_latency_1s.csv", Is("pgbench-table")),
     ("sar/pbench_sar-0.txt", Is("sar")),
     ("sar/pbench_sar-4.txt", Is("sar")),
-    ("sar/sysstat_expected.data-11.6.5-sadf-j", Refused("has no sample")),
+    ("sar/sysstat_expected.data-11.6.5-sadf-j", Refused("has no samples")),
     ("sar/sysstat_expected.sadf-d", Is("sadf-d")),
     ("sar/sysstat_expected.sadf-p", Is("sadf-p")),
     ("sar/sysstat_expected.sar-D", Is("sar")),

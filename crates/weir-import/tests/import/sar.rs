@@ -119,13 +119,13 @@ fn rows_with_earlier_times_are_left_out_with_a_note() {
     let text = FILE.replace("13:20:29         6,40", "13:10:29         6,40");
     let read = read(&text);
     assert_eq!(rounded(&read, "sda", "busy"), [Some(0.01), None, Some(0.0)]);
-    assert!(read.notes("1 rows left out whose times went back"), "{:?}", read.summary.notes);
+    assert!(read.notes("1 rows whose times decreased are left out"), "{:?}", read.summary.notes);
 }
 
 #[test]
 fn malformed_input_is_reported() {
     let short = LIVE.replace("5.15     91.07\n\n11", "91.07\n\n11");
-    assert_eq!(refused(&short), "line 14: a row has 8 columns, and its head 9");
+    assert_eq!(refused(&short), "line 14: a row has 8 columns, but its header has 9");
     let wrong = LIVE.replace("89.67 ", "89.6x ");
     assert_eq!(refused(&wrong), "line 8: \"89.6x\" is not a number");
     let wrong = LIVE.replace("12:00:00 AM      0.00", "12:60:00 AM      0.00");

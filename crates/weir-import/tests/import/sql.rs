@@ -68,7 +68,7 @@ fn files_by_number_with_machine_ticks() {
         [Some(40.0), Some(44.0)]
     );
     assert_eq!(read.attribute("file 2", "role"), Some("log".into()));
-    assert!(read.notes("go by their numbers"), "{:?}", read.summary.notes);
+    assert!(read.notes("its files are shown by number"), "{:?}", read.summary.notes);
 }
 
 const SEVERAL: &str = "\
@@ -115,7 +115,7 @@ fn files_without_names_are_matched_between_times() {
     let read = read(text);
     assert_eq!(file_values(&read, "a/file 1", "num_of_reads"), [Some(1.0), Some(5.0)]);
     assert_eq!(file_values(&read, "a/file 2", "num_of_reads"), [Some(3.0), Some(7.0)]);
-    assert!(read.notes("numbered as they come"), "{:?}", read.summary.notes);
+    assert!(read.notes("numbered in order"), "{:?}", read.summary.notes);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn malformed_input_is_rejected() {
     assert_eq!(refused(&wrong), "line 2: \"soon\" is not a time");
     let wrong = "wait_type,wait_time_ms\nWRITELOG,1\nLCK_M_X\n";
     let wrong = format!("{wrong}LATCH_EX,3\n");
-    assert_eq!(refused(&wrong), "line 3: a row has 1 fields, and its head 2");
+    assert_eq!(refused(&wrong), "line 3: a row has 1 fields, but its header has 2");
     let cut = "[{\"wait_type\":\"WRITELOG\",\"wait_time_ms\":12},{\"wait_ty";
     assert_eq!(
         refused(cut),
@@ -252,8 +252,8 @@ fn malformed_input_is_rejected() {
     let pivot = "measurement;servername;type;I/O\nWait time (ms);DB1;Wait stats;0\n";
     assert_eq!(
         refused(pivot),
-        "it has no samples: nothing in it can be used: Wait time (ms), as it does \
-         not say of how long an interval"
+        "it has no samples: it contains nothing that can be used: Wait time (ms), as it does not \
+         say of how long an interval"
     );
 }
 

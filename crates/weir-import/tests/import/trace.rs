@@ -109,8 +109,8 @@ fn slightly_late_requests_count_and_much_earlier_ones_do_not() {
     );
     let read = read(&text);
     assert_eq!(last(&read, "0", "reads"), 2.0);
-    assert!(read.notes("1 requests were earlier than one before them, by 100 ms"));
-    assert!(read.notes("1 requests left out that were more than 60 s earlier"));
+    assert!(read.notes("1 requests were earlier than a previous one, by at most 100 ms"));
+    assert!(read.notes("1 requests that were more than 60 s earlier"));
 }
 
 /// Builds requests in the format of MSR Cambridge, one every `step` from `first` on.
@@ -253,8 +253,8 @@ fn text_that_is_no_table() {
     );
     assert_eq!(
         refused("time,op,offset,size\n1,inquiry,0,512\n"),
-        "it has no samples: it was read as a block trace as a table with named columns, and has no \
-         sample"
+        "it has no samples: it was read as a block trace as a table with named columns, but has no \
+         samples"
     );
 }
 
@@ -280,7 +280,7 @@ fn cloudphysics_as_text() {
     );
     assert_eq!(
         refused_as("cloudphysics", "version,time\n1,2\n"),
-        "line 1: a head with version, time, op, size and lbn was expected"
+        "line 1: a header with version, time, op, size and lbn was expected"
     );
 }
 
@@ -352,14 +352,14 @@ fn blkparse_starts_at_dispatch_or_at_the_queue() {
     check(&read, "253,0", &[("io_stall_read_ms", &[0.0, 20.0]), ("discard_bytes", &[0.0, 4096.0])]);
     assert!(read.notes("requests are in flight at its end: 1 at devices, 0 in queues"));
     assert!(read.notes("1 requests have only a completion"));
-    assert!(read.notes("lines that are no events (2 times)"));
+    assert!(read.notes("lines that are not events (2 times)"));
 }
 
 #[test]
 fn malformed_blkparse() {
     assert_eq!(
         refused(&BLKPARSE.replace("WS 1008 + 8 [", "WS 1008 - 8 [")),
-        "line 3: a sector and a number of sectors were expected, there is \"1008 - 8 [postgres]\""
+        "line 3: a sector and a number of sectors were expected, but found \"1008 - 8 [postgres]\""
     );
     assert_eq!(
         refused(&BLKPARSE.replace("0.100010000 ", "0.1000l0000 ")),
@@ -487,7 +487,7 @@ fn oracle_general_is_recognized_by_consistent_records() {
     let mut wrong = records.clone();
     wrong[3].3 = 12;
     let error = try_bytes(oracle_general(&wrong)).expect_err("it is refused").to_string();
-    assert!(error.contains("it is no text"), "{error}");
+    assert!(error.contains("it is not text"), "{error}");
     let mut large = records;
     large[39].2 = u32::MAX;
     assert_eq!(
@@ -505,7 +505,7 @@ fn unsupported_formats_are_rejected_by_name() {
     let refused = |bytes: &[u8]| try_bytes(bytes.to_vec()).expect_err("it is refused").to_string();
     assert_eq!(
         refused(b"\x28\xb5\x2f\xfd\0\0"),
-        "it is compressed with zstd, which is not read: decompress it, and take that"
+        "it is compressed with zstd, which is not read: decompress it, and import the result"
     );
 }
 
@@ -662,7 +662,11 @@ fn binary_traces_of_several_processors() {
         assert!(alone.notes("1 requests have only a completion"));
         // The last record of the second processor is cut: the write does not end.
         let cut = named(&first, &second[..second.len() - 10]);
-        assert!(cut.notes("its last record was cut: left out"), "{:?}", cut.summary.notes);
+        assert!(
+            cut.notes("its last record was truncated and is left out"),
+            "{:?}",
+            cut.summary.notes
+        );
         assert!(cut.notes("1 at devices"), "{:?}", cut.summary.notes);
         assert_eq!(last(&cut, "8,16", "reads"), 1.0);
     }
@@ -673,7 +677,7 @@ fn malformed_binary_traces() {
     let [first, _] = processors(Order::Little);
     let mut wrong = first.clone();
     wrong[52] = 0;
-    assert_eq!(refused_as("blktrace", wrong), "record 2 does not begin as those of blktrace do");
+    assert_eq!(refused_as("blktrace", wrong), "record 2 does not begin like a record of blktrace");
     assert_eq!(refused_as("blktrace", "text"), "records of blktrace, version 7, were expected");
     assert_eq!(refused_as("blktrace", ""), "records of blktrace, version 7, were expected");
     // Another version is none that is known.

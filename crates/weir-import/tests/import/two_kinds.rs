@@ -93,8 +93,8 @@ fn the_first_line_of_another_kind_is_reported() {
 
 #[test]
 fn malformed_input_is_not_taken_for_another_kind() {
-    check(&[IOSTAT, "sda 1.00\n", IOSTAT], "line 10: a device has 2 columns, and its head 3");
-    check(&[FILES, "a,b\n", FILES], "line 4: a row has 2 fields, and its head 7");
+    check(&[IOSTAT, "sda 1.00\n", IOSTAT], "line 10: a device has 2 columns, but its header has 3");
+    check(&[FILES, "a,b\n", FILES], "line 4: a row has 2 fields, but its header has 7");
 }
 
 #[test]

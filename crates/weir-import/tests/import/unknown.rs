@@ -58,7 +58,7 @@ fn binary_and_unrelated_input_has_no_nearest_kind() {
     };
     let none = "it resembles no kind; `weir observe kinds` lists what is read";
     let elf = [b"\x7fELF\x02\x01\x01".to_vec(), vec![0xb7, 1, 2, 3, 200, 5]].concat();
-    check(elf, &format!("unknown kind of input: it is no text; {none}"));
+    check(elf, &format!("unknown kind of input: it is not text; {none}"));
     check(Vec::new(), &format!("unknown kind of input: it is empty; {none}"));
     check(
         b"Dear Sir,\n".to_vec(),

@@ -32,7 +32,7 @@ fn plain_output_without_its_first_row() {
     ] {
         assert_eq!(read.all("host", metric), expect, "{metric}");
     }
-    assert!(read.notes("since the machine started: left out"), "{:?}", read.summary.notes);
+    assert!(read.notes("since boot and is left out"), "{:?}", read.summary.notes);
     assert!(read.notes("swpd"), "{:?}", read.summary.notes);
 }
 
@@ -68,7 +68,7 @@ fn times_before_and_after_the_columns() {
 #[test]
 fn malformed_input_is_reported() {
     let short = PLAIN.replace(" 2  0      0 2794696", " 2  0 2794696");
-    assert_eq!(refused(&short), "line 3: a row has 16 columns, and its head 17");
+    assert_eq!(refused(&short), "line 3: a row has 16 columns, but its header has 17");
     let wrong = PLAIN.replace("4096", "4o96");
     assert_eq!(refused(&wrong), "line 4: \"4o96\" is not a number");
     let cut = read(&PLAIN[..PLAIN.len() - 20]);
@@ -96,7 +96,7 @@ fn counters_of_disks() {
     assert_eq!(read.all("sda", "busy_ms"), [44_000.0, 45_000.0]);
     assert_eq!(read.values("sr0", "reads"), [Some(0.0), None]);
     let short = DISKS.replace("      3     44", "      3");
-    assert_eq!(refused(&short), "line 3: a device has 9 columns, and its head 10");
+    assert_eq!(refused(&short), "line 3: a device has 9 columns, but its header has 10");
     let wrong = DISKS.replace(" 8395 ", " 83.5 ");
     assert_eq!(refused(&wrong), "line 3: \"83.5\" is not a whole number");
 }
@@ -124,7 +124,7 @@ fn a_report_since_the_start_of_the_machine_has_no_rates() {
     for metric in ["read_bytes_per_s", "write_bytes_per_s", "swap_in_bytes_per_s", "cpu"] {
         assert_eq!(contents.find(read.entity("host"), metric), None, "{metric}");
     }
-    assert!(read.notes("of the time since the machine started: left out"));
+    assert!(read.notes("an average since boot and is left out"));
 }
 
 #[test]
@@ -206,5 +206,5 @@ fn runs_without_times_are_separated_by_their_heads() {
     let high = read(&format!("{HEAD}{average}{}{HEAD}{}", rows(46, 100), rows(5, 300)));
     let reads = high.values("host", "read_bytes_per_s");
     assert_eq!((reads[45], reads[46], reads[47]), (Some(102_400.0), None, Some(307_200.0)));
-    assert!(high.notes("1 rows behind a head may be"), "{:?}", high.summary.notes);
+    assert!(high.notes("1 rows after a header may be"), "{:?}", high.summary.notes);
 }

@@ -81,7 +81,7 @@ fn later_counters_have_another_head() {
     assert_eq!(read.values("0 C:", "reads_per_s"), [Some(1.0), Some(6.0)]);
     assert_eq!(read.values("0 C:", "writes_per_s"), [Some(2.0), None]);
     assert_eq!(rounded(read.values("1 D:", "reads_per_s")), [None, Some(5.0)]);
-    assert!(read.notes("its times have no zone: UTC assumed"), "{:?}", read.summary.notes);
+    assert!(read.notes("its times have no zone: UTC is assumed"), "{:?}", read.summary.notes);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn rows_one_field_wider_than_their_head() {
     ] {
         let read = read(&log(head, rows));
         assert_eq!(read.all("0 C:", "reads_per_s"), [1.5, 2.5], "{head} {rows:?}");
-        let is_told = read.notes("comments behind the values");
+        let is_told = read.notes("comments after the values");
         assert_eq!(is_told, rows.concat().contains("hand"), "{:?}", read.summary.notes);
     }
 }
@@ -173,7 +173,7 @@ fn values_without_a_counter_name_are_left_out() {
     }
     // A named counter may have failed as well: which one it is cannot be told.
     let both = log([r#""-1","-1","7.000000""#, r#""1.0","2.0""#]);
-    assert!(refused(&both).contains("which value is the one too many"), "{}", refused(&both));
+    assert!(refused(&both).contains("which value is the extra one"), "{}", refused(&both));
 }
 
 #[test]
@@ -183,18 +183,18 @@ fn input_other_than_a_log_is_rejected() {
         |from: &str, to: &str, expect: &str| assert_eq!(refused(&WIDE.replace(from, to)), expect);
     check("\"100.5\",\"20\"", "\"1o0.5\",\"20\"", "line 3: \"1o0.5\" is not a number");
     check(row, "\"today\",\"100.5\"", "line 3: \"today\" is not a time");
-    check("\"40\",\"4096\",", "", "line 3: a row has 8 values, and its head 10 counters");
+    check("\"40\",\"4096\",", "", "line 3: a row has 8 values, but its header has 10 counters");
     check(
         "\"310\"",
         "\"310\",\"5\"",
-        "line 3: a row has 11 values, and its head 10 counters: which value is the one too many \
-         cannot be told; write the log again with `relog LOG -f CSV -o NEW.csv`, or give typeperf \
+        "line 3: a row has 11 values, but its header has 10 counters: it is unclear which value is \
+         the extra one; write the log again with `relog LOG -f CSV -o NEW.csv`, or give typeperf \
          each counter by its whole path",
     );
     check(
         "\"310\"",
         "\"310\",\"a\",\"b\"",
-        "line 3: a row has 12 values, and its head 10 counters",
+        "line 3: a row has 12 values, but its header has 10 counters",
     );
     let foreign =
         "\"(PDH-CSV 4.0)\",\"\\\\H\\Fysieke schijf(0 C:)\\Geschreven bytes per seconde\"\n";
@@ -206,8 +206,8 @@ fn input_other_than_a_log_is_rejected() {
     let head = WIDE.lines().next().expect("a head");
     assert_eq!(
         refused(head),
-        "it has no samples: it was read as a log of PerfMon, relog or typeperf, as CSV or TSV, \
-         and has no sample"
+        "it has no samples: it was read as a log of PerfMon, relog or typeperf, as CSV or TSV, but \
+         has no samples"
     );
 }
 
@@ -216,7 +216,11 @@ fn a_truncated_last_line_is_left_out() {
     for cut in [3, 20] {
         let read = read(&WIDE[..WIDE.len() - cut]);
         assert_eq!(read.summary.samples, 2, "{cut}");
-        assert!(read.notes("its last line was cut: left out"), "{:?}", read.summary.notes);
+        assert!(
+            read.notes("its last line was truncated and is left out"),
+            "{:?}",
+            read.summary.notes
+        );
     }
 }
 
@@ -270,16 +274,16 @@ fn malformed_rows() {
         |from: &str, to: &str, expect: &str| assert_eq!(refused(&LONG.replace(from, to)), expect);
     check("\"78.5\",\"1234567\"", "\"x\",\"1\"", "line 3: \"x\" is not a number");
     check("1/7/2020 8:00:40 PM", "13/32/2020 8:00", "line 6: \"13/32/2020 8:00\" is not a time");
-    check(",\"99\"", "", "line 4: a row has fewer columns than its head, 6");
+    check(",\"99\"", "", "line 4: a row has fewer columns than its header, 6");
     check(
         "\\\\db1\\processor(0)\\% processor time",
         "processor time",
         "line 7: \"processor time\" is not the path of a counter",
     );
     let read = read(&LONG[..LONG.len() - 10]);
-    assert!(read.notes("its last line was cut: left out"), "{:?}", read.summary.notes);
+    assert!(read.notes("its last line was truncated and is left out"), "{:?}", read.summary.notes);
     let backwards = LONG.replace("8:00:40", "8:00:38");
-    assert!(self::read(&backwards).notes("not in the order of time"));
+    assert!(self::read(&backwards).notes("not in order of time"));
 }
 
 #[test]
@@ -348,7 +352,7 @@ fn samples_have_the_published_figures() {
     }
     let Some(cut) = sample("derived_variants/perfmon_truncated_last_line.csv") else { return };
     assert_eq!(cut.summary.samples + 1, plain.summary.samples);
-    assert!(cut.notes("its last line was cut: left out"), "{:?}", cut.summary.notes);
+    assert!(cut.notes("its last line was truncated and is left out"), "{:?}", cut.summary.notes);
     let Some(zone) = sample("derived_variants/perfmon_tz_header_blank_first_sample.csv") else {
         return;
     };

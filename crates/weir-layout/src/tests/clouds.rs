@@ -41,8 +41,8 @@ fn disks_of_one_type_share_what_their_sizes_bring() {
     let text = gcp(n2, &[&ssd(100)]);
     let host = &layout(&text).hosts[0];
     assert!(host.volumes[0].is_pooled && host.volumes[0].spec.limits.gate.iops.is_none());
-    let note =
-        "pd-ssd disks share their limits on a machine: 100 GiB in all have 9000 IOPS and 288 MiB/s";
+    let note = "pd-ssd disks share their limits on a machine: 100 GiB in total have 9000 IOPS and 288 \
+         MiB/s";
     assert!(host.notes.iter().any(|own| own == note), "{:?}", host.notes);
 }
 
@@ -56,13 +56,13 @@ fn disks_that_share_limits_allow_no_others_beside_them() {
         ("family = \"pd-ssd\"\nsize = \"10 GiB\"", "family = \"pd-balanced\"\nsize = \"10 GiB\"");
     let hyperdisk = "family = \"hyperdisk-balanced\"\nsize = \"10 GiB\"";
     let n2 = "{ size = \"n2-standard-8\" }";
-    let expect = "pd-ssd disks share their limits on a machine, which are held where all its remote \
-                  disks pass; \"v1\" beside them has limits of its own: put it on another host";
+    let expect = "pd-ssd disks share limits that apply to all remote disks of a machine, but \
+                  \"v1\" has its own limits: put it on another host";
     check(n2, &[ssd, balanced], expect);
     check("{ size = \"c3-8vcpu\" }", &[ssd, hyperdisk], expect);
     check(n2, &[hyperdisk], "n2-standard-8 does not take hyperdisk-balanced; it takes pd-standard");
-    check(n2, &["family = \"pd-ssd\"\nsize = \"10 GiB\"\niops = 5"], "come with the size");
-    check(n2, &["size = \"10 GiB\""], "add family = \"..\", of hyperdisk-balanced");
+    check(n2, &["family = \"pd-ssd\"\nsize = \"10 GiB\"\niops = 5"], "follow from the size");
+    check(n2, &["size = \"10 GiB\""], "add family = \"..\" (one of hyperdisk-balanced");
     check(
         "{ size = \"c3-8vcpu\" }",
         &["family = \"pd-standard\"\nsize = \"10 GiB\""],
@@ -78,7 +78,7 @@ fn one_disk_of_a_pool_does_not_change_alone() {
     let layout = layout(&text);
     let resized = layout.hosts[0].resized(weir_core::VolumeId(0), Bytes::gib(20), edition);
     let error = resized.expect_err("no other size").to_string();
-    assert!(error.ends_with("change the layout and start again"), "{error}");
+    assert!(error.ends_with("change the layout and restart"), "{error}");
 }
 
 #[test]

@@ -186,8 +186,8 @@ fn files_of_a_machine_lie_one_behind_the_other() {
     let place = &layout.places()[1];
     let addresses = [0, (2 << 30) - 1, 2 << 30].map(|offset| place.address(offset));
     assert_eq!(addresses, [1 << 20, (1 << 20) + (2 << 30) - 1, (2 << 30) + (4 << 20)]);
-    let idle = "growth of log has no effect: only data files grow; a checkpoint makes room in a \
-                log, and tempdb uses its pages again";
+    let idle = "growth of log has no effect: only data files grow; checkpoints free space in a \
+                log, and tempdb reuses its pages";
     assert_eq!(host.notes, [idle]);
     assert_eq!((host.spec.log_rate, host.spec.volumes[0].log), (None, false));
     assert!(host.file_uses().is_empty() && host.volume_of(a).is_none());
@@ -283,16 +283,17 @@ fn errors_of_an_instance_are_named() {
     }
     check(
         "managed_instance = \"next-gen-gp\"\nvcores = 8",
-        "layout.toml:3:1: host \"host\": azure-mi-2018 knows no managed instance \"next-gen-gp\"; \
+        "layout.toml:3:1: host \"host\": azure-mi-2018 has no managed instance \"next-gen-gp\"; \
          editions that do: azure-mi-now",
     );
     check(
         "managed_instance = \"gp\"",
-        "layout.toml:3:1: host \"host\": it needs vcores = N, of 4, 8, 16, 24, 32, 40, 64, 80",
+        "layout.toml:3:1: host \"host\": it needs vcores = N, one of 4, 8, 16, 24, 32, 40, 64, 80",
     );
     check(
         "managed_instance = \"gp\"\nvcores = 7",
-        "layout.toml:4:1: host \"host\": gp has no 7 vCores; take one of 4, 8, 16, 24, 32, 40, 64, 80",
+        "layout.toml:4:1: host \"host\": gp has no 7 vCores; use one of 4, 8, 16, 24, 32, 40, 64, \
+         80",
     );
     check(
         "managed_instance = \"gp\"\nvcores = 4\nstorage = \"8 TiB\"",
@@ -309,8 +310,8 @@ fn errors_of_an_instance_are_named() {
     );
     check(
         "managed_instance = \"gp\"\nvcores = 4\niops = 100",
-        "layout.toml:5:1: host \"host\": iops is for next-gen-gp, where operations can be bought; \
-         leave it out",
+        "layout.toml:5:1: host \"host\": iops is for next-gen-gp, where IOPS can be bought; leave \
+         it out",
     );
     check(
         "managed_instance = \"gp\"\nvcores = 4\nunlimited = true",
@@ -332,12 +333,13 @@ fn errors_of_an_instance_are_named() {
     };
     check_now(
         "storage = \"100 GiB\"",
-        "layout.toml:5:1: host \"host\": 100 GiB is no multiple of 32 GiB, in which it is reserved",
+        "layout.toml:5:1: host \"host\": 100 GiB is not a multiple of 32 GiB, the step in which \
+         storage is reserved",
     );
     check_now(
         "storage = \"1 TiB\"\niops = 3000",
-        "layout.toml:6:1: host \"host\": 3000 IOPS are fewer than the 3072 that come with 1 TiB; leave \
-         it out",
+        "layout.toml:6:1: host \"host\": 3000 IOPS are fewer than the 3072 that 1 TiB includes; \
+         leave it out",
     );
     check_now(
         "storage = \"1 TiB\"\niops = 6401",
@@ -347,9 +349,9 @@ fn errors_of_an_instance_are_named() {
     assert_eq!(
         got.as_deref(),
         Some(
-            "layout.toml:2:1: host \"host\": a managed instance needs an edition to be looked up in; \
-             add edition = \"..\" at the top, of azure-premium-2015, azure-mi-2018, azure-now, \
-             azure-mi-now, azure-postgres, aws, gcp, or give limits = { .. }"
+            "layout.toml:2:1: host \"host\": a managed instance is looked up in an edition; add \
+             edition = \"..\" at the top (one of azure-premium-2015, azure-mi-2018, azure-now, \
+             azure-mi-now, azure-postgres, aws, gcp), or give limits = { .. }"
         )
     );
 }
@@ -367,7 +369,7 @@ fn errors_of_a_file_are_named() {
     let on = "on = \"disk\"";
     check(
         &[disk, &file("a", "1 GiB", "")].concat(),
-        "layout.toml:5:1: file \"a\": say which volume or stripe it is on, with on = \"..\"",
+        "layout.toml:5:1: file \"a\": name the volume or stripe that holds it, with on = \"..\"",
     );
     check(
         &[disk, &file("a", "1 GiB", "on = \"dsk\"")].concat(),
@@ -376,16 +378,16 @@ fn errors_of_a_file_are_named() {
     );
     check(
         &[disk, &file("a", "1000 B", on)].concat(),
-        "layout.toml:8:1: file \"a\": a size is a positive multiple of 512 bytes",
+        "layout.toml:8:1: file \"a\": a size must be a positive multiple of 512 bytes",
     );
     check(
         &[disk, &file("a", "1 GiB", on), &file("a", "1 GiB", on)].concat(),
-        "layout.toml:11:1: the name \"a\" is used twice; exports need names of their own",
+        "layout.toml:11:1: the name \"a\" is used twice; each export needs its own name",
     );
     check(
         &[disk, &file("a", "8 GiB", on), &file("b", "4 GiB", on), &file("c", "1 GiB", on)].concat(),
-        "layout.toml:13:1: 3 files on \"disk\" take 13 GiB, 3 GiB more than its 10 GiB; make it larger \
-         or them smaller",
+        "layout.toml:13:1: 3 files on \"disk\" take 13 GiB, 3 GiB more than its 10 GiB; enlarge \
+         it, or make the files smaller",
     );
     let stripe =
         "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 2, unlimited = true }\n";

@@ -23,7 +23,7 @@ pub enum PairError {
     #[error("both have the same time, so there is no interval between them")]
     NoLength,
     /// A third input contradicts the times of both.
-    #[error("both have times, so their distance is known: {apart}")]
+    #[error("both have times, so the time between them is known: {apart}")]
     Apart {
         /// Distance.
         apart: Span,

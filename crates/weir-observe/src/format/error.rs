@@ -49,7 +49,10 @@ pub enum WriteError {
         series: usize,
     },
     /// A sample that is not later than the previous one.
-    #[error("a sample at {at_ns} ns follows one at {before_ns} ns; samples go forward in time")]
+    #[error(
+        "a sample at {at_ns} ns follows one at {before_ns} ns; the times of samples must \
+             increase"
+    )]
     Backwards {
         /// Its time.
         at_ns: u64,

@@ -37,18 +37,20 @@ impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Complete => f.write_str("complete"),
-            Self::Interrupted => {
-                f.write_str("interrupted; what was observed until then is all here")
-            }
+            Self::Interrupted => f.write_str("interrupted; all samples until then are present"),
             Self::Cut { left_over } => {
                 f.write_str("no end mark: its writer was killed, or is still writing")?;
                 match left_over {
                     0 => Ok(()),
-                    n => write!(f, "; {n} bytes at the end are no whole chunk and are left out"),
+                    n => write!(
+                        f,
+                        "; {n} bytes at the end are an incomplete chunk and are left \
+                                    out"
+                    ),
                 }
             }
             Self::Damaged { at, reason } => {
-                write!(f, "damaged at byte {at}: {reason}; what is behind it is left out")
+                write!(f, "damaged at byte {at}: {reason}; the rest is left out")
             }
         }
     }

@@ -95,7 +95,8 @@ fn invalid_contents_are_rejected_by_the_writer() {
     writer.sample(at(1), &[None, None]).expect("a sample");
     check(
         writer.sample(at(1), &[None, None]),
-        "a sample at 1000000000 ns follows one at 1000000000 ns; samples go forward in time",
+        "a sample at 1000000000 ns follows one at 1000000000 ns; the times of samples must \
+         increase",
     );
 }
 
@@ -140,7 +141,7 @@ fn a_truncated_file_is_read_up_to_its_last_complete_frame() {
         data[2] + 9,
         8_192,
         9,
-        &format!("{killed}; 9 bytes at the end are no whole chunk and are left out"),
+        &format!("{killed}; 9 bytes at the end are an incomplete chunk and are left out"),
     );
 }
 
@@ -155,7 +156,7 @@ fn damage_is_reported_with_its_position() {
     assert_eq!(read.ending, Ending::Damaged { at: at as u64, reason });
     assert_eq!(
         read.ending.to_string(),
-        format!("damaged at byte {at}: a checksum does not fit; what is behind it is left out")
+        format!("damaged at byte {at}: a checksum does not fit; the rest is left out")
     );
     assert_eq!(read.times.len(), 4_096);
 }

@@ -91,7 +91,7 @@ fn the_load() {
     check(
         "users = 100",
         "users = 0",
-        "oltp.toml:2:9: users = 0: give 1 to 1000000; without users nothing happens",
+        "oltp.toml:2:9: users = 0: give 1 to 1000000; a database needs users",
     );
     check("vcores = 8", "vcores = 0", "oltp.toml:3:10: vcores = 0: give 1 to 4096");
     check_with(
@@ -156,12 +156,13 @@ fn the_mix() {
     );
     check(
         own(1, "reads = 1\ncpu = \"0s\""),
-        "oltp.toml:14:7: cpu = 0 ns: give 1 us or more; what takes no time never ends",
+        "oltp.toml:14:7: cpu = 0 ns: give 1 us or more; a user who never waits or works never \
+         finishes",
     );
     check(
         own(1, &format!("{right}\nhot_writes = 2")),
-        "oltp.toml:15:14: transaction \"t\": hot_writes = 2, of hot_pages = 0; say how many hot \
-         pages there are",
+        "oltp.toml:15:14: transaction \"t\": hot_writes = 2 with hot_pages = 0; state the number \
+         of hot pages",
     );
     check(
         own(1, &format!("{right}\nhot_pages = 20000000")),
@@ -186,25 +187,25 @@ fn the_files() {
     check(
         "[\"d1\", \"d2\"]",
         "[]",
-        "oltp.toml:6:8: data = []: a database has one data file or more; name volumes or stripes of \
-         the layout",
+        "oltp.toml:6:8: data = []: a database needs at least one data file; name volumes or \
+         stripes of the layout",
     );
     check(
         "\"log\"",
         "\"d1\"",
-        "oltp.toml:7:7: \"d1\" is used twice; each file of the database needs a volume or stripe of \
-         its own",
+        "oltp.toml:7:7: \"d1\" is used twice; each file of the database needs its own volume or \
+         stripe",
     );
     check(
         "100 GiB",
         "200 GiB",
-        "oltp.toml:4:8: size = 200 GiB is more than the data files hold together, 128 GiB; make them \
-         larger or the database smaller",
+        "oltp.toml:4:8: size = 200 GiB is more than the total size of the data files, 128 GiB; \
+         enlarge them, or make the database smaller",
     );
     check_with(
         "working_set = \"101 GiB\"",
-        "oltp.toml:1:15: working_set = 101 GiB is more than the database has, size = 100 GiB; make \
-         one fit the other",
+        "oltp.toml:1:15: working_set = 101 GiB is more than the size of the database, 100 GiB; \
+         change one of them",
     );
     check_after(
         "[log_writer]\nblock = \"64 GiB\"",
@@ -219,8 +220,8 @@ fn a_log_block_must_fit_into_the_log() {
     let description = Description::parse("oltp.toml", RIGHT).expect("it is right");
     assert_eq!(
         description.model(&files, 1).expect_err("it was accepted").to_string(),
-        "oltp.toml:7:7: log_writer.block = 60 KiB is more than the log file \"log\" of 32 KiB holds, \
-         8 KiB of which are the checkpoints'; make the file larger or the block smaller",
+        "oltp.toml:7:7: log_writer.block = 60 KiB does not fit into the log file \"log\" of 32 \
+         KiB, of which checkpoints use 8 KiB; enlarge the file or reduce the block",
     );
     // The block fits, but the largest transaction does not.
     files[3].size = Bytes::kib(68);
@@ -230,8 +231,8 @@ fn a_log_block_must_fit_into_the_log() {
     let description = Description::parse("oltp.toml", &large).expect("it is right");
     assert_eq!(
         description.model(&files, 1).expect_err("it was accepted").to_string(),
-        "oltp.toml:6:7: transaction \"t\" may need 74396 B of log, and the log file \"log\" has \
-         68 KiB; make the file larger or the transaction smaller",
+        "oltp.toml:6:7: transaction \"t\" may need 74396 B of log, but the log file \"log\" has 68 \
+         KiB; enlarge the file, or make the transaction smaller",
     );
     files[3].size = Bytes::new(74_396);
     description.model(&files, 1).expect("it fits");
@@ -289,22 +290,23 @@ fn tempdb() {
         |data: &str, size: &str| format!("{without}[tempdb]\ndata = [{data}]\nsize = \"{size}\"\n");
     assert_eq!(
         error(&with("\"other\"", "32 KiB")),
-        "oltp.toml:12:10: transaction \"t\": tempdb = 64 KiB is more than tempdb.size = 32 KiB; make \
-         one fit the other"
+        "oltp.toml:12:10: transaction \"t\": tempdb = 64 KiB is more than tempdb.size = 32 KiB; \
+         change one of them"
     );
     assert_eq!(
         error(&with("", "1 GiB")),
-        "oltp.toml:16:8: tempdb.data = []: tempdb has one data file or more; name files of the layout"
+        "oltp.toml:16:8: tempdb.data = []: tempdb needs at least one data file; name files of the \
+         layout"
     );
     assert_eq!(
         error(&with("\"d1\"", "1 GiB")),
-        "oltp.toml:16:9: \"d1\" is used twice; each file of the database needs a volume or stripe of \
-         its own"
+        "oltp.toml:16:9: \"d1\" is used twice; each file of the database needs its own volume or \
+         stripe"
     );
     assert_eq!(
         error(&with("\"other\"", "2 GiB")),
-        "oltp.toml:17:8: tempdb.size = 2 GiB is more than the data files hold together, 1 GiB; make \
-         them larger or the database smaller"
+        "oltp.toml:17:8: tempdb.size = 2 GiB is more than the total size of the data files, 1 GiB; \
+         enlarge them, or make the database smaller"
     );
     let model = model(&with("\"other\"", "1 GiB")).expect("it is right");
     let tempdb = model.tempdb.as_ref().expect("there is one");

@@ -132,7 +132,7 @@ fn an_explanation_covers_what_it_knows_of_and_no_more() {
     let (misses, covered) = ("MISSES (virtual)", "MISSES (virtual), explained");
     let (known, further) = (
         "explained miss: no locks",
-        "not within 2 % (3 % in wall time) of the 800 that is explained: no locks",
+        "not within 2 % (3 % in wall time) of the explained value 800: no locks",
     );
     check(Compare::Equal, 800.0, 800.0, covered, known);
     check(Compare::Equal, 800.0, 784.0, covered, known);
@@ -141,7 +141,14 @@ fn an_explanation_covers_what_it_knows_of_and_no_more() {
     check(Compare::Equal, 800.0, 900.0, misses, further);
     check(Compare::Equal, 800.0, 783.0, misses, further);
     check(Compare::Equal, 800.0, 1_100.0, misses, further);
-    check(Compare::Equal, 800.0, 990.0, "holds", "it holds and needs no explanation: no locks");
+    check(
+        Compare::Equal,
+        800.0,
+        990.0,
+        "holds",
+        "it holds, so the explanation can be removed: no \
+                                                  locks",
+    );
     check(Compare::AtLeast, 800.0, 783.0, misses, further);
     check(Compare::AtMost, 1_200.0, 1_224.0, covered, known);
 }

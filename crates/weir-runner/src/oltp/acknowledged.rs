@@ -118,7 +118,7 @@ mod tests {
         fs::write(&path, "ten\n").unwrap();
         let refused = Acknowledged::open(&path).map(|_| ()).unwrap_err();
         let said = format!(
-            "{}: \"ten\" is no number of a transaction; it was not written by weir run",
+            "{}: \"ten\" is not a transaction number; the file was not written by weir run",
             path.display()
         );
         assert_eq!(refused.to_string(), said);

@@ -145,7 +145,7 @@ impl Contents {
             if found != expect {
                 return Err(bad(format!(
                     "it has version {} of transaction {}, and version {} of transaction {} was \
-                     written: the write is lost",
+                     written: that write is lost",
                     found.version, found.commit, expect.version, expect.commit
                 )));
             }
@@ -211,12 +211,12 @@ mod tests {
         };
         check(
             &first,
-            "it has version 2 of transaction 1, and version 3 of transaction 2 was written: the \
+            "it has version 2 of transaction 1, and version 3 of transaction 2 was written: that \
              write is lost",
         );
         check(
             &fresh,
-            "it has version 0 of transaction 0, and version 3 of transaction 2 was written: the \
+            "it has version 0 of transaction 0, and version 3 of transaction 2 was written: that \
              write is lost",
         );
     }

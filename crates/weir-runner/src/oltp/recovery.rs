@@ -102,7 +102,7 @@ impl Recovering<'_> {
             }
         }
         if newest.is_none() && slots.iter().all(|slot| *slot == Slot::Torn) {
-            return Err(self.log_error(0, "neither of its two checkpoints is whole"));
+            return Err(self.log_error(0, "neither of its two checkpoints is intact"));
         }
         Ok(newest)
     }
@@ -157,7 +157,7 @@ impl Recovering<'_> {
         let mut taken = 0;
         loop {
             let next = log::record(&stream[taken..]);
-            let next = next.map_err(|()| self.log_error(lsn, "it holds what is no record"))?;
+            let next = next.map_err(|()| self.log_error(lsn, "it contains an invalid record"))?;
             let Some((record, length)) = next else { break };
             taken += length;
             let in_order = match *previous {
@@ -169,7 +169,8 @@ impl Recovering<'_> {
             };
             let placement = self.contents.placement();
             if !in_order || record.pages.iter().any(|(page, _)| !placement.has(*page)) {
-                let what = format!("transaction {} does not follow what is before", record.number);
+                let what =
+                    format!("transaction {} does not follow the previous one", record.number);
                 return Err(self.log_error(lsn, &what));
             }
             *previous = Some((record.number, record.changes));
@@ -233,15 +234,14 @@ impl Recovering<'_> {
             (Ok(found), _) if found.commit > redo.commit => Err(self.page_error(
                 page,
                 format!(
-                    "it has version {} of transaction {}, and the log ends at transaction {}",
+                    "it has version {} of transaction {}, but the log ends at transaction {}",
                     found.version, found.commit, redo.commit
                 ),
             )),
             (Ok(found), Some(logged)) if found.version > logged.version => Err(self.page_error(
                 page,
                 format!(
-                    "it has version {}, and the last that the log has is version {} of \
-                     transaction {}",
+                    "it has version {}, but the newest in the log is version {} of transaction {}",
                     found.version, logged.version, logged.commit
                 ),
             )),

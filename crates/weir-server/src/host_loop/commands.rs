@@ -97,7 +97,7 @@ impl HostLoop {
         }
         let Some((_, Resizing { name, spec, told })) = self.resizing.remove(own) else { return };
         if probed {
-            let reason = format!("there is data behind {size}; trim or move it before shrinking");
+            let reason = format!("there is data beyond {size}; trim or move it before shrinking");
             told(Err(ServerError::Volume { volume: name, reason }));
             return;
         }

@@ -307,11 +307,12 @@ impl Shared {
     /// Creates a volume and returns its description.
     pub(super) fn create(&self, host: Option<&str>, new: &NewVolume) -> Result<Value, ServerError> {
         if self.is_mounted {
-            let reason = "a mount has the volumes of its layout; end it, and add one there";
+            let reason = "the volumes of a mount are those of its layout; unmount, and add the \
+                          volume to the layout";
             return Err(refuse(&new.name, reason.to_owned()));
         }
         if new.blob {
-            let reason = "page blobs are made with a client of the blob service";
+            let reason = "page blobs are created with a client of the blob service";
             return Err(refuse(&new.name, reason.to_owned()));
         }
         let coming = self.make(host, new, Keeps::Bytes)?;
@@ -333,7 +334,7 @@ impl Shared {
             let hosts = self.hosts();
             let at = self.host_of(&hosts, host)?;
             if self.is_taken(&hosts, name) {
-                return Err(refuse(name, "there is one of this name; take another".to_owned()));
+                return Err(refuse(name, "this name is taken; choose another".to_owned()));
             }
             let layout = &hosts[at].layout;
             let coming = layout.coming(new, self.edition.as_ref());
@@ -394,15 +395,15 @@ impl Shared {
         let hosts = self.hosts();
         let (at, id) = self.find(&hosts, name)?;
         if self.is_mounted && hosts[at].layout.instance.is_some() {
-            let reason = "it is a file of a mount: it has the size of the file, and goes with it";
+            let reason = "it is a file of a mount: it is resized and deleted together with the \
+                          file";
             return Err(refuse(name, reason.to_owned()));
         }
         if self.is_mounted && what == "delete" {
-            return Err(refuse(name, "it is mounted; end the mount first".to_owned()));
+            return Err(refuse(name, "it is mounted; unmount it first".to_owned()));
         }
         if hosts[at].paged.contains_key(&id.0) {
-            let reason =
-                format!("it is a page blob; {what} that with a client of the blob service");
+            let reason = format!("it is a page blob; {what} it with a client of the blob service");
             return Err(refuse(name, reason));
         }
         Ok(())
@@ -426,7 +427,7 @@ impl Shared {
                 return Err(refuse(name, format!("{what} right now; ask again when that is done")));
             }
             if !state.made.contains(&id.0) {
-                let reason = "it is in the layout; take it out there, and remove its folder";
+                let reason = "it is in the layout; remove it there, and then remove its folder";
                 return Err(refuse(name, reason.to_owned()));
             }
             let alone = |export: &&Export| export.volumes == [id];

@@ -83,7 +83,7 @@ impl<'a> Holding<'a> {
         if self.freezes.contains(&freeze) {
             return Ok(());
         }
-        Err(ServerError::Refused(format!("freeze {freeze} is not one of this conversation")))
+        Err(ServerError::Refused(format!("freeze {freeze} does not belong to this connection")))
     }
 
     fn view(&self, freeze: u64, export: &str) -> Result<Arc<View>, ServerError> {
@@ -218,7 +218,8 @@ impl Shared {
     /// Finds the exports, all of them if none is named.
     fn choose(&self, names: &[String]) -> Result<Vec<Chosen>, ServerError> {
         if self.is_mounted {
-            let reason = "a mount has its bytes in a folder; back up that folder's files instead";
+            let reason = "a mount keeps its data in a folder; back up the files of that folder \
+                          instead";
             return Err(ServerError::Refused(reason.to_owned()));
         }
         let hosts = self.hosts();
@@ -375,7 +376,7 @@ fn take(mut orders: Vec<HostOrder>, clock: Clock) -> Result<Taken, ServerError> 
     for host in &hosts {
         let stopped = host.stopped.recv_timeout(GATHERING).map_err(|error| match error {
             RecvTimeoutError::Timeout => {
-                let reason = "it is busy; try again, or freeze its exports by themselves";
+                let reason = "it is busy; try again, or freeze its exports separately";
                 ServerError::Refused(format!("host {:?}: {reason}", host.name))
             }
             RecvTimeoutError::Disconnected => gone(),

@@ -61,7 +61,8 @@ fn a_volume_that_is_made_has_its_tier_and_is_there_after_a_restart() {
     place.open("more").read(12_345, &mut found).expect("a read");
     assert_eq!(&found, b"kept");
     assert_eq!(server.status().hosts[0].volumes[1].limit_iops, Some(2_300));
-    let refused = "volume \"more\": it is in the layout; take it out there, and remove its folder";
+    let refused = "volume \"more\": it is in the layout; remove it there, and then remove its \
+                   folder";
     assert_eq!(delete(&server, "more"), Err(refused.to_owned()));
 }
 
@@ -87,7 +88,7 @@ fn a_volume_that_is_deleted_is_gone_with_its_bytes_and_its_clients() {
     assert_eq!((found, client.size()), ([0; 4096], Bytes::mib(4)));
     assert_eq!(
         create(&server, new("v", 4)),
-        Err("volume \"v\": there is one of this name; take another".to_owned())
+        Err("volume \"v\": this name is taken; choose another".to_owned())
     );
     server.stop().expect("a clean end");
     assert_eq!(names(&place.serve_kept(PREMIUM)), ["v", "x"]);
@@ -136,7 +137,7 @@ fn an_instance_takes_files_as_far_as_it_has_room() {
     delete(&server, "log").expect("it goes");
     create(&server, file("more", 1)).expect("there is room again");
     assert_eq!(names(&server), ["data", "more"]);
-    server.resize("more", Bytes::gib(32)).expect("there is room");
+    server.resize("more", Bytes::gib(32)).expect("there is space");
 }
 
 /// Several clients make and delete at once: each has what it was told that it has.
@@ -206,6 +207,6 @@ fn created_volumes_return_on_their_host_with_their_size() {
     let refused = server.refused();
     let told: Vec<&str> = refused.iter().map(|refused| refused.name.as_str()).collect();
     assert_eq!(told, ["gone", "grown"]);
-    let reason = "it was made on host \"a\", which the layout does not have";
+    let reason = "it was created on host \"a\", which the layout does not have";
     assert!(refused.iter().all(|refused| refused.reason == reason), "{refused:?}");
 }

@@ -255,7 +255,7 @@ fn a_freeze_ends_with_its_conversation_and_belongs_to_it() {
     client.write(0, &[2; 4096]).expect("a write");
     assert_eq!(frozen_folders(&place), [number.to_string()]);
     let refused = place.ask(&Control::Release { freeze: number, completed: true });
-    let expect = format!("freeze {number} is not one of this conversation");
+    let expect = format!("freeze {number} does not belong to this connection");
     assert_eq!(refused.unwrap_err(), expect);
     assert_eq!(contents(&mut place.open("v@1"), 0, 1), [1]);
     drop(conversation);

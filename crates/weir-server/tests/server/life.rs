@@ -87,7 +87,7 @@ fn a_socket_of_a_living_server_stays_and_one_of_a_dead_is_taken() {
     // A file that is no socket is not removed.
     fs::write(place.socket(), "mine").expect("a file");
     let expect = format!(
-        "cannot listen on unix:{}: there is something else at this path; give another",
+        "cannot listen on unix:{}: this path exists and is not a socket; give another",
         place.socket().display()
     );
     assert_eq!(refused(crate::common::start(&layout, &place.options())), expect);
@@ -118,7 +118,7 @@ fn data_of_another_version_is_not_touched() {
     fs::write(place.data().join("format"), "something else\n").expect("a file");
     let expect = format!(
         "{} is not a Weir data directory and not empty: it holds \"format\"; choose an empty \
-         directory or one that Weir made",
+         directory, or one that Weir created",
         place.data().display()
     );
     assert_eq!(refused(place.try_kept(&layout)), expect);
@@ -146,8 +146,8 @@ fn a_damaged_volume_is_named_and_the_others_are_served() {
     assert_eq!(names, ["bad", "s-1", "s"]);
     assert_eq!(reasons[2].1, "its volume \"s-1\" is not served");
     let start = format!("{} was changed: its checksum says ", meta("bad").display());
-    let end = "; put the file back from a copy; the volume's bytes in data/ beside it are \
-               untouched, and other volumes are not concerned";
+    let end = "; restore the file from a copy; the volume's bytes in data/ beside it are \
+               untouched, and other volumes are not affected";
     assert!(reasons[0].1.starts_with(&start) && reasons[0].1.ends_with(end), "{}", reasons[0].1);
     assert_eq!(place.open("good").size(), Bytes::mib(1));
     assert!(Connection::open(&place.uri("bad")).is_err());
@@ -192,11 +192,11 @@ fn an_edited_layout_decides_unless_data_would_be_lost_or_garbled() {
         place.serve_kept(&(volume("1 MiB") + &stripe("64 KiB", 3) + &unlimited("1 MiB", &["w"])));
     let reasons: Vec<(&str, &str)> =
         server.refused().iter().map(|r| (r.name.as_str(), r.reason.as_str())).collect();
-    let garbled = "volume \"s-0\": the layout now makes it column 1 of 3, unit 64 KiB, but its data \
-                   was written as column 1 of 3, unit 32 KiB; put the layout back, or copy the data \
-                   to another volume first";
-    let lost = "volume \"v\": the layout now says 1 MiB, but there is data behind that in the 2 MiB it \
-                has; declare 2 MiB, or trim or move the data before shrinking";
+    let garbled = "volume \"s-0\": the layout now makes it column 1 of 3, unit 64 KiB, but its \
+                   data was written as column 1 of 3, unit 32 KiB; restore the layout, or copy the \
+                   data to another volume first";
+    let lost = "volume \"v\": the layout now says 1 MiB, but there is data beyond that in its 2 \
+                MiB; declare 2 MiB, or trim or move the data before shrinking";
     assert_eq!(reasons[0], ("v", lost));
     assert_eq!(reasons[1], ("s-0", garbled));
     assert_eq!(reasons.len(), 5);
@@ -309,7 +309,7 @@ fn resizes_and_cache_changes_under_load_lose_nothing() {
         let refused = place.ask(&Control::Resize { volume: "v".to_owned(), size: Bytes::mib(1) });
         assert!(refused.is_ok(), "the load is within the first MiB: {refused:?}");
         let refused = place.ask(&Control::Resize { volume: "v".to_owned(), size: Bytes::kib(512) });
-        let expect = "volume \"v\": there is data behind 512 KiB; trim or move it before shrinking";
+        let expect = "volume \"v\": there is data beyond 512 KiB; trim or move it before shrinking";
         assert_eq!(refused, Err(expect.to_owned()));
         stop.store(true, Ordering::Release);
         loading.join().expect("a load that went well")

@@ -159,8 +159,8 @@ fn a_run_too_short_for_a_checkpoint_says_so() {
     let report = run(&layout(FREE, FREE), &OLTP.replace("\"2s\"", "\"60s\""), None);
     assert_eq!(
         report.notes,
-        ["no checkpoint ended in the time that was measured, so the data files were written less \
-          than in the long run; measure longer"]
+        ["no checkpoint ended in the measured time, so the data files were written less than in \
+          the long run; measure longer"]
     );
 }
 
@@ -222,8 +222,8 @@ fn two_databases_do_not_get_the_same_file() {
     let refused = OltpSimulation::new(&layout, &all, &options(None)).map(|_| ());
     assert_eq!(
         refused.map_err(|error| error.to_string()),
-        Err("b.toml:10:7: \"alog\" is a file of another database of this run; give each files of \
-             its own"
+        Err("b.toml:10:7: \"alog\" is a file of another database of this run; give each database \
+             its own files"
             .to_owned())
     );
 }
@@ -261,7 +261,8 @@ fn a_database_has_the_files_that_the_layout_has_for_it() {
     );
     check(
         &[("a", &of("a", "blog"))],
-        "a.toml:10:7: \"blog\" is of database \"b\" in the layout, and the files before it of \"a\"",
+        "a.toml:10:7: \"blog\" belongs to database \"b\" in the layout, but the files before it \
+         belong to \"a\"",
     );
     check(
         &[("a", &of("a", "alog")), ("b", &of("b", "blog"))],
@@ -325,7 +326,7 @@ fn a_file_grows_no_further_than_its_instance_has_storage() {
     assert_eq!((database.load.growths, database.files[0].size_on_disk_bytes), (2, 128 << 30));
     assert!(database.load.failed > 0);
     let [full, grew] = &database.notes[..] else { panic!("{:?}", database.notes) };
-    assert!(full.contains("transactions were given up: the data files are full"), "{full}");
+    assert!(full.contains("transactions failed: the data files are full"), "{full}");
     assert!(
         grew.contains("could not grow at ") && grew.contains("193 GiB, 1 GiB more than"),
         "{grew}"

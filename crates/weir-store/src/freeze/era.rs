@@ -100,7 +100,7 @@ impl Visit {
 
     /// Gives up the views to free space on a full medium. Returns whether there were any.
     pub(super) fn make_room(&self) -> bool {
-        let reason = "the medium is full, and clients need the room";
+        let reason = "the medium is full, and clients need the space";
         let lost: Vec<bool> =
             self.0.rules.frozen.iter().map(|frozen| frozen.lose(reason)).collect();
         lost.contains(&true)

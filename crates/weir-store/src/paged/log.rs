@@ -123,7 +123,7 @@ impl MapLog {
             hint: HINT,
         };
         let whole = Frame::parse(&map, MAP).filter(|frame| frame.len == map.len());
-        let whole = whole.ok_or_else(|| damaged(Part::Map, "is cut or was changed"))?;
+        let whole = whole.ok_or_else(|| damaged(Part::Map, "is truncated or was changed"))?;
         let generation = whole.generation;
         let mut runs = whole.runs;
         let tail = match log_after(&log, generation, &mut runs) {
@@ -198,7 +198,7 @@ fn log_after(
 ) -> std::result::Result<Option<Tail>, &'static str> {
     // It was put there as a whole.
     let head = Frame::parse(log, LOG).filter(|head| head.number == 0 && head.runs.is_empty());
-    let head = head.ok_or("is cut or was changed at its beginning")?;
+    let head = head.ok_or("is truncated, or was changed at its beginning")?;
     if head.generation > generation {
         return Err("belongs to a later map than the one beside it");
     }
@@ -325,7 +325,10 @@ impl Medium for Files {
         let path = self.path(part);
         std::fs::read(&path).map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => StoreError::Damaged {
-                what: format!("{} is missing, it said which pages were written", path.display()),
+                what: format!(
+                    "{} is missing; it recorded which pages were written",
+                    path.display()
+                ),
                 hint: HINT,
             },
             _ => StoreError::io("read", &path, e),

@@ -19,32 +19,29 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(crate) enum BackupCommand {
     /// Back up exports, all as of one instant, into stripes in folders, on raw volumes or in blobs.
-    #[command(
-        after_help = "Example:\n  weir backup run --layout layout.toml --data /var/lib/weir --to \
-                            /mnt/a /mnt/b --stripes 8\n  weir backup run data log --to backup1 backup2 \
-                            --stripes 8 --compress --verify\n  weir backup run --layout layout.toml \
-                            oltp.toml --to /backups --differential\n  weir backup run \
-                            nbd://host/disk --to /backups --encrypt --key-file backup.key\n\n\
-                            Without --data, the exports of the server at --control are frozen at one \
-                            instant, without stopping their clients, and are read through the limits of \
-                            their tiers. Stripes get their final names when all of them are complete.\n\n\
-                            Exit codes: 0 complete; 1 --verify found damage; 2 wrong input, or no room on a \
-                            target; 3 a source or target failed; 130 Ctrl-C. docs/BACKUP.md describes the \
-                            format."
-    )]
+    #[command(after_help = "Example:\n  \
+                      weir backup run --layout layout.toml --data /var/lib/weir --to /mnt/a /mnt/b --stripes 8\n  \
+                      weir backup run data log --to backup1 backup2 --stripes 8 --compress --verify\n  \
+                      weir backup run --layout layout.toml oltp.toml --to /backups --differential\n  \
+                      weir backup run nbd://host/disk --to /backups --encrypt --key-file backup.key\n\n\
+                      Without --data, the exports of the server at --control are frozen at one \
+                      instant, without stopping their clients, and are read through the limits of \
+                      their tiers. Stripes get their final names when all of them are \
+                      complete.\n\n\
+                      Exit codes: 0 complete; 1 --verify found damage; 2 wrong input, or too \
+                      little space on a target; 3 a source or target failed; 130 Ctrl-C. \
+                      docs/BACKUP.md describes the format.")]
     Run(Box<BackupRunArgs>),
-    /// Find the cheapest target disks, and the stripes and transfer size, with which a backup meets its
-    /// window.
-    #[command(
-        after_help = "Example:\n  weir backup plan --size 4TiB --within 3h --edition azure-now \
-                            --host D64s_v3\n  weir backup plan --layout layout.toml --within 3h --out \
-                            new.toml --out-backup backup.toml\n  weir backup plan --layout layout.toml \
-                            --within 3h --beside oltp.toml --max-slowdown 5%\n\n\
-                            Each cheaper choice is simulated or excluded by a lower bound, and the plan \
-                            itself is simulated as a whole. weir export --as tsql-backup, ola, dbatools or \
-                            pgbackrest writes it as a script. docs/BACKUP.md describes the search.\n\nExit \
-                            codes: 0 the plan meets the window; 1 no disks do; 2 wrong input."
-    )]
+    /// Find the cheapest target disks, with the stripes and transfer size, that complete a backup
+    /// within its window.
+    #[command(after_help = "Example:\n  \
+                      weir backup plan --size 4TiB --within 3h --edition azure-now --host D64s_v3\n  \
+                      weir backup plan --layout layout.toml --within 3h --out new.toml --out-backup backup.toml\n  \
+                      weir backup plan --layout layout.toml --within 3h --beside oltp.toml --max-slowdown 5%\n\n\
+                      Each cheaper choice is simulated or ruled out by a lower bound, and the plan \
+                      itself is simulated in full. weir export --as tsql-backup, ola, dbatools or \
+                      pgbackrest writes it as a script. docs/BACKUP.md describes the search.\n\n\
+                      Exit codes: 0 the plan meets the window; 1 no disks do; 2 wrong input.")]
     Plan(Box<BackupPlanArgs>),
     /// Print the readers, buffers and buffer memory that SQL Server logs for a backup under trace flags
     /// 3213, 3014, 3004 and 3605.
@@ -54,11 +51,11 @@ pub(crate) enum BackupCommand {
     )]
     Internals(Box<BackupInternalsArgs>),
     /// List the backups in folders, on raw volumes and in blob containers.
-    #[command(
-        after_help = "Example:\n  weir backup list /backups\n  weir backup list /mnt/a /mnt/b \
-                            --output json\n\nExit codes: 0 there are backups; 1 there are none; 2 a place \
-                            does not exist."
-    )]
+    #[command(after_help = "Example:\n  \
+                      weir backup list /backups\n  \
+                      weir backup list /mnt/a /mnt/b --output json\n\n\
+                      Exit codes: 0 backups were found; 1 none were found; 2 a place does not \
+                      exist.")]
     List(BackupListArgs),
     /// Show one backup: its id, sources, stripes and options.
     #[command(after_help = "Example:\n  weir backup show sales --from /backups")]

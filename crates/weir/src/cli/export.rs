@@ -6,61 +6,61 @@ use weir_export::{Filesystem, Kind, OperatingSystem, Options};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// The layout file (docs/LAYOUT.md explains its keys).
+    /// Layout file; docs/LAYOUT.md describes its keys.
     pub(crate) layout: PathBuf,
-    /// The kind of script.
+    /// Kind of script.
     #[arg(long = "as", value_name = "KIND", value_enum)]
     pub(crate) kind: KindArg,
-    /// Layout in use: export only the changes from it. Modules (bicep, terraform) always contain
-    /// the whole layout.
+    /// Layout in use: write only the changes from it. Modules (bicep, terraform) always contain the
+    /// whole layout.
     #[arg(long, value_name = "LAYOUT")]
     pub(crate) from: Option<PathBuf>,
-    /// The host to export, if the layout has several.
+    /// Host to export; required if the layout has several.
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Option<String>,
     /// Rename a file, disk, volume or stripe of the layout in the script, for example
-    /// data=sales_data; may be repeated.
+    /// data=sales_data. May be repeated.
     #[arg(long = "name", value_name = "LAYOUT=NAME", value_parser = pair)]
     pub(crate) names: Vec<(String, String)>,
-    /// The mount point of a volume or stripe, for example pool=/var/opt/mssql/data or pool=F:\Data;
-    /// may be repeated.
+    /// Mount point of a volume or stripe, for example pool=/var/opt/mssql/data or pool=F:\Data. May
+    /// be repeated.
     #[arg(long = "mount", value_name = "NAME=PATH", value_parser = pair)]
     pub(crate) mounts: Vec<(String, String)>,
-    /// The device of one volume (NAME=PATH), or of all others (a path with {lun} or {name}); may be
-    /// repeated. By default the links by LUN on Azure (SCSI or NVMe, by the size of the machine),
-    /// the links by name on Google Cloud, and a look-up by device name on AWS.
+    /// Device of one volume (NAME=PATH), or of all others (a path with {lun} or {name}). May be
+    /// repeated [default: the link by LUN on Azure (SCSI or NVMe, depending on the size of the
+    /// machine), the link by name on Google Cloud, a lookup by device name on AWS].
     #[arg(long = "device", value_name = "PATH|NAME=PATH", value_parser = device)]
     pub(crate) devices: Vec<DeviceArg>,
-    /// The database of files without a database in the layout.
+    /// Database of the files for which the layout names none.
     #[arg(long, value_name = "NAME")]
     pub(crate) database: Option<String>,
-    /// The name of the machine or managed instance (its id on AWS); a variable of the script if left
-    /// out.
+    /// Name of the machine or managed instance (on AWS, its id) [default: a variable of the
+    /// script].
     #[arg(long, value_name = "NAME")]
     pub(crate) machine: Option<String>,
-    /// The resource group; a variable of the script if left out.
+    /// Resource group [default: a variable of the script].
     #[arg(long, value_name = "NAME")]
     pub(crate) resource_group: Option<String>,
-    /// The location, for example westeurope; a variable of the script if left out.
+    /// Location, for example westeurope [default: a variable of the script].
     #[arg(long, value_name = "LOCATION")]
     pub(crate) location: Option<String>,
-    /// The zone, for example 1; a variable of the script if left out and needed.
+    /// Zone, for example 1 [default: a variable of the script, if it needs one].
     #[arg(long, value_name = "ZONE")]
     pub(crate) zone: Option<String>,
-    /// The operating system of a machine that the script creates (az, bicep) [default: linux].
+    /// Operating system of a machine that the script creates (az, bicep) [default: linux].
     #[arg(long, value_name = "OS", value_enum)]
     pub(crate) os: Option<OsArg>,
-    /// The file system on Linux [default: xfs].
+    /// File system on Linux [default: xfs].
     #[arg(long, value_name = "KIND", value_enum)]
     pub(crate) filesystem: Option<FilesystemArg>,
-    /// The description of the backup (docs/BACKUP.md), for tsql-backup, ola, dbatools and pgbackrest.
+    /// Description of the backup (docs/BACKUP.md), for tsql-backup, ola, dbatools and pgbackrest.
     #[arg(long, value_name = "FILE")]
     pub(crate) backup: Option<PathBuf>,
     /// Back up to this container instead of the targets' mounts, for example
     /// `https://ACCOUNT.blob.core.windows.net/CONTAINER`; may be repeated.
     #[arg(long = "url", value_name = "URL")]
     pub(crate) urls: Vec<String>,
-    /// Make a backup that does not count as the base of differential backups (COPY_ONLY).
+    /// Make a backup on which no differential backup builds (COPY_ONLY).
     #[arg(long)]
     pub(crate) copy_only: bool,
     /// Write the script to a file instead of standard output.
@@ -78,8 +78,8 @@ impl ExportArgs {
                 DeviceArg::Of(name, path) => devices.push((name.clone(), path.clone())),
                 DeviceArg::Pattern(path) if device_pattern.is_some() => {
                     return Err(format!(
-                        "--device {path}: only one pattern can apply to all other \
-                                        volumes; leave out one"
+                        "--device {path}: a pattern was already given, and only one can apply to \
+                         the other volumes; remove one of the two"
                     ));
                 }
                 DeviceArg::Pattern(path) => device_pattern = Some(path.clone()),

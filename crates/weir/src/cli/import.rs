@@ -7,7 +7,8 @@ use weir_units::Span;
 /// Options for reading the files of other tools.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ImportArgs {
-    /// Kind of all input files, instead of detecting it; weir observe kinds lists them.
+    /// Read all input files as this kind instead of detecting it; weir observe kinds lists the
+    /// kinds.
     #[arg(long = "as", value_name = "KIND")]
     pub(crate) kind: Option<String>,
     /// Sampling interval for inputs without timestamps, for example 5s.
@@ -16,8 +17,8 @@ pub(crate) struct ImportArgs {
     /// Start time of inputs without dates, for example "2026-11-22 14:00:00".
     #[arg(long, value_name = "TIME")]
     pub(crate) start: Option<String>,
-    /// Unit of the times in a block trace that does not state it: s, ms, us, ns or 100ns. Use it
-    /// if the notes of an import name an assumed unit.
+    /// Unit of the times in a block trace that does not state it: s, ms, us, ns or 100ns. Use it if
+    /// a note says that the unit was assumed.
     #[arg(long, value_name = "UNIT", value_parser = TimeUnit::NAMES)]
     pub(crate) time_unit: Option<String>,
     #[command(flatten)]

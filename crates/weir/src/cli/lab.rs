@@ -46,8 +46,8 @@ pub(crate) struct LabRunArgs {
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
     pub(crate) runtime: Option<Span>,
     /// Repeat a lab in wall time until its figures hold, at most this many times, from 1 to 10
-    /// [default: 1]. A shared machine may stall. The figures of the last run count; nothing is
-    /// averaged.
+    /// [default: 1]. Use it on a shared machine, which may stall. The figures of the last run
+    /// count; nothing is averaged.
     #[arg(long, value_name = "N", value_parser = count_in::<u32>(1..=10))]
     pub(crate) tries: Option<u32>,
     /// Random seed of the jobs.

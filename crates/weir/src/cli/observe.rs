@@ -18,15 +18,17 @@ pub(crate) enum ObserveCommand {
                       docs/OBSERVATION.md describes the file format.")]
     Show(ObserveShowArgs),
     /// Import counters, logs, benchmark results and traces of other tools into an observation.
-    #[command(after_help = "Example:\n  iostat -xt 5 > iostat.txt\n  \
+    #[command(after_help = "Example:\n  \
+                            iostat -xt 5 > iostat.txt\n  \
                             weir observe import iostat.txt --out db1.weirobs\n  \
                             weir observe show db1.weirobs --plot db1.html\n\n\
-                            The kind of each file is detected from its contents, unless --as names it. Files \
-                            compressed with gzip, xz or zstd are read directly; - is standard input. Several files \
-                            are merged by time. Notes list the parts of a file that were not used, and the \
-                            data that is missing. weir observe kinds lists the supported kinds.")]
+                            The kind of each file is detected from its contents, unless --as names \
+                            it. Files compressed with gzip, xz or zstd are read directly; - is \
+                            standard input. Several files are merged by time. Notes list the \
+                            unused parts of a file and any missing data. weir observe kinds lists \
+                            the supported kinds.")]
     Import(ObserveImportArgs),
-    /// Fill in the sizing checklist of an application: IOPS, throughput, reads and writes, request
+    /// Fill in the sizing checklist for an application: IOPS, throughput, reads and writes, request
     /// size, latency and queue depth, each at the 50th, 90th and 99th percentile of the samples.
     #[command(
         after_help = "Example:\n  weir observe checklist db1.weirobs --only sda --only sdb\n\n\
@@ -34,13 +36,15 @@ pub(crate) enum ObserveCommand {
                             Percentiles are over samples: samples of five minutes hide shorter peaks."
     )]
     Checklist(ObserveChecklistArgs),
-    /// Save the present counters under a name, as a baseline.
-    #[command(after_help = "Example:\n  weir observe snapshot --name before before.csv\n  \
+    /// Save the current counters under a name, as a baseline.
+    #[command(after_help = "Example:\n  \
+                            weir observe snapshot --name before before.csv\n  \
                             weir observe snapshot --name now /proc/diskstats\n  \
                             weir observe between before now\n\n\
-                            FILE is an observation, or an input that weir observe import reads; the newest sample \
-                            of each subject is kept. Input from standard input (-) or /proc without a time \
-                            is taken as of now. See docs/BASELINES.md.")]
+                            FILE is an observation, or an input that weir observe import reads; \
+                            the newest sample of each subject is kept. Standard input (-) or a \
+                            file in /proc without a time gets the current time. See \
+                            docs/BASELINES.md.")]
     Snapshot(ObserveSnapshotArgs),
     /// List snapshots with their times, sources and subjects.
     #[command(after_help = "Example:\n  weir observe snapshots")]

@@ -13,8 +13,8 @@ pub(crate) struct PlanArgs {
     /// Need file: size and rates of each role, and constraints on the layout (docs/PLAN.md).
     #[arg(long, value_name = "FILE")]
     pub(crate) need: Option<PathBuf>,
-    /// Size for an observed load: an observation, or files that weir observe import reads. Add --need
-    /// or --size for what cannot be observed: sizes, latencies, working sets.
+    /// Size for an observed load: an observation, or files that weir observe import reads. Add
+    /// --need or --size for values that cannot be observed: sizes, latencies, working sets.
     #[arg(long, value_name = "OBSERVATION", num_args = 1.., conflicts_with_all = ["iops",
         "throughput", "request", "reads"])]
     pub(crate) from: Vec<PathBuf>,
@@ -28,8 +28,8 @@ pub(crate) struct PlanArgs {
     /// Growth to plan for, on top of observed sizes and rates, for example 30%; at most 10000%.
     #[arg(long, value_name = "SHARE", value_parser = percent)]
     pub(crate) growth: Option<u64>,
-    /// Assign a role to a disk of the observation, for example sdc=data; may be repeated. Disks
-    /// without a role are then ignored.
+    /// Assign a role to a disk of the observation, for example sdc=data. Disks without a role are
+    /// then ignored. May be repeated.
     #[arg(long, value_name = "NAME=ROLE", value_parser = role, requires = "from")]
     pub(crate) role: Vec<(String, String)>,
     /// Plan many databases: a folder with a need file (DATABASE.toml) or an observation
@@ -39,7 +39,7 @@ pub(crate) struct PlanArgs {
         "request", "reads", "latency", "working_set", "headroom", "disks", "vcpus", "memory",
         "max_disks", "apart", "filesystem", "os", "engine", "budget", "fastest", "present"])]
     pub(crate) fleet: Option<PathBuf>,
-    /// Pack a fleet onto the fewest instances, whatever they cost.
+    /// Pack a fleet onto the fewest instances, regardless of price.
     #[arg(long, requires = "fleet")]
     pub(crate) fewest: bool,
     /// Size of the data, for example 4TiB.
@@ -57,11 +57,11 @@ pub(crate) struct PlanArgs {
     /// Share of reads, for example 70%.
     #[arg(long, value_name = "SHARE")]
     pub(crate) reads: Option<String>,
-    /// Highest median latency, for example 3ms. It selects the disks; --verify checks it by
-    /// simulation.
+    /// Maximum median latency, for example 3ms. The planner chooses disks by it; --verify checks it
+    /// by simulation.
     #[arg(long, value_name = "TIME")]
     pub(crate) latency: Option<Span>,
-    /// Working set of the data. Without it, the plan counts on no host cache.
+    /// Working set of the data. Without it, the plan does not rely on a host cache.
     #[arg(long, value_name = "SIZE")]
     pub(crate) working_set: Option<Bytes>,
     /// Extra capacity to plan for on top of the stated rates, for example 20%; at most 10000%.
@@ -71,12 +71,12 @@ pub(crate) struct PlanArgs {
     /// fleet].
     #[arg(long, value_name = "EDITION")]
     pub(crate) edition: Option<String>,
-    /// Families to consider: vm, gp, next-gen-gp, bc, rds or postgres; may be repeated [default: all
-    /// families of the edition].
+    /// Families to consider: vm, gp, next-gen-gp, bc, rds or postgres. May be repeated [default:
+    /// all families of the edition].
     #[arg(long, value_name = "FAMILY", value_delimiter = ',')]
     pub(crate) family: Vec<String>,
-    /// Disk families to consider, for example premium-ssd; may be repeated [default: those with at
-    /// most the latency of the edition's default family].
+    /// Disk families to consider, for example premium-ssd. May be repeated [default: those whose
+    /// latency is at most that of the edition's default family].
     #[arg(long, value_name = "FAMILY", value_delimiter = ',')]
     pub(crate) disks: Vec<String>,
     /// Use this machine or instance size only.
@@ -94,13 +94,13 @@ pub(crate) struct PlanArgs {
     /// Maximum number of data files of an instance [default: 8].
     #[arg(long, value_name = "N", value_parser = positive::<u64>)]
     pub(crate) max_files: Option<u64>,
-    /// Give each role disks of its own. By default only a backup is kept apart, from data and log;
+    /// Give each role its own disks. By default only a backup is kept apart, from data and log;
     /// --apart=false lets all roles share disks.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value =
         "true")]
     pub(crate) apart: Option<bool>,
-    /// Size disks so that the usable room of this file system holds the sizes: ext4, xfs, ntfs or none
-    /// [default: none].
+    /// Choose disks whose usable space with this file system holds the sizes: ext4, xfs, ntfs or
+    /// none [default: none].
     #[arg(long, value_name = "NAME")]
     pub(crate) filesystem: Option<FileSystem>,
     /// Database engine for rds: postgresql, mysql, mariadb, oracle or sqlserver [default:
@@ -110,8 +110,8 @@ pub(crate) struct PlanArgs {
     /// Maximum storage of an instance or a service.
     #[arg(long, value_name = "SIZE")]
     pub(crate) storage: Option<Bytes>,
-    /// Leave a licence that you own out of the price: of the database for an instance or a service, of
-    /// Windows Server for a machine of Azure (Azure Hybrid Benefit).
+    /// Leave a licence that you own out of the price: that of the database for an instance or a
+    /// service, that of Windows Server for an Azure machine (Azure Hybrid Benefit).
     #[arg(long)]
     pub(crate) licence_owned: bool,
     /// Region of the prices.
@@ -149,18 +149,18 @@ pub(crate) struct PlanArgs {
     /// rebuilt.
     #[arg(long, conflicts_with = "fleet")]
     pub(crate) no_downtime: bool,
-    /// Count on the burst credits of disks for peaks up to this long, for example 20min. An error
-    /// if no credits last that long. By default, the plan does not count on bursts.
+    /// Rely on the burst credits of disks for peaks of up to this length, for example 20min. It is
+    /// an error if no credits last that long. By default, a plan does not rely on bursts.
     #[arg(long, value_name = "TIME", value_parser = some_time, conflicts_with = "fleet")]
     pub(crate) bursting: Option<Span>,
-    /// Write the layout to this file. For a fleet, write the layouts into this folder, which is
+    /// Write the layout to this file. For a fleet, write the layouts to this folder, which is
     /// created.
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
     /// Write an HTML report to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
-    /// Do not show the progress of a fleet plan, which goes to stderr if that is a terminal.
+    /// Hide the progress of a fleet plan, which is shown on stderr if that is a terminal.
     #[arg(long, short, requires = "fleet")]
     pub(crate) quiet: bool,
     /// Also print the use of every limit, all reasons and alternatives, and the bill of the layout

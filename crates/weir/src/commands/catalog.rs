@@ -316,7 +316,7 @@ fn hosts(edition: &Edition) -> Table {
         false => "- is not published; weir catalog show NAME gives the sources".to_owned(),
     });
     if edition.hosts().any(|host| !host.pools.is_empty()) {
-        let words = "limits that disks of a type share on a machine: weir catalog show NAME";
+        let words = "disks of this type share limits on a machine: weir catalog show NAME";
         table.notes.push(words.to_owned());
     }
     table

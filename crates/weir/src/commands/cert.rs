@@ -10,7 +10,7 @@ pub(crate) fn run(args: &CertArgs) -> Result<u8, CliError> {
         output::print_text(&format!("{}\n", path.display()))?;
     }
     output::talk(&format!(
-        "for {}; clients are to trust {}",
+        "for {}; clients must trust {}",
         args.names.join(", "),
         made.authority.display()
     ));

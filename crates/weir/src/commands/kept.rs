@@ -46,8 +46,8 @@ pub(crate) fn unnamed(data: &Path, layout: &Path, declared: &[Declared]) -> Vec<
         .filter(|name| declared.iter().all(|volume| volume.name != *name))
         .map(|name| {
             format!(
-                "{name}: {} has data of it and {} does not name it, so it is kept and not served; \
-                 give the volume its old name back, or remove {}",
+                "{name}: {} has data for it, but {} does not name it, so the data is kept and not \
+                 served; restore the old name of the volume, or remove {}",
                 data.display(),
                 layout.display(),
                 data.join("volumes").join(&name).display()
@@ -69,15 +69,15 @@ pub(crate) fn overrides(status: &Status, layout: &Path, declared: &[Declared]) -
         if now != *size {
             let (now, size) = (now.exact(), size.exact());
             lines.push(format!(
-                "{name}: has {now} since it was resized, {layout} says {size}; write {now} there, \
-                 or go back with weir volume resize {name} {}",
+                "{name}: has {now} since a resize, but {layout} says {size}; write {now} there, or \
+                 undo the resize with weir volume resize {name} {}",
                 size.to_string().replace(' ', "")
             ));
         }
         if volume.cache != *cache {
             lines.push(format!(
-                "{name}: has cache {} since that was set, {layout} says {cache}; write {} there, or \
-                 go back with weir volume set-cache {name} {cache}",
+                "{name}: has cache {} since a change, but {layout} says {cache}; write {} there, \
+                 or undo the change with weir volume set-cache {name} {cache}",
                 volume.cache, volume.cache
             ));
         }
@@ -110,7 +110,7 @@ mod tests {
         let line = advised(now, size);
         assert_eq!(
             line,
-            "v: has 2097216 MiB since it was resized, l.toml says 12345678 B; write 2097216 MiB \
+            "v: has 2097216 MiB since a resize, but l.toml says 12345678 B; write 2097216 MiB \
              there, or go back with weir volume resize v 12345678B"
         );
         let typed = |from: &str, to: &str| {

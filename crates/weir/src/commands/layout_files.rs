@@ -169,12 +169,15 @@ fn growth(file: &File) -> [Cell; 3] {
 /// Describes the same as text, one line for each file that has such settings.
 fn growth_notes(host: &Host) -> impl Iterator<Item = String> + '_ {
     let words = |file: &File| {
-        let used = file.used.map(|used| format!("{used} of it are in use"));
+        let used = file.used.map(|used| format!("{used} in use"));
         let grows = file.growth.filter(|_| file.role == Role::Data).map(|growth| {
             let limit = host.instance.as_ref().map(|instance| instance.storage);
             match (growth.most.get(), limit) {
                 (u64::MAX, Some(storage)) => {
-                    format!("grows by {} as long as all files have {storage} or less", growth.by)
+                    format!(
+                        "grows by {} while all files together have {storage} or less",
+                        growth.by
+                    )
                 }
                 _ => format!("grows by {} up to {}", growth.by, growth.most),
             }
@@ -203,23 +206,23 @@ fn in_words(step: &Step) -> String {
 /// Describes the upper bound of the tier, and the next tier.
 fn larger(size: Bytes, steps: &Steps) -> Cell {
     let idle = match size < steps.until {
-        true => format!("{} buys nothing over {size}; ", steps.until),
+        true => format!("{} is no faster than {size}; ", steps.until),
         false => String::new(),
     };
     match &steps.up {
-        Some(up) => format!("{idle}{} is the next step: {}", up.size, in_words(up)).into(),
-        None => format!("{idle}there is no higher step").into(),
+        Some(up) => format!("{idle}{} is the next tier up: {}", up.size, in_words(up)).into(),
+        None => format!("{idle}there is no higher tier").into(),
     }
 }
 
 /// Describes the lower bound of the tier, and the previous tier.
 fn smaller(size: Bytes, steps: &Steps) -> Cell {
-    let Some(down) = &steps.down else { return "there is no lower step".into() };
+    let Some(down) = &steps.down else { return "there is no lower tier".into() };
     let spare = match size > steps.from {
-        true => format!("{} gets as much; ", steps.from),
+        true => format!("{} is as fast; ", steps.from),
         false => String::new(),
     };
-    format!("{spare}{} is the step down: {}", down.size, in_words(down)).into()
+    format!("{spare}{} is the next tier down: {}", down.size, in_words(down)).into()
 }
 
 /// Sums the files by role, and in total.

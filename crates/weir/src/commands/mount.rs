@@ -83,7 +83,7 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
         output::print_text(&format!("{}\n", args.dir.join(name).display()))?;
     }
     if args.data.is_none() {
-        output::talk("the files are gone at the end; keep them with --data DIR");
+        output::talk("the files are lost at exit; --data DIR keeps them");
     }
     output::talk(&format!("ready; control socket {}", args.control.control.display()));
     let (own, ending) = (Arc::clone(&mounted), waiting.ending());
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
         ended = mounted.unmount(SOON);
         if let (Err(MountError::InUse { .. }), open @ 1..) = (&ended, mounted.open_files()) {
             let patience = PATIENCE.as_secs();
-            output::talk(&format!("files are open: {open}; they can be used {patience} s more"));
+            output::talk(&format!("open files: {open}; they remain usable for {patience} s"));
             ended = mounted.unmount(PATIENCE);
         }
     }
@@ -111,7 +111,7 @@ fn check_layout(args: &MountArgs, layout: &Layout) -> Result<(), CliError> {
     check_databases(args, instances)?;
     if let Some(data) = args.data.as_deref().filter(|data| is_within(data, &args.dir)) {
         return Err(CliError::Refused(format!(
-            "--data {}: it is in {}, where the mount goes; keep it elsewhere",
+            "--data {}: is inside the mount point {}; choose another folder",
             data.display(),
             args.dir.display()
         )));

@@ -110,11 +110,11 @@ fn check(args: &RunArgs) -> Result<(), CliError> {
         )));
     }
     if let Some(every) = args.run.every.filter(|every| *every < Span::from_millis(1)) {
-        return Err(CliError::Refused(format!("--every {every}: 1 ms is the least")));
+        return Err(CliError::Refused(format!("--every {every}: must be at least 1 ms")));
     }
     if let Some(file) = args.data.as_ref().filter(|path| path.exists() && !path.is_dir()) {
         return Err(CliError::Refused(format!(
-            "--data {}: it is a file; give a folder, or a path where one can be made",
+            "--data {}: is a file; give a folder, or a path where one can be created",
             file.display()
         )));
     }
@@ -148,7 +148,7 @@ fn check_volumes(data: &Path, layout: &Layout, files: &[(u32, &str)]) -> Result<
             return Err(CliError::Run(RunnerError::NotServed {
                 file: places[*file as usize].name.clone(),
                 reason: format!(
-                    "{} is missing, and the log is there; bring it back, or give another folder",
+                    "{} is missing, but the log exists; restore it, or give another folder",
                     missing.display()
                 ),
             }));
@@ -202,7 +202,7 @@ fn drive(
     report.notes.extend(layout.hosts.iter().flat_map(|host| host.notes.clone()));
     report.notes.extend(match &stopped {
         Ok(stopped) => stopped.map(|stopped| stopped.to_string()),
-        Err(error) => Some(format!("this is what came until the run failed: {error}")),
+        Err(error) => Some(format!("the run failed, and the report ends there: {error}")),
     });
     output::print(&report, args.run.output.format())?;
     let stopped = stopped?;
@@ -378,8 +378,8 @@ mod tests {
         fs::create_dir_all(volumes.join("log")).unwrap();
         let error = check().unwrap_err();
         let said = format!(
-            "database file \"data\" is not served: {} is missing, and the log is there; bring it \
-             back, or give another folder",
+            "database file \"data\" is not served: {} is missing, but the log exists; restore it, \
+             or give another folder",
             volumes.join("data").display()
         );
         assert_eq!((error.to_string(), error.code()), (said, FAILED));

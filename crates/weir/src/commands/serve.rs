@@ -17,7 +17,7 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     say_notes(&layout);
     if let Some(file) = args.data.as_ref().filter(|path| path.exists() && !path.is_dir()) {
         return Err(CliError::Refused(format!(
-            "--data {}: it is a file; give a folder, or a path where one can be made",
+            "--data {}: is a file; give a folder, or a path where one can be created",
             file.display()
         )));
     }
@@ -85,7 +85,7 @@ fn introduce(args: &ServeArgs, server: &Server, blob: Option<&Endpoint>) -> Resu
         output::print_text(&format!("blobs {url}\n"))?;
     }
     if args.data.is_none() {
-        output::talk("data is in memory and gone at the end; keep it with --data DIR");
+        output::talk("the data is in memory and lost at exit; --data DIR keeps it");
     }
     output::talk(&format!("ready; control socket {}", args.control.control.display()));
     Ok(())

@@ -55,7 +55,7 @@ pub(crate) fn read_jobs(paths: &[PathBuf]) -> Result<JobFile, CliError> {
 
 pub(crate) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(every) = args.run.every.filter(|every| *every < Span::from_millis(1)) {
-        return Err(CliError::Refused(format!("--every {every}: 1 ms is the least")));
+        return Err(CliError::Refused(format!("--every {every}: must be at least 1 ms")));
     }
     if oltp::are_descriptions(&args.jobs)? {
         return oltp::run(args, catalog);
@@ -67,7 +67,8 @@ pub(crate) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     }
     for job in jobs.jobs.iter().filter(|job| !job.direct) {
         output::talk(&format!(
-            "{}: job {:?} is buffered (direct=0); a page cache is not simulated, it runs as direct=1",
+            "{}: job {:?} is buffered (direct=0), but the page cache is not simulated: it runs as \
+             direct=1",
             job.at, job.name
         ));
     }

@@ -15,7 +15,10 @@ use weir_units::{Bytes, Span};
 
 pub(crate) fn run(args: &StatusArgs) -> Result<u8, CliError> {
     if args.interval > Span::from_secs(3_600) {
-        return Err(CliError::Refused(format!("--interval {}: 1 h is the most", args.interval)));
+        return Err(CliError::Refused(format!(
+            "--interval {}: must be at most 1 h",
+            args.interval
+        )));
     }
     let before = reading(&args.control)?;
     #[expect(clippy::disallowed_methods, reason = "rates are measured over this time")]
@@ -35,7 +38,7 @@ pub(crate) fn volume(command: &VolumeCommand) -> Result<u8, CliError> {
         VolumeCommand::Delete { name, yes, control } => {
             if !yes {
                 return Err(CliError::Refused(format!(
-                    "{name}: its data cannot be brought back; say --yes to delete it"
+                    "{name}: its data cannot be recovered; confirm the deletion with --yes"
                 )));
             }
             send(control, &Request::Delete { volume: name.clone() })?;
@@ -96,8 +99,12 @@ fn send(control: &ControlArgs, request: &Request) -> Result<Value, CliError> {
 
 fn reading(control: &ControlArgs) -> Result<Status, CliError> {
     let value = send(control, &Request::Status)?;
-    serde_json::from_value(value)
-        .map_err(|error| CliError::Refused(format!("the server is of another release: {error}")))
+    serde_json::from_value(value).map_err(|error| {
+        CliError::Refused(format!(
+            "the server runs another release of weir: \
+                                                    {error}"
+        ))
+    })
 }
 
 /// Warms a range; says what came of it.

@@ -126,8 +126,8 @@ fn a_baseline_is_taken_and_compared() {
     assert_eq!(
         report["notes"],
         serde_json::json!([
-            "waits of the background that qpi.wait_stats leaves out, too: 1; --all-waits lists them",
-            "waits in after only, so not known: WRITELOG (at most 3.5 s)",
+            "background waits left out, as in qpi.wait_stats: 1; --all-waits lists them",
+            "waits only in after, so their times are unknown: WRITELOG (at most 3.5 s)",
         ])
     );
     let moment = &report["from"];
@@ -188,7 +188,7 @@ fn an_invalid_interval_between_snapshots_is_refused() {
         "after.csv",
         "after.csv: both have the same time, so there is no interval between them",
     );
-    check("after", "after", "after: both are of the same moment, 2026-11-22 10:01:40Z: between");
+    check("after", "after", "after: both have the same time, 2026-11-22 10:01:40Z; give two");
     check(
         "both.weirobs@last",
         "both.weirobs@first",
@@ -212,18 +212,19 @@ fn an_invalid_interval_between_snapshots_is_refused() {
     check(
         "none",
         "after",
-        "none: it is neither a snapshot in snapshots (there are: after, before) nor a file; times",
+        "none: it is neither a snapshot in snapshots (there are: after, before) nor a file; write \
+         a time",
     );
     check(
         "before@first",
         "after",
-        "before@first: a snapshot is of one moment; give its name alone",
+        "before@first: a snapshot has only one time; give its name alone",
     );
     place.file("before", &before());
     check(
         "before",
         "after",
-        "before: it is a snapshot, snapshots/before.weirobs, and a file; give",
+        "before: it is both a snapshot, snapshots/before.weirobs, and a file; give",
     );
     ok(&place, &["observe", "between", "./before", "after"]);
     refused(
@@ -234,7 +235,7 @@ fn an_invalid_interval_between_snapshots_is_refused() {
     refused(
         &place,
         &["observe", "between", "before.csv", "after.csv", "--apart", "1h"],
-        "after.csv: both have times, so their distance is known: 100 s",
+        "after.csv: both have times, so the time between them is known: 100 s",
     );
 }
 
@@ -250,11 +251,8 @@ fn after_a_restart_nothing_can_be_told() {
     // Its server was started again, and so what looks like growth of the other is none.
     assert_eq!(report["file_stats"][1]["num_of_writes"], Value::Null);
     let notes = report["notes"].to_string();
-    assert!(
-        notes.contains("counters went back, as they do after a restart: tpcc/data;"),
-        "{notes}"
-    );
-    assert!(notes.contains("nothing can be told of this time"), "{notes}");
+    assert!(notes.contains("counters decreased, as after a restart: tpcc/data;"), "{notes}");
+    assert!(notes.contains("nothing is known about this interval"), "{notes}");
 }
 
 #[test]
@@ -268,7 +266,7 @@ fn without_times_there_are_counts_and_no_rates() {
     place.file("after.csv", &undated(after()));
     let (_, stderr, code) = run(place.weir(&["observe", "snapshot", "--name", "b", "before.csv"]));
     assert_eq!(code, Some(0), "{stderr}");
-    assert!(stderr.contains("before.csv: it does not say when it was taken, so rates"), "{stderr}");
+    assert!(stderr.contains("before.csv: it does not state its time, so later rates"), "{stderr}");
     let report = between(&place, &["b", "after.csv"]);
     let data = &report["file_stats"][0];
     assert_eq!((&data["iops"], &data["interval_mi"]), (&Value::Null, &Value::Null));
@@ -286,7 +284,7 @@ fn without_times_there_are_counts_and_no_rates() {
     drop(input);
     let output = child.wait_with_output().expect("an end");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("-: it does not say when it was taken: it is of now"), "{said}");
+    assert!(said.contains("-: it does not state its time: the current time is used"), "{said}");
     let list = json(&ok(&place, &["observe", "snapshots", "-o", "json"]));
     assert_eq!((&list[0]["name"], list[0]["taken"].is_string()), (&"now".into(), true));
     assert_eq!((&list[1]["name"], &list[1]["taken"]), (&"b".into(), &Value::Null));
@@ -333,7 +331,7 @@ fn rates_are_of_a_stretch_and_make_no_snapshot() {
     let place = Place::new();
     place.file("iostat.txt", IOSTAT);
     let expect =
-        "iostat.txt: it says rates and has no counters, and a moment of rates says nothing";
+        "iostat.txt: it has rates and no counters, and the rates of one sample say nothing";
     refused(&place, &["observe", "snapshot", "--name", "a", "iostat.txt"], expect);
     ok(&place, &["observe", "import", "iostat.txt", "--out", "db1.weirobs"]);
     let report = between(&place, &["db1.weirobs@first", "db1.weirobs@last"]);
@@ -403,7 +401,7 @@ fn a_snapshot_that_fails_leaves_nothing() {
     refused(
         &place,
         &["observe", "snapshot", "--name", "b", "o.weirobs", "after.csv"],
-        "o.weirobs: it is an observation, and those are taken one at a time",
+        "o.weirobs: it is an observation, and only one can be given",
     );
     refused(
         &place,
@@ -471,7 +469,7 @@ fn percentiles_are_of_stretches_by_the_clock() {
     refused(
         &place,
         &["observe", "percentiles", "o.weirobs", "--each", "1ms"],
-        "--each 1 ms: these are 60000 stretches, and at most 10000 are shown; give a longer time",
+        "--each 1 ms: this gives 60000 intervals, and at most 10000 are shown; give a longer time",
     );
     refused(
         &place,

@@ -41,20 +41,21 @@ fn layouts() {
     );
     check_layout(
         "edition = \"azure-now\"\n[host]\nsize = \"E16bds_v5\"\n",
-        "layout.toml:3:1: host size \"E16bds_v5\" is in azure-now several times, with limits of their \
-         own; write one of ebdsv5-nvme/Standard_E16bds_v5, ebdsv5-scsi/Standard_E16bds_v5, \
+        "layout.toml:3:1: host size \"E16bds_v5\" is in azure-now several times, with different \
+         limits; write one of ebdsv5-nvme/Standard_E16bds_v5, ebdsv5-scsi/Standard_E16bds_v5, \
          ebdsv5-2021/Standard_E16bds_v5; or leave size out and give limits = { .. }",
     );
     check_layout(
         "[[volume]]\nname = \"v\"\nlimits = { iops = 1, burst = { iops = 18446744073709551615, \
          duration = \"1000000h\" } }\n",
-        "layout.toml:3:32: volume \"v\": 18446744073709551615 IOPS is more than a limit can be, \
-         1000000000 IOPS; leave out what is not limited",
+        "layout.toml:3:32: volume \"v\": 18446744073709551615 IOPS is above the maximum of a \
+         limit, 1000000000 IOPS; leave out a limit that you do not need",
     );
     check_layout(
         "[[volume]]\nname = \"v\"\ntier = \"P30\"\n",
-        "layout.toml:3:1: volume \"v\": a tier needs an edition to be looked up in; add edition = \
-         \"..\" at the top, of azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp, or give limits = { .. }",
+        "layout.toml:3:1: volume \"v\": a tier is looked up in an edition; add edition = \"..\" at \
+         the top (one of azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now, \
+         azure-postgres, aws, gcp), or give limits = { .. }",
     );
     check_layout(
         "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"a\"\nsize = \"2 TiB\"\n",
@@ -64,14 +65,14 @@ fn layouts() {
     check_layout(
         "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS1\"\n[[stripe]]\nname = \"s\"\n\
          unit = \"64 KiB\"\nvolumes = { count = 3, tier = \"P10\" }\n",
-        "layout.toml:3:1: host \"host\": 3 disks are more than the 2 that DS1 takes; use fewer or \
-         larger disks, or a larger size",
+        "layout.toml:3:1: host \"host\": 3 disks are more than the 2 that DS1 can attach; use \
+         fewer or larger disks, or a larger size",
     );
     check_layout(
         "edition = \"azure-now\"\n[host]\nsize = \"D8s_v3\"\n[[volume]]\nname = \"a\"\n\
          tier = \"P50\"\ncache = \"read-only\"\n",
-        "layout.toml:7:1: volume \"a\": no host cache is possible: disks of 4 TiB and more are not \
-         cached, this one has 4 TiB; set its cache to none",
+        "layout.toml:7:1: volume \"a\": no host cache is possible: disks of 4 TiB or more are not \
+         cached, and this one has 4 TiB; set its cache to none",
     );
     check_layout(
         "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 1, unlimited = true }\n",
@@ -92,8 +93,8 @@ fn layouts() {
     );
     check_layout(
         "[[volume]]\nname = \"../a\"\nunlimited = true\n",
-        "layout.toml:2:1: the name \"../a\" cannot be used; take letters, digits, '.', '_' and '-', \
-         at most 100, not first '.'",
+        "layout.toml:2:1: the name \"../a\" is not valid; use at most 100 letters, digits, '.', \
+         '_' and '-', and no '.' at the start",
     );
     check_layout("[[volume]\n", "layout.toml:1:10: unclosed array table, expected `]`");
 }
@@ -153,7 +154,7 @@ fn arguments() {
         let name = option.split(' ').next().unwrap_or_default();
         check(&[verb, &[name, value]].concat(), 2, &expect);
     }
-    check(&["status", "--interval", "2h"], 2, "weir: --interval 2 h: 1 h is the most\n");
+    check(&["status", "--interval", "2h"], 2, "weir: --interval 2 h: must be at most 1 h\n");
 }
 
 #[test]
@@ -235,7 +236,7 @@ fn options_without_effect_on_a_simulation_are_refused() {
         &["--crash", "host@1h"],
         "--crash host@1h: the run ends after 2.00 s, before that; give an earlier time",
     );
-    check_sim(&["--every", "1us"], "--every 1 us: 1 ms is the least");
+    check_sim(&["--every", "1us"], "--every 1 us: must be at least 1 ms");
 }
 
 /// Sizes have units, and the job its line.
@@ -287,7 +288,7 @@ fn a_data_folder_that_is_none() {
         &place,
         &serve("layout.toml"),
         2,
-        "weir: --data layout.toml: it is a file; give a folder, or a path where one can be made\n",
+        "weir: --data layout.toml: is a file; give a folder, or a path where one can be created\n",
     );
     // The system's reason is said, too.
     check_in(
@@ -338,8 +339,8 @@ fn a_socket_or_a_folder_that_another_has() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("tcp:{}", listener.local_addr().expect("an address"));
     let expect = format!(
-        "weir: cannot listen on {address}: Address already in use (os error 98); another server \
-         has it: stop it or give another address\n"
+        "weir: cannot listen on {address}: Address already in use (os error 98); another process \
+         uses it: stop it, or give another address\n"
     );
     check_in(&tcp, &["serve", "layout.toml", "--nbd", &address], 3, &expect);
     server.stop();
@@ -367,7 +368,7 @@ fn a_volume_that_is_a_stripe_or_nearly_named() {
     let check = |args: &[&str], expect: &str| check_in(&place, args, 2, expect);
     check(
         &["volume", "resize", "wh", "2MiB"],
-        "weir: volume \"wh\": it is a stripe; ask for its columns one by one: wh-0, wh-1\n",
+        "weir: volume \"wh\": it is a stripe; name its columns one by one: wh-0, wh-1\n",
     );
     check(
         &["volume", "set-cache", "dta", "none"],
@@ -425,10 +426,10 @@ fn a_damaged_volume_is_said_and_the_rest_is_served() {
     let text = std::fs::read_to_string(meta).expect("its metadata");
     place.file("data/volumes/v/meta.json", &(text + "x"));
     let server = place.serve(&layout, &["--data", "data"]);
-    let expect = "weir: not served: v: data/volumes/v/meta.json cannot be read: trailing characters \
-                  at line 6 column 1; put the file back from a copy; the volume's bytes in data/ \
-                  beside it are untouched, and other volumes are not concerned\n\
-                  ready; control socket control.sock\n";
+    let expect = "weir: not served: v: data/volumes/v/meta.json cannot be read: trailing \
+                  characters at line 6 column 1; restore the file from a copy; the volume's bytes \
+                  in data/ beside it are untouched, and other volumes are not affected\nready; \
+                  control socket control.sock\n";
     assert_eq!(server.said, expect);
     let (listed, _, code) = run(place.weir(&["volume", "list"]));
     assert!(code == Some(0) && listed.contains("w"), "{listed}");
@@ -456,10 +457,7 @@ fn volumes_are_made_and_deleted_on_a_running_server() {
     let check = |args: &[&str], expect: &str| {
         check_in(&place, &[&["volume"], args].concat(), 2, &format!("weir: {expect}\n"));
     };
-    check(
-        &["create", "x", "--size", "1GiB"],
-        "volume \"x\": there is one of this name; take another",
-    );
+    check(&["create", "x", "--size", "1GiB"], "volume \"x\": this name is taken; choose another");
     check(
         &["create", "y", "--size", "1GiB", "--role", "data"],
         "volume \"y\": role and database are for files of a managed instance",
@@ -470,16 +468,17 @@ fn volumes_are_made_and_deleted_on_a_running_server() {
     );
     check(
         &["create", "../y", "--size", "1GiB"],
-        "the name \"../y\" cannot be used; take letters, digits, '.', '_' and '-', at most 100, not first '.'",
+        "the name \"../y\" is not valid; use at most 100 letters, digits, '.', '_' and '-', and no \
+         '.' at the start",
     );
     check(
         &["create", "y", "--size", "1GiB", "--host", "hots"],
         "there is no host \"hots\"; did you mean \"host\"?; there is host",
     );
-    check(&["delete", "x"], "x: its data cannot be brought back; say --yes to delete it");
+    check(&["delete", "x"], "x: its data cannot be recovered; confirm the deletion with --yes");
     check(
         &["delete", "v", "--yes"],
-        "volume \"v\": it is in the layout; take it out there, and remove its folder",
+        "volume \"v\": it is in the layout; remove it there, and then remove its folder",
     );
     server.stop();
     let server = place.serve(layout, &["--data", "data"]);

@@ -128,7 +128,7 @@ fn an_export_that_is_impossible_is_refused_in_one_line() {
     refused(&["layout.toml", "--as", "az", "--database", "x"], "az scripts do not use it");
     refused(&["layout.toml", "--as", "perl"], "invalid value 'perl'");
     refused(&["layout.toml"], "--as <KIND>");
-    refused(&["layout.toml", "--as", "az", "--zone", "1 2"], "--zone 1 2: it has a space");
+    refused(&["layout.toml", "--as", "az", "--zone", "1 2"], "--zone 1 2: it contains a space");
     refused(&["layout.toml", "--as", "az", "--location", ""], "--location: it is empty");
     refused(&["layout.toml", "--as", "az", "--name", "pool"], "write the name in the layout");
     refused(&["layout.toml", "--as", "lvm", "--device", "sdc"], "write NAME=/dev/..");

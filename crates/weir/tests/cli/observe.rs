@@ -142,7 +142,7 @@ fn ctrl_c_leaves_what_was_observed_until_then() {
         "{stdout}"
     );
     let (show, stderr, code) = run(place.weir(&["observe", "show", "run.weirobs", "-o", "json"]));
-    let ending = "interrupted; what was observed until then is all here";
+    let ending = "interrupted; all samples until then are present";
     assert_eq!((stderr, code), (format!("weir: run.weirobs: {ending}\n"), Some(0)));
     let show = json(&show);
     assert_eq!((&show["is_complete"], &show["ending"]), (&false.into(), &ending.into()));
@@ -165,13 +165,12 @@ fn a_cut_or_damaged_observation_is_shown_up_to_the_damage() {
         (0..whole.len() - 4).filter(|at| whole[*at..].starts_with(b"DATA")).collect();
     let cut = "no end mark: its writer was killed, or is still writing";
     check(&whole[..chunks[1]], cut, 4_096);
-    let left_out = "; 5 bytes at the end are no whole chunk and are left out";
+    let left_out = "; 5 bytes at the end are an incomplete chunk and are left out";
     check(&whole[..chunks[1] + 5], &format!("{cut}{left_out}"), 4_096);
     let mut flipped = whole.clone();
     flipped[chunks[1] + 30] ^= 1;
     let at = chunks[1];
-    let damaged =
-        format!("damaged at byte {at}: a checksum does not fit; what is behind it is left out");
+    let damaged = format!("damaged at byte {at}: a checksum does not fit; the rest is left out");
     check(&flipped, &damaged, 4_096);
 }
 
@@ -195,7 +194,7 @@ fn unreadable_and_unwritable_files_are_reported_with_a_reason() {
     );
     check(
         &["sim", "layout.toml", "oltp.toml", "--observe", "layout.toml"],
-        "--observe layout.toml: it is there and is no observation; give another name",
+        "--observe layout.toml: it exists and is not an observation; give another name",
         2,
     );
     check(
@@ -238,7 +237,7 @@ fn a_file_that_grew_is_shown_with_the_limits_that_it_has() {
     let iops = file["iops"]["max"].as_f64().expect("a rate");
     assert!((1_000.0..=1_110.0).contains(&iops), "{iops}");
     assert_eq!(json["volumes"][0]["iops_limit"], 1_100);
-    let note = "data grew from 128 GiB to 129 GiB; its limits are those of the end";
+    let note = "data grew from 128 GiB to 129 GiB; the limits shown are those at the end";
     assert_eq!(json["notes"], serde_json::json!([note]));
 }
 
@@ -252,8 +251,8 @@ fn output_of_other_systems_is_imported_and_shown() {
     assert_eq!(stdout, "db1.weirobs: samples: 2, entities: 2, series: 8\n");
     assert_eq!(
         stderr,
-        "iostat.txt: iostat, samples: 2\n\
-         iostat.txt: the first report is of the time since the machine started: left out\n"
+        "iostat.txt: iostat, samples: 2\niostat.txt: the first report is an average since boot and \
+         is left out\n"
     );
     let show = json(&ok(&place, &["observe", "show", "db1.weirobs", "-o", "json"]));
     let sda = &show["volumes"][0];
@@ -420,7 +419,7 @@ fn an_import_replaces_no_input_link_or_device() {
         ("a.csv", "it is one of the files to read"),
         ("link", "it is a link"),
         ("/dev/null", "it exists and is not a file"),
-        ("-", "not written to the standard output"),
+        ("-", "cannot be written to standard output"),
     ] {
         let (_, stderr, code) =
             crate::common::run(place.weir(&["observe", "import", "a.csv", "--out", out]));

@@ -226,8 +226,9 @@ fn changes_that_would_move_a_file_are_refused() {
     assert_eq!(
         (stderr.as_str(), code),
         (
-            "weir: the database in d has the files d1, d2, log, and now d1, log are named: a file cannot \
-         be added to a database or taken from it; put them back, or give another folder\n",
+            "weir: the database in d has the files d1, d2, log, and now d1, log are named: files \
+             cannot be added to a database or removed from it; restore the list, or give another \
+             folder\n",
             Some(2),
         )
     );
@@ -338,7 +339,7 @@ fn a_log_that_is_cut_is_told() {
     let (said, code) = rig.refused();
     assert_eq!(code, Some(1));
     let start = "weir: acknowledged transactions are lost: the log ends at transaction ";
-    let end = format!(", and all up to {acknowledged} were acknowledged\n");
+    let end = format!(", but all transactions up to {acknowledged} were acknowledged\n");
     assert!(said.starts_with(start) && said.ends_with(&end), "{said}");
 }
 
@@ -356,8 +357,8 @@ fn a_lost_write_of_a_page_is_told() {
     let (said, code) = rig.refused();
     assert_eq!(code, Some(1));
     let (commit, changes) = (&found["commit"], &found["changes"]);
-    let end = format!(", and transaction {commit} says {changes}: writes of pages are lost\n");
-    assert!(said.starts_with("weir: the pages were changed ") && said.ends_with(&end), "{said}");
+    let end = format!(", but transaction {commit} recorded {changes}: page writes are lost\n");
+    assert!(said.starts_with("weir: the pages record ") && said.ends_with(&end), "{said}");
 }
 
 #[test]
@@ -450,9 +451,9 @@ fn invalid_runs_are_refused() {
     rig.0.file("file", "");
     check(
         &["--data", "file"],
-        "--data file: it is a file; give a folder, or a path where one can be made",
+        "--data file: is a file; give a folder, or a path where one can be created",
     );
-    check(&["--every", "1us"], "--every 1 us: 1 ms is the least");
+    check(&["--every", "1us"], "--every 1 us: must be at least 1 ms");
     let (_, stderr, code) = run(rig.weir(&["--recover-only"]));
     assert!(stderr.contains("--data <DIR>") && code == Some(2), "{stderr}");
     let jobs = rig.0.weir(&["run", "layout.toml", "jobs.fio"]);
@@ -472,15 +473,15 @@ fn invalid_runs_are_refused() {
     rig.0.file("oltp.toml", &OLTP.replace("buffer_pool", "working_set = \"4 MiB\"\nbuffer_pool"));
     check(
         &["--data", "d"],
-        "database file \"log\" is of another description: its data files or their sizes, its \
-         working_set or the size of its log differ; give it the description that it was made with, \
+        "database file \"log\" belongs to another description: the data files or their sizes, \
+         working_set or the size of the log differ; use the description with which it was created, \
          or another folder",
     );
     rig.0.file("oltp.toml", OLTP);
     rig.0.file("told", "many\n");
     check(
         &["--data", "d", "--acknowledged", "told"],
-        "told: \"many\" is no number of a transaction; it was not written by weir run",
+        "told: \"many\" is not a transaction number; the file was not written by weir run",
     );
 }
 
@@ -498,8 +499,8 @@ fn a_database_does_not_take_the_files_of_another() {
         (stdout.as_str(), stderr.as_str(), code),
         (
             "",
-            "weir: file \"data\" in d is of the database whose log is \"log\", or lies where a file \
-             of it does; give this one files of its own, or another folder\n",
+            "weir: file \"data\" in d belongs to the database whose log is \"log\", or overlaps \
+             one of its files; give this database its own files, or another folder\n",
             Some(2)
         )
     );

@@ -15,8 +15,8 @@ fn it_says_where_to_connect_and_ends_when_told_to() {
     for signal in [Signal::TERM, Signal::INT] {
         let place = Place::new();
         let server = place.serve(LAYOUT, &[]);
-        let expect = "data is in memory and gone at the end; keep it with --data DIR\n\
-                      ready; control socket control.sock\n";
+        let expect = "the data is in memory and lost at exit; --data DIR keeps it\nready; control \
+                      socket control.sock\n";
         assert_eq!(server.said, expect);
         server.signal(signal);
         let (status, said) = server.wait();
@@ -90,17 +90,17 @@ fn volumes_missing_in_the_layout_are_listed_at_the_start() {
     server.stop();
     let server = place.serve(layout, &["--data", "data"]);
     let expect = [
-        "v: has 2 GiB since it was resized, layout.toml says 1 GiB; write 2 GiB there, or go back \
+        "v: has 2 GiB since a resize, but layout.toml says 1 GiB; write 2 GiB there, or go back \
          with weir volume resize v 1GiB",
-        "v: has cache read-only since that was set, layout.toml says none; write read-only there, \
-         or go back with weir volume set-cache v none",
+        "v: has cache read-only since a change, but layout.toml says none; write read-only there, \
+         or undo the change with weir volume set-cache v none",
     ];
     assert_eq!(said_of(&server, "v"), expect);
     server.stop();
     let renamed = layout.replace("\"v\"", "\"w\"");
     let server = place.serve(&renamed, &["--data", "data"]);
-    let expect = "v: data has data of it and layout.toml does not name it, so it is kept and not \
-                  served; give the volume its old name back, or remove data/volumes/v";
+    let expect = "v: data has data for it, but layout.toml does not name it, so the data is kept \
+                  and not served; restore the old name of the volume, or remove data/volumes/v";
     assert_eq!(said_of(&server, "v"), [expect]);
     server.stop();
 }
@@ -260,7 +260,7 @@ fn a_full_disk_is_said_and_nothing_else_is_lost() {
     let server = on_a_small_disk(&place, &layout);
     let (mut plain, mut cached) = (place.open("v"), place.open("rw"));
     cached.write(0, &[1; 4096]).expect("a write");
-    cached.flush().expect("there is room");
+    cached.flush().expect("there is space");
     let block = |n: u64| n.to_le_bytes().repeat(8192);
     let full = (0..1024).find_map(|n| Some((n, plain.write(n << 16, &block(n)).err()?)));
     let (count, error) = full.expect("8 MiB do not hold 64");
@@ -284,13 +284,13 @@ fn a_full_disk_is_said_and_nothing_else_is_lost() {
     plain.queue_trim(0, 0, 4 << 20).expect("queued");
     plain.flush_out().expect("sent");
     plain.receive(|_, answer| assert!(answer.is_ok())).expect("a reply");
-    cached.flush().expect("there is room");
-    plain.write(0, &block(7)).expect("there is room");
-    plain.flush().expect("there is room");
+    cached.flush().expect("there is space");
+    plain.write(0, &block(7)).expect("there is space");
+    plain.flush().expect("there is space");
     drop((plain, cached));
     server.stop_after(
         "weir: volume \"rw\": no space left: cannot write small/data/volumes/rw/data/00000; what \
-         its cache has acknowledged is kept in memory, and flushes fail, until there is room\n\
-         weir: volume \"rw\": nothing is kept in memory for its store any more\n",
+         its cache has acknowledged is kept in memory, and flushes fail, until there is \
+         room\nweir: volume \"rw\": all data that was kept in memory is stored now\n",
     );
 }

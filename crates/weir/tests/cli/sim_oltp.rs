@@ -87,8 +87,8 @@ fn contradictory_options_are_refused() {
     );
     check(
         &["sim", "layout.toml", "oltp.toml", "oltp.toml"],
-        "oltp.toml:9:9: \"data\" is a file of another database of this run; give each files of its \
-         own",
+        "oltp.toml:9:9: \"data\" is a file of another database of this run; give each database its \
+         own files",
     );
     for (option, value, expect) in [
         ("--size", "1GiB", "give size and working_set in the OLTP description"),
@@ -102,7 +102,7 @@ fn contradictory_options_are_refused() {
         );
     }
     place.file("oltp.toml", &OLTP.replace("users = 20", "users = 0"));
-    check(&SIM, "oltp.toml:1:9: users = 0: give 1 to 1000000; without users nothing happens");
+    check(&SIM, "oltp.toml:1:9: users = 0: give 1 to 1000000; a database needs users");
     place.file("oltp.toml", &OLTP.replace("\"log\"", "\"lgo\""));
     check(
         &SIM,

@@ -324,7 +324,7 @@ fn a_shrinking_is_refused_while_a_write_behind_the_new_end_is_on_its_way() {
     let store = Arc::new(FaultStore::new(SIZE));
     let mut rig = Rig::new(host(vec![volume(SIZE)]), vec![blocking(&store)]);
     let half = volume(Bytes::kib(512));
-    let refused = "volume \"data\": there is data behind 512 KiB; trim or move it before shrinking";
+    let refused = "volume \"data\": there is data beyond 512 KiB; trim or move it before shrinking";
     // It comes between the look at the store and the change.
     let (sender, told) = channel();
     rig.host.resize(rig.now, VolumeId(0), "data", &half, Behind::Keep, move |result| {

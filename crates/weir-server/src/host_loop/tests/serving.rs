@@ -240,7 +240,7 @@ fn a_resize_under_load_answers_everything_at_the_new_rate() {
     assert_eq!(answered(&rig), 10);
 
     let bigger = weir_core::VolumeSpec { size: Bytes::mib(4), limits: iops(100), ..spec.clone() };
-    rig.resize(&bigger).expect("there is room");
+    rig.resize(&bigger).expect("there is space");
     assert_eq!(rig.host.size(DeviceId(0)), Bytes::mib(4));
     rig.wait(Span::from_millis(310));
     assert_eq!(answered(&rig), 41, "31 were left, at 100 per second");
@@ -251,7 +251,7 @@ fn a_resize_under_load_answers_everything_at_the_new_rate() {
     rig.check(written, Ok(()));
     assert_eq!(
         rig.resize(&spec),
-        Err("volume \"data\": there is data behind 1 MiB; trim or move it before shrinking".into())
+        Err("volume \"data\": there is data beyond 1 MiB; trim or move it before shrinking".into())
     );
     let last = rig.read(0, (4 << 20) - 512, 512);
     let trim = rig.send(rig.me, 0, Request::new(Command::Trim, 0, 1 << 20, 3 << 20), &[]);

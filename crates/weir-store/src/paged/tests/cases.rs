@@ -79,7 +79,7 @@ fn changes_are_told_from_one_state_to_another() {
     let since_first = [change(2, 1, false), change(3, 1, true), change(4, 1, false)];
     assert_eq!(changes(first, None, 9), since_first);
     assert_eq!(changes(second, Some(second), 9), []);
-    let later = "snapshot 2 is later than the one that it is compared with";
+    let later = "snapshot 2 is newer than the snapshot that it is compared with";
     refused(store.changes(second, Some(first), 0, 512, 9), ErrorKind::Snapshot, later);
 }
 
@@ -131,7 +131,7 @@ fn snapshots_have_an_end() {
     for _ in 1..crate::paged::MAX_LAYERS {
         store.snapshot().unwrap();
     }
-    let message = "snapshot 4096 would be one too many, delete others first";
+    let message = "snapshot 4096 exceeds the maximum number of snapshots; delete others first";
     refused(store.snapshot(), ErrorKind::Snapshot, message);
     assert!(store.delete_snapshot(SnapshotId(9)).unwrap());
     while store.tidy().unwrap() {}

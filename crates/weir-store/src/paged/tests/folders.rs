@@ -182,7 +182,7 @@ fn a_log_that_was_cut_has_what_is_before_the_cut() {
     for len in 0..=content.len() {
         fs::write(&log, &content[..len]).unwrap();
         if len < 32 {
-            damaged(dir.path(), "layers/00000/log is cut or was changed at its beginning");
+            damaged(dir.path(), "layers/00000/log is truncated, or was changed at its beginning");
             continue;
         }
         let store = open(dir.path()).unwrap();
@@ -206,28 +206,31 @@ fn damage_is_named() {
         damaged(dir.path(), message);
         fs::write(path.join(file), before).unwrap();
     };
-    with("map", &map[..31], "layers/00000/map is cut or was changed");
-    with("map", &[&map[..], &[0]].concat(), "layers/00000/map is cut or was changed");
-    with("map", &log, "layers/00000/map is cut or was changed");
+    with("map", &map[..31], "layers/00000/map is truncated or was changed");
+    with("map", &[&map[..], &[0]].concat(), "layers/00000/map is truncated or was changed");
+    with("map", &log, "layers/00000/map is truncated or was changed");
     let cut_out = [&log[..32], &log[80..]].concat();
     with("log", &cut_out, "layers/00000/log was changed before its last entry");
-    with("log", &map, "layers/00000/log is cut or was changed at its beginning");
+    with("log", &map, "layers/00000/log is truncated, or was changed at its beginning");
     for file in ["map", "log"] {
         let content = fs::read(path.join(file)).unwrap();
         fs::remove_file(path.join(file)).unwrap();
-        let missing = format!("layers/00000/{file} is missing, it said which pages were written");
+        let missing = format!(
+            "layers/00000/{file} is missing; it recorded which pages were \
+                               written"
+        );
         damaged(dir.path(), &missing);
         fs::write(path.join(file), content).unwrap();
     }
     let segment = OpenOptions::new().write(true).open(path.join("data/00000")).unwrap();
     segment.set_len(100).unwrap();
-    let cut = "was cut to 100 bytes, it held 2097152 bytes of the volume";
+    let cut = "was truncated to 100 bytes; it contained 2097152 bytes of the volume";
     damaged(dir.path(), &format!("layers/00000/data/00000 {cut}"));
     fs::remove_file(path.join("data/00000")).unwrap();
-    let missing = "is missing, it held 2097152 bytes of the volume";
+    let missing = "is missing; it contained 2097152 bytes of the volume";
     damaged(dir.path(), &format!("layers/00000/data/00000 {missing}"));
     fs::remove_dir_all(&path).unwrap();
-    damaged(dir.path(), "layers/00000/data is missing, which held the volume's bytes");
+    damaged(dir.path(), "layers/00000/data is missing; it contained the bytes of the volume");
 }
 
 #[test]
@@ -242,7 +245,10 @@ fn a_segment_of_a_frozen_layer_is_missed_too() {
     assert_eq!(START.div_ceil(SEGMENT), 2);
     fs::remove_file(layer(dir.path(), 0).join("data/00001")).unwrap();
     let len = START - SEGMENT;
-    let message = format!("layers/00000/data/00001 is missing, it held {len} bytes of the volume");
+    let message = format!(
+        "layers/00000/data/00001 is missing; it contained {len} bytes of the \
+                           volume"
+    );
     damaged(dir.path(), &message);
 }
 
@@ -298,7 +304,7 @@ fn a_volume_whose_making_was_cut_off_is_made_anew() {
     fs::remove_file(path.join("meta.json")).unwrap();
     let error = data.paged_volume("db", new(Bytes::mib(8))).unwrap_err();
     let message = format!(
-        "{}/meta.json is missing, and layers/00000/data/ beside it holds a volume's bytes",
+        "{}/meta.json is missing, and layers/00000/data/ beside it contains the bytes of a volume",
         path.display()
     );
     assert_eq!((error.kind(), error.to_string()), (ErrorKind::Damaged, message));

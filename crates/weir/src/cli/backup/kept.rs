@@ -68,7 +68,7 @@ pub(crate) struct BackupVerifyArgs {
     pub(crate) chosen: ChosenArgs,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
-    /// Show no progress. Progress goes to stderr if that is a terminal.
+    /// Hide the progress bar, which is shown on stderr if that is a terminal.
     #[arg(long, short)]
     pub(crate) quiet: bool,
     #[command(flatten)]
@@ -181,7 +181,7 @@ pub(crate) struct RestoreArgs {
     pub(crate) scratch: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
-    /// Show no progress. Progress goes to stderr if that is a terminal.
+    /// Hide the progress bar, which is shown on stderr if that is a terminal.
     #[arg(long, short)]
     pub(crate) quiet: bool,
     #[command(flatten)]

@@ -26,7 +26,7 @@ pub(crate) struct BackupRunArgs {
     /// the backup. Without it, the layout only tells on which export each file of a database lies.
     #[arg(long, value_name = "FILE")]
     pub(crate) layout: Option<PathBuf>,
-    /// Data folder of a layout that no server has open. --control is not used then.
+    /// Data folder of a layout that no server has open. --control is then ignored.
     #[arg(long, value_name = "DIR", requires = "layout")]
     pub(crate) data: Option<PathBuf>,
     #[command(flatten)]
@@ -65,7 +65,8 @@ pub(crate) struct BackupRunArgs {
     #[arg(long, value_name = "LEVEL", num_args = 0..=1, require_equals = true,
         default_missing_value = LEVEL, value_parser = clap::value_parser!(i32).range(1..=19))]
     pub(crate) compress: Option<i32>,
-    /// Has no effect, since checksums are always written; accepted for scripts that give it.
+    /// Has no effect, since checksums are always written; accepted for the sake of scripts that use
+    /// it.
     #[arg(long)]
     pub(crate) checksum: bool,
     /// Encrypt the contents with the key of --key-file or of WEIR_BACKUP_KEY.
@@ -77,8 +78,8 @@ pub(crate) struct BackupRunArgs {
     /// Take a full backup on which no differential builds, for example for a test system.
     #[arg(long, conflicts_with = "differential")]
     pub(crate) copy_only: bool,
-    /// Back up only the blocks that changed since the last full backup of the sources. That backup has
-    /// to be complete on the targets or in a place of --from.
+    /// Back up only the blocks that changed since the last full backup of the sources. That backup
+    /// must be complete, on the targets or in a place given by --from.
     #[arg(long)]
     pub(crate) differential: bool,
     /// With --differential: a place that holds the full backup, if it is not on the targets. May be
@@ -92,7 +93,7 @@ pub(crate) struct BackupRunArgs {
     /// to their other clients [default: no limit].
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = limit)]
     pub(crate) limit: Option<BytesPerSec>,
-    /// Show no progress. Progress goes to stderr if that is a terminal.
+    /// Hide the progress bar, which is shown on stderr if that is a terminal.
     #[arg(long, short)]
     pub(crate) quiet: bool,
     #[command(flatten)]

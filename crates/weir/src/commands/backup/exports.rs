@@ -37,7 +37,7 @@ impl Exports {
     pub(crate) fn served(control: &Path) -> Result<Self, CliError> {
         let status: Status =
             serde_json::from_value(ask(control, &Request::Status)?).map_err(|error| {
-                CliError::Refused(format!("the server is of another release: {error}"))
+                CliError::Refused(format!("the server runs another release of weir: {error}"))
             })?;
         let exports = status.hosts.into_iter().flat_map(|host| host.exports);
         let uris = exports.map(|export| (export.name, export.uris)).collect();

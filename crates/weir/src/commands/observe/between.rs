@@ -42,8 +42,7 @@ impl End {
         let snapshot = path_of(dir, text).ok().filter(|path| path.exists());
         match (snapshot, file.is_file()) {
             (Some(path), true) => Err(CliError::Refused(format!(
-                "{text}: it is a snapshot, {}, and a file; give the one or the other as a path, \
-                 ./{text}",
+                "{text}: it is both a snapshot, {}, and a file; give a path, for example ./{text}",
                 path.display()
             ))),
             (Some(path), false) => end(path, None),
@@ -52,7 +51,7 @@ impl End {
                 Some((path, time)) if Path::new(path).exists() => end(path.into(), Some(time)),
                 Some((name, _)) if path_of(dir, name).is_ok_and(|path| path.exists()) => {
                     Err(CliError::Refused(format!(
-                        "{text}: a snapshot is of one moment; give its name alone, {name}"
+                        "{text}: a snapshot has only one time; give its name alone, {name}"
                     )))
                 }
                 // A pipe exists without being a regular file.
@@ -77,7 +76,7 @@ fn no_snapshot(text: &str, dir: &Path) -> CliError {
         false => format!("there are: {}", there.join(", ")),
     };
     CliError::Refused(format!(
-        "{text}: it is neither a snapshot in {} ({there}) nor a file; times are FILE@TIME",
+        "{text}: it is neither a snapshot in {} ({there}) nor a file; write a time as FILE@TIME",
         dir.display()
     ))
 }
@@ -143,7 +142,8 @@ pub(super) fn run(args: &ObserveBetweenArgs) -> Result<u8, CliError> {
         if args.apart.is_some() {
             let file = from.path.display();
             return Err(CliError::Refused(format!(
-                "--apart: both times are of {file}, so how far they are apart is known"
+                "--apart: both times are of {file}, so the time between them is known; remove \
+                 --apart"
             )));
         }
         of_one(&opened, (&from, &to), args)?
@@ -155,7 +155,7 @@ pub(super) fn run(args: &ObserveBetweenArgs) -> Result<u8, CliError> {
     let is_known = io.any(|figures| IoFigures { size_gb: None, ..figures } != IoFigures::default())
         || report.wait_stats.iter().any(|own| own.wait_time_s.is_some());
     if !is_known {
-        report.notes.push("nothing can be told of this time".to_owned());
+        report.notes.push("nothing is known about this interval".to_owned());
     }
     output::print(&report, args.output.format())?;
     Ok(if is_known { 0 } else { NO })
@@ -177,8 +177,8 @@ fn of_one(
     if begin == until {
         let at = written(begin);
         return refuse(format!(
-            "both are of the same moment, {at}: between them is no time; give two times, like \
-             FILE@first FILE@last"
+            "both have the same time, {at}; give two different times, for example FILE@first \
+             FILE@last"
         ));
     }
     let contents = &own.header.contents;
@@ -187,8 +187,8 @@ fn of_one(
     let Some(between) = stretch.finish(contents) else {
         let (begin, until) = (written(begin), written(until));
         return refuse(format!(
-            "there is no sample after {begin} until {until}, so both are of the same one; give \
-             times that are further apart"
+            "there is no sample after {begin} until {until}, so both times select the same sample; \
+             give times that are further apart"
         ));
     };
     let seconds = seconds(between.to - between.from);
@@ -225,8 +225,8 @@ fn of_two(
     };
     if pair.apart.is_none() {
         report.notes.push(format!(
-            "rates are not known, as {} and {} do not both say when they were taken; --apart \
-             says how far they are apart",
+            "rates are unknown, because {} and {} do not both state their time; give the time \
+             between them with --apart",
             from.text, to.text
         ));
     }
@@ -241,7 +241,7 @@ fn of_two(
     if !pair.rates.is_empty() {
         let names = list(pair.rates.iter().map(full));
         report.notes.push(format!(
-            "only rates, which say nothing of the time between two moments: {names}"
+            "only rates, which say nothing about the time between two samples: {names}"
         ));
     }
     Ok(report)
@@ -251,8 +251,9 @@ fn of_two(
 fn why_nothing(pair: &Pair, from: &End, older: &Observation, newer: &Observation) -> String {
     if !pair.rates.is_empty() {
         return format!(
-            "it and {} have rates and no counters, and two moments of rates say nothing of the \
-             time between; give two times of one observation, like FILE@first FILE@last",
+            "it and {} have rates and no counters, and rates of two samples say nothing about the \
+             time between them; give two times of one observation, for example FILE@first \
+             FILE@last",
             from.text
         );
     }
@@ -293,7 +294,7 @@ fn only_in(pair: &Pair, which: usize, end: &End) -> Vec<String> {
         format!("{}{}", who.name(), ms.map(most).unwrap_or_default())
     };
     let names = list(waits.iter().map(name));
-    notes.push(format!("waits in {} only, so not known: {names}", end.text));
+    notes.push(format!("waits only in {}, so their times are unknown: {names}", end.text));
     notes
 }
 
@@ -331,20 +332,19 @@ fn fill(report: &mut BetweenReport, between: &Between, args: &ObserveBetweenArgs
     if !between.restarts.is_empty() {
         let names = list(between.restarts.iter().map(restarted));
         report.notes.push(format!(
-            "counters went back, as they do after a restart: {names}; what is counted together \
-             with them is not known from the sample before to that one, and left out"
+            "counters decreased, as after a restart: {names}; the interval before that sample is \
+             left out for all counters that are reset together"
         ));
     }
     report.notes.extend(partly(between, length));
     let unknown = between.waits.iter().filter(is_shown).filter(|own| own.wait.is_none()).count();
     if unknown > 0 {
-        report.notes.push(format!("waits of which nothing is known: {unknown}"));
+        report.notes.push(format!("waits without known times: {unknown}"));
     }
     let hidden = between.waits.iter().filter(|own| !is_shown(own)).filter(has_waited).count();
     if hidden > 0 {
         report.notes.push(format!(
-            "waits of the background that qpi.wait_stats leaves out, too: {hidden}; --all-waits \
-             lists them"
+            "background waits left out, as in qpi.wait_stats: {hidden}; --all-waits lists them"
         ));
     }
 }
@@ -370,7 +370,7 @@ fn partly(between: &Between, length: Option<f64>) -> Option<String> {
     if names.is_empty() {
         return None;
     }
-    Some(format!("of a part of the time only: {}", list(names.into_iter())))
+    Some(format!("known for a part of the time only: {}", list(names.into_iter())))
 }
 
 fn in_units(value: Option<f64>, unit: f64) -> Option<f64> {

@@ -68,8 +68,8 @@ pub(super) fn run(args: &ObserveChecklistArgs) -> Result<u8, CliError> {
         |id: &EntityId| contents.entity(*id).is_some_and(|own| own.kind == EntityKind::Volume);
     if each.len() > 1 && args.only.is_empty() && each.keys().any(is_volume) {
         notes.push(
-            "where devices lie on each other (partitions, LVM, encryption), all together counts \
-             them twice: choose with --only"
+            "devices on top of each other (partitions, LVM, encryption) count twice in the total: \
+             choose with --only"
                 .to_owned(),
         );
     }

@@ -81,7 +81,8 @@ impl Size {
         let (first, last) = self.first.zip(self.last).filter(|(first, last)| first != last)?;
         let verb = if last > first { "grew" } else { "shrank" };
         let (first, last) = (Bytes::new(first), Bytes::new(last));
-        let limits = if self.limits_change { "; its limits are those of the end" } else { "" };
+        let limits =
+            if self.limits_change { "; the limits shown are those at the end" } else { "" };
         Some(format!("{} {verb} from {first} to {last}{limits}", self.name))
     }
 }
@@ -247,11 +248,11 @@ impl Figures {
         let back = self.rate_tracker.restarts();
         let back = (back > 0).then(|| {
             format!(
-                "counters went back {back} times, as they do after a restart; what lies between \
-                 two such values is left out"
+                "counters decreased {back} times, as after a restart; the time between two such \
+                 values is left out"
             )
         });
-        let none = (self.samples == 0).then(|| "no whole sample is in it".to_owned());
+        let none = (self.samples == 0).then(|| "it contains no complete sample".to_owned());
         let sizes = self.sizes.iter().filter_map(Size::note);
         none.into_iter().chain(notes.iter().map(at)).chain(back).chain(sizes).collect()
     }
@@ -468,7 +469,7 @@ mod tests {
         let mut figures = Figures::new(&header);
         let report = figures.report(&header, &[], &Ending::Cut { left_over: 0 });
         assert_eq!((report.files.len(), report.entities.len()), (0, 1));
-        assert_eq!(report.notes, ["no whole sample is in it"]);
+        assert_eq!(report.notes, ["it contains no complete sample"]);
         figures.sample(Instant::ZERO, &vec![Some(0); header.contents.series.len()]);
         let report = figures.report(&header, &[], &Ending::Complete);
         assert_eq!((report.files.len(), report.notes.len()), (1, 0));

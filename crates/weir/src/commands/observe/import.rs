@@ -57,7 +57,7 @@ fn check_out(out: &Path, files: &[PathBuf]) -> Result<(), CliError> {
         Err(CliError::Refused(words))
     };
     if out.as_os_str() == "-" {
-        return refused("an observation is not written to the standard output");
+        return refused("an observation cannot be written to standard output");
     }
     let Ok(there) = fs::symlink_metadata(out) else { return Ok(()) };
     let is_one = |file: &PathBuf| fs::canonicalize(file).ok() == fs::canonicalize(out).ok();
@@ -82,7 +82,7 @@ pub(super) fn talk_of(summary: &Summary) {
 pub(super) fn imported(files: &[PathBuf], args: &ImportArgs) -> Result<(File, Summary), CliError> {
     let options = options_of(args)?;
     let inputs = inputs_of(files, args)?;
-    let failed = |source| CliError::System { context: "keeping what is imported", source };
+    let failed = |source| CliError::System { context: "storing the imported data", source };
     let file = tempfile::tempfile().map_err(failed)?;
     let imported = import(inputs, &options, BufWriter::new(file));
     let (out, summary) = imported.map_err(|(name, source)| CliError::Import { name, source })?;

@@ -60,7 +60,7 @@ pub(super) fn run(args: &ObservePercentilesArgs) -> Result<u8, CliError> {
     let count = stretches.of_end(extent.last) - stretches.of_end(extent.first);
     if count > i128::from(MOST) {
         return Err(CliError::Refused(format!(
-            "--each {}: these are {count} stretches, and at most {MOST} are shown; give a longer \
+            "--each {}: this gives {count} intervals, and at most {MOST} are shown; give a longer \
              time",
             args.each
         )));
@@ -96,15 +96,15 @@ pub(super) fn run(args: &ObservePercentilesArgs) -> Result<u8, CliError> {
     }
     if loads.restarts() > 0 {
         report.notes.push(format!(
-            "counters went back {} times, as they do after a restart; what lies between two such \
-             values is left out",
+            "counters decreased {} times, as after a restart; the time between two such values is \
+             left out",
             loads.restarts()
         ));
     }
     if report.rows.is_empty() {
-        report.notes.push(
-            "nothing of it is known over time: rates of counters need two samples".to_owned(),
-        );
+        report
+            .notes
+            .push("it has no rates over time: the rate of a counter needs two samples".to_owned());
     }
     output::print(&report, args.output.format())?;
     Ok(0)

@@ -178,7 +178,7 @@ impl Picture {
             each.sort_by(|one, other| total(other).total_cmp(&total(one)));
             each.truncate(MOST);
             let (all, what) = (self.each.len(), self.of_what);
-            let note = format!("{MOST} of {all} {what} are plotted, those that did most");
+            let note = format!("the {MOST} busiest of {all} {what} are plotted");
             output::talk(&format!("weir: {note}"));
             notes.push(note);
         }

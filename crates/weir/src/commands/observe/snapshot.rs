@@ -109,12 +109,12 @@ fn without_counters(snapshot: &Observation) -> Option<String> {
     match (counts, is_any) {
         (true, _) => None,
         (_, true) => Some(
-            "it says rates and has no counters, and a moment of rates says nothing of the time \
-             after it; keep all of it with weir observe import, and give weir observe between \
-             two times of that"
+            "it has rates and no counters, and the rates of one sample say nothing about the time \
+             after it; import all of it with weir observe import, and give weir observe between \
+             two times of the result"
                 .to_owned(),
         ),
-        _ => Some("there is nothing in it that could be kept".to_owned()),
+        _ => Some("it contains nothing that a snapshot can store".to_owned()),
     }
 }
 
@@ -133,15 +133,15 @@ fn date(snapshot: &mut Observation, files: &[PathBuf]) {
     let names = paths.join(", ");
     if !files.iter().all(|file| is_live(file)) {
         output::talk(&format!(
-            "{names}: it does not say when it was taken, so rates since then will not be known; \
-             --start says it, or --apart of weir observe between"
+            "{names}: it does not state its time, so later rates will be unknown; state it with \
+             --start, or with --apart of weir observe between"
         ));
         return;
     }
     let last = snapshot.times.last().map_or(0, |at| at.nanos());
     let start = weir_wall::calendar().saturating_sub(last);
     snapshot.header.start_unix_ns = i64::try_from(start).ok();
-    output::talk(&format!("{names}: it does not say when it was taken: it is of now"));
+    output::talk(&format!("{names}: it does not state its time: the current time is used"));
 }
 
 /// Returns the time at which a snapshot was taken.

@@ -38,8 +38,8 @@ impl Source {
             }
             if files.len() > 1 {
                 return Err(CliError::Refused(format!(
-                    "{}: it is an observation, and those are taken one at a time; other files \
-                     are read together",
+                    "{}: it is an observation, and only one can be given; only other files are \
+                     read together",
                     path.display()
                 )));
             }

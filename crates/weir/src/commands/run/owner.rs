@@ -147,8 +147,8 @@ impl Owner {
             let shared = |own: &&Line| text.lines().any(|other| claims(own, other));
             if let Some(Line { file, .. }) = lines.iter().find(shared) {
                 return Err(CliError::Refused(format!(
-                    "file {file:?} in {} is of the database whose log is {:?}, or lies where a file \
-                     of it does; give this one files of its own, or another folder",
+                    "file {file:?} in {} belongs to the database whose log is {:?}, or overlaps \
+                     one of its files; give this database its own files, or another folder",
                     data.display(),
                     &name[PREFIX.len()..],
                 )));
@@ -165,8 +165,8 @@ impl Owner {
             let was: Vec<&str> = was.collect();
             let now: Vec<&str> = lines.iter().map(|line| line.file.as_str()).collect();
             return Err(CliError::Refused(format!(
-                "the database in {} has the files {}, and now {} are named: a file cannot be added \
-                 to a database or taken from it; put them back, or give another folder",
+                "the database in {} has the files {}, and now {} are named: files cannot be added \
+                 to a database or removed from it; restore the list, or give another folder",
                 data.display(),
                 was.join(", "),
                 now.join(", "),
@@ -184,9 +184,9 @@ impl Owner {
             };
             if moved {
                 return Err(CliError::Refused(format!(
-                    "the database in {} has its file at {was:?}, and the layout and the \
-                     description now say {:?}, or give another file a part of that; put them back, \
-                     or give another folder",
+                    "the database in {} has its file at {was:?}, but the layout and the \
+                     description now place it at {:?}, or give a part of its place to another \
+                     file; restore them, or give another folder",
                     data.display(),
                     now.to_string(),
                 )));

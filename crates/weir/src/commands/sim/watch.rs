@@ -78,7 +78,7 @@ pub(crate) struct Stopped {
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = rate(float(self.at.nanos()) / 1e9);
-        write!(f, "interrupted after {seconds} s of the run; what came until then is here")
+        write!(f, "interrupted after {seconds} s of the run; the report ends there")
     }
 }
 
@@ -247,7 +247,7 @@ fn check_replaceable(path: &Path) -> Result<(), CliError> {
     let mut begin = SIGNATURE;
     if file.read_exact(&mut begin).is_err() || begin != SIGNATURE {
         return Err(CliError::Refused(format!(
-            "--observe {}: it is there and is no observation; give another name",
+            "--observe {}: it exists and is not an observation; give another name",
             path.display()
         )));
     }

@@ -164,7 +164,7 @@ fn a_server_that_is_gone_and_comes_again() {
     server.stop();
     running.until("trying again");
     let server = cluster.start();
-    running.until("it answers again, after");
+    running.until("it answers again after");
     let (stdout, stderr, code) = running.interrupt();
     assert_eq!(code, Some(0), "{stdout}{stderr}");
     let show = shown(&cluster.place, "pg.weirobs");

@@ -230,7 +230,7 @@ fn a_connection_that_breaks_is_made_again_and_the_gap_noted() {
     let live = live(&place, &url(&double, "looker"), &["--every", "100ms"]);
     let mut running = Running::start(live);
     running.until("trying again");
-    running.until("it answers again, after");
+    running.until("it answers again after");
     let (stdout, stderr, code) = running.interrupt();
     assert_eq!(code, Some(0), "{stdout}{stderr}");
     assert_eq!(double.logins.lock().expect("logins").len(), 2);

@@ -58,7 +58,8 @@ fn a_failed_mount_leaves_nothing_behind() {
             "full",
             &[],
             (
-                "weir: cannot mount at full: it is not empty, it holds \"of\"; choose an empty directory\n",
+                "weir: cannot mount at full: it is not empty: it contains \"of\"; choose an empty \
+                 directory\n",
                 2,
             ),
         );
@@ -126,7 +127,7 @@ fn an_unmount_from_outside_ends_the_process() {
 /// That a file is open is said if it is not closed soon.
 fn ended_with_one_open(said: &str, status: ExitStatus) {
     let more = said.strip_prefix(UNMOUNTING).expect("what it says first");
-    let open = "files are open: 1; they can be used 10 s more\n";
+    let open = "open files: 1; they remain usable for 10 s\n";
     assert!(more.is_empty() || more == open, "{more}");
     assert_eq!(status.code(), Some(0));
 }
@@ -174,7 +175,7 @@ fn without_a_data_folder_the_files_are_gone_at_the_end() {
         crate::common::Server::start(command)
     };
     let server = mount();
-    assert!(server.said.contains("the files are gone at the end; keep them with --data DIR\n"));
+    assert!(server.said.contains("the files are lost at exit; --data DIR keeps them\n"));
     fs::write(rig.path("v/f"), "bytes").expect("a file");
     server.signal(Signal::TERM);
     assert_eq!(server.wait().0.code(), Some(0));
@@ -261,6 +262,6 @@ fn missing_files_are_reported_at_the_mount() {
     // And what cannot be kept in itself is refused.
     let inside = ["mount", "layout.toml", "mnt", "--data", "mnt/d", "--database", "sales"];
     let (_, said, code) = run(rig.place.weir(&inside));
-    let expect = "weir: --data mnt/d: it is in mnt, where the mount goes; keep it elsewhere\n";
+    let expect = "weir: --data mnt/d: is inside the mount point mnt; choose another folder\n";
     assert_eq!((said.as_str(), code), (expect, Some(2)));
 }
