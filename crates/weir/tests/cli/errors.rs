@@ -234,7 +234,7 @@ fn what_would_change_nothing_in_a_simulation() {
     );
     check_sim(
         &["--crash", "host@1h"],
-        "--crash host@1h: the run ends after 2.00 s, before that; give an earlier time",
+        "--crash host@1h: the run ends before that, after 2.00 s; give an earlier time",
     );
     check_sim(&["--every", "1us"], "--every 1 us: must be at least 1 ms");
 }
