@@ -24,7 +24,7 @@ pub enum LabError {
         known: Vec<String>,
     },
     /// The file size for wall time is smaller than one block.
-    #[error("--size {size}: lab {lab:?} has blocks of {least}; give at least as much")]
+    #[error("--size {size}: lab {lab:?} has blocks of {least}; give at least that")]
     TooSmall {
         /// The lab.
         lab: String,

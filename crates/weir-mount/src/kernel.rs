@@ -184,7 +184,7 @@ fn received(socket: &UnixStream) -> Result<Option<OwnedFd>, Errno> {
 fn helper_said(stderr: &[u8]) -> MountError {
     let said = String::from_utf8_lossy(stderr);
     let said = said.trim().trim_start_matches("fusermount3: ");
-    let said = if said.is_empty() { "it failed and did not say why" } else { said };
+    let said = if said.is_empty() { "it failed without a message" } else { said };
     MountError::Helper { said: said.to_owned() }
 }
 

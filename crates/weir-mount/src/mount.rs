@@ -432,7 +432,7 @@ impl Mounted {
             served = self.state.changed.wait(served).unwrap_or_else(PoisonError::into_inner);
         }
         self.tidy();
-        let context = "the kernel could no longer be heard";
+        let context = "the connection to the kernel was lost";
         served.failed.map_or(Ok(()), |errno| Err(MountError::io(context, errno)))
     }
 

@@ -688,7 +688,7 @@ fn transaction(
         &keys.cpu,
         |cpu| *cpu >= LEAST_CPU,
         |cpu| {
-            let why = "; a user who never waits or works never finishes";
+            let why = "; with transactions that take no time, the run would never end";
             OltpFault::range("cpu", cpu, format!("{LEAST_CPU} or more"), why)
         },
     )?;

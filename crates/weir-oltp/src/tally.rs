@@ -194,7 +194,7 @@ fn notes(counted: &Counters, is_out_of_numbers: bool) -> impl Iterator<Item = St
         let failed = weir_report::number::grouped(counted.failed);
         let why = match is_out_of_numbers {
             false => "the data files are full and cannot grow (SQL Server's error 1105)",
-            true => "a database has 32 TiB of pages here at most, and a data file its part of that",
+            true => "a database has at most 32 TiB of pages, of which a data file has its share",
         };
         format!("{failed} transactions failed: {why}")
     });

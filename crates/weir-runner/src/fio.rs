@@ -160,7 +160,7 @@ impl Fio<'_> {
         let waiting = RunnerError::system("waiting for fio");
         let status = fio.wait().map_err(&waiting)?;
         let stopped = stopped.map_err(&waiting)?;
-        let reading = RunnerError::system("reading what fio says");
+        let reading = RunnerError::system("reading the output of fio");
         let report = read(streams.report).map_err(&reading)?;
         let output = Output::parse(&report);
         if stopped {
@@ -238,6 +238,6 @@ fn stop(fio: &Child) -> io::Result<()> {
 /// Returns the error of a failed fio, with the relevant lines of its output.
 fn failed(status: ExitStatus, said: &str) -> RunnerError {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let said = if lines.is_empty() { "it did not say why".to_owned() } else { lines.join("; ") };
+    let said = if lines.is_empty() { "it printed no reason".to_owned() } else { lines.join("; ") };
     RunnerError::FioFailed { status: status.to_string(), said }
 }

@@ -527,7 +527,7 @@ fn a_stripe_takes_no_column_and_is_said_what_to_copy() {
         MACHINE,
         &more,
         &[],
-        &["cannot take a column in place: everything on it has to be copied"],
+        &["cannot take a column in place, so all of its data must be copied"],
     );
     check(Kind::Lvm, MACHINE, &more, &[], &["existing data keeps its stripes"]);
     let spaces = made(Kind::StorageSpaces, MACHINE, &more);

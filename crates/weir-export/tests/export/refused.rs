@@ -95,7 +95,7 @@ fn an_option_that_does_nothing_is_refused() {
         "--name dat=x: layout.toml has no \"dat\" that az speaks of; there are: log",
     );
     let twice = Options { names: pairs(&[("log", "x"), ("log", "y")]), ..none() };
-    check(Kind::Az, MACHINE, &twice, "--name log=y: log is given before");
+    check(Kind::Az, MACHINE, &twice, "--name log=y: log is given twice");
     let mut all = mounts();
     all.mounts.push(("pol".into(), "/x".into()));
     check(Kind::Tsql, MACHINE, &all, "--mount pol=/x: layout.toml has no \"pol\"");

@@ -136,7 +136,8 @@ fn several_reports_are_several_samples_without_a_truncated_one() {
     assert_eq!(read.all("db {1}", "reads_per_s"), [100.5]);
     assert!(
         read.notes(
-            "its last report is left out: line 62: the JSON that begins in line 34 is cut here"
+            "its last report is left out: line 62: the JSON that begins in line 34 is truncated \
+             here"
         ),
         "{:?}",
         read.summary.notes

@@ -56,7 +56,7 @@ const EXPECT: &[(&str, Becomes)] = &[
     ("block_traces/cloudPhysicsIO.csv", Is("cloudphysics")),
     ("block_traces/disksim_ascii.trace", Is("disksim")),
     ("block_traces/mqsim_tpcc-small.trace", Is("mqsim")),
-    ("derived_variants/fio_truncated.json", Refused("is cut here")),
+    ("derived_variants/fio_truncated.json", Refused("is truncated here")),
     ("derived_variants/fio_utf16le_bom.json", Is("fio")),
     ("derived_variants/iostat_crlf.txt", Is("iostat")),
     ("derived_variants/iostat_decimal_comma.txt", Is("iostat")),

@@ -156,8 +156,8 @@ fn the_mix() {
     );
     check(
         own(1, "reads = 1\ncpu = \"0s\""),
-        "oltp.toml:14:7: cpu = 0 ns: give 1 us or more; a user who never waits or works never \
-         finishes",
+        "oltp.toml:14:7: cpu = 0 ns: give 1 us or more; with transactions that take no time, the \
+         run would never end",
     );
     check(
         own(1, &format!("{right}\nhot_writes = 2")),

@@ -61,7 +61,7 @@ impl Acknowledged {
     /// Records that all transactions up to `newest` are acknowledged.
     pub(super) fn advance(&mut self, newest: u64) -> Result<(), RunnerError> {
         if Some(newest) > self.newest {
-            let failed = failed("noting an acknowledged transaction", &self.path);
+            let failed = failed("recording an acknowledged transaction", &self.path);
             let file = match self.file.take() {
                 Some(file) => file,
                 None => File::create(&self.path).map_err(&failed)?,

@@ -137,8 +137,8 @@ fn is_within(path: &Path, dir: &Path) -> bool {
 
 fn nothing_to_mount() -> CliError {
     CliError::Refused(
-        "there is nothing to mount: the layout has no volume, no stripe and no file, and no \
-         --database is given"
+        "there is nothing to mount: the layout has no volume, stripe or file, and no --database is \
+         given"
             .to_owned(),
     )
 }

@@ -223,7 +223,7 @@ fn check_crash(args: &SimArgs, jobs: &JobFile, elapsed_s: f64) -> Result<(), Cli
     let end = float(start.nanos()) / 1e9 + elapsed_s;
     if float(at.nanos()) / 1e9 > end {
         return Err(CliError::Refused(format!(
-            "--crash {host}@{}: the run ends after {} s, before that; give an earlier time",
+            "--crash {host}@{}: the run ends before that, after {} s; give an earlier time",
             at.to_string().replace(' ', ""),
             rate(end)
         )));

@@ -234,7 +234,7 @@ fn options_without_effect_on_a_simulation_are_refused() {
     );
     check_sim(
         &["--crash", "host@1h"],
-        "--crash host@1h: the run ends after 2.00 s, before that; give an earlier time",
+        "--crash host@1h: the run ends before that, after 2.00 s; give an earlier time",
     );
     check_sim(&["--every", "1us"], "--every 1 us: must be at least 1 ms");
 }

@@ -225,7 +225,7 @@ const TRUTHS: &[(&str, &[&str], Answer)] = &[
     // Nothing in them reads or writes.
     ("azure_monitor/azps_metrics_empty_timeseries.json", &[], Refused("are empty")),
     ("aws_cloudwatch/c7n_ebs_DescribeVolumes.json", &[], Refused("describe-volumes of AWS")),
-    ("derived_variants/fio_truncated.json", &[], Refused("is cut here")),
+    ("derived_variants/fio_truncated.json", &[], Refused("is truncated here")),
     ("pg_stat/pg_stat_database_pg10_expanded.txt", &[], Refused("nothing to diagnose")),
     ("sql_master_files/ipb_rhel_file_layout.txt", &[], Refused("nothing to diagnose")),
 ];

@@ -4,7 +4,8 @@
 -- and the directories, which SQL Server may write to.
 --
 -- Does: backs up as backup.toml describes it: @NumberOfFiles are spread evenly over the
--- directories. The procedure names the files, and makes a folder for the server and the database.
+-- directories. The procedure names the files, and creates a folder for the server and the
+-- database.
 --
 -- Does not: delete earlier backups: add @CleanupTime for that, in hours.
 

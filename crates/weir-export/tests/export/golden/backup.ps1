@@ -2,8 +2,8 @@
 #
 # Needs: the module dbatools, and folders that SQL Server may write to.
 #
-# Does: backs up as backup.toml describes it and verifies the backup. A path stands once for each
-# stripe: with several paths the module takes their number for that of the files.
+# Does: backs up as backup.toml describes it and verifies the backup. There is one path for each
+# stripe, because with several paths the module writes one file to each.
 #
 # Does not: delete earlier backups, nor restore: the command is at the end, as a comment.
 

@@ -32,8 +32,8 @@ grow() { # NAME GIB
 }
 
 # log: P30, 1 TiB, LUN 0, None: no host cache.
-# Most disks grow while the machine runs; it must be deallocated for a disk that crosses 4 TiB,
-# and if it is too old. Afterwards grow the partition, if there is one, and the file system:
+# Most disks grow while the machine runs. It must be deallocated if a disk crosses 4 TiB, or if
+# the machine is too old. Afterwards grow the partition, if there is one, and the file system:
 # xfs_growfs, resize2fs or Resize-Partition.
 grow log 1024
 

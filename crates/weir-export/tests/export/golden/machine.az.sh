@@ -16,7 +16,7 @@ RESOURCE_GROUP=${RESOURCE_GROUP:?set RESOURCE_GROUP to the resource group}
 MACHINE=${MACHINE:?set MACHINE to the name of the machine}
 LOCATION=${LOCATION:?set LOCATION to a location, like westeurope}
 
-# Only needed to create the machine:
+# Needed only to create the machine:
 IMAGE=${IMAGE:-}     # image, for example Ubuntu2204
 ADMIN=${ADMIN:-}     # name of the administrator
 SSH_KEY=${SSH_KEY:-} # public SSH key of the administrator, or the path of its file

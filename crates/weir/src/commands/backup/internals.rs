@@ -160,11 +160,11 @@ fn limit(
     Ok(match size.and_then(|size| Some((size, size.memory?))) {
         Some((size, memory)) => (
             Some(memory_limit(memory)),
-            format!("a 128th of the {memory} of {}, which is what article 004 shows", size.name),
+            format!("1/128 of the {memory} of {}, as article 004 shows", size.name),
         ),
         None => (
             None,
-            "not known, for the memory of the machine is not; --memory-limit states it".to_owned(),
+            "unknown, like the memory of the machine; state it with --memory-limit".to_owned(),
         ),
     })
 }

@@ -75,7 +75,7 @@ fn a_failed_mount_leaves_nothing_behind() {
         "mnt",
         &[],
         (
-            "weir: there is nothing to mount: the layout has no volume, no stripe and no file, and no \
+            "weir: there is nothing to mount: the layout has no volume, stripe or file, and no \
              --database is given\n",
             2,
         ),
