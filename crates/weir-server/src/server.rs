@@ -18,6 +18,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,7 +33,7 @@ use weir_proto::uri::{Server as UriServer, Uri};
 use weir_report::status::{ExportStatus, HostStatus, Refused, Status, VolumeStatus};
 use weir_store::{DataDir, Volume as StoredVolume};
 use weir_units::Bytes;
-use weir_wall::Clock;
+use weir_wall::{Clock, Waiting};
 
 /// Options of a server.
 #[derive(Debug, Clone, Default)]
@@ -54,6 +55,8 @@ pub struct Options {
     pub may_be_empty: bool,
     /// True if no exports are served; `listen` is ignored then.
     pub no_exports: bool,
+    /// How the hosts' threads wait for deadlines.
+    pub waiting: Waiting,
 }
 
 /// The tiers of a volume that was resized, if it has any.
@@ -167,6 +170,7 @@ impl Server {
         edition: Option<&Edition>,
         options: &Options,
     ) -> Result<Self, ServerError> {
+        check_cores(options.waiting, layout.hosts.len())?;
         raise_file_limit();
         let listen = if options.no_exports {
             Vec::new()
@@ -365,6 +369,17 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.shut_down();
     }
+}
+
+/// Refuses to poll without a core for each host and one for everything else, since threads that
+/// share a core would then be later than threads that sleep.
+fn check_cores(waiting: Waiting, hosts: usize) -> Result<(), ServerError> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    if waiting == Waiting::Poll { cores_for(hosts, cores) } else { Ok(()) }
+}
+
+fn cores_for(hosts: usize, cores: usize) -> Result<(), ServerError> {
+    if hosts < cores { Ok(()) } else { Err(ServerError::TooFewCores { hosts, cores }) }
 }
 
 /// Raises the limit of descriptors: the usual 1,024 are too few for many volumes.
