@@ -95,6 +95,17 @@ pub enum ServerError {
         /// Every volume and stripe, with its reason.
         refused: Vec<Refused>,
     },
+    /// More hosts that poll than cores to spare.
+    #[error(
+        "polling needs a core for each host and one more for the clients: {}, {}; leave out --poll",
+        counted(*.hosts, "host"), counted(*.cores, "core")
+    )]
+    TooFewCores {
+        /// The hosts of the layout.
+        hosts: usize,
+        /// The cores that this process may use.
+        cores: usize,
+    },
     /// The system refused something that must work.
     #[error("{context}: {source}")]
     System {
@@ -130,6 +141,7 @@ impl ServerError {
             | Self::NotThere { .. }
             | Self::BeyondEnd { .. }
             | Self::Uncached { .. }
+            | Self::TooFewCores { .. }
             | Self::Refused(_) => true,
             Self::NothingToServe { refused } => refused.iter().all(|refused| refused.input),
             Self::Store(error) => {
@@ -173,6 +185,10 @@ fn listed(names: &[&str]) -> String {
         text += &format!(" and {} more", names.len() - SHOWN);
     }
     text
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 fn reasons(refused: &[Refused]) -> String {

@@ -61,3 +61,4 @@ pub use observer::Observer;
 pub use seat::Seat;
 pub use server::{Exported, Handle, Opened, Options, Paged, Server, Tiers};
 pub use starting::MADE;
+pub use weir_wall::Waiting;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use weir_core::VolumeId;
 use weir_units::{Instant, Span};
-use weir_wall::{Clock, Event, Events, Interest, Poller};
+use weir_wall::{Clock, Event, Events, Interest, Poller, Sleeper, Waiting, thread_time};
 
 /// The key under which the wake-up descriptor is registered.
 const WAKE: u64 = u64::MAX;
@@ -82,6 +82,7 @@ pub(crate) struct Reactor {
     host: HostLoop,
     clock: Clock,
     poller: Poller,
+    sleeper: Sleeper,
     inbox: Receiver<Message>,
     mailbox: Mailbox,
     workers: Workers,
@@ -103,7 +104,7 @@ impl Reactor {
         volumes: Vec<String>,
         host: HostLoop,
         clock: Clock,
-        notices: Listening,
+        (notices, waiting): (Listening, Waiting),
     ) -> Result<Self, ServerError> {
         let system = ServerError::system("preparing a host's thread");
         let (poller, wake) = descriptors().map_err(system)?;
@@ -118,6 +119,7 @@ impl Reactor {
             host,
             clock,
             poller,
+            sleeper: Sleeper::new(waiting),
             inbox,
             mailbox,
             workers,
@@ -150,10 +152,7 @@ impl Reactor {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let mut events = Events::new();
         loop {
-            let timeout = self.timeout();
-            let waited = self.poller.wait(&mut events, timeout);
-            waited.map_err(ServerError::system("waiting for events"))?;
-            let now = self.clock.now();
+            let now = self.wait(&mut events)?;
             for event in events.iter() {
                 self.handle(event, now)?;
             }
@@ -164,10 +163,19 @@ impl Reactor {
         }
     }
 
-    /// Returns the time until something is due.
-    fn timeout(&self) -> Option<Span> {
-        let due = [self.host.deadline(), self.stopping].into_iter().flatten().min()?;
-        Some(due - self.clock.now())
+    /// Waits for events or until something is due; returns the time.
+    fn wait(&mut self, events: &mut Events) -> Result<Instant, ServerError> {
+        let due = [self.host.deadline(), self.stopping].into_iter().flatten().min();
+        let is_used = !self.clients.open.is_empty();
+        let timeout = self.sleeper.timeout(self.clock.now(), due, is_used);
+        let waited = self.poller.wait(events, timeout);
+        waited.map_err(ServerError::system("waiting for events"))?;
+        let now = self.clock.now();
+        self.sleeper.woke(now, !events.is_empty());
+        if self.sleeper.wants_reading() {
+            self.sleeper.read(thread_time());
+        }
+        Ok(now)
     }
 
     fn handle(&mut self, event: Event, now: Instant) -> Result<(), ServerError> {

@@ -36,6 +36,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 use shared::{Shared, gone};
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -46,7 +47,7 @@ use weir_proto::uri::Server as UriServer;
 use weir_report::status::{Refused, Status};
 use weir_store::DataDir;
 use weir_units::Bytes;
-use weir_wall::Clock;
+use weir_wall::{Clock, Waiting};
 
 /// A running server. Dropping it stops it and ignores errors.
 #[derive(Debug)]
@@ -70,6 +71,7 @@ impl Server {
         edition: Option<&Edition>,
         options: &Options,
     ) -> Result<Self, ServerError> {
+        check_cores(options.waiting, layout.hosts.len())?;
         raise_file_limit();
         let listen = if options.no_exports {
             Vec::new()
@@ -268,6 +270,17 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.shut_down();
     }
+}
+
+/// Refuses to poll without a core for each host and one for everything else, since threads that
+/// share a core would then be later than threads that sleep.
+fn check_cores(waiting: Waiting, hosts: usize) -> Result<(), ServerError> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    if waiting == Waiting::Poll { cores_for(hosts, cores) } else { Ok(()) }
+}
+
+fn cores_for(hosts: usize, cores: usize) -> Result<(), ServerError> {
+    if hosts < cores { Ok(()) } else { Err(ServerError::TooFewCores { hosts, cores }) }
 }
 
 /// Raises the limit of descriptors: the usual 1,024 are too few for many volumes.

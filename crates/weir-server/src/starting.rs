@@ -197,8 +197,8 @@ impl<'a> Starting<'a> {
         let mut host_loop = HostLoop::new(host.spec.clone(), stores)?;
         host_loop.set_observer(self.options.observer.clone());
         let names = host.volumes.iter().map(|volume| volume.name.clone()).collect();
-        let (clock, notices) = (self.clock, self.options.notices.clone());
-        let reactor = Reactor::new(&host.name, names, host_loop, clock, notices)?;
+        let told = (self.options.notices.clone(), self.options.waiting);
+        let reactor = Reactor::new(&host.name, names, host_loop, self.clock, told)?;
         let mailbox = reactor.mailbox();
         let pages = (0..).zip(&stored).filter_map(|(id, stored): (usize, &Option<_>)| {
             Some((id, Paged::from_volume(stored.as_ref()?)?))

@@ -1,6 +1,8 @@
 //! The drivers' clock; no other module reads the wall clock.
 
-use weir_units::Instant;
+use rustix::time::{ClockId, clock_gettime};
+use weir_units::time::NANOS_PER_SEC;
+use weir_units::{Instant, Span};
 
 /// A monotonic clock in nanoseconds since its start.
 #[derive(Debug, Clone, Copy)]
@@ -29,4 +31,23 @@ impl Clock {
 pub fn calendar() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// Returns the processor time that the calling thread has used.
+#[must_use]
+pub fn thread_time() -> Span {
+    used(ClockId::ThreadCPUTime)
+}
+
+/// Returns the processor time that all threads of this process have used.
+#[must_use]
+pub fn process_time() -> Span {
+    used(ClockId::ProcessCPUTime)
+}
+
+fn used(clock: ClockId) -> Span {
+    let used = clock_gettime(clock);
+    let unsigned = |n: i64| u64::try_from(n).unwrap_or(0);
+    let seconds = Span::from_nanos(unsigned(used.tv_sec).saturating_mul(NANOS_PER_SEC));
+    seconds + Span::from_nanos(unsigned(used.tv_nsec))
 }

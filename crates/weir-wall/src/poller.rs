@@ -59,6 +59,12 @@ impl Events {
     pub fn iter(&self) -> impl Iterator<Item = Event> + '_ {
         self.0.iter().map(event)
     }
+
+    /// Returns whether the last wait ended without events.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 impl Default for Events {

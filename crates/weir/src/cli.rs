@@ -31,7 +31,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use weir_layout::Role;
 use weir_report::Format;
-use weir_server::Address;
+use weir_server::{Address, Waiting};
 use weir_units::{Bytes, CacheMode, ParseError, Span};
 
 /// Run, predict, explain and plan storage under the limits of the cloud.
@@ -227,7 +227,25 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, value_parser = host_and_port)]
     pub(crate) blob: Option<Option<String>>,
     #[command(flatten)]
+    pub(crate) wait: WaitArgs,
+    #[command(flatten)]
     pub(crate) control: ControlArgs,
+}
+
+/// How a server waits for deadlines.
+#[derive(Debug, Args)]
+pub(crate) struct WaitArgs {
+    /// Poll for requests and deadlines instead of sleeping, for latencies below a millisecond that
+    /// are served as stated. While it has clients, each host of the layout keeps a core busy; one
+    /// more core must remain for the clients.
+    #[arg(long)]
+    poll: bool,
+}
+
+impl WaitArgs {
+    pub(crate) fn waiting(&self) -> Waiting {
+        if self.poll { Waiting::Poll } else { Waiting::default() }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -315,6 +333,8 @@ pub(crate) struct RunArgs {
     /// Override the measured time of the description, for example 30s or 10min.
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
     pub(crate) runtime: Option<Span>,
+    #[command(flatten)]
+    pub(crate) wait: WaitArgs,
     #[command(flatten)]
     pub(crate) run: RunOptions,
 }

@@ -4,6 +4,7 @@ use crate::listener::Address;
 use crate::notice::Listening;
 use crate::observer::Observer;
 use std::path::PathBuf;
+use weir_wall::Waiting;
 
 /// Options of a server.
 #[derive(Debug, Clone, Default)]
@@ -25,4 +26,6 @@ pub struct Options {
     pub may_be_empty: bool,
     /// True if no exports are served; `listen` is ignored then.
     pub no_exports: bool,
+    /// How the hosts' threads wait for deadlines.
+    pub waiting: Waiting,
 }

@@ -76,3 +76,22 @@ fn a_resize_that_takes_its_time_holds_up_nothing_but_changes_of_its_volume() {
     assert_eq!(server.status().hosts[0].volumes[0].size_bytes, 3 << 20);
     server.stop().unwrap();
 }
+
+#[test]
+fn polling_needs_a_core_for_each_host_and_one_more() {
+    for (hosts, cores) in [(1, 2), (1, 8), (7, 8)] {
+        cores_for(hosts, cores).unwrap();
+    }
+    for (hosts, cores) in [(1, 1), (2, 2), (8, 8)] {
+        let error = cores_for(hosts, cores).unwrap_err();
+        assert!(error.is_input(), "{error}");
+    }
+    assert_eq!(
+        cores_for(2, 1).unwrap_err().to_string(),
+        "polling needs a core for each host and one more for the clients: 2 hosts, 1 core; leave \
+         out --poll"
+    );
+    check_cores(Waiting::Early, usize::MAX).unwrap();
+    check_cores(Waiting::Late, usize::MAX).unwrap();
+    check_cores(Waiting::Poll, usize::MAX).unwrap_err();
+}

@@ -5,7 +5,9 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use weir_client::Connection;
 use weir_proto::{Command, Errno, Uri};
-use weir_server::{Address, Options};
+use weir_server::{Address, Options, ServerError, Waiting};
+use weir_units::Span;
+use weir_wall::Clock;
 
 const TWO_HOSTS: &str = r#"
 [[host]]
@@ -245,5 +247,32 @@ fn a_client_that_reads_no_replies_delays_no_other_and_loses_none() {
     for _ in 0..count {
         let (_, data) = deaf.answer().expect("it may hear after all");
         assert!(data.is_ok_and(|data| data.len() == 1 << 20 && data[..4096] == [5; 4096]));
+    }
+}
+
+/// Wakes up and polls before a deadline in every way, and replies after it.
+#[test]
+fn no_reply_comes_before_its_deadline() {
+    let latency = Span::from_micros(700);
+    let layout = format!("{}latency = \"700us\"\n", unlimited("1 MiB", &["v"]));
+    for waiting in [Waiting::Late, Waiting::Early, Waiting::Poll] {
+        let place = Place::new();
+        let options = Options { waiting, ..place.options() };
+        let server = match start(&layout, &options) {
+            Err(error @ ServerError::TooFewCores { .. }) => {
+                eprintln!("skipped: {error}");
+                continue;
+            }
+            other => other.expect("a server"),
+        };
+        let mut client = place.open("v");
+        let (clock, mut data) = (Clock::start(), [0; 512]);
+        for request in 0..200 {
+            let sent = clock.now();
+            client.read(request * 512, &mut data).expect("a read");
+            let took = clock.now() - sent;
+            assert!(took >= latency, "{waiting:?}: {took}");
+        }
+        server.stop().expect("a clean end");
     }
 }

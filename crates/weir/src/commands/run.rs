@@ -58,6 +58,7 @@ pub(crate) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
         notices: Listening::with(|notice| output::talk(&format!("weir: {notice}"))),
         holder: Some("weir run".to_owned()),
         observer: Observer::with(book.writer()),
+        waiting: args.wait.waiting(),
         ..Options::default()
     };
     let geometry = Geometry { layout: &layout, places: &places, model: &model };

@@ -31,6 +31,7 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
         listen: args.nbd.clone(),
         control: Some(args.control.control.clone()),
         notices: waiting.notices(),
+        waiting: args.wait.waiting(),
         ..Options::default()
     };
     let declared = kept::declared(&layout);
