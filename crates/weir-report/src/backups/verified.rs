@@ -25,7 +25,11 @@ impl DamageLine {
     /// Returns the damage and whether it matters.
     pub(super) fn words(&self) -> String {
         let loss = if self.loses_data { "loses contents" } else { "loses nothing" };
-        format!("{} ({}; {loss})", self.damage, self.kind)
+        // Most sentences have the kind in them.
+        match self.damage.contains(&self.kind) {
+            true => format!("{} ({loss})", self.damage),
+            false => format!("{} ({}; {loss})", self.damage, self.kind),
+        }
     }
 }
 
@@ -235,5 +239,19 @@ mod tests {
         own.is_decrypted = false;
         let expect = "sales 0199c1a2-7b3c: stored bytes sound, contents not checked: encrypted\n";
         check(&own, expect);
+    }
+
+    #[test]
+    fn damage_names_its_kind_once() {
+        let line = |kind: &str, damage: &str| DamageLine {
+            kind: kind.to_owned(),
+            damage: damage.to_owned(),
+            loses_data: true,
+            ..DamageLine::default()
+        };
+        let missing = line("missing", "stripe 2 of 3 is missing").words();
+        assert_eq!(missing, "stripe 2 of 3 is missing (loses contents)");
+        let lost = line("lost", "frames 0 to 3 of stripe 2 are gone").words();
+        assert_eq!(lost, "frames 0 to 3 of stripe 2 are gone (lost; loses contents)");
     }
 }
