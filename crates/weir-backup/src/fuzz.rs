@@ -161,7 +161,7 @@ pub fn seeds() -> Result<Vec<(&'static str, Vec<u8>)>, BackupError> {
     Ok(all)
 }
 
-/// A target of this size in bytes, which only checks.
+/// A target of so many bytes, which only checks.
 #[derive(Clone, Copy)]
 struct Bounds(u64);
 

@@ -18,7 +18,7 @@ const EXPORTS: [&str; 5] = ["data", "log", "tiny", "small", "backup1"];
 /// Arguments, the exit code, and a part of the message.
 type Case = (&'static str, i32, &'static str);
 
-/// Cases of `weir backup run`.
+/// Of `weir backup run`.
 const RUN: [Case; 50] = [
     ("data", 2, "required arguments were not provided"),
     ("data --to b --stripes 65", 2, "--stripes 65: a backup has 1 to 64 stripes"),
@@ -76,7 +76,7 @@ const RUN: [Case; 50] = [
     ("data --to b --control none.sock", 3, "none.sock"),
 ];
 
-/// Cases of the other verbs of `weir backup`.
+/// Of the other verbs of `weir backup`.
 const KEPT: [Case; 25] = [
     ("list", 2, "required arguments were not provided"),
     ("list ./none", 2, "cannot look for backups in ./none"),
@@ -105,7 +105,7 @@ const KEPT: [Case; 25] = [
     ("key more", 2, "unexpected argument"),
 ];
 
-/// Cases of `weir restore`.
+/// Of `weir restore`.
 const RESTORE: [Case; 34] = [
     ("sales --from b", 2, "say where to restore to: --to LAYOUT --data DIR"),
     ("sales --image c", 2, "say where to look for the backup with --from PLACE"),
