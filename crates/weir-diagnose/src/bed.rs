@@ -22,7 +22,7 @@ use weir_units::{Instant, Span};
 
 /// The load of an entity in each second.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Does {
+pub(crate) struct EntityLoad {
     reads: f64,
     writes: f64,
     bytes: f64,
@@ -33,7 +33,7 @@ pub(crate) struct Does {
     is_untimed: bool,
 }
 
-impl Does {
+impl EntityLoad {
     /// Returns a load of `n` reads of 8 KiB per second, in 2 ms each.
     pub(crate) fn reads(reads: f64) -> Self {
         Self { reads, bytes: 8192.0, read_ms: 2.0, write_ms: 2.0, ..Self::default() }
@@ -81,11 +81,11 @@ impl Does {
     }
 }
 
-type Over = Box<dyn Fn(u64) -> Does>;
+type Over = Box<dyn Fn(u64) -> EntityLoad>;
 type Gauge = Box<dyn Fn(u64) -> f64>;
 
 /// A system and what it does.
-pub(crate) struct Bed {
+pub(crate) struct TestBed {
     layout: Option<String>,
     edition: Option<&'static str>,
     sheet: Sheet,
@@ -100,7 +100,7 @@ pub(crate) struct Bed {
     every: u64,
 }
 
-impl Bed {
+impl TestBed {
     /// Returns a bed with a layout.
     pub(crate) fn layout(text: &str) -> Self {
         Self { layout: Some(text.to_owned()), ..Self::bare() }
@@ -149,19 +149,23 @@ impl Bed {
     }
 
     /// Adds a disk with a constant load and the counters of iostat.
-    pub(crate) fn disk(self, name: &str, does: Does) -> Self {
+    pub(crate) fn disk(self, name: &str, does: EntityLoad) -> Self {
         self.disk_over(name, move |_| does)
     }
 
     /// Adds a disk with a load that varies by second.
-    pub(crate) fn disk_over(mut self, name: &str, does: impl Fn(u64) -> Does + 'static) -> Self {
+    pub(crate) fn disk_over(
+        mut self,
+        name: &str,
+        does: impl Fn(u64) -> EntityLoad + 'static,
+    ) -> Self {
         let disk = self.sheet.entity(EntityKind::Volume, name, Some(self.host));
         self.counted.push((disk, false, Box::new(does)));
         self
     }
 
     /// Adds a file with a constant load and the counters of SQL Server.
-    pub(crate) fn file(self, database: &str, name: &str, does: Does) -> Self {
+    pub(crate) fn file(self, database: &str, name: &str, does: EntityLoad) -> Self {
         self.file_over(database, name, move |_| does)
     }
 
@@ -170,7 +174,7 @@ impl Bed {
         mut self,
         database: &str,
         name: &str,
-        does: impl Fn(u64) -> Does + 'static,
+        does: impl Fn(u64) -> EntityLoad + 'static,
     ) -> Self {
         let database = self.sheet.entity(EntityKind::Database, database, Some(self.host));
         let file = self.sheet.entity(EntityKind::File, name, Some(database));
@@ -403,7 +407,7 @@ pub(crate) fn found_in_sample(
 }
 
 /// Diagnoses a bed, and asks something of the case and what was found.
-pub(crate) fn with_case<T>(bed: Bed, then: impl FnOnce(&Case<'_>, Vec<Candidate>) -> T) -> T {
+pub(crate) fn with_case<T>(bed: TestBed, then: impl FnOnce(&Case<'_>, Vec<Candidate>) -> T) -> T {
     let (layout, edition) = (bed.layout.clone(), bed.edition);
     answer(layout.as_deref(), edition, &bed.observation(), then)
 }

@@ -172,25 +172,25 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bed::{Bed, Does, with_case};
+    use crate::bed::{EntityLoad, TestBed, with_case};
 
     const P10: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
                        name = \"data\"\ntier = \"P10\"\n";
 
-    fn demands(bed: Bed) -> Vec<Demand> {
+    fn demands(bed: TestBed) -> Vec<Demand> {
         with_case(bed, |case, found| estimate(case, &found, case.catalog.edition("azure-now").ok()))
     }
 
     #[test]
     fn a_constant_queue_demands_more_than_the_limit() {
         // 20 in flight at 500 IOPS take 40 ms each; a P30 would take 2.07 ms for each.
-        let held = demands(Bed::layout(P10).disk("data", Does::reads(498.0).ms(40.0)));
+        let held = demands(TestBed::layout(P10).disk("data", EntityLoad::reads(498.0).ms(40.0)));
         let [demand] = &held[..] else { panic!("{held:?}") };
         assert!((demand.iops - 498.0).abs() < 1.0, "{demand:?}");
         let estimate = demand.estimate.expect("an estimate");
         assert!((estimate.in_flight - 19.9).abs() < 0.1, "{estimate:?}");
         assert!(estimate.is_capped && (estimate.iops - 4_980.0).abs() < 10.0, "{estimate:?}");
-        let held = demands(Bed::layout(P10).disk("data", Does::reads(498.0).ms(8.0)));
+        let held = demands(TestBed::layout(P10).disk("data", EntityLoad::reads(498.0).ms(8.0)));
         let estimate = held[0].estimate.expect("an estimate");
         let expect = estimate.in_flight / (estimate.unloaded_ns / 1e9);
         assert!(!estimate.is_capped && (estimate.iops - expect).abs() < 1.0, "{estimate:?}");
@@ -200,10 +200,10 @@ mod tests {
     #[test]
     fn a_passing_burst_demands_nothing_more() {
         let bursts = |second| match second % 2 {
-            0 => Does::reads(499.0).ms(60.0),
-            _ => Does::reads(499.0).ms(4.0),
+            0 => EntityLoad::reads(499.0).ms(60.0),
+            _ => EntityLoad::reads(499.0).ms(4.0),
         };
-        let held = demands(Bed::layout(P10).disk_over("data", bursts));
+        let held = demands(TestBed::layout(P10).disk_over("data", bursts));
         let in_flight = held[0].estimate.map(|estimate| estimate.in_flight);
         assert!(in_flight.is_none_or(|in_flight| in_flight < 3.0), "{held:?}");
     }
@@ -211,23 +211,26 @@ mod tests {
     #[test]
     fn a_disk_that_was_throttled_throughout_takes_the_latency_of_the_edition() {
         // 400 IOPS with 32 in flight, from the first sample to the last, and no limit is known.
-        let held = demands(Bed::bare().disk("data", Does::reads(400.0).ms(80.0)));
+        let held = demands(TestBed::bare().disk("data", EntityLoad::reads(400.0).ms(80.0)));
         let [demand] = &held[..] else { panic!("{held:?}") };
         let estimate = demand.estimate.expect("an estimate");
         assert!(estimate.is_assumed && estimate.unloaded_ns < 10e6, "{estimate:?}");
         assert!(estimate.iops >= 3.0 * demand.iops, "{estimate:?}");
         // The medium itself was seen in half of the samples.
         let half = |second: u64| match second % 40 {
-            0..20 => Does::reads(400.0).ms(80.0),
-            _ => Does::reads(60.0).ms(1.2),
+            0..20 => EntityLoad::reads(400.0).ms(80.0),
+            _ => EntityLoad::reads(60.0).ms(1.2),
         };
-        let held = demands(Bed::bare().seconds(200).disk_over("data", half));
+        let held = demands(TestBed::bare().seconds(200).disk_over("data", half));
         let estimate = held[0].estimate.expect("an estimate");
         assert!(!estimate.is_assumed && (estimate.unloaded_ns - 1.2e6).abs() < 5e4, "{held:?}");
     }
 
     #[test]
     fn demand_without_throttling_is_the_observed_load() {
-        assert_eq!(demands(Bed::layout(P10).disk("data", Does::reads(200.0).ms(2.0))), []);
+        assert_eq!(
+            demands(TestBed::layout(P10).disk("data", EntityLoad::reads(200.0).ms(2.0))),
+            []
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::case::{Case, JudgedSubject};
 use crate::change::Change;
-use crate::rules::{Candidate, Room, storage_for};
+use crate::rules::{Candidate, InstanceStorage, storage_for};
 use crate::seconds::at_s;
 use crate::system::{On, SubjectId};
 use std::fmt::Write as _;
@@ -148,7 +148,7 @@ fn with_storage(case: &Case<'_>, change: &Change) -> Option<Change> {
     let grown = change.sizes();
     let mut all = vec![change.clone()];
     for (host, own) in case.system.hosts.iter().enumerate() {
-        let Some(room) = Room::new(case, host) else { continue };
+        let Some(room) = InstanceStorage::new(case, host) else { continue };
         let files = case.system.files.iter().enumerate();
         let files =
             files.filter(|(file, _)| case.system.host_of(SubjectId::File(*file)) == Some(host));
@@ -344,14 +344,14 @@ fn depth_when_busy(judged: &JudgedSubject<'_>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bed::{Bed, Does, with_case};
+    use crate::bed::{EntityLoad, TestBed, with_case};
 
     #[test]
     fn files_grow_into_storage_that_is_raised_for_them() {
         // 96 GiB are reserved and 32 used; the next tier begins at 129 GiB.
         let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8, storage \
                     = \"96 GiB\" }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"32 GiB\"\n";
-        let bed = Bed::layout(text).file("db", "data", Does::reads(498.0).ms(40.0));
+        let bed = TestBed::layout(text).file("db", "data", EntityLoad::reads(498.0).ms(40.0));
         let (notes, effect) = with_case(bed, |case, mut found| {
             let notes = estimate(case, text, &mut found);
             (notes, found.into_iter().find_map(|found| found.finding.effect))
@@ -363,7 +363,7 @@ mod tests {
     }
 
     /// Returns the first effect that is simulated for a layout and a load.
-    fn effect_on(text: &str, bed: Bed) -> EffectReport {
+    fn effect_on(text: &str, bed: TestBed) -> EffectReport {
         let effect = with_case(bed, |case, mut found| {
             let notes = estimate(case, text, &mut found);
             let effect = found.into_iter().find_map(|found| found.finding.effect);
@@ -378,7 +378,7 @@ mod tests {
         // 32 are free, 8 vCores cost 8 x (122.230625 + 72.975) = 1,561.645.
         let text = "edition = \"azure-mi-now\"\nhost = { managed_instance = \"gp\", vcores = 8, storage \
                     = \"96 GiB\" }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"32 GiB\"\n";
-        let bed = Bed::layout(text).file("db", "data", Does::reads(498.0).ms(40.0));
+        let bed = TestBed::layout(text).file("db", "data", EntityLoad::reads(498.0).ms(40.0));
         let effect = effect_on(text, bed);
         assert!(effect.change.ends_with("160 GiB of instance storage"), "{}", effect.change);
         let price = effect.price.clone().expect("a price");
@@ -397,7 +397,7 @@ mod tests {
         let disk = "[[volume]]\nname = \"data\"\ntier = \"P10\"\n[[file]]\nname = \"f\"\nrole = \
                     \"data\"\nsize = \"100 GiB\"\non = \"data\"\n";
         let text = format!("edition = \"azure-premium-2015\"\nhost = {{ size = \"DS4\" }}\n{disk}");
-        let bed = Bed::layout(&text).disk("data", Does::reads(498.0).ms(40.0));
+        let bed = TestBed::layout(&text).disk("data", EntityLoad::reads(498.0).ms(40.0));
         let effect = effect_on(&text, bed);
         let price = effect.price.clone().expect("a price");
         assert_eq!(price.difference.map(|own| own.to_string()).as_deref(), Some("+53.51"));
@@ -407,7 +407,7 @@ mod tests {
         // An edition without prices.
         let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8, storage \
                     = \"1 TiB\" }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"32 GiB\"\n";
-        let bed = Bed::layout(text).file("db", "data", Does::reads(498.0).ms(40.0));
+        let bed = TestBed::layout(text).file("db", "data", EntityLoad::reads(498.0).ms(40.0));
         let effect = effect_on(text, bed);
         assert_eq!(effect.price, None);
         assert!(effect.words().contains("price unknown, azure-mi-2018 has no prices"));

@@ -274,32 +274,32 @@ fn plots(case: &Case<'_>) -> Vec<PlotReport> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bed::{Bed, Does, with_case};
+    use crate::bed::{EntityLoad, TestBed, with_case};
     use weir_observe::metric as m;
 
-    fn diagnosed(bed: Bed) -> DiagnosisReport {
+    fn diagnosed(bed: TestBed) -> DiagnosisReport {
         with_case(bed, report)
     }
 
     #[test]
     fn shares_of_limits_that_the_platform_reports_are_evidence_of_health() {
-        let idle = Bed::bare().host_gauge(m::DATA_IO_SHARE, 0.03);
+        let idle = TestBed::bare().host_gauge(m::DATA_IO_SHARE, 0.03);
         let idle = diagnosed(idle.host_gauge(m::LOG_WRITE_SHARE, 0.01));
         assert_eq!(idle.verdict, VerdictName::Healthy);
         assert!(idle.summary.contains("show at most 3.0 % of one"), "{}", idle.summary);
-        assert_eq!(diagnosed(Bed::bare().cpu(0.1)).verdict, VerdictName::NotEnoughEvidence);
+        assert_eq!(diagnosed(TestBed::bare().cpu(0.1)).verdict, VerdictName::NotEnoughEvidence);
     }
 
     #[test]
     fn a_share_near_a_limit_is_no_evidence_of_health() {
-        let near = Bed::bare().disk("d", Does::reads(500.0).untimed());
+        let near = TestBed::bare().disk("d", EntityLoad::reads(500.0).untimed());
         let report = diagnosed(near.disk_gauge("d", m::IOPS_SHARE, 0.985));
         assert_eq!(report.verdict, VerdictName::NotEnoughEvidence, "{}", report.summary);
     }
 
     #[test]
     fn a_gauge_of_another_limit_is_no_evidence_of_health() {
-        let disk = || Bed::bare().disk("d", Does::reads(500.0).untimed());
+        let disk = || TestBed::bare().disk("d", EntityLoad::reads(500.0).untimed());
         let cached = diagnosed(disk().host_gauge(m::CACHED_IOPS_SHARE, 0.03));
         assert_eq!(cached.verdict, VerdictName::NotEnoughEvidence, "{}", cached.summary);
         assert!(cached.summary.contains("the throughput limit of d"), "{}", cached.summary);
@@ -312,10 +312,10 @@ mod tests {
         assert_eq!(all.verdict, VerdictName::Healthy, "{}", all.summary);
         // A second disk has gauges of its own.
         let other = own().host_gauge(m::UNCACHED_BYTES_SHARE, 0.1);
-        let other = diagnosed(other.disk("e", Does::reads(500.0).untimed()));
+        let other = diagnosed(other.disk("e", EntityLoad::reads(500.0).untimed()));
         assert!(other.summary.contains("the throughput limit of e"), "{}", other.summary);
         // Latencies show by themselves that nothing waits, whatever the gauge is of.
-        let timed = Bed::bare().disk("d", Does::reads(500.0).ms(1.0));
+        let timed = TestBed::bare().disk("d", EntityLoad::reads(500.0).ms(1.0));
         let timed = diagnosed(timed.host_gauge(m::CACHED_IOPS_SHARE, 0.03));
         assert!(timed.summary.contains("no limit is known"), "{}", timed.summary);
     }
@@ -329,9 +329,9 @@ mod tests {
                       = \"pool\"\nunit = \"64 KiB\"\nvolumes = { count = 2, tier = \"P30\" }\n";
         let column = |second: u64| {
             let writes = [1_400.0, 1_700.0, 1_500.0][usize::try_from(second % 3).expect("small")];
-            Does::writes(writes).kib(64.0).ms(183_000.0 / writes).busy_ms(750.0)
+            EntityLoad::writes(writes).kib(64.0).ms(183_000.0 / writes).busy_ms(750.0)
         };
-        let bed = Bed::layout(layout).disk_over("pool-0", column).disk_over("pool-1", column);
+        let bed = TestBed::layout(layout).disk_over("pool-0", column).disk_over("pool-1", column);
         let report = diagnosed(bed);
         // A medium that takes 119 ms would be the wrong conclusion.
         assert_eq!(report.verdict, VerdictName::NotEnoughEvidence, "{}", report.summary);
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn an_average_over_all_disks_is_no_gauge_of_each() {
         let bed = |name: &str| {
-            let disk = Bed::bare().disk(name, Does::reads(500.0).untimed());
+            let disk = TestBed::bare().disk(name, EntityLoad::reads(500.0).untimed());
             let disk =
                 disk.disk_gauge(name, m::IOPS_SHARE, 0.1).disk_gauge(name, m::BYTES_SHARE, 0.1);
             let own = disk.host_gauge(m::UNCACHED_IOPS_SHARE, 0.1);
@@ -359,9 +359,9 @@ mod tests {
 
     #[test]
     fn rates_without_counters_are_unknown() {
-        let untimed = diagnosed(Bed::bare().disk("d", Does::reads(5.0)).seconds(0));
+        let untimed = diagnosed(TestBed::bare().disk("d", EntityLoad::reads(5.0)).seconds(0));
         assert_eq!((untimed.subjects[0].iops, untimed.subjects[0].bytes_per_s), (None, None));
-        let without = Bed::bare().disk("d", Does::reads(5.0)).without("read_bytes");
+        let without = TestBed::bare().disk("d", EntityLoad::reads(5.0)).without("read_bytes");
         let report = diagnosed(without.without("write_bytes"));
         assert!(report.subjects[0].iops.is_some_and(|iops| (iops - 5.0).abs() < 0.1));
         assert_eq!(report.subjects[0].bytes_per_s, None);

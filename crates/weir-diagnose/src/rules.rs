@@ -71,7 +71,7 @@ mod wait_times;
 mod waits;
 mod writes_cached;
 
-pub(crate) use files::Room;
+pub(crate) use files::InstanceStorage;
 pub(crate) use instance_storage::storage_for;
 pub use list::{RULES, run};
 pub(crate) use rule::BLIND;

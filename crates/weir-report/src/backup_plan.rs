@@ -35,7 +35,7 @@ pub struct BackupPlanReport {
     pub relaxations: Vec<BackupRelaxation>,
     /// Choices of disks, stripes and transfers that were simulated.
     pub simulated: u64,
-    /// Candidates that their lower bound excluded.
+    /// Those that their lower bound excluded.
     pub excluded: u64,
     /// Assumptions and omissions.
     pub notes: Vec<String>,
@@ -70,7 +70,7 @@ pub struct BackupChoice {
     pub is_extrapolated: bool,
     /// The price of the disks per month, as far as it is known. `None` if no price is known.
     pub month: Option<Amount>,
-    /// Number of missing prices.
+    /// How many prices are missing.
     pub unpriced: u32,
     /// Binding limit: `machine`, `source`, `target`, `compression` or `latency`.
     pub binding: String,
@@ -84,7 +84,7 @@ pub struct BackupChoice {
     pub slowdown_response: Option<f64>,
     /// The price by line.
     pub lines: Vec<PlanLine>,
-    /// Reasons for the stripes and transfers.
+    /// Why these stripes and transfers.
     pub reasons: Vec<String>,
     /// The layout with the disks.
     pub layout: String,
@@ -92,7 +92,7 @@ pub struct BackupChoice {
     pub backup: String,
 }
 
-/// A relaxation that would make the plan feasible.
+/// Something that would have to give.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct BackupRelaxation {
     /// The option that gives, and how far.

@@ -209,8 +209,8 @@ impl StripeBlob {
         self.client.need(ask).map(drop)
     }
 
-    /// Writes the marker with the header of the stripe, and again before its age would suggest
-    /// that the writer has gone.
+    /// Writes the marker with the header of the stripe, and again where its age would look as if
+    /// nobody wrote any more.
     fn mark(&self, offset: u64, bytes: &[u8]) -> Result<(), BackupError> {
         let now = self.marker.clock.now();
         if offset == 0 {
@@ -305,7 +305,7 @@ impl StripeSink for StripeBlob {
     }
 
     fn sync(&self, length: u64, is_closed: bool) -> Result<(), BackupError> {
-        // Answered writes are durable at the service.
+        // What the service has answered is durable.
         if is_closed && matches!(self.kind, BlobKind::Page(_)) {
             let length = length.to_string();
             let headers = [("x-ms-blob-content-length", length.as_str())];

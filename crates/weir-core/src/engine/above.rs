@@ -24,7 +24,7 @@ pub(super) struct AboveTarget {
 
 impl AboveTarget {
     /// Starts the counter of a volume; `None` if it does not burst on demand.
-    pub(super) fn for_limits(limits: &DiskLimits) -> Option<Self> {
+    pub(super) fn of(limits: &DiskLimits) -> Option<Self> {
         let sides = [limits.gate.iops, limits.gate.bytes];
         if !sides.iter().flatten().any(Limit::is_on_demand) {
             return None;
@@ -70,7 +70,7 @@ mod tests {
 
     /// Returns the transactions of seconds, with the operations and bytes that pass in each.
     fn check(seconds: &[(u64, u32)], expect: u64) {
-        let mut above = AboveTarget::for_limits(&disk(5_000, 200 << 20)).expect("on demand");
+        let mut above = AboveTarget::of(&disk(5_000, 200 << 20)).expect("on demand");
         let mut counted = 0;
         for (second, (operations, bytes)) in (0..).zip(seconds) {
             for n in 0..*operations {
@@ -99,7 +99,7 @@ mod tests {
         let credits = Limit { rate: NonZeroU64::MIN, burst: None }
             .with_burst(NonZeroU64::MAX, weir_units::Span::from_secs(1_800));
         let gate = GateLimits { iops: Some(credits), bytes: None };
-        assert!(AboveTarget::for_limits(&DiskLimits { gate, io_unit: None }).is_none());
-        assert!(AboveTarget::for_limits(&DiskLimits::default()).is_none());
+        assert!(AboveTarget::of(&DiskLimits { gate, io_unit: None }).is_none());
+        assert!(AboveTarget::of(&DiskLimits::default()).is_none());
     }
 }

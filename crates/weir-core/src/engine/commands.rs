@@ -29,7 +29,7 @@ impl Engine {
         self.advance(now);
         let held = self.volumes.get_mut(volume.0).ok_or(Refused::NoDevice)?;
         held.spec.limits = limits;
-        held.above = AboveTarget::for_limits(&limits);
+        held.above = AboveTarget::of(&limits);
         self.set_gate_limits(disk_gate(volume.0), &limits.gate);
         Ok(())
     }

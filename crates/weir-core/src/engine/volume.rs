@@ -21,7 +21,7 @@ pub(super) struct Volume {
 
 impl Volume {
     pub(super) fn new(spec: VolumeSpec) -> Self {
-        let above = AboveTarget::for_limits(&spec.limits);
+        let above = AboveTarget::of(&spec.limits);
         Self {
             spec,
             totals: Totals::default(),

@@ -91,20 +91,21 @@ fn names(all: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does, with_case};
+    use crate::bed::{EntityLoad, TestBed, with_case};
     use crate::report::report;
 
     const LAYOUT: &str = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 \
         }\n[[file]]\nname = \"one\"\nrole = \"data\"\nsize = \"64 GiB\"\n[[file]]\nname = \"two\"\nrole = \"data\"\nsize = \"64 GiB\"\n\
         [[file]]\nname = \"large\"\nrole = \"data\"\nsize = \"900 GiB\"\n";
 
-    fn file(iops: f64) -> Does {
-        Does::reads(iops).ms(60.0)
+    fn file(iops: f64) -> EntityLoad {
+        EntityLoad::reads(iops).ms(60.0)
     }
 
     #[test]
     fn files_at_the_same_limit_are_one_finding() {
-        let bed = Bed::layout(LAYOUT).file("db", "one", file(498.0)).file("db", "two", file(499.0));
+        let bed =
+            TestBed::layout(LAYOUT).file("db", "one", file(498.0)).file("db", "two", file(499.0));
         let report = with_case(bed, report);
         let own = report.findings.iter().filter(|own| own.check_id == 101).collect::<Vec<_>>();
         let [finding] = own[..] else { panic!("{:?}", report.findings) };
@@ -116,7 +117,7 @@ mod tests {
 
     #[test]
     fn files_at_other_limits_are_findings_of_their_own() {
-        let bed = Bed::layout(LAYOUT).file("db", "one", file(498.0));
+        let bed = TestBed::layout(LAYOUT).file("db", "one", file(498.0));
         let report = with_case(bed.file("db", "large", file(4_990.0)), report);
         let own = report.findings.iter().filter(|own| own.check_id == 101);
         let waits: Vec<f64> = own.map(|own| own.wait_ns).collect();

@@ -1,8 +1,8 @@
 //! Data files in the largest tier there is: more files, not larger ones.
 
 use super::files::{
-    Database, Room, counts_bytes, database_name, databases, file_throttled, limit, name, own_disk,
-    tiers,
+    Database, InstanceStorage, counts_bytes, database_name, databases, file_throttled, limit, name,
+    own_disk, tiers,
 };
 use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, JudgedSubject, amount, size};
@@ -89,7 +89,10 @@ fn check_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<C
         ));
     }
     let more = (files - count) * bytes;
-    let room = case.system.host_of(SubjectId::File(file)).and_then(|host| Room::new(case, host));
+    let room = case
+        .system
+        .host_of(SubjectId::File(file))
+        .and_then(|host| InstanceStorage::new(case, host));
     if let Some(room) = room {
         finding.evidence.push(format!(
             "additional storage: {} of {} free",
@@ -132,19 +135,19 @@ fn action(case: &Case<'_>, file: usize, (count, files): (u64, u64), lacks_room: 
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
-    fn bed(gib: u32, does: Does) -> Bed {
+    fn bed(gib: u32, does: EntityLoad) -> TestBed {
         let text = format!(
             "edition = \"azure-mi-2018\"\nhost = {{ managed_instance = \"gp\", vcores = 8 }}\n\
              [[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"{gib} GiB\"\n"
         );
-        Bed::layout(&text).file("db", "data", does)
+        TestBed::layout(&text).file("db", "data", does)
     }
 
     #[test]
     fn beyond_1_tib_a_second_file_helps() {
-        let found = bed(1100, Does::reads(7490.0).ms(40.0)).found("add-files");
+        let found = bed(1100, EntityLoad::reads(7490.0).ms(40.0)).found("add-files");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(finding.finding.contains("2 data files"), "{}", finding.finding);
         assert!(finding.finding.contains("15,000 IOPS"), "{}", finding.finding);
@@ -153,7 +156,7 @@ mod tests {
 
     #[test]
     fn growable_or_unthrottled_files_need_no_second_file() {
-        assert!(!bed(1024, Does::reads(4990.0).ms(40.0)).finds("add-files"));
-        assert!(!bed(1100, Does::reads(7000.0).ms(4.0)).finds("add-files"));
+        assert!(!bed(1024, EntityLoad::reads(4990.0).ms(40.0)).finds("add-files"));
+        assert!(!bed(1100, EntityLoad::reads(7000.0).ms(4.0)).finds("add-files"));
     }
 }

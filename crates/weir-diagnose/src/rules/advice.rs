@@ -1,10 +1,10 @@
 //! Advice as a whole: of systems that are well built and have nothing to wait for no rule says
 //! anything, and what is proposed of others can be tried.
 
-use crate::bed::{Bed, Does};
+use crate::bed::{EntityLoad, TestBed};
 
 /// Returns all findings.
-fn words(bed: Bed) -> Vec<String> {
+fn words(bed: TestBed) -> Vec<String> {
     let all = bed.findings().into_iter().map(|found| found.finding);
     all.filter(|finding| (200..300).contains(&finding.check_id))
         .map(|finding| format!("{}: {}", finding.rule, finding.finding))
@@ -19,15 +19,15 @@ fn an_instance_with_equal_files() {
     for (name, role) in [("one", "data"), ("two", "data"), ("log", "log")] {
         text += &format!("[[file]]\nname = \"{name}\"\nrole = \"{role}\"\nsize = \"600 GiB\"\n");
     }
-    let bed = |does: Does, log: Does| {
-        let bed = Bed::layout(&text).file("db", "one", does).file("db", "two", does);
+    let bed = |does: EntityLoad, log: EntityLoad| {
+        let bed = TestBed::layout(&text).file("db", "one", does).file("db", "two", does);
         words(bed.file("db", "log", log).wait("WRITELOG", 300.0))
     };
     assert_eq!(
-        bed(Does::reads(2000.0).and_writes(900.0).ms(4.0), Does::writes(800.0).ms(4.0)),
+        bed(EntityLoad::reads(2000.0).and_writes(900.0).ms(4.0), EntityLoad::writes(800.0).ms(4.0)),
         [""; 0]
     );
-    assert_eq!(bed(Does::reads(10.0).ms(4.0), Does::writes(3.0).ms(4.0)), [""; 0]);
+    assert_eq!(bed(EntityLoad::reads(10.0).ms(4.0), EntityLoad::writes(3.0).ms(4.0)), [""; 0]);
 }
 
 #[test]
@@ -40,11 +40,11 @@ fn a_machine_with_cached_data_and_a_log_without() {
                 \"log\"\n";
     let data = |second: u64| {
         let iops = if second.is_multiple_of(2) { 3000.0 } else { 5100.0 };
-        Does::reads(iops).and_writes(iops / 3.0).ms(1.2)
+        EntityLoad::reads(iops).and_writes(iops / 3.0).ms(1.2)
     };
-    let bed = Bed::layout(text).disk_over("pool", data);
-    let bed = bed.disk("log", Does::writes(700.0).kib(16.0).ms(2.05));
-    assert_eq!(words(bed.disk("os", Does::writes(3.0))), [""; 0]);
+    let bed = TestBed::layout(text).disk_over("pool", data);
+    let bed = bed.disk("log", EntityLoad::writes(700.0).kib(16.0).ms(2.05));
+    assert_eq!(words(bed.disk("os", EntityLoad::writes(3.0))), [""; 0]);
 }
 
 /// Checks that every change which a finding proposes makes a layout that can be simulated.
@@ -65,16 +65,22 @@ fn changes_can_be_made() {
                 GiB\"\non = \"pool\"\n";
     let of_instance = |storage: &str| {
         let text = instance.replace("STORAGE", storage);
-        let bed = Bed::layout(&text).file("db", "one", Does::writes(1098.0).ms(60.0));
-        let bed = bed.file("db", "two", Does::reads(300.0).ms(4.0));
-        (bed.file("db", "log", Does::writes(498.0).kib(4.0).ms(60.0)), text)
+        let bed = TestBed::layout(&text).file("db", "one", EntityLoad::writes(1098.0).ms(60.0));
+        let bed = bed.file("db", "two", EntityLoad::reads(300.0).ms(4.0));
+        (bed.file("db", "log", EntityLoad::writes(498.0).kib(4.0).ms(60.0)), text)
     };
-    let data = Bed::layout(machine).disk("data", Does::reads(498.0).ms(60.0));
+    let data = TestBed::layout(machine).disk("data", EntityLoad::reads(498.0).ms(60.0));
     let cases = [
         (of_instance("8 TiB"), 4),
         (of_instance("1100 GiB"), 1),
-        ((data.disk("log", Does::writes(1500.0).kib(4.0)), machine.to_owned()), 2),
-        ((Bed::layout(pool).disk("pool", Does::reads(996.0).ms(60.0)), pool.to_owned()), 2),
+        ((data.disk("log", EntityLoad::writes(1500.0).kib(4.0)), machine.to_owned()), 2),
+        (
+            (
+                TestBed::layout(pool).disk("pool", EntityLoad::reads(996.0).ms(60.0)),
+                pool.to_owned(),
+            ),
+            2,
+        ),
     ];
     let catalog = weir_catalog::Catalog::builtin();
     for ((bed, text), least) in cases {

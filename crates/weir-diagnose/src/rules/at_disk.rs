@@ -75,7 +75,7 @@ fn files_on(case: &Case<'_>, id: SubjectId) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
     use weir_report::diagnosis::Confidence;
 
     const P10: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
@@ -83,45 +83,47 @@ mod tests {
 
     #[test]
     fn waits_at_the_limit_are_throttling() {
-        let found =
-            Bed::layout(P10).disk("data", Does::reads(498.0).ms(40.0)).found("disk-operations");
+        let found = TestBed::layout(P10)
+            .disk("data", EntityLoad::reads(498.0).ms(40.0))
+            .found("disk-operations");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!((finding.subject.as_str(), finding.cap.as_deref()), ("data", Some("disk_iops")));
         assert_eq!(finding.confidence, Confidence::High);
         assert!(finding.action.contains("P20"), "{}", finding.action);
         assert!(finding.ruled_out.iter().any(|out| out.starts_with("disk_bytes")));
         // 200 of 256 KiB are 50 of 100 MiB/s in bytes; 399 of these are all of them.
-        let bytes = Bed::layout(P10).disk("data", Does::writes(399.0).kib(256.0).ms(60.0));
+        let bytes =
+            TestBed::layout(P10).disk("data", EntityLoad::writes(399.0).kib(256.0).ms(60.0));
         assert_eq!(bytes.found("disk-bytes").len(), 1);
     }
 
     #[test]
     fn use_without_waits_is_no_throttling() {
-        let near = || Bed::layout(P10).disk("data", Does::reads(490.0).ms(2.0));
+        let near = || TestBed::layout(P10).disk("data", EntityLoad::reads(490.0).ms(2.0));
         assert!(!near().finds("disk-operations") && !near().finds("disk-bytes"));
         // Slow, and far from any limit: no cap can have made them wait that long.
-        let slow = Bed::layout(P10).disk("data", Does::reads(5.0).ms(80.0));
+        let slow = TestBed::layout(P10).disk("data", EntityLoad::reads(5.0).ms(80.0));
         assert!(!slow.finds("disk-operations"));
     }
 
     #[test]
     fn a_slow_medium_is_no_throttling() {
         // 3.3 ms where the edition says 2.07, one by one at a quarter of the limit.
-        let one_by_one = |does: Does| Bed::layout(P10).disk("data", does);
-        let slower = Does::reads(125.0).ms(3.3);
+        let one_by_one = |does: EntityLoad| TestBed::layout(P10).disk("data", does);
+        let slower = EntityLoad::reads(125.0).ms(3.3);
         assert!(!one_by_one(slower).finds("disk-operations"));
         assert!(!one_by_one(slower.busy_ms(410.0)).finds("disk-operations"));
         // The same mean latency in bursts of five: most of it is wait time for the others.
-        let fives = Does::reads(125.0).ms(6.1).busy_ms(250.0);
+        let fives = EntityLoad::reads(125.0).ms(6.1).busy_ms(250.0);
         let found = one_by_one(fives).found("disk-operations");
         assert_eq!(found.len(), 1);
         // Reads with an unloaded latency of 1 ms that take 2.8 ms at the limit wait, although the
         // edition's medium takes 2.07 ms.
         let faster = |second| match second % 4 {
-            0 => Does::reads(50.0).ms(1.0).busy_ms(50.0),
-            _ => Does::reads(499.0).ms(2.8).busy_ms(1_000.0),
+            0 => EntityLoad::reads(50.0).ms(1.0).busy_ms(50.0),
+            _ => EntityLoad::reads(499.0).ms(2.8).busy_ms(1_000.0),
         };
-        let found = Bed::layout(P10).disk_over("data", faster).found("disk-operations");
+        let found = TestBed::layout(P10).disk_over("data", faster).found("disk-operations");
         assert!(
             found[0]
                 .evidence
@@ -135,8 +137,8 @@ mod tests {
         let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 \
                     }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"32 GiB\"\n";
         let bursts = |queued| {
-            let does = Does::writes(150.0).ms(queued + 4.0).queued_ms(queued);
-            Bed::layout(text).file("db", "data", does)
+            let does = EntityLoad::writes(150.0).ms(queued + 4.0).queued_ms(queued);
+            TestBed::layout(text).file("db", "data", does)
         };
         let found = bursts(90.0).found("disk-operations");
         assert_eq!(found.len(), 1);

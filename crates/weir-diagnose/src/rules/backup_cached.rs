@@ -58,7 +58,7 @@ fn candidate(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Candidate>
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
     fn layout(cache: &str, role: &str) -> String {
         format!(
@@ -68,14 +68,15 @@ mod tests {
         )
     }
 
-    fn bed(cache: &str, role: &str) -> Bed {
-        Bed::layout(&layout(cache, role)).disk("target", Does::writes(100.0).kib(1024.0))
+    fn bed(cache: &str, role: &str) -> TestBed {
+        TestBed::layout(&layout(cache, role)).disk("target", EntityLoad::writes(100.0).kib(1024.0))
     }
 
     #[test]
     fn a_cached_backup_disk_is_found() {
         assert_eq!(bed("read-only", "backup").found("backup-cached")[0].priority, 150);
-        let idle = Bed::layout(&layout("read-only", "backup")).disk("target", Does::writes(0.1));
+        let idle =
+            TestBed::layout(&layout("read-only", "backup")).disk("target", EntityLoad::writes(0.1));
         let found = idle.found("backup-cached");
         assert_eq!(found[0].priority, 200);
         assert!(found[0].finding.contains("no effect on the observed load"));

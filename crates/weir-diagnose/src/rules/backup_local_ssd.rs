@@ -57,9 +57,9 @@ fn candidate(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Candidate>
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
-    fn bed(files: u32, place: &str) -> Bed {
+    fn bed(files: u32, place: &str) -> TestBed {
         let mut text = format!(
             "host = {{ unlimited = true }}\n[[volume]]\nname = \"ssd\"\nsize = \"200 \
              GiB\"\nunlimited = true\nplace = \"{place}\"\n"
@@ -69,7 +69,7 @@ mod tests {
                 "[[file]]\nname = \"b{file}\"\nrole = \"backup\"\nsize = \"9 GiB\"\non = \"ssd\"\n"
             );
         }
-        Bed::layout(&text).disk("ssd", Does::writes(90.0).kib(1024.0))
+        TestBed::layout(&text).disk("ssd", EntityLoad::writes(90.0).kib(1024.0))
     }
 
     #[test]

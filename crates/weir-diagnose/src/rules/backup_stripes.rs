@@ -64,16 +64,16 @@ fn candidate(case: &Case<'_>, rule: &Rule, target: &Target) -> Option<Candidate>
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
     const TEXT: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\n\
         name = \"target\"\ntier = \"P30\"\n[[file]]\nname = \"full\"\nrole = \"backup\"\nsize = \
         \"50 GiB\"\non = \"target\"\n";
 
     /// Returns a backup with a write rate in MiB/s and a queue depth of 1 MiB requests.
-    fn bed(mib: f64, depth: f64) -> Bed {
-        let does = Does::writes(mib).kib(1024.0).ms(depth / mib * 1e3);
-        Bed::layout(TEXT).disk("target", does)
+    fn bed(mib: f64, depth: f64) -> TestBed {
+        let does = EntityLoad::writes(mib).kib(1024.0).ms(depth / mib * 1e3);
+        TestBed::layout(TEXT).disk("target", does)
     }
 
     #[test]

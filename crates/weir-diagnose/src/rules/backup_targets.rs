@@ -89,7 +89,7 @@ fn disks_for(rate: f64, each: f64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
     use crate::change::Change;
 
     fn layout(columns: u32) -> String {
@@ -107,7 +107,8 @@ mod tests {
         let text = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\nname \
                     = \"target\"\ntier = \"P30\"\n[[file]]\nname = \"full\"\nrole = \
                     \"backup\"\nsize = \"50 GiB\"\non = \"target\"\n";
-        let bed = Bed::layout(text).disk("target", Does::writes(191.6).kib(1024.0).ms(94.0));
+        let bed =
+            TestBed::layout(text).disk("target", EntityLoad::writes(191.6).kib(1024.0).ms(94.0));
         let found = bed.found("backup-targets");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(finding.action.contains("2 disks"), "{}", finding.action);
@@ -117,8 +118,8 @@ mod tests {
     #[test]
     fn a_stripe_gets_columns_only_if_it_needs_them() {
         let bed = |columns, rate| {
-            let does = Does::writes(rate).kib(1024.0).ms(94.0);
-            Bed::layout(&layout(columns)).disk("target", does).findings()
+            let does = EntityLoad::writes(rate).kib(1024.0).ms(94.0);
+            TestBed::layout(&layout(columns)).disk("target", does).findings()
         };
         let change = |found: Vec<crate::rules::Candidate>| {
             let own = found.into_iter().find(|own| own.finding.rule == "backup-targets")?;

@@ -74,30 +74,30 @@ fn check_subject(
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
     const P10: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
                        name = \"data\"\ntier = \"P10\"\n";
 
     #[test]
     fn bursts_and_a_slow_medium_are_indistinguishable() {
-        let of = |does| Bed::layout(P10).disk("data", does);
+        let of = |does| TestBed::layout(P10).disk("data", does);
         // At 30 % of the limit, four times what the medium takes.
-        let slow = Does::reads(150.0).ms(8.0);
+        let slow = EntityLoad::reads(150.0).ms(8.0);
         let found = of(slow).found("bursts-or-slow");
         assert_eq!(found.len(), 1);
         assert!(found[0].action.contains("iostat"), "{}", found[0].action);
         assert!(found[0].finding.ends_with("mean latency 8.00 ms"), "{}", found[0].finding);
         assert!(!of(slow).finds("disk-operations"));
         // Isolated requests: the medium is slow.
-        assert!(!of(Does::reads(110.0).ms(8.0).busy_ms(590.0)).finds("bursts-or-slow"));
+        assert!(!of(EntityLoad::reads(110.0).ms(8.0).busy_ms(590.0)).finds("bursts-or-slow"));
         // A constant queue depth of two.
-        let loops = of(Does::reads(250.0).ms(8.0).busy_ms(1_000.0));
+        let loops = of(EntityLoad::reads(250.0).ms(8.0).busy_ms(1_000.0));
         assert!(loops.found("bursts-or-slow")[0].action.contains("fio"));
         // In bursts of ten, at the limit, or as the edition has it.
-        let bursts = Does::reads(150.0).ms(11.0).busy_ms(330.0);
-        let near = Does::reads(499.0).ms(60.0);
-        for told in [bursts, near, Does::reads(150.0).ms(2.0)] {
+        let bursts = EntityLoad::reads(150.0).ms(11.0).busy_ms(330.0);
+        let near = EntityLoad::reads(499.0).ms(60.0);
+        for told in [bursts, near, EntityLoad::reads(150.0).ms(2.0)] {
             assert!(!of(told).finds("bursts-or-slow"), "{told:?}");
         }
     }

@@ -64,18 +64,19 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
     use weir_observe::metric as m;
 
-    fn bed(life_s: f64, ms: f64) -> Bed {
-        let bed = Bed::bare().disk("data", Does::reads(300.0).ms(ms));
+    fn bed(life_s: f64, ms: f64) -> TestBed {
+        let bed = TestBed::bare().disk("data", EntityLoad::reads(300.0).ms(ms));
         bed.host_gauge(m::PAGE_LIFE_EXPECTANCY_S, life_s)
     }
 
     #[test]
     fn short_page_life_is_cache_pressure() {
         assert_eq!(bed(40.0, 30.0).found("cache-pressure").len(), 1);
-        let hits = Bed::bare().wait("PAGEIOLATCH_SH", 900.0).host_gauge(m::BUFFER_HIT_SHARE, 0.7);
+        let hits =
+            TestBed::bare().wait("PAGEIOLATCH_SH", 900.0).host_gauge(m::BUFFER_HIT_SHARE, 0.7);
         assert_eq!(hits.found("cache-pressure").len(), 1);
     }
 
@@ -84,15 +85,17 @@ mod tests {
         assert!(!bed(400.0, 30.0).finds("cache-pressure"));
         assert!(!bed(40.0, 2.0).finds("cache-pressure"));
         // Writes do not come from that.
-        let writes = Bed::bare().disk("data", Does::reads(100.0).and_writes(300.0).ms(30.0));
+        let writes =
+            TestBed::bare().disk("data", EntityLoad::reads(100.0).and_writes(300.0).ms(30.0));
         assert!(!writes.host_gauge(m::PAGE_LIFE_EXPECTANCY_S, 40.0).finds("cache-pressure"));
-        let hits = Bed::bare().wait("PAGEIOLATCH_SH", 900.0).host_gauge(m::BUFFER_HIT_SHARE, 0.95);
+        let hits =
+            TestBed::bare().wait("PAGEIOLATCH_SH", 900.0).host_gauge(m::BUFFER_HIT_SHARE, 0.95);
         assert!(!hits.finds("cache-pressure"));
     }
 
     #[test]
     fn page_life_after_a_restart_is_ignored() {
-        let bed = Bed::bare().disk("data", Does::reads(300.0).ms(30.0));
+        let bed = TestBed::bare().disk("data", EntityLoad::reads(300.0).ms(30.0));
         let grows = |second| weir_report::number::float(second);
         let bed = bed.disk_gauge_over("data", m::PAGE_LIFE_EXPECTANCY_S, grows);
         assert!(!bed.finds("cache-pressure"));

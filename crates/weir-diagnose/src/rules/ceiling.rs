@@ -273,14 +273,16 @@ fn editions<'a>(case: &Case<'a>) -> Vec<&'a Edition> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does, found_in_sample};
+    use crate::bed::{EntityLoad, TestBed, found_in_sample};
     use weir_report::diagnosis::Confidence;
     use weir_report::number::float;
 
     /// Returns a disk whose IOPS and latency in milliseconds vary by second.
-    fn disk(iops: fn(u64) -> f64, ms: fn(u64) -> f64) -> Bed {
-        Bed::bare().disk_over("data", move |second| {
-            Does::writes(iops(second)).kib(8.0 + (iops(second) + ms(second)) % 5.0).ms(ms(second))
+    fn disk(iops: fn(u64) -> f64, ms: fn(u64) -> f64) -> TestBed {
+        TestBed::bare().disk_over("data", move |second| {
+            EntityLoad::writes(iops(second))
+                .kib(8.0 + (iops(second) + ms(second)) % 5.0)
+                .ms(ms(second))
         })
     }
 
@@ -315,8 +317,8 @@ mod tests {
     fn a_known_limit_is_not_guessed() {
         let text = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
                     name = \"data\"\ntier = \"P30\"\n";
-        let does = |second: u64| Does::writes(2300.0).ms(8.0 + float(second % 9) * 9.0);
-        assert!(!Bed::layout(text).disk_over("data", does).finds("ceiling"));
+        let does = |second: u64| EntityLoad::writes(2300.0).ms(8.0 + float(second % 9) * 9.0);
+        assert!(!TestBed::layout(text).disk_over("data", does).finds("ceiling"));
     }
 
     #[test]

@@ -27,13 +27,13 @@ const DOMINANT: Dominant = Dominant {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::Bed;
+    use crate::bed::TestBed;
 
     #[test]
     fn dominant_waits_are_the_cause() {
-        let bed = || Bed::bare().wait("ASYNC_NETWORK_IO", 800.0);
+        let bed = || TestBed::bare().wait("ASYNC_NETWORK_IO", 800.0);
         assert_eq!(bed().wait("PAGEIOLATCH_SH", 200.0).found("client").len(), 1);
-        assert_eq!(Bed::bare().wait("ClientRead", 800.0).found("client").len(), 1);
+        assert_eq!(TestBed::bare().wait("ClientRead", 800.0).found("client").len(), 1);
         // A third of it.
         assert!(!bed().wait("PAGEIOLATCH_SH", 1600.0).finds("client"));
     }

@@ -60,12 +60,12 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
     #[test]
     fn further_apart_than_a_minute() {
         let every = |seconds| {
-            let bed = Bed::edition("azure-premium-2015").disk("data", Does::reads(50.0));
+            let bed = TestBed::edition("azure-premium-2015").disk("data", EntityLoad::reads(50.0));
             bed.seconds(seconds * 30).every(seconds)
         };
         assert_eq!(every(300).found("coarse-samples").len(), 1);

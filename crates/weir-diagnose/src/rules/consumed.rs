@@ -26,46 +26,61 @@ pub(super) const RULE: Rule = Rule {
 const NEARLY: u8 = 120;
 
 /// A gauge, what it says is taken, the cap that it is of at a disk, and what people call it.
-struct Says(Metric, Option<Kind>, &'static str, Way);
+struct ConsumedMetric(Metric, Option<Kind>, &'static str, Reading);
 
 #[derive(Clone, Copy, PartialEq)]
-enum Way {
+enum Reading {
     /// The part of the limit that is taken.
     Share,
     /// Set while the demand exceeds the limit.
     Exceeded,
 }
 
-const GAUGES: &[Says] = &[
-    Says(m::IOPS_SHARE, Some(Kind::DiskIops), "IOPS limit", Way::Share),
-    Says(m::BYTES_SHARE, Some(Kind::DiskBytes), "throughput limit", Way::Share),
-    Says(m::UNCACHED_IOPS_SHARE, Some(Kind::HostUncachedIops), "uncached IOPS limit", Way::Share),
-    Says(
+const GAUGES: &[ConsumedMetric] = &[
+    ConsumedMetric(m::IOPS_SHARE, Some(Kind::DiskIops), "IOPS limit", Reading::Share),
+    ConsumedMetric(m::BYTES_SHARE, Some(Kind::DiskBytes), "throughput limit", Reading::Share),
+    ConsumedMetric(
+        m::UNCACHED_IOPS_SHARE,
+        Some(Kind::HostUncachedIops),
+        "uncached IOPS limit",
+        Reading::Share,
+    ),
+    ConsumedMetric(
         m::UNCACHED_BYTES_SHARE,
         Some(Kind::HostUncachedBytes),
         "uncached throughput limit",
-        Way::Share,
+        Reading::Share,
     ),
-    Says(m::CACHED_IOPS_SHARE, Some(Kind::HostCachedIops), "cached IOPS limit", Way::Share),
-    Says(m::CACHED_BYTES_SHARE, Some(Kind::HostCachedBytes), "cached throughput limit", Way::Share),
-    Says(m::DATA_IO_SHARE, None, "data I/O limit", Way::Share),
-    Says(m::LOG_WRITE_SHARE, Some(Kind::LogRate), "log rate limit", Way::Share),
-    Says(m::IOPS_EXCEEDED, Some(Kind::DiskIops), "IOPS limit", Way::Exceeded),
-    Says(m::BYTES_EXCEEDED, Some(Kind::DiskBytes), "throughput limit", Way::Exceeded),
+    ConsumedMetric(
+        m::CACHED_IOPS_SHARE,
+        Some(Kind::HostCachedIops),
+        "cached IOPS limit",
+        Reading::Share,
+    ),
+    ConsumedMetric(
+        m::CACHED_BYTES_SHARE,
+        Some(Kind::HostCachedBytes),
+        "cached throughput limit",
+        Reading::Share,
+    ),
+    ConsumedMetric(m::DATA_IO_SHARE, None, "data I/O limit", Reading::Share),
+    ConsumedMetric(m::LOG_WRITE_SHARE, Some(Kind::LogRate), "log rate limit", Reading::Share),
+    ConsumedMetric(m::IOPS_EXCEEDED, Some(Kind::DiskIops), "IOPS limit", Reading::Exceeded),
+    ConsumedMetric(m::BYTES_EXCEEDED, Some(Kind::DiskBytes), "throughput limit", Reading::Exceeded),
 ];
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let of = |gauge: &Gauged| {
         let says = GAUGES.iter().find(|says| says.0.name == gauge.metric)?;
         match says.3 {
-            Way::Share => taken(case, rule, gauge, says),
-            Way::Exceeded => exceeded(case, rule, gauge, says),
+            Reading::Share => taken(case, rule, gauge, says),
+            Reading::Exceeded => exceeded(case, rule, gauge, says),
         }
     };
     case.facts.others.gauged.iter().filter_map(of).collect()
 }
 
-fn taken(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option<Candidate> {
+fn taken(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &ConsumedMetric) -> Option<Candidate> {
     let (near, full) = (gauge.near_limit_share(), gauge.saturated_share());
     if near < NOTABLE {
         return None;
@@ -136,7 +151,12 @@ fn waits_there(case: &Case<'_>, gauge: &Gauged) -> Option<bool> {
     })
 }
 
-fn exceeded(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option<Candidate> {
+fn exceeded(
+    case: &Case<'_>,
+    rule: &Rule,
+    gauge: &Gauged,
+    says: &ConsumedMetric,
+) -> Option<Candidate> {
     let share = gauge.mean();
     if share < NOTABLE {
         return None;
@@ -161,7 +181,7 @@ fn exceeded(case: &Case<'_>, rule: &Rule, gauge: &Gauged, says: &Says) -> Option
 }
 
 /// Returns the name of the cap, which depends on whether a disk or a machine has the gauge.
-fn cap_name(case: &Case<'_>, gauge: &Gauged, says: &Says) -> Option<String> {
+fn cap_name(case: &Case<'_>, gauge: &Gauged, says: &ConsumedMetric) -> Option<String> {
     let kind = case.contents.entity(gauge.entity).map(|entity| &entity.kind);
     let cap = match (kind, says.1?) {
         (Some(EntityKind::Host), Kind::DiskIops) => Kind::HostUncachedIops,
@@ -171,7 +191,7 @@ fn cap_name(case: &Case<'_>, gauge: &Gauged, says: &Says) -> Option<String> {
     Some(cap.name().to_owned())
 }
 
-fn action(says: &Says, is_full: bool) -> String {
+fn action(says: &ConsumedMetric, is_full: bool) -> String {
     let more = match says.1 {
         Some(Kind::DiskIops | Kind::DiskBytes) => {
             "use a larger tier (az disk update --sku or --set tier=..), provision more, or stripe \
@@ -188,12 +208,12 @@ fn action(says: &Says, is_full: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
     use weir_observe::metric::{self as m, Metric};
     use weir_report::diagnosis::{Confidence, Group};
 
-    fn disk(measure: Metric, value: impl Fn(u64) -> f64 + 'static) -> Bed {
-        let bed = Bed::bare().disk("data", Does::reads(100.0).untimed());
+    fn disk(measure: Metric, value: impl Fn(u64) -> f64 + 'static) -> TestBed {
+        let bed = TestBed::bare().disk("data", EntityLoad::reads(100.0).untimed());
         bed.disk_gauge_over("data", measure, value)
     }
 
@@ -207,18 +227,19 @@ mod tests {
             (finding.cap.as_deref(), finding.confidence),
             (Some("disk_iops"), Confidence::High)
         );
-        let host = Bed::bare().host_gauge(m::UNCACHED_BYTES_SHARE, 1.0).found("consumed");
+        let host = TestBed::bare().host_gauge(m::UNCACHED_BYTES_SHARE, 1.0).found("consumed");
         assert_eq!(host[0].cap.as_deref(), Some("host_uncached_bytes"));
-        let exceeded = Bed::bare().host_gauge(m::IOPS_EXCEEDED, 0.3).found("consumed");
+        let exceeded = TestBed::bare().host_gauge(m::IOPS_EXCEEDED, 0.3).found("consumed");
         assert_eq!(exceeded[0].cap.as_deref(), Some("host_uncached_iops"));
     }
 
     #[test]
     fn latencies_do_not_show_that_a_limit_is_free_where_no_limit_is_known() {
         let is_full = |second: u64| second % 60 >= 45;
-        let does = move |second| Does::reads(500.0).ms(if is_full(second) { 12.8 } else { 2.0 });
+        let does =
+            move |second| EntityLoad::reads(500.0).ms(if is_full(second) { 12.8 } else { 2.0 });
         let share = move |second| if is_full(second) { 1.0 } else { 0.4 };
-        let bed = Bed::bare().seconds(600).disk_over("data", does);
+        let bed = TestBed::bare().seconds(600).disk_over("data", does);
         let found = bed.disk_gauge_over("data", m::IOPS_SHARE, share).found("consumed");
         assert_eq!(found[0].group, Group::Throttling, "{found:?}");
     }

@@ -44,22 +44,22 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
     use weir_report::diagnosis::Group;
 
     #[test]
     fn busy_and_no_cap() {
-        let found = Bed::bare().disk("data", Does::reads(100.0)).cpu(0.92).found("cpu");
+        let found = TestBed::bare().disk("data", EntityLoad::reads(100.0)).cpu(0.92).found("cpu");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!((finding.group, finding.priority), (Group::NotTheStorage, 20));
-        assert!(!Bed::bare().disk("data", Does::reads(100.0)).cpu(0.78).finds("cpu"));
+        assert!(!TestBed::bare().disk("data", EntityLoad::reads(100.0)).cpu(0.78).finds("cpu"));
     }
 
     #[test]
     fn a_throttling_cap_is_reported_before_the_cpu() {
         let text = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
                     name = \"data\"\ntier = \"P10\"\n";
-        let bed = Bed::layout(text).disk("data", Does::reads(498.0).ms(40.0)).cpu(0.95);
+        let bed = TestBed::layout(text).disk("data", EntityLoad::reads(498.0).ms(40.0)).cpu(0.95);
         let found = bed.found("cpu");
         assert_eq!(found[0].priority, 110);
         assert!(found[0].finding.starts_with("also, "), "{}", found[0].finding);

@@ -126,7 +126,7 @@ fn action(case: &Case<'_>, cap: &Cap) -> (String, Option<Change>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
     use weir_observe::metric as m;
     use weir_report::diagnosis::Confidence;
 
@@ -135,9 +135,13 @@ mod tests {
         { iops = 3500, duration = \"30s\" } }\n";
 
     /// Returns a disk with a burst of 3,500 IOPS, and then the sustained limit.
-    fn after(seconds: u64) -> Bed {
-        Bed::layout(BURSTS).disk_over("data", move |second| {
-            if second < seconds { Does::reads(3500.0).ms(2.0) } else { Does::reads(500.0).ms(60.0) }
+    fn after(seconds: u64) -> TestBed {
+        TestBed::layout(BURSTS).disk_over("data", move |second| {
+            if second < seconds {
+                EntityLoad::reads(3500.0).ms(2.0)
+            } else {
+                EntityLoad::reads(500.0).ms(60.0)
+            }
         })
     }
 
@@ -151,13 +155,13 @@ mod tests {
 
     #[test]
     fn remaining_credits_do_not_throttle() {
-        let lasts = Bed::layout(BURSTS).disk("data", Does::reads(1400.0).ms(2.0));
+        let lasts = TestBed::layout(BURSTS).disk("data", EntityLoad::reads(1400.0).ms(2.0));
         assert!(!lasts.finds("credits-out"));
         // No credits for two of sixty seconds.
-        let twice = Bed::layout(BURSTS).disk_over("data", |second| match second {
-            0..30 => Does::reads(3500.0),
-            30..32 => Does::reads(500.0).ms(60.0),
-            _ => Does::reads(20.0),
+        let twice = TestBed::layout(BURSTS).disk_over("data", |second| match second {
+            0..30 => EntityLoad::reads(3500.0),
+            30..32 => EntityLoad::reads(500.0).ms(60.0),
+            _ => EntityLoad::reads(20.0),
         });
         assert!(!twice.finds("credits-out"));
     }
@@ -167,7 +171,7 @@ mod tests {
         let said = after(30).disk_gauge("data", m::BURST_BALANCE, 0.7);
         assert!(!said.finds("credits-out"));
         let nothing_else = |balance| {
-            let bed = Bed::bare().disk("data", Does::reads(100.0).untimed());
+            let bed = TestBed::bare().disk("data", EntityLoad::reads(100.0).untimed());
             bed.disk_gauge("data", m::BURST_BALANCE, balance).found("credits-out")
         };
         assert_eq!(nothing_else(0.0)[0].confidence, Confidence::High);

@@ -77,12 +77,12 @@ fn candidate(case: &Case<'_>, rule: &Rule, own: &Balance) -> Option<Candidate> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
     use weir_observe::metric as m;
 
-    fn falling(to: f64) -> Bed {
+    fn falling(to: f64) -> TestBed {
         let balance = move |second| 1.0 - (1.0 - to) * weir_report::number::float(second) / 60.0;
-        let bed = Bed::bare().disk("data", Does::reads(100.0));
+        let bed = TestBed::bare().disk("data", EntityLoad::reads(100.0));
         bed.disk_gauge_over("data", m::BURST_BALANCE, balance)
     }
 
@@ -98,7 +98,7 @@ mod tests {
     fn spent_or_returning_credits_are_silent() {
         assert!(!falling(0.99).finds("credits-soon"));
         let over = |balance: fn(u64) -> f64| {
-            let bed = Bed::bare().disk("data", Does::reads(100.0));
+            let bed = TestBed::bare().disk("data", EntityLoad::reads(100.0));
             bed.disk_gauge_over("data", m::BURST_BALANCE, balance).finds("credits-soon")
         };
         assert!(!over(|second| if second < 30 { 0.5 } else { 0.8 }));

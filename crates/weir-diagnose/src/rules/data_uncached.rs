@@ -180,20 +180,20 @@ fn evidence(case: &Case<'_>, store: &Store, depth: f64) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
-    fn bed(size: &str, cache: &str, role: &str, does: Does) -> Bed {
+    fn bed(size: &str, cache: &str, role: &str, does: EntityLoad) -> TestBed {
         let text = format!(
             "edition = \"azure-premium-2015\"\nhost = {{ size = \"{size}\" }}\n[[volume]]\nname = \
              \"disk\"\ntier = \"P10\"\ncache = \"{cache}\"\n[[file]]\nname = \"file\"\nrole = \
              \"{role}\"\nsize = \"100 GiB\"\non = \"disk\"\n"
         );
-        Bed::layout(&text).disk("disk", does)
+        TestBed::layout(&text).disk("disk", does)
     }
 
     #[test]
     fn throttled_reads_without_a_cache() {
-        let held = Does::reads(450.0).and_writes(49.0).ms(40.0);
+        let held = EntityLoad::reads(450.0).and_writes(49.0).ms(40.0);
         let found = bed("DS4", "none", "data", held).found("data-uncached");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!((finding.priority, finding.cap.as_deref()), (100, Some("disk_iops")));
@@ -203,21 +203,23 @@ mod tests {
             finding.evidence
         );
         // A read is always in flight, and no limit is reached.
-        let busy = Does::reads(480.0).ms(2.25);
+        let busy = EntityLoad::reads(480.0).ms(2.25);
         let found = bed("DS4", "none", "data", busy).found("data-uncached");
         assert_eq!(found[0].priority, 150);
     }
 
     #[test]
     fn loads_without_benefit_from_a_cache() {
-        let held = Does::reads(450.0).and_writes(49.0).ms(40.0);
+        let held = EntityLoad::reads(450.0).and_writes(49.0).ms(40.0);
         assert!(!bed("DS4", "read-only", "data", held).finds("data-uncached"));
         assert!(!bed("DS4", "none", "log", held).finds("data-uncached"));
-        let writes = Does::reads(150.0).and_writes(349.0).ms(40.0);
+        let writes = EntityLoad::reads(150.0).and_writes(349.0).ms(40.0);
         assert!(!bed("DS4", "none", "data", writes).finds("data-uncached"));
-        assert!(!bed("DS4", "none", "data", Does::reads(100.0).ms(2.0)).finds("data-uncached"));
+        assert!(
+            !bed("DS4", "none", "data", EntityLoad::reads(100.0).ms(2.0)).finds("data-uncached")
+        );
         // The cache of a DS1 lets 32 MiB/s through, less than the disk does now.
-        let large = Does::reads(400.0).kib(100.0).ms(3.0);
+        let large = EntityLoad::reads(400.0).kib(100.0).ms(3.0);
         assert!(!bed("DS1", "none", "data", large).finds("data-uncached"));
     }
 }

@@ -95,20 +95,20 @@ fn check_subject(case: &Case<'_>, rule: &Rule, judged: &JudgedSubject<'_>) -> Op
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
-    fn bed(role: &str, does: Does) -> Bed {
+    fn bed(role: &str, does: EntityLoad) -> TestBed {
         let text = format!(
             "edition = \"azure-premium-2015\"\nhost = {{ size = \"DS14\" }}\n[[volume]]\nname = \
              \"disk\"\ntier = \"P10\"\n[[file]]\nname = \"file\"\nrole = \"{role}\"\nsize = \"50 \
              GiB\"\non = \"disk\"\n"
         );
-        Bed::layout(&text).disk("disk", does)
+        TestBed::layout(&text).disk("disk", does)
     }
 
     #[test]
     fn a_depth_of_64_where_1_saturates() {
-        let found = bed("backup", Does::writes(498.0).ms(128.5)).found("depth-high");
+        let found = bed("backup", EntityLoad::writes(498.0).ms(128.5)).found("depth-high");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(
             finding.finding.starts_with("the queue depth of disk is 64.0,"),
@@ -120,9 +120,9 @@ mod tests {
 
     #[test]
     fn fixed_moderate_or_unthrottled_depths_are_silent() {
-        assert!(!bed("data", Does::writes(498.0).ms(128.5)).finds("depth-high"));
+        assert!(!bed("data", EntityLoad::writes(498.0).ms(128.5)).finds("depth-high"));
         // 16 are what the article still has for a disk.
-        assert!(!bed("backup", Does::writes(498.0).ms(31.0)).finds("depth-high"));
-        assert!(!bed("backup", Does::writes(300.0).ms(4.0)).finds("depth-high"));
+        assert!(!bed("backup", EntityLoad::writes(498.0).ms(31.0)).finds("depth-high"));
+        assert!(!bed("backup", EntityLoad::writes(300.0).ms(4.0)).finds("depth-high"));
     }
 }

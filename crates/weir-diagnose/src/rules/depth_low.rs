@@ -141,7 +141,7 @@ fn action(case: &Case<'_>, id: SubjectId, columns: usize, fills: f64) -> String 
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
     const POOL: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[stripe]]\n\
                         name = \"pool\"\nunit = \"256 KiB\"\nvolumes = { count = 5, tier = \"P30\" \
@@ -151,7 +151,8 @@ mod tests {
     #[test]
     fn one_backup_file_on_five_disks() {
         // A queue depth of 2, with 256 KiB in 2.3 ms each.
-        let found = Bed::layout(POOL).disk("pool", Does::writes(869.5).kib(256.0).ms(2.3));
+        let found =
+            TestBed::layout(POOL).disk("pool", EntityLoad::writes(869.5).kib(256.0).ms(2.3));
         let found = found.found("depth-low");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(
@@ -166,20 +167,29 @@ mod tests {
     fn a_thread_that_reads_page_by_page() {
         let disk = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\nname = \
                     \"data\"\ntier = \"P30\"\n";
-        let thread = Does::reads(476.2).ms(2.1);
-        assert!(Bed::layout(disk).disk("data", thread).finds("depth-low"));
-        assert!(!Bed::layout(disk).disk("data", thread).seconds(10).finds("depth-low"));
+        let thread = EntityLoad::reads(476.2).ms(2.1);
+        assert!(TestBed::layout(disk).disk("data", thread).finds("depth-low"));
+        assert!(!TestBed::layout(disk).disk("data", thread).seconds(10).finds("depth-low"));
         // A queue depth of 1.3 is no closed loop.
-        assert!(!Bed::layout(disk).disk("data", Does::reads(619.0).ms(2.1)).finds("depth-low"));
-        let over =
-            |second: u64| Does::reads(if second.is_multiple_of(2) { 300.0 } else { 652.4 }).ms(2.1);
-        assert!(!Bed::layout(disk).disk_over("data", over).finds("depth-low"));
-        assert!(!Bed::layout(disk).disk("data", Does::reads(100.0).ms(2.1)).finds("depth-low"));
+        assert!(
+            !TestBed::layout(disk)
+                .disk("data", EntityLoad::reads(619.0).ms(2.1))
+                .finds("depth-low")
+        );
+        let over = |second: u64| {
+            EntityLoad::reads(if second.is_multiple_of(2) { 300.0 } else { 652.4 }).ms(2.1)
+        };
+        assert!(!TestBed::layout(disk).disk_over("data", over).finds("depth-low"));
+        assert!(
+            !TestBed::layout(disk)
+                .disk("data", EntityLoad::reads(100.0).ms(2.1))
+                .finds("depth-low")
+        );
     }
 
     #[test]
     fn at_its_limit_a_load_is_deep_enough() {
-        let held = Does::writes(1980.0).kib(256.0).ms(20.0);
-        assert!(!Bed::layout(POOL).disk("pool", held).finds("depth-low"));
+        let held = EntityLoad::writes(1980.0).kib(256.0).ms(20.0);
+        assert!(!TestBed::layout(POOL).disk("pool", held).finds("depth-low"));
     }
 }

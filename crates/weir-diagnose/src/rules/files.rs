@@ -178,14 +178,14 @@ pub(super) fn throttled_on<'a>(
 
 /// The storage of an instance.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct InstanceStorage {
     /// Reserved storage.
     pub(crate) storage: u64,
     /// Total size of its files.
     pub(crate) files: u64,
 }
 
-impl Room {
+impl InstanceStorage {
     /// Computes the storage of a host, if it is an instance and all sizes are known.
     pub(crate) fn new(case: &Case<'_>, host: usize) -> Option<Self> {
         let storage = case.system.hosts[host].instance?.storage;
@@ -227,8 +227,10 @@ pub(super) fn sized(case: &Case<'_>, file: usize, bytes: u64) -> Option<Change> 
 pub(super) fn grown(case: &Case<'_>, files: &[usize], bytes: u64) -> Option<Change> {
     let own = |file: &usize| case.system.files[*file].size.unwrap_or(0);
     let more: u64 = files.iter().map(|file| bytes.saturating_sub(own(file))).sum();
-    let room =
-        case.system.host_of(SubjectId::File(*files.first()?)).and_then(|h| Room::new(case, h));
+    let room = case
+        .system
+        .host_of(SubjectId::File(*files.first()?))
+        .and_then(|h| InstanceStorage::new(case, h));
     let has_room = room.is_none_or(|room| room.free() >= more);
     let changes: Option<Vec<Change>> = files.iter().map(|file| sized(case, *file, bytes)).collect();
     changes.filter(|_| has_room).map(Change::All)

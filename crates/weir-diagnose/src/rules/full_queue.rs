@@ -136,11 +136,11 @@ fn known_limits(case: &Case<'_>, judged: &JudgedSubject<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::RULE;
-    use crate::bed::{Bed, found_in_sample};
+    use crate::bed::{TestBed, found_in_sample};
     use weir_report::diagnosis::{Confidence, Finding, Group};
 
     #[track_caller]
-    fn one(bed: Bed) -> Finding {
+    fn one(bed: TestBed) -> Finding {
         let found = bed.found("full-queue");
         let [finding] = &found[..] else { panic!("{found:?}") };
         finding.clone()
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_full_queue_at_a_slow_device_is_evidence() {
-        let finding = one(Bed::bare().seconds(5).job("t", 64, |_| (400.0, 160.0)));
+        let finding = one(TestBed::bare().seconds(5).job("t", 64, |_| (400.0, 160.0)));
         assert!(
             finding.finding.starts_with("t is saturated: 64.0 requests"),
             "{}",
@@ -157,23 +157,26 @@ mod tests {
         assert!(finding.finding.contains("400 IOPS or 3.12 MiB/s"), "{}", finding.finding);
         assert_eq!((finding.confidence, finding.group), (Confidence::Medium, Group::Evidence));
         // One interval does not repeat, nor do rates that are 20 % apart.
-        let short = Bed::bare().seconds(1).job("t", 64, |_| (400.0, 160.0));
+        let short = TestBed::bare().seconds(1).job("t", 64, |_| (400.0, 160.0));
         let short = one(short);
         assert_eq!((short.confidence, short.group), (Confidence::Low, Group::Evidence));
         let uneven = |second| if second % 2 == 0 { (400.0, 160.0) } else { (320.0, 200.0) };
-        assert_eq!(one(Bed::bare().seconds(6).job("t", 64, uneven)).confidence, Confidence::Low);
+        assert_eq!(
+            one(TestBed::bare().seconds(6).job("t", 64, uneven)).confidence,
+            Confidence::Low
+        );
     }
 
     #[test]
     fn a_fast_device_with_a_full_queue_is_not_throttled() {
-        assert!(!Bed::bare().job("t", 64, |_| (80_000.0, 0.8)).finds("full-queue"));
-        assert!(!Bed::bare().job("t", 64, |_| (6_400.0, 10.0)).finds("full-queue"));
+        assert!(!TestBed::bare().job("t", 64, |_| (80_000.0, 0.8)).finds("full-queue"));
+        assert!(!TestBed::bare().job("t", 64, |_| (6_400.0, 10.0)).finds("full-queue"));
         // 1,024 in flight take long anywhere: 31 us for each request.
-        assert!(!Bed::bare().job("t", 1024, |_| (32_000.0, 32.0)).finds("full-queue"));
+        assert!(!TestBed::bare().job("t", 1024, |_| (32_000.0, 32.0)).finds("full-queue"));
         // 64 requests of 1 MiB at 2 GiB/s take 31 ms each.
-        let large = || Bed::bare().job_of("t", (64, 1 << 20), |_| (2_048.0, 31.25));
+        let large = || TestBed::bare().job_of("t", (64, 1 << 20), |_| (2_048.0, 31.25));
         assert!(!large().finds("full-queue"));
-        let slow = Bed::bare().seconds(5).job_of("t", (64, 1 << 20), |_| (200.0, 320.0));
+        let slow = TestBed::bare().seconds(5).job_of("t", (64, 1 << 20), |_| (200.0, 320.0));
         assert!(
             one(slow)
                 .evidence
@@ -185,10 +188,10 @@ mod tests {
     #[test]
     fn a_partial_or_unknown_queue_is_silent() {
         // 16 of 64 are in flight.
-        assert!(!Bed::bare().job("t", 64, |_| (400.0, 40.0)).finds("full-queue"));
-        assert!(!Bed::bare().job("t", 0, |_| (400.0, 160.0)).finds("full-queue"));
+        assert!(!TestBed::bare().job("t", 64, |_| (400.0, 40.0)).finds("full-queue"));
+        assert!(!TestBed::bare().job("t", 0, |_| (400.0, 160.0)).finds("full-queue"));
         // A queue depth of one is no queue.
-        assert!(!Bed::bare().job("t", 1, |_| (40.0, 25.0)).finds("full-queue"));
+        assert!(!TestBed::bare().job("t", 1, |_| (40.0, 25.0)).finds("full-queue"));
     }
 
     const P30: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\nname = \
@@ -196,12 +199,12 @@ mod tests {
 
     #[test]
     fn a_known_limit_takes_precedence() {
-        let at_limit = || Bed::layout(P30).seconds(1).job("t", 128, |_| (5_000.0, 25.6));
+        let at_limit = || TestBed::layout(P30).seconds(1).job("t", 128, |_| (5_000.0, 25.6));
         let rules = at_limit().findings().into_iter().map(|found| found.finding.rule);
         let rules: Vec<&str> = rules.collect();
         assert!(rules.contains(&"disk-operations") && !rules.contains(&RULE.name), "{rules:?}");
         // Far below the known limit, another one throttles it.
-        let below = one(Bed::layout(P30).job("t", 64, |_| (400.0, 160.0)));
+        let below = one(TestBed::layout(P30).job("t", 64, |_| (400.0, 160.0)));
         let known = "known limits are used to 8.0 % at most";
         assert!(below.evidence.iter().any(|line| line.starts_with(known)), "{:?}", below.evidence);
         assert_eq!((below.confidence, below.group), (Confidence::Low, Group::Evidence));

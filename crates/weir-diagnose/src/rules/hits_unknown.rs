@@ -59,18 +59,20 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
     const CACHED: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\n\
                           name = \"data\"\ntier = \"P10\"\ncache = \"read-only\"\n";
 
     #[test]
     fn more_reads_than_the_disk_allows_may_be_cache_hits() {
-        let disk = |does| Bed::layout(CACHED).disk("data", does);
-        assert_eq!(disk(Does::reads(3000.0).ms(1.0)).found("hits-unknown")[0].priority, 200);
+        let disk = |does| TestBed::layout(CACHED).disk("data", does);
+        assert_eq!(disk(EntityLoad::reads(3000.0).ms(1.0)).found("hits-unknown")[0].priority, 200);
         // The disk could serve these all by itself.
-        assert!(!disk(Does::reads(400.0).ms(1.0)).finds("hits-unknown"));
+        assert!(!disk(EntityLoad::reads(400.0).ms(1.0)).finds("hits-unknown"));
         let plain = CACHED.replace("cache = \"read-only\"\n", "");
-        assert!(!Bed::layout(&plain).disk("data", Does::reads(490.0)).finds("hits-unknown"));
+        assert!(
+            !TestBed::layout(&plain).disk("data", EntityLoad::reads(490.0)).finds("hits-unknown")
+        );
     }
 }

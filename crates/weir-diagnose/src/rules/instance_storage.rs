@@ -1,7 +1,8 @@
 //! The free storage of an instance, for throttled files to grow.
 
 use super::files::{
-    GIB, Room, counts_bytes, name, needed, own_disk, resize, sized, throttled_on, tiers, words,
+    GIB, InstanceStorage, counts_bytes, name, needed, own_disk, resize, sized, throttled_on, tiers,
+    words,
 };
 use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, size};
@@ -27,7 +28,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 }
 
 /// A file that has to grow.
-struct Grows {
+struct FileGrowth {
     file: usize,
     own: u64,
     to: u64,
@@ -36,20 +37,20 @@ struct Grows {
     words: String,
 }
 
-fn grows(case: &Case<'_>, file: usize, is_bytes: bool) -> Option<Grows> {
+fn grows(case: &Case<'_>, file: usize, is_bytes: bool) -> Option<FileGrowth> {
     let (own, to) = needed(case, file, is_bytes)?;
     let set = tiers(case, own_disk(case, file)?)?;
     let (now, tier) = (set.snap(Bytes::new(own))?, set.snap(Bytes::new(to))?);
     let words = format!("{}: {}", tier.name, words(&tier.limits()));
-    Some(Grows { file, own, to, blob: tier.size.get() - now.size.get(), words })
+    Some(FileGrowth { file, own, to, blob: tier.size.get() - now.size.get(), words })
 }
 
 fn check_instance(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
-    let room = Room::new(case, host)?;
+    let room = InstanceStorage::new(case, host)?;
     let wait = throttled_on(case, host);
     let all =
         wait.iter().filter_map(|(file, _, wait)| grows(case, *file, counts_bytes(case, wait)));
-    let all: Vec<Grows> = all.collect();
+    let all: Vec<FileGrowth> = all.collect();
     let (_, judged, most) = wait.first()?;
     let blobs = blobs_left(case, host);
     let (mut free, mut left) = (room.free(), blobs.unwrap_or(u64::MAX));
@@ -64,8 +65,9 @@ fn check_instance(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate
             not.push(one);
         }
     }
-    let names =
-        |all: &[Grows]| all.iter().map(|one| name(case, one.file)).collect::<Vec<_>>().join(", ");
+    let names = |all: &[FileGrowth]| {
+        all.iter().map(|one| name(case, one.file)).collect::<Vec<_>>().join(", ")
+    };
     let lacks: u64 = not.iter().map(|one| one.to - one.own).sum();
     let is_blob = not.iter().any(|one| one.to - one.own <= free);
     let text = match (fit.is_empty(), not.is_empty()) {
@@ -141,7 +143,7 @@ pub(crate) fn storage_for(case: &Case<'_>, bytes: u64) -> u64 {
 }
 
 /// Raises the storage of an instance by so much, if it may have that.
-fn raise(case: &Case<'_>, host: usize, room: Room, by: u64) -> String {
+fn raise(case: &Case<'_>, host: usize, room: InstanceStorage, by: u64) -> String {
     let to = storage_for(case, room.storage + by);
     let own = case.system.hosts[host].size.as_deref();
     let own = own.and_then(|own| case.edition?.host(own).ok());
@@ -163,19 +165,19 @@ fn raise(case: &Case<'_>, host: usize, room: Room, by: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
-    fn bed(vcores: u32, storage: &str, gib: u32, does: Does) -> Bed {
+    fn bed(vcores: u32, storage: &str, gib: u32, does: EntityLoad) -> TestBed {
         let text = format!(
             "edition = \"azure-mi-2018\"\nhost = {{ managed_instance = \"gp\", vcores = {vcores}, \
              storage = \"{storage}\" }}\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"{gib} \
              GiB\"\n"
         );
-        Bed::layout(&text).file("db", "data", does)
+        TestBed::layout(&text).file("db", "data", does)
     }
 
-    fn held() -> Does {
-        Does::reads(498.0).ms(60.0)
+    fn held() -> EntityLoad {
+        EntityLoad::reads(498.0).ms(60.0)
     }
 
     #[test]
@@ -188,7 +190,7 @@ mod tests {
             finding.finding
         );
         assert!(finding.action.contains("SIZE = 132096 MB"), "{}", finding.action);
-        assert!(!bed(8, "1 TiB", 32, Does::reads(200.0).ms(4.0)).finds("instance-storage"));
+        assert!(!bed(8, "1 TiB", 32, EntityLoad::reads(200.0).ms(4.0)).finds("instance-storage"));
     }
 
     #[test]
@@ -208,14 +210,17 @@ mod tests {
         let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 4 }\n\
                     [[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"1010 GiB\"\n[[file]]\nname = \
                     \"other\"\nrole = \"data\"\nsize = \"1030 GiB\"\n";
-        let bed = Bed::layout(text).file("db", "data", Does::reads(4990.0).ms(60.0));
-        let found = bed.file("db", "other", Does::reads(90.0).ms(4.0)).found("instance-storage");
+        let bed = TestBed::layout(text).file("db", "data", EntityLoad::reads(4990.0).ms(60.0));
+        let found =
+            bed.file("db", "other", EntityLoad::reads(90.0).ms(4.0)).found("instance-storage");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(finding.action.contains("2 TiB is the maximum at this size"), "{}", finding.action);
     }
 
     #[test]
     fn files_in_the_largest_tier_do_not_grow() {
-        assert!(!bed(8, "8 TiB", 1100, Does::reads(7490.0).ms(60.0)).finds("instance-storage"));
+        assert!(
+            !bed(8, "8 TiB", 1100, EntityLoad::reads(7490.0).ms(60.0)).finds("instance-storage")
+        );
     }
 }

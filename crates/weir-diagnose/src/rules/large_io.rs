@@ -92,19 +92,19 @@ fn check_subject(
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
-    fn bed(does: Does) -> Bed {
+    fn bed(does: EntityLoad) -> TestBed {
         // 500 operations, and bytes enough: a layout of one's own.
         let text = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\nname = \
                     \"disk\"\nsize = \"128 GiB\"\nlimits = { iops = 500, throughput = \"300 MiB/s\" \
                     }\nlatency = \"2 ms\"\n";
-        Bed::layout(text).disk("disk", does)
+        TestBed::layout(text).disk("disk", does)
     }
 
     #[test]
     fn a_request_of_1_mib_is_four() {
-        let found = bed(Does::reads(124.0).kib(1024.0).ms(60.0)).found("large-io-counted");
+        let found = bed(EntityLoad::reads(124.0).kib(1024.0).ms(60.0)).found("large-io-counted");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(finding.finding.contains("with 124 requests"), "{}", finding.finding);
         assert!(finding.evidence.iter().any(|line| line.contains("4.00 times")), "{finding:?}");
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn requests_within_the_unit_count_once() {
-        assert!(!bed(Does::reads(498.0).kib(256.0).ms(60.0)).finds("large-io-counted"));
-        assert!(!bed(Does::reads(100.0).kib(1024.0).ms(2.0)).finds("large-io-counted"));
+        assert!(!bed(EntityLoad::reads(498.0).kib(256.0).ms(60.0)).finds("large-io-counted"));
+        assert!(!bed(EntityLoad::reads(100.0).kib(1024.0).ms(2.0)).finds("large-io-counted"));
     }
 }

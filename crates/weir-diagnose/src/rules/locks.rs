@@ -28,29 +28,29 @@ const DOMINANT: Dominant = Dominant {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::Bed;
+    use crate::bed::TestBed;
 
     #[test]
     fn dominant_waits_are_the_cause() {
-        let found = Bed::bare().wait("LCK_M_X", 900.0).wait("WRITELOG", 300.0).found("locks");
+        let found = TestBed::bare().wait("LCK_M_X", 900.0).wait("WRITELOG", 300.0).found("locks");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(finding.finding.contains("75.0 %"), "{}", finding.finding);
-        assert_eq!(Bed::bare().wait("Lock:transactionid", 900.0).found("locks").len(), 1);
+        assert_eq!(TestBed::bare().wait("Lock:transactionid", 900.0).found("locks").len(), 1);
     }
 
     #[test]
     fn few_waits_are_no_cause() {
-        assert!(!Bed::bare().wait("LCK_M_X", 900.0).wait("WRITELOG", 1500.0).finds("locks"));
+        assert!(!TestBed::bare().wait("LCK_M_X", 900.0).wait("WRITELOG", 1500.0).finds("locks"));
         // All wait time, but only of a tenth of a session.
-        assert!(!Bed::bare().wait("LCK_M_X", 100.0).finds("locks"));
+        assert!(!TestBed::bare().wait("LCK_M_X", 100.0).finds("locks"));
         // Idle sessions always wait.
-        let idle = Bed::bare().wait("LCK_M_X", 100.0).wait("LAZYWRITER_SLEEP", 1000.0);
+        let idle = TestBed::bare().wait("LCK_M_X", 100.0).wait("LAZYWRITER_SLEEP", 1000.0);
         assert!(!idle.finds("locks"));
     }
 
     #[test]
     fn the_largest_cause_comes_first() {
-        let bed = || Bed::bare().wait("LCK_M_S", 900.0).wait("ASYNC_NETWORK_IO", 1100.0);
+        let bed = || TestBed::bare().wait("LCK_M_S", 900.0).wait("ASYNC_NETWORK_IO", 1100.0);
         assert_eq!(bed().found("client")[0].priority, 20);
         assert_eq!(bed().found("locks")[0].priority, 21);
     }

@@ -1,7 +1,7 @@
 //! Logs on a disk with a host cache.
 
 use super::rule::{Candidate, Rule, source};
-use super::stores::{Matters, Store, file_of, stores};
+use super::stores::{CacheRelevance, Store, file_of, stores};
 use crate::case::Case;
 use crate::change::Change;
 use crate::system::CacheMode;
@@ -28,20 +28,20 @@ fn check_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate>
     let cache = store.cache.filter(|cache| *cache != CacheMode::None)?;
     let writes = store.load.writes?;
     let operations = store.load.operations?;
-    let matters = Matters::at_cache(case, store.host);
+    let relevance = CacheRelevance::at_cache(case, store.host);
     let log = file_of(case.system, store.id, Role::Log)?;
     let text = format!(
         "{} holds {log} and its host cache is {}, which does not help log writes; {}",
         store.name,
         cache.name(),
-        matters.words()
+        relevance.words()
     );
     let text = match cache {
         CacheMode::ReadWrite => format!("{text}; commits may be lost if the machine fails"),
         _ => text,
     };
     let mut finding = rule.finding(store.name.clone(), text);
-    finding.priority = matters.priority();
+    finding.priority = relevance.priority();
     finding.evidence.push(format!(
         "{} writes/s ({} of its operations) count against the limit of the machine's cache",
         rate(store.per_s(Some(writes))?),
@@ -75,26 +75,26 @@ fn check_store(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate>
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
-    fn bed(cache: &str, role: &str) -> Bed {
+    fn bed(cache: &str, role: &str) -> TestBed {
         let text = format!(
             "edition = \"azure-premium-2015\"\nhost = {{ size = \"DS1\" }}\n[[volume]]\nname = \
              \"disk\"\ntier = \"P30\"\ncache = \"{cache}\"\n[[file]]\nname = \"log\"\nrole = \
              \"{role}\"\nsize = \"100 GiB\"\non = \"disk\"\n"
         );
-        Bed::layout(&text)
+        TestBed::layout(&text)
     }
 
     #[test]
     fn a_cached_log_is_found() {
-        let few = Does::writes(200.0).kib(4.0).ms(2.0);
+        let few = EntityLoad::writes(200.0).kib(4.0).ms(2.0);
         let found = bed("read-only", "log").disk("disk", few).found("log-cached");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!(finding.priority, 200);
         assert!(finding.finding.contains("no effect on the observed load"), "{}", finding.finding);
         // A DS1 has 32 MiB/s to its cache.
-        let many = Does::writes(700.0).kib(40.0).ms(2.0);
+        let many = EntityLoad::writes(700.0).kib(40.0).ms(2.0);
         assert_eq!(bed("read-only", "log").disk("disk", many).found("log-cached")[0].priority, 150);
         let found = bed("read-write", "log").disk("disk", few).found("log-cached");
         assert_eq!(found[0].priority, 150);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn an_uncached_log_and_cached_data_are_right() {
-        let few = Does::writes(200.0).kib(4.0).ms(2.0);
+        let few = EntityLoad::writes(200.0).kib(4.0).ms(2.0);
         assert!(!bed("none", "log").disk("disk", few).finds("log-cached"));
         assert!(!bed("read-only", "data").disk("disk", few).finds("log-cached"));
     }

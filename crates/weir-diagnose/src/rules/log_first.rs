@@ -146,35 +146,37 @@ fn beside(case: &Case<'_>, file: usize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
-    fn bed(data: Does, log: Does) -> Bed {
+    fn bed(data: EntityLoad, log: EntityLoad) -> TestBed {
         let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 \
                     }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"600 GiB\"\n[[file]]\n\
                     name = \"log\"\nrole = \"log\"\nsize = \"32 GiB\"\n";
-        Bed::layout(text).file("db", "data", data).file("db", "log", log)
+        TestBed::layout(text).file("db", "data", data).file("db", "log", log)
     }
 
     #[test]
     fn a_throttled_log_of_a_write_load() {
-        let held = Does::writes(498.0).kib(4.0).ms(40.0);
-        let found = bed(Does::reads(200.0).and_writes(300.0).ms(4.0), held).found("log-first");
+        let held = EntityLoad::writes(498.0).kib(4.0).ms(40.0);
+        let found =
+            bed(EntityLoad::reads(200.0).and_writes(300.0).ms(4.0), held).found("log-first");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!((finding.subject.as_str(), finding.priority), ("log", 100));
         assert!(finding.action.contains("129 GiB"), "{}", finding.action);
         // A load that reads 90 % has other things to wait for.
-        let reads = Does::reads(4500.0).ms(4.0);
+        let reads = EntityLoad::reads(4500.0).ms(4.0);
         assert!(!bed(reads, held).finds("log-first"));
     }
 
     #[test]
     fn log_waits_near_the_limit() {
-        let (data, near) = (Does::writes(300.0).ms(4.0), Does::writes(460.0).kib(4.0).ms(4.0));
+        let (data, near) =
+            (EntityLoad::writes(300.0).ms(4.0), EntityLoad::writes(460.0).kib(4.0).ms(4.0));
         let found = bed(data, near).wait("WRITELOG", 500.0).found("log-first");
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].priority, 150);
         assert!(!bed(data, near).finds("log-first"));
-        let far = Does::writes(300.0).kib(4.0).ms(4.0);
+        let far = EntityLoad::writes(300.0).kib(4.0).ms(4.0);
         assert!(!bed(data, far).wait("WRITELOG", 500.0).finds("log-first"));
         // The governor throttles it, whatever the file size.
         let governed = bed(data, near).wait("WRITELOG", 200.0);

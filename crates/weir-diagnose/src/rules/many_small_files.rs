@@ -31,7 +31,7 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 }
 
 /// Fewer files in place of what there is.
-struct Fewer<'a> {
+struct FewerFiles<'a> {
     count: usize,
     each: u64,
     tier: &'a Tier,
@@ -66,7 +66,7 @@ fn check_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<C
         // The use of the other limit must still fit.
         let fits = all(!is_bytes) * NEAR > other_use;
         let together = all(is_bytes);
-        (fits && together > now).then_some(Fewer { count, each, tier, together })
+        (fits && together > now).then_some(FewerFiles { count, each, tier, together })
     });
     let fewer = fewer.max_by(|one, other| one.together.total_cmp(&other.together))?;
     let text = format!(
@@ -113,9 +113,9 @@ fn check_database(case: &Case<'_>, rule: &Rule, database: &Database) -> Option<C
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
-    fn bed(count: usize, gib: u32, does: Does) -> Bed {
+    fn bed(count: usize, gib: u32, does: EntityLoad) -> TestBed {
         let mut text =
             "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 \
                         }\n"
@@ -125,13 +125,13 @@ mod tests {
             text +=
                 &format!("[[file]]\nname = \"{name}\"\nrole = \"data\"\nsize = \"{gib} GiB\"\n");
         }
-        names.iter().fold(Bed::layout(&text), |bed, name| bed.file("db", name, does))
+        names.iter().fold(TestBed::layout(&text), |bed, name| bed.file("db", name, does))
     }
 
     #[test]
     fn four_files_of_120_gib_have_lower_limits_than_three_of_160() {
         // 4 x 500 operations; 3 x 1,100 of a P15, and one P20 of 480 GiB has 2,300.
-        let found = bed(4, 120, Does::reads(498.0).ms(60.0)).found("many-small-files");
+        let found = bed(4, 120, EntityLoad::reads(498.0).ms(60.0)).found("many-small-files");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(
             finding.finding.contains("2,000 IOPS together: 3 files of 160 GiB"),
@@ -144,10 +144,12 @@ mod tests {
     #[test]
     fn small_files_with_higher_limits_together_stay() {
         // 4 x 32 GiB have 2,000 operations, one of 128 GiB 500.
-        assert!(!bed(4, 32, Does::reads(498.0).ms(60.0)).finds("many-small-files"));
+        assert!(!bed(4, 32, EntityLoad::reads(498.0).ms(60.0)).finds("many-small-files"));
         // In bytes 4 x 100 MiB/s are more than 150.
-        assert!(!bed(4, 120, Does::reads(398.0).kib(256.0).ms(60.0)).finds("many-small-files"));
-        assert!(!bed(4, 120, Does::reads(300.0).ms(4.0)).finds("many-small-files"));
-        assert!(!bed(2, 120, Does::reads(498.0).ms(60.0)).finds("many-small-files"));
+        assert!(
+            !bed(4, 120, EntityLoad::reads(398.0).kib(256.0).ms(60.0)).finds("many-small-files")
+        );
+        assert!(!bed(4, 120, EntityLoad::reads(300.0).ms(4.0)).finds("many-small-files"));
+        assert!(!bed(2, 120, EntityLoad::reads(498.0).ms(60.0)).finds("many-small-files"));
     }
 }

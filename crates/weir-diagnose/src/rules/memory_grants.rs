@@ -28,14 +28,14 @@ const DOMINANT: Dominant = Dominant {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::Bed;
+    use crate::bed::TestBed;
 
     #[test]
     fn dominant_waits_are_the_cause() {
-        let bed = || Bed::bare().wait("RESOURCE_SEMAPHORE", 800.0);
+        let bed = || TestBed::bare().wait("RESOURCE_SEMAPHORE", 800.0);
         assert_eq!(bed().wait("WRITELOG", 200.0).found("memory-grants").len(), 1);
         assert!(!bed().wait("WRITELOG", 1600.0).finds("memory-grants"));
         // Threads that wait for each other to allocate are of another kind.
-        assert!(!Bed::bare().wait("CMEMTHREAD", 800.0).finds("memory-grants"));
+        assert!(!TestBed::bare().wait("CMEMTHREAD", 800.0).finds("memory-grants"));
     }
 }

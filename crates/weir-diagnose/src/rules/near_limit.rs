@@ -120,27 +120,36 @@ fn name_of(case: &Case<'_>, owner: Owner) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
     const P10: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
                        name = \"data\"\ntier = \"P10\"\n";
 
     #[test]
     fn a_limit_that_is_near_without_waits() {
-        let found = Bed::layout(P10).disk("data", Does::reads(470.0).ms(2.0)).found("near-limit");
+        let found =
+            TestBed::layout(P10).disk("data", EntityLoad::reads(470.0).ms(2.0)).found("near-limit");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!((finding.subject.as_str(), finding.cap.as_deref()), ("data", Some("disk_iops")));
         assert!(finding.evidence[0].starts_with("IOPSNearLimitCount 60 of 60"), "{finding:?}");
-        let untimed = Bed::layout(P10).disk("data", Does::reads(470.0).untimed());
+        let untimed = TestBed::layout(P10).disk("data", EntityLoad::reads(470.0).untimed());
         assert_eq!(untimed.found("near-limit").len(), 1);
     }
 
     #[test]
     fn low_use_or_throttling_is_not_near() {
-        assert!(!Bed::layout(P10).disk("data", Does::reads(440.0).ms(2.0)).finds("near-limit"));
-        assert!(!Bed::layout(P10).disk("data", Does::reads(498.0).ms(40.0)).finds("near-limit"));
+        assert!(
+            !TestBed::layout(P10)
+                .disk("data", EntityLoad::reads(440.0).ms(2.0))
+                .finds("near-limit")
+        );
+        assert!(
+            !TestBed::layout(P10)
+                .disk("data", EntityLoad::reads(498.0).ms(40.0))
+                .finds("near-limit")
+        );
         // Two samples of sixty.
-        let twice = |second| Does::reads(if second < 2 { 490.0 } else { 100.0 });
-        assert!(!Bed::layout(P10).disk_over("data", twice).finds("near-limit"));
+        let twice = |second| EntityLoad::reads(if second < 2 { 490.0 } else { 100.0 });
+        assert!(!TestBed::layout(P10).disk_over("data", twice).finds("near-limit"));
     }
 }

@@ -64,19 +64,20 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
     const P10: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
                        name = \"data\"\ntier = \"P10\"\n";
 
     #[test]
     fn missing_latency_is_urgent_near_a_limit() {
-        let found =
-            |iops| Bed::layout(P10).disk("data", Does::reads(iops).untimed()).found("no-latency");
+        let found = |iops| {
+            TestBed::layout(P10).disk("data", EntityLoad::reads(iops).untimed()).found("no-latency")
+        };
         assert_eq!(found(490.0)[0].priority, 50);
         assert_eq!(found(400.0)[0].priority, 200);
-        assert!(!Bed::layout(P10).disk("data", Does::reads(490.0)).finds("no-latency"));
+        assert!(!TestBed::layout(P10).disk("data", EntityLoad::reads(490.0)).finds("no-latency"));
         // An idle subject has no latency.
-        assert!(!Bed::layout(P10).disk("data", Does::reads(0.0)).finds("no-latency"));
+        assert!(!TestBed::layout(P10).disk("data", EntityLoad::reads(0.0)).finds("no-latency"));
     }
 }

@@ -78,11 +78,12 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
     #[test]
     fn high_latency_without_limits_is_urgent() {
-        let found = Bed::bare().disk("data", Does::reads(50.0).ms(40.0)).found("no-limits");
+        let found =
+            TestBed::bare().disk("data", EntityLoad::reads(50.0).ms(40.0)).found("no-limits");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!(finding.priority, 50);
         assert!(finding.finding.contains("data"), "{}", finding.finding);
@@ -90,17 +91,22 @@ mod tests {
 
     #[test]
     fn low_latency_is_a_note_and_known_limits_are_silent() {
-        let found = Bed::bare().disk("data", Does::reads(50.0).ms(4.0)).found("no-limits");
+        let found =
+            TestBed::bare().disk("data", EntityLoad::reads(50.0).ms(4.0)).found("no-limits");
         assert_eq!(found[0].priority, 200);
         let text = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
                     name = \"data\"\ntier = \"P10\"\n";
-        assert!(!Bed::layout(text).disk("data", Does::reads(50.0).ms(40.0)).finds("no-limits"));
-        assert!(!Bed::bare().wait("WRITELOG", 100.0).finds("no-limits"));
+        assert!(
+            !TestBed::layout(text)
+                .disk("data", EntityLoad::reads(50.0).ms(40.0))
+                .finds("no-limits")
+        );
+        assert!(!TestBed::bare().wait("WRITELOG", 100.0).finds("no-limits"));
     }
 
     #[test]
     fn queue_times_make_limits_unnecessary() {
-        let queued = Does::writes(50.0).ms(100.0).queued_ms(96.0);
-        assert_eq!(Bed::bare().file("db", "data", queued).found("no-limits")[0].priority, 200);
+        let queued = EntityLoad::writes(50.0).ms(100.0).queued_ms(96.0);
+        assert_eq!(TestBed::bare().file("db", "data", queued).found("no-limits")[0].priority, 200);
     }
 }

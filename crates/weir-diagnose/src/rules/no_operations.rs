@@ -79,10 +79,10 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
-    fn bed() -> Bed {
-        Bed::bare().file("db", "data", Does::reads(50.0))
+    fn bed() -> TestBed {
+        TestBed::bare().file("db", "data", EntityLoad::reads(50.0))
     }
 
     #[test]

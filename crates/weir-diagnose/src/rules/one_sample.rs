@@ -58,12 +58,12 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
     #[test]
     fn one_sample_is_found_and_two_are_enough() {
         let bed = |seconds| {
-            let bed = Bed::bare().file("db", "data", Does::reads(50.0));
+            let bed = TestBed::bare().file("db", "data", EntityLoad::reads(50.0));
             bed.seconds(seconds).found("one-sample")
         };
         assert_eq!(bed(0)[0].priority, 50);

@@ -22,17 +22,17 @@ pub(super) const RULE: Rule = Rule {
 
 /// The database of the pages that sessions wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum PageDatabase {
     /// Known to be tempdb.
     Tempdb,
     /// Probably tempdb's.
-    Unsaid,
+    ProbablyTempdb,
     /// Known to be another database, or no sign of tempdb.
-    Others,
+    Other,
 }
 
 /// Returns the database of the pages, if it can be determined.
-pub(super) fn whose(case: &Case<'_>) -> Whose {
+pub(super) fn page_database(case: &Case<'_>) -> PageDatabase {
     let (mut tempdb, mut said, mut all, mut allocation) = (0.0, 0.0, 0.0, 0.0);
     for wait in resource_waits(case).into_iter().filter(|wait| is_page_latch(wait)) {
         all += wait.time_ms;
@@ -49,18 +49,18 @@ pub(super) fn whose(case: &Case<'_>) -> Whose {
     }
     let files = Tempdb::observed(case);
     match () {
-        () if said > 0.5 * all && tempdb > 0.5 * said => Whose::Tempdb,
-        () if said > 0.5 * all => Whose::Others,
+        () if said > 0.5 * all && tempdb > 0.5 * said => PageDatabase::Tempdb,
+        () if said > 0.5 * all => PageDatabase::Other,
         // Tempdb is misconfigured, or its files are unknown and the waits are for allocation pages.
-        () if files.fault().is_some() => Whose::Unsaid,
-        () if files.files == 0 && allocation > 0.5 * all => Whose::Unsaid,
-        () => Whose::Others,
+        () if files.fault().is_some() => PageDatabase::ProbablyTempdb,
+        () if files.files == 0 && allocation > 0.5 * all => PageDatabase::ProbablyTempdb,
+        () => PageDatabase::Other,
     }
 }
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let Some(waited) = of_waits(case, is_page_latch) else { return Vec::new() };
-    if whose(case) != Whose::Others {
+    if page_database(case) != PageDatabase::Other {
         return Vec::new();
     }
     let text = format!("sessions wait for latches of pages in memory: {}", waited.words());
@@ -83,17 +83,17 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::Bed;
+    use crate::bed::TestBed;
 
     #[test]
     fn hot_pages() {
-        let bed = |ms| Bed::bare().wait("PAGELATCH_EX", ms).wait("WRITELOG", 1000.0);
+        let bed = |ms| TestBed::bare().wait("PAGELATCH_EX", ms).wait("WRITELOG", 1000.0);
         assert_eq!(bed(1000.0).found("page-latch").len(), 1);
         assert!(!bed(500.0).finds("page-latch"));
         // On their way from storage.
-        assert!(!Bed::bare().wait("PAGEIOLATCH_EX", 2000.0).finds("page-latch"));
-        assert!(!Bed::bare().wait("PAGELATCH_UP", 2000.0).finds("page-latch"));
-        let said = Bed::bare().wait_of("sales", "PAGELATCH_UP", 2000.0);
+        assert!(!TestBed::bare().wait("PAGEIOLATCH_EX", 2000.0).finds("page-latch"));
+        assert!(!TestBed::bare().wait("PAGELATCH_UP", 2000.0).finds("page-latch"));
+        let said = TestBed::bare().wait_of("sales", "PAGELATCH_UP", 2000.0);
         assert_eq!(said.found("page-latch").len(), 1);
     }
 }

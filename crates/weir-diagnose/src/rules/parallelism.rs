@@ -45,10 +45,13 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::Bed;
+    use crate::bed::TestBed;
 
-    fn bed(others: f64) -> Bed {
-        Bed::bare().wait("CXPACKET", 600.0).wait("CXCONSUMER", 200.0).wait("PAGEIOLATCH_SH", others)
+    fn bed(others: f64) -> TestBed {
+        TestBed::bare()
+            .wait("CXPACKET", 600.0)
+            .wait("CXCONSUMER", 200.0)
+            .wait("PAGEIOLATCH_SH", others)
     }
 
     #[test]

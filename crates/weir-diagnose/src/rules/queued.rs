@@ -165,11 +165,15 @@ fn action(case: &Case<'_>, judged: &JudgedSubject<'_>, name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does, found_in_sample};
+    use crate::bed::{EntityLoad, TestBed, found_in_sample};
     use weir_report::diagnosis::Group;
 
-    fn file(queued: f64) -> Bed {
-        Bed::bare().file("db", "data", Does::writes(50.0).ms(queued + 4.0).queued_ms(queued))
+    fn file(queued: f64) -> TestBed {
+        TestBed::bare().file(
+            "db",
+            "data",
+            EntityLoad::writes(50.0).ms(queued + 4.0).queued_ms(queued),
+        )
     }
 
     #[test]
@@ -184,8 +188,8 @@ mod tests {
     #[test]
     fn slow_without_a_queue_is_not_governed() {
         assert!(
-            !Bed::bare()
-                .file("db", "data", Does::writes(50.0).ms(96.0).queued_ms(0.2))
+            !TestBed::bare()
+                .file("db", "data", EntityLoad::writes(50.0).ms(96.0).queued_ms(0.2))
                 .finds("queued")
         );
         // The total is the latency of storage without throttling.
@@ -194,14 +198,14 @@ mod tests {
 
     #[test]
     fn a_queue_of_zero_proves_nothing_on_a_machine() {
-        let does = || Does::reads(300.0).ms(80.0).queued_ms(0.0);
-        let bare = || Bed::bare().seconds(8).file("db", "data", does());
+        let does = || EntityLoad::reads(300.0).ms(80.0).queued_ms(0.0);
+        let bare = || TestBed::bare().seconds(8).file("db", "data", does());
         assert!(!bare().finds("slow-medium"));
         assert_eq!(bare().found("no-limits")[0].priority, 50);
         // A managed instance counts its queues, and so does a server on which another file has one.
-        let instance = Bed::edition("azure-mi-2018").seconds(8).file("db", "data", does());
+        let instance = TestBed::edition("azure-mi-2018").seconds(8).file("db", "data", does());
         assert!(instance.finds("slow-medium"));
-        let other = Does::writes(50.0).ms(96.0).queued_ms(92.0);
+        let other = EntityLoad::writes(50.0).ms(96.0).queued_ms(92.0);
         let both = || bare().file("db", "other", other);
         assert_eq!(both().found("slow-medium")[0].subject, "db.data");
         assert_eq!(both().found("queued")[0].subject, "db.other");
@@ -210,15 +214,15 @@ mod tests {
                     \"disk\"\ntier = \"P10\"\n[[volume]]\nname = \"second\"\ntier = \"P30\"\n[[file]]\nname \
                     = \"data\"\nsize = \"50 GiB\"\non = \"disk\"\nrole = \"data\"\n[[file]]\nname = \
                     \"other\"\nsize = \"50 GiB\"\non = \"second\"\nrole = \"data\"\n";
-        let held = Does::reads(500.0).ms(80.0).queued_ms(0.0);
-        let placed = Bed::layout(text).file("db", "data", held).file("db", "other", other);
+        let held = EntityLoad::reads(500.0).ms(80.0).queued_ms(0.0);
+        let placed = TestBed::layout(text).file("db", "data", held).file("db", "other", other);
         assert!(placed.finds("disk-operations"));
     }
 
     #[test]
     fn files_that_are_alike_are_one_finding() {
-        let does = Does::writes(50.0).ms(44.0).queued_ms(40.0);
-        let bed = Bed::bare().file("tempdb", "tempdev", does).file("tempdb", "temp2", does);
+        let does = EntityLoad::writes(50.0).ms(44.0).queued_ms(40.0);
+        let bed = TestBed::bare().file("tempdb", "tempdev", does).file("tempdb", "temp2", does);
         let found = bed.file("sales", "sales_data", does).found("queued");
         let who: Vec<&str> = found.iter().map(|finding| finding.subject.as_str()).collect();
         // Two files lose more time than one that does the same.
@@ -229,8 +233,8 @@ mod tests {
     fn a_known_limit_takes_precedence() {
         let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 \
                     }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"32 GiB\"\n";
-        let does = Does::writes(150.0).ms(94.0).queued_ms(90.0);
-        let bed = || Bed::layout(text).file("db", "data", does);
+        let does = EntityLoad::writes(150.0).ms(94.0).queued_ms(90.0);
+        let bed = || TestBed::layout(text).file("db", "data", does);
         assert!(bed().finds("disk-operations") && !bed().finds("queued"));
     }
 

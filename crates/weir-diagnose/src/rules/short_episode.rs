@@ -97,7 +97,7 @@ fn in_queue(judged: &JudgedSubject<'_>) -> Option<Episode> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does, with_case};
+    use crate::bed::{EntityLoad, TestBed, with_case};
     use crate::report::report;
     use weir_report::diagnosis::{Group, VerdictName};
 
@@ -105,12 +105,12 @@ mod tests {
                        name = \"data\"\ntier = \"P10\"\n";
 
     /// Returns a disk that is at its limit for `seconds` of the observation.
-    fn held(seconds: u64, of: u64) -> Bed {
+    fn held(seconds: u64, of: u64) -> TestBed {
         let does = move |second| match (600..600 + seconds).contains(&second) {
-            true => Does::reads(500.0).ms(80.0).busy_ms(1000.0),
-            false => Does::reads(140.0).ms(2.0).busy_ms(260.0),
+            true => EntityLoad::reads(500.0).ms(80.0).busy_ms(1000.0),
+            false => EntityLoad::reads(140.0).ms(2.0).busy_ms(260.0),
         };
-        Bed::layout(P10).seconds(of).disk_over("data", does)
+        TestBed::layout(P10).seconds(of).disk_over("data", does)
     }
 
     #[test]
@@ -140,10 +140,10 @@ mod tests {
     #[test]
     fn a_governor_queue_without_a_limit_is_an_episode() {
         let does = |second: u64| match (600..620).contains(&second) {
-            true => Does::writes(50.0).ms(100.0).queued_ms(90.0),
-            false => Does::writes(100.0).ms(3.0).queued_ms(0.1),
+            true => EntityLoad::writes(50.0).ms(100.0).queued_ms(90.0),
+            false => EntityLoad::writes(100.0).ms(3.0).queued_ms(0.1),
         };
-        let bed = || Bed::bare().seconds(86_400).every(20).file_over("db", "data", does);
+        let bed = || TestBed::bare().seconds(86_400).every(20).file_over("db", "data", does);
         assert!(!bed().finds("queued"));
         let found = bed().found("short-episode");
         let [own] = &found[..] else { panic!("{found:?}") };
@@ -152,9 +152,9 @@ mod tests {
 
     #[test]
     fn files_of_a_throttled_group_are_no_episode() {
-        let does = || Does::writes(50.0).ms(100.0).queued_ms(90.0);
+        let does = || EntityLoad::writes(50.0).ms(100.0).queued_ms(90.0);
         let bed = || {
-            let first = Bed::bare().file("tempdb", "tempdev", does()).with_role("tempdb", 10);
+            let first = TestBed::bare().file("tempdb", "tempdev", does()).with_role("tempdb", 10);
             first.file("tempdb", "tempdev2", does()).with_role("tempdb", 10)
         };
         assert_eq!(bed().found("queued")[0].subject, "tempdb");

@@ -80,7 +80,7 @@ pub(super) fn names(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
     use weir_observe::metric as m;
 
     /// A machine that is well built and has room: disks that are quick, log and backups apart.
@@ -91,7 +91,7 @@ mod tests {
         \"l\"\n[[file]]\nname = \"full\"\nrole = \"backup\"\nsize = \"500 GiB\"\non = \"b\"\n";
 
     /// Returns the rules that fire.
-    fn rules(bed: Bed) -> Vec<&'static str> {
+    fn rules(bed: TestBed) -> Vec<&'static str> {
         bed.findings().into_iter().map(|found| found.finding.rule).collect()
     }
 
@@ -99,12 +99,12 @@ mod tests {
     fn a_healthy_system_has_no_findings() {
         let busy = |second: u64| {
             let beat = weir_report::number::float(second % 7);
-            Does::reads(900.0 + 60.0 * beat).and_writes(300.0).ms(1.6 + 0.05 * beat)
+            EntityLoad::reads(900.0 + 60.0 * beat).and_writes(300.0).ms(1.6 + 0.05 * beat)
         };
-        let bed = Bed::layout(WELL)
+        let bed = TestBed::layout(WELL)
             .disk_over("d", busy)
-            .disk("l", Does::writes(800.0).kib(16.0).ms(1.5))
-            .disk("b", Does::writes(0.0))
+            .disk("l", EntityLoad::writes(800.0).kib(16.0).ms(1.5))
+            .disk("b", EntityLoad::writes(0.0))
             .cpu(0.55)
             .wait("WRITELOG", 700.0)
             .wait("PAGEIOLATCH_SH", 900.0)
@@ -121,7 +121,9 @@ mod tests {
 
     #[test]
     fn an_idle_system_has_no_findings() {
-        let bed = Bed::layout(WELL).disk("d", Does::writes(0.1)).disk("l", Does::writes(0.2));
+        let bed = TestBed::layout(WELL)
+            .disk("d", EntityLoad::writes(0.1))
+            .disk("l", EntityLoad::writes(0.2));
         assert_eq!(rules(bed), [""; 0]);
     }
 }

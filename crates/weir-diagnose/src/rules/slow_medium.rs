@@ -73,14 +73,15 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
     const P10: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS4\" }\n[[volume]]\n\
                        name = \"data\"\ntier = \"P10\"\n";
 
     #[test]
     fn latency_far_from_any_limit_is_a_slow_medium() {
-        let found = Bed::layout(P10).disk("data", Does::reads(5.0).ms(80.0)).found("slow-medium");
+        let found =
+            TestBed::layout(P10).disk("data", EntityLoad::reads(5.0).ms(80.0)).found("slow-medium");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!((finding.subject.as_str(), finding.priority), ("data", 20));
         assert!(!finding.ruled_out.is_empty());
@@ -88,15 +89,23 @@ mod tests {
 
     #[test]
     fn throttled_fast_or_unlimited_disks_are_no_slow_medium() {
-        assert!(!Bed::layout(P10).disk("data", Does::reads(498.0).ms(80.0)).finds("slow-medium"));
-        assert!(!Bed::layout(P10).disk("data", Does::reads(5.0).ms(9.0)).finds("slow-medium"));
+        assert!(
+            !TestBed::layout(P10)
+                .disk("data", EntityLoad::reads(498.0).ms(80.0))
+                .finds("slow-medium")
+        );
+        assert!(
+            !TestBed::layout(P10).disk("data", EntityLoad::reads(5.0).ms(9.0)).finds("slow-medium")
+        );
         // In a queue it waits for a limit, and outside of it for the storage.
         let queued = |ms| {
-            let does = Does::reads(5.0).ms(80.0).queued_ms(ms);
-            Bed::bare().file("db", "data", does).finds("slow-medium")
+            let does = EntityLoad::reads(5.0).ms(80.0).queued_ms(ms);
+            TestBed::bare().file("db", "data", does).finds("slow-medium")
         };
         assert!(queued(2.0) && !queued(70.0));
         // A subject with unknown limits may be throttled.
-        assert!(!Bed::bare().disk("data", Does::reads(5.0).ms(80.0)).finds("slow-medium"));
+        assert!(
+            !TestBed::bare().disk("data", EntityLoad::reads(5.0).ms(80.0)).finds("slow-medium")
+        );
     }
 }

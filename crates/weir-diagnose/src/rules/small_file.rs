@@ -1,8 +1,8 @@
 //! A small data file that slows the whole database.
 
 use super::files::{
-    Database, Room, counts_bytes, databases, file_throttled, limit, name, resize, sized, tiers,
-    used,
+    Database, InstanceStorage, counts_bytes, databases, file_throttled, limit, name, resize, sized,
+    tiers, used,
 };
 use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, JudgedSubject, amount, size};
@@ -24,7 +24,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// A throttled file, and the larger files with headroom.
-pub(super) struct Small<'a> {
+pub(super) struct SmallFile<'a> {
     file: usize,
     judged: JudgedSubject<'a>,
     wait: &'a CapWait,
@@ -32,7 +32,7 @@ pub(super) struct Small<'a> {
 }
 
 /// Returns the small files of a database, at most as many as larger files with headroom.
-pub(super) fn small<'a>(case: &Case<'a>, database: &Database) -> Vec<Small<'a>> {
+pub(super) fn small<'a>(case: &Case<'a>, database: &Database) -> Vec<SmallFile<'a>> {
     let larger = |file: usize, is_bytes: bool| -> Vec<usize> {
         let (own, own_limit) =
             (case.system.files[file].size, limit(case, SubjectId::File(file), is_bytes));
@@ -50,9 +50,9 @@ pub(super) fn small<'a>(case: &Case<'a>, database: &Database) -> Vec<Small<'a>> 
     let all = database.files.iter().filter_map(|file| {
         let (judged, wait) = file_throttled(case, *file)?;
         let larger = larger(*file, counts_bytes(case, wait));
-        (!larger.is_empty()).then_some(Small { file: *file, judged, wait, larger })
+        (!larger.is_empty()).then_some(SmallFile { file: *file, judged, wait, larger })
     });
-    let all: Vec<Small<'_>> = all.collect();
+    let all: Vec<SmallFile<'_>> = all.collect();
     let wait = database.files.iter().filter(|file| file_throttled(case, **file).is_some()).count();
     let is_few = all.iter().all(|small| small.larger.len() >= wait);
     if is_few { all } else { Vec::new() }
@@ -71,7 +71,7 @@ fn check_file(
     case: &Case<'_>,
     rule: &Rule,
     database: &Database,
-    small: &Small<'_>,
+    small: &SmallFile<'_>,
 ) -> Option<Candidate> {
     let is_bytes = counts_bytes(case, small.wait);
     let own = SubjectId::File(small.file);
@@ -139,7 +139,10 @@ fn action(case: &Case<'_>, file: usize, like: usize, target: u64) -> (String, Op
         size(target),
         resize(case, file, target)
     );
-    let room = case.system.host_of(SubjectId::File(file)).and_then(|host| Room::new(case, host));
+    let room = case
+        .system
+        .host_of(SubjectId::File(file))
+        .and_then(|host| InstanceStorage::new(case, host));
     match room {
         Some(room) if room.free() < more => {
             action += &format!(
@@ -154,17 +157,17 @@ fn action(case: &Case<'_>, file: usize, like: usize, target: u64) -> (String, Op
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
-    fn bed(sizes: [u32; 2], iops: [f64; 2]) -> Bed {
+    fn bed(sizes: [u32; 2], iops: [f64; 2]) -> TestBed {
         let text = format!(
             "edition = \"azure-mi-2018\"\nhost = {{ managed_instance = \"gp\", vcores = 8 }}\n\
              [[file]]\nname = \"one\"\nrole = \"data\"\nsize = \"{} GiB\"\n\
              [[file]]\nname = \"two\"\nrole = \"data\"\nsize = \"{} GiB\"\n",
             sizes[0], sizes[1]
         );
-        let does = |iops: f64| Does::reads(iops).ms(if iops >= 495.0 { 80.0 } else { 4.0 });
-        Bed::layout(&text).file("db", "one", does(iops[0])).file("db", "two", does(iops[1]))
+        let does = |iops: f64| EntityLoad::reads(iops).ms(if iops >= 495.0 { 80.0 } else { 4.0 });
+        TestBed::layout(&text).file("db", "one", does(iops[0])).file("db", "two", does(iops[1]))
     }
 
     #[test]
@@ -180,9 +183,10 @@ mod tests {
     #[test]
     fn sizes_from_the_observation_are_enough() {
         let bed = |gib| {
-            let bed = Bed::edition("azure-mi-2018");
-            let bed = bed.file("db", "one", Does::reads(498.0).ms(80.0)).with_role("data", 32);
-            bed.file("db", "two", Does::reads(400.0).ms(4.0)).with_role("data", gib)
+            let bed = TestBed::edition("azure-mi-2018");
+            let bed =
+                bed.file("db", "one", EntityLoad::reads(498.0).ms(80.0)).with_role("data", 32);
+            bed.file("db", "two", EntityLoad::reads(400.0).ms(4.0)).with_role("data", gib)
         };
         assert_eq!(bed(600).found("small-file").len(), 1);
         assert!(!bed(32).finds("small-file"));

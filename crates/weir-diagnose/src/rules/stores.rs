@@ -116,46 +116,46 @@ pub(super) fn host_use(case: &Case<'_>, host: usize, is: fn(Kind) -> bool) -> Op
 
 /// The effect of a cached disk on the limit of the cache.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Matters {
-    /// Requests wait there.
-    Held,
-    /// It comes within reach.
-    Near(f64),
-    /// Nothing.
-    Not(Option<f64>),
+pub(super) enum CacheRelevance {
+    /// Requests wait at the limit.
+    Throttled,
+    /// The limit is within reach.
+    WithinReach(f64),
+    /// The limit is not within reach.
+    Irrelevant(Option<f64>),
 }
 
-impl Matters {
+impl CacheRelevance {
     /// Rates the effect on a host's cached limit.
     pub(super) fn at_cache(case: &Case<'_>, host: usize) -> Self {
         match host_use(case, host, is_cached) {
-            _ if !throttled_at_host(case, host, is_cached).is_empty() => Self::Held,
-            Some(used) if used >= REACH => Self::Near(used),
-            used => Self::Not(used),
+            _ if !throttled_at_host(case, host, is_cached).is_empty() => Self::Throttled,
+            Some(used) if used >= REACH => Self::WithinReach(used),
+            used => Self::Irrelevant(used),
         }
     }
 
     /// Returns the priority of advice.
     pub(super) const fn priority(self) -> u8 {
         match self {
-            Self::Held => 100,
-            Self::Near(_) => 150,
-            Self::Not(_) => 200,
+            Self::Throttled => 100,
+            Self::WithinReach(_) => 150,
+            Self::Irrelevant(_) => 200,
         }
     }
 
     /// Returns a description.
     pub(super) fn words(self) -> String {
         match self {
-            Self::Held => "the limit of the machine's cache throttles requests".to_owned(),
-            Self::Near(used) => {
+            Self::Throttled => "the limit of the machine's cache throttles requests".to_owned(),
+            Self::WithinReach(used) => {
                 format!("the limit of the machine's cache is used to {}", percent(used))
             }
-            Self::Not(Some(used)) => format!(
+            Self::Irrelevant(Some(used)) => format!(
                 "no effect on the observed load: the limit of the machine's cache is used to {}",
                 percent(used)
             ),
-            Self::Not(None) => "no effect on the observed load".to_owned(),
+            Self::Irrelevant(None) => "no effect on the observed load".to_owned(),
         }
     }
 }

@@ -175,7 +175,7 @@ fn uneven(
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
     fn layout(spare_tier: &str) -> String {
         format!(
@@ -186,13 +186,13 @@ mod tests {
         )
     }
 
-    fn held() -> Does {
-        Does::reads(996.0).ms(40.0)
+    fn held() -> EntityLoad {
+        EntityLoad::reads(996.0).ms(40.0)
     }
 
     #[test]
     fn an_idle_disk_of_the_same_tier_is_a_spare_column() {
-        let found = Bed::layout(&layout("P10")).disk("pool", held()).found("stripe-columns");
+        let found = TestBed::layout(&layout("P10")).disk("pool", held()).found("stripe-columns");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert!(finding.finding.contains("2 columns while 1 more P10"), "{}", finding.finding);
         assert!(finding.action.contains("-NumberOfColumns 3"), "{}", finding.action);
@@ -200,25 +200,28 @@ mod tests {
 
     #[test]
     fn a_disk_of_another_tier_or_with_load_is_no_spare_column() {
-        assert!(!Bed::layout(&layout("P20")).disk("pool", held()).finds("stripe-columns"));
-        let busy =
-            Bed::layout(&layout("P10")).disk("pool", held()).disk("spare", Does::reads(90.0));
+        assert!(!TestBed::layout(&layout("P20")).disk("pool", held()).finds("stripe-columns"));
+        let busy = TestBed::layout(&layout("P10"))
+            .disk("pool", held())
+            .disk("spare", EntityLoad::reads(90.0));
         assert!(!busy.finds("stripe-columns"));
-        let fine = Does::reads(600.0);
-        assert!(!Bed::layout(&layout("P10")).disk("pool", fine).finds("stripe-columns"));
+        let fine = EntityLoad::reads(600.0);
+        assert!(!TestBed::layout(&layout("P10")).disk("pool", fine).finds("stripe-columns"));
     }
 
     #[test]
     fn uneven_columns_are_found() {
-        let columns = |one: Does, two: Does| {
-            let bed = Bed::layout(&layout("P20"));
+        let columns = |one: EntityLoad, two: EntityLoad| {
+            let bed = TestBed::layout(&layout("P20"));
             bed.disk("pool-0", one).disk("pool-1", two)
         };
-        let held = Does::reads(498.0).ms(40.0);
-        let found = columns(held, Does::reads(100.0)).found("stripe-columns");
+        let held = EntityLoad::reads(498.0).ms(40.0);
+        let found = columns(held, EntityLoad::reads(100.0)).found("stripe-columns");
         assert_eq!(found.len(), 1);
         assert!(found[0].finding.contains("1 of its 2 columns"), "{}", found[0].finding);
         assert!(!columns(held, held).finds("stripe-columns"));
-        assert!(!columns(Does::reads(400.0), Does::reads(100.0)).finds("stripe-columns"));
+        assert!(
+            !columns(EntityLoad::reads(400.0), EntityLoad::reads(100.0)).finds("stripe-columns")
+        );
     }
 }

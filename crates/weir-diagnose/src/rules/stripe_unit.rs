@@ -112,20 +112,20 @@ fn check_subject(case: &Case<'_>, rule: &Rule, judged: &JudgedSubject<'_>) -> Op
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
-    fn bed(unit: u32, does: Does) -> Bed {
+    fn bed(unit: u32, does: EntityLoad) -> TestBed {
         let text = format!(
             "edition = \"azure-premium-2015\"\nhost = {{ size = \"DS14\" }}\n[[stripe]]\nname = \
              \"pool\"\nunit = \"{unit} KiB\"\nvolumes = {{ count = 4, tier = \"P10\" }}\n"
         );
-        Bed::layout(&text).disk("pool", does)
+        TestBed::layout(&text).disk("pool", does)
     }
 
     #[test]
     fn requests_of_256_kib_in_units_of_16() {
         // 124 of 16 pieces each are 1,984 of 2,000 operations.
-        let held = Does::reads(124.0).kib(256.0).ms(80.0);
+        let held = EntityLoad::reads(124.0).kib(256.0).ms(80.0);
         let found = bed(16, held).found("stripe-unit");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!(finding.priority, 100);
@@ -136,7 +136,7 @@ mod tests {
         );
         assert!(finding.action.contains("-Interleave 262144"), "{}", finding.action);
         // 100 of them are 80 % of it, and none waits.
-        let near = bed(16, Does::reads(100.0).kib(256.0).ms(2.4)).found("stripe-unit");
+        let near = bed(16, EntityLoad::reads(100.0).kib(256.0).ms(2.4)).found("stripe-unit");
         assert_eq!(near[0].priority, 150);
     }
 
@@ -145,15 +145,15 @@ mod tests {
         let text = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[stripe]]\nname = \
                     \"pool\"\nunit = \"16 KiB\"\nvolumes = { count = 4, tier = \"P10\", cache = \
                     \"read-only\" }\n";
-        let reads = Does::reads(200.0).kib(256.0).ms(0.5);
-        assert!(!Bed::layout(text).disk("pool", reads).finds("stripe-unit"));
+        let reads = EntityLoad::reads(200.0).kib(256.0).ms(0.5);
+        assert!(!TestBed::layout(text).disk("pool", reads).finds("stripe-unit"));
     }
 
     #[test]
     fn a_fitting_unit_is_silent() {
-        assert!(!bed(256, Does::reads(1980.0).kib(64.0).ms(80.0)).finds("stripe-unit"));
-        assert!(!bed(16, Does::reads(60.0).kib(256.0).ms(2.4)).finds("stripe-unit"));
+        assert!(!bed(256, EntityLoad::reads(1980.0).kib(64.0).ms(80.0)).finds("stripe-unit"));
+        assert!(!bed(16, EntityLoad::reads(60.0).kib(256.0).ms(2.4)).finds("stripe-unit"));
         // Small requests are not cut.
-        assert!(!bed(64, Does::reads(1990.0).kib(64.0).ms(80.0)).finds("stripe-unit"));
+        assert!(!bed(64, EntityLoad::reads(1990.0).kib(64.0).ms(80.0)).finds("stripe-unit"));
     }
 }

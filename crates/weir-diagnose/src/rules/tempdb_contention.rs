@@ -1,7 +1,7 @@
 //! Allocation pages of tempdb that many want at a time.
 
 use super::not_storage::finding;
-use super::page_latch::{Whose, whose};
+use super::page_latch::{PageDatabase, page_database};
 use super::rule::{Candidate, Rule, source};
 use super::tempdb_files::Tempdb;
 use super::wait_times::{is_page_latch, longest, of_waits};
@@ -20,10 +20,10 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
-    let (Some(waited), whose) = (of_waits(case, is_page_latch), whose(case)) else {
+    let (Some(waited), page_database) = (of_waits(case, is_page_latch), page_database(case)) else {
         return Vec::new();
     };
-    if whose == Whose::Others {
+    if page_database == PageDatabase::Other {
         return Vec::new();
     }
     let tempdb = Tempdb::observed(case);
@@ -33,12 +33,12 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let Some(mut finding) = finding(case, rule, Cause::PageLatch, "tempdb", &text) else {
         return Vec::new();
     };
-    finding.confidence = match (whose, &fault) {
-        (Whose::Tempdb, _) => Confidence::High,
+    finding.confidence = match (page_database, &fault) {
+        (PageDatabase::Tempdb, _) => Confidence::High,
         (_, Some(_)) => Confidence::Medium,
         _ => Confidence::Low,
     };
-    if whose != Whose::Tempdb {
+    if page_database != PageDatabase::Tempdb {
         finding.evidence.push(
             "the database of the pages is unknown: PAGELATCH_UP is for allocation pages, which are \
              mostly tempdb's; in sys.dm_exec_requests, a wait_resource of 2:.. is tempdb"
@@ -76,16 +76,17 @@ fn action(tempdb: &Tempdb) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
     use weir_report::diagnosis::Confidence;
 
-    fn with_files(files: u64, gib: fn(u64) -> u64, ms: f64) -> Bed {
-        let mut bed = Bed::bare().wait("PAGELATCH_UP", ms).wait("WRITELOG", 3000.0);
+    fn with_files(files: u64, gib: fn(u64) -> u64, ms: f64) -> TestBed {
+        let mut bed = TestBed::bare().wait("PAGELATCH_UP", ms).wait("WRITELOG", 3000.0);
         for file in 0..files {
             let name = format!("tempdev{file}");
-            bed = bed.file("tempdb", &name, Does::writes(10.0)).with_role("tempdb", gib(file));
+            bed =
+                bed.file("tempdb", &name, EntityLoad::writes(10.0)).with_role("tempdb", gib(file));
         }
-        bed.file("tempdb", "templog", Does::writes(10.0)).with_role("tempdb", 1)
+        bed.file("tempdb", "templog", EntityLoad::writes(10.0)).with_role("tempdb", 1)
     }
 
     #[test]
@@ -95,7 +96,7 @@ mod tests {
         assert_eq!(finding.confidence, Confidence::Medium);
         assert!(finding.finding.contains("1 data file"), "{}", finding.finding);
         assert!(with_files(4, |file| 8 << (file % 2), 900.0).finds("tempdb-contention"));
-        let of_tempdb = Bed::bare().wait_of("tempdb", "PAGELATCH_EX", 2000.0);
+        let of_tempdb = TestBed::bare().wait_of("tempdb", "PAGELATCH_EX", 2000.0);
         assert_eq!(of_tempdb.found("tempdb-contention")[0].confidence, Confidence::High);
     }
 
@@ -105,6 +106,8 @@ mod tests {
         assert!(!with_files(1, |_| 8, 330.0).finds("tempdb-contention"));
         // A quarter, and nothing to say against its files.
         assert!(!with_files(8, |_| 8, 1000.0).finds("tempdb-contention"));
-        assert!(!Bed::bare().wait_of("sales", "PAGELATCH_EX", 2000.0).finds("tempdb-contention"));
+        assert!(
+            !TestBed::bare().wait_of("sales", "PAGELATCH_EX", 2000.0).finds("tempdb-contention")
+        );
     }
 }

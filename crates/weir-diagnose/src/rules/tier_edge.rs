@@ -2,8 +2,8 @@
 //! edge that buys nothing.
 
 use super::files::{
-    GIB, REACH, Room, counts_bytes, file_throttled, name, needed, one_of, own_disk, resize, sized,
-    steps, throttled_on, tiers, used, words,
+    GIB, InstanceStorage, REACH, counts_bytes, file_throttled, name, needed, one_of, own_disk,
+    resize, sized, steps, throttled_on, tiers, used, words,
 };
 use super::rule::{Candidate, Rule, source};
 use crate::case::{Case, size};
@@ -64,7 +64,10 @@ fn below(case: &Case<'_>, rule: &Rule, file: usize) -> Option<Candidate> {
         .push(format!("{} of the latency of {subject} is wait time", percent(wait.share)));
     finding.evidence.push(format!("additional space: {}", size(to - own)));
     finding.action = format!("grow it to at least {}: {}", size(to), resize(case, file, to));
-    let room = case.system.host_of(SubjectId::File(file)).and_then(|host| Room::new(case, host));
+    let room = case
+        .system
+        .host_of(SubjectId::File(file))
+        .and_then(|host| InstanceStorage::new(case, host));
     let lacks = room.is_some_and(|room| room.free() < to - own);
     if lacks {
         finding.action += "; the instance has too little free storage: raise its storage first";
@@ -73,7 +76,7 @@ fn below(case: &Case<'_>, rule: &Rule, file: usize) -> Option<Candidate> {
 }
 
 /// Space of a file above an edge.
-struct Spare {
+struct SpareSpace {
     file: usize,
     own: u64,
     to: u64,
@@ -81,7 +84,7 @@ struct Spare {
 }
 
 /// Returns the size to which a file can shrink without slowing its load.
-fn spare(case: &Case<'_>, file: usize) -> Option<Spare> {
+fn spare(case: &Case<'_>, file: usize) -> Option<SpareSpace> {
     let (own, steps) = steps(case, file)?;
     super::files::judged_file(case, file)?;
     if file_throttled(case, file).is_some() {
@@ -98,7 +101,7 @@ fn spare(case: &Case<'_>, file: usize) -> Option<Spare> {
     let down = steps.down.as_ref().filter(|_| is_lower).map(|down| down.size.get());
     let to = down.unwrap_or(steps.from.get()).max(in_it(case, file).unwrap_or(0));
     // Below the lowest tier, the minimum size is unknown.
-    (to > 0 && to + GIB <= own).then_some(Spare { file, own, to, is_lower })
+    (to > 0 && to + GIB <= own).then_some(SpareSpace { file, own, to, is_lower })
 }
 
 /// Returns the used size of a file, if the layout states it.
@@ -113,7 +116,7 @@ fn in_it(case: &Case<'_>, file: usize) -> Option<u64> {
 /// Finds files above a tier edge without benefit, while throttled files of their instance lack
 /// storage to grow.
 fn above(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
-    let room = Room::new(case, host)?;
+    let room = InstanceStorage::new(case, host)?;
     let wait = throttled_on(case, host);
     let need = |(file, _, wait): &(usize, _, &crate::verdict::CapWait)| {
         let (own, to) = needed(case, *file, counts_bytes(case, wait))?;
@@ -123,7 +126,7 @@ fn above(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
     let (file, own, to) = *needs.iter().find(|(_, own, to)| to - own > room.free())?;
     let on_host = |file: &usize| case.system.host_of(SubjectId::File(*file)) == Some(host);
     let files = (0..case.system.files.len()).filter(on_host);
-    let mut spares: Vec<Spare> = files.filter_map(|file| spare(case, file)).collect();
+    let mut spares: Vec<SpareSpace> = files.filter_map(|file| spare(case, file)).collect();
     spares.sort_by_key(|spare| std::cmp::Reverse(spare.own - spare.to));
     let mut free = room.free();
     let mut taken = Vec::new();
@@ -178,24 +181,24 @@ fn above(case: &Case<'_>, rule: &Rule, host: usize) -> Option<Candidate> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
-    fn bed(storage: &str, sizes: [u32; 2]) -> Bed {
+    fn bed(storage: &str, sizes: [u32; 2]) -> TestBed {
         let text = format!(
             "edition = \"azure-mi-2018\"\nhost = {{ managed_instance = \"gp\", vcores = 8, storage \
              = \"{storage}\" }}\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"{} GiB\"\n\
              [[file]]\nname = \"other\"\ndatabase = \"two\"\nrole = \"data\"\nsize = \"{} GiB\"\n",
             sizes[0], sizes[1]
         );
-        Bed::layout(&text)
+        TestBed::layout(&text)
     }
 
     /// A P15 has 1,100 operations.
-    fn held(bed: Bed, iops: f64) -> Bed {
-        bed.file("db", "data", Does::reads(iops).ms(60.0)).file(
+    fn held(bed: TestBed, iops: f64) -> TestBed {
+        bed.file("db", "data", EntityLoad::reads(iops).ms(60.0)).file(
             "two",
             "other",
-            Does::reads(3000.0).ms(4.0),
+            EntityLoad::reads(3000.0).ms(4.0),
         )
     }
 

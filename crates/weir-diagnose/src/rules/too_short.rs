@@ -61,11 +61,11 @@ fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
 #[cfg(test)]
 mod tests {
     use super::{BLIND, RULE};
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
     #[test]
     fn few_or_short() {
-        let bed = || Bed::bare().disk("data", Does::reads(50.0));
+        let bed = || TestBed::bare().disk("data", EntityLoad::reads(50.0));
         assert_eq!(bed().seconds(10).found("too-short").len(), 1);
         assert_eq!(bed().seconds(600).every(60).found("too-short").len(), 1);
         assert!(!bed().seconds(30).finds("too-short"));

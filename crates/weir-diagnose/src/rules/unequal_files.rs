@@ -142,9 +142,9 @@ fn action(case: &Case<'_>, files: &[usize]) -> (String, Option<Change>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
-    fn bed(sizes: [u32; 3], does: [Does; 3]) -> Bed {
+    fn bed(sizes: [u32; 3], does: [EntityLoad; 3]) -> TestBed {
         let mut text =
             "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 \
                         }\n"
@@ -154,12 +154,12 @@ mod tests {
                 &format!("[[file]]\nname = \"{name}\"\nrole = \"data\"\nsize = \"{size} GiB\"\n");
         }
         let names = ["one", "two", "three"].into_iter().zip(does);
-        names.fold(Bed::layout(&text), |bed, (name, does)| bed.file("db", name, does))
+        names.fold(TestBed::layout(&text), |bed, (name, does)| bed.file("db", name, does))
     }
 
     #[test]
     fn files_of_one_tier_with_unequal_sizes() {
-        let (held, other) = (Does::writes(498.0).ms(60.0), Does::writes(150.0).ms(4.0));
+        let (held, other) = (EntityLoad::writes(498.0).ms(60.0), EntityLoad::writes(150.0).ms(4.0));
         let found = bed([40, 40, 120], [other, other, held]).found("unequal-files");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!(finding.priority, 100);
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn equal_files_or_few_operations_are_silent() {
-        let (held, other) = (Does::writes(498.0).ms(60.0), Does::writes(150.0).ms(4.0));
+        let (held, other) = (EntityLoad::writes(498.0).ms(60.0), EntityLoad::writes(150.0).ms(4.0));
         assert!(!bed([40, 40, 40], [other, other, held]).finds("unequal-files"));
         assert!(!bed([40, 40, 120], [other, other, other]).finds("unequal-files"));
         // All of them are throttled.
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_limit_within_reach_is_a_note() {
-        let (near, other) = (Does::writes(400.0).ms(4.0), Does::writes(150.0).ms(4.0));
+        let (near, other) = (EntityLoad::writes(400.0).ms(4.0), EntityLoad::writes(150.0).ms(4.0));
         let found = bed([40, 40, 120], [other, other, near]).found("unequal-files");
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].priority, 200);

@@ -129,33 +129,33 @@ fn action(case: &Case<'_>, host: usize) -> (String, Option<Change>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
-    fn bed(size: &str, does: Does) -> Bed {
+    fn bed(size: &str, does: EntityLoad) -> TestBed {
         let text = format!(
             "edition = \"azure-premium-2015\"\nhost = {{ size = \"{size}\" }}\n[[volume]]\nname = \
              \"data\"\ntier = \"P30\"\n"
         );
-        Bed::layout(&text).disk("data", does)
+        TestBed::layout(&text).disk("data", does)
     }
 
     #[test]
     fn a_p30_on_a_ds1() {
         // 5,000 operations of the disk, 3,200 of the machine.
-        let held = Does::reads(3190.0).kib(4.0).ms(30.0);
+        let held = EntityLoad::reads(3190.0).kib(4.0).ms(30.0);
         let found = bed("DS1", held).found("vm-below-disks");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!((finding.priority, finding.cap.as_deref()), (100, Some("host_uncached_iops")));
         assert!(finding.finding.contains("36.0 %"), "{}", finding.finding);
         // 5,000 and 200 MiB/s are what a DS4 carries.
         assert!(finding.action.contains("use a DS4"), "{}", finding.action);
-        let near = bed("DS1", Does::reads(2500.0).kib(4.0)).found("vm-below-disks");
+        let near = bed("DS1", EntityLoad::reads(2500.0).kib(4.0)).found("vm-below-disks");
         assert_eq!(near[0].priority, 200);
     }
 
     #[test]
     fn low_use_or_a_large_machine_is_silent() {
-        assert!(!bed("DS1", Does::reads(2000.0).kib(4.0)).finds("vm-below-disks"));
-        assert!(!bed("DS4", Does::reads(4990.0).kib(4.0).ms(30.0)).finds("vm-below-disks"));
+        assert!(!bed("DS1", EntityLoad::reads(2000.0).kib(4.0)).finds("vm-below-disks"));
+        assert!(!bed("DS4", EntityLoad::reads(4990.0).kib(4.0).ms(30.0)).finds("vm-below-disks"));
     }
 }

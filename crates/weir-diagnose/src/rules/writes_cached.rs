@@ -1,7 +1,7 @@
 //! Host caches of disks that are mostly written, and caches that data may be lost in.
 
 use super::rule::{Candidate, Rule, source};
-use super::stores::{Matters, Store, file_of, stores};
+use super::stores::{CacheRelevance, Store, file_of, stores};
 use crate::case::Case;
 use crate::change::Change;
 use crate::system::CacheMode;
@@ -46,16 +46,16 @@ fn written(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
     if written < MOSTLY || store.per_s(store.load.writes)? < FEW {
         return None;
     }
-    let matters = Matters::at_cache(case, store.host);
+    let relevance = CacheRelevance::at_cache(case, store.host);
     let text = format!(
         "{} of the operations of {} are writes; its read-only host cache serves none of them and \
          counts them against its own limit; {}",
         percent(written),
         store.name,
-        matters.words()
+        relevance.words()
     );
     let mut finding = rule.finding(store.name.clone(), text);
-    finding.priority = matters.priority();
+    finding.priority = relevance.priority();
     finding.evidence.push(format!(
         "{} writes/s and {} reads/s",
         rate(store.per_s(store.load.writes)?),
@@ -97,38 +97,41 @@ fn at_risk(case: &Case<'_>, rule: &Rule, store: &Store) -> Option<Candidate> {
 
 #[cfg(test)]
 mod tests {
-    use crate::bed::{Bed, Does};
+    use crate::bed::{EntityLoad, TestBed};
 
-    fn bed(cache: &str, does: Does) -> Bed {
+    fn bed(cache: &str, does: EntityLoad) -> TestBed {
         let text = format!(
             "edition = \"azure-premium-2015\"\nhost = {{ size = \"DS1\" }}\n[[volume]]\nname = \
              \"disk\"\ntier = \"P30\"\ncache = \"{cache}\"\n[[file]]\nname = \"data\"\nrole = \
              \"data\"\nsize = \"100 GiB\"\non = \"disk\"\n"
         );
-        Bed::layout(&text).disk("disk", does)
+        TestBed::layout(&text).disk("disk", does)
     }
 
     #[test]
     fn a_cache_of_a_written_disk_is_found() {
-        let writes = Does::reads(20.0).and_writes(200.0);
+        let writes = EntityLoad::reads(20.0).and_writes(200.0);
         let found = bed("read-only", writes).found("writes-cached");
         let [finding] = &found[..] else { panic!("{found:?}") };
         assert_eq!(finding.priority, 200);
         assert!(finding.finding.contains("no effect on the observed load"));
-        let many = Does::reads(20.0).and_writes(3000.0).kib(8.0);
+        let many = EntityLoad::reads(20.0).and_writes(3000.0).kib(8.0);
         assert_eq!(bed("read-only", many).found("writes-cached")[0].priority, 150);
     }
 
     #[test]
     fn a_cache_for_mixed_load_is_right() {
-        assert!(!bed("read-only", Does::reads(50.0).and_writes(190.0)).finds("writes-cached"));
-        assert!(!bed("none", Does::reads(20.0).and_writes(200.0)).finds("writes-cached"));
+        assert!(
+            !bed("read-only", EntityLoad::reads(50.0).and_writes(190.0)).finds("writes-cached")
+        );
+        assert!(!bed("none", EntityLoad::reads(20.0).and_writes(200.0)).finds("writes-cached"));
     }
 
     #[test]
     fn a_read_write_cache_is_found() {
-        let found = bed("read-write", Does::reads(100.0).and_writes(100.0)).found("writes-cached");
+        let found =
+            bed("read-write", EntityLoad::reads(100.0).and_writes(100.0)).found("writes-cached");
         assert!(found[0].finding.contains("lost"), "{}", found[0].finding);
-        assert!(!bed("read-write", Does::reads(100.0)).finds("writes-cached"));
+        assert!(!bed("read-write", EntityLoad::reads(100.0)).finds("writes-cached"));
     }
 }

@@ -283,8 +283,8 @@ impl Drive for WallRun<'_> {
         for (host, declared) in status.hosts.iter().zip(&self.layout.hosts) {
             let cache_resident_bytes = host.cache_resident_bytes;
             sample.hosts.push(HostCounters { cache_resident_bytes });
-            sample.volumes.extend(declared.volumes.iter().map(|declared| {
-                let status = host.volumes.iter().find(|volume| volume.name == declared.name);
+            sample.volumes.extend(declared.volumes.iter().map(|volume| {
+                let status = host.volumes.iter().find(|own| own.name == volume.name);
                 status.map(volume_counters).unwrap_or_default()
             }));
         }

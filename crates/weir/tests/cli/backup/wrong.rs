@@ -18,7 +18,7 @@ const EXPORTS: [&str; 5] = ["data", "log", "tiny", "small", "backup1"];
 /// Arguments, the exit code, and a part of the message.
 type Case = (&'static str, i32, &'static str);
 
-/// Cases of `weir backup run`.
+/// Of `weir backup run`.
 const RUN: [Case; 50] = [
     ("data", 2, "required arguments were not provided"),
     ("data --to b --stripes 65", 2, "--stripes 65: a backup has 1 to 64 stripes"),
