@@ -37,7 +37,11 @@ pub enum Caller {
 /// # Errors
 ///
 /// [`Code::AuthenticationFailed`] and related codes.
-pub fn authenticate(head: &Head, accounts: &Accounts, policies: &sas::Policies) -> Result<Caller> {
+pub(crate) fn authenticate(
+    head: &Head,
+    accounts: &Accounts,
+    policies: &sas::Policies,
+) -> Result<Caller> {
     let account = accounts.get(&head.target.account);
     if let Some(authorization) = head.header("authorization") {
         let owner = shared_key::parse(authorization)?;

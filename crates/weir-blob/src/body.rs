@@ -170,7 +170,7 @@ impl Reply {
 
     /// Adds a header if there is a value.
     #[must_use]
-    pub fn with_some(self, name: &'static str, value: Option<impl fmt::Display>) -> Self {
+    pub(crate) fn with_some(self, name: &'static str, value: Option<impl fmt::Display>) -> Self {
         match value {
             Some(value) => self.with(name, value),
             None => self,

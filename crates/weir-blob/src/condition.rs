@@ -102,12 +102,12 @@ impl Conditions {
     /// # Errors
     ///
     /// [`Code::ConditionNotMet`], with status 304 if the client's copy is current.
-    pub fn check_read(&self, state: State<'_>) -> Result<()> {
+    pub(crate) fn check_read(&self, state: State<'_>) -> Result<()> {
         self.check_write(state).map_err(|fault| {
             let has_it = self.none_match.is_some() || self.modified_since.is_some();
             let holds = Self { none_match: None, modified_since: None, ..self.clone() };
             if has_it && holds.check_write(state).is_ok() {
-                fault.as_status(StatusCode::NOT_MODIFIED)
+                fault.with_status(StatusCode::NOT_MODIFIED)
             } else {
                 fault
             }
@@ -119,7 +119,7 @@ impl Conditions {
     /// # Errors
     ///
     /// [`Code::ConditionNotMet`].
-    pub fn check_write(&self, state: State<'_>) -> Result<()> {
+    pub(crate) fn check_write(&self, state: State<'_>) -> Result<()> {
         // HTTP dates have a resolution of one second.
         let modified = state.modified.secs();
         let matches = self.matches.as_deref().is_none_or(|list| state.etag.is_in(list));
@@ -144,7 +144,7 @@ impl Conditions {
     /// # Errors
     ///
     /// [`Code::SourceConditionNotMet`].
-    pub fn check_source(&self, state: State<'_>) -> Result<()> {
+    pub(crate) fn check_source(&self, state: State<'_>) -> Result<()> {
         self.check_write(state).map_err(|_| Code::SourceConditionNotMet.into())
     }
 
@@ -154,7 +154,7 @@ impl Conditions {
     /// # Errors
     ///
     /// [`Code::BlobAlreadyExists`] if the request excludes replacement, [`Code::ConditionNotMet`].
-    pub fn check_make(&self, state: Option<State<'_>>) -> Result<()> {
+    pub(crate) fn check_make(&self, state: Option<State<'_>>) -> Result<()> {
         match state {
             Some(_) if self.none_match.as_deref() == Some("*") => {
                 Err(Code::BlobAlreadyExists.into())

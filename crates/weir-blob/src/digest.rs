@@ -66,7 +66,7 @@ impl Check {
     /// # Errors
     ///
     /// As for [`parse`](Self::parse).
-    pub fn of_source(head: &Head) -> Result<Self> {
+    pub(crate) fn of_source(head: &Head) -> Result<Self> {
         let claimed = |name: &str| head.header(name).map(str::to_owned);
         let claimed_md5 = claimed("x-ms-source-content-md5");
         let md5 = claimed_md5.as_ref().map(|_| Md5::new());
@@ -112,7 +112,7 @@ impl Check {
 
 /// Returns the MD5 of `bytes` in Base64.
 #[must_use]
-pub fn md5_base64(bytes: &[u8]) -> String {
+pub(crate) fn md5_base64(bytes: &[u8]) -> String {
     STANDARD.encode(Md5::digest(bytes))
 }
 

@@ -169,7 +169,7 @@ impl Fault {
 
     /// A missing header.
     #[must_use]
-    pub fn missing_header(name: &str) -> Self {
+    pub(crate) fn missing_header(name: &str) -> Self {
         Self::from(Code::MissingRequiredHeader).with("HeaderName", name.to_owned())
     }
 
@@ -184,7 +184,7 @@ impl Fault {
 
     /// An operation that Weir does not support.
     #[must_use]
-    pub fn not_implemented(operation: &str) -> Self {
+    pub(crate) fn not_implemented(operation: &str) -> Self {
         let mut fault = Self::from(Code::NotImplemented).with("Operation", operation.to_owned());
         fault.more = Some(format!("Weir does not implement {operation}."));
         fault
@@ -214,7 +214,7 @@ impl Fault {
 
     /// Overrides the code's status.
     #[must_use]
-    pub fn as_status(mut self, status: StatusCode) -> Self {
+    pub(crate) fn with_status(mut self, status: StatusCode) -> Self {
         self.status = Some(status);
         self
     }

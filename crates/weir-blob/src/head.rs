@@ -146,7 +146,7 @@ impl Head {
 /// # Errors
 ///
 /// [`Code::InvalidQueryParameterValue`] if it is not a time.
-pub fn parse_moment(value: Option<&str>, name: &str) -> Result<Option<Moment>> {
+pub(crate) fn parse_moment(value: Option<&str>, name: &str) -> Result<Option<Moment>> {
     let bad = |text: &str| Fault::query(name, text, "it is not a snapshot time");
     value.map(|text| Moment::parse_iso(text).ok_or_else(|| bad(text))).transpose()
 }
@@ -161,7 +161,7 @@ fn twice(query: &[(String, String)]) -> Option<&(String, String)> {
 
 /// Parses a query string.
 #[must_use]
-pub fn parse_query(query: &str) -> Vec<(String, String)> {
+pub(crate) fn parse_query(query: &str) -> Vec<(String, String)> {
     let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let decoded = |text: &str| match text.contains(['%', '+']) {
         true => plain(&text.replace('+', " ")),
@@ -184,7 +184,11 @@ pub fn parse_query(query: &str) -> Vec<(String, String)> {
 /// # Errors
 ///
 /// [`Code::InvalidUri`] if the path contains `..` or has no account.
-pub fn parse_target(host: &str, path: &str, is_account: impl Fn(&str) -> bool) -> Result<Target> {
+pub(crate) fn parse_target(
+    host: &str,
+    path: &str,
+    is_account: impl Fn(&str) -> bool,
+) -> Result<Target> {
     let invalid = || Fault::from(Code::InvalidUri);
     let path = path.strip_prefix('/').ok_or_else(invalid)?;
     let by_host = host.split_once('.').filter(|(first, _)| is_account(first));
@@ -228,7 +232,7 @@ fn decode(text: &str) -> Result<String> {
 /// # Errors
 ///
 /// [`Code::InvalidResourceName`], [`Code::OutOfRangeInput`].
-pub fn check_container_name(name: &str) -> Result<()> {
+pub(crate) fn check_container_name(name: &str) -> Result<()> {
     if ["$root", "$logs", "$web"].contains(&name) {
         return Ok(());
     }
@@ -249,7 +253,7 @@ pub fn check_container_name(name: &str) -> Result<()> {
 /// # Errors
 ///
 /// [`Code::InvalidResourceName`], [`Code::OutOfRangeInput`].
-pub fn check_blob_name(name: &str) -> Result<()> {
+pub(crate) fn check_blob_name(name: &str) -> Result<()> {
     if name.chars().count() > 1024 {
         return Err(Code::OutOfRangeInput.into());
     }

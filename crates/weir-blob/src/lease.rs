@@ -102,7 +102,7 @@ impl Lease {
 
     /// Returns the end of exclusive access; `None` if the lease is not held.
     #[must_use]
-    pub fn held_until(&self, now: Moment) -> Option<Moment> {
+    pub(crate) fn held_until(&self, now: Moment) -> Option<Moment> {
         match self.state(now) {
             State::Leased | State::Breaking => Some(self.until.unwrap_or(Moment::FAR)),
             _ => None,
@@ -128,7 +128,7 @@ impl Lease {
     /// # Errors
     ///
     /// [`Code::LeaseIdMissing`] and related codes.
-    pub fn check_write(&self, of: Leased, given: Option<&str>, now: Moment) -> Result<()> {
+    pub(crate) fn check_write(&self, of: Leased, given: Option<&str>, now: Moment) -> Result<()> {
         match (self.state(now), given) {
             (State::Leased | State::Breaking, None) => Err(Code::LeaseIdMissing.into()),
             (_, None) => Ok(()),
@@ -141,7 +141,7 @@ impl Lease {
     /// # Errors
     ///
     /// As for [`check_write`](Self::check_write), except that no id is needed.
-    pub fn check_read(&self, of: Leased, given: Option<&str>, now: Moment) -> Result<()> {
+    pub(crate) fn check_read(&self, of: Leased, given: Option<&str>, now: Moment) -> Result<()> {
         given.map_or(Ok(()), |given| self.check_given(of, given, now))
     }
 

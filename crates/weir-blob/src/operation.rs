@@ -146,7 +146,7 @@ impl Operation {
 
     /// Returns whether the operation applies to snapshots.
     #[must_use]
-    pub const fn takes_snapshot(self) -> bool {
+    pub(crate) const fn takes_snapshot(self) -> bool {
         matches!(
             self,
             Op::GetBlob
@@ -160,7 +160,7 @@ impl Operation {
 
     /// Returns whether public access of this level includes the operation.
     #[must_use]
-    pub const fn is_public(self, public: Public) -> bool {
+    pub(crate) const fn is_public(self, public: Public) -> bool {
         match self {
             Op::GetBlob | Op::GetBlobProperties | Op::GetPageRanges | Op::GetBlockList => {
                 !matches!(public, Public::Private)
@@ -176,7 +176,12 @@ impl Operation {
     ///
     /// [`Code::AuthorizationPermissionMismatch`] and related codes. Without a signature, a private
     /// resource and a missing one give the same code.
-    pub fn authorize(self, caller: &Caller, public: Option<Public>, makes: bool) -> Result<()> {
+    pub(crate) fn authorize(
+        self,
+        caller: &Caller,
+        public: Option<Public>,
+        makes: bool,
+    ) -> Result<()> {
         match caller {
             Caller::Owner => Ok(()),
             Caller::Signed(permits) => {

@@ -147,7 +147,7 @@ pub struct PageContent {
 
 impl PageContent {
     /// Returns the name under which the blob is exported.
-    pub fn exported_as(&self) -> &str {
+    pub(crate) fn exported_as(&self) -> &str {
         self.export.as_deref().unwrap_or(&self.volume)
     }
 
@@ -280,7 +280,7 @@ impl Blob {
 
     /// Returns whether a copy to this blob is in progress.
     #[must_use]
-    pub fn is_pending(&self) -> bool {
+    pub(crate) fn is_pending(&self) -> bool {
         self.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending)
     }
 

@@ -106,7 +106,7 @@ impl Service {
 
     /// Returns a unique request id.
     #[must_use]
-    pub fn request_id(&self) -> String {
+    pub(crate) fn request_id(&self) -> String {
         let count = self.requests.get() + 1;
         self.requests.set(count);
         uuid::Uuid::from_u64_pair(self.run, count).to_string()
@@ -269,13 +269,13 @@ impl Service {
 
     /// Returns whether an account exists.
     #[must_use]
-    pub fn is_account(&self, name: &str) -> bool {
+    pub(crate) fn is_account(&self, name: &str) -> bool {
         self.accounts.get(name).is_some()
     }
 
     /// Returns the properties of an account's service.
     #[must_use]
-    pub fn properties_of(&self, account: &str) -> properties::Properties {
+    pub(crate) fn properties_of(&self, account: &str) -> properties::Properties {
         self.state.borrow().properties(account)
     }
 

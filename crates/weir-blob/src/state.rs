@@ -127,7 +127,7 @@ impl State {
     }
 
     /// Sets the properties of an account's service.
-    pub fn set_properties(&mut self, account: &str, properties: Properties) {
+    pub(crate) fn set_properties(&mut self, account: &str, properties: Properties) {
         self.properties.insert(account.to_owned(), properties);
     }
 
@@ -152,13 +152,17 @@ impl State {
     /// # Errors
     ///
     /// [`Code::ContainerNotFound`].
-    pub fn container_mut(&mut self, account: &str, name: &str) -> Result<&mut ContainerEntry> {
+    pub(crate) fn container_mut(
+        &mut self,
+        account: &str,
+        name: &str,
+    ) -> Result<&mut ContainerEntry> {
         let held = self.containers.get_mut(account).and_then(|own| own.get_mut(name));
         held.ok_or_else(|| Code::ContainerNotFound.into())
     }
 
     /// Adds a container or replaces its record.
-    pub fn put_container(&mut self, account: &str, name: &str, record: Container) {
+    pub(crate) fn put_container(&mut self, account: &str, name: &str, record: Container) {
         let key = (account.to_owned(), name.to_owned());
         self.last = self.last.max(Moment(record.etag.0));
         self.policies.insert(key, record.policies.clone());
@@ -173,7 +177,7 @@ impl State {
     }
 
     /// Removes a container. Returns it with the removals for the journal.
-    pub fn take_container(
+    pub(crate) fn take_container(
         &mut self,
         account: &str,
         name: &str,
@@ -212,7 +216,11 @@ impl State {
     /// # Errors
     ///
     /// [`Code::ContainerNotFound`], [`Code::BlobNotFound`].
-    pub fn blob_mut(&mut self, names: Names<'_>, snapshot: Option<Moment>) -> Result<&mut Blob> {
+    pub(crate) fn blob_mut(
+        &mut self,
+        names: Names<'_>,
+        snapshot: Option<Moment>,
+    ) -> Result<&mut Blob> {
         let held = self.container_mut(names.account, names.container)?;
         let place = (names.blob.to_owned(), snapshot.unwrap_or(Moment::FAR));
         let blob = held.blobs.get_mut(&place).map(Rc::make_mut);
@@ -239,21 +247,23 @@ impl State {
 
     /// Returns whether a blob or snapshot is in the volume.
     #[must_use]
-    pub fn names_volume(&self, volume: &str) -> bool {
+    pub(crate) fn names_volume(&self, volume: &str) -> bool {
         let blobs = self.entries().flat_map(|held| held.blobs.values());
         blobs.filter_map(|blob| blob.page()).any(|page| page.volume == volume)
     }
 
     /// Returns whether a blob that is not a snapshot is in the volume.
     #[must_use]
-    pub fn has_blob_in(&self, volume: &str) -> bool {
+    pub(crate) fn has_blob_in(&self, volume: &str) -> bool {
         let blobs = self.entries().flat_map(|held| &held.blobs);
         let mut base = blobs.filter(|((_, at), _)| *at == Moment::FAR);
         base.any(|(_, blob)| blob.page().is_some_and(|page| page.volume == volume))
     }
 
     /// Iterates over all blobs and snapshots for modification.
-    pub fn all_mut(&mut self) -> impl Iterator<Item = (Names<'_>, Option<Moment>, &mut Blob)> {
+    pub(crate) fn all_mut(
+        &mut self,
+    ) -> impl Iterator<Item = (Names<'_>, Option<Moment>, &mut Blob)> {
         self.containers.iter_mut().flat_map(|(account, own)| {
             own.iter_mut().flat_map(move |(container, held)| {
                 held.blobs.iter_mut().map(move |((name, at), blob)| {

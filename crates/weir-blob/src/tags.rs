@@ -32,7 +32,7 @@ pub fn check(tags: &Tags) -> Result<()> {
 /// # Errors
 ///
 /// [`Code::InvalidHeaderValue`], and the errors of [`check`].
-pub fn parse_header(text: &str) -> Result<Tags> {
+pub(crate) fn parse_header(text: &str) -> Result<Tags> {
     let bad = || Fault::header("x-ms-tags", text);
     let decode = |part: &str| {
         let plain = part.replace('+', " ");

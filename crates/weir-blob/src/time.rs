@@ -62,7 +62,7 @@ impl Moment {
 
     /// Parses an HTTP date.
     #[must_use]
-    pub fn parse_http(text: &str) -> Option<Self> {
+    pub(crate) fn parse_http(text: &str) -> Option<Self> {
         let since = httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).ok()?;
         u64::try_from(since.as_nanos()).ok().map(Self)
     }
@@ -70,7 +70,7 @@ impl Moment {
     /// Parses the ISO 8601 forms that signatures use: a date, optionally with minutes, seconds and
     /// up to seven decimals, in UTC.
     #[must_use]
-    pub fn parse_iso(text: &str) -> Option<Self> {
+    pub(crate) fn parse_iso(text: &str) -> Option<Self> {
         let whole = match text.len() {
             10 => format!("{text}T00:00:00Z"),
             // 2026-11-22T00:05Z

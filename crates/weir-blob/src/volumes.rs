@@ -253,7 +253,7 @@ impl Volume {
     /// # Errors
     ///
     /// A storage error.
-    pub async fn read_without_timeout(&self, offset: u64, len: u32) -> Result<Bytes> {
+    pub(crate) async fn read_without_timeout(&self, offset: u64, len: u32) -> Result<Bytes> {
         self.ask(Ask::Read { offset, len }, Terms::default()).await
     }
 
@@ -262,7 +262,7 @@ impl Volume {
     /// # Errors
     ///
     /// [`Code::BlobNotFound`] if the snapshot is missing, and the errors of [`read`](Self::read).
-    pub async fn read_snapshot(
+    pub(crate) async fn read_snapshot(
         &self,
         id: u64,
         offset: u64,
@@ -291,7 +291,7 @@ impl Volume {
     /// # Errors
     ///
     /// A storage error.
-    pub async fn write_without_timeout(&self, offset: u64, data: Vec<u8>) -> Result<()> {
+    pub(crate) async fn write_without_timeout(&self, offset: u64, data: Vec<u8>) -> Result<()> {
         let ask = Ask::Write { offset, data, durable: false };
         self.ask(ask, Terms::default()).await.map(drop)
     }

@@ -101,7 +101,7 @@ impl Element {
 
     /// Returns the trimmed text of the first child element with that name.
     #[must_use]
-    pub fn text_of(&self, name: &str) -> Option<&str> {
+    pub(crate) fn text_of(&self, name: &str) -> Option<&str> {
         self.child(name).map(|child| child.text.trim())
     }
 }

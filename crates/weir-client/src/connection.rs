@@ -244,7 +244,7 @@ impl Connection {
     ///
     /// # Errors
     /// [`ClientError::NotOffered`]; nothing is queued then.
-    pub fn queue_write_zeroes(
+    pub(crate) fn queue_write_zeroes(
         &mut self,
         cookie: u64,
         offset: u64,

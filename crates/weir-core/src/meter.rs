@@ -58,7 +58,7 @@ impl Meter {
     /// use minus target while it is above. `credits` beyond 2^62 nanoseconds of
     /// the rate are cut there.
     #[must_use]
-    pub fn with_credits(rate: NonZeroU64, credits: u64) -> Self {
+    pub(crate) fn with_credits(rate: NonZeroU64, credits: u64) -> Self {
         const MOST: u64 = u64::MAX / 4;
         let meter = Self::new(rate);
         let (second, rate) = (u128::from(NANOS_PER_SEC), u128::from(meter.rate.get()));

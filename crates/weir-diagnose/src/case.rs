@@ -100,7 +100,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the caps of a disk.
-    pub fn caps_of_disk(
+    pub(crate) fn caps_of_disk(
         &self,
         disk: usize,
     ) -> impl Iterator<Item = (&'a Cap, &'a CapFacts)> + use<'a> {
@@ -109,7 +109,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the caps of a host.
-    pub fn caps_of_host(
+    pub(crate) fn caps_of_host(
         &self,
         host: usize,
     ) -> impl Iterator<Item = (&'a Cap, &'a CapFacts)> + use<'a> {
@@ -153,19 +153,10 @@ impl<'a> Case<'a> {
         in_set.or_else(|| edition.tier(name).ok())
     }
 
-    /// Returns the smallest tier of a disk's family with a higher limit, and the size that a file
-    /// needs to reach it.
-    #[must_use]
-    pub fn next_tier(&self, disk: usize) -> Option<(&'a Tier, u64)> {
-        self.tier_above(disk, |now, above| {
-            above.iops > now.iops || above.throughput > now.throughput
-        })
-    }
-
     /// Returns the smallest larger tier of a disk's set for which `is_more` holds, and the size
     /// that a file needs to reach it.
     #[must_use]
-    pub fn tier_above(
+    pub(crate) fn tier_above(
         &self,
         disk: usize,
         is_more: impl Fn(&Tier, &Tier) -> bool,
@@ -220,7 +211,7 @@ pub fn size(bytes: u64) -> String {
 
 /// Returns the name of a cap in messages.
 #[must_use]
-pub fn cap_words(kind: Kind) -> &'static str {
+pub(crate) fn cap_words(kind: Kind) -> &'static str {
     match kind {
         Kind::DiskIops => "IOPS limit",
         Kind::DiskBytes => "throughput limit",
@@ -241,7 +232,7 @@ pub fn cap_words(kind: Kind) -> &'static str {
 
 /// Returns the unloaded latency in words, if it is known.
 #[must_use]
-pub fn usual_words(waited: &Waited) -> Option<String> {
+pub(crate) fn usual_words(waited: &Waited) -> Option<String> {
     let own = format!("unloaded latency {}", time(waited.usual_ns?));
     let times = waited.beside_edition;
     Some(match (times - 1.0).abs() < TELLING {
@@ -255,7 +246,7 @@ const TELLING: f64 = 0.1;
 
 /// Returns the source of wait times in words.
 #[must_use]
-pub const fn basis_words(basis: Basis) -> &'static str {
+pub(crate) const fn basis_words(basis: Basis) -> &'static str {
     match basis {
         Basis::Counted => "wait times counted by Weir at each limit",
         Basis::Queued => "queue times counted by the governor",

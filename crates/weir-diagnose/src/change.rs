@@ -65,7 +65,7 @@ impl Change {
 
     /// Returns whether the change enables a cache.
     #[must_use]
-    pub fn turns_cache_on(&self) -> bool {
+    pub(crate) fn turns_cache_on(&self) -> bool {
         match self {
             Self::Cache { mode, .. } => *mode != CacheMode::None,
             Self::All(all) => all.iter().any(Self::turns_cache_on),

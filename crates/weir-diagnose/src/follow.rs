@@ -17,9 +17,11 @@ mod pass;
 mod subject;
 
 pub use backups::BackupFacts;
-pub use bins::{Bin, NEAR, Stretch, bin_start};
+pub(crate) use bins::bin_start;
+pub use bins::{Bin, NEAR, Stretch};
 pub use cap::{CapFacts, Credits};
 pub use facts::{Facts, OverTime, SubjectFacts};
 pub use moments::Moment;
 pub use others::{FULL, Gauged, HostFacts, OUT, Others, WaitFacts};
-pub use pass::{Follow, loads, says_something};
+pub(crate) use pass::says_something;
+pub use pass::{Follow, loads};

@@ -14,4 +14,5 @@ mod wait;
 pub use cause::Cause;
 pub use judge::judge;
 pub(crate) use judge::{EPISODE_S, NOTED_NS};
-pub use wait::{Basis, CapWait, Episode, LEAST_LOST, THROTTLED, Waited};
+pub(crate) use wait::LEAST_LOST;
+pub use wait::{Basis, CapWait, Episode, THROTTLED, Waited};

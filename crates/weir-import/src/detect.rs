@@ -81,7 +81,7 @@ const REFUSED: &[Refused] = &[
 /// # Errors
 ///
 /// [`ImportError::UnknownKind`], with the nearest kinds.
-pub fn detect(bytes: &[u8]) -> Result<Kind, ImportError> {
+pub(crate) fn detect(bytes: &[u8]) -> Result<Kind, ImportError> {
     let by_bytes = |kind: &Kind| matches!(kind.recognizes, By::Bytes(is_it) if is_it(bytes));
     if let Some(kind) = kinds().find(by_bytes) {
         return Ok(kind);

@@ -85,7 +85,7 @@ mod window;
 mod windows;
 
 pub use compressed::decompressed;
-pub use detect::{detect, nearest};
+pub use detect::nearest;
 pub use error::{ImportError, Nearest};
 pub use importers::{kind_named, kinds};
 pub use input::{Failure, Input};

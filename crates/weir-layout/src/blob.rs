@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use weir_units::Span;
 
 /// The address that `UseDevelopmentStorage=true` selects.
-pub const DEFAULT_LISTEN: &str = "127.0.0.1:10000";
+pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:10000";
 
 /// Settings of page blobs.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use toml::Spanned;
 use weir_units::{Bytes, Span, nearest};
 
 /// The ready-made mixes: their names and their `[[transaction]]`s.
-pub const MIXES: [(&str, &str); 4] = [
+pub(crate) const MIXES: [(&str, &str); 4] = [
     ("bulk-load", include_str!("../mixes/bulk-load.toml")),
     ("generic-oltp", include_str!("../mixes/generic-oltp.toml")),
     ("scan", include_str!("../mixes/scan.toml")),

@@ -34,7 +34,7 @@ const WASTE: u64 = BLOCK_HEADER + SECTOR - 1;
 /// Returns the bytes of log of a transaction that changes `pages` pages and whose description
 /// states `stated`. A record has at least the bytes that redo needs.
 #[must_use]
-pub fn record_bytes(stated: u64, pages: u64) -> u64 {
+pub(crate) fn record_bytes(stated: u64, pages: u64) -> u64 {
     let needs = if pages > 0 { RECORD_HEADER + RECORD_PAGE * pages } else { 0 };
     // A transaction with log has a record.
     stated.max(needs).max(if stated > 0 { RECORD_HEADER } else { 0 })

@@ -88,7 +88,7 @@ impl Placement {
     }
 
     /// Returns the page number of the `new`-th new page of a data file.
-    pub fn new_page(&self, file: usize, new: u32) -> u32 {
+    pub(crate) fn new_page(&self, file: usize, new: u32) -> u32 {
         self.new_range(file, new).end
     }
 

@@ -283,12 +283,6 @@ impl Pipeline {
         self.buffers.len() - self.free.len()
     }
 
-    /// Returns how many writes are in flight to all stripes.
-    #[must_use]
-    pub fn writes_in_flight(&self) -> u32 {
-        self.writers.iter().map(|own| own.in_flight).sum()
-    }
-
     /// Returns the next transfer to start now. Writes come first: they free buffers.
     pub fn poll_transfer(&mut self, now: Instant) -> Option<Transfer> {
         self.poll_write().or_else(|| self.poll_read(now))

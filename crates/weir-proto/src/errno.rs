@@ -38,7 +38,7 @@ impl Errno {
 
     /// Returns the number on the wire.
     #[must_use]
-    pub const fn to_wire(self) -> u32 {
+    pub(crate) const fn to_wire(self) -> u32 {
         match self {
             Self::Perm => 1,
             Self::Io => 5,

@@ -40,7 +40,7 @@ impl Command {
 
     /// Returns the number on the wire.
     #[must_use]
-    pub const fn to_wire(self) -> u16 {
+    pub(crate) const fn to_wire(self) -> u16 {
         match self {
             Self::Read => 0,
             Self::Write => 1,

@@ -11,7 +11,7 @@ use core::fmt;
 use core::str::FromStr;
 
 /// Default TCP port of NBD.
-pub const DEFAULT_PORT: u16 = 10_809;
+pub(crate) const DEFAULT_PORT: u16 = 10_809;
 
 /// An export and its server's address, parsed from and formatted as `nbd://HOST[:PORT]/EXPORT` or
 /// `nbd+unix:///EXPORT?socket=PATH`.

@@ -171,13 +171,6 @@ impl DatabaseReport {
         self.waits.iter().find(|wait| wait.wait == name)
     }
 
-    /// Returns the share of page I/O in all wait time.
-    #[must_use]
-    pub fn page_io_share(&self) -> f64 {
-        let pages = self.waits.iter().filter(|wait| wait.wait.starts_with("PAGEIOLATCH"));
-        pages.map(|wait| wait.share).sum()
-    }
-
     /// Returns the mean latency of writes to all files of a role, in nanoseconds.
     #[must_use]
     pub fn write_mean_ns(&self, role: &str) -> f64 {

@@ -71,7 +71,7 @@ impl Screen {
 
     /// Returns `text` in bold and in `colour`, or as it is on a screen without colours.
     #[must_use]
-    pub fn paint(&self, colour: Colour, text: &str) -> String {
+    pub(crate) fn paint(&self, colour: Colour, text: &str) -> String {
         if !self.has_colours {
             return text.to_owned();
         }

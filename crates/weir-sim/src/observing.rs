@@ -153,7 +153,7 @@ pub fn file_counters(tally: &FileTally, size: Bytes, limits: LimitsNow) -> FileC
 
 /// Returns the time waited per cap.
 #[must_use]
-pub fn cap_times(waits: &Waits) -> CapTimes {
+pub(crate) fn cap_times(waits: &Waits) -> CapTimes {
     waits.iter().map(|(cap, time)| (cap.name(), time.nanos())).collect()
 }
 

@@ -8,7 +8,7 @@ pub const MAX_BLOCK: u32 = 1 << 30;
 /// Maximum clones of one job (`numjobs`).
 pub const MAX_CLONES: u32 = 65_536;
 /// Maximum queue depth of one process (`iodepth`).
-pub const MAX_DEPTH: u32 = 65_536;
+pub(crate) const MAX_DEPTH: u32 = 65_536;
 
 /// Indices of the directions in [`PerOp::as_array`].
 pub(crate) const READ: usize = 0;
@@ -373,7 +373,7 @@ impl JobSpec {
 
     /// Returns the smallest block of the directions that the job uses, in bytes.
     #[must_use]
-    pub fn min_block(&self) -> u32 {
+    pub(crate) fn min_block(&self) -> u32 {
         self.used_blocks().map(Blocks::min).min().unwrap_or(0)
     }
 

@@ -25,7 +25,7 @@ use weir_random::Rng;
 use weir_units::Instant;
 
 /// Maximum processes of a run.
-pub const MAX_PROCESSES: u32 = 1 << 20;
+pub(crate) const MAX_PROCESSES: u32 = 1 << 20;
 
 /// One clone of one job, and its regions.
 #[derive(Debug, Clone)]
@@ -179,12 +179,6 @@ impl Workload {
     pub fn is_done(&self) -> bool {
         let started = self.run_started.is_some() || self.processes.is_empty();
         started && self.running == 0 && self.waves.is_empty()
-    }
-
-    /// Returns the number of processes.
-    #[must_use]
-    pub fn process_count(&self) -> usize {
-        self.processes.len()
     }
 
     /// Returns the state of a process; `None` if there is no such process.

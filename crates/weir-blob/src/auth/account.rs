@@ -9,7 +9,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 /// The account of `UseDevelopmentStorage=true`.
-pub const WELL_KNOWN: &str = "devstoreaccount1";
+pub(crate) const WELL_KNOWN: &str = "devstoreaccount1";
 
 /// The published key of that account. It is known to every client, so it protects nothing. Source:
 /// "Use the Azurite emulator for local Azure Storage development", Microsoft.
@@ -66,7 +66,7 @@ impl Account {
 
     /// Returns whether a client at `from` may use this account.
     #[must_use]
-    pub fn is_for(&self, from: IpAddr) -> bool {
+    pub(crate) fn is_for(&self, from: IpAddr) -> bool {
         !self.loopback_only || from.to_canonical().is_loopback()
     }
 

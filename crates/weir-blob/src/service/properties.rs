@@ -89,7 +89,7 @@ impl Properties {
 
     /// Returns the CORS headers for the response to a request.
     #[must_use]
-    pub fn cors_headers(&self, head: &Head) -> Vec<(&'static str, String)> {
+    pub(crate) fn cors_headers(&self, head: &Head) -> Vec<(&'static str, String)> {
         let Some(origin) = head.header("origin") else { return Vec::new() };
         let Some(rule) = self.cors.iter().find(|rule| rule.allows(origin, head.method.as_str()))
         else {
@@ -115,7 +115,7 @@ impl Properties {
     /// # Errors
     ///
     /// [`Code::AuthorizationFailure`] if no rule permits it.
-    pub fn preflight(&self, head: &Head) -> Result<Vec<(&'static str, String)>> {
+    pub(crate) fn preflight(&self, head: &Head) -> Result<Vec<(&'static str, String)>> {
         let origin = head.needs("origin")?;
         let method = head.needs("access-control-request-method")?;
         let asked = head.header("access-control-request-headers").unwrap_or_default();

@@ -139,7 +139,7 @@ pub(super) fn bin(used: f64) -> usize {
 
 /// Returns the utilisation at which a bin begins.
 #[must_use]
-pub fn bin_start(bin: usize) -> f64 {
+pub(crate) fn bin_start(bin: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "21 bins")]
     let bin = bin as f64;
     bin / 20.0

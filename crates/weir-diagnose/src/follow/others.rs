@@ -254,7 +254,7 @@ impl HostFacts {
 
     /// Returns the share of time at 90 % or more.
     #[must_use]
-    pub fn near_share(&self) -> f64 {
+    pub(crate) fn near_share(&self) -> f64 {
         if self.seconds > 0.0 { self.near_s / self.seconds } else { 0.0 }
     }
 }
@@ -262,7 +262,7 @@ impl HostFacts {
 impl Gauged {
     /// Returns whether the gauge is the utilisation of a storage limit.
     #[must_use]
-    pub fn is_consumed(&self) -> bool {
+    pub(crate) fn is_consumed(&self) -> bool {
         CONSUMED.iter().any(|gauge| gauge.name == self.metric)
     }
 
@@ -280,19 +280,19 @@ impl Gauged {
 
     /// Returns the share of time at 90 % or more.
     #[must_use]
-    pub fn near_share(&self) -> f64 {
+    pub(crate) fn near_share(&self) -> f64 {
         if self.seconds > 0.0 { self.near_s / self.seconds } else { 0.0 }
     }
 
     /// Returns the share of time at 99 % or more.
     #[must_use]
-    pub fn full_share(&self) -> f64 {
+    pub(crate) fn full_share(&self) -> f64 {
         if self.seconds > 0.0 { self.full_s / self.seconds } else { 0.0 }
     }
 
     /// Returns the share of time at 1 % or less.
     #[must_use]
-    pub fn low_share(&self) -> f64 {
+    pub(crate) fn low_share(&self) -> f64 {
         if self.seconds > 0.0 { self.low_s / self.seconds } else { 0.0 }
     }
 }

@@ -202,6 +202,6 @@ pub fn loads(contents: &Contents) -> BTreeSet<EntityId> {
 /// Returns whether an observation has other data for a diagnosis: waits, processors, shares of
 /// limits.
 #[must_use]
-pub fn says_something(contents: &Contents) -> bool {
+pub(crate) fn says_something(contents: &Contents) -> bool {
     OtherTracks::new(contents).follows_any()
 }

@@ -120,15 +120,15 @@ pub mod source {
     /// On files of managed instances.
     pub const INSTANCE: &str = "Storage performance best practices and considerations for Azure SQL DB Managed Instance (General Purpose), Microsoft, 2018";
     /// On growing a data file.
-    pub const PRESIZE: &str = "Increasing data files might improve performance on General Purpose Managed Instance tier, J. Popovic, 2018";
+    pub(crate) const PRESIZE: &str = "Increasing data files might improve performance on General Purpose Managed Instance tier, J. Popovic, 2018";
     /// On tempdb over several disks.
-    pub const SCALE_OUT: &str = "Scaling-out SQL Server disks and data files on Windows Azure Virtual Machines, Microsoft, 2013";
+    pub(crate) const SCALE_OUT: &str = "Scaling-out SQL Server disks and data files on Windows Azure Virtual Machines, Microsoft, 2013";
     /// On premium storage.
     pub const PREMIUM: &str = "Azure Premium Storage: Design for High Performance, Microsoft, 2015";
     /// On backups.
     pub const BACKUP: &str = "Efficient SQL Server in Azure VM Backup Strategies using DS-SERIES and Premium Storage, I. Pagliai, 2015";
     /// The model of the limits.
-    pub const MODEL: &str = "the model of the limits (docs/SEMANTICS.md)";
+    pub(crate) const MODEL: &str = "the model of the limits (docs/SEMANTICS.md)";
     /// Documentation of clouds on their metrics.
     pub const CLOUD: &str =
         "metrics of the cloud itself (documentation of Azure Monitor and of Amazon CloudWatch)";

@@ -17,7 +17,7 @@ impl System {
     /// Builds the system that `contents` describes; `loads` are the entities with I/O. With an
     /// edition, files and volumes that state a size and no limits have those of their tier.
     #[must_use]
-    pub fn from_observation(
+    pub(crate) fn from_observation(
         contents: &Contents,
         loads: &BTreeSet<EntityId>,
         edition: Option<&Edition>,

@@ -127,7 +127,7 @@ pub struct Medium {
 impl Medium {
     /// Returns the total latency of reads and writes, with `hits` reads from the host cache.
     #[must_use]
-    pub fn total_ns(
+    pub(crate) fn total_ns(
         &self,
         (reads, writes): (f64, f64),
         (read, written): (f64, f64),
@@ -138,7 +138,7 @@ impl Medium {
 
     /// Returns the total latency of a load.
     #[must_use]
-    pub fn of_load(&self, load: &Load) -> f64 {
+    pub(crate) fn of_load(&self, load: &Load) -> f64 {
         let (read, written) = (load.read_bytes, load.write_bytes.or(load.bytes));
         let bytes = (read.unwrap_or(0.0), written.unwrap_or(0.0));
         match load.reads.zip(load.writes) {
@@ -155,7 +155,7 @@ impl Medium {
 
     /// Returns the total latency of reads with cache hits.
     #[must_use]
-    pub fn reads_with_hits(&self, reads: f64, bytes: f64, hits: f64) -> f64 {
+    pub(crate) fn reads_with_hits(&self, reads: f64, bytes: f64, hits: f64) -> f64 {
         let Some((ns, byte_ns)) = self.hit.filter(|_| hits > 0.0) else {
             return self.reads(reads, bytes);
         };
@@ -253,7 +253,7 @@ impl Cap {
 
     /// Returns the kind of [`Limit::peak`]: the burst limit if there is one.
     #[must_use]
-    pub const fn at_most(&self) -> Kind {
+    pub(crate) const fn at_most(&self) -> Kind {
         if self.limit.burst.is_some() { self.kind.burst() } else { self.kind }
     }
 }
@@ -367,7 +367,7 @@ impl System {
 
     /// Returns the name of a cap's owner.
     #[must_use]
-    pub fn owner_name(&self, cap: &Cap) -> &str {
+    pub(crate) fn owner_name(&self, cap: &Cap) -> &str {
         match cap.owner {
             Owner::Host(host) => &self.hosts[host].name,
             Owner::Disk(disk) => &self.disks[disk].name,
@@ -390,13 +390,13 @@ impl System {
     }
 
     /// Returns the files on a disk or stripe.
-    pub fn files_on(&self, on: On) -> impl Iterator<Item = (usize, &File)> {
+    pub(crate) fn files_on(&self, on: On) -> impl Iterator<Item = (usize, &File)> {
         self.files.iter().enumerate().filter(move |(_, file)| file.on == Some(on))
     }
 
     /// Returns whether any limit is known.
     #[must_use]
-    pub fn has_limits(&self) -> bool {
+    pub(crate) fn has_limits(&self) -> bool {
         !self.caps.is_empty()
     }
 

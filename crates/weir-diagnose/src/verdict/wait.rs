@@ -17,7 +17,7 @@ const QUEUED_NS: f64 = 2_000_000.0;
 
 /// Minimum share of the observed time that is lost by waiting: 7 s per hour. A few operations a
 /// minute may reach a limit in a burst without any effect.
-pub const LEAST_LOST: f64 = 0.002;
+pub(crate) const LEAST_LOST: f64 = 0.002;
 
 /// The source of wait times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,13 +128,13 @@ impl Waited {
 
     /// Returns the share of wait time in the latency.
     #[must_use]
-    pub fn all_share(&self) -> f64 {
+    pub(crate) fn all_share(&self) -> f64 {
         if self.latency_ns > 0.0 { self.waited_ns() / self.latency_ns } else { 0.0 }
     }
 
     /// Returns the share of the latency that no cap explains.
     #[must_use]
-    pub fn unexplained_share(&self) -> f64 {
+    pub(crate) fn unexplained_share(&self) -> f64 {
         if self.latency_ns > 0.0 { self.unexplained_ns / self.latency_ns } else { 0.0 }
     }
 }
