@@ -36,7 +36,17 @@ pub fn calendar() -> u64 {
 /// Returns the processor time that the calling thread has used.
 #[must_use]
 pub fn thread_time() -> Span {
-    let used = clock_gettime(ClockId::ThreadCPUTime);
+    used(ClockId::ThreadCPUTime)
+}
+
+/// Returns the processor time that all threads of this process have used.
+#[must_use]
+pub fn process_time() -> Span {
+    used(ClockId::ProcessCPUTime)
+}
+
+fn used(clock: ClockId) -> Span {
+    let used = clock_gettime(clock);
     let unsigned = |n: i64| u64::try_from(n).unwrap_or(0);
     let seconds = Span::from_nanos(unsigned(used.tv_sec).saturating_mul(NANOS_PER_SEC));
     seconds + Span::from_nanos(unsigned(used.tv_nsec))

@@ -11,6 +11,6 @@ mod lateness;
 mod poller;
 mod sleeper;
 
-pub use clock::{Clock, calendar, thread_time};
+pub use clock::{Clock, calendar, process_time, thread_time};
 pub use poller::{Event, Events, Interest, Poller};
 pub use sleeper::{Sleeper, Waiting};

@@ -24,7 +24,7 @@ pub enum Waiting {
     Early,
     /// Sleep until a deadline. Replies are as late as the machine wakes up.
     Late,
-    /// Poll as long as anybody could send a request or waits for one. It takes a core.
+    /// Poll while there are clients or requests. It takes a core.
     Poll,
 }
 
@@ -65,8 +65,15 @@ pub struct Sleeper {
 enum State {
     /// For events only, or the deadline has passed.
     Waiting,
-    Asleep { until: Instant, deadline: Instant, class: usize },
-    Polling { since: Instant, deadline: Instant },
+    Asleep {
+        until: Instant,
+        deadline: Instant,
+        class: usize,
+    },
+    Polling {
+        since: Instant,
+        deadline: Instant,
+    },
 }
 
 /// The time that may be polled: a share of the processor time used for work.

@@ -13,13 +13,11 @@
 
 #![expect(clippy::print_stdout, reason = "it is a program that prints a table")]
 #![expect(clippy::print_stderr, reason = "it says what it is doing")]
-#![expect(clippy::disallowed_methods, reason = "it waits for the sockets of other programs")]
 
-use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
-use weir_bench::{Failure, median};
+use std::process::Command;
+use weir_bench::peer::Peer;
+use weir_bench::{Failure, fio, median, range};
 use weir_proto::Uri;
 use weir_report::cells;
 use weir_report::number::rate;
@@ -29,45 +27,10 @@ use weir_runner::RunOptions;
 use weir_units::Bytes;
 use weir_workload::{Device, Isolated, place};
 
-/// A server under test; stopped by its process when dropped.
-struct Peer {
-    name: &'static str,
-    uri: String,
-    process: Child,
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        drop(self.process.kill());
-        drop(self.process.wait());
-    }
-}
-
 /// The result of one run.
 struct Run {
     iops: f64,
     cpu_per_million: f64,
-}
-
-fn start(
-    name: &'static str,
-    folder: &Path,
-    command: &mut Command,
-    export: &str,
-) -> Result<Peer, Failure> {
-    let socket = folder.join(name);
-    let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(|error| {
-        format!("cannot start {:?}: {error}; install it", command.get_program())
-    })?;
-    let peer =
-        Peer { name, uri: format!("nbd+unix:///{export}?socket={}", socket.display()), process };
-    for _ in 0..200 {
-        if std::os::unix::net::UnixStream::connect(&socket).is_ok() {
-            return Ok(peer);
-        }
-        std::thread::sleep(Duration::from_millis(25));
-    }
-    Err(format!("{name} does not listen at {}", socket.display()).into())
 }
 
 fn peers(folder: &Path) -> Result<Vec<Peer>, Failure> {
@@ -97,48 +60,21 @@ fn peers(folder: &Path) -> Result<Vec<Peer>, Failure> {
         "type=nbd,id=e,node-name=f,name=v,writable=on",
     ]);
     let started = vec![
-        start("weir", folder, &mut serve, "v")?,
-        start("nbdkit", folder, &mut nbdkit, "")?,
-        start("qemu-storage-daemon", folder, &mut daemon, "v")?,
+        Peer::start("weir", folder, &mut serve, "v")?,
+        Peer::start("nbdkit", folder, &mut nbdkit, "")?,
+        Peer::start("qemu-storage-daemon", folder, &mut daemon, "v")?,
     ];
     // It is open by now, and goes with its last user.
     std::fs::remove_file(image)?;
     Ok(started)
 }
 
-/// Returns the CPU seconds of a process so far (clock ticks are 1/100 s on Linux).
-fn cpu_seconds(pid: u32) -> Result<f64, Failure> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let fields: Vec<&str> =
-        stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at).and_then(|f| f.parse::<f64>().ok()).unwrap_or(0.0);
-    Ok((ticks(11) + ticks(12)) / 100.0)
-}
-
 fn fio(peer: &Peer, folder: &Path, rw: &str, depth: u32, seconds: u32) -> Result<Run, Failure> {
-    let output = folder.join("fio.json");
-    let before = cpu_seconds(peer.process.id())?;
-    let status = Command::new("fio")
-        .args(["--name=x", "--ioengine=nbd", "--bs=4k", "--time_based", "--size=256m"])
-        .arg(format!("--uri={}", peer.uri))
-        .arg(format!("--rw={rw}"))
-        .arg(format!("--iodepth={depth}"))
-        .arg(format!("--runtime={seconds}"))
-        .args(["--output-format=json", &format!("--output={}", output.display())])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .map_err(|error| format!("cannot start fio: {error}; install it"))?;
-    if !status.success() {
-        return Err(format!("fio failed against {}", peer.name).into());
-    }
-    let text = std::fs::read_to_string(&output)?;
-    // fio may print a note before its JSON.
-    let json: Value = serde_json::from_str(&text[text.find('{').unwrap_or(0)..])?;
-    let side = if rw == "randread" { "read" } else { "write" };
-    let number = |key: &str| json["jobs"][0][side][key].as_f64().unwrap_or(0.0);
-    let cpu = cpu_seconds(peer.process.id())? - before;
-    Ok(Run { iops: number("iops"), cpu_per_million: cpu / number("total_ios") * 1e6 })
+    let before = peer.cpu_seconds()?;
+    let job = fio::Job { uri: &peer.uri, rw, depth, seconds };
+    let ran = fio::run(&job, folder)?;
+    let cpu = peer.cpu_seconds()? - before;
+    Ok(Run { iops: ran.iops, cpu_per_million: cpu / ran.requests * 1e6 })
 }
 
 fn runner(peer: &Peer, rw: &str, depth: u32, seconds: u32) -> Result<Run, Failure> {
@@ -150,10 +86,10 @@ fn runner(peer: &Peer, rw: &str, depth: u32, seconds: u32) -> Result<Run, Failur
     let device = Device { name: "v".to_owned(), size: Bytes::gib(1) };
     let placed = place(&jobs, &[device], &[])?;
     let uris = [peer.uri.parse::<Uri>()?];
-    let before = cpu_seconds(peer.process.id())?;
+    let before = peer.cpu_seconds()?;
     let options = RunOptions { uris: &uris, seed: 1, ..RunOptions::default() };
     let iops = weir_runner::run(placed, &options)?.iops();
-    let cpu = cpu_seconds(peer.process.id())? - before;
+    let cpu = peer.cpu_seconds()? - before;
     Ok(Run { iops, cpu_per_million: cpu / (iops * f64::from(seconds)) * 1e6 })
 }
 
@@ -194,19 +130,18 @@ fn main() -> Result<(), Failure> {
         for (peer, own) in peers.iter().zip(&runs) {
             let iops: Vec<f64> = own.iter().map(|run| run.iops).collect();
             let ratios: Vec<f64> = runs[0].iter().zip(own).map(|(w, o)| w.iops / o.iops).collect();
-            let least = |v: &[f64]| v.iter().copied().fold(f64::INFINITY, f64::min);
-            let most = |v: &[f64]| v.iter().copied().fold(0.0, f64::max);
+            let (iops_range, ratio_range) = (range(&iops), range(&ratios));
             table.row(cells![
                 client.to_owned(),
                 format!("{rw} 4 KiB, depth {depth}"),
                 peer.name.to_owned(),
-                rate(median(iops.clone())),
-                rate(least(&iops)),
-                rate(most(&iops)),
+                rate(median(iops)),
+                rate(iops_range.0),
+                rate(iops_range.1),
                 format!("{:.2}", median(own.iter().map(|run| run.cpu_per_million).collect())),
-                format!("{:.2}", median(ratios.clone())),
-                format!("{:.2}", least(&ratios)),
-                format!("{:.2}", most(&ratios)),
+                format!("{:.2}", median(ratios)),
+                format!("{:.2}", ratio_range.0),
+                format!("{:.2}", ratio_range.1),
             ]);
         }
     }
