@@ -86,12 +86,25 @@ pub enum BackupError {
         least: usize,
     },
     /// A name of a backup that is asked for and is not there.
-    #[error("no backup {:?} in {places}", crate::target::spec::shown(.name))]
+    #[error("no backup {name:?} in {places}{there}")]
     NotFound {
-        /// The name, id or path that was given.
+        /// The name, id or path that was given, without a signature.
         name: String,
         /// The places that were searched.
         places: String,
+        /// The backups that are there, as the end of the message.
+        there: String,
+    },
+    /// A target without room for a stripe.
+    #[error("{0}")]
+    NoRoom(String),
+    /// A failure after which not all that was written could be removed.
+    #[error("{cause}; {left}")]
+    Untidy {
+        /// The failure.
+        cause: Box<Self>,
+        /// The part that was not removed, in a sentence.
+        left: String,
     },
     /// A backup that cannot be used as it is: the answer is no.
     #[error("{0}")]
@@ -131,23 +144,37 @@ pub enum BackupError {
 impl BackupError {
     /// Returns whether the input or the usage is wrong (exit code 2).
     #[must_use]
-    pub const fn is_input(&self) -> bool {
-        matches!(
-            self,
+    pub fn is_input(&self) -> bool {
+        match self {
+            Self::Untidy { cause, .. } => cause.is_input(),
             Self::Refused(_)
-                | Self::NotAStripe { .. }
-                | Self::Version { .. }
-                | Self::WrongKey { .. }
-                | Self::NoKey { .. }
-                | Self::ShortKey { .. }
-                | Self::NotFound { .. }
-        )
+            | Self::NoRoom(_)
+            | Self::NotAStripe { .. }
+            | Self::Version { .. }
+            | Self::WrongKey { .. }
+            | Self::NoKey { .. }
+            | Self::ShortKey { .. }
+            | Self::NotFound { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Returns whether a signal ended the operation.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        match self {
+            Self::Untidy { cause, .. } => cause.is_interrupted(),
+            own => matches!(own, Self::Interrupted),
+        }
     }
 
     /// Returns whether the error is an answer, and the answer is no (exit code 1).
     #[must_use]
-    pub const fn is_verdict(&self) -> bool {
-        matches!(self, Self::Header { .. } | Self::Unusable(_))
+    pub fn is_verdict(&self) -> bool {
+        match self {
+            Self::Untidy { cause, .. } => cause.is_verdict(),
+            own => matches!(own, Self::Header { .. } | Self::Unusable(_)),
+        }
     }
 
     /// Wraps an error of a connection to the export `name`.

@@ -2,7 +2,8 @@
 
 use crate::cancel::Cancel;
 use crate::error::BackupError;
-use crate::format::header;
+use crate::format::{BackupId, header};
+use crate::mark::marked;
 use crate::target::{LABEL, has_label, lists_backups};
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -83,6 +84,14 @@ impl Export {
     pub fn is_for_backups(&self) -> Result<bool, BackupError> {
         let start = self.start()?;
         Ok(has_label(&start) || start.starts_with(header::MAGIC))
+    }
+
+    /// Returns the backup of which a restore to it did not end.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn unfinished_restore(&self) -> Result<Option<BackupId>, BackupError> {
+        Ok(marked(&self.start()?))
     }
 
     /// Reads the part that a label takes.

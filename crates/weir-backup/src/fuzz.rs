@@ -8,6 +8,7 @@ use crate::format::{BackupId, Encryption, Identity, Kind};
 use crate::key::Key;
 use crate::memory::{self, MemorySource};
 use crate::restore::{RestoreOptions, Target, TargetIo, restore};
+use crate::target::promises;
 use crate::verify::{Verified, Watch, verify};
 use std::sync::Arc;
 
@@ -43,6 +44,24 @@ pub fn stripe_bytes(data: &[u8]) {
         assembly.key = Some(Arc::new(key()));
     }
     put_back(&verified, assembly);
+}
+
+/// Reads `data` as the start of a raw volume: a flag for repaired checksums, and two slots.
+///
+/// # Panics
+/// If a promise is broken.
+pub fn label_bytes(data: &[u8]) {
+    if let Some((first, rest)) = data.split_first() {
+        promises::label(rest, first & REPAIR != 0);
+    }
+}
+
+/// Reads `data` as a page of a list of blobs.
+///
+/// # Panics
+/// If a promise is broken.
+pub fn blob_list_bytes(data: &[u8]) {
+    promises::blobs(data);
 }
 
 /// Restores what is sound to targets that only check.
@@ -161,6 +180,15 @@ pub fn seeds() -> Result<Vec<(&'static str, Vec<u8>)>, BackupError> {
     Ok(all)
 }
 
+/// Makes inputs, as [`label_bytes`] takes them.
+///
+/// # Errors
+/// When one cannot be made.
+pub fn label_seeds() -> Result<Vec<(&'static str, Vec<u8>)>, BackupError> {
+    let with = |(name, start): (&'static str, Vec<u8>)| (name, [vec![REPAIR], start].concat());
+    Ok(promises::labels()?.into_iter().map(with).collect())
+}
+
 /// A target of so many bytes, which only checks.
 #[derive(Clone, Copy)]
 struct Bounds(u64);
@@ -235,9 +263,26 @@ mod tests {
     }
 
     #[test]
+    fn the_seeds_of_labels_keep_their_promises() {
+        let all = label_seeds().expect("seeds");
+        assert_eq!(all.len(), 4);
+        for (_, mut data) in all {
+            label_bytes(&data);
+            for at in (0..data.len()).step_by(7) {
+                data[at] ^= 0x41;
+                label_bytes(&data);
+            }
+            data[0] = 0;
+            label_bytes(&data);
+        }
+    }
+
+    #[test]
     fn any_short_input_is_read_or_refused() {
         for length in 0..600 {
             stripe_bytes(&vec![0x83; length]);
+            label_bytes(&vec![0x83; length]);
+            blob_list_bytes(&vec![b'<'; length]);
         }
     }
 }

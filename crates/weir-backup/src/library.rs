@@ -5,10 +5,14 @@ use crate::error::BackupError;
 use crate::format::{BackupId, Identity, Manifest};
 use crate::place::{FoundStripe, Place};
 use crate::probe::read_manifest;
-use std::collections::BTreeMap;
+use crate::target::spec::shown;
+use std::collections::{BTreeMap, BTreeSet};
+use weir_report::backups::short_id;
 
 /// The fewest characters of an id that select a backup.
 const SHORTEST_PREFIX: usize = 4;
+/// The most backups that a message names.
+const MAX_NAMED: usize = 8;
 
 /// Whether a backup is whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -223,16 +227,29 @@ impl Library {
         }
         let is_prefix = text.len() >= SHORTEST_PREFIX;
         let fits = |entry: &&Entry| entry.identity.id.to_string().starts_with(text);
-        let mut fitting = self.entries.iter().filter(|_| is_prefix).filter(fits);
-        match (fitting.next(), fitting.next()) {
-            (Some(entry), None) => Ok(entry),
-            (Some(first), Some(second)) => Err(BackupError::Refused(format!(
-                "{text} is the beginning of several ids, {} and {} among them; give more of it",
-                first.identity.id, second.identity.id
+        let fitting: Vec<&Entry> = self.entries.iter().filter(fits).collect();
+        match fitting.as_slice() {
+            [entry] if is_prefix => Ok(entry),
+            [] => Err(BackupError::NotFound {
+                name: shown(text).to_owned(),
+                places: self.place_names(),
+                there: match self.entries.as_slice() {
+                    [] => "; there is none at all".to_owned(),
+                    all => format!("; there are {}", list(all.iter())),
+                },
+            }),
+            all if is_prefix => Err(BackupError::Refused(format!(
+                "{text} is the beginning of several ids: {}; give more of it",
+                list(all.iter().copied())
             ))),
-            (None, _) => {
-                Err(BackupError::NotFound { name: text.to_owned(), places: self.place_names() })
-            }
+            all => Err(BackupError::NotFound {
+                name: text.to_owned(),
+                places: self.place_names(),
+                there: format!(
+                    "; {SHORTEST_PREFIX} characters of an id are the least, and it is the beginning of {}",
+                    list(all.iter().copied())
+                ),
+            }),
         }
     }
 
@@ -258,7 +275,9 @@ impl Library {
         })
     }
 
-    pub(crate) fn place_names(&self) -> String {
+    /// Returns the names of the places, for messages.
+    #[must_use]
+    pub fn place_names(&self) -> String {
         let names: Vec<&str> = self.places.iter().map(|place| place.name()).collect();
         names.join(", ")
     }
@@ -303,8 +322,60 @@ impl Library {
     }
 }
 
+/// Names backups in a message, the newest first.
+fn list<'a>(all: impl DoubleEndedIterator<Item = &'a Entry> + ExactSizeIterator) -> String {
+    let more = all.len().saturating_sub(MAX_NAMED);
+    let all: Vec<(&str, String)> = all
+        .rev()
+        .take(MAX_NAMED)
+        .map(|own| (own.identity.name.as_str(), own.identity.id.to_string()))
+        .collect();
+    let short: BTreeSet<&str> = all.iter().map(|(_, id)| short_id(id)).collect();
+    let named = all.iter().map(|(name, id)| match short.len() == all.len() {
+        true => format!("{name} {}", short_id(id)),
+        false => format!("{name} {id}"),
+    });
+    let mut text = named.collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        text = format!("{text} and {more} more");
+    }
+    text
+}
+
 /// Returns the part of a file's name that all stripes of its backup share.
 fn set(locator: &str) -> Option<&str> {
     let (set, end) = locator.rsplit_once('-')?;
     end.contains("of").then_some(set)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::Folder;
+    use crate::testing::{identity, source, store};
+
+    #[test]
+    fn a_name_that_fits_none_or_several_is_told_what_there_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let place =
+            || -> Vec<Box<dyn Place>> { vec![Box::new(Folder::new(folder.path()).unwrap())] };
+        let find = |text: &str| match Library::open(place()).unwrap().find(text) {
+            Ok(entry) => entry.identity.id.to_string(),
+            Err(error) => error.to_string().replace(&folder.path().display().to_string(), "b"),
+        };
+        assert_eq!(find("x"), "no backup \"x\" in b; there is none at all");
+        for (id, name) in [(1, "s"), (2, "t")] {
+            let bytes = [9, 9, 9, 9, 9, 9, id, 9, 9, 9, 9, 9, 9, 9, 9, 9];
+            let (id, name) = (BackupId::from_bytes(bytes), name.to_owned());
+            let own = Identity { id, name, ..identity(1, 1, None) };
+            store(folder.path(), &own, &[source("data", 4096, 1)], None);
+        }
+        // Both have the same short id.
+        let both = "t 09090909-0909-0209-0909-090909090909, s 09090909-0909-0109-0909-090909090909";
+        assert_eq!(find("x"), format!("no backup \"x\" in b; there are {both}"));
+        let several = format!("0909 is the beginning of several ids: {both}; give more of it");
+        assert_eq!(find("0909"), several);
+        assert!(find("09").ends_with(&format!("and it is the beginning of {both}")));
+        assert!(find("09090909-0909-01").starts_with("09090909-0909-01"));
+    }
 }

@@ -2,25 +2,34 @@
 //!
 //! Stripes are read in parallel, and each thread writes what it reads. A frame is checked before
 //! it is written. The first [`HEAD`] bytes of each target are written last, after everything else
-//! is durable: an interrupted restore leaves volumes that begin with zeros, which no file system
+//! is durable: an interrupted restore leaves volumes that begin with a mark, which no file system
 //! and no database takes for whole.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `target` | what a target can do |
+//! | [`image`], [`nbd`] | raw images, and volumes that a server exports |
+//! | `ways` | the connections to the targets |
+//! | `heads`, `ending` | the end: the first bytes of the targets, then their names |
 
+mod ending;
+mod heads;
 pub mod image;
 pub mod nbd;
 mod target;
 mod ways;
 
-pub use target::{HEAD, Target, TargetIo, Targets};
+pub use crate::mark::HEAD;
+pub use target::{Target, TargetIo, Targets};
 
 use crate::assemble::Assembly;
 use crate::damage::Damage;
 use crate::error::BackupError;
 use crate::format::wire::is_zero;
-use crate::format::{FrameHeader, Kind, ManifestSource};
-use crate::verify::{Counts, Watch};
+use crate::format::{BackupId, FrameHeader, Kind, ManifestSource};
+use crate::verify::{Counts, Reached, Watch};
 use crate::walk::FrameSink;
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use heads::Heads;
 use ways::{Taken, Ways};
 
 /// The unit in which zeros inside of a frame are left out.
@@ -35,12 +44,32 @@ pub struct RestoreOptions {
     pub is_proved: bool,
 }
 
+/// Marks all targets as being restored, and then makes those that are `used` read as zeros. Nothing of
+/// any target is lost before all of them could be marked.
+///
+/// # Errors
+/// When a target fails, or `watch` ends it. It knows how far each target came.
+pub fn prepare(
+    targets: &[&dyn Target],
+    used: &[&dyn Target],
+    id: BackupId,
+    watch: &Watch,
+) -> Result<(), BackupError> {
+    for target in targets {
+        watch.pass(0)?;
+        watch.reach(target.name(), Reached::Unknown);
+        target.begin(id)?;
+        watch.reach(target.name(), Reached::Begun);
+    }
+    used.iter().try_for_each(|target| target.clear(watch))
+}
+
 /// Restores a full or copy-only backup, and the differential on it if there is one, to targets
-/// that read as zeros. Returns what was found of each backup.
+/// that read as zeros, except for their marks. Returns what was found of each backup.
 ///
 /// # Errors
 /// When a backup is damaged and damage is not skipped, is encrypted and there is no key, or a
-/// target fails; the targets are incomplete then.
+/// target fails. `watch` knows how far each target came.
 pub fn restore(
     base: &mut Assembly,
     differential: Option<&mut Assembly>,
@@ -64,8 +93,7 @@ pub fn restore(
             pass.compare(own)?;
         }
     }
-    heads.write(targets, options.is_proved)?;
-    targets.iter().flatten().try_for_each(|target| target.publish())?;
+    ending::publish(targets, &heads, options.is_proved, watch)?;
     Ok(all)
 }
 
@@ -84,14 +112,27 @@ pub fn check(backup: &Assembly, options: RestoreOptions) -> Result<(), BackupErr
              interrupted, or all of its stripes are damaged; nothing is restored"
         )));
     }
-    let lossy: Vec<String> =
-        backup.damage.iter().filter(|own| own.loses_data()).map(ToString::to_string).collect();
+    let lossy: Vec<&Damage> = backup.damage.iter().filter(|own| own.loses_data()).collect();
     if lossy.is_empty() || options.is_damage_skipped {
         return Ok(());
     }
+    let missing = |own: &&Damage| matches!(own, Damage::Missing { .. });
+    // A missing stripe says already that its frames are gone.
+    let gone: Vec<Option<u8>> = lossy.iter().copied().filter(missing).map(Damage::stripe).collect();
+    let is_said = |own: &Damage| matches!(own, Damage::Lost { .. }) && gone.contains(&own.stripe());
+    let mut said: Vec<&Damage> = lossy.into_iter().filter(|own| !is_said(own)).collect();
+    let text = |all: &[&Damage]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    if said.iter().all(missing) {
+        return Err(BackupError::Unusable(format!(
+            "not all stripes of backup {id} are here: {}; name the other places that have stripes of it \
+             with --from. If they are lost, --damaged skip restores the rest",
+            text(&said)
+        )));
+    }
+    said.sort_by_key(|own| !missing(own));
     Err(BackupError::Unusable(format!(
         "backup {id} is damaged: {}; --damaged skip restores the rest",
-        lossy.join("; ")
+        text(&said)
     )))
 }
 
@@ -148,64 +189,6 @@ impl Pass<'_> {
         let target = self.targets.get(usize::from(index)).copied().flatten()?;
         let length = header.raw_length.min(size.saturating_sub(header.address.offset));
         (length > 0).then_some((target, index, length))
-    }
-}
-
-/// The starts of the targets, held back until the end.
-#[derive(Default)]
-struct Heads(Mutex<BTreeMap<u16, Vec<u8>>>);
-
-impl Heads {
-    /// Keeps the part of `data` that is before [`HEAD`]; returns its length.
-    fn keep(&self, source: u16, offset: u64, data: &[u8]) -> usize {
-        let Some(room) = HEAD.checked_sub(offset).filter(|room| *room > 0) else { return 0 };
-        let length = usize::try_from(room).unwrap_or(0).min(data.len());
-        let start = usize::try_from(offset).unwrap_or(0);
-        let mut heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let head = heads.entry(source).or_default();
-        if head.len() < start + length {
-            head.resize(start + length, 0);
-        }
-        head[start..start + length].copy_from_slice(&data[..length]);
-        length
-    }
-
-    /// Returns whether what is kept is the part of `data` that is before [`HEAD`], and its length.
-    fn is_kept(&self, source: u16, offset: u64, data: &[u8]) -> (usize, bool) {
-        let Some(room) = HEAD.checked_sub(offset).filter(|room| *room > 0) else {
-            return (0, true);
-        };
-        let length = usize::try_from(room).unwrap_or(0).min(data.len());
-        let start = usize::try_from(offset).unwrap_or(0);
-        let heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = heads.get(&source).and_then(|head| head.get(start..start + length));
-        (length, own == Some(&data[..length]))
-    }
-
-    /// Writes the starts, and waits until they are durable. If they are to be proved, reads them
-    /// back.
-    fn write(&self, targets: &Targets<'_>, is_proved: bool) -> Result<(), BackupError> {
-        let heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (source, head) in heads.iter() {
-            if let Some(target) = targets.get(usize::from(*source)).copied().flatten() {
-                let mut way = target.open(head.len())?;
-                if !is_zero(head) {
-                    way.write(0, head)?;
-                }
-                way.finish()?;
-                let mut read = vec![0; if is_proved { head.len() } else { 0 }];
-                way.read(0, &mut read)?;
-                if is_proved && read != *head {
-                    return Err(BackupError::Failed(format!(
-                        "the first {} bytes of {} read otherwise than they were written; the \
-                         restore is not proved",
-                        head.len(),
-                        target.name()
-                    )));
-                }
-            }
-        }
-        Ok(())
     }
 }
 

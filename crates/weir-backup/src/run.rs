@@ -89,6 +89,19 @@ impl Source {
         Self { read_done, ..self }
     }
 
+    /// Checks that a restore to it has ended.
+    ///
+    /// # Errors
+    /// When it carries the mark of an unfinished one, or cannot be read.
+    pub fn check(&self) -> Result<(), BackupError> {
+        let Some(id) = self.export.unfinished_restore()? else { return Ok(()) };
+        Err(BackupError::Refused(format!(
+            "{} is not whole: a restore of backup {id} to it did not end. Restore it again with --force, \
+             or name the other sources",
+            self.about.name
+        )))
+    }
+
     /// Counts the ranges that a backup reads in whole blocks of `block` bytes and transfers of up to
     /// `transfer` bytes, without reading them.
     ///
@@ -155,14 +168,10 @@ pub struct Finished {
 ///
 /// # Errors
 /// When a source cannot be read, a stripe cannot be written, or `watch` ended it. All stripes end
-/// then, nothing is published, and what was written is removed as far as possible.
+/// then, and what was written is removed; [`BackupError::Untidy`] says what could not be.
 pub fn run(job: Job, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<Finished, BackupError> {
     let stripes = job.stripes.clone();
-    let made = make(job, watch);
-    if made.is_err() {
-        discard(&stripes);
-    }
-    made
+    make(job, watch).map_err(|error| undo(error, &stripes))
 }
 
 /// Writes the header of each stripe, by which others see that a backup is being made, and on which
@@ -176,14 +185,24 @@ pub fn announce(identity: &Identity, stripes: &[Arc<dyn StripeSink>]) -> Result<
     numbered.try_for_each(|(stripe, sink)| sink.write_at(0, &identity.header(stripe)))
 }
 
-/// Removes what was written of stripes, as far as possible and all at once.
-pub fn discard(stripes: &[Arc<dyn StripeSink>]) {
-    std::thread::scope(|scope| {
-        for sink in stripes {
+/// Removes what was written of stripes after a failure, all at once. Returns the failure, with what
+/// could not be removed.
+#[must_use]
+pub fn undo(cause: BackupError, stripes: &[Arc<dyn StripeSink>]) -> BackupError {
+    let left: Vec<String> = std::thread::scope(|scope| {
+        let discard = |sink: &'_ Arc<dyn StripeSink>| {
             sink.cancel();
-            scope.spawn(|| sink.discard());
-        }
+            let sink = Arc::clone(sink);
+            scope.spawn(move || sink.discard().err().map(|error| error.to_string()))
+        };
+        let all: Vec<_> = stripes.iter().map(discard).collect();
+        // A thread that panicked has said so.
+        all.into_iter().filter_map(|own| own.join().ok().flatten()).collect()
     });
+    match left.is_empty() {
+        true => cause,
+        false => BackupError::Untidy { cause: Box::new(cause), left: left.join("; ") },
+    }
 }
 
 fn make(job: Job, watch: &mut dyn FnMut(&Progress) -> bool) -> Result<Finished, BackupError> {

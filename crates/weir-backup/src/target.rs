@@ -9,6 +9,7 @@
 //! | [`spec`] | a place as a user writes it |
 //! | [`blob`] | stripes as block or page blobs of an Azure-compatible endpoint |
 //! | [`http`] | requests to such an endpoint |
+//! | `promises` | what must hold for any bytes that are read as a label or a list of blobs |
 
 pub mod blob;
 pub(crate) mod disk;
@@ -16,11 +17,13 @@ pub mod file;
 pub mod http;
 mod label;
 mod lock;
+pub(crate) mod promises;
 pub mod raw;
 pub mod spec;
 
 pub use http::ContainerUrl;
 pub(crate) use label::{LABEL, has_label, lists_backups};
+pub use lock::BackupLock;
 pub use spec::PlaceSpec;
 
 use crate::error::BackupError;
@@ -45,7 +48,7 @@ impl Region {
         if offset.checked_add(length).is_some_and(|end| end <= self.room) {
             return Ok(());
         }
-        Err(BackupError::Failed(format!(
+        Err(BackupError::NoRoom(format!(
             "no room on {name}: a stripe outgrew the {} that it got; add targets, or remove backups \
              with weir backup prune",
             Bytes::new(self.room)
@@ -86,6 +89,9 @@ pub trait StripeSink: Send + Sync + fmt::Debug {
     /// Ends writes that wait, and lets later ones fail: another stripe has failed.
     fn cancel(&self) {}
 
-    /// Removes what was written, as far as possible and without a long wait.
-    fn discard(&self);
+    /// Removes what was written, without a long wait.
+    ///
+    /// # Errors
+    /// When something may be left, in a sentence that says what.
+    fn discard(&self) -> Result<(), BackupError>;
 }

@@ -6,17 +6,32 @@ use crate::error::BackupError;
 use crate::format::{BackupId, FrameHeader, Identity, Manifest};
 use crate::key::Keys;
 use crate::walk::FrameSink;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// The most damages of a stripe that are listed one by one.
 pub const MAX_LISTED: usize = 1000;
+
+/// How far a restore has come with one of its targets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reached {
+    /// Its first bytes are being written: it is as before, or as after.
+    Unknown,
+    /// It begins with the mark of an unfinished restore.
+    Begun,
+    /// It is complete and durable.
+    Whole,
+}
 
 /// How far a long operation has come, and whether it is to end. Threads share it.
 #[derive(Debug, Default)]
 pub struct Watch {
     passed: AtomicU64,
     is_stopped: AtomicBool,
+    /// The targets of a restore that were written to, by their names.
+    reached: Mutex<BTreeMap<String, Reached>>,
 }
 
 impl Watch {
@@ -29,6 +44,17 @@ impl Watch {
     /// Ends the operation at the next frame of each stripe.
     pub fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns how far a restore has come with a target; `None` if nothing was written to it.
+    #[must_use]
+    pub fn reached(&self, target: &str) -> Option<Reached> {
+        self.reached.lock().unwrap_or_else(PoisonError::into_inner).get(target).copied()
+    }
+
+    pub(crate) fn reach(&self, target: &str, reached: Reached) {
+        let mut all = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(target.to_owned(), reached);
     }
 
     pub(crate) fn pass(&self, bytes: u64) -> Result<(), BackupError> {

@@ -148,7 +148,9 @@ pub(crate) enum Command {
                             Stripes are read in parallel, and each frame is checked before it is \
                             written. A target that is not empty is refused without --force. The \
                             first 4 KiB of a volume are written last: an interrupted restore does \
-                            not look whole. docs/BACKUP.md has more."
+                            not look whole. docs/BACKUP.md has more.\n\nExit codes: 0 restored, or \
+                            proved; 1 damaged, or stripes are missing; 2 wrong input or key, no room, or \
+                            a target that is not empty; 3 a place or target failed; 130 Ctrl-C."
     )]
     Restore(Box<RestoreArgs>),
     /// Rerun published experiments and compare the results with the published figures.

@@ -1,15 +1,16 @@
-//! Raw images in a folder: `NAME.raw`, sparse, written as `NAME.raw.tmp` and renamed at the end.
+//! Raw images in a folder: `NAME.raw`, sparse, written as `NAME.raw.tmp` and renamed at the end. Where
+//! several images replace others, these are called `NAME.raw.old` in between.
 
 use super::target::{Target, TargetIo};
 use crate::error::BackupError;
-use crate::target::disk::{self, System};
+use crate::target::disk::{self, Disk, DiskFile, System};
 use crate::target::file::free;
 use crate::verify::Watch;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use weir_units::Bytes;
 
 /// The unit in which zeros are written.
@@ -18,13 +19,20 @@ const ZEROS: usize = 1 << 20;
 /// An image that a source is restored to.
 #[derive(Debug)]
 pub struct ImageTarget {
-    file: Arc<File>,
+    disk: Arc<dyn Disk>,
+    file: Arc<dyn DiskFile>,
+    folder: PathBuf,
     path: PathBuf,
     temporary: PathBuf,
+    /// The name of the image that is replaced, in between.
+    old: PathBuf,
     name: String,
     size: u64,
     is_replaced: bool,
-    is_published: std::sync::atomic::AtomicBool,
+    is_published: AtomicBool,
+    is_aside: AtomicBool,
+    /// Whether publishing it replaced an image that was not set aside.
+    has_replaced: AtomicBool,
 }
 
 impl ImageTarget {
@@ -39,6 +47,15 @@ impl ImageTarget {
         size: u64,
         is_replaced: bool,
     ) -> Result<Self, BackupError> {
+        Self::create_on(Arc::new(System), folder, (name, size), is_replaced)
+    }
+
+    pub(crate) fn create_on(
+        disk: Arc<dyn Disk>,
+        folder: &Path,
+        (name, size): (&str, u64),
+        is_replaced: bool,
+    ) -> Result<Self, BackupError> {
         // A source can be an export of any name.
         let file: String = name
             .chars()
@@ -46,19 +63,20 @@ impl ImageTarget {
             .collect();
         let path = folder.join(format!("{file}.raw"));
         let temporary = folder.join(format!("{file}.raw.tmp"));
-        if fs::symlink_metadata(&path).is_ok() && !is_replaced {
+        let old = folder.join(format!("{file}.raw.old"));
+        if disk.is_there(&path) && !is_replaced {
             return Err(exists(&path));
         }
         fs::create_dir_all(folder).map_err(BackupError::file("making", folder))?;
         if is_replaced {
-            match fs::remove_file(&temporary) {
+            match disk.remove(&temporary) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(BackupError::file("removing", &temporary)(error));
                 }
                 _ => {}
             }
         }
-        let made = File::options().read(true).write(true).create_new(true).open(&temporary);
+        let made = disk.create_new(&temporary);
         let file = made.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => BackupError::Refused(format!(
                 "{} is there already, of a restore that runs or was interrupted; --force replaces \
@@ -68,16 +86,38 @@ impl ImageTarget {
             _ => BackupError::file("making", &temporary)(error),
         })?;
         let own = Self {
-            file: Arc::new(file),
+            disk,
+            file: Arc::from(file),
+            folder: if folder.as_os_str().is_empty() { Path::new(".") } else { folder }.to_owned(),
             name: path.display().to_string(),
             path,
             temporary,
+            old,
             size,
             is_replaced,
             is_published: false.into(),
+            is_aside: false.into(),
+            has_replaced: false.into(),
         };
         own.file.set_len(size).map_err(BackupError::file("growing", &own.temporary))?;
         Ok(own)
+    }
+
+    fn sync_folder(&self) -> Result<(), BackupError> {
+        self.disk.sync_folder(&self.folder).map_err(BackupError::file("syncing", &self.folder))
+    }
+
+    /// Gives the image that was replaced its name again, or removes the new one.
+    fn restore_old(&self) -> io::Result<()> {
+        if self.is_aside.load(Ordering::Relaxed) {
+            return self.disk.rename(&self.old, &self.path);
+        }
+        match (self.is_published.load(Ordering::Relaxed), self.has_replaced.load(Ordering::Relaxed))
+        {
+            (true, true) => Err(io::Error::other("it was replaced and is whole")),
+            (true, false) => self.disk.remove(&self.path),
+            (false, _) => Ok(()),
+        }
     }
 }
 
@@ -117,7 +157,7 @@ impl Drop for ImageTarget {
     fn drop(&mut self) {
         if !*self.is_published.get_mut() {
             // It is incomplete, and its name says so if it cannot be removed.
-            drop(fs::remove_file(&self.temporary));
+            drop(self.disk.remove(&self.temporary));
         }
     }
 }
@@ -143,26 +183,58 @@ impl Target for ImageTarget {
         Ok(Box::new(ImageWay { file: Arc::clone(&self.file), path: self.temporary.clone() }))
     }
 
+    fn is_hidden(&self) -> bool {
+        true
+    }
+
+    fn set_aside(&self) -> Result<(), BackupError> {
+        if !self.is_replaced || !self.disk.is_there(&self.path) {
+            return Ok(());
+        }
+        let moved = self.disk.rename(&self.path, &self.old);
+        moved.map_err(BackupError::file("renaming", &self.path))?;
+        self.is_aside.store(true, Ordering::Relaxed);
+        self.sync_folder()
+    }
+
     fn publish(&self) -> Result<(), BackupError> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        self.file.sync_all().map_err(BackupError::file("syncing", &self.temporary))?;
+        self.file.sync().map_err(BackupError::file("syncing", &self.temporary))?;
+        self.has_replaced.store(self.disk.is_there(&self.path), Ordering::Relaxed);
         let renamed = match self.is_replaced {
-            true => fs::rename(&self.temporary, &self.path),
-            false => disk::publish(&System, &self.temporary, &self.path),
+            true => self.disk.rename(&self.temporary, &self.path),
+            false => disk::publish(self.disk.as_ref(), &self.temporary, &self.path),
         };
         renamed.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => exists(&self.path),
             _ => BackupError::file("renaming", &self.temporary)(error),
         })?;
-        self.is_published.store(true, std::sync::atomic::Ordering::Relaxed);
-        let synced = File::open(folder).and_then(|folder| folder.sync_all());
-        synced.map_err(BackupError::file("syncing", folder))
+        self.is_published.store(true, Ordering::Relaxed);
+        self.sync_folder()
+    }
+
+    fn settle(&self) {
+        if self.is_replaced {
+            // One that stays is no image by its name.
+            let _ = self.disk.remove(&self.old).and_then(|()| self.disk.sync_folder(&self.folder));
+        }
+    }
+
+    fn take_back(&self) -> Result<(), BackupError> {
+        self.restore_old().and_then(|()| self.disk.sync_folder(&self.folder)).map_err(|error| {
+            BackupError::Failed(match self.is_aside.load(Ordering::Relaxed) {
+                true => format!(
+                    "{} is not as it was before: {error}; {} has its old contents",
+                    self.path.display(),
+                    self.old.display()
+                ),
+                false => format!("{} was not removed: {error}", self.path.display()),
+            })
+        })
     }
 }
 
 struct ImageWay {
-    file: Arc<File>,
+    file: Arc<dyn DiskFile>,
     path: PathBuf,
 }
 
@@ -174,7 +246,7 @@ impl ImageWay {
 
 impl TargetIo for ImageWay {
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), BackupError> {
-        self.file.write_all_at(data, offset).map_err(self.failed("writing"))
+        self.file.write_at(offset, data).map_err(self.failed("writing"))
     }
 
     fn write_zeros(&mut self, offset: u64, length: u64) -> Result<(), BackupError> {
@@ -189,10 +261,10 @@ impl TargetIo for ImageWay {
     }
 
     fn finish(&mut self) -> Result<(), BackupError> {
-        self.file.sync_data().map_err(self.failed("syncing"))
+        self.file.sync().map_err(self.failed("syncing"))
     }
 
     fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), BackupError> {
-        self.file.read_exact_at(data, offset).map_err(self.failed("reading"))
+        self.file.read_at(offset, data).map_err(self.failed("reading"))
     }
 }

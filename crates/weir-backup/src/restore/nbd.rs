@@ -1,9 +1,11 @@
 //! Volumes that a server exports over NBD.
 
-use super::target::{HEAD, Target, TargetIo};
+use super::target::{Target, TargetIo};
 use crate::error::BackupError;
 use crate::export::Export;
+use crate::format::BackupId;
 use crate::format::wire::is_zero;
+use crate::mark::{HEAD, SECTOR, mark};
 use crate::verify::Watch;
 use weir_client::Connection;
 use weir_proto::TransmissionFlags;
@@ -115,13 +117,24 @@ impl Target for NbdTarget {
         Ok(empty)
     }
 
-    fn clear(&self, watch: &Watch) -> Result<(), BackupError> {
-        let mut way = self.way(REQUEST)?;
-        way.write_zeros(0, HEAD.min(self.size))?;
+    fn begin(&self, id: BackupId) -> Result<(), BackupError> {
+        // The sector with the mark first: the others are not whole without what it had.
+        let (head, mut way) = (mark(id, self.size), self.way(REQUEST)?);
+        let (first, rest) = head.split_at(SECTOR.min(head.len()));
+        way.write(0, first)?;
         way.finish()?;
-        let mut zeroing = self.way(REQUEST)?;
+        way.write(SECTOR as u64, rest)?;
+        way.finish()
+    }
+
+    fn clear(&self, watch: &Watch) -> Result<(), BackupError> {
+        let (mut way, mut zeroing) = (self.way(REQUEST)?, self.way(REQUEST)?);
         self.ranges(&mut way, watch, |_, offset, length| {
-            zeroing.write_zeros(offset, length).map(|()| true)
+            let (start, end) = (offset.max(HEAD), offset.saturating_add(length));
+            if start < end {
+                zeroing.write_zeros(start, end - start)?;
+            }
+            Ok(true)
         })?;
         zeroing.finish()
     }

@@ -1,10 +1,8 @@
 //! The targets of a restore: volumes and images.
 
 use crate::error::BackupError;
+use crate::format::BackupId;
 use crate::verify::Watch;
-
-/// The bytes at the start of a target that are written last.
-pub const HEAD: u64 = 4096;
 
 /// A volume or an image that a source is restored to.
 pub trait Target: Sync {
@@ -20,11 +18,33 @@ pub trait Target: Sync {
     /// When it cannot be read.
     fn is_empty(&self, watch: &Watch) -> Result<bool, BackupError>;
 
-    /// Makes all of it read as zeros, its first [`HEAD`] bytes first, durably.
+    /// Marks a volume in its first [`HEAD`](super::HEAD) bytes as being restored, durably.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn begin(&self, _: BackupId) -> Result<(), BackupError> {
+        Ok(())
+    }
+
+    /// Makes all of it read as zeros, behind its first [`HEAD`](super::HEAD) bytes, durably.
     ///
     /// # Errors
     /// When it cannot be written.
     fn clear(&self, watch: &Watch) -> Result<(), BackupError>;
+
+    /// Returns whether nothing sees it before [`Target::publish`].
+    fn is_hidden(&self) -> bool {
+        false
+    }
+
+    /// Takes away what has the name that a hidden target is to get, so that [`Target::take_back`] can
+    /// bring it back.
+    ///
+    /// # Errors
+    /// When that fails.
+    fn set_aside(&self) -> Result<(), BackupError> {
+        Ok(())
+    }
 
     /// Opens a way to it, on which at most `in_flight` bytes of writes wait for an answer.
     ///
@@ -37,6 +57,17 @@ pub trait Target: Sync {
     /// # Errors
     /// When that fails.
     fn publish(&self) -> Result<(), BackupError>;
+
+    /// Removes what was set aside, once all targets are published.
+    fn settle(&self) {}
+
+    /// Undoes [`Target::publish`] and [`Target::set_aside`], as far as it was done.
+    ///
+    /// # Errors
+    /// When something is left otherwise than it was, in a sentence that says what.
+    fn take_back(&self) -> Result<(), BackupError> {
+        Ok(())
+    }
 }
 
 /// A way to a target, for one thread at a time.

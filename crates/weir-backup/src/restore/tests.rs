@@ -4,14 +4,22 @@ use super::*;
 use crate::assemble::Assembly;
 use crate::format::{BackupId, Identity};
 use crate::key::{Keys, Secret};
+use crate::mark::marked;
 use crate::memory::{self, MemorySource};
 use crate::restore::image::ImageTarget;
+use crate::restore::nbd::NbdTarget;
+use crate::testing::nbd::{Served, store};
+use crate::testing::power::{Noting, lose};
 use proptest::prelude::*;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use weir_store::{FaultStore, Store};
+use weir_units::Bytes;
 
 /// A target in memory, which can break.
 #[derive(Debug, Clone)]
 struct Memory {
+    name: &'static str,
     bytes: Arc<Mutex<Vec<u8>>>,
     /// Fails after so many writes.
     fails_after: Option<usize>,
@@ -22,6 +30,7 @@ struct Memory {
 impl Memory {
     fn new(size: u64) -> Self {
         Self {
+            name: "memory",
             bytes: Arc::new(Mutex::new(vec![0; usize::try_from(size).unwrap()])),
             fails_after: None,
             writes: Arc::default(),
@@ -32,7 +41,7 @@ impl Memory {
 
 impl Target for Memory {
     fn name(&self) -> &'static str {
-        "memory"
+        self.name
     }
 
     fn size(&self) -> u64 {
@@ -219,7 +228,8 @@ fn an_interrupted_restore_begins_with_zeros() {
             assert!(writes > 20 && bytes.iter().all(|byte| *byte == 7));
             return;
         }
-        assert!(is_zero(&bytes[..4096]) && !*target.is_published.lock().unwrap(), "{writes}");
+        // The sector that has the mark of a volume is the last one.
+        assert!(is_zero(&bytes[..512]) && !*target.is_published.lock().unwrap(), "{writes}");
     }
 }
 
@@ -421,4 +431,218 @@ fn room_for_images_is_checked_where_they_will_be() {
     assert!(error.is_input(), "{error}");
     let text = error.to_string();
     assert!(text.contains("the images need") && text.contains("are available"), "{text}");
+}
+
+const IMAGE: u64 = 20_000;
+
+/// A backup of two sources that are full of one byte.
+fn two(byte: u8) -> Assembly {
+    let own = |name: &str| MemorySource {
+        name: name.to_owned(),
+        ..source(IMAGE, vec![(0, vec![byte; 20_000])])
+    };
+    assembly(&identity(1, 2, None), &[own("data"), own("log")])
+}
+
+/// Returns the byte that an image is full of; `None` if it is not there.
+fn full_of(bytes: Option<&Vec<u8>>) -> Option<u8> {
+    let bytes = bytes?;
+    assert!(
+        bytes.len() as u64 == IMAGE && bytes.iter().all(|byte| *byte == bytes[0]),
+        "it is torn"
+    );
+    Some(bytes[0])
+}
+
+fn contents(folder: &Path, name: &str) -> Option<u8> {
+    full_of(std::fs::read(folder.join(name)).ok().as_ref())
+}
+
+#[test]
+fn images_of_two_restores_never_stand_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["data.raw", "log.raw"].map(|name| folder.path().join(name));
+    for path in &paths {
+        std::fs::write(path, vec![1; 20_000]).unwrap();
+    }
+    let (disk, before) = Noting::in_folder(folder.path());
+    let disk: Arc<Noting> = Arc::new(disk);
+    let make = |name: &str| {
+        let disk = Arc::clone(&disk) as Arc<dyn crate::target::disk::Disk>;
+        ImageTarget::create_on(disk, folder.path(), (name, IMAGE), true).unwrap()
+    };
+    let targets = [make("data"), make("log")];
+    let given: Vec<Option<&dyn Target>> =
+        targets.iter().map(|own| Some(own as &dyn Target)).collect();
+    restore(&mut two(2), None, &given, RestoreOptions::default(), &Watch::default()).unwrap();
+    drop(targets);
+    let operations = disk.operations();
+    let mut seen = std::collections::BTreeSet::new();
+    for done in 0..=operations.len() {
+        for seed in 0..8 {
+            let left = lose(&before, &operations[..done], seed);
+            let [data, log] = [&paths[0], &paths[1]].map(|path| full_of(left.get(path)));
+            assert!(data.is_none() || log.is_none() || data == log, "{data:?} beside {log:?}");
+            seen.insert((data, log));
+        }
+    }
+    assert!(seen.contains(&(Some(1), Some(1))) && seen.contains(&(Some(2), Some(2))), "{seen:?}");
+    // The old images are never lost before the new ones are there.
+    let left = lose(&before, &operations, 0);
+    assert_eq!(left.len(), 2, "{:?}", left.keys());
+}
+
+/// An image that does not get its name.
+struct Unnamed(ImageTarget);
+
+impl Target for Unnamed {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn size(&self) -> u64 {
+        self.0.size()
+    }
+    fn is_empty(&self, watch: &Watch) -> Result<bool, BackupError> {
+        self.0.is_empty(watch)
+    }
+    fn clear(&self, watch: &Watch) -> Result<(), BackupError> {
+        self.0.clear(watch)
+    }
+    fn open(&self, in_flight: usize) -> Result<Box<dyn TargetIo>, BackupError> {
+        self.0.open(in_flight)
+    }
+    fn is_hidden(&self) -> bool {
+        self.0.is_hidden()
+    }
+    fn set_aside(&self) -> Result<(), BackupError> {
+        self.0.set_aside()
+    }
+    fn publish(&self) -> Result<(), BackupError> {
+        Err(BackupError::Failed("it broke".to_owned()))
+    }
+    fn take_back(&self) -> Result<(), BackupError> {
+        self.0.take_back()
+    }
+}
+
+#[test]
+fn images_that_were_there_are_as_they_were_if_one_of_several_fails() {
+    for is_replaced in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        if is_replaced {
+            for name in ["data.raw", "log.raw"] {
+                std::fs::write(folder.path().join(name), vec![1; 20_000]).unwrap();
+            }
+        }
+        let make = |name| ImageTarget::create(folder.path(), name, IMAGE, is_replaced).unwrap();
+        let (data, log) = (make("data"), Unnamed(make("log")));
+        let given: [Option<&dyn Target>; 2] = [Some(&data), Some(&log)];
+        let watch = Watch::default();
+        let done = restore(&mut two(2), None, &given, RestoreOptions::default(), &watch);
+        assert_eq!(done.unwrap_err().to_string(), "it broke");
+        drop((data, log));
+        let expect = is_replaced.then_some(1);
+        for name in ["data.raw", "log.raw"] {
+            assert_eq!(contents(folder.path(), name), expect, "{name}");
+        }
+        let left = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(left, if is_replaced { 2 } else { 0 });
+    }
+}
+
+#[test]
+fn volumes_survive_a_power_loss_of_their_restore_whole_or_marked() {
+    let size = 64 << 10;
+    let old = vec![9; 64 << 10];
+    let (data, log) = (Served::new(store(size, &old)), Served::new(store(size, &old)));
+    let connect =
+        |name: &str, own: &Served| NbdTarget::connect(crate::Export::new(name, own.uri())).unwrap();
+    let targets = [connect("data", &data), connect("log", &log)];
+    let all: Vec<&dyn Target> = targets.iter().map(|own| own as &dyn Target).collect();
+    let given: Vec<Option<&dyn Target>> = all.iter().map(|own| Some(*own)).collect();
+    let (watch, id) = (Watch::default(), BackupId::from_bytes([1; 16]));
+    prepare(&all, &all, id, &watch).unwrap();
+    assert!(["data", "log"].iter().all(|name| watch.reached(name) == Some(Reached::Begun)));
+    restore(&mut two(2), None, &given, RestoreOptions::default(), &watch).unwrap();
+    assert!(["data", "log"].iter().all(|name| watch.reached(name) == Some(Reached::Whole)));
+    let mut new = vec![2; 20_000];
+    new.resize(64 << 10, 0);
+    let changes = data.changes();
+    let (mut is_old, mut is_marked, mut is_new) = (0, 0, 0);
+    for done in 0..=changes.len() {
+        for seed in 0..4 {
+            let volume = FaultStore::new(Bytes::new(size));
+            volume.write_at(0, &old).unwrap();
+            volume.sync().unwrap();
+            changes[..done].iter().for_each(|change| change.apply(&volume));
+            let survived = volume.crash(seed).unwrap();
+            let mut bytes = vec![0; 64 << 10];
+            survived.read_at(0, &mut bytes).unwrap();
+            match marked(&bytes) {
+                Some(own) => is_marked += usize::from(own == id),
+                None if bytes == old => is_old += 1,
+                None => {
+                    assert!(bytes == new, "neither whole nor marked after change {done}");
+                    is_new += 1;
+                }
+            }
+        }
+    }
+    assert!(is_old > 0 && is_marked > 8 && is_new > 0, "{is_old}, {is_marked}, {is_new}");
+}
+
+#[test]
+fn a_target_that_fails_late_leaves_the_others_whole_and_is_named() {
+    let sources = ["data", "log"].map(|name| MemorySource {
+        name: name.to_owned(),
+        ..source(IMAGE, vec![(0, vec![2; 20_000])])
+    });
+    // How many writes the second target takes until its end.
+    let count = |fails_after| {
+        let targets =
+            [Memory::new(IMAGE), Memory { fails_after, name: "log", ..Memory::new(IMAGE) }];
+        let given: Vec<Option<&dyn Target>> =
+            targets.iter().map(|own| Some(own as &dyn Target)).collect();
+        let (watch, mut own) = (Watch::default(), assembly(&identity(1, 1, None), &sources));
+        let done = restore(&mut own, None, &given, RestoreOptions::default(), &watch);
+        let writes = *targets[1].writes.lock().unwrap();
+        (done.is_ok(), writes, watch)
+    };
+    let (is_done, writes, _) = count(None);
+    assert!(is_done);
+    // The last write is that of the sector with the mark.
+    let (is_done, _, watch) = count(Some(writes - 1));
+    assert!(!is_done);
+    assert_eq!(watch.reached("memory"), Some(Reached::Whole));
+    assert_eq!(watch.reached("log"), Some(Reached::Unknown));
+}
+
+#[test]
+fn a_missing_stripe_is_asked_for_in_other_places() {
+    let identity = identity(1, 3, None);
+    let sources = [source(40_000, vec![(0, vec![7; 40_000])])];
+    let stripes = memory::write(&identity, &sources, 5000, None, None).unwrap();
+    let text = |spoil: &dyn Fn(&mut Vec<crate::StripeInput>)| {
+        let mut inputs = memory::inputs(&identity, stripes.clone());
+        spoil(&mut inputs);
+        let own = Assembly::new(inputs, None, None).unwrap();
+        check(&own, RestoreOptions::default()).unwrap_err().to_string()
+    };
+    let missing = text(&|inputs| drop(inputs.remove(1)));
+    let id = identity.id;
+    assert_eq!(
+        missing,
+        format!(
+            "not all stripes of backup {id} are here: stripe 2 of 3 is missing; name the other places \
+             that have stripes of it with --from. If they are lost, --damaged skip restores the rest"
+        )
+    );
+    // With damage beside it, that is said too.
+    let mut cut = stripes[0].clone();
+    cut.truncate(6000);
+    let both = text(&|inputs| {
+        inputs.remove(1);
+        inputs[0].bytes = Box::new(cut.clone());
+    });
+    assert!(both.contains("is damaged: stripe 2 of 3 is missing; stripe 1"), "{both}");
 }

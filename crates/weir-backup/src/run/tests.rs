@@ -56,6 +56,8 @@ fn job(identity: Identity, data: &Served, stripes: Vec<Arc<dyn StripeSink>>) -> 
 struct Noted {
     /// Fails at this write.
     fails_at: Option<u32>,
+    /// Cannot be removed.
+    is_stuck: bool,
     /// Waits in its third write until it is cancelled.
     is_slow: bool,
     writes: AtomicU32,
@@ -98,8 +100,12 @@ impl StripeSink for Noted {
         self.changed.notify_all();
     }
 
-    fn discard(&self) {
+    fn discard(&self) -> Result<(), BackupError> {
         self.is_discarded.store(true, Ordering::Relaxed);
+        match self.is_stuck {
+            true => Err(BackupError::Failed("noted was not removed".to_owned())),
+            false => Ok(()),
+        }
     }
 }
 
@@ -125,10 +131,11 @@ fn the_failure_of_one_stripe_ends_the_others() {
 fn no_stripe_is_published_if_one_cannot_be_closed() {
     let data = served(1);
     let broken = Arc::new(Noted { fails_at: Some(5), ..Noted::default() });
-    let other = Arc::new(Noted::default());
+    let other = Arc::new(Noted { is_stuck: true, ..Noted::default() });
     let stripes: Vec<Arc<dyn StripeSink>> = vec![broken, other.clone()];
     let error = run(job(identity(1, 2, None), &data, stripes), &mut |_| true).unwrap_err();
-    assert_eq!(error.to_string(), "it broke");
+    // Nothing is said to be removed that was not.
+    assert_eq!(error.to_string(), "it broke; noted was not removed");
     assert!(!other.is_published.load(Ordering::Relaxed));
     assert!(other.is_discarded.load(Ordering::Relaxed));
 }
@@ -293,7 +300,7 @@ fn a_full_disk_ends_a_backup_with_one_message_and_harms_none() {
         let stripes = files(&disk, folder.path(), &own);
         let error = run(job(own, &data, stripes), &mut |_| true).unwrap_err();
         let text = error.to_string();
-        assert!(!error.is_input() && !error.is_verdict(), "{text}");
+        assert!(error.is_input(), "{text}");
         assert!(text.starts_with("no room for ") && text.contains("Free some room"), "{text}");
         assert_eq!(ids(folder.path()), [1]);
         let left = std::fs::read_dir(folder.path()).unwrap().count();
@@ -320,4 +327,75 @@ fn changes_that_go_back_are_an_error() {
     let error = run(job, &mut |_| true).unwrap_err().to_string();
     assert!(error.contains("then sent back to 4096"), "{error}");
     assert!(!stripe.is_published.load(Ordering::Relaxed));
+}
+
+#[test]
+fn a_stripe_that_a_killed_backup_left_is_free_for_the_next_one() {
+    let size = 8 << 20;
+    let volume = Served::new(FaultStore::new(Bytes::new(size)));
+    let export = || Export::new("volume", volume.uri());
+    let finished = identity(1, 1, None);
+    let exact = Room { stripe: 1 << 20, may_be_less: false };
+    let stripes = reserve(&export(), &finished, &[0], exact).unwrap();
+    let stripes = stripes.into_iter().map(|own| Arc::new(own) as Arc<dyn StripeSink>).collect();
+    run(job(finished, &served(1), stripes), &mut |_| true).unwrap();
+    // One that is compressed takes all that is free.
+    let all = Room { stripe: 1 << 30, may_be_less: true };
+    let running = reserve(&export(), &identity(2, 1, None), &[0], all).unwrap();
+    let modified = || {
+        let library = Library::open(vec![Box::new(RawPlace::new(export()))]).unwrap();
+        let own = library.entries().iter().find(|own| !own.is_complete()).cloned();
+        own.map(|own| own.modified_unix_ms)
+    };
+    let write =
+        |stripe: &dyn StripeSink| stripe.write_at(0, &identity(2, 1, None).header(0)).unwrap();
+    running.iter().for_each(|stripe| write(stripe));
+    // While its writer lives, it has no date, and nobody else gets at it.
+    assert_eq!(modified(), Some(None));
+    let error = reserve(&export(), &identity(3, 1, None), &[0], exact).unwrap_err().to_string();
+    assert!(error.contains("is writing to volume"), "{error}");
+    // As after a kill: nothing is tidied up.
+    drop(running);
+    assert_eq!(modified(), Some(Some(1)), "a prune may go by its age");
+    let next = reserve(&export(), &identity(3, 1, None), &[0], Room { stripe: 4 << 20, ..exact });
+    assert_eq!(next.unwrap().len(), 1);
+    let place: Box<dyn Place> = Box::new(RawPlace::new(export()));
+    assert_eq!(complete(vec![place]).len(), 1, "the finished one is whole");
+}
+
+#[test]
+fn a_damaged_slot_never_shows_an_older_state_and_is_named() {
+    let size = 4 << 20;
+    let volume = Served::new(FaultStore::new(Bytes::new(size)));
+    let export = || Export::new("volume", volume.uri());
+    let back_up = |id: u8| {
+        let own = identity(id, 1, None);
+        let room = Room { stripe: 10 * TRANSFER, may_be_less: false };
+        let stripes = reserve(&export(), &own, &[0], room).unwrap();
+        let stripes = stripes.into_iter().map(|own| Arc::new(own) as Arc<dyn StripeSink>).collect();
+        run(job(own, &served(id.into()), stripes), &mut |_| true).unwrap();
+    };
+    back_up(1);
+    back_up(2);
+    for slot in [0, 4096] {
+        let mut own = [0; 512];
+        volume.store().read_at(slot, &mut own).unwrap();
+        volume.store().write_at(slot + 100, &[0xee; 8]).unwrap();
+        let place: Box<dyn Place> = Box::new(RawPlace::new(export()));
+        let library = Library::open(vec![place]).unwrap();
+        assert!(library.entries().iter().all(crate::library::Entry::is_complete));
+        assert_eq!(library.entries().len(), 2, "slot {slot}");
+        let named: Vec<_> = library.strangers().filter_map(|own| own.problem.clone()).collect();
+        assert!(matches!(&named[..], [own] if own.contains("copies of the label")), "{named:?}");
+        volume.store().write_at(slot, &own).unwrap();
+    }
+    // Both at once are no empty volume.
+    volume.store().write_at(100, &[0xee; 8]).unwrap();
+    volume.store().write_at(4196, &[0xee; 8]).unwrap();
+    let place: Box<dyn Place> = Box::new(RawPlace::new(export()));
+    let error = Library::open(vec![place]).unwrap_err().to_string();
+    assert!(error.contains("is damaged in both of its places"), "{error}");
+    let room = Room { stripe: TRANSFER, may_be_less: false };
+    let error = reserve(&export(), &identity(3, 1, None), &[0], room).unwrap_err().to_string();
+    assert!(error.contains("nothing is written there"), "{error}");
 }

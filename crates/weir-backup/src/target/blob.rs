@@ -5,12 +5,12 @@
 //! | block blob | one block each | when the list of blocks is put, at the end | then |
 //! | page blob | pages | from the first write on, without a footer | when the footer's page is there |
 //!
-//! Blocks without a list are invisible. While a block blob is written, a small blob with its temporary
-//! name has the header of the stripe: others see by it that a backup is being made, and on which full
-//! backup it builds.
+//! While a blob is written, a small blob with its temporary name has the header of the stripe. Others see
+//! by it that a backup is being made, and on which full backup it builds: blocks without a list are
+//! invisible. A page blob without a footer and without this marker was complete once.
 
 use super::StripeSink;
-use super::http::{Answer, Ask, Client, ContainerUrl, ESCAPED, refusal};
+use super::http::{Answer, Ask, Client, ContainerUrl, ESCAPED};
 use crate::error::BackupError;
 use crate::place::folder::{EXTENSION, TEMPORARY, is_stripe_name};
 use crate::place::{FoundStripe, Place};
@@ -20,6 +20,7 @@ use base64::engine::general_purpose::STANDARD;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use quick_xml::Reader;
 use quick_xml::events::Event;
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -56,14 +57,24 @@ pub struct StripeBlob {
     kind: BlobKind,
     /// The offsets of the blocks that were put.
     blocks: Mutex<Vec<u64>>,
-    /// Whether there is a blob of this backup.
-    is_there: AtomicBool,
+    made: Mutex<Made>,
     /// A random number that the blob has as metadata.
     writer: String,
     marker: Marker,
 }
 
-/// The blob that shows that a block blob is being written.
+/// What is known of the blob of a stripe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Made {
+    /// There is none of this writer.
+    No,
+    /// It was asked for, and no answer came.
+    Unknown,
+    /// It is there.
+    Yes,
+}
+
+/// The blob that shows that a stripe is being written.
 #[derive(Debug)]
 struct Marker {
     address: String,
@@ -94,7 +105,7 @@ impl StripeBlob {
             address: url.blob(name),
             kind,
             blocks: Mutex::default(),
-            is_there: AtomicBool::new(false),
+            made: Mutex::new(Made::No),
             writer: format!("{:032x}", u128::from_le_bytes(random)),
             marker,
         };
@@ -112,7 +123,18 @@ impl StripeBlob {
                 ("if-none-match", "*"),
                 (WRITER, own.writer.as_str()),
             ];
-            own.put_new("", &headers, &[])?;
+            // The header comes with the first write.
+            *own.marked() = Some((Vec::new(), own.marker.clock.now()));
+            let made = own.put_marker(&[]).and_then(|()| own.put_new("", &headers, &[]));
+            if let Err(error) = made {
+                return Err(match own.discard() {
+                    Ok(()) => error,
+                    Err(left) => {
+                        let left = left.to_string();
+                        BackupError::Untidy { cause: Box::new(error), left }
+                    }
+                });
+            }
         }
         Ok(own)
     }
@@ -136,21 +158,44 @@ impl StripeBlob {
         body: &[u8],
     ) -> Result<(), BackupError> {
         let ask = self.asking(&Method::PUT, query, headers, body);
-        let (status, answer) = self.client.status(ask)?;
-        match status {
-            200..=299 => {}
-            409 | 412 if self.is_own()? => {}
-            _ => return Err(refusal(ask, status, &answer)),
+        self.set(Made::Unknown);
+        let error = match self.client.status(ask) {
+            Ok((200..=299, _)) => {
+                self.set(Made::Yes);
+                return Ok(());
+            }
+            // Nothing was done, whatever the attempts before.
+            Ok((status @ (400..=407 | 410 | 411 | 413..=499), answer)) => {
+                self.set(Made::No);
+                return Err(self.client.refusal(ask, status, &answer));
+            }
+            Ok((status, answer)) => self.client.refusal(ask, status, &answer),
+            Err(error) => error,
+        };
+        match (self.look(), error) {
+            // It ends all the same, and is removed.
+            (_, BackupError::Interrupted) => Err(BackupError::Interrupted),
+            (Made::Yes, _) => Ok(()),
+            (_, error) => Err(error),
         }
-        self.is_there.store(true, Ordering::Relaxed);
-        Ok(())
     }
 
-    /// Returns whether the blob that is there is of this writer.
-    fn is_own(&self) -> Result<bool, BackupError> {
-        let answer = self.client.ask(self.asking(&Method::HEAD, "", &[], &[]))?;
-        let writer = answer.as_ref().and_then(|answer| answer.headers.get(WRITER));
-        Ok(writer.is_some_and(|writer| writer.as_bytes() == self.writer.as_bytes()))
+    fn set(&self, made: Made) {
+        *self.made.lock().unwrap_or_else(PoisonError::into_inner) = made;
+    }
+
+    /// Finds out whether the blob of this writer is there, after a request whose outcome is not known.
+    fn look(&self) -> Made {
+        let made = match self.client.try_once(self.asking(&Method::HEAD, "", &[], &[])) {
+            Some((404, _)) => Made::No,
+            Some((200..=299, answer)) => {
+                let writer = answer.headers.get(WRITER).map(|writer| writer.as_bytes());
+                if writer == Some(self.writer.as_bytes()) { Made::Yes } else { Made::No }
+            }
+            _ => Made::Unknown,
+        };
+        self.set(made);
+        made
     }
 
     fn marked(&self) -> MutexGuard<'_, Option<(Vec<u8>, Instant)>> {
@@ -186,12 +231,27 @@ impl StripeBlob {
 
     /// Removes the marker, as far as possible. One that stays says that the stripe is incomplete, or
     /// is ignored beside a complete one.
-    fn unmark(&self) {
-        if self.marked().take().is_some() {
-            let (method, address) = (Method::DELETE, self.marker.address.as_str());
-            let ask = Ask { method: &method, address, query: "", headers: &[], body: &[] };
-            self.client.try_once(ask);
-        }
+    fn unmark(&self) -> Result<(), BackupError> {
+        let Some(_) = self.marked().take() else { return Ok(()) };
+        self.remove(&self.marker.address)
+    }
+
+    /// Removes a blob within a short time.
+    fn remove(&self, address: &str) -> Result<(), BackupError> {
+        let ask = Ask { method: &Method::DELETE, address, query: "", headers: &[], body: &[] };
+        let why = match self.client.try_once(ask) {
+            Some((200..=299 | 404, _)) => return Ok(()),
+            Some((status, answer)) => self.client.refusal(ask, status, &answer).to_string(),
+            None => "the endpoint does not answer".to_owned(),
+        };
+        Err(BackupError::Failed(format!("{address} was not removed: {why}")))
+    }
+
+    /// Ends a stripe that is complete.
+    fn finish(&self) -> Result<(), BackupError> {
+        // The stripe is complete, with or without the marker.
+        let _ = self.unmark();
+        Ok(())
     }
 
     fn put_block(&self, offset: u64, bytes: &[u8]) -> Result<(), BackupError> {
@@ -203,6 +263,10 @@ impl StripeBlob {
     }
 
     fn put_pages(&self, offset: u64, bytes: &[u8]) -> Result<(), BackupError> {
+        // The service knows itself when a page blob was written last.
+        if offset == 0 {
+            self.mark(offset, bytes)?;
+        }
         for (at, part) in (0_u64..).zip(bytes.chunks(MAX_PAGES)) {
             let start = offset + at * MAX_PAGES as u64;
             let range = format!("bytes={start}-{}", start + part.len() as u64 - 1);
@@ -231,7 +295,7 @@ impl StripeSink for StripeBlob {
         match self.kind {
             BlobKind::Block => self.put_block(offset, bytes),
             BlobKind::Page(room) if offset.saturating_add(bytes.len() as u64) > room => {
-                Err(BackupError::Failed(format!(
+                Err(BackupError::NoRoom(format!(
                     "no room in {}: the stripe outgrew the {room} bytes that it got",
                     self.address
                 )))
@@ -252,7 +316,7 @@ impl StripeSink for StripeBlob {
 
     fn publish(&self) -> Result<(), BackupError> {
         if self.kind != BlobKind::Block {
-            return Ok(());
+            return self.finish();
         }
         let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         blocks.sort_unstable();
@@ -269,20 +333,29 @@ impl StripeSink for StripeBlob {
             (WRITER, self.writer.as_str()),
         ];
         self.put_new("comp=blocklist", &headers, list.as_bytes())?;
-        self.unmark();
-        Ok(())
+        self.finish()
     }
 
     fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    fn discard(&self) {
-        // Blocks without a list are no blob; the service drops them after a while.
-        if self.is_there.load(Ordering::Relaxed) {
-            self.client.try_once(self.asking(&Method::DELETE, "", &[], &[]));
+    fn discard(&self) -> Result<(), BackupError> {
+        let made = *self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        match if made == Made::Unknown { self.look() } else { made } {
+            // Blocks without a list are no blob; the service drops them after a while.
+            Made::No => {}
+            Made::Yes => self.remove(&self.address)?,
+            Made::Unknown => {
+                return Err(BackupError::Failed(format!(
+                    "it is not known whether {} was completed, since the endpoint does not answer; look \
+                     with weir backup list",
+                    self.address
+                )));
+            }
         }
-        self.unmark();
+        // Only now: a blob without a footer and without a marker would look damaged.
+        self.unmark()
     }
 }
 
@@ -298,6 +371,14 @@ impl Container {
     #[must_use]
     pub fn new(url: ContainerUrl) -> Self {
         Self { name: url.to_string(), client: Client::new(url) }
+    }
+
+    /// Checks that the container is there and can be listed.
+    ///
+    /// # Errors
+    /// When the endpoint refuses, or does not answer.
+    pub fn check(&self) -> Result<(), BackupError> {
+        self.page("").map(drop)
     }
 
     /// Lists a page of blobs. Returns the marker of the next page; empty after the last.
@@ -323,8 +404,8 @@ impl Container {
 
 /// A blob in a list.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-struct Listed {
-    name: String,
+pub(super) struct Listed {
+    pub(super) name: String,
     length: u64,
     is_page: bool,
     /// When it was written last, as Unix time in milliseconds.
@@ -333,7 +414,7 @@ struct Listed {
 
 /// Reads a page of a list: `Blob` elements with `Name`, `Content-Length` and `Last-Modified`, and
 /// `NextMarker`.
-fn parse_list(text: &[u8]) -> Result<(Vec<Listed>, String), String> {
+pub(super) fn parse_list(text: &[u8]) -> Result<(Vec<Listed>, String), String> {
     let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
     let mut reader = Reader::from_str(text.trim_start_matches('\u{feff}'));
     let (mut all, mut marker) = (Vec::new(), String::new());
@@ -401,30 +482,36 @@ impl Place for Container {
     }
 
     fn list(&mut self) -> Result<Vec<FoundStripe>, BackupError> {
-        let (mut found, mut marker) = (Vec::new(), String::new());
+        let mut all = Vec::new();
+        let mut marker = String::new();
         loop {
             let (page, next) = self.page(&marker)?;
-            for own in page.into_iter().filter(|own| is_stripe_name(&own.name)) {
-                let file = own.name.rsplit('/').next().unwrap_or_default().to_owned();
-                let path = utf8_percent_encode(&own.name, ESCAPED);
-                let address = format!("{}/{path}", self.client.url.container());
-                let mut bytes = self.bytes(&address, own.length);
-                found.push(FoundStripe {
-                    named: crate::place::folder::named(&file),
-                    modified_unix_ms: own.modified_unix_ms,
-                    is_temporary: own.name.ends_with(TEMPORARY),
-                    // A page blob has its name from the start.
-                    is_published: !own.is_page && own.name.ends_with(EXTENSION),
-                    ..FoundStripe::inspect(address.clone(), address, &mut bytes)
-                });
-            }
-            // Stripes whose reading was ended look damaged.
-            self.client.check()?;
+            all.extend(page.into_iter().filter(|own| is_stripe_name(&own.name)));
             if next.is_empty() || next == marker {
-                return Ok(found);
+                break;
             }
             marker = next;
         }
+        let names: BTreeSet<String> = all.iter().map(|own| own.name.clone()).collect();
+        let mut found = Vec::new();
+        for own in all {
+            let file = own.name.rsplit('/').next().unwrap_or_default().to_owned();
+            let path = utf8_percent_encode(&own.name, ESCAPED);
+            let address = format!("{}/{path}", self.client.url.container());
+            let mut bytes = self.bytes(&address, own.length);
+            // A page blob has its name from the start.
+            let is_written = own.is_page && names.contains(&format!("{}.tmp", own.name));
+            found.push(FoundStripe {
+                named: crate::place::folder::named(&file),
+                modified_unix_ms: own.modified_unix_ms,
+                is_temporary: own.name.ends_with(TEMPORARY),
+                is_published: !is_written && own.name.ends_with(EXTENSION),
+                ..FoundStripe::inspect(address.clone(), address, &mut bytes)
+            });
+            // Stripes whose reading was ended look damaged.
+            self.client.check()?;
+        }
+        Ok(found)
     }
 
     fn open(&mut self, stripe: &FoundStripe) -> Result<Box<dyn ReadAt>, BackupError> {

@@ -11,6 +11,12 @@ pub(crate) trait DiskFile: fmt::Debug + Send + Sync {
     /// Writes bytes at an offset.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
+    /// Reads bytes at an offset.
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
+
+    /// Gives the file a length. What is new reads as zeros.
+    fn set_len(&self, length: u64) -> io::Result<()>;
+
     /// Makes the contents durable. The name is durable only with its folder.
     fn sync(&self) -> io::Result<()>;
 }
@@ -47,14 +53,26 @@ impl DiskFile for File {
         self.write_all_at(bytes, offset)
     }
 
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.read_exact_at(bytes, offset)
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        Self::set_len(self, length)
+    }
+
     fn sync(&self) -> io::Result<()> {
-        self.sync_all()
+        self.sync_all()?;
+        // What is read back later is to come from the medium. Where the file system keeps it in memory
+        // all the same, the bytes are durable nevertheless.
+        let _ = rustix::fs::fadvise(self, 0, None, rustix::fs::Advice::DontNeed);
+        Ok(())
     }
 }
 
 impl Disk for System {
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         Ok(Box::new(file))
     }
 

@@ -69,9 +69,9 @@ impl StripeFile {
 /// Puts a failure into a sentence; one for lack of room says what to do.
 fn failed<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> BackupError + 'a {
     move |source| match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => BackupError::Failed(format!(
-            "no room for {}: {source}; the backup is incomplete and is removed, earlier ones are \
-             whole. Free some room, give another target, or compress the backup",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => BackupError::NoRoom(format!(
+            "no room for {}: {source}; no backup was made, earlier ones are whole. Free some room, give \
+             another target, or compress the backup",
             path.display()
         )),
         _ => BackupError::file(action, path)(source),
@@ -116,12 +116,27 @@ impl StripeSink for StripeFile {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    fn discard(&self) {
-        // A file that stays is no stripe, or one of an incomplete backup.
+    fn discard(&self) -> Result<(), BackupError> {
+        let mut removed = self.disk.remove(&self.temporary);
+        // The temporary name goes when the file gets its own.
         if self.is_published.load(Ordering::Relaxed) {
-            let _ = self.disk.remove(&self.path);
+            removed = self.disk.remove(&self.path);
         }
-        let _ = self.disk.remove(&self.temporary);
+        match removed {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let path =
+                    if self.disk.is_there(&self.path) { &self.path } else { &self.temporary };
+                Err(BackupError::Failed(format!("{} was not removed: {error}", path.display())))
+            }
+            // A name that comes back after a power loss is that of an incomplete backup, or of one that
+            // is whole.
+            _ => match self.disk.sync_folder(&self.folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    Err(failed("syncing", &self.folder)(error))
+                }
+                _ => Ok(()),
+            },
+        }
     }
 }
 

@@ -8,12 +8,14 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 use ureq::http::{Method, Request};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use weir_units::Instant;
+use weir_wall::Clock;
 
 /// The version of the service's protocol.
 const VERSION: &str = "2021-12-02";
@@ -28,14 +30,22 @@ const TICK: Duration = Duration::from_millis(50);
 /// The time for tidying up after a failure, and after a request to stop.
 const TIDYING: Duration = Duration::from_secs(5);
 const TIDYING_AT_ONCE: Duration = Duration::from_secs(1);
-/// Attempts at a request that the service is too busy for, or that a broken connection ended.
-const ATTEMPTS: u32 = 5;
-/// The wait before the second attempt; it doubles from one to the next.
+/// The longest time from the first attempt at a request to its last one. A service that is too busy,
+/// or restarted, is asked again.
+const RETRYING: Duration = Duration::from_secs(120);
+/// The same for an endpoint that has never answered: its address may be wrong.
+const RETRYING_UNKNOWN: Duration = Duration::from_secs(5);
+/// The pause before the second attempt, and the longest one; it doubles from one to the next, unless the
+/// service says how long to wait.
 const PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// Bytes of an answer's body: a page of a listing, or 4 MiB of a blob.
 const LONGEST_ANSWER: u64 = 64 << 20;
 /// The environment variable that holds a signature.
 pub const SAS_VARIABLE: &str = "AZURE_STORAGE_SAS_TOKEN";
+/// The hint for requests without a signature.
+const UNSIGNED: &str = "the URL has no signature (SAS): give one with --sas-file FILE, in \
+                        AZURE_STORAGE_SAS_TOKEN, or behind the URL (https://..?sv=..&sig=..)";
 
 /// Characters of a path that are escaped.
 pub(super) const ESCAPED: &AsciiSet = &CONTROLS
@@ -180,6 +190,10 @@ pub(super) struct Client {
     agent: ureq::Agent,
     pub(super) url: ContainerUrl,
     cancel: Cancel,
+    /// Whether the endpoint has answered anything yet.
+    has_answered: Arc<AtomicBool>,
+    /// How long it is asked again, once it has.
+    pub(super) retrying: Duration,
 }
 
 impl fmt::Debug for Client {
@@ -219,7 +233,8 @@ impl Client {
             config = config.tls_config(tls);
         }
         let cancel = url.cancel.clone();
-        Self { agent: config.build().new_agent(), url, cancel }
+        let (agent, has_answered) = (config.build().new_agent(), Arc::default());
+        Self { agent, url, cancel, has_answered, retrying: RETRYING }
     }
 
     /// Lets one more flag end the requests of this client.
@@ -233,39 +248,56 @@ impl Client {
         match self.status(ask)? {
             (404, _) => Ok(None),
             (200..=299, answer) => Ok(Some(answer)),
-            (status, answer) => Err(refusal(ask, status, &answer)),
+            (status, answer) => Err(self.refusal(ask, status, &answer)),
         }
     }
 
-    /// Asks, several times if the service is too busy. Returns the status of the last answer.
+    /// Asks, and again while the service is too busy or cannot be reached. Returns the status of the
+    /// last answer.
     pub(super) fn status(&self, ask: Ask<'_>) -> Result<(u16, Answer), BackupError> {
-        let mut pause = PAUSE;
+        let clock = Clock::start();
         let mut attempt = 1;
         loop {
-            match self.attempt(ask)? {
-                Ok((500..=599 | 429 | 408, _)) | Err(_) if attempt < ATTEMPTS => {
+            let answered = self.attempt(ask)?;
+            let (is_final, stated) = match &answered {
+                Ok((408 | 429 | 500 | 502..=504, answer)) => {
+                    (false, retry_after(answer, weir_wall::calendar()))
+                }
+                Ok(_) => (true, None),
+                Err(_) => (false, None),
+            };
+            if answered.is_ok() {
+                self.has_answered.store(true, Ordering::Relaxed);
+            }
+            let elapsed = Duration::from_nanos(clock.now().since(Instant::ZERO).nanos());
+            let limit = match self.has_answered.load(Ordering::Relaxed) {
+                true => self.retrying,
+                false => RETRYING_UNKNOWN,
+            };
+            match (answered, pause(attempt, elapsed, stated, limit)) {
+                (answered, Some(pause)) if !is_final => {
+                    drop(answered);
                     self.wait(pause)?;
-                    pause *= 2;
                     attempt += 1;
                 }
-                Ok(answered) => return Ok(answered),
-                Err(error) => {
+                (Ok(answered), _) => return Ok(answered),
+                (Err(error), _) => {
                     return Err(BackupError::Failed(format!(
-                        "{} {}: {error}, {ATTEMPTS} times; is the endpoint up and reachable?",
-                        ask.method, ask.address
+                        "{} {}: {error}; {attempt} attempts in {} s; is the endpoint up and reachable?",
+                        ask.method,
+                        ask.address,
+                        elapsed.as_secs()
                     )));
                 }
             }
         }
     }
 
-    /// Asks once, for something that need not succeed, and only for a short time.
-    pub(super) fn try_once(&self, ask: Ask<'_>) {
+    /// Asks once, and only for a short time. Returns the status and the answer, if one came.
+    pub(super) fn try_once(&self, ask: Ask<'_>) -> Option<(u16, Answer)> {
         let limit = if self.cancel.is_set() { TIDYING_AT_ONCE } else { TIDYING };
-        if let Ok(request) = self.request(ask) {
-            let answer = self.exchange(request);
-            let _ = answer.map(|answer| answer.recv_timeout(limit));
-        }
+        let answer = self.exchange(self.request(ask).ok()?).ok()?;
+        answer.recv_timeout(limit).ok()?.ok()
     }
 
     /// Returns an error after a request to stop.
@@ -289,11 +321,38 @@ impl Client {
     /// Asks for something that must be there.
     pub(super) fn need(&self, ask: Ask<'_>) -> Result<Answer, BackupError> {
         self.ask(ask)?.ok_or_else(|| {
-            BackupError::Failed(format!(
-                "{} {}: not found; is there such a container?",
-                ask.method, ask.address
-            ))
+            let hint = if self.is_signed() { "is there such a container?" } else { UNSIGNED };
+            BackupError::Failed(format!("{} {}: not found; {hint}", ask.method, ask.address))
         })
+    }
+
+    /// Returns whether requests have a signature.
+    fn is_signed(&self) -> bool {
+        !self.url.sas.is_empty()
+    }
+
+    /// Puts a refusal into a sentence. What the caller may do wrong is an error of the input.
+    pub(super) fn refusal(&self, ask: Ask<'_>, status: u16, answer: &Answer) -> BackupError {
+        let header = answer.headers.get("x-ms-error-code").and_then(|code| code.to_str().ok());
+        let code = header.unwrap_or("no reason given");
+        // Some services answer a request without a signature as if nothing were there.
+        let hint = match status {
+            400..=403 | 409 if !self.is_signed() => UNSIGNED,
+            401 | 403 => "check the signature (SAS): its permissions, its expiry, its container",
+            409 | 412 => "the blob is there already, or in use",
+            507 => "the account has no room",
+            _ => "",
+        };
+        let separator = if hint.is_empty() { "" } else { "; " };
+        let text = format!(
+            "{} {}: refused with {status} ({code}){separator}{hint}",
+            ask.method, ask.address
+        );
+        match status {
+            400..=499 => BackupError::Refused(text),
+            507 => BackupError::NoRoom(text),
+            _ => BackupError::Failed(text),
+        }
     }
 
     /// Makes one attempt. It ends at a request to stop, whatever the endpoint does.
@@ -360,21 +419,26 @@ fn exchange(agent: &ureq::Agent, request: Request<Vec<u8>>) -> Exchanged {
     Ok((status, Answer { headers: answer.headers().clone(), body }))
 }
 
-/// Puts a refusal into a sentence. What the caller may do wrong is an error of the input.
-pub(super) fn refusal(ask: Ask<'_>, status: u16, answer: &Answer) -> BackupError {
-    let header = answer.headers.get("x-ms-error-code").and_then(|code| code.to_str().ok());
-    let code = header.unwrap_or("no reason given");
-    let hint = match status {
-        401 | 403 => "; check the signature (SAS): its permissions, its expiry, its container",
-        409 | 412 => "; the blob is there already, or in use",
-        507 => "; the account has no room",
-        _ => "",
-    };
-    let text = format!("{} {}: refused with {status} ({code}){hint}", ask.method, ask.address);
-    match status {
-        400..=499 => BackupError::Refused(text),
-        _ => BackupError::Failed(text),
+/// Returns the pause before the next attempt at a request; `None` if it would end too late.
+fn pause(
+    attempts: u32,
+    elapsed: Duration,
+    stated: Option<Duration>,
+    limit: Duration,
+) -> Option<Duration> {
+    let doubled = PAUSE.saturating_mul(1 << (attempts - 1).min(16)).min(LONGEST_PAUSE);
+    let pause = stated.map_or(doubled, |stated| stated.max(PAUSE));
+    (elapsed.saturating_add(pause) <= limit).then_some(pause)
+}
+
+/// Returns how long the service asks to wait: seconds, or until a date. `now` is Unix time in nanoseconds.
+fn retry_after(answer: &Answer, now: u64) -> Option<Duration> {
+    let stated = answer.headers.get("retry-after")?.to_str().ok()?.trim();
+    if let Ok(seconds) = stated.parse() {
+        return Some(Duration::from_secs(seconds));
     }
+    let date = httpdate::parse_http_date(stated).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(date.saturating_sub(Duration::from_nanos(now)))
 }
 
 #[cfg(test)]
@@ -422,5 +486,38 @@ mod tests {
         check("http://[::1]:10000/account/backups", false);
         let unsigned = ContainerUrl::parse("http://acme.example/backups").expect("a URL");
         assert_eq!(unsigned.with_sas("").warning(), None);
+    }
+
+    #[test]
+    fn a_busy_service_is_asked_for_two_minutes_and_as_it_says() {
+        let (mut attempts, mut elapsed) = (1, Duration::ZERO);
+        let mut pauses = Vec::new();
+        while let Some(pause) = pause(attempts, elapsed, None, RETRYING) {
+            pauses.push(pause.as_millis());
+            (attempts, elapsed) = (attempts + 1, elapsed + pause);
+        }
+        assert_eq!(pauses[..7], [250, 500, 1000, 2000, 4000, 8000, 15_000]);
+        assert!((105..=120).contains(&elapsed.as_secs()), "{elapsed:?}");
+        let (second, stated) = (Duration::from_secs(1), Some(Duration::from_secs(40)));
+        assert_eq!(pause(1, second, stated, RETRYING), stated);
+        // More than the time that is left: it is told at once.
+        assert_eq!(pause(1, Duration::from_secs(90), stated, RETRYING), None);
+        assert_eq!(pause(9, second, Some(Duration::ZERO), RETRYING), Some(PAUSE));
+    }
+
+    #[test]
+    fn a_service_says_how_long_to_wait() {
+        #[track_caller]
+        fn check(text: &str, expect: Option<u64>) {
+            let mut headers = ureq::http::HeaderMap::new();
+            headers.insert("retry-after", text.parse().expect("a header"));
+            let now = 1_252_488_002_000_000_000;
+            let stated = retry_after(&Answer { headers, body: Vec::new() }, now);
+            assert_eq!(stated, expect.map(Duration::from_secs), "{text}");
+        }
+        check("7", Some(7));
+        check("Wed, 09 Sep 2009 09:20:32 GMT", Some(30));
+        check("Wed, 09 Sep 2009 09:20:01 GMT", Some(0));
+        check("soon", None);
     }
 }

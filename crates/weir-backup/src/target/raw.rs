@@ -3,9 +3,10 @@
 //! A volume has a label and regions. Frames go through the event loop of the
 //! backup; header, manifest, footer and label are written here.
 
-use super::label::{Entry, Label, SLOT};
-use super::lock::VolumeLock;
+use super::label::{Entry, LABEL, Label, SLOT, Slots, VolumeId};
+use super::lock::{VolumeLock, scope};
 use super::{Region, StripeSink};
+use crate::cancel::Cancel;
 use crate::error::BackupError;
 use crate::export::Export;
 use crate::format::{BackupId, Identity};
@@ -32,8 +33,12 @@ struct Volume {
     connection: Mutex<Connection>,
     /// Ends the waits of the connection.
     is_cancelled: Arc<AtomicBool>,
+    /// The number that its label has or gets.
+    id: VolumeId,
     /// No other process of this machine changes the label meanwhile.
     _lock: VolumeLock,
+    /// Held until a new volume has its label.
+    new: Mutex<Option<VolumeLock>>,
 }
 
 /// A stripe on a raw volume.
@@ -56,8 +61,17 @@ pub struct Room {
     pub may_be_less: bool,
 }
 
+/// Checks that a volume takes backups, as far as that is quick, and writes nothing.
+///
+/// # Errors
+/// When the volume cannot be written, holds something that is no backup, or is in use.
+pub fn check(export: &Export) -> Result<(), BackupError> {
+    Volume::open(export, Emptiness::IfQuick).map(drop)
+}
+
 /// Reserves regions for stripes on a volume. Where less may do and the volume does not have the
-/// whole room, they share what is free in equal parts.
+/// whole room, they share what is free in equal parts. What writers of this machine left that have
+/// ended in the middle is free.
 ///
 /// # Errors
 /// When the volume cannot be written, holds something that is no backup, or has no room.
@@ -67,9 +81,11 @@ pub fn reserve(
     stripes: &[u8],
     room: Room,
 ) -> Result<Vec<RawStripe>, BackupError> {
-    let volume = Arc::new(Volume::open(export)?);
+    let volume = Arc::new(Volume::open(export, Emptiness::Checked)?);
     let mut made = Vec::new();
+    let writer = scope();
     volume.change_label(|label| {
+        label.remove_abandoned(writer);
         let least = share(label, volume.size, stripes.len() as u64);
         let room = match room.may_be_less && least > 0 {
             true => room.stripe.min(least),
@@ -80,6 +96,7 @@ pub fn reserve(
                 id: identity.id,
                 stripe: *stripe,
                 is_complete: false,
+                writer,
                 offset: 0,
                 length: room,
                 created_unix_ms: identity.created_unix_ms,
@@ -110,12 +127,20 @@ fn share(label: &Label, size: u64, count: u64) -> u64 {
     least * SLOT as u64
 }
 
+/// When a volume without a label is looked at whether it is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Emptiness {
+    Checked,
+    /// Only if its server says which ranges hold data. Otherwise all of it is read.
+    IfQuick,
+}
+
 impl Volume {
-    fn open(export: &Export) -> Result<Self, BackupError> {
+    fn open(export: &Export, emptiness: Emptiness) -> Result<Self, BackupError> {
         let is_cancelled = Arc::new(AtomicBool::new(false));
         let cancel = export.cancel().with(Arc::clone(&is_cancelled));
         let export = export.clone().with_cancel(&cancel);
-        let (connection, name) = (export.open_sparse()?, export.name());
+        let (mut connection, name) = (export.open_sparse()?, export.name());
         if connection.offers(TransmissionFlags::READ_ONLY) {
             return Err(BackupError::Refused(format!("{name} is read-only; it takes no backup")));
         }
@@ -127,8 +152,9 @@ impl Volume {
                 Bytes::new(LEAST)
             )));
         }
-        let lock = VolumeLock::take(export.uri(), name)?;
-        Ok(Self { size, connection: Mutex::new(connection), is_cancelled, _lock: lock, export })
+        let (id, lock, new) = lock(&mut connection, name, &cancel, emptiness)?;
+        let (connection, new) = (Mutex::new(connection), Mutex::new(new));
+        Ok(Self { size, connection, is_cancelled, id, _lock: lock, new, export })
     }
 
     fn name(&self) -> &str {
@@ -144,42 +170,70 @@ impl Volume {
         &self,
         change: impl FnOnce(&mut Label) -> Result<(), BackupError>,
     ) -> Result<(), BackupError> {
-        change_label(&mut self.connection(), self.name(), change)
+        change_label(&mut self.connection(), (self.name(), self.id), change)?;
+        self.new.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Ok(())
     }
 }
 
-/// Reads a label over a connection, changes it, and makes the new one durable.
-fn change_label(
+/// Takes the lock of a volume; returns it with the number of the volume. For a volume without a label,
+/// returns the lock for those too, which is to be held until it has one.
+fn lock(
     connection: &mut Connection,
     name: &str,
+    cancel: &Cancel,
+    emptiness: Emptiness,
+) -> Result<(VolumeId, VolumeLock, Option<VolumeLock>), BackupError> {
+    let slots = read_slots(connection, name)?;
+    if let Some(id) = slots.newest().and_then(|label| label.volume) {
+        return Ok((id, VolumeLock::take(id, name)?, None));
+    }
+    let is_quick = connection.has_extents();
+    if slots.newest().is_none() && (is_quick || emptiness == Emptiness::Checked) {
+        check_empty(connection, name)?;
+    }
+    let new = VolumeLock::take_for_new(cancel)?;
+    // Another backup may have been faster.
+    let id = read_slots(connection, name)?.newest().and_then(|label| label.volume);
+    let id = id.map_or_else(VolumeId::fresh, Ok)?;
+    Ok((id, VolumeLock::take(id, name)?, Some(new)))
+}
+
+/// Reads a label over a connection, changes it, and makes the new one durable in both places.
+fn change_label(
+    connection: &mut Connection,
+    (name, id): (&str, VolumeId),
     change: impl FnOnce(&mut Label) -> Result<(), BackupError>,
 ) -> Result<(), BackupError> {
     let failed = BackupError::export(name);
-    let mut label = match read_label(connection, name)? {
-        Some(label) => label,
-        None => {
-            check_empty(connection, name)?;
-            Label::default()
-        }
-    };
-    let before = label.clone();
+    let slots = read_slots(connection, name)?;
+    let before = slots.newest().cloned().unwrap_or_default();
+    if before.volume.is_some_and(|own| own != id) {
+        return Err(BackupError::Unusable(format!(
+            "{name} got another label in the meantime: something else writes there"
+        )));
+    }
+    let mut label = before.clone();
     change(&mut label)?;
     if label == before {
         return Ok(());
     }
-    label.sequence += 1;
-    connection.write(label.slot() * SLOT as u64, &label.encode()).map_err(&failed)?;
-    flush(connection).map_err(&failed)
+    (label.sequence, label.volume) = (label.sequence + 1, Some(id));
+    let bytes = label.encode();
+    for slot in slots.order() {
+        connection.write(slot * SLOT as u64, &bytes).map_err(&failed)?;
+        flush(connection).map_err(&failed)?;
+    }
+    Ok(())
 }
 
-/// Returns the label of a volume; `None` if it has none.
-fn read_label(connection: &mut Connection, name: &str) -> Result<Option<Label>, BackupError> {
-    let mut slots = [[0; SLOT]; 2];
-    for (at, slot) in (0..).zip(&mut slots) {
-        connection.read(at * SLOT as u64, slot).map_err(BackupError::export(name))?;
-    }
-    let labels = slots.iter().filter_map(Label::parse);
-    Ok(labels.max_by_key(|label| label.sequence))
+/// Reads the label of a volume.
+fn read_slots(connection: &mut Connection, name: &str) -> Result<Slots, BackupError> {
+    let mut start = [0; LABEL];
+    connection.read(0, &mut start).map_err(BackupError::export(name))?;
+    let slots = Slots::parse(&start);
+    slots.check(name)?;
+    Ok(slots)
 }
 
 /// Refuses a volume without a label that holds anything but zeros.
@@ -277,17 +331,31 @@ impl StripeSink for RawStripe {
         self.volume.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    fn discard(&self) {
+    fn discard(&self) -> Result<(), BackupError> {
         // A request may be in flight on the connection of the volume.
         let (clock, end) = (Clock::start(), Instant::ZERO + TIDYING);
         let stop = Stop::new(move || clock.now() >= end);
         let export = &self.volume.export;
-        let Ok(mut connection) = Connection::open_until(export.uri(), true, &stop) else { return };
-        // An entry that stays says that the stripe is incomplete.
-        let _ = change_label(&mut connection, export.name(), |label| {
-            label.entries.retain(|own| (own.id, own.stripe) != (self.id, self.stripe));
-            Ok(())
-        });
+        let removed = Connection::open_until(export.uri(), true, &stop)
+            .map_err(BackupError::export(export.name()))
+            .and_then(|mut connection| {
+                // An entry that stays says that the stripe is incomplete, unless it was published.
+                change_label(&mut connection, (export.name(), self.volume.id), |label| {
+                    label.entries.retain(|own| (own.id, own.stripe) != (self.id, self.stripe));
+                    Ok(())
+                })
+            });
+        removed.map_err(|error| {
+            let why = match error {
+                BackupError::Interrupted => format!("{} does not answer", export.name()),
+                error => error.to_string(),
+            };
+            BackupError::Failed(format!(
+                "stripe {} on {} was not removed: {why}",
+                u16::from(self.stripe) + 1,
+                export.name()
+            ))
+        })
     }
 }
 
@@ -326,16 +394,25 @@ impl Place for RawPlace {
         if connection.size().get() < LEAST {
             return Ok(Vec::new());
         }
-        let label = read_label(&mut connection, self.0.name())?.unwrap_or_default();
-        let mut found = Vec::new();
+        let slots = read_slots(&mut connection, self.0.name())?;
+        let mut found: Vec<FoundStripe> = slots
+            .problem(self.0.name())
+            .map(|problem| damaged(&self.0, problem))
+            .into_iter()
+            .collect();
+        let label = slots.newest().cloned().unwrap_or_default();
+        // A writer within sight of this process that does not hold the lock has ended.
+        let ended = scope().filter(|_| label.volume.is_some_and(|id| !VolumeLock::is_taken(id)));
         for own in label.entries {
             let name = format!("{} at {}", self.0, own.offset);
             let locator = format!("{} {}", own.offset, own.length);
             let mut bytes = self.bytes(own.offset, own.length)?;
+            // A label has the time of the start. A stripe may have been written since, if its writer
+            // may be alive.
+            let is_dated = own.is_complete || (ended.is_some() && own.writer == ended);
             found.push(FoundStripe {
                 named: Some(own.stripe),
-                // A label has the time of the start. An incomplete stripe may have been written since.
-                modified_unix_ms: own.is_complete.then_some(own.created_unix_ms),
+                modified_unix_ms: is_dated.then_some(own.created_unix_ms),
                 is_temporary: !own.is_complete,
                 is_published: own.is_complete,
                 ..FoundStripe::inspect(name, locator, &mut bytes)
@@ -355,11 +432,28 @@ impl Place for RawPlace {
 
     fn remove(&mut self, stripe: &FoundStripe) -> Result<(), BackupError> {
         let (offset, length) = parse_locator(&stripe.locator)?;
-        let volume = Volume::open(&self.0)?;
+        let volume = Volume::open(&self.0, Emptiness::Checked)?;
         volume.change_label(|label| {
             label.entries.retain(|own| (own.offset, own.length) != (offset, length));
             Ok(())
         })
+    }
+}
+
+/// Returns what stands in a list for a part of the label that cannot be read. Nothing is pruned beside
+/// it: what the label says may be older than it was.
+fn damaged(export: &Export, problem: String) -> FoundStripe {
+    FoundStripe {
+        name: format!("the label of {export}"),
+        locator: String::new(),
+        named: None,
+        length: 0,
+        modified_unix_ms: None,
+        is_temporary: false,
+        is_published: true,
+        header: None,
+        footer: None,
+        problem: Some(problem),
     }
 }
 

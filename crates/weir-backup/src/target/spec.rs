@@ -85,6 +85,15 @@ impl PlaceSpec {
         }
     }
 
+    /// Uses a signature for a container, if one is given.
+    #[must_use]
+    pub fn with_sas(self, sas: Option<&str>) -> Self {
+        match (self, sas) {
+            (Self::Blobs(url), Some(sas)) => Self::Blobs(url.with_sas(sas)),
+            (other, _) => other,
+        }
+    }
+
     /// Returns a warning about a place that is used in an unsafe way.
     #[must_use]
     pub fn warning(&self) -> Option<String> {

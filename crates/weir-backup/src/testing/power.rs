@@ -17,6 +17,7 @@ use weir_random::Rng;
 #[derive(Debug, Clone)]
 pub(crate) enum Operation {
     Write(usize, u64, Vec<u8>),
+    Length(usize, u64),
     Sync(usize),
     Name(PathBuf, usize),
     Unname(PathBuf),
@@ -84,6 +85,15 @@ impl DiskFile for NotedFile {
         self.file.write_at(offset, bytes)
     }
 
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.file.read_at(offset, bytes)
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        self.notes.lock().unwrap().operations.push(Operation::Length(self.number, length));
+        self.file.set_len(length)
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.notes.lock().unwrap().operations.push(Operation::Sync(self.number));
         Ok(())
@@ -143,6 +153,8 @@ impl Disk for Noting {
 #[derive(Default, Clone)]
 struct File {
     durable: Vec<u8>,
+    /// A length that is not durable.
+    length: Option<u64>,
     unsynced: Vec<(u64, Vec<u8>)>,
 }
 
@@ -156,7 +168,16 @@ impl File {
         self.durable[start..end].copy_from_slice(bytes);
     }
 
+    fn grow(&mut self) {
+        let length = self.length.take().map_or(0, |length| usize::try_from(length).unwrap());
+        let length = length.max(self.durable.len());
+        self.durable.resize(length, 0);
+    }
+
     fn survive(mut self, coin: &mut Rng) -> Vec<u8> {
+        if coin.flip() {
+            self.grow();
+        }
         for (offset, bytes) in std::mem::take(&mut self.unsynced) {
             for (at, sector) in (0_u64..).zip(bytes.chunks(512)) {
                 if coin.flip() {
@@ -176,7 +197,7 @@ pub(crate) fn lose(before: &Survivors, operations: &[Operation], seed: u64) -> S
     for (number, (path, bytes)) in before.iter().enumerate() {
         // Numbers were given in the order of a listing; names say which is which.
         names.insert(path.clone(), usize::MAX - number);
-        files.insert(usize::MAX - number, File { durable: bytes.clone(), unsynced: Vec::new() });
+        files.insert(usize::MAX - number, File { durable: bytes.clone(), ..File::default() });
     }
     let mut pending: Vec<(PathBuf, Option<usize>)> = Vec::new();
     for operation in operations {
@@ -184,8 +205,12 @@ pub(crate) fn lose(before: &Survivors, operations: &[Operation], seed: u64) -> S
             Operation::Write(number, offset, bytes) => {
                 files.entry(*number).or_default().unsynced.push((*offset, bytes.clone()));
             }
+            Operation::Length(number, length) => {
+                files.entry(*number).or_default().length = Some(*length);
+            }
             Operation::Sync(number) => {
                 let file = files.entry(*number).or_default();
+                file.grow();
                 for (offset, bytes) in std::mem::take(&mut file.unsynced) {
                     file.write(offset, &bytes);
                 }

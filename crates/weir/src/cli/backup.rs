@@ -78,7 +78,9 @@ pub(crate) enum BackupCommand {
         after_help = "Example:\n  weir backup prune /backups --keep-daily 7 --keep-weekly 4 \
                             --dry-run\n\nThe rules apply to the backups of each name separately. A full \
                             backup that a kept differential builds on is kept. An incomplete backup is \
-                            removed a day after the last write to it, a damaged one only with --damaged."
+                            removed a day after the last write to it, a damaged one only with --damaged.\n\n\
+                            Exit codes: 0 pruned, or nothing to prune; 2 wrong input, or a stripe that cannot \
+                            be read; 3 a place failed, and the report says what was removed before."
     )]
     Prune(BackupPruneArgs),
     /// Print a new random key for encrypted backups.

@@ -13,17 +13,20 @@ use crate::signals::Signals;
 use std::path::Path;
 use targets::Goal;
 use weir_backup::format::Manifest;
-use weir_backup::restore::{HEAD, Target, check};
-use weir_backup::verify::Counts;
+use weir_backup::restore::{HEAD, Target, check, prepare};
+use weir_backup::verify::{Counts, Reached};
 use weir_backup::{Assembly, BackupError, Library, RestoreOptions, Watch, restore};
 use weir_catalog::Catalog;
 use weir_report::backups::{RestoreReport, RestoreTargetLine};
 
 pub(crate) fn run(args: &RestoreArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    targets::check_target(args)?;
     let keys = kept::keys(&args.key)?;
     let signals = Signals::catch()?;
     let places = without_layouts(&kept::places(&args.chosen)?, catalog)?;
-    let opened = open_places(&places, &signals.cancel(), || source_exports(args, catalog));
+    let cancel = signals.cancel();
+    let ways = (&cancel, args.sas_file.as_deref());
+    let opened = open_places(&places, ways, || source_exports(args, catalog));
     let (places, exports) = opened.map_err(|error| kept::interrupted(error, &signals))?;
     let mut library = Library::open(places).map_err(|error| kept::ended(error, &signals))?;
     let id = kept::chosen(&args.chosen, &library)?;
@@ -57,14 +60,7 @@ pub(crate) fn run(args: &RestoreArgs, catalog: &Catalog) -> Result<u8, CliError>
     let (counts, elapsed_s) = match outcome {
         Ok(done) => done,
         Err(Failure::Before(error)) => return Err(*error),
-        Err(Failure::During(error)) => {
-            let left = goal.is_kept().then(|| incomplete(args, &goal));
-            goal.close()?;
-            if let Some(left) = left {
-                output::talk(&format!("weir: {left}"));
-            }
-            return Err(kept::ended(error, &signals));
-        }
+        Err(Failure::During(error)) => return failed(error, goal, &signals),
     };
     let mut report = about(&all, &manifest, &goal, counts, elapsed_s);
     report.is_proved = args.prove && !report.is_lossy;
@@ -75,6 +71,22 @@ pub(crate) fn run(args: &RestoreArgs, catalog: &Catalog) -> Result<u8, CliError>
     goal.close()?;
     output::print(&report, args.output.format())?;
     Ok(if report.is_lossy { NO } else { 0 })
+}
+
+/// Ends a restore that failed, and says what it left.
+fn failed(error: BackupError, goal: Goal, signals: &Signals) -> Result<u8, CliError> {
+    if let Err(error) = goal.close() {
+        output::talk(&format!(
+            "weir: warning: the server of the targets did not end in order: {error}"
+        ));
+    }
+    match signals.code() {
+        Some(code) if matches!(error, BackupError::Untidy { .. }) && error.is_interrupted() => {
+            output::talk(&format!("weir: {error}"));
+            Ok(code)
+        }
+        _ => Err(kept::ended(error, signals)),
+    }
 }
 
 /// Finds the server of places that are named by their export: the one that is stated, or that of the
@@ -131,15 +143,18 @@ fn fill(
         )))));
     }
     let given: Vec<Option<&dyn Target>> = goal.by_source();
+    let targets: Vec<&dyn Target> = goal.targets().collect();
+    let id = all.last().map(|own| own.identity.id);
     let done = kept::watched(signals, &bar, &watch, || {
-        filled.iter().try_for_each(|target| target.clear(&watch))?;
+        id.map_or(Ok(()), |id| prepare(&targets, &filled, id, &watch))?;
         match all {
             [own] => restore(own, None, &given, options, &watch),
             [base, own] => restore(base, Some(own), &given, options, &watch),
             _ => Ok(Vec::new()),
         }
     });
-    Ok((done.map_err(Failure::During)?, bar.elapsed_s()))
+    let done = done.map_err(|error| Failure::During(with_rest(error, args, goal, &watch)))?;
+    Ok((done, bar.elapsed_s()))
 }
 
 /// Checks that a full backup has every source of the differential on it.
@@ -157,21 +172,59 @@ fn same_sources(all: &[Assembly], newest: &Manifest) -> Result<(), CliError> {
     Ok(())
 }
 
-fn incomplete(args: &RestoreArgs, goal: &Goal) -> String {
-    if let Some(folder) = &args.image {
-        return format!(
-            "the restore failed: its unfinished images in {} were removed, and images that were there \
-             before are as they were",
+/// Adds to a failure how far each target came.
+fn with_rest(error: BackupError, args: &RestoreArgs, goal: &Goal, watch: &Watch) -> BackupError {
+    let is_said = matches!(error, BackupError::Untidy { .. });
+    let left = match &args.image {
+        _ if !goal.is_kept() => return error,
+        // The error says which images are otherwise.
+        Some(_) if is_said => return error,
+        Some(folder) => format!(
+            "the unfinished images in {} were removed, and images that were there before are as they \
+             were",
             folder.display()
-        );
+        ),
+        None => rest(goal.targets().map(Target::name), |name| watch.reached(name)),
+    };
+    BackupError::Untidy { cause: Box::new(error), left }
+}
+
+/// Says how far each volume came.
+fn rest<'a>(
+    names: impl Iterator<Item = &'a str>,
+    reached: impl Fn(&str) -> Option<Reached>,
+) -> String {
+    let all: Vec<(&str, Option<Reached>)> = names.map(|name| (name, reached(name))).collect();
+    let of = |wanted: Option<Reached>| {
+        let own = all.iter().filter(|(_, reached)| *reached == wanted).map(|(name, _)| *name);
+        own.collect::<Vec<_>>().join(", ")
+    };
+    let head = weir_report::number::grouped(HEAD);
+    let (whole, begun) = (of(Some(Reached::Whole)), of(Some(Reached::Begun)));
+    let (unknown, untouched) = (of(Some(Reached::Unknown)), of(None));
+    let mut parts = Vec::new();
+    if !begun.is_empty() {
+        parts.push(format!(
+            "the restore is incomplete, do not use {begun}: the first {head} bytes hold the mark of an \
+             unfinished restore"
+        ));
     }
-    let names: Vec<&str> = goal.targets().map(Target::name).collect();
-    format!(
-        "the restore is incomplete, do not use {}: the first {} bytes of each volume are zeros; restore \
-         again with --force",
-        names.join(", "),
-        weir_report::number::grouped(HEAD)
-    )
+    if !unknown.is_empty() {
+        parts.push(format!(
+            "do not use {unknown}: the write of its first {head} bytes did not end, so it may be without \
+             the mark of an unfinished restore"
+        ));
+    }
+    if !whole.is_empty() {
+        parts.push(format!("whole: {whole}"));
+    }
+    if !untouched.is_empty() {
+        parts.push(format!("nothing was written to {untouched}"));
+    }
+    if !begun.is_empty() || !unknown.is_empty() {
+        parts.push("restore again with --force".to_owned());
+    }
+    parts.join("; ")
 }
 
 fn about(
@@ -207,4 +260,33 @@ fn about(
         })
         .collect();
     report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_restore_says_how_far_each_volume_came() {
+        let reached = |name: &str| match name {
+            "a" | "b" => Some(Reached::Begun),
+            "c" => Some(Reached::Whole),
+            "d" => Some(Reached::Unknown),
+            _ => None,
+        };
+        let check = |names: &[&str], expect: &str| {
+            assert_eq!(rest(names.iter().copied(), reached), expect);
+        };
+        check(&["e"], "nothing was written to e");
+        check(
+            &["a", "b", "c", "e"],
+            "the restore is incomplete, do not use a, b: the first 4,096 bytes hold the mark of an \
+             unfinished restore; whole: c; nothing was written to e; restore again with --force",
+        );
+        check(
+            &["c", "d"],
+            "do not use d: the write of its first 4,096 bytes did not end, so it may be without the \
+             mark of an unfinished restore; whole: c; restore again with --force",
+        );
+    }
 }

@@ -2,6 +2,8 @@
 
 mod crash;
 mod dead;
+mod killed;
+mod memory;
 mod observe;
 mod places;
 mod plan;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::format::{BackupId, Kind};
-use crate::library::Library;
+use crate::library::{Library, State};
 use crate::place::Place;
 use crate::target::PlaceSpec;
 use crate::testing::http::{Asked, Endpoint, Reply};
@@ -116,7 +116,7 @@ fn a_blob_of_somebody_else_is_no_own_one() {
     blob.write_at(0, &identity(1, 1, None).header(0)).unwrap();
     let error = blob.publish().unwrap_err();
     assert!(error.is_input() && error.to_string().contains("412"), "{error}");
-    blob.discard();
+    blob.discard().unwrap();
     // Existing data is left alone; only the marker is removed.
     let deleted = |own: &&Asked| own.method == "DELETE";
     let deleted: Vec<_> = endpoint.asked().iter().filter(deleted).cloned().collect();
@@ -203,4 +203,144 @@ fn a_stripe_that_is_cancelled_ends_its_writes() {
     blob.cancel();
     let ended = ended.recv_timeout(LONG).expect("it waits on");
     assert!(matches!(ended, Err(BackupError::Interrupted)), "{ended:?}");
+}
+
+/// An endpoint with one page blob of the stripe 1 of a backup, and its marker if it is being written.
+fn page_blob(bytes: Vec<u8>, is_written: bool) -> Endpoint {
+    let name = identity(1, 2, None).file_name(0);
+    Endpoint::new(move |asked| {
+        let length = bytes.len();
+        if asked.target.contains("comp=list") {
+            let date = "<Last-Modified>Wed, 09 Sep 2009 09:20:02 GMT</Last-Modified>";
+            let marker = match is_written {
+                true => format!(
+                    "<Blob><Name>{name}.tmp</Name><Properties><Content-Length>512</Content-Length>\
+                     {date}<BlobType>BlockBlob</BlobType></Properties></Blob>"
+                ),
+                false => String::new(),
+            };
+            let list = format!(
+                "<E><Blobs><Blob><Name>{name}</Name><Properties><Content-Length>{length}\
+                 </Content-Length>{date}<BlobType>PageBlob</BlobType></Properties></Blob>{marker}\
+                 </Blobs></E>"
+            );
+            return Reply::Answer(200, Vec::new(), list.into_bytes());
+        }
+        if bytes.is_empty() {
+            return answer(403);
+        }
+        let range = asked.header("x-ms-range").unwrap().strip_prefix("bytes=").unwrap();
+        let (start, end) = range.split_once('-').unwrap();
+        let part = start.parse::<usize>().unwrap()..end.parse::<usize>().unwrap() + 1;
+        Reply::Answer(206, Vec::new(), bytes[part].to_vec())
+    })
+}
+
+#[test]
+fn a_damaged_page_blob_was_finished_unless_its_marker_says_otherwise() {
+    let own = identity(1, 2, None);
+    let sources = [crate::testing::source("data", 9000, 1)];
+    let mut bytes = crate::memory::write(&own, &sources, 4096, None, None).unwrap().remove(0);
+    let at = bytes.len() - 100;
+    bytes[at] ^= 1;
+    for (is_written, state) in [(false, State::Damaged), (true, State::Incomplete)] {
+        let endpoint = page_blob(bytes.clone(), is_written);
+        let place: Box<dyn Place> = Box::new(Container::new(url(&endpoint)));
+        let library = Library::open(vec![place]).unwrap();
+        let [entry] = library.entries() else { panic!("{library:?}") };
+        assert_eq!(entry.state, state, "{:?}", entry.gaps);
+    }
+    // One that cannot be read at all is no unfinished one either: nothing is pruned beside it.
+    let endpoint = page_blob(Vec::new(), false);
+    let place: Box<dyn Place> = Box::new(Container::new(url(&endpoint)));
+    let library = Library::open(vec![place]).unwrap();
+    assert!(library.strangers().any(|found| found.is_published), "{library:?}");
+}
+
+/// The marker of a page blob is there before the blob, and goes after it.
+#[test]
+fn a_page_blob_has_a_marker_while_it_is_written() {
+    let own = identity(1, 1, None);
+    for is_published in [true, false] {
+        let endpoint = keeping(|_| None);
+        let kind = BlobKind::Page(4096);
+        let blob = StripeBlob::create(&url(&endpoint), &own.file_name(0), kind).unwrap();
+        blob.write_at(0, &own.header(0)).unwrap();
+        if is_published {
+            blob.publish().unwrap()
+        } else {
+            blob.discard().unwrap()
+        }
+        let is_marker = |asked: &Asked| asked.target.ends_with(".weirbak.tmp");
+        let asked: Vec<(String, bool)> =
+            endpoint.asked().iter().map(|own| (own.method.clone(), is_marker(own))).collect();
+        let asked: Vec<(&str, bool)> = asked.iter().map(|(own, is)| (own.as_str(), *is)).collect();
+        let mut expect =
+            vec![("HEAD", false), ("PUT", true), ("PUT", false), ("PUT", true), ("PUT", false)];
+        expect.extend((!is_published).then_some(("DELETE", false)));
+        expect.push(("DELETE", true));
+        assert_eq!(asked, expect);
+    }
+}
+
+#[test]
+fn a_commit_without_an_answer_is_looked_up() {
+    // It is done, and no answer comes.
+    let lost = |asked: &Asked| asked.target.contains("blocklist").then_some(Reply::Lost);
+    let endpoint = keeping(lost);
+    let make = |endpoint: &Endpoint| {
+        let kind = BlobKind::Block;
+        let mut blob = StripeBlob::create(&url(endpoint), "s-01of01.weirbak", kind).unwrap();
+        blob.client.retrying = Duration::ZERO;
+        blob.write_at(0, &identity(1, 1, None).header(0)).unwrap();
+        blob
+    };
+    make(&endpoint).publish().unwrap();
+
+    // It is not done.
+    let refused = |asked: &Asked| asked.target.contains("blocklist").then(|| answer(500));
+    let endpoint = Endpoint::new(move |asked| match asked.method.as_str() {
+        "HEAD" => answer(404),
+        _ => refused(asked).unwrap_or_else(|| answer(201)),
+    });
+    let blob = make(&endpoint);
+    let error = blob.publish().unwrap_err().to_string();
+    assert!(error.contains("refused with 500"), "{error}");
+    blob.discard().unwrap();
+
+    // Nobody can tell.
+    let looks = AtomicUsize::new(0);
+    let endpoint = keeping(move |asked| {
+        let is_later = asked.method == "HEAD" && looks.fetch_add(1, Ordering::Relaxed) > 0;
+        if is_later { Some(answer(500)) } else { lost(asked) }
+    });
+    let blob = make(&endpoint);
+    blob.publish().unwrap_err();
+    let error = blob.discard().unwrap_err().to_string();
+    assert!(error.starts_with("it is not known whether http://"), "{error}");
+    // The marker stays, so that it is looked at.
+    assert!(endpoint.asked().iter().all(|own| own.method != "DELETE"));
+}
+
+#[test]
+fn a_service_that_is_busy_for_long_is_asked_again() {
+    let busy = AtomicUsize::new(0);
+    let endpoint = Endpoint::new(move |_| match busy.fetch_add(1, Ordering::Relaxed) {
+        0..6 => Reply::Answer(503, vec![("retry-after".to_owned(), "0".to_owned())], Vec::new()),
+        _ => answer(404),
+    });
+    StripeBlob::create(&url(&endpoint), "s-01of01.weirbak", BlobKind::Block).unwrap();
+    assert_eq!(endpoint.asked().len(), 7);
+}
+
+#[test]
+fn a_request_without_a_signature_is_told_how_to_get_one() {
+    for status in [403, 404, 409] {
+        let endpoint = Endpoint::new(move |_| answer(status));
+        let check = |url: ContainerUrl| Container::new(url).check().unwrap_err().to_string();
+        let text = check(url(&endpoint).with_sas(""));
+        assert!(text.contains("give one with --sas-file FILE"), "{text}");
+        let text = check(url(&endpoint).with_sas("sig=secret"));
+        assert!(!text.contains("sas-file") && !text.contains("secret"), "{text}");
+    }
 }

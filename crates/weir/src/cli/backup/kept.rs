@@ -25,6 +25,10 @@ pub(crate) struct PlaceArgs {
     pub(crate) data: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
+    /// File with the shared access signature of the https:// places. Otherwise the signature is part of
+    /// the URL, or the value of AZURE_STORAGE_SAS_TOKEN.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sas_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -148,6 +152,10 @@ pub(crate) struct RestoreArgs {
     /// socket].
     #[arg(long, value_name = "PATH", requires = "from")]
     pub(crate) from_control: Option<PathBuf>,
+    /// File with the shared access signature of the https:// places of --from. Otherwise the signature
+    /// is part of the URL, or the value of AZURE_STORAGE_SAS_TOKEN.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sas_file: Option<PathBuf>,
     /// Folder for raw images: each source becomes a sparse file NAME.raw.
     #[arg(long, value_name = "DIR")]
     pub(crate) image: Option<PathBuf>,

@@ -1,7 +1,7 @@
 //! Exports by their names: of a server that runs, or of a layout that this process serves.
 
 use crate::error::CliError;
-use crate::input::{edition_of, read_layout, say_notes};
+use crate::input::{edition_of, read, read_layout, say_notes};
 use crate::output;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -120,14 +120,20 @@ pub(crate) fn warn(spec: &PlaceSpec) {
     }
 }
 
-/// Opens places. `cancel` ends requests to them, and `exports` is asked for when the first of them is
-/// the name of an export.
+/// Reads the signature for blob containers, if it is in a file.
+pub(crate) fn signature(file: Option<&Path>) -> Result<Option<String>, CliError> {
+    file.map(|file| read(file, "signature")).transpose()
+}
+
+/// Opens places. `cancel` ends requests to them, `sas` is the file of a signature for containers, and
+/// `exports` is asked for when the first of them is the name of an export.
 pub(crate) fn open_places(
     places: &[String],
-    cancel: &Cancel,
+    (cancel, sas): (&Cancel, Option<&Path>),
     exports: impl Fn() -> Result<Exports, CliError>,
 ) -> Result<OpenPlaces, CliError> {
     let mut found: Option<Exports> = None;
+    let (signature, mut is_signed) = (signature(sas)?, false);
     let mut opened = Vec::new();
     for text in places {
         let spec = match PlaceSpec::parse(text)? {
@@ -142,8 +148,15 @@ pub(crate) fn open_places(
             }
             other => other,
         };
+        is_signed |= matches!(spec, PlaceSpec::Blobs(_));
+        let spec = spec.with_sas(signature.as_deref());
         warn(&spec);
         opened.push(spec.with_cancel(cancel).open()?);
+    }
+    if signature.is_some() && !is_signed {
+        return Err(CliError::Refused(
+            "--sas-file is for https:// places, and there are none".to_owned(),
+        ));
     }
     Ok((opened, found))
 }

@@ -70,7 +70,8 @@ pub(crate) fn library(
 ) -> Result<(Library, Option<Exports>), CliError> {
     let layout = layout_of(args, places)?;
     let all = without_layouts(places, catalog)?;
-    let (places, exports) = open_places(&all, cancel, || exports(args, layout, catalog))?;
+    let ways = (cancel, args.sas_file.as_deref());
+    let (places, exports) = open_places(&all, ways, || exports(args, layout, catalog))?;
     Ok((Library::open(places)?, exports))
 }
 
@@ -122,8 +123,9 @@ pub(crate) fn chosen(args: &ChosenArgs, library: &Library) -> Result<BackupId, C
         let all = library.entries().iter();
         let newest = all.clone().rfind(|entry| entry.is_complete()).or_else(|| all.last());
         newest.ok_or_else(|| BackupError::NotFound {
-            name: args.backup.clone(),
-            places: args.backup.clone(),
+            name: shown(&args.backup).to_owned(),
+            places: library.place_names(),
+            there: String::new(),
         })?
     } else if path.exists() {
         // As the folder lists it.
@@ -140,6 +142,7 @@ pub(crate) fn chosen(args: &ChosenArgs, library: &Library) -> Result<BackupId, C
 /// Returns the error of an operation; one that a signal ended has the exit code of the signal.
 pub(crate) fn ended(error: BackupError, signals: &Signals) -> CliError {
     match (error, signals.code()) {
+        // One with something to say is told as it is.
         (BackupError::Interrupted, Some(code)) => CliError::Ended(i32::from(code) - 128),
         (error, _) => error.into(),
     }

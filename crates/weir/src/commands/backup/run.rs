@@ -54,9 +54,15 @@ pub(super) fn run(args: &BackupRunArgs, catalog: &Catalog) -> Result<u8, CliErro
     let done = back_up(args, (targets, keys), (served.as_ref(), layout.as_ref()), &signals);
     let stopped = served.map_or(Ok(()), Served::stop);
     match done {
-        Err(CliError::Stripes(BackupError::Interrupted)) => {
+        Err(CliError::Stripes(error)) if error.is_interrupted() => {
             stopped?;
-            output::talk("weir: interrupted; no backup was made, and what was written is removed");
+            output::talk(&match error {
+                BackupError::Untidy { left, .. } => {
+                    format!("weir: interrupted; no backup was made, and not all is removed: {left}")
+                }
+                _ => "weir: interrupted; no backup was made, and what was written is removed"
+                    .to_owned(),
+            });
             Ok(signals.code().unwrap_or(FAILED))
         }
         Err(error) => Err(error),
@@ -152,7 +158,6 @@ fn back_up(
     let sources = Sources::find(args, &targets, served, layout)?;
     let created_unix_ms = weir_wall::calendar() / 1_000_000;
     let id = BackupId::new(created_unix_ms).map_err(BackupError::from)?;
-    let freeze = freeze(args, &sources, served, id)?;
     let (encryption, key) = match &keys {
         Some(keys) => keys.fresh().map(|(encryption, key)| (Some(encryption), Some(key)))?,
         None => (None, None),
@@ -161,25 +166,33 @@ fn back_up(
     let identity = Identity {
         id,
         name: args.name.clone().unwrap_or_else(|| sources.name(args)),
-        kind: kind(args),
-        base: sources.base(args, freeze.as_ref())?,
+        kind: Kind::Full,
+        base: None,
         stripes: u8::try_from(stripes).unwrap_or(u8::MAX),
         created_unix_ms,
         encryption,
     };
+    // Whatever can be wrong without a freeze is found before clients pay for one.
     identity.check()?;
-    let mut base = base::find(args, &identity, (&targets, keys.as_ref()), served, sources.names())?;
+    targets.check()?;
+    let places = base::open(args, &targets, served)?;
+    let freeze = freeze(args, &sources, served, id)?;
+    let base = sources.base(args, freeze.as_ref())?;
+    let identity = Identity { kind: kind(args), base, ..identity };
+    identity.check()?;
+    let mut base = base::find(places, &identity, keys.as_ref(), sources.names())?;
     let mut all = sources.open(args, freeze.as_ref(), targets.cancel());
     let transfer = args.max_transfer_size.get();
     let mut extents = Vec::new();
     for source in &mut all {
+        source.check()?;
         extents.push(source.measure(args.block_size.get(), transfer)?);
     }
     let manifest = manifest(args, &identity, (&all, &extents), freeze.as_ref(), &sources)?;
     let need = targets::Need::new(args, &extents, stripes, &manifest)?;
     let sinks = targets.create(&identity, &need)?;
     if let Some(base) = &mut base {
-        base.hold(&identity, &sinks)?;
+        base.hold(&identity, &sinks, targets.cancel())?;
     }
     let limits = Limits::new(served, layout, &sources, &targets);
     let made = make(

@@ -11,6 +11,7 @@ use weir_backup::format::Manifest;
 use weir_backup::restore::Target;
 use weir_backup::restore::image::{ImageTarget, check_room};
 use weir_backup::restore::nbd::NbdTarget;
+use weir_backup::target::spec::shown;
 use weir_backup::{Cancel, Export};
 use weir_catalog::Catalog;
 use weir_layout::Layout;
@@ -306,6 +307,22 @@ fn image_bytes(wanted: &[(usize, String)], manifests: &[&Manifest]) -> u64 {
         most.unwrap_or(0).min(own.size)
     };
     wanted.iter().map(bytes).fold(0, u64::saturating_add)
+}
+
+/// Refuses targets of which no restore is possible.
+pub(super) fn check_target(args: &RestoreArgs) -> Result<(), CliError> {
+    let mapped = args.map.iter().map(|(_, target)| target);
+    let mut all = args.to.iter().chain(mapped);
+    let Some(wrong) = all.find(|own| own.contains("://") && !is_uri(own)) else { return Ok(()) };
+    let name = shown(wrong);
+    let is_blob = name.starts_with("https://") || name.starts_with("http://");
+    let why =
+        if is_blob { "a blob is no target of a restore" } else { "it is no target of a restore" };
+    Err(CliError::Refused(format!(
+        "{name}: {why}; restore to the volumes of a layout (--to LAYOUT --data DIR), to a running server \
+         (--control SOCKET; page blobs of weir serve are exports of it), to an NBD export (--to \
+         nbd://HOST/NAME), or to raw images (--image DIR)"
+    )))
 }
 
 pub(super) fn is_uri(text: &str) -> bool {

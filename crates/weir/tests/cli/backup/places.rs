@@ -2,7 +2,7 @@
 
 use super::{LAYOUT, Rig, id, pattern};
 use crate::blob::Rig as BlobRig;
-use crate::common::Place;
+use crate::common::{Place, run};
 use serde_json::Value;
 use std::fs;
 
@@ -206,4 +206,67 @@ fn page_blobs_of_a_running_server_are_backed_up_and_restored() {
     assert_eq!(sources(&rig, &report, "b"), ["data", "log", "disks.db.vhd"]);
     let stripe = report["notes"].to_string();
     assert!(stripe.contains("backups.blob-"), "{stripe}");
+}
+
+/// Each verb takes the signature of a container from a file, and says so where there is none.
+#[test]
+fn a_signature_in_a_file_does_for_each_verb() {
+    let blobs =
+        BlobRig::new(Place::without_a_disk(), &format!("{LAYOUT}[blob]\n"), &["--data", "d"]);
+    blobs.client.container("backups");
+    let signed = blobs.client.signed_url();
+    let (account, sas) = signed.split_once('?').expect("a signature");
+    let url = format!("{account}/backups");
+    blobs.place.file("sas", sas);
+    let rig = Rig { place: blobs.place, server: Some(blobs.server) };
+    rig.write("data", 0, &pattern(1, 1 << 20));
+    rig.backup(&format!("data --to {url} --sas-file sas --name far"));
+    rig.backup(&format!("data --to {url} --sas-file sas --name far --differential"));
+    for verb in [
+        format!("backup list {url}"),
+        format!("backup show far --from {url}"),
+        format!("backup verify far --from {url}"),
+        format!("restore far --from {url} --prove"),
+        format!("backup prune {url} --keep-last 1"),
+    ] {
+        rig.good(&format!("{verb} --sas-file sas"));
+        let (_, stderr, code) = run(rig.weir(&verb));
+        assert!(
+            code != Some(0) && stderr.contains("give one with --sas-file FILE"),
+            "{verb}: {stderr}"
+        );
+    }
+}
+
+/// Files of a managed instance are volumes of their own.
+#[test]
+fn files_of_a_managed_instance_are_backed_up_and_restored() {
+    let layout = "edition = \"azure-mi-2018\"\n\
+        host = { managed_instance = \"gp\", vcores = 8, storage = \"1 TiB\" }\n\
+        [[file]]\nname = \"sales-data\"\ndatabase = \"sales\"\nrole = \"data\"\nsize = \"2 GiB\"\n\
+        [[file]]\nname = \"sales-log\"\ndatabase = \"sales\"\nrole = \"log\"\nsize = \"1 GiB\"\n";
+    let rig = serve(layout);
+    let (data, log) = (pattern(1, 1 << 20), pattern(2, 256 << 10));
+    rig.write("sales-data", 1 << 30, &data);
+    rig.write("sales-log", 0, &log);
+    let report = rig.backup("--to b --stripes 2 --verify --name sales");
+    assert_eq!(sources(&rig, &report, "b"), ["sales-data", "sales-log"]);
+    rig.good("restore sales --from b --image images --prove");
+    let image = |name: &str, size: u64, offset: u64, expect: &[u8]| {
+        let file = fs::File::open(rig.place.path("images").join(name)).expect("an image");
+        assert_eq!(file.metadata().expect("a file").len(), size, "{name}");
+        let mut bytes = vec![0; expect.len()];
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, offset).expect("bytes");
+        assert!(bytes == expect, "{name}");
+    };
+    image("sales-data.raw", 2 << 30, 1 << 30, &data);
+    image("sales-log.raw", 1 << 30, 0, &log);
+    // Only what changed since, and back into the files themselves.
+    rig.write("sales-log", 512 << 10, &pattern(3, 4096));
+    let before = rig.contents("sales-log");
+    let report = rig.backup("--to b --differential --name sales");
+    assert!(report["bytes_read"].as_u64().expect("bytes") <= 256 << 10, "{report}");
+    rig.write("sales-log", 0, &pattern(4, 64 << 10));
+    rig.good("restore sales --from b --control control.sock --force");
+    assert!(rig.contents("sales-log") == before);
 }

@@ -445,7 +445,7 @@ fn a_damaged_backup_is_restored_only_if_damage_is_skipped() {
     let restore = ["restore", "sales", "--from", "b", "--image", "i"];
     refused(&place, &restore, 1, "frame 0 of stripe 1 (65,536 bytes at offset 0 of source 0)");
     let (_, said, _) = weir(&place, &restore);
-    assert!(said.contains("its unfinished images in i were removed"), "{said}");
+    assert!(said.contains("; the unfinished images in i were removed"), "{said}");
     // Nothing that looks like an image is left.
     assert_eq!(fs::read_dir(place.path("i")).unwrap().count(), 0);
     let (out, err, code) = weir(&place, &[&restore[..], &["--damaged", "skip"]].concat());
@@ -547,14 +547,21 @@ fn interrupted(signal: Signal) -> (Place, Option<i32>, String) {
     (place, output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
-/// The volume begins with zeros, and the restore can be made again.
+/// The volume begins with a mark, and the restore can be made again.
 #[track_caller]
 fn check_incomplete(place: &Place) {
     place.file("fast.toml", "[[volume]]\nname = \"data\"\nsize = \"64 MiB\"\nunlimited = true\n");
     let args = ["restore", "sales", "--from", "b", "--to", "fast.toml", "--data", "d", "--quiet"];
     refused(place, &args, 2, "data is not empty");
     let segment = fs::read(place.path("d/volumes/data/data/00000")).unwrap();
-    assert!(segment[..4096].iter().all(|byte| *byte == 0));
+    assert!(
+        segment.starts_with(b"WEIR RESTORING 1")
+            && segment[512..4096].iter().all(|byte| *byte == 0)
+    );
+    fs::create_dir(place.path("c")).unwrap();
+    let backup =
+        ["backup", "run", "--layout", "fast.toml", "--data", "d", "--to", "./c", "--quiet"];
+    refused(place, &backup, 2, "data is not whole: a restore of backup 01010101-");
     good(place, &[&args[..], &["--force", "--prove"]].concat());
 }
 
@@ -562,7 +569,10 @@ fn check_incomplete(place: &Place) {
 fn a_restore_that_is_interrupted_says_so_and_does_not_look_whole() {
     let (place, code, said) = interrupted(Signal::INT);
     assert_eq!(code, Some(130), "{said}");
-    assert!(said.contains("the restore is incomplete, do not use data"), "{said}");
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("weir: ")).collect();
+    let expect = "weir: interrupted; the restore is incomplete, do not use data: the first 4,096 bytes \
+                  hold the mark of an unfinished restore; restore again with --force";
+    assert_eq!(lines, [expect]);
     check_incomplete(&place);
 }
 

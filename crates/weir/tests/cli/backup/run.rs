@@ -221,7 +221,7 @@ fn block_and_page_blobs_behind_a_signature_take_backups() {
         let wrong = sas.replace("sig=", "sig=A");
         rig.refuse(&format!("data --to {url}?{wrong}"), 2, "refused with 403");
         rig.refuse(&format!("data --to {account}/none?{sas}"), 3, "is there such a container?");
-        rig.refuse("data --to http://127.0.0.1:1/a/c", 3, "http://127.0.0.1:1/a/c/");
+        rig.refuse("data --to http://127.0.0.1:1/a/c", 3, "http://127.0.0.1:1/a/c: ");
         // Nothing is left beside the stripes, and the place shows the backup as complete.
         let (stdout, _, _) = run(rig.weir(&format!("backup list {url}?{sas} -o json")));
         let list: Value = serde_json::from_str(&stdout).expect("JSON");

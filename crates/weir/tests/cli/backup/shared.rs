@@ -65,7 +65,9 @@ impl StripeSink for Nowhere {
         Ok(())
     }
 
-    fn discard(&self) {}
+    fn discard(&self) -> Result<(), BackupError> {
+        Ok(())
+    }
 }
 
 /// Tells the server, and then overwrites what was read.

@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 /// An answer in the place of the server's, for some requests.
@@ -133,6 +134,8 @@ fn a_backup_that_cannot_be_read_back_is_a_warning() {
     let act = once_published(folder.clone(), move || drop(fs::rename(&folder, &aside)));
     check(&rig, act, "data --to b --name a --verify", 1, "it could not be verified: ");
     assert!(rig.good("backup verify a --from aside").contains("sound"));
+    // Nothing builds on what was not verified.
+    rig.refuse("data --to c --from aside --differential", 2, "take a full backup first");
     // One that is damaged meanwhile is no warning: that is what was asked.
     fs::create_dir(rig.place.path("b")).expect("a folder");
     let folder = rig.place.path("b");
@@ -149,4 +152,30 @@ fn a_backup_that_cannot_be_read_back_is_a_warning() {
     let report: Value = serde_json::from_str(&stdout).expect("JSON");
     assert_eq!(report["is_verified"], false);
     assert!(report["notes"].to_string().contains("damage: "), "{report}");
+}
+
+/// Whatever can be wrong without a freeze is found before one is asked for.
+#[test]
+fn clients_pay_for_no_freeze_of_a_backup_that_is_refused() {
+    let rig = Rig::new();
+    rig.place.file("short", "abc");
+    let frozen = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&frozen);
+    let instead: Arc<Instead> = Arc::new(move |request| {
+        seen.fetch_or(request["command"] == "freeze", Ordering::Relaxed);
+        None
+    });
+    proxy(&rig.place, instead);
+    for (args, expect) in [
+        ("data --to log", "contains data other than backups"),
+        ("data --to b --name a/b", "is not a file name"),
+        ("data --to http://127.0.0.1:1/a/c", "is the endpoint up"),
+        ("data --to b --differential --from ./none", "cannot look for backups in ./none"),
+    ] {
+        let (_, stderr, _) = run(rig.weir(&format!("backup run {args} --control proxy.sock")));
+        assert!(stderr.contains(expect), "{args}: {stderr}");
+        assert!(!frozen.load(Ordering::Relaxed), "{args}: it was frozen");
+    }
+    rig.backup("data --to b --control proxy.sock");
+    assert!(frozen.load(Ordering::Relaxed));
 }

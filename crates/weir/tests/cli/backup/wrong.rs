@@ -77,7 +77,10 @@ const RUN: [Case; 50] = [
 ];
 
 /// Of the other verbs of `weir backup`.
-const KEPT: [Case; 25] = [
+const KEPT: [Case; 28] = [
+    ("list b --sas-file key", 2, "--sas-file is for https:// places, and there are none"),
+    ("list http://127.0.0.1:1/a/c --sas-file none", 2, "cannot read none"),
+    ("show nothing --from b", 2, "; there are sales "),
     ("list", 2, "required arguments were not provided"),
     ("list ./none", 2, "cannot look for backups in ./none"),
     ("list none", 2, "has no export \"none\", and there is no folder of that name"),
@@ -106,7 +109,14 @@ const KEPT: [Case; 25] = [
 ];
 
 /// Of `weir restore`.
-const RESTORE: [Case; 34] = [
+const RESTORE: [Case; 37] = [
+    (
+        "sales --from b --to https://a.blob.core.windows.net/c/x?sig=secret",
+        2,
+        "https://a.blob.core.windows.net/c/x: a blob is no target of a restore; restore to",
+    ),
+    ("sales --from b --image c --map data=ftp://h/x", 2, "ftp://h/x: it is no target"),
+    ("sales --from b --image c --sas-file key", 2, "--sas-file is for https:// places"),
     ("sales --from b", 2, "say where to restore to: --to LAYOUT --data DIR"),
     ("sales --image c", 2, "say where to look for the backup with --from PLACE"),
     ("nothing --from b --image c", 2, "no backup \"nothing\" in b"),
@@ -147,7 +157,7 @@ const RESTORE: [Case; 34] = [
     ("secret --from k --image c", 2, "is encrypted: give its key with --key-file"),
     ("secret --from k --image c --key-file other", 2, "the key does not belong to backup"),
     ("damaged --from x --image c", 1, "the backup is damaged: frame 0 of stripe 1"),
-    ("part --from y --image c", 1, "stripe 1 of 2 is missing"),
+    ("part --from y --image c", 1, "stripe 1 of 2 is missing; name the other places"),
     ("day --from z --image c", 1, "builds on the full backup"),
 ];
 
@@ -216,10 +226,8 @@ fn wrong_input_gets_one_message_and_changes_nothing() {
     let mut wrong = Vec::new();
     for (args, code, expect) in all {
         let (stdout, stderr, got) = run(rig.weir(&args));
-        let errors = stderr.lines().filter(|line| {
-            line.starts_with("error: ")
-                || line.starts_with("weir: ") && !line.starts_with("weir: the restore failed")
-        });
+        let is_error = |line: &&str| line.starts_with("error: ") || line.starts_with("weir: ");
+        let errors = stderr.lines().filter(is_error);
         if (got, errors.count(), stdout.is_empty(), stderr.contains(expect))
             != (Some(code), 1, true, true)
         {

@@ -61,9 +61,8 @@ pub(super) fn finish(
             Ok(()) if report.is_verified == Some(false) => code = NO,
             Ok(()) => {}
             Err(CliError::Stripes(BackupError::Interrupted)) => {
-                report
-                    .notes
-                    .push("the backup is complete; its verification was interrupted".into());
+                warn(report, "its verification was interrupted");
+                code = signals.code().unwrap_or(NO);
             }
             Err(error) => {
                 warn(report, &format!("it could not be verified: {error}"));
@@ -77,12 +76,22 @@ pub(super) fn finish(
     code
 }
 
-/// Ends the freeze. A full backup becomes the base of later differentials.
+/// Ends the freeze. A full backup becomes the base of later differentials, unless it was to be verified
+/// and was not found sound.
 fn release(args: &BackupRunArgs, report: &mut BackupRunReport, freeze: Freeze) {
     let names: Vec<String> =
         freeze.answer.exports.iter().map(|export| export.name.clone()).collect();
-    let is_base = report.is_verified != Some(false) && !args.differential && !args.copy_only;
-    match freeze.release(report.is_verified != Some(false)) {
+    let is_trusted = !args.verify || report.is_verified == Some(true);
+    let is_full = !args.differential && !args.copy_only;
+    let is_base = is_full && is_trusted;
+    if is_full && !is_trusted {
+        report.notes.push(
+            "changes are not counted from it, since it was not found sound: differentials go on \
+             building on an older full backup, or are refused"
+                .to_owned(),
+        );
+    }
+    match freeze.release(is_trusted) {
         Ok(released) => {
             report.kept_bytes = Some(released.kept_bytes);
             let left: Vec<String> =

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use weir_backup::base::{self, Base, Wanted};
 use weir_backup::format::{BackupId, Identity};
 use weir_backup::key::Keys;
-use weir_backup::run::{announce, discard};
-use weir_backup::target::StripeSink;
-use weir_backup::{BackupError, Library};
+use weir_backup::run::{announce, undo};
+use weir_backup::target::{BackupLock, StripeSink};
+use weir_backup::{BackupError, Cancel, Library};
 
 /// The base of the differential that is being made, in its places.
 pub(super) struct Found<'a> {
@@ -22,16 +22,26 @@ pub(super) struct Found<'a> {
     name: String,
 }
 
-/// Finds the full backup of a differential; `None` for other backups.
-pub(super) fn find<'a>(
+/// Opens the places of the full backup of a differential; `None` for other backups.
+pub(super) fn open(
     args: &BackupRunArgs,
-    identity: &Identity,
-    (targets, keys): (&Targets, Option<&'a Keys>),
+    targets: &Targets,
     served: Option<&Served>,
+) -> Result<Option<Library>, CliError> {
+    if !args.differential {
+        return Ok(None);
+    }
+    Ok(Some(Library::open(targets.open(&args.from, served)?)?))
+}
+
+/// Finds the full backup of a differential in its places; `None` for other backups.
+pub(super) fn find<'a>(
+    library: Option<Library>,
+    identity: &Identity,
+    keys: Option<&'a Keys>,
     sources: Vec<String>,
 ) -> Result<Option<Found<'a>>, CliError> {
-    let Some(id) = identity.base else { return Ok(None) };
-    let library = Library::open(targets.open(&args.from, served)?)?;
+    let Some((id, library)) = identity.base.zip(library) else { return Ok(None) };
     let base = base::find(&library, &Wanted { base: id, sources: &sources, keys })?;
     let name = identity.name.clone();
     Ok(Some(Found { library, base, sources, keys, name }))
@@ -48,12 +58,13 @@ impl Found<'_> {
         &mut self,
         identity: &Identity,
         sinks: &[Arc<dyn StripeSink>],
+        cancel: &Cancel,
     ) -> Result<(), BackupError> {
-        let held = announce(identity, sinks).and_then(|()| self.look_again());
-        if held.is_err() {
-            discard(sinks);
-        }
-        held
+        let held = BackupLock::take(self.base.id, cancel).and_then(|_lock| {
+            announce(identity, sinks)?;
+            self.look_again()
+        });
+        held.map_err(|error| undo(error, sinks))
     }
 
     /// Checks that the full backup is still there.

@@ -1,18 +1,17 @@
 //! Where the stripes go, and whether they have room.
 
-use super::super::exports::warn;
+use super::super::exports::{signature, warn};
 use super::super::kept;
 use super::served::Served;
 use crate::cli::BackupRunArgs;
 use crate::error::CliError;
-use crate::input::read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use weir_backup::format::{Identity, Manifest, frame_room};
 use weir_backup::place::Place;
-use weir_backup::run::{Extent, discard};
-use weir_backup::target::blob::{BlobKind, MAX_BLOCKS, StripeBlob};
+use weir_backup::run::{Extent, undo};
+use weir_backup::target::blob::{BlobKind, Container, MAX_BLOCKS, StripeBlob};
 use weir_backup::target::file::{StripeFile, free};
 use weir_backup::target::{PlaceSpec, StripeSink, raw};
 use weir_backup::{BackupError, Cancel};
@@ -28,6 +27,8 @@ pub(super) struct Targets {
     specs: Vec<PlaceSpec>,
     /// The name of each, as the user gave it, without the signature of a URL.
     names: Vec<String>,
+    /// The signature for containers, if it is in a file.
+    sas: Option<String>,
     cancel: Cancel,
 }
 
@@ -76,13 +77,9 @@ impl Need {
 impl Targets {
     pub(super) fn parse(args: &BackupRunArgs, cancel: &Cancel) -> Result<Self, CliError> {
         let mut specs: Vec<PlaceSpec> = Vec::new();
-        let sas = args.sas_file.as_deref().map(|file| read(file, "signature")).transpose()?;
+        let sas = signature(args.sas_file.as_deref())?;
         for text in &args.to {
-            let spec = match (PlaceSpec::parse(text)?, &sas) {
-                (PlaceSpec::Blobs(url), Some(sas)) => PlaceSpec::Blobs(url.with_sas(sas)),
-                (spec, _) => spec,
-            };
-            let spec = spec.with_cancel(cancel);
+            let spec = PlaceSpec::parse(text)?.with_sas(sas.as_deref()).with_cancel(cancel);
             warn(&spec);
             if specs.contains(&spec) {
                 return Err(CliError::Refused(format!(
@@ -101,7 +98,7 @@ impl Targets {
             ));
         }
         let names = specs.iter().map(ToString::to_string).collect();
-        Ok(Self { specs, names, cancel: cancel.clone() })
+        Ok(Self { specs, names, sas, cancel: cancel.clone() })
     }
 
     pub(super) fn need_server(&self) -> bool {
@@ -156,13 +153,27 @@ impl Targets {
         let mut places =
             self.specs.iter().map(PlaceSpec::open).collect::<Result<Vec<_>, BackupError>>()?;
         for text in others {
-            let spec = PlaceSpec::parse(text)?.resolve(|name| find(name, served))?;
+            let spec = PlaceSpec::parse(text)?.with_sas(self.sas.as_deref());
+            let spec = spec.resolve(|name| find(name, served))?;
             if !self.specs.contains(&spec) {
                 warn(&spec);
                 places.push(spec.with_cancel(&self.cancel).open()?);
             }
         }
         Ok(places)
+    }
+
+    /// Checks that each target can be reached and takes stripes. Nothing is written.
+    pub(super) fn check(&self) -> Result<(), CliError> {
+        for spec in &self.specs {
+            match spec {
+                PlaceSpec::Volume(export) => raw::check(export)?,
+                PlaceSpec::Blobs(url) => Container::new(url.clone()).check()?,
+                PlaceSpec::Folder(path) => check_folder(path)?,
+                PlaceSpec::Export(_) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Makes the stripes, after the room for all of them was checked. Nothing is left if one fails.
@@ -192,8 +203,7 @@ impl Targets {
                 }
                 Err(error) => {
                     let made: Vec<_> = sinks.into_iter().flatten().collect();
-                    discard(&made);
-                    return Err(error.into());
+                    return Err(undo(error, &made).into());
                 }
             }
         }
@@ -281,10 +291,7 @@ fn each(
     for stripe in stripes {
         match make(*stripe) {
             Ok(sink) => made.push(sink),
-            Err(error) => {
-                discard(&made);
-                return Err(error);
-            }
+            Err(error) => return Err(undo(error, &made)),
         }
     }
     Ok(made)
