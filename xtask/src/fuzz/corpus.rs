@@ -7,7 +7,8 @@ use std::fs;
 use std::path::Path;
 
 /// The targets whose inputs are generated.
-const GENERATED: [Target; 3] = [Target::NbdServer, Target::NbdClient, Target::Backup];
+const GENERATED: [Target; 4] =
+    [Target::NbdServer, Target::NbdClient, Target::Backup, Target::BackupLabel];
 
 /// Inputs and tokens of a target.
 #[derive(Debug, Clone)]

@@ -21,12 +21,14 @@ pub(super) fn of(target: Target) -> Vec<Seed> {
         Target::NbdServer => to_server(),
         Target::NbdClient => to_client(),
         Target::Backup => weir_backup::fuzz::seeds().unwrap_or_default(),
+        Target::BackupLabel => weir_backup::fuzz::label_seeds().unwrap_or_default(),
         Target::Layout
         | Target::Fio
         | Target::Oltp
         | Target::Observation
         | Target::BlobRequest
-        | Target::Import => Vec::new(),
+        | Target::Import
+        | Target::BlobList => Vec::new(),
     }
 }
 

@@ -25,11 +25,15 @@ pub enum Target {
     Import,
     /// The stripes of a backup.
     Backup,
+    /// The label of a raw volume with backups.
+    BackupLabel,
+    /// A page of a list of blobs.
+    BlobList,
 }
 
 impl Target {
     /// Every target.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::NbdServer,
         Self::NbdClient,
         Self::Layout,
@@ -39,6 +43,8 @@ impl Target {
         Self::BlobRequest,
         Self::Import,
         Self::Backup,
+        Self::BackupLabel,
+        Self::BlobList,
     ];
 
     /// Returns the name, which is that of its folders and on the command line.
@@ -54,13 +60,23 @@ impl Target {
             Self::BlobRequest => "blob-request",
             Self::Import => "import",
             Self::Backup => "backup",
+            Self::BackupLabel => "backup-label",
+            Self::BlobList => "blob-list",
         }
     }
 
     /// Returns whether inputs are lines of text.
     #[must_use]
     pub const fn is_text(self) -> bool {
-        matches!(self, Self::Layout | Self::Fio | Self::Oltp | Self::BlobRequest | Self::Import)
+        matches!(
+            self,
+            Self::Layout
+                | Self::Fio
+                | Self::Oltp
+                | Self::BlobRequest
+                | Self::Import
+                | Self::BlobList
+        )
     }
 
     /// Returns the folder of committed inputs.
@@ -97,6 +113,8 @@ impl Target {
             Self::BlobRequest => weir_blob::fuzz::request_bytes(data),
             Self::Import => import::run(data),
             Self::Backup => weir_backup::fuzz::stripe_bytes(data),
+            Self::BackupLabel => weir_backup::fuzz::label_bytes(data),
+            Self::BlobList => weir_backup::fuzz::blob_list_bytes(data),
         }
     }
 }

@@ -1,0 +1,8 @@
+//! The label of a raw volume with backups.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use xtask::fuzz::Target;
+
+fuzz_target!(|data: &[u8]| Target::BackupLabel.run(data));

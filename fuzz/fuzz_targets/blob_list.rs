@@ -1,0 +1,8 @@
+//! A page of a list of blobs.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use xtask::fuzz::Target;
+
+fuzz_target!(|data: &[u8]| Target::BlobList.run(data));
