@@ -117,13 +117,14 @@ pub(crate) enum Command {
                             weir plan --edition azure-mi-now --family gp --size 900GiB --iops 7000 --budget 1200\n  \
                             weir plan --from files.weirobs --percentile 99 --growth 30% --headroom 20%\n  \
                             weir plan --need need.toml --keep present.toml --no-downtime\n  \
-                            weir plan --fleet databases --family gp --out instances\n\n\
+                            weir plan --fleet databases --family gp --out instances\n  \
+                            weir plan --compare azure,aws,gcp --iops 16000 --size 4TiB\n\n\
                             A need file has [data], [log], [tempdb] and [backup], each with size, iops, \
                             throughput, request, reads, latency, working_set. docs/PLAN.md describes all keys and \
                             the proof of optimality. Prices are list prices of the edition, with source and date; \
                             --prices loads others, for example the vendor's retail price list in JSON. Exit \
-                            codes: 0 a plan was found, 1 no layout meets the need (the answer says which \
-                            constraint to relax), 2 wrong input.")]
+                            codes: 0 a plan was found (with --compare, of one cloud at least), 1 no layout meets the \
+                            need (the answer says which constraint to relax), 2 wrong input.")]
     Plan(Box<PlanArgs>),
     /// Write a script that builds a layout (machines, disks, stripes, mounts, database files), or
     /// only the changes from another layout.
