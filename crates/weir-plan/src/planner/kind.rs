@@ -61,7 +61,7 @@ impl Kind {
 
     pub(super) fn hosts(self, edition: &Edition) -> impl Iterator<Item = &HostSize> {
         let own = edition.series().iter().filter(move |series| self.has(series));
-        own.flat_map(|series| &series.hosts)
+        own.flat_map(|series| &series.hosts).filter(|host| !host.stands_for_others)
     }
 
     /// Returns whether plans of this family can extend a layout in use.

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let (need, assumed) = file.need()?;
     notes.extend(assumed);
     let mut wishes = file.wishes();
-    let there = keep(&file, &mut wishes, catalog)?;
+    let there = keep(&mut file, &mut wishes, catalog)?;
     notes.extend(wishes.keep.as_ref().and_then(Kept::note));
     let edition = edition(&file, there, catalog)?;
     let own = prices::own(args.prices.as_deref())?;
@@ -126,7 +126,7 @@ pub(super) fn can_write(option: &str, out: &Path) -> Result<(), CliError> {
 
 /// Reads the layout to keep, if there is one, into the constraints; returns its edition.
 fn keep<'a>(
-    file: &NeedFile,
+    file: &mut NeedFile,
     wishes: &mut Wishes,
     catalog: &'a Catalog,
 ) -> Result<Option<&'a Edition>, CliError> {
@@ -138,6 +138,9 @@ fn keep<'a>(
         return Ok(None);
     };
     let (_, layout) = read_layout_text(path, catalog)?;
+    if file.region.is_none() {
+        file.region.clone_from(&layout.region);
+    }
     wishes.keep = Some(Kept::from_layout(&layout, file.no_downtime)?);
     Ok(Some(edition_there(path, &layout, catalog)?))
 }
