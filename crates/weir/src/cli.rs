@@ -185,6 +185,15 @@ pub(crate) enum Command {
     /// Look up tiers and machines; each figure has a source and a date.
     #[command(subcommand)]
     Catalog(CatalogCommand),
+    /// Show the list prices of a machine, a disk or a family by region, with source and date.
+    #[command(
+        after_help = "Example:\n  weir prices D16s_v5\n  weir prices D16s_v5 --region westeurope\n  \
+                            weir prices P30 --region all --output csv\n  weir prices --regions azure-now\n\n\
+                            A month is 730 hours. The price in use is the first one on demand; other \
+                            sources, reservations and licences are listed beside it. Prices age: \
+                            those of more than a year ago are pointed out."
+    )]
+    Prices(PricesArgs),
     /// Check a layout file, or print its JSON schema.
     #[command(subcommand)]
     Layout(LayoutCommand),
@@ -623,6 +632,27 @@ pub(crate) enum HostCommand {
         #[command(flatten)]
         control: ControlArgs,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PricesArgs {
+    /// Machine, disk or family, for example D16s_v5, P30, gp3 or premium-ssd-v2
+    #[arg(required_unless_present = "regions")]
+    pub(crate) name: Option<String>,
+    /// Edition to look in, as weir catalog editions lists it [default: all].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) edition: Option<String>,
+    /// Region of the prices, for example westeurope, or all [default: the edition's own].
+    #[arg(long, value_name = "REGION")]
+    pub(crate) region: Option<String>,
+    /// Currency of the prices, for example USD.
+    #[arg(long, value_name = "CODE")]
+    pub(crate) currency: Option<String>,
+    /// List the regions with prices, of all editions or of the one that is named.
+    #[arg(long, conflicts_with_all = ["region", "currency"])]
+    pub(crate) regions: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Subcommand)]

@@ -30,7 +30,7 @@ impl<'a> Cloud<'a> {
         os: Option<&str>,
     ) -> Result<Self, CatalogError> {
         let edition = edition_of(catalog, name)?;
-        let book = |currency, os| PriceBook::of(edition.prices(), region, currency, os);
+        let book = |currency, os| edition.price_book(region, currency, os);
         let own = |prices, note| Self { name: name.to_owned(), edition, prices, note };
         let lacking = match book(currency, os) {
             Ok(prices) => return Ok(own(prices, None)),

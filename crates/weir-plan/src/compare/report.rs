@@ -233,11 +233,11 @@ fn proven(own: &Proven) -> CompareChoice {
 mod tests {
     use super::*;
     use crate::compare::edition_of;
-    use weir_catalog::{Catalog, PriceBook};
+    use weir_catalog::Catalog;
 
     fn cloud<'a>(catalog: &'a Catalog, name: &str) -> Cloud<'a> {
         let edition = edition_of(catalog, name).expect("an edition");
-        let prices = PriceBook::of(edition.prices(), None, None, None).expect("prices");
+        let prices = edition.price_book(None, None, None).expect("prices");
         Cloud { name: name.to_owned(), edition, prices, note: None }
     }
 

@@ -123,7 +123,10 @@ impl<'a> Machines<'a> {
     pub(super) fn is_large_enough(&self, need: &Need, host: &HostSize) -> bool {
         let is_wished = match self.wishes.host {
             Some(_) => is_same(self.named, host),
-            None => self.edition.series_of(host).is_none_or(|series| !series.preview),
+            None => {
+                let is_preview = self.edition.series_of(host).is_some_and(|own| own.preview);
+                !is_preview && !host.stands_for_others
+            }
         };
         let vcpus = need.vcpus == 0 || host.vcpus.is_some_and(|vcpus| vcpus >= need.vcpus);
         let memory =

@@ -31,11 +31,11 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if !args.compare.is_empty() {
         return compare::run(args, catalog);
     }
-    let (file, mut notes) = observed_need(args, catalog)?;
+    let (mut file, mut notes) = observed_need(args, catalog)?;
     let (need, assumed) = file.need()?;
     notes.extend(assumed);
     let mut wishes = file.wishes();
-    let there = keep(&file, &mut wishes, catalog)?;
+    let there = keep(&mut file, &mut wishes, catalog)?;
     notes.extend(wishes.keep.as_ref().and_then(Kept::note));
     let edition = edition(&file, there, catalog)?;
     let own = prices::own(args.prices.as_deref())?;
@@ -146,7 +146,7 @@ pub(super) fn can_write(option: &str, out: &Path) -> Result<(), CliError> {
 
 /// Reads the layout to keep, if there is one, into the constraints; returns its edition.
 fn keep<'a>(
-    file: &NeedFile,
+    file: &mut NeedFile,
     wishes: &mut Wishes,
     catalog: &'a Catalog,
 ) -> Result<Option<&'a Edition>, CliError> {
@@ -158,6 +158,9 @@ fn keep<'a>(
         return Ok(None);
     };
     let (_, layout) = read_layout_text(path, catalog)?;
+    if file.region.is_none() {
+        file.region.clone_from(&layout.region);
+    }
     wishes.keep = Some(Kept::from_layout(&layout, file.no_downtime)?);
     Ok(Some(edition_there(path, &layout, catalog)?))
 }
