@@ -25,8 +25,8 @@ const TIERS: [(&str, u64, u64, u64, u64); 6] = [
     ("F6", 4_096, 16_000, 500, 495),
 ];
 
-/// A cloud whose machines have limits, caches and prices by chance.
-fn edition(rng: &mut Rng) -> Edition {
+/// The rows of the machines, and of their prices. Limits, caches and prices are by chance.
+fn machines(rng: &mut Rng) -> (String, String) {
     let (mut rows, mut prices) = (String::new(), String::new());
     for at in 0..MACHINES {
         let vcpus = *rng.one(&[2, 4, 8, 16, 32, 48, 64, 96]);
@@ -61,6 +61,12 @@ fn edition(rng: &mut Rng) -> Edition {
             let _ = writeln!(prices, "{{ host = \"m{at}\", month = \"{whole}.{cents:02}\" }},");
         }
     }
+    (rows, prices)
+}
+
+/// A large cloud.
+fn edition(rng: &mut Rng) -> Edition {
+    let (rows, mut prices) = machines(rng);
     let mut tiers = String::new();
     for (name, gib, iops, mb, month) in TIERS {
         let _ = writeln!(
