@@ -47,6 +47,14 @@ pub enum XtaskError {
         /// The cause.
         source: io::Error,
     },
+    /// A file of facts has another form than expected.
+    #[error("{file}: {reason}")]
+    Facts {
+        /// The file.
+        file: String,
+        /// The difference.
+        reason: String,
+    },
     /// A generated file is out of date.
     #[error("{}:{line} is out of date; run `cargo xtask schema` and commit it", path.display())]
     Stale {

@@ -5,12 +5,14 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`catalog_data`] | the tables in `catalog/data` |
 //! | [`fuzz`] | fuzz targets, and a small fuzzer that needs no nightly compiler |
 //! | [`schema`] | `docs/layout.schema.json` |
 //! | [`error`] | errors of the tasks |
 
 #![forbid(unsafe_code)]
 
+pub mod catalog_data;
 pub mod error;
 pub mod fuzz;
 pub mod schema;

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+use xtask::catalog_data;
 use xtask::error::XtaskError;
 use xtask::fuzz::smoke::{self, Plan};
 use xtask::fuzz::{Target, corpus};
@@ -24,6 +25,11 @@ enum Chore {
     FuzzSmoke(FuzzArgs),
     /// Regenerate the generated part of the corpora.
     FuzzCorpus,
+    /// Write the tables of machines and prices in catalog/data.
+    CatalogData {
+        /// Folder with the files of facts.
+        facts: PathBuf,
+    },
     /// Write docs/layout.schema.json.
     Schema,
     /// Fail if docs/layout.schema.json is out of date.
@@ -67,6 +73,10 @@ fn run(chore: Chore, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
     match chore {
         Chore::FuzzSmoke(args) => return fuzz(args, out),
         Chore::FuzzCorpus => writeln!(out, "{} inputs written", corpus::generate()?),
+        Chore::CatalogData { facts } => {
+            let paths = catalog_data::write(&facts, &xtask::root())?;
+            writeln!(out, "{} tables written", paths.len())
+        }
         Chore::Schema => writeln!(out, "{} written", schema::write(&xtask::root())?.display()),
         Chore::CheckSchema => {
             writeln!(out, "{} is up to date", schema::check(&xtask::root())?.display())

@@ -5,13 +5,15 @@ use crate::edition::{Edition, HOST_CACHE};
 use crate::error::{CatalogError, Kind, known};
 use crate::host::HostSize;
 use crate::latency::Latency;
+use crate::machines;
 use crate::nearest::{nearest, plain};
 use crate::provenance::Provenance;
 use crate::provisioned::Provisioned;
+use crate::region::RegionPrices;
 use crate::rules::{BurstRule, Rule, Striping};
 use crate::store::{Pooled, Store};
 use crate::tier::{Tier, TierSet};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, OnceLock};
 
 /// The built-in editions by file.
 pub(crate) const BUILTIN: [(&str, &str); 7] = [
@@ -27,7 +29,55 @@ pub(crate) const BUILTIN: [(&str, &str); 7] = [
 /// A set of editions with distinct names. Cheap to clone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalog {
-    editions: Vec<Arc<Edition>>,
+    editions: Vec<Slot>,
+}
+
+/// An edition of a catalog. A built-in one is read when it is used for the first time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Slot {
+    Builtin(usize),
+    Own(Arc<Edition>),
+}
+
+impl Slot {
+    fn name(&self) -> &str {
+        match self {
+            Self::Builtin(index) => builtin_name(*index),
+            Self::Own(edition) => edition.name(),
+        }
+    }
+
+    fn edition(&self) -> &Edition {
+        match self {
+            Self::Builtin(index) => builtin(*index),
+            Self::Own(edition) => edition,
+        }
+    }
+}
+
+/// Returns the name of a built-in edition, which is that of its file.
+fn builtin_name(index: usize) -> &'static str {
+    let file = BUILTIN[index].0;
+    file.strip_prefix("catalog/").and_then(|file| file.strip_suffix(".toml")).unwrap_or(file)
+}
+
+/// Returns a built-in edition with its tables. It is read once per process.
+fn builtin(index: usize) -> &'static Edition {
+    static READ: [OnceLock<Edition>; BUILTIN.len()] = [const { OnceLock::new() }; BUILTIN.len()];
+    READ[index].get_or_init(|| {
+        let (origin, text) = BUILTIN[index];
+        match Edition::from_toml(origin, text) {
+            Ok(mut edition) => {
+                let spelled = edition.prices.iter().map(|list| list.region.clone()).collect();
+                edition.region_prices = RegionPrices::of(&edition.name, spelled);
+                machines::extend(&mut edition);
+                edition.index();
+                edition
+            }
+            // The files are part of the program and a test reads each of them.
+            Err(error) => unreachable!("a built-in edition is broken: {error}"),
+        }
+    })
 }
 
 impl Catalog {
@@ -37,19 +87,10 @@ impl Catalog {
         Self::default()
     }
 
-    /// Returns the built-in editions, which are parsed once per process.
+    /// Returns the built-in editions, each of which is read when it is used.
     #[must_use]
     pub fn builtin() -> Self {
-        static PARSED: LazyLock<Catalog> = LazyLock::new(|| {
-            let mut catalog = Catalog::empty();
-            for (origin, text) in BUILTIN {
-                let added = Edition::from_toml(origin, text).and_then(|e| catalog.add(e));
-                // The files are part of the program and a test reads each of them.
-                assert!(added.is_ok(), "a built-in edition is broken: {added:?}");
-            }
-            catalog
-        });
-        PARSED.clone()
+        Self { editions: (0..BUILTIN.len()).map(Slot::Builtin).collect() }
     }
 
     /// Adds an edition.
@@ -58,16 +99,20 @@ impl Catalog {
     ///
     /// [`CatalogError::DuplicateEdition`] if the name exists.
     pub fn add(&mut self, edition: Edition) -> Result<(), CatalogError> {
-        if self.editions.iter().any(|e| plain(e.name()) == plain(edition.name())) {
+        if self.names().any(|name| plain(name) == plain(edition.name())) {
             return Err(CatalogError::DuplicateEdition { name: edition.name().to_owned() });
         }
-        self.editions.push(Arc::new(edition));
+        self.editions.push(Slot::Own(Arc::new(edition)));
         Ok(())
     }
 
     /// Iterates over the editions in the order of their addition.
     pub fn editions(&self) -> impl ExactSizeIterator<Item = &Edition> {
-        self.editions.iter().map(AsRef::as_ref)
+        self.editions.iter().map(Slot::edition)
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.editions.iter().map(Slot::name)
     }
 
     /// Returns an edition by name.
@@ -77,14 +122,15 @@ impl Catalog {
     /// [`CatalogError::Unknown`] with the nearest name.
     pub fn edition(&self, name: &str) -> Result<&Edition, CatalogError> {
         let wanted = plain(name);
-        self.editions().find(|edition| plain(edition.name()) == wanted).ok_or_else(|| {
-            let near = nearest(name, self.editions().map(Edition::name));
+        let own = self.editions.iter().find(|own| plain(own.name()) == wanted);
+        own.map(Slot::edition).ok_or_else(|| {
+            let near = nearest(name, self.names());
             CatalogError::Unknown {
                 kind: Kind::Edition,
                 name: name.to_owned(),
                 edition: None,
                 near: near.map(str::to_owned),
-                known: known(self.editions().map(Edition::name), "weir catalog editions"),
+                known: known(self.names(), "weir catalog editions"),
             }
         })
     }

@@ -5,12 +5,14 @@ use crate::error::{self, CatalogError, Kind};
 use crate::host::{HostNames, HostSize, Series};
 use crate::latency::Latency;
 use crate::nearest::{nearest, plain};
-use crate::price::{Item, PriceList};
+use crate::price::{Item, PriceBook, PriceList};
 use crate::provenance::Provenance;
 use crate::provisioned::Provisioned;
+use crate::region::RegionPrices;
 use crate::rules::{BurstRule, Rule, Striping};
 use crate::store::{Pooled, Store};
 use crate::tier::{Tier, TierSet};
+use std::collections::HashMap;
 use weir_units::Bytes;
 
 /// The family name of the host cache, in [`Edition::latency`].
@@ -47,9 +49,31 @@ pub struct Edition {
     pub(crate) rules: Vec<Rule>,
     pub(crate) prices: Vec<PriceList>,
     pub(crate) host_names: Option<HostNames>,
+    /// Prices in regions from a table, before those of the file.
+    pub(crate) region_prices: Option<RegionPrices>,
+    pub(crate) index: Index,
+}
+
+/// Places of machines and series by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Index {
+    hosts: HashMap<String, Vec<(usize, usize)>>,
+    series: HashMap<String, usize>,
 }
 
 impl Edition {
+    /// Indexes the names of machines and series. To be called after each change of them.
+    pub(crate) fn index(&mut self) {
+        let mut index = Index::default();
+        for (of, series) in self.series.iter().enumerate() {
+            index.series.insert(series.name.clone(), of);
+            for (at, host) in series.hosts.iter().enumerate() {
+                index.hosts.entry(plain(&host.name)).or_default().push((of, at));
+            }
+        }
+        self.index = index;
+    }
+
     /// Returns the name, for example `azure-premium-2015`.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -316,8 +340,9 @@ impl Edition {
         };
         let in_series =
             |host: &&HostSize| series.as_ref().is_none_or(|s| plain(&host.series) == *s);
-        let found: Vec<&HostSize> =
-            self.hosts().filter(in_series).filter(|host| plain(&host.name) == size).collect();
+        let places = self.index.hosts.get(&size).into_iter().flatten();
+        let named = places.map(|(of, at)| &self.series[*of].hosts[*at]);
+        let found: Vec<&HostSize> = named.filter(in_series).collect();
         match found.as_slice() {
             [host] => Ok(host),
             [] => {
@@ -337,7 +362,7 @@ impl Edition {
     /// Returns the series of a machine.
     #[must_use]
     pub fn series_of(&self, host: &HostSize) -> Option<&Series> {
-        self.series.iter().find(|series| series.name == host.series)
+        self.index.series.get(&host.series).and_then(|of| self.series.get(*of))
     }
 
     /// Returns the families that can be attached to a machine; all if empty.
@@ -381,10 +406,82 @@ impl Edition {
         self.latency(LOCAL_SSD)
     }
 
-    /// Returns the price lists in the file's order.
+    /// Iterates over the price lists of the default region and over those that the edition's file
+    /// has for other regions. [`Self::price_book`] has those of any region.
+    pub fn prices(&self) -> impl Iterator<Item = &PriceList> + Clone {
+        self.prices_in(None)
+    }
+
+    /// Iterates over the price lists in order of precedence: those of a region, by default of the
+    /// file's first one, then those of the file.
+    fn prices_in(&self, region: Option<&str>) -> impl Iterator<Item = &PriceList> + Clone {
+        let region = region.or_else(|| self.prices.first().map(|list| list.region.as_str()));
+        let table = self.region_prices.as_ref().zip(region);
+        let lists = table.map_or(&[][..], |(table, region)| table.lists(region));
+        lists.iter().chain(&self.prices)
+    }
+
+    /// Returns the names of all regions with prices.
     #[must_use]
-    pub fn prices(&self) -> &[PriceList] {
-        &self.prices
+    pub fn regions(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = Vec::new();
+        let own = self.prices.iter().map(|list| list.region.as_str());
+        let of_table = self.region_prices.iter().flat_map(RegionPrices::names);
+        for name in own.chain(of_table) {
+            if !all.contains(&name) {
+                all.push(name);
+            }
+        }
+        all
+    }
+
+    /// Returns the prices of a region and currency, by default those of the file's first list; `None`
+    /// if the edition has no prices. A given operating system must have machine prices there.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::NoPrices`] with the available regions and currencies, if there are none.
+    pub fn price_book(
+        &self,
+        region: Option<&str>,
+        currency: Option<&str>,
+        os: Option<&str>,
+    ) -> Result<Option<PriceBook<'_>>, CatalogError> {
+        self.price_book_with(&[], region, currency, os)
+    }
+
+    /// As [`Self::price_book`], with lists of the user's own before the edition's.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::NoPrices`] as there.
+    pub fn price_book_with<'a>(
+        &'a self,
+        own: &'a [PriceList],
+        region: Option<&str>,
+        currency: Option<&str>,
+        os: Option<&str>,
+    ) -> Result<Option<PriceBook<'a>>, CatalogError> {
+        let place = region.or_else(|| own.first().map(|list| list.region.as_str()));
+        let book = PriceBook::of(own.iter().chain(self.prices_in(place)), region, currency, os);
+        match (book, region) {
+            (Err(CatalogError::NoPrices { asked, known, near: None }), Some(region)) => {
+                let near = nearest(region, self.regions()).map(str::to_owned);
+                Err(CatalogError::NoPrices { asked, known: self.known_places(known), near })
+            }
+            (Err(CatalogError::NoPrices { asked, known, near }), _) => {
+                Err(CatalogError::NoPrices { asked, known: self.known_places(known), near })
+            }
+            (book, _) => book,
+        }
+    }
+
+    /// Adds the number of regions that a table has to a list of places.
+    fn known_places(&self, known: String) -> String {
+        match self.region_prices.as_ref().map_or(0, |table| table.names().count()) {
+            0 => known,
+            n => format!("{known}; {n} regions in USD: weir prices --regions {}", self.name),
+        }
     }
 
     /// Returns the rules of bursting.

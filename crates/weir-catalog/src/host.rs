@@ -83,6 +83,9 @@ pub struct HostSize {
     /// True if the host can cache disks, as stated or as implied by a published cache size or
     /// cached limit. `None` if it is not published.
     pub premium_caching: Option<bool>,
+    /// True for a row that stands for all machines with as many vCPUs, where the edition has those
+    /// machines too. It has no price and is not offered by itself.
+    pub stands_for_others: bool,
     /// Source, date, conflicts.
     pub provenance: Provenance,
 }

@@ -34,6 +34,22 @@
 //! | [`rules`] | bursting, striping and other published rules |
 //! | [`provenance`] | sources, dates and conflicts; [`figures`] lists them figure by figure |
 //!
+//! # Machines and prices in tables
+//!
+//! Today's editions have a thousand machines and prices in up to 57 regions. Those are in tables
+//! (`catalog/data/*.csv`), compressed in the library; a region is read when its prices are asked for.
+//! [`Edition::host`] finds a machine and [`Edition::price_book`] the prices of a region:
+//!
+//! ```
+//! let catalog = weir_catalog::Catalog::builtin();
+//! let edition = catalog.edition("azure-now")?;
+//! assert_eq!(edition.host("D16s_v5")?.vcpus, Some(16));
+//! let book = edition.price_book(Some("westeurope"), None, None)?.expect("the edition has prices");
+//! let price = book.host("D16s_v5").expect("a price");
+//! assert_eq!((price.month.to_string(), price.provenance.as_of()), ("671.60".into(), "2026-06-18"));
+//! # Ok::<(), weir_catalog::CatalogError>(())
+//! ```
+//!
 //! # The format of an edition
 //!
 //! Quantities are strings with their unit (`"200 MiB/s"` is 2^20, `"200 MB/s"` is
@@ -66,6 +82,7 @@
 #![doc = concat!("```toml\n", include_str!("../../../catalog/example.toml"), "```")]
 #![forbid(unsafe_code)]
 
+mod age;
 pub mod cache;
 pub mod catalog;
 pub mod edition;
@@ -75,14 +92,17 @@ mod file;
 pub mod host;
 pub mod latency;
 pub mod limits;
+mod machines;
 mod nearest;
 pub mod price;
 pub mod provenance;
 pub mod provisioned;
 mod read;
+mod region;
 mod retail;
 pub mod rules;
 pub mod store;
+mod tables;
 pub mod tier;
 
 #[cfg(test)]
@@ -96,7 +116,7 @@ pub use figures::{Figure, Value};
 pub use host::{HostLimits, HostNames, HostSize, Interface, LocalDisk, Series};
 pub use latency::{Basis, Latency, Quantiles};
 pub use limits::{Burst, BurstKind, Limits};
-pub use price::{Part, Per, Price, PriceBook, PriceList};
+pub use price::{Item, Part, Per, Price, PriceBook, PriceList, Term};
 pub use provenance::{Citation, Provenance};
 pub use provisioned::{Bend, Provisioned};
 pub use rules::{BurstRule, Rule, RuleValue, Striping};

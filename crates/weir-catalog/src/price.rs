@@ -7,6 +7,7 @@ use crate::error::CatalogError;
 use crate::nearest::{nearest, plain};
 use crate::provenance::Provenance;
 use serde::Deserialize;
+use std::collections::HashMap;
 use std::fmt;
 use weir_units::Money;
 
@@ -32,10 +33,14 @@ pub struct PriceList {
 pub struct Price {
     /// The item.
     pub item: Item,
+    /// The duration that is committed to.
+    pub term: Term,
     /// Number of units that are free.
     pub free: u64,
-    /// The price of each, a month.
+    /// The price of each, a month, with the discount for use in a whole month where there is one.
     pub month: Money,
+    /// The list price of each, an hour, if the source has one.
+    pub hour: Option<Money>,
     /// Prices of units above a number, ascending.
     pub steps: Vec<(u64, Money)>,
     /// Source, date, conflicts.
@@ -74,6 +79,29 @@ pub struct Part {
     pub month: Money,
 }
 
+/// The duration that a price is committed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Term {
+    /// None: pay as you go.
+    OnDemand,
+    /// A reservation of a year.
+    OneYear,
+    /// A reservation of three years.
+    ThreeYears,
+}
+
+impl Term {
+    /// Returns the name in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OnDemand => "on demand",
+            Self::OneYear => "1 year",
+            Self::ThreeYears => "3 years",
+        }
+    }
+}
+
 /// The item of a price.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
@@ -91,7 +119,7 @@ pub enum Item {
 }
 
 /// The unit of a price.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 pub enum Per {
     /// 2^30 bytes of size.
     #[serde(rename = "GiB")]
@@ -114,6 +142,13 @@ pub enum Per {
 }
 
 impl Per {
+    /// Returns the unit with that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [Self::Gib, Self::Iops, Self::Mbps, Self::Mibps, Self::Vcore, Self::Licence];
+        all.into_iter().find(|per| per.name() == name)
+    }
+
     /// Returns the name used in editions.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -145,6 +180,38 @@ pub struct PriceBook<'a> {
     lists: Vec<&'a PriceList>,
     /// Lists of the same place with machines that run Linux, where `lists` are of another system.
     unlicensed: Vec<&'a PriceList>,
+    /// The first price of each item of `lists`.
+    prices: HashMap<Key, &'a Price>,
+    /// The first price of each machine without a licence in it.
+    unlicensed_hosts: HashMap<Key, &'a Price>,
+}
+
+/// An item as it is compared.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Tier(String),
+    Host(String),
+    Unit(String, Per),
+}
+
+impl Key {
+    fn of(item: &Item) -> Self {
+        match item {
+            Item::Tier(name) => Self::Tier(plain(name)),
+            Item::Host(name) => Self::Host(plain(name)),
+            Item::Unit { of, per } => Self::Unit(plain(of), *per),
+        }
+    }
+}
+
+/// Indexes the prices on demand of lists; the first of an item stays.
+fn indexed<'a>(lists: impl Iterator<Item = &'a PriceList>) -> HashMap<Key, &'a Price> {
+    let mut all = HashMap::new();
+    let rows = lists.flat_map(|list| &list.rows).filter(|row| row.term == Term::OnDemand);
+    for row in rows {
+        all.entry(Key::of(&row.item)).or_insert(row);
+    }
+    all
 }
 
 /// The operating system without a licence in the price of its machines.
@@ -191,12 +258,20 @@ impl<'a> PriceBook<'a> {
             is_place(&list.region, &first.region) && plain(&list.currency) == plain(&first.currency)
         };
         let is_unlicensed = |list: &&&PriceList| !is_own(list) && is_here(list) && is_linux(list);
-        let unlicensed = all.iter().filter(is_unlicensed).copied().collect();
+        let unlicensed: Vec<&PriceList> = all.iter().filter(is_unlicensed).copied().collect();
         if os.is_some() && lists.iter().all(|list| list.os.is_none()) {
             return Err(no_prices(&all, region, currency, os));
         }
-        let (region, currency) = (first.region.clone(), first.currency.clone());
-        Ok(Some(Self { region, currency, lists, unlicensed }))
+        let is_licensed = |list: &&&PriceList| list.os.is_some() && !is_linux(list);
+        let free = lists.iter().filter(|list| !is_licensed(list)).chain(&unlicensed).copied();
+        Ok(Some(Self {
+            region: first.region.clone(),
+            currency: first.currency.clone(),
+            prices: indexed(lists.iter().copied()),
+            unlicensed_hosts: indexed(free),
+            lists,
+            unlicensed,
+        }))
     }
 
     /// Returns the region.
@@ -220,26 +295,20 @@ impl<'a> PriceBook<'a> {
     /// Returns the price of a disk of a tier.
     #[must_use]
     pub fn tier(&self, name: &str) -> Option<&'a Price> {
-        self.find(|item| matches!(item, Item::Tier(tier) if plain(tier) == plain(name)))
+        self.prices.get(&Key::Tier(plain(name))).copied()
     }
 
     /// Returns the price of a machine.
     #[must_use]
     pub fn host(&self, name: &str) -> Option<&'a Price> {
-        self.find(|item| matches!(item, Item::Host(host) if plain(host) == plain(name)))
+        self.prices.get(&Key::Host(plain(name))).copied()
     }
 
     /// Returns the price of a machine whose operating system's licence is owned: that of the machine
     /// with Linux. Azure Hybrid Benefit leaves this base price of the machine.
     #[must_use]
     pub fn unlicensed_host(&self, name: &str) -> Option<&'a Price> {
-        let is_licensed = |list: &PriceList| {
-            let os = list.os.as_deref();
-            os.is_some_and(|os| plain(os) != LINUX)
-        };
-        let own = self.lists.iter().filter(|list| !is_licensed(list));
-        let mut rows = own.chain(&self.unlicensed).flat_map(|list| &list.rows);
-        rows.find(|row| matches!(&row.item, Item::Host(host) if plain(host) == plain(name)))
+        self.unlicensed_hosts.get(&Key::Host(plain(name))).copied()
     }
 
     /// Returns the lists that only [`Self::unlicensed_host`] uses.
@@ -251,23 +320,31 @@ impl<'a> PriceBook<'a> {
     /// Returns the price of a unit of a family or series.
     #[must_use]
     pub fn unit(&self, of: &str, per: Per) -> Option<&'a Price> {
-        self.find(|item| {
-            matches!(item, Item::Unit { of: own, per: unit } if *unit == per && plain(own) == plain(of))
-        })
+        self.prices.get(&Key::Unit(plain(of), per)).copied()
     }
 
-    fn find(&self, is: impl Fn(&Item) -> bool) -> Option<&'a Price> {
-        self.lists.iter().flat_map(|list| &list.rows).find(|price| is(&price.item))
+    /// Returns all prices of an item, of every source, operating system and term. The first on demand
+    /// is the one in use.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = (&'a PriceList, &'a Price)> {
+        let wanted = plain(name);
+        let lists = self.lists.clone().into_iter().chain(self.unlicensed.clone());
+        let rows = lists.flat_map(|list| list.rows.iter().map(move |row| (list, row)));
+        rows.filter(move |(_, row)| match &row.item {
+            Item::Tier(own) | Item::Host(own) | Item::Unit { of: own, .. } => plain(own) == wanted,
+        })
     }
 }
 
 /// Returns whether two region names are equal, such as `eastus` and `East US`.
-fn is_place(one: &str, other: &str) -> bool {
+pub(crate) fn is_place(one: &str, other: &str) -> bool {
     let letters = |name: &str| -> String {
         name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
     };
     letters(one) == letters(other)
 }
+
+/// Number of places that a message lists.
+const LISTED: usize = 8;
 
 fn no_prices(
     all: &[&PriceList],
@@ -288,6 +365,11 @@ fn no_prices(
     }
     let regions = all.iter().map(|list| list.region.as_str());
     let near = region.and_then(|region| nearest(region, regions)).map(str::to_owned);
+    if known.len() > LISTED {
+        let more = known.len() - LISTED;
+        known.truncate(LISTED);
+        known.push(format!("and {more} more, which weir prices --regions lists"));
+    }
     CatalogError::NoPrices { asked: asked.join(", "), known: known.join(", "), near }
 }
 

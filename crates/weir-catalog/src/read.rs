@@ -3,7 +3,7 @@
 //! complete cache accounting.
 
 use crate::cache::{CacheRow, Counts, HostCache};
-use crate::edition::{Edition, HOST_CACHE, LOCAL_SSD};
+use crate::edition::{Edition, HOST_CACHE, Index, LOCAL_SSD};
 use crate::error::CatalogError;
 use crate::figures;
 use crate::file::{self, Cited};
@@ -11,7 +11,7 @@ use crate::host::{HostLimits, HostNames, HostSize, LocalDisk, Series};
 use crate::latency::{Latency, Quantiles};
 use crate::limits::{Burst, BurstKind, Limits};
 use crate::nearest::{nearest, plain};
-use crate::price::{Item, Price, PriceList};
+use crate::price::{Item, Price, PriceList, Term};
 use crate::provenance::{Citation, Provenance};
 use crate::retail;
 use crate::rules::{BurstRule, Rule, RuleValue, Striping};
@@ -88,7 +88,7 @@ impl Reader<'_> {
             let provenance = self.provenance("[io_unit]", unit.cited(), None)?;
             Ok::<_, CatalogError>((unit.size, provenance))
         });
-        let edition = Edition {
+        let mut edition = Edition {
             default_set: self.default_set(&file)?,
             name: file.name,
             title: file.title,
@@ -112,7 +112,10 @@ impl Reader<'_> {
             rules: all(file.rule, |rule| self.rule(rule))?,
             prices: all(file.price, |list| self.price_list(list))?,
             host_names: file.host_names.map(|names| self.host_names(names)).transpose()?,
+            region_prices: None,
+            index: Index::default(),
         };
+        edition.index();
         self.check_names(&edition)?;
         self.check_latencies(&edition)?;
         self.check_prices(&edition)?;
@@ -301,6 +304,7 @@ impl Reader<'_> {
                 .map(|(of, l)| (of, Limits { iops: l.iops, throughput: l.throughput }))
                 .collect(),
             premium_caching: premium_caching.or(cacheable),
+            stands_for_others: false,
             provenance,
         })
     }
@@ -494,7 +498,15 @@ impl Reader<'_> {
         if !is_ascending {
             return Err(self.invalid(place, "the `steps` of a price ascend by `above`"));
         }
-        Ok(Price { item, free, month: row.month, steps, provenance })
+        Ok(Price {
+            item,
+            term: Term::OnDemand,
+            free,
+            month: row.month,
+            hour: None,
+            steps,
+            provenance,
+        })
     }
 
     /// Checks that all priced items exist in the edition, because a misspelled one would never be

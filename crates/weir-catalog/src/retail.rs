@@ -2,7 +2,7 @@
 //! used.
 
 use crate::error::CatalogError;
-use crate::price::{Item, Per, Price, PriceList};
+use crate::price::{Item, Per, Price, PriceList, Term};
 use crate::provenance::{Citation, Provenance};
 use serde::Deserialize;
 use serde_json::Number;
@@ -69,7 +69,15 @@ pub(crate) fn prices(origin: &str, text: &str) -> Result<Vec<PriceList>, Catalog
             conflicts: Vec::new(),
             history: Vec::new(),
         };
-        let price = Price { item, free, month, steps: Vec::new(), provenance: provenance.clone() };
+        let price = Price {
+            item,
+            term: Term::OnDemand,
+            free,
+            month,
+            hour: None,
+            steps: Vec::new(),
+            provenance: provenance.clone(),
+        };
         match lists.iter_mut().find(is_own) {
             Some(list) => list.rows.push(price),
             None => lists.push(PriceList {

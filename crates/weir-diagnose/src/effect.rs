@@ -6,7 +6,6 @@ use crate::rules::{Candidate, InstanceStorage, storage_for};
 use crate::seconds::at_s;
 use crate::system::{On, SubjectId};
 use std::fmt::Write as _;
-use weir_catalog::PriceBook;
 use weir_layout::Layout;
 use weir_report::diagnosis::{EffectPrice, EffectReport};
 use weir_report::number::{Amount, Delta, percent, rate, whole};
@@ -119,7 +118,7 @@ fn price(
     let (before, after) = layouts.ok_or("the changed layout is invalid")?;
     let edition = before.edition.as_deref().and_then(|name| case.catalog.edition(name).ok());
     let edition = edition.ok_or("the layout has no edition")?;
-    let book = PriceBook::of(edition.prices(), None, None, None).ok().flatten();
+    let book = edition.price_book(before.region.as_deref(), None, None).ok().flatten();
     let book = book.ok_or_else(|| format!("{} has no prices", edition.name()))?;
     let [bill, changed] = [&before, &after].map(|own| own.bill(Some(edition), Some(&book)));
     let difference = bill.is_comparable(&changed);

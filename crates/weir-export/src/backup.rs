@@ -18,6 +18,18 @@ use crate::options::{Options, refused};
 use crate::script::Script;
 use job::Job;
 
+/// Returns the kinds of scripts for a backup, each with the reason if it cannot write one with this
+/// number of targets and of stripes.
+#[must_use]
+pub fn backup_kinds(targets: usize, stripes: usize) -> Vec<(Kind, Option<String>)> {
+    let kinds = Kind::ALL.into_iter().filter(|kind| kind.is_backup());
+    let reason = |kind| match kind {
+        Kind::Pgbackrest => pgbackrest::one_repository(targets),
+        _ => job::too_many(stripes, false),
+    };
+    kinds.map(|kind| (kind, reason(kind))).collect()
+}
+
 pub(crate) fn write(
     script: &mut Script,
     change: &Change,

@@ -48,6 +48,7 @@ mod storage_spaces;
 mod terraform;
 mod tsql;
 
+pub use backup::backup_kinds;
 pub use error::ExportError;
 pub use kind::Kind;
 pub use options::{Backup, Filesystem, OperatingSystem, Options};

@@ -65,6 +65,7 @@ pub(crate) fn measure(own: &Databases<'_>) -> Result<Measured, LabError> {
         trace_hash: None,
         databases: Vec::new(),
         backups,
+        costs: Vec::new(),
         notes: Vec::new(),
     };
     Ok(Measured { run, simulated })

@@ -2,7 +2,7 @@
 
 use crate::error::LabError;
 use crate::file::{Lab, RunKeys};
-use weir_catalog::{Catalog, PriceBook};
+use weir_catalog::Catalog;
 use weir_plan::need::NeedFile;
 use weir_plan::{Outcome, Plan, Question, plan};
 
@@ -27,7 +27,8 @@ impl Planned {
         };
         let edition = catalog.edition(name).map_err(weir_plan::PlanError::from)?;
         let (region, currency) = (file.region.as_deref(), file.currency.as_deref());
-        let book = PriceBook::of(edition.prices(), region, currency, file.os.as_deref())
+        let book = edition
+            .price_book(region, currency, file.os.as_deref())
             .map_err(weir_plan::PlanError::from)?;
         let (prices, wishes) = (book.as_ref(), file.wishes());
         let question = Question { catalog, edition, prices, need: &need, wishes: &wishes };

@@ -15,6 +15,8 @@ pub struct LayoutFile {
     /// Catalog edition that defines tiers and machine sizes. Not needed if the layout states all
     /// limits.
     pub edition: Option<String>,
+    /// Region of the edition's prices, for example westeurope; the edition's own by default.
+    pub region: Option<String>,
     /// Seed of the random latencies; 1 by default. Equal seeds give equal runs.
     #[serde(default, deserialize_with = "seed")]
     #[schemars(!default)]

@@ -20,6 +20,8 @@ pub(crate) const TO_REMOTE: &str = "to remote storage";
 pub struct Layout {
     /// The name of the edition, if the layout has one.
     pub edition: Option<String>,
+    /// The region of its prices, if the layout states it.
+    pub region: Option<String>,
     /// The cloud provider of the edition ([`provider`](weir_catalog::Edition::provider)).
     pub provider: Option<String>,
     /// The hosts, at least one.

@@ -49,7 +49,9 @@ impl Layout {
             builder.file(index, keys).map_err(|fault| within("file", index, fault))?;
         }
         builder.blob = keys.blob.clone();
-        builder.finish()
+        let region = keys.region.as_deref().map(|name| region(name, edition));
+        let region = region.transpose().map_err(|kind| source.at(kind.at("region")))?;
+        Ok(Self { region, ..builder.finish()? })
     }
 
     /// Returns the settings of page blobs: those of the layout, or the defaults.
@@ -471,7 +473,18 @@ impl<'a> Builder<'a> {
         }
         let edition = self.edition.map(|e| e.name().to_owned());
         let provider = self.edition.and_then(|e| e.provider()).map(str::to_owned);
-        Ok(Layout { edition, provider, hosts: self.hosts, blob })
+        Ok(Layout { edition, region: None, provider, hosts: self.hosts, blob })
+    }
+}
+
+/// Returns the edition's spelling of a region.
+fn region(name: &str, edition: Option<&Edition>) -> Result<String, Kind> {
+    let Some(edition) = edition else {
+        return Err(Kind::no_edition("the layout".to_owned(), "a region"));
+    };
+    match edition.price_book(Some(name), None, None)? {
+        Some(book) => Ok(book.region().to_owned()),
+        None => Ok(name.to_owned()),
     }
 }
 

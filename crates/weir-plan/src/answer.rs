@@ -4,6 +4,7 @@ use crate::cost::Cost;
 use crate::demand::{Flow, Limits};
 use crate::share::WHOLE;
 pub use weir_layout::bill::Line;
+use weir_report::number::float;
 use weir_units::Bytes;
 
 /// A layout that meets a need.
@@ -162,6 +163,14 @@ impl CapUse {
     }
 }
 
+impl CapUse {
+    /// Returns the utilisation, from 0 to 1 and above.
+    #[must_use]
+    pub fn utilisation(&self) -> f64 {
+        float(self.share()) / float(WHOLE)
+    }
+}
+
 /// A layout that costs less than the plan, and the limits that it exceeds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cheaper {
@@ -173,6 +182,17 @@ pub struct Cheaper {
     pub fails: Vec<CapUse>,
     /// The layout file, if the layout can be built.
     pub layout: Option<String>,
+}
+
+/// A machine without a price that carries the need.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unpriced {
+    /// The name of the machine.
+    pub host: String,
+    /// One line that describes the layout on it.
+    pub title: String,
+    /// The price per month of everything but the machine: its lower bound.
+    pub cost: Cost,
 }
 
 /// A change of the question that makes the need feasible.
@@ -199,8 +219,11 @@ pub struct Answer {
     pub better: Option<Plan>,
     /// Number of layouts compared.
     pub compared: u64,
-    /// A note about missing prices, if one of them could change the answer.
+    /// A note about missing prices, if none of the layouts has all of them.
     pub unranked: Option<String>,
+    /// Machines without a price that may be cheaper than the plan, since the rest of their layout
+    /// is. The one with the lowest known price is first.
+    pub unpriced: Vec<Unpriced>,
     /// Notes about assumptions and omissions.
     pub notes: Vec<String>,
 }

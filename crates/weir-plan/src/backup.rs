@@ -23,12 +23,14 @@
 //! | `streams` | disks in the order of their price |
 //! | `search` | [`plan`] |
 //! | [`answer`] | [`Answer`]: what is found |
+//! | `report` | [`backup_report`]: the answer as a type of `weir-report` |
 
 pub mod answer;
 mod beside;
 pub mod bound;
 pub mod ground;
 pub mod question;
+mod report;
 mod search;
 mod settings;
 mod streams;
@@ -37,5 +39,6 @@ mod trial;
 pub use answer::{Answer, Binding, Choice, Outcome, Relaxation, Shortest, Slowdown};
 pub use ground::Base;
 pub use question::{Beside, Compression, Question};
+pub use report::backup_report;
 pub use search::plan;
 pub use settings::{MOST_STRIPES, STRIPES, Settings, TRANSFERS};

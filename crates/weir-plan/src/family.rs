@@ -15,7 +15,7 @@
 //! `planner/kind.rs` that names it and says which constraints apply to it, and the call of its
 //! search in `planner/search.rs`.
 
-use crate::answer::{CapUse, Cheaper, Line, PassedOver, Plan, Reason};
+use crate::answer::{CapUse, Cheaper, Line, PassedOver, Plan, Reason, Unpriced};
 use crate::cost::Cost;
 use crate::need::Need;
 use crate::rank::Aim;
@@ -93,6 +93,16 @@ pub(crate) trait Family {
             reasons: self.reasons(need, candidate),
             disks: self.disks(candidate),
             passed_over: None,
+        }
+    }
+
+    /// Returns a candidate whose machine has no price, with the price of the rest.
+    fn without_price(&self, need: &Need, candidate: &Self::Candidate) -> Unpriced {
+        let cost = self.cost(candidate);
+        Unpriced {
+            host: self.host(candidate).name.clone(),
+            title: self.title(need, candidate),
+            cost: Cost { unpriced: cost.unpriced.saturating_sub(1), ..cost },
         }
     }
 

@@ -30,13 +30,16 @@
 //! | `planner` | [`plan`] and [`within`]: all families, the next better layout, relaxations |
 //! | [`answer`] | [`Answer`], [`Plan`] |
 //! | [`verify`] | [`verify()`](verify::verify): a need simulated on a layout |
+//! | [`proof`] | [`prove()`](proof::prove): a plan simulated, with extra capacity if that is needed |
 //! | [`report`] | answers as the report types of `weir-report` |
+//! | [`compare`] | one need on several clouds |
 //! | [`backup`] | the cheapest disks on which a backup fits its window |
 
 #![forbid(unsafe_code)]
 
 pub mod answer;
 pub mod backup;
+pub mod compare;
 pub mod cost;
 pub mod demand;
 mod disks;
@@ -51,14 +54,17 @@ pub mod need;
 mod observed;
 mod planner;
 mod pooled;
+pub mod proof;
 mod rank;
 pub mod report;
 mod service;
 pub mod share;
 pub mod verify;
 
-pub use answer::{Answer, CapUnit, CapUse, Cheaper, Line, PassedOver, Plan, Reason, Relaxation};
+pub use answer::{
+    Answer, CapUnit, CapUse, Cheaper, Line, PassedOver, Plan, Reason, Relaxation, Unpriced,
+};
 pub use error::PlanError;
 pub use fleet::{FleetOutcome, FleetPlan, FleetQuestion, plan_fleet, plan_fleet_watched};
 pub use need::{Member, Need, RoleNeed, Wishes};
-pub use planner::{Outcome, Question, left_out, plan, within};
+pub use planner::{Fastest, Outcome, Question, fastest, left_out, plan, plan_alone, within};

@@ -13,6 +13,7 @@
 //! | `candidate` | [`Candidate`]: a machine with disks for every pool of roles |
 //! | `arrangements` | which roles share disks, and how these are cached and striped |
 //! | `limits` | demand at each limit, and the published limits |
+//! | `dominated` | machines that a cheaper one beats, which are left out |
 //! | `search` | the cheapest disks for each machine and arrangement |
 //! | `cheaper` | the next cheaper layout, which fails |
 //! | `describe` | title, bill, reasons and layout file |
@@ -22,12 +23,13 @@ mod arrangements;
 mod candidate;
 mod cheaper;
 mod describe;
+mod dominated;
 mod hosts;
 mod limits;
 mod search;
 mod unpublished;
 
-use crate::answer::{CapUse, Line, PassedOver, Reason};
+use crate::answer::{CapUse, Line, PassedOver, Reason, Unpriced};
 use crate::cost::Cost;
 use crate::family::{Family, Searched};
 use crate::need::Need;
@@ -91,7 +93,7 @@ impl<'a> Machines<'a> {
     #[must_use]
     pub(crate) fn search(&self, need: &Need, aim: Aim, rival: Option<Cost>) -> Searched {
         let mut search = Search::new(self, need);
-        let hosts = self.hosts(need);
+        let hosts = search.hosts();
         let cheapest = search.best(&hosts, Order::Price);
         let compared = search.compared;
         let least = cheapest.iter().map(|candidate| candidate.cost).chain(rival).min();
@@ -110,5 +112,14 @@ impl<'a> Machines<'a> {
         });
         let best = fewest.or(cheapest);
         Searched { cheapest: passed_over, ..self.searched(need, best, compared, aim) }
+    }
+
+    /// Lists the machines without a price that carry the need, each with its cheapest disks.
+    #[must_use]
+    pub(crate) fn unpriced(&self, need: &Need) -> Vec<Unpriced> {
+        let mut search = Search::new(self, need);
+        let hosts = self.hosts(need).into_iter().filter(|host| self.host_price(host).is_none());
+        let carrying = hosts.filter_map(|host| search.best(&[host], Order::Price));
+        carrying.map(|own| self.without_price(need, &own)).collect()
     }
 }

@@ -7,20 +7,20 @@ mod rebuild;
 mod relax;
 mod search;
 
-use crate::answer::{Answer, Plan, Reason, Relaxation};
+use crate::answer::{Answer, Plan, Reason, Relaxation, Unpriced};
 use crate::error::PlanError;
 use crate::family::Searched;
 use crate::filesystem::FileSystem;
-use crate::machine::licence_of_machine;
+use crate::pooled;
 use crate::rank::Aim;
 use crate::share::{WHOLE, in_percent};
 use families::families;
 use kind::{IsUsed, Kind, stated_constraints};
 pub use question::Question;
 use relax::relaxations;
-use search::{ALONE, cheapest, machines, rank, search};
+use search::{ALONE, cheapest, disk_families, machines, rank, search, services};
 use std::collections::BTreeSet;
-use weir_catalog::{HostSize, PriceBook};
+use weir_catalog::{Edition, PriceBook};
 use weir_layout::Role;
 use weir_units::Money;
 
@@ -53,6 +53,16 @@ pub fn plan(question: &Question<'_>) -> Result<Outcome, PlanError> {
     }
 }
 
+/// Finds the cheapest layout like [`plan`], without alternatives, notes and relaxations.
+///
+/// # Errors
+///
+/// As [`plan`].
+pub fn plan_alone(question: &Question<'_>) -> Result<Option<Plan>, PlanError> {
+    let searched = search(question, &families(question)?, ALONE)?;
+    Ok(cheapest(&searched).cloned())
+}
+
 /// Finds the fastest layout within `budget` per month and the constraints. All rates of the need
 /// are scaled alike.
 ///
@@ -60,6 +70,32 @@ pub fn plan(question: &Question<'_>) -> Result<Outcome, PlanError> {
 ///
 /// As [`plan`], and for a budget with missing prices.
 pub fn within(question: &Question<'_>, budget: Option<Money>) -> Result<Outcome, PlanError> {
+    let mut found = fastest(question, budget)?;
+    if let Outcome::Met(answer) = &mut found.outcome {
+        let carried = answer.plan.carries().unwrap_or(WHOLE);
+        let times = u128::from(found.part) * u128::from(carried) / u128::from(WHOLE);
+        let times = u64::try_from(times).unwrap_or(u64::MAX);
+        let words = format!("carries {} % of the need", in_percent(times));
+        answer.plan.reasons.insert(0, Reason::key(words));
+    }
+    Ok(found.outcome)
+}
+
+/// The fastest layout, which carries a part of the need or a multiple of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fastest {
+    /// The layout for the scaled need.
+    pub outcome: Outcome,
+    /// The scale of the need's rates, in millionths.
+    pub part: u64,
+}
+
+/// Finds the fastest layout like [`within`], with the scale of the need.
+///
+/// # Errors
+///
+/// As [`within`].
+pub fn fastest(question: &Question<'_>, budget: Option<Money>) -> Result<Fastest, PlanError> {
     let families = families(question)?;
     let aim = Aim { explains: false, budget };
     let best_of = |part: u64| -> Result<Option<Vec<Searched>>, PlanError> {
@@ -78,10 +114,11 @@ pub fn within(question: &Question<'_>, budget: Option<Money>) -> Result<Outcome,
         high *= 2;
     }
     if low == 0 && best_of(1)?.is_none() {
-        let Some(budget) = budget else {
-            return Ok(Outcome::NotMet(relaxations(question, &families)?));
+        let outcome = match budget {
+            Some(budget) => too_little(question, &families, budget)?,
+            None => Outcome::NotMet(relaxations(question, &families)?),
         };
-        return too_little(question, &families, budget);
+        return Ok(Fastest { outcome, part: 0 });
     }
     while high - low > (low / 10_000).max(1) {
         let middle = low + (high - low) / 2;
@@ -90,20 +127,15 @@ pub fn within(question: &Question<'_>, budget: Option<Money>) -> Result<Outcome,
             None => high = middle,
         }
     }
-    let need = question.need.scaled(low.max(1));
+    let part = low.max(1);
+    let need = question.need.scaled(part);
     let scaled = Question { need: &need, ..*question };
     let searched = search(&scaled, &families, Aim { explains: true, ..aim })?;
-    Ok(match answer(&scaled, &families, searched)? {
-        Some(mut answer) => {
-            let carried = answer.plan.carries().unwrap_or(WHOLE);
-            let times = u128::from(low) * u128::from(carried) / u128::from(WHOLE);
-            let times = u64::try_from(times).unwrap_or(u64::MAX);
-            let words = format!("carries {} % of the need", in_percent(times));
-            answer.plan.reasons.insert(0, Reason::key(words));
-            Outcome::Met(Box::new(answer))
-        }
+    let outcome = match answer(&scaled, &families, searched)? {
+        Some(answer) => Outcome::Met(Box::new(answer)),
         None => Outcome::NotMet(Vec::new()),
-    })
+    };
+    Ok(Fastest { outcome, part })
 }
 
 /// Returns the smallest budget that pays for the sizes of the need.
@@ -125,6 +157,11 @@ fn too_little(
     }
     let what = format!("a budget of {}, the lowest price for the sizes alone", plan.cost.month);
     Ok(Outcome::NotMet(vec![Relaxation { what, cost: plan.cost, title: plan.title.clone() }]))
+}
+
+/// Returns whether an edition has machines that are rented as such.
+pub(crate) fn has_machines(edition: &Edition) -> bool {
+    Kind::Machine.is_in(edition)
 }
 
 /// Returns a note about machines that were left out because their limits are not published.
@@ -154,6 +191,7 @@ fn answer(
     let others = searched.filter_map(|own| own.plan).collect();
     let better = better(question, families, &plan)?;
     let unranked = unranked(question, &plan);
+    let unpriced = unpriced(question, families, &plan)?;
     let mut notes = notes(question, &plan);
     if plan.family == Kind::Machine.name() {
         notes.extend(left_out(question)?);
@@ -163,7 +201,7 @@ fn answer(
     }
     let unchanged = rebuild::without_rebuilding(question, families, &plan)?;
     plan.reasons.extend(unchanged.map(Reason::key));
-    Ok(Some(Answer { plan, others, cheaper, better, compared, unranked, notes }))
+    Ok(Some(Answer { plan, others, cheaper, better, compared, unranked, unpriced, notes }))
 }
 
 /// Returns notes about prices, and about parts of the need that do not affect the plan.
@@ -221,40 +259,52 @@ fn notes<'a>(question: &Question<'a>, plan: &Plan) -> Vec<String> {
     notes
 }
 
-/// Returns a note about missing prices, if one of them could change the answer.
+/// Returns a note about missing prices, if no layout has all of them.
 fn unranked(question: &Question<'_>, plan: &Plan) -> Option<String> {
-    let Some(book) = question.prices else {
+    if question.prices.is_none() {
         return Some(format!(
             "{} has no prices, so smaller layouts rank first (add prices with --prices FILE)",
             question.edition.name()
         ));
-    };
-    if plan.cost.unpriced > 0 {
-        return Some(
-            "no layout that meets the need has all prices; fewer missing prices rank first, then \
-             the lower known price, then the smaller layout (add prices with --prices FILE)"
-                .to_owned(),
-        );
     }
-    let family = Kind::named(&plan.family);
-    // Machines without a price of their own are paid by the vCore.
-    let family = family.filter(|family| !matches!(family, Kind::Instance(_)));
-    let hosts = || family.into_iter().flat_map(|family| family.hosts(question.edition));
-    let has_licence = plan.family == Kind::Machine.name()
-        && licence_of_machine(question.edition, question.wishes).unwrap_or(false);
-    let price = |host: &HostSize| match has_licence {
-        true => book.unlicensed_host(&host.name),
-        false => book.host(&host.name),
-    };
-    let unknown = hosts().filter(|host| price(host).is_none()).count();
-    (unknown > 0 && question.wishes.host.is_none()).then(|| {
-        format!(
-            "of {} machines, {unknown} have no price (region: {}) and are not ranked; one of them \
-             may be cheaper (add prices with --prices FILE)",
-            hosts().count(),
-            book.region()
-        )
+    (plan.cost.unpriced > 0).then(|| {
+        "no layout that meets the need has all prices; fewer missing prices rank first, then the \
+         lower known price, then the smaller layout (add prices with --prices FILE)"
+            .to_owned()
     })
+}
+
+/// Returns the machines without a price that may be cheaper than the plan, in all families.
+fn unpriced(
+    question: &Question<'_>,
+    families: &[Kind],
+    plan: &Plan,
+) -> Result<Vec<Unpriced>, PlanError> {
+    if question.prices.is_none() || plan.cost.unpriced > 0 || question.wishes.host.is_some() {
+        return Ok(Vec::new());
+    }
+    let mut all = Vec::new();
+    for family in families {
+        match *family {
+            Kind::Machine => {
+                let machines = machines(question)?;
+                all.extend(machines.unpriced(question.need));
+                all.extend(pooled::unpriced(&machines, question.need));
+            }
+            Kind::Service(service) => {
+                let services = services(question, service, disk_families(question)?);
+                all.extend(services.unpriced(question.need));
+            }
+            // Instances are paid by the vCore.
+            Kind::Instance(_) => {}
+        }
+    }
+    // The unknown price is above zero, so a layout that costs as much without it costs more.
+    all.retain(|own| own.cost.month < plan.cost.month);
+    all.sort_by(|one, other| (one.cost, &one.host).cmp(&(other.cost, &other.host)));
+    let mut seen = BTreeSet::new();
+    all.retain(|own| seen.insert(own.host.clone()));
+    Ok(all)
 }
 
 /// Returns the cheapest layout that carries more than the plan.

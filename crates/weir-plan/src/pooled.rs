@@ -1,7 +1,7 @@
 //! Machines whose disks share their limits by type. Limits are bought by the total size, so neither
 //! the number of disks nor stripes raise them.
 
-use crate::answer::{CapUse, Line, PassedOver, Reason};
+use crate::answer::{CapUse, Line, PassedOver, Reason, Unpriced};
 use crate::cost::{Cost, gib};
 use crate::demand::{self, Flow, Limits, Peak};
 use crate::disks::is_fast_enough;
@@ -21,7 +21,7 @@ const MOST_GIB: u64 = 1 << 20;
 /// Finds the cheapest machine with disks that share their limits. All candidates have the same
 /// number of disks.
 pub(crate) fn search(machines: &Machines<'_>, need: &Need, aim: Aim) -> Searched {
-    let pools = Pools { machines, need };
+    let pools = Pools::new(machines, need);
     // Disks in use are of another kind, and a machine has disks of one kind only.
     if machines.wishes.keep.is_some() {
         return Searched::default();
@@ -29,6 +29,10 @@ pub(crate) fn search(machines: &Machines<'_>, need: &Need, aim: Aim) -> Searched
     let mut compared = 0;
     let mut best: Option<Candidate<'_>> = None;
     for host in machines.hosts(need) {
+        // Disks cost money, so a machine that alone costs as much as the best cannot win.
+        if best.as_ref().is_some_and(|best| best.cost <= machines.host_cost(host)) {
+            break;
+        }
         for family in pools.families(host) {
             compared += 1;
             let Some(gib) = pools.fewest(host, family) else { continue };
@@ -47,6 +51,26 @@ pub(crate) fn search(machines: &Machines<'_>, need: &Need, aim: Aim) -> Searched
     Searched { cheapest, ..searched }
 }
 
+/// Lists the machines without a price that carry the need, each with its cheapest disks.
+pub(crate) fn unpriced(machines: &Machines<'_>, need: &Need) -> Vec<Unpriced> {
+    let pools = Pools::new(machines, need);
+    if machines.wishes.keep.is_some() {
+        return Vec::new();
+    }
+    let hosts = machines.hosts(need).into_iter();
+    hosts
+        .filter(|host| machines.host_price(host).is_none())
+        .filter_map(|host| {
+            let families = pools.families(host);
+            let own = families.filter_map(|family| {
+                Some(pools.candidate(host, family, pools.fewest(host, family)?))
+            });
+            own.min_by_key(|own| own.cost)
+        })
+        .map(|own| pools.without_price(need, &own))
+        .collect()
+}
+
 /// Returns the smallest disk that is offered, in GiB.
 fn smallest(family: &Pooled) -> u64 {
     family.min_size.map_or(1, gib)
@@ -55,6 +79,8 @@ fn smallest(family: &Pooled) -> u64 {
 struct Pools<'m, 'a> {
     machines: &'m Machines<'a>,
     need: &'m Need,
+    /// The load at each peak of the need.
+    peaks: Vec<Flow>,
 }
 
 /// A machine with disks of one type.
@@ -67,7 +93,19 @@ struct Candidate<'a> {
     cost: Cost,
 }
 
-impl<'a> Pools<'_, 'a> {
+impl<'m, 'a> Pools<'m, 'a> {
+    fn new(machines: &'m Machines<'a>, need: &'m Need) -> Self {
+        let io_unit = machines.edition.io_unit();
+        let at = |peak: &Peak| {
+            let mut all = Flow::default();
+            for own in &need.roles {
+                all += &demand::flow(own, *peak, io_unit, None);
+            }
+            all
+        };
+        Self { machines, need, peaks: Peak::of_need(need).iter().map(at).collect() }
+    }
+
     /// Returns the usable families that are fast enough and for which the machine has a limit.
     fn families(&self, host: &HostSize) -> impl Iterator<Item = &'a Pooled> {
         let edition = self.machines.edition;
@@ -128,26 +166,11 @@ impl<'a> Pools<'_, 'a> {
         Limits { operations: limits.iops.get(), bytes: limits.throughput.get() }
     }
 
-    fn peaks(&self) -> Vec<Flow> {
-        let io_unit = self.machines.edition.io_unit();
-        Peak::of_need(self.need)
-            .iter()
-            .map(|peak: &Peak| {
-                let mut all = Flow::default();
-                for own in &self.need.roles {
-                    all += &demand::flow(own, *peak, io_unit, None);
-                }
-                all
-            })
-            .collect()
-    }
-
     /// Returns the smallest total size that stores and carries the need.
     fn fewest(&self, host: &HostSize, family: &Pooled) -> Option<u64> {
-        let peaks = self.peaks();
         let fits = |gib: u64| {
             let limits = self.limits(host, family, gib);
-            peaks.iter().all(|flow| flow.fits(limits, 1))
+            self.peaks.iter().all(|flow| flow.fits(limits, 1))
         };
         let disks = self.disks(family);
         let largest = family.max_size.map_or(MOST_GIB, |most| most.get() >> 30);
@@ -182,8 +205,7 @@ impl<'a> Pools<'_, 'a> {
     fn all_reasons(&self, candidate: &Candidate<'_>) -> Vec<Reason> {
         let Candidate { host, family, gib, .. } = *candidate;
         let limits = self.limits(host, family, gib);
-        let peaks = self.peaks();
-        let most = Flow::most(&peaks);
+        let most = Flow::most(&self.peaks);
         let mut all = vec![
             Reason::detail(format!(
                 "needs {} IOPS and {}; all {} disks together provide {} IOPS and {}, from their \
@@ -278,8 +300,7 @@ impl<'a> Pools<'_, 'a> {
 
     /// Returns the use of every limit.
     fn cap_uses(&self, candidate: &Candidate<'_>) -> Vec<CapUse> {
-        let peaks = self.peaks();
-        let peaks: Vec<&Flow> = peaks.iter().collect();
+        let peaks: Vec<&Flow> = self.peaks.iter().collect();
         let limits = self.limits(candidate.host, candidate.family, candidate.gib);
         let of = format!("{} of {}", candidate.family.family, candidate.host.name);
         let names = ["shared operations", "shared bytes"];

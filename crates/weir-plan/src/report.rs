@@ -1,10 +1,11 @@
 //! Answers as the report types of `weir-report`, which the command line prints.
 
-use crate::answer::{Answer, CapUnit, CapUse, Line, Plan, Relaxation};
+use crate::answer::{Answer, CapUnit, CapUse, Line, Plan, Relaxation, Unpriced};
 use crate::cost::Cost;
 use crate::fleet::{FleetInstance, FleetOutcome};
 use crate::need::Member;
 use crate::planner::Outcome;
+use crate::proof::Proof;
 use crate::share::WHOLE;
 use crate::verify::Got;
 use weir_catalog::{Edition, PriceBook};
@@ -13,7 +14,7 @@ use weir_report::fleet::{FleetHost, FleetLack, FleetReport};
 use weir_report::number::{Amount, Delta, float, percent};
 use weir_report::plan::{
     PlanBeside, PlanCap, PlanCheaper, PlanChoice, PlanLine, PlanPassedOver, PlanPresent,
-    PlanRelaxation, PlanReport, PlanVerified, Unit,
+    PlanRelaxation, PlanReport, PlanUnpriced, PlanVerified, Unit,
 };
 use weir_units::{Money, Span};
 
@@ -41,6 +42,20 @@ pub fn plan_report(
     report
 }
 
+/// Adds a proof to the report of its plan. A plan that fails is removed, with all comparisons to it.
+pub fn add_proof(report: &mut PlanReport, proof: Proof) {
+    let rows = proof.layouts.iter().flat_map(|(layout, got)| verified(layout, got));
+    report.verified = rows.collect();
+    report.notes.extend(proof.notes);
+    if proof.is_failed {
+        report.is_met = false;
+        (report.plan, report.cheaper, report.better) = (None, None, None);
+        report.passed_over = None;
+        report.others.clear();
+        report.unpriced_machines.clear();
+    }
+}
+
 fn fill(report: &mut PlanReport, answer: &Answer) {
     report.is_met = true;
     report.plan = Some(choice(&answer.plan));
@@ -57,7 +72,18 @@ fn fill(report: &mut PlanReport, answer: &Answer) {
         fails: own.fails.iter().map(cap).collect(),
     });
     report.unranked.clone_from(&answer.unranked);
+    report.unpriced_machines = unpriced_machines(answer);
     report.notes.extend(answer.notes.iter().cloned());
+}
+
+/// Returns the machines without a price that may be cheaper than the plan.
+pub(crate) fn unpriced_machines(answer: &Answer) -> Vec<PlanUnpriced> {
+    let machine = |own: &Unpriced| PlanUnpriced {
+        machine: own.host.clone(),
+        layout: own.title.clone(),
+        rest: month(own.cost.month, own.cost.unpriced),
+    };
+    answer.unpriced.iter().map(machine).collect()
 }
 
 /// Returns the report of a fleet.
@@ -139,9 +165,9 @@ pub fn verified<'g>(layout: &'g str, got: &'g [Got]) -> impl Iterator<Item = Pla
     })
 }
 
-fn choice(plan: &Plan) -> PlanChoice {
+pub(crate) fn choice(plan: &Plan) -> PlanChoice {
     let binding = plan.binding().map(|own| {
-        let left = percent(1.0 - share(own)).to_string();
+        let left = percent(1.0 - own.utilisation()).to_string();
         let own = cap(own);
         format!("{} of {}: {} of {}, {left} left", own.cap, own.of, own.needed(), own.limit())
     });
@@ -180,7 +206,7 @@ pub fn lines(all: &[Line]) -> Vec<PlanLine> {
     counted.map(line).collect()
 }
 
-fn relaxation(own: &Relaxation) -> PlanRelaxation {
+pub(crate) fn relaxation(own: &Relaxation) -> PlanRelaxation {
     PlanRelaxation { what: own.what.clone(), then: beside(&own.title, own.cost) }
 }
 
@@ -195,13 +221,7 @@ pub fn month(known: Money, unpriced: u32) -> Option<Amount> {
     (unpriced == 0 || known > Money::ZERO).then_some(Amount(known))
 }
 
-/// Returns the utilisation of a limit, from 0 to 1 and above.
-#[must_use]
-pub fn share(own: &CapUse) -> f64 {
-    float(own.share()) / float(WHOLE)
-}
-
-fn cap(own: &CapUse) -> PlanCap {
+pub(crate) fn cap(own: &CapUse) -> PlanCap {
     let (unit, parts) = match own.unit {
         CapUnit::Iops => (Unit::Iops, 1.0),
         CapUnit::Rate => (Unit::Rate, 1.0),
@@ -215,6 +235,6 @@ fn cap(own: &CapUse) -> PlanCap {
         used: float(own.used) / parts,
         most: float(own.most) / parts,
         unit,
-        share: share(own),
+        share: own.utilisation(),
     }
 }

@@ -5,7 +5,7 @@
 //! itself. Data and log share it. A layout is therefore a machine and a store. Stores depend on the
 //! machine only through its limits, so the cheapest store of each kind is computed once.
 
-use crate::answer::{CapUse, Line, Reason};
+use crate::answer::{CapUse, Line, Reason, Unpriced};
 use crate::cost::{Cost, Prices, gib};
 use crate::demand::{self, Flow, Limits, Peak};
 use crate::disks::{Asked, Disk, bought, is_fast_enough, slower, smaller};
@@ -100,6 +100,21 @@ impl<'a> Services<'a> {
         let candidates = hosts
             .flat_map(|host| storages.iter().map(move |storage| self.candidate(host, *storage)));
         Ok(self.pick(need, candidates, aim))
+    }
+
+    /// Lists the servers without a price that carry the need, each with its cheapest store.
+    pub(crate) fn unpriced(&self, need: &Need) -> Vec<Unpriced> {
+        let storages = self.storages(need);
+        let hosts = self.hosts(need).into_iter();
+        hosts
+            .filter(|host: &&HostSize| self.prices.host(&host.name).is_none())
+            .filter_map(|host: &HostSize| {
+                let own = storages.iter().map(|storage| self.candidate(host, *storage));
+                own.filter(|own| self.is_buildable(own) && self.fails(need, own).is_empty())
+                    .min_by_key(|own| own.cost)
+            })
+            .map(|own| self.without_price(need, &own))
+            .collect()
     }
 
     /// Checks that the service has the requested features.

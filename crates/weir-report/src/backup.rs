@@ -124,10 +124,12 @@ fn seconds(seconds: f64) -> Cell {
 }
 
 fn places(backups: &[BackupReport]) -> Table {
+    // The first column names a row in each part of a table that is wider than the screen.
+    let backup = if backups.len() > 1 { "backup" } else { "|backup" };
     let heads = [
-        "backup",
         "place",
         "role",
+        backup,
         ">transfers",
         ">MiB|bytes",
         ">MiB/s|bytes_per_s",
@@ -139,9 +141,9 @@ fn places(backups: &[BackupReport]) -> Table {
     for own in backups {
         for place in &own.places {
             table.row(cells![
-                own.backup.as_str(),
                 place.place.as_str(),
                 place.role.as_str(),
+                own.backup.as_str(),
                 grouped(place.transfers),
                 mib(float(place.bytes)),
                 Cell::number(per_second(place.bytes_per_s / f64::from(1 << 20)), place.bytes_per_s),

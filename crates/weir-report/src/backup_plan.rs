@@ -17,6 +17,8 @@ pub struct BackupPlanReport {
     pub size_bytes: u64,
     /// The window.
     pub within_s: f64,
+    /// The acceptable slowdown of databases beside the backup, as a share.
+    pub max_slowdown: Option<f64>,
     /// The edition that it was planned with.
     pub edition: String,
     /// The region of the prices, if there are any.
@@ -86,10 +88,22 @@ pub struct BackupChoice {
     pub lines: Vec<PlanLine>,
     /// Why these stripes and transfers.
     pub reasons: Vec<String>,
+    /// Kinds of scripts for this backup; empty for other choices than the plan.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exports: Vec<BackupExport>,
     /// The layout with the disks.
     pub layout: String,
     /// The description of the backup.
     pub backup: String,
+}
+
+/// A kind of script for a backup.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct BackupExport {
+    /// The name that `weir export --as` takes.
+    pub kind: String,
+    /// The reason if the script cannot write this backup.
+    pub refused: Option<String>,
 }
 
 /// Something that would have to give.
@@ -151,6 +165,31 @@ impl BackupChoice {
         )
     }
 
+    /// Returns the loss of throughput or the increase of response time, whichever is larger.
+    fn slowdown(&self) -> Option<f64> {
+        self.slowdown_throughput.zip(self.slowdown_response).map(|(rate, time)| rate.max(time))
+    }
+
+    /// Returns whether databases run beside the backup.
+    fn slows(&self) -> bool {
+        self.slowdown().is_some()
+    }
+
+    /// Returns the scripts that write the backup, and the reasons of those that cannot.
+    fn export_words(&self) -> Vec<String> {
+        let fits = self.exports.iter().filter(|own| own.refused.is_none());
+        let fits: Vec<&str> = fits.map(|own| own.kind.as_str()).collect();
+        let mut all = Vec::new();
+        if !fits.is_empty() {
+            all.push(format!("weir export --as writes it as {}", fits.join(", ")));
+        }
+        for own in &self.exports {
+            let refused = own.refused.iter();
+            all.extend(refused.map(|why| format!("not as {}: {why}", own.kind)));
+        }
+        all
+    }
+
     /// Returns the disks on few columns.
     fn label(&self) -> String {
         format!("{} x {}", self.count, self.tier.as_deref().unwrap_or(&self.family))
@@ -189,7 +228,6 @@ impl BackupPlanReport {
         ];
         let mut table = Table::new("", &heads).named("choice");
         for (which, own) in self.choices() {
-            let slower = own.slowdown_throughput.zip(own.slowdown_response);
             table.row(cells![
                 which,
                 own.label(),
@@ -198,7 +236,7 @@ impl BackupPlanReport {
                 Cell::number(duration(own.duration_s), own.duration_s),
                 rate(own.mib_per_s),
                 own.month.map_or_else(Cell::none, Cell::from),
-                slower.map_or_else(Cell::none, |(rate, response)| percent(rate.max(response))),
+                own.slowdown().map_or_else(Cell::none, percent),
                 own.binding.as_str(),
                 own.binding_limit.as_deref().map_or_else(Cell::none, Cell::from),
                 own.family.as_str(),
@@ -245,6 +283,16 @@ impl BackupPlanReport {
         let currency = self.currency.as_deref();
         match (&self.plan, &self.fastest) {
             (Some(plan), _) => plan.headline(currency),
+            (None, Some(own)) if own.duration_s <= self.within_s && own.slows() => format!(
+                "no disks meet {} and slow the databases down by {} at most: {} take {} and slow them \
+                 down by {}; {} binds",
+                duration(self.within_s),
+                percent(self.max_slowdown.unwrap_or_default()),
+                own.disks,
+                duration(own.duration_s),
+                own.slowdown().map_or_else(Cell::none, percent),
+                own.binding_words
+            ),
             (None, Some(own)) => format!(
                 "no disks meet {}: the shortest duration is {}, with {}; {} binds",
                 duration(self.within_s),
@@ -261,6 +309,7 @@ impl BackupPlanReport {
         let currency = self.currency.as_deref();
         let mut all: Vec<String> =
             self.plan.iter().chain(&self.fastest).flat_map(|own| own.reasons.clone()).collect();
+        all.extend(self.plan.iter().flat_map(BackupChoice::export_words));
         for own in &self.relaxations {
             all.push(match &own.then {
                 Some(then) => {
@@ -327,6 +376,35 @@ impl BackupPlanReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_that_only_the_slowdown_misses_is_not_called_too_short() {
+        let headline = |slowdown: Option<f64>, duration_s| {
+            let fastest = BackupChoice {
+                disks: "3 x P10".to_owned(),
+                duration_s,
+                binding_words: "the machine".to_owned(),
+                slowdown_throughput: slowdown,
+                slowdown_response: slowdown,
+                ..BackupChoice::default()
+            };
+            let max_slowdown = slowdown.map(|_| 0.1);
+            let own = BackupPlanReport {
+                within_s: 600.0,
+                max_slowdown,
+                fastest: Some(fastest),
+                ..BackupPlanReport::default()
+            };
+            own.headline()
+        };
+        let words = "no disks meet 10 min 0 s and slow the databases down by 10.0 % at most: 3 x P10 \
+                     take 9 min 20 s and slow them down by 50.0 %; the machine binds";
+        assert_eq!(headline(Some(0.5), 560.0), words);
+        let words = "no disks meet 10 min 0 s: the shortest duration is 12 min 0 s, with 3 x P10; the \
+                     machine binds";
+        assert_eq!(headline(Some(0.05), 720.0), words);
+        assert_eq!(headline(None, 720.0), words);
+    }
 
     #[test]
     fn durations_read_as_people_say_them() {

@@ -23,6 +23,7 @@
 //! | [`percentiles`] | the same over time |
 //! | [`fleet`] | the packing of a fleet onto instances, with price and lower bound |
 //! | [`plan`] | a layout for a need, its price, and what comes next |
+//! | [`compare`] | one need on several clouds |
 //! | [`between`] | the difference of two snapshots |
 //! | [`chart`] | pictures over time, as SVG and HTML |
 //! | [`diagnosis`] | the result of a diagnosis |
@@ -43,6 +44,7 @@ pub mod between;
 pub mod chart;
 pub mod checklist;
 mod columns;
+pub mod compare;
 pub mod diagnosis;
 #[cfg(feature = "finite")]
 pub mod finite;

@@ -73,6 +73,12 @@ impl Amount {
         Cell::number(self.0.exact().to_string(), self.number())
     }
 
+    /// Returns the amount with its currency in text.
+    #[must_use]
+    pub fn with_currency(self, currency: &str) -> Cell {
+        Cell::number(format!("{} {currency}", self.0), self.number())
+    }
+
     fn number(self) -> f64 {
         float(self.0.micros()) / 1e6
     }

@@ -25,8 +25,52 @@ pub struct OltpReport {
     /// The backups.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub backups: Vec<BackupReport>,
+    /// The cost of the backups to each database, in virtual time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<CostReport>,
     /// Notes on all databases.
     pub notes: Vec<String>,
+}
+
+/// A database alone, and beside backups.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct CostReport {
+    /// Name.
+    pub database: String,
+    /// Transactions per minute without the backups.
+    pub transactions_per_min_alone: f64,
+    /// Transactions per minute beside them.
+    pub transactions_per_min: f64,
+    /// Mean response time without the backups.
+    pub response_mean_alone_ns: f64,
+    /// Mean response time beside them.
+    pub response_mean_ns: f64,
+    /// The share of its transactions that the backups cost it.
+    pub throughput_loss: f64,
+    /// The share by which its transactions take longer.
+    pub response_increase: f64,
+}
+
+impl CostReport {
+    /// Compares runs of the same databases, alone and beside backups.
+    #[must_use]
+    pub fn between(alone: &OltpReport, beside: &OltpReport) -> Vec<Self> {
+        let part = |own: f64| if own.is_finite() { own } else { 0.0 };
+        let of = |(alone, beside): (&DatabaseReport, &DatabaseReport)| Self {
+            database: beside.database.clone(),
+            transactions_per_min_alone: alone.load.transactions_per_min,
+            transactions_per_min: beside.load.transactions_per_min,
+            response_mean_alone_ns: alone.load.response_mean_ns,
+            response_mean_ns: beside.load.response_mean_ns,
+            throughput_loss: part(
+                1.0 - beside.load.transactions_per_min / alone.load.transactions_per_min,
+            ),
+            response_increase: part(
+                beside.load.response_mean_ns / alone.load.response_mean_ns - 1.0,
+            ),
+        };
+        alone.databases.iter().zip(&beside.databases).map(of).collect()
+    }
 }
 
 /// The result of a database under load.

@@ -38,8 +38,10 @@ pub struct PlanReport {
     pub verified: Vec<PlanVerified>,
     /// Number of candidates.
     pub compared: u64,
-    /// Candidates without a price, which may be cheaper.
+    /// The order of layouts, if none has all prices.
     pub unranked: Option<String>,
+    /// Machines without a price that carry the need and may be cheaper than the plan.
+    pub unpriced_machines: Vec<PlanUnpriced>,
     /// Notes.
     pub notes: Vec<String>,
 }
@@ -204,6 +206,48 @@ pub struct PlanBeside {
     pub month: Option<Amount>,
     /// Number of missing prices.
     pub unpriced: u32,
+}
+
+/// A machine without a price that carries the need.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PlanUnpriced {
+    /// The machine.
+    pub machine: String,
+    /// The layout on it, in one line.
+    pub layout: String,
+    /// Monthly price of everything but the machine.
+    #[serde(rename = "month_without_machine")]
+    pub rest: Option<Amount>,
+}
+
+/// Number of machines without a price that text names.
+const NAMED: usize = 3;
+
+/// Says how many machines have no price and may be cheaper; `None` if there are none.
+#[must_use]
+pub fn may_be_cheaper(machines: usize) -> Option<String> {
+    match machines {
+        0 => None,
+        1 => Some("1 machine without a price may be cheaper".to_owned()),
+        n => Some(format!("{n} machines without a price may be cheaper")),
+    }
+}
+
+/// Lists machines without a price; `None` if there are none.
+pub(crate) fn unpriced_words(machines: &[PlanUnpriced], currency: &str) -> Option<String> {
+    let first = machines.first()?;
+    let named: Vec<&str> = machines.iter().take(NAMED).map(|own| own.machine.as_str()).collect();
+    let more = match machines.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let rest = first.rest.map_or_else(String::new, |rest| {
+        format!("; the rest of such a layout costs {rest} {currency} a month or more")
+    });
+    Some(format!(
+        "without a price: {}{more}{rest} (add prices with --prices FILE)",
+        named.join(", ")
+    ))
 }
 
 /// The cheapest layout, which has more disks than the plan and saves less than 1 %.
@@ -381,6 +425,18 @@ impl PlanReport {
         table
     }
 
+    fn unpriced_table(&self) -> Table {
+        let currency = self.currency.as_deref().unwrap_or("price");
+        let month = format!(">{currency} a month without it|month_without_machine");
+        let heads = ["machine", "layout", &month];
+        let mut table = Table::new("Machines without a price", &heads).named("unpriced");
+        for own in &self.unpriced_machines {
+            let rest = own.rest.map_or_else(Cell::none, Cell::from);
+            table.row(cells![own.machine.as_str(), own.layout.as_str(), rest]);
+        }
+        table
+    }
+
     fn verified_table(&self) -> Table {
         let heads = [
             "layout",
@@ -448,7 +504,10 @@ impl PlanReport {
     fn headline(&self) -> String {
         match &self.plan {
             Some(plan) => {
-                format!("plan: {}: {}", plan.title, self.price(plan.month, plan.unpriced))
+                let price = self.price(plan.month, plan.unpriced);
+                let doubt = may_be_cheaper(self.unpriced_machines.len());
+                let doubt = doubt.map(|own| format!("; {own}")).unwrap_or_default();
+                format!("plan: {}: {price}{doubt}", plan.title)
             }
             None => "no layout meets the need".to_owned(),
         }
@@ -458,13 +517,16 @@ impl PlanReport {
     /// feasible.
     fn details(&self) -> Vec<String> {
         let unranked = self.unranked.iter().filter(|_| self.plan.is_some()).cloned();
+        let currency = self.currency.as_deref().unwrap_or_default();
+        let unpriced = unpriced_words(&self.unpriced_machines, currency);
         let binding = self.plan.iter().filter_map(|plan| plan.binding.as_ref());
         let binding = binding.map(|binding| format!("binding limit: {binding}"));
         let relaxations = self
             .relaxations
             .iter()
             .map(|own| format!("feasible with {}: {}", own.what, self.beside(&own.then)));
-        self.cost_words().into_iter().chain(unranked).chain(binding).chain(relaxations).collect()
+        let prices = self.cost_words().into_iter().chain(unranked).chain(unpriced);
+        prices.chain(binding).chain(relaxations).collect()
     }
 
     fn beside(&self, own: &PlanBeside) -> String {
@@ -504,7 +566,7 @@ impl PlanReport {
     fn shown_tables(&self, is_verbose: bool) -> Vec<Table> {
         let mut tables = vec![self.price_table()];
         if is_verbose {
-            tables.extend([self.present_table(), self.caps_table()]);
+            tables.extend([self.present_table(), self.caps_table(), self.unpriced_table()]);
         }
         tables.push(self.verified_table());
         tables.retain(|table| !table.rows.is_empty());
@@ -558,6 +620,7 @@ impl Report for PlanReport {
             self.present_table().named("present"),
             self.caps_table().named("cap"),
             self.verified_table().named("simulated"),
+            self.unpriced_table(),
         ]
     }
 

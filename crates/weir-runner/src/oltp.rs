@@ -454,6 +454,7 @@ impl<'a> OltpRun<'a> {
             trace_hash: None,
             databases: vec![self.tally.report(self.now, &self.database, files)],
             backups: Vec::new(),
+            costs: Vec::new(),
             notes,
         }
     }

@@ -20,7 +20,7 @@ use weir_oltp::model::Growth;
 use weir_oltp::tally::Grown;
 use weir_oltp::{Description, FileAbout, FileIo, FileOp, OltpError};
 use weir_pipeline::{BackupError, Transfer};
-use weir_report::oltp::OltpReport;
+use weir_report::oltp::{CostReport, OltpReport};
 use weir_report::run::ClockName;
 use weir_units::{Bytes, Instant, Span};
 
@@ -352,6 +352,28 @@ impl<'a> OltpSimulation<'a> {
         }
     }
 
+    /// Simulates the databases without the backups to the end, and adds the cost of the backups to
+    /// the report of this run.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn add_costs(
+        &self,
+        report: &mut OltpReport,
+        descriptions: &[Description],
+    ) -> Result<(), OltpSimError> {
+        if self.backups.is_empty() || descriptions.is_empty() {
+            return Ok(());
+        }
+        let options =
+            OltpOptions { edition: self.edition, seed: self.seed, ..OltpOptions::default() };
+        let mut alone = OltpSimulation::new(self.layout, descriptions, &options)?;
+        while alone.run_until(Instant::FAR).is_some() {}
+        report.costs = CostReport::between(&alone.report(), report);
+        Ok(())
+    }
+
     /// Reports the results so far.
     #[must_use]
     pub fn report(&self) -> OltpReport {
@@ -366,6 +388,7 @@ impl<'a> OltpSimulation<'a> {
                 .map(|load| load.report(self.now, &self.places, &self.sizes))
                 .collect(),
             backups: self.backups.iter().map(|own| own.report(self.now, &self.places)).collect(),
+            costs: Vec::new(),
             notes: hosts.collect(),
         }
     }

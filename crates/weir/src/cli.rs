@@ -120,13 +120,14 @@ pub(crate) enum Command {
                             weir plan --edition azure-mi-now --family gp --size 900GiB --iops 7000 --budget 1200\n  \
                             weir plan --from files.weirobs --percentile 99 --growth 30% --headroom 20%\n  \
                             weir plan --need need.toml --keep present.toml --no-downtime\n  \
-                            weir plan --fleet databases --family gp --out instances\n\n\
+                            weir plan --fleet databases --family gp --out instances\n  \
+                            weir plan --compare azure,aws,gcp --iops 16000 --size 4TiB\n\n\
                             A need file has [data], [log], [tempdb] and [backup], each with size, iops, \
                             throughput, request, reads, latency, working_set. docs/PLAN.md describes all keys and \
                             the proof of optimality. Prices are list prices of the edition, with source and date; \
                             --prices loads others, for example the vendor's retail price list in JSON. Exit \
-                            codes: 0 a plan was found, 1 no layout meets the need (the answer says which \
-                            constraint to relax), 2 wrong input.")]
+                            codes: 0 a plan was found (with --compare, of one cloud at least), 1 no layout meets the \
+                            need (the answer says which constraint to relax), 2 wrong input.")]
     Plan(Box<PlanArgs>),
     /// Write a script that builds a layout (machines, disks, stripes, mounts, database files), or
     /// only the changes from another layout.
@@ -192,6 +193,15 @@ pub(crate) enum Command {
     /// Look up tiers and machines; each figure has a source and a date.
     #[command(subcommand)]
     Catalog(CatalogCommand),
+    /// Show the list prices of a machine, a disk or a family by region, with source and date.
+    #[command(
+        after_help = "Example:\n  weir prices D16s_v5\n  weir prices D16s_v5 --region westeurope\n  \
+                            weir prices P30 --region all --output csv\n  weir prices --regions azure-now\n\n\
+                            A month is 730 hours. The price in use is the first one on demand; other \
+                            sources, reservations and licences are listed beside it. Prices age: \
+                            those of more than a year ago are pointed out."
+    )]
+    Prices(PricesArgs),
     /// Check a layout file, or print its JSON schema.
     #[command(subcommand)]
     Layout(LayoutCommand),
@@ -650,6 +660,27 @@ pub(crate) enum HostCommand {
         #[command(flatten)]
         control: ControlArgs,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PricesArgs {
+    /// Machine, disk or family, for example D16s_v5, P30, gp3 or premium-ssd-v2
+    #[arg(required_unless_present = "regions")]
+    pub(crate) name: Option<String>,
+    /// Edition to look in, as weir catalog editions lists it [default: all].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) edition: Option<String>,
+    /// Region of the prices, for example westeurope, or all [default: the edition's own].
+    #[arg(long, value_name = "REGION")]
+    pub(crate) region: Option<String>,
+    /// Currency of the prices, for example USD.
+    #[arg(long, value_name = "CODE")]
+    pub(crate) currency: Option<String>,
+    /// List the regions with prices, of all editions or of the one that is named.
+    #[arg(long, conflicts_with_all = ["region", "currency"])]
+    pub(crate) regions: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Subcommand)]

@@ -16,6 +16,7 @@ use weir_observe::{ReadError, WriteError};
 use weir_oltp::OltpError;
 use weir_pipeline::BackupError;
 use weir_plan::PlanError;
+use weir_plan::proof::ProofError;
 use weir_plan::verify::VerifyError;
 use weir_report::chart::DrawError;
 use weir_runner::{OltpRunError, RunnerError};
@@ -103,6 +104,15 @@ impl From<OltpSimError> for CliError {
         match error {
             OltpSimError::Database(error) => Self::Oltp(error),
             OltpSimError::Backup(error) => Self::Backup(error),
+        }
+    }
+}
+
+impl From<ProofError> for CliError {
+    fn from(error: ProofError) -> Self {
+        match error {
+            ProofError::Plan(error) => Self::Plan(error),
+            ProofError::Verify(error) => Self::Verify(error),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The contents of the built-in editions.
 
-use super::builtin;
+use super::{builtin, of_file};
 use crate::catalog::BUILTIN;
 use crate::{
     Basis, BurstKind, CacheMode, CacheOp, Catalog, CatalogError, Counts, Edition, Found, Interface,
@@ -41,7 +41,7 @@ fn every_file_is_valid_and_named_after_its_edition() {
 fn all_rows_of_the_documents_exist() {
     #[track_caller]
     fn check(edition: &str, sets: &[(&str, usize)], series: &[(&str, usize)]) {
-        let edition = builtin(edition);
+        let edition = of_file(edition);
         let got = edition.tier_sets().iter().map(|set| (&*set.name, set.tiers.len()));
         assert_eq!(got.collect::<Vec<_>>(), sets);
         let got = edition.series().iter().map(|series| (&*series.name, series.hosts.len()));
@@ -81,7 +81,7 @@ fn all_rows_of_the_documents_exist() {
             ("lsv2", 6),
         ],
     );
-    assert_eq!(builtin("azure-now").hosts().count(), 141);
+    assert_eq!(of_file("azure-now").hosts().count(), 141);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn a_machine_published_twice_is_qualified_by_its_series() {
 
 #[test]
 fn unpublished_limits_are_none() {
-    let edition = builtin("azure-now");
+    let edition = of_file("azure-now");
     let d2ds_v5 = edition.host("D2ds_v5").unwrap();
     assert_eq!((d2ds_v5.cache, d2ds_v5.cached, d2ds_v5.premium_caching), (None, None, None));
     // The Premium SSD columns in the page are a copy error.
@@ -396,7 +396,7 @@ fn names_are_found_in_all_editions() {
         assert_eq!(got, expect);
         assert!(found.iter().all(|found| !found.provenance().source().is_empty()));
     }
-    check("ds14", &[("azure-premium-2015", "host ds")]);
+    check("ds14", &[("azure-premium-2015", "host ds"), ("azure-now", "host ds")]);
     check(
         "P60",
         &[

@@ -1,6 +1,6 @@
 //! AWS, Google Cloud and the PostgreSQL service: every row of their documents, and their rules.
 
-use super::builtin;
+use super::{builtin, of_file};
 use crate::price::Item;
 use crate::{BurstKind, Edition, Limits, Per, PriceBook};
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
@@ -53,7 +53,7 @@ fn every_instance_has_its_row() {
         ("x2iedn", 7, 348, 11136, 706_875, 27_187_500_000, 845_000, 32_500_000_000),
         ("i4i", 9, 398, 3184, 497_500, 15_546_875_000, 620_000, 19_375_000_000),
     ];
-    let edition = builtin("aws");
+    let edition = of_file("aws");
     for (name, hosts, vcpus, memory, iops, bytes, most_iops, most_bytes) in all {
         let expect = [hosts, vcpus, memory, iops, bytes, most_iops, most_bytes];
         assert_eq!(sums(&edition, name), expect, "{name}");
@@ -94,7 +94,7 @@ fn every_compute_size_of_postgres_has_its_row() {
         ("eadsv6", 8, 194, 312_800, 6_134_169_600),
         ("edsv6", 6, 82, 170_834, 4_466_933_760),
     ];
-    let edition = builtin("azure-postgres");
+    let edition = of_file("azure-postgres");
     for (name, hosts, vcpus, iops, bytes) in all {
         assert_eq!(sums(&edition, name), [hosts, vcpus, 0, iops, bytes, iops, bytes], "{name}");
     }
@@ -229,7 +229,7 @@ fn every_machine_of_google_has_its_rows() {
         ("m3", 5, 560_000, 12_000),
         ("e2", 5, 259_000, 8_120),
     ];
-    let edition = builtin("gcp");
+    let edition = of_file("gcp");
     for (name, hosts, iops, mib) in all {
         let series = edition.series().iter().find(|own| own.name == name).unwrap();
         let pools = || series.hosts.iter().flat_map(|host| host.pools.values());
@@ -330,7 +330,7 @@ fn prices_have_steps_and_regions() {
     );
     let host = |name: &str| book.host(name).map(|price| price.month.to_string());
     assert_eq!(host("r7i.xlarge").as_deref(), Some("193.16"));
-    assert_eq!((host("db.m5.large").as_deref(), host("m5.large")), (Some("124.83"), None));
+    assert_eq!((host("db.m5.large").as_deref(), host("db.m5.xlarge")), (Some("124.83"), None));
 
     let postgres = builtin("azure-postgres");
     let of = |region: &str, item: &str| {
@@ -340,11 +340,11 @@ fn prices_have_steps_and_regions() {
     assert_eq!(of("West US", "B1ms").as_deref(), Some("16.06"));
     assert_eq!(of("East US", "B1ms").as_deref(), Some("12.41"));
 
-    let gcp = builtin("gcp");
-    let hosts = gcp.prices().iter().flat_map(|list| &list.rows);
+    let gcp = of_file("gcp");
+    let hosts = gcp.prices().flat_map(|list| &list.rows);
     let hosts = hosts.filter(|row| matches!(row.item, Item::Host(_))).count();
     assert_eq!(hosts, 3);
-    let regions: Vec<&str> = gcp.prices().iter().map(|list| list.region.as_str()).collect();
+    let regions: Vec<&str> = gcp.prices().map(|list| list.region.as_str()).collect();
     assert_eq!(regions, ["us-central1", "us-central1", "us-east1"]);
 }
 

@@ -43,7 +43,7 @@ fn an_unknown_name_gets_the_nearest_one() {
     );
     fails(
         edition.host("giant"),
-        "unknown host size \"giant\" in azure-now; there are: Standard_D2s_v3, Standard_D4s_v3, Standard_D8s_v3, Standard_D16s_v3, Standard_D32s_v3, Standard_D48s_v3, Standard_D64s_v3, Standard_E2s_v3 and 118 more, which weir catalog hosts azure-now lists",
+        "unknown host size \"giant\" in azure-now; there are: Standard_D2s_v3, Standard_D4s_v3, Standard_D8s_v3, Standard_D16s_v3, Standard_D32s_v3, Standard_D48s_v3, Standard_D64s_v3, Standard_E2s_v3 and 1226 more, which weir catalog hosts azure-now lists",
     );
     fails(
         edition.provisioned("ultra-"),

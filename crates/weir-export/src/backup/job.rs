@@ -49,9 +49,8 @@ impl<'a> Job<'a> {
             let reason = "a managed instance can only back up to URLs; give --url";
             return Err(self.cannot(what(), reason));
         }
-        let most = if self.is_instance() { MOST_STRIPES_OF_INSTANCE } else { MOST_STRIPES };
-        if self.kind != Kind::Pgbackrest && stripes > most {
-            let reason = format!("it has {stripes} stripes, above the maximum of {most}");
+        let many = too_many(stripes, self.is_instance());
+        if let Some(reason) = many.filter(|_| self.kind != Kind::Pgbackrest) {
             return Err(self.cannot(what(), reason));
         }
         for url in &self.options.urls {
@@ -85,9 +84,10 @@ impl<'a> Job<'a> {
                 .map(|at: usize| urls[at % urls.len()].trim_end_matches('/').to_owned())
                 .collect());
         }
-        let folders: Result<Vec<String>, ExportError> =
-            self.backup.stripes.iter().map(|place| self.mount(place)).collect();
-        let folders = folders?;
+        self.check_mounts()?;
+        let places = self.backup.stripes.iter().map(|place| self.device(place));
+        let folders: Vec<String> =
+            places.filter_map(|device| self.options.mount_of(device)).map(folder).collect();
         for (name, path) in &self.options.mounts {
             let is_used = self.backup.stripes.iter().any(|place| self.device(place) == name);
             let is_source = self.backup.sources.iter().any(|place| self.device(place) == name);
@@ -100,23 +100,49 @@ impl<'a> Job<'a> {
         Ok(folders)
     }
 
-    /// Returns the mount point of a source or target.
-    pub(super) fn mount(&self, place: &str) -> Result<String, ExportError> {
-        let device = self.device(place);
-        let mount = self.options.mount_of(device).ok_or_else(|| {
-            self.cannot(
-                format!("target {place:?}"),
-                format!(
-                    "the mount point of {device} is unknown, so its stripes have no path; give it \
-                     with --mount {device}=PATH, like {device}=F:\\Backup or {device}=/var/opt/mssql/{device}, or \
-                     give --url"
-                ),
-            )
-        })?;
-        let trimmed = mount.trim_end_matches(['/', '\\']);
-        // The root folder of a drive needs a trailing separator.
-        let is_drive = trimmed.ends_with(':');
-        Ok(if is_drive { format!("{trimmed}\\") } else { trimmed.to_owned() })
+    /// Returns the devices of the targets, each once.
+    pub(super) fn targets(&self) -> Vec<&str> {
+        let mut all = Vec::new();
+        for device in self.backup.stripes.iter().map(|place| self.device(place)) {
+            if !all.contains(&device) {
+                all.push(device);
+            }
+        }
+        all
+    }
+
+    /// Checks that all mount points are known. One message asks for all that are missing.
+    fn check_mounts(&self) -> Result<(), ExportError> {
+        let is_missing = |device: &&str| self.options.mount_of(device).is_none();
+        let mut missing: Vec<(&str, String)> = Vec::new();
+        for (at, device) in
+            self.targets().into_iter().enumerate().filter(|(_, own)| is_missing(own))
+        {
+            let path = match self.kind {
+                Kind::Pgbackrest => format!("/mnt/{device}"),
+                _ => windows_folder(at),
+            };
+            missing.push((device, path));
+        }
+        let cluster = self.kind == Kind::Pgbackrest;
+        let source = self.backup.sources.first().map(|place| self.device(place));
+        let sources = || self.backup.sources.iter().map(|place| self.device(place));
+        if cluster && let Some(source) = source.filter(|_| sources().all(|own| is_missing(&own))) {
+            missing.push((source, CLUSTER.to_owned()));
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
+        let example: Vec<String> =
+            missing.iter().map(|(name, path)| format!("--mount {name}={path}")).collect();
+        let (verb, plural) = if names.len() == 1 { ("is", "") } else { ("are", "s") };
+        let reason = format!(
+            "the mount point{plural} of {} {verb} unknown; give all of them, like {}, or give --url",
+            names.join(", "),
+            example.join(" ")
+        );
+        Err(self.cannot(self.backup.file.clone(), reason))
     }
 
     /// Returns the distinct folders in order.
@@ -175,6 +201,34 @@ impl<'a> Job<'a> {
             ));
         }
     }
+}
+
+/// Returns the reason why SQL Server cannot write this number of stripes.
+pub(super) fn too_many(stripes: usize, is_instance: bool) -> Option<String> {
+    let most = if is_instance { MOST_STRIPES_OF_INSTANCE } else { MOST_STRIPES };
+    (stripes > most).then(|| format!("it has {stripes} stripes, above the maximum of {most}"))
+}
+
+/// An example of the folder of a cluster.
+const CLUSTER: &str = "/var/lib/postgresql/17/main";
+
+/// Returns an example of a folder on the target with this index.
+fn windows_folder(at: usize) -> String {
+    // A, B and C are taken, D is usually the local disk, and E that of data.
+    let letter =
+        u8::try_from(at).ok().and_then(|at| b'F'.checked_add(at)).filter(|own| *own <= b'Z');
+    match letter {
+        Some(letter) => format!("{}:\\Backup", char::from(letter)),
+        None => format!("C:\\Mounts\\Backup{}", at + 1),
+    }
+}
+
+/// Returns a mount point as a folder to which names are appended.
+fn folder(mount: &str) -> String {
+    let trimmed = mount.trim_end_matches(['/', '\\']);
+    // The root folder of a drive needs a trailing separator.
+    let is_drive = trimmed.ends_with(':');
+    if is_drive { format!("{trimmed}\\") } else { trimmed.to_owned() }
 }
 
 /// Checks that a URL names a container and contains no secret.

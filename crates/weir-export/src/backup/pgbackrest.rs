@@ -20,14 +20,14 @@ pub(super) fn write(script: &mut Script, job: &Job<'_>) -> Result<(), ExportErro
         let reason = format!("pgBackRest does not use buffer_count = {count}; leave it out");
         return Err(job.cannot(job.backup.file.clone(), reason));
     }
+    let targets = if job.options.urls.is_empty() { job.targets().len() } else { 1 };
+    if let Some(reason) = one_repository(targets) {
+        return Err(job.cannot(job.backup.file.clone(), reason));
+    }
     let folders = job.folders()?;
     let distinct = Job::distinct(&folders);
     let [repository] = distinct[..] else {
-        let reason = format!(
-            "it has {} targets, and pgBackRest writes to one repository: combine the disks into \
-             one stripe in the layout, and name it in `to`",
-            distinct.len()
-        );
+        let reason = one_repository(distinct.len()).unwrap_or_default();
         return Err(job.cannot(job.backup.file.clone(), reason));
     };
     let stanza = stanza(job)?;
@@ -67,6 +67,18 @@ pub(super) fn write(script: &mut Script, job: &Job<'_>) -> Result<(), ExportErro
          several: on disks with a high latency it is slower than the plan",
     );
     Ok(())
+}
+
+/// Returns the reason why pgBackRest cannot write to this number of targets. Its other repositories
+/// are for further copies: a backup is never split among several.
+pub(super) fn one_repository(targets: usize) -> Option<String> {
+    (targets != 1).then(|| {
+        format!(
+            "it has {targets} targets, and pgBackRest writes a backup to one repository: plan it with \
+             weir backup plan --max-disks 1, or make one stripe of the disks in the layout and name \
+             it in `to`"
+        )
+    })
 }
 
 /// Returns the stanza, the name of the cluster in pgBackRest.

@@ -227,7 +227,11 @@ fn a_refusal_says_what_to_do() {
     check(tsql, &text, &Options::default(), "give --backup FILE");
     check(Kind::Tsql, &text, &drives(), "--backup backup.toml: tsql scripts do not use it");
     let unmounted = Options { mounts: Vec::new(), ..drives() };
-    check(tsql, &text, &unmounted, "the mount point of backup-1 is unknown");
+    check(tsql, &text, &unmounted, "the mount points of backup-1, backup-2 are unknown");
+    check(tsql, &text, &unmounted, "--mount backup-1=F:\\Backup --mount backup-2=G:\\Backup");
+    let unmounted = Options { mounts: Vec::new(), ..repository("/backup") };
+    let all = "like --mount backup-1=/mnt/backup-1 --mount pool=/var/lib/postgresql/17/main";
+    check(Kind::Pgbackrest, &text, &unmounted, all);
     let stray = Options { mounts: [drives().mounts, pairs(&[("log", "L:")])].concat(), ..drives() };
     check(tsql, &text, &stray, "--mount log=L:: it has no stripe of the backup");
     let secret = Options { urls: vec!["https://a.b.c/d?sig=hush".to_owned()], ..urls() };
@@ -237,7 +241,7 @@ fn a_refusal_says_what_to_do() {
     check(tsql, INSTANCE, &Options { mounts: Vec::new(), ..drives() }, "can only back up to URLs");
     let uneven = Options { backup: Some(backup(3)), ..drives() };
     check(Kind::Ola, &text, &uneven, "describe 4 stripes");
-    check(Kind::Pgbackrest, &text, &drives(), "pgBackRest writes to one repository");
+    check(Kind::Pgbackrest, &text, &drives(), "pgBackRest writes a backup to one repository");
     let long = format!("F:\\{}", "a".repeat(250));
     check(tsql, &text, &Options { mounts: mounts(&long), ..drives() }, "at most 259");
     let copy = Options { copy_only: true, ..repository("/backup") };

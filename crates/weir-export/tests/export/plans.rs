@@ -14,7 +14,7 @@ fn planned(need: &str) -> String {
     let wishes = file.wishes();
     let edition =
         catalog.edition(file.edition.as_deref().expect("an edition")).expect("an edition");
-    let book = PriceBook::of(edition.prices().iter(), None, None, None).expect("prices");
+    let book = PriceBook::of(edition.prices(), None, None, None).expect("prices");
     let question = Question {
         catalog: &catalog,
         edition,

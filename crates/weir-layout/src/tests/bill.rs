@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::bill::Bill;
-use weir_catalog::PriceBook;
 
 fn bill(text: &str) -> Bill {
     bill_in(None, text)
@@ -13,8 +12,7 @@ fn bill_in(region: Option<&str>, text: &str) -> Bill {
     let catalog = Catalog::builtin();
     let layout = layout(text);
     let edition = layout.edition.as_deref().and_then(|name| catalog.edition(name).ok());
-    let book =
-        edition.and_then(|own| PriceBook::of(own.prices(), region, None, None).ok().flatten());
+    let book = edition.and_then(|own| own.price_book(region, None, None).ok().flatten());
     layout.bill(edition, book.as_ref())
 }
 

@@ -7,7 +7,7 @@ use crate::disks::{Asked, Disk, Market, bought};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use weir_catalog::{CacheMode, Provisioned};
-use weir_units::Bytes;
+use weir_units::{Bytes, Money};
 
 /// The default unit in which throughput is bought.
 const MB: u64 = 1_000_000;
@@ -192,6 +192,12 @@ pub(super) fn fastest<'a>(market: &Market<'a, '_>, least: Least) -> Vec<Candidat
     all
 }
 
+/// Returns whether a price is lower. Without prices, fewer disks are.
+fn is_below(own: Cost, cost: Cost) -> bool {
+    let is_priced = cost.unpriced == 0 && cost.month > Money::ZERO;
+    if is_priced { own.unpriced == 0 && own.month < cost.month } else { own < cost }
+}
+
 /// Returns the fastest disks of each kind that cost less than `cost`, in their largest number.
 pub(super) fn below<'a>(market: &Market<'a, '_>, least: Least, cost: Cost) -> Vec<Candidate<'a>> {
     let mut all = Vec::new();
@@ -201,7 +207,7 @@ pub(super) fn below<'a>(market: &Market<'a, '_>, least: Least, cost: Cost) -> Ve
         all.extend(
             counts
                 .map(|count| Candidate { disk, count, cost: disk.cost(count, market.prices) })
-                .find(|own| own.cost < cost),
+                .find(|own| is_below(own.cost, cost)),
         );
     }
     for family in market.edition.provisioned_families() {
@@ -213,7 +219,7 @@ pub(super) fn below<'a>(market: &Market<'a, '_>, least: Least, cost: Cost) -> Ve
             let of = |steps: u64| {
                 let rate = steps * step(family);
                 bought_disks(market, family, (count, rate), least.room)
-                    .filter(|own| own.cost < cost)
+                    .filter(|own| is_below(own.cost, cost))
             };
             // More throughput never costs less.
             let (mut low, mut high) = (1, most.max(1));

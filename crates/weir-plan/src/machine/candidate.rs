@@ -39,6 +39,13 @@ pub(super) struct Choice<'a> {
     pub(super) is_bought: bool,
 }
 
+impl Choice<'_> {
+    /// Returns whether the machine's limits for disks with bought limits apply.
+    pub(super) fn passes_bought(&self) -> bool {
+        self.is_bought && self.count > 0
+    }
+}
+
 /// A machine with disks.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate<'a> {

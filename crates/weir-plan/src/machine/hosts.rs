@@ -26,6 +26,13 @@ pub(crate) struct Machines<'a> {
     pub(crate) families: Vec<&'a str>,
     /// The constraints.
     pub(crate) wishes: &'a Wishes,
+    /// The machine that the user names.
+    named: Option<&'a HostSize>,
+    /// The machine in use.
+    in_use: Option<&'a HostSize>,
+    /// Maximum number of disks of any machine.
+    most_disks: u64,
+    publishes_disks: bool,
 }
 
 /// Returns whether a machine's Windows Server licence is owned.
@@ -56,7 +63,47 @@ pub(crate) fn licence_of_machine(edition: &Edition, wishes: &Wishes) -> Result<b
     }
 }
 
+/// Returns whether a machine is a certain one of the edition.
+fn is_same(one: Option<&HostSize>, host: &HostSize) -> bool {
+    one.is_some_and(|one| std::ptr::eq(one, host))
+}
+
 impl<'a> Machines<'a> {
+    /// Builds the search with the stripe units and disk families to use.
+    pub(crate) fn new(
+        edition: &'a Edition,
+        prices: Prices<'a>,
+        wishes: &'a Wishes,
+        (units, families): (Vec<Bytes>, Vec<&'a str>),
+    ) -> Self {
+        let host = |name: &String| edition.host(name).ok();
+        let named = wishes.host.as_ref().and_then(host);
+        let in_use = wishes.keep.as_ref().and_then(|kept| kept.host.as_ref()).and_then(host);
+        let counts = || edition.hosts().filter_map(|host| host.max_data_disks);
+        let publishes_disks = counts().next().is_some();
+        let is_uncounted = named.is_some_and(|host| host.max_data_disks.is_none());
+        let most_disks = match counts().max() {
+            None => UNPUBLISHED_DISKS,
+            Some(_) if is_uncounted => MOST_DISKS,
+            Some(most) => u64::from(most).min(MOST_DISKS),
+        };
+        let most_disks = wishes.max_disks.map_or(most_disks, |wished| match publishes_disks {
+            true => wished.min(most_disks),
+            false => wished.min(MOST_DISKS),
+        });
+        Self {
+            edition,
+            prices,
+            units,
+            families,
+            wishes,
+            named,
+            in_use,
+            most_disks,
+            publishes_disks,
+        }
+    }
+
     /// Returns the machines to consider, the cheapest first.
     pub(crate) fn hosts(&self, need: &Need) -> Vec<&'a HostSize> {
         let mut hosts: Vec<&HostSize> =
@@ -74,9 +121,12 @@ impl<'a> Machines<'a> {
     /// Returns whether a machine may be used and has the processors and the memory, whatever limits
     /// are published.
     pub(super) fn is_large_enough(&self, need: &Need, host: &HostSize) -> bool {
-        let is_wished = match &self.wishes.host {
-            Some(name) => self.edition.host(name).is_ok_and(|own| own == host),
-            None => self.edition.series_of(host).is_none_or(|series| !series.preview),
+        let is_wished = match self.wishes.host {
+            Some(_) => is_same(self.named, host),
+            None => {
+                let is_preview = self.edition.series_of(host).is_some_and(|own| own.preview);
+                !is_preview && !host.stands_for_others
+            }
         };
         let vcpus = need.vcpus == 0 || host.vcpus.is_some_and(|vcpus| vcpus >= need.vcpus);
         let memory =
@@ -93,11 +143,8 @@ impl<'a> Machines<'a> {
 
     /// Returns whether the machine may change, or is the one in use.
     fn stays(&self, host: &HostSize) -> bool {
-        self.wishes.keep.as_ref().filter(|kept| kept.is_up).is_none_or(|kept| {
-            kept.host
-                .as_ref()
-                .is_some_and(|name| self.edition.host(name).is_ok_and(|own| own == host))
-        })
+        let kept = self.wishes.keep.as_ref().filter(|kept| kept.is_up);
+        kept.is_none_or(|_| is_same(self.in_use, host))
     }
 
     /// Returns whether the machine is rented as such, and not as part of a service.
@@ -107,18 +154,12 @@ impl<'a> Machines<'a> {
 
     /// Returns whether the machine's number of disks is published, or that of no machine is.
     pub(super) fn is_counted(&self, host: &HostSize) -> bool {
-        host.max_data_disks.is_some() || !self.publishes_disks()
-    }
-
-    fn publishes_disks(&self) -> bool {
-        self.edition.hosts().any(|host| host.max_data_disks.is_some())
+        host.max_data_disks.is_some() || !self.publishes_disks
     }
 
     /// Returns the maximum number of disks of any machine.
     pub(super) fn most_disks(&self) -> u64 {
-        let wished = self.wishes.max_disks;
-        let most = if self.publishes_disks() { MOST_DISKS } else { UNPUBLISHED_DISKS };
-        wished.unwrap_or(most).min(MOST_DISKS)
+        self.most_disks
     }
 
     pub(crate) fn host_cost(&self, host: &HostSize) -> Cost {
@@ -141,8 +182,8 @@ impl<'a> Machines<'a> {
     }
 
     pub(crate) fn is_named(&self, host: &HostSize) -> bool {
-        let is_named = match &self.wishes.host {
-            Some(name) => self.edition.host(name).is_ok_and(|own| own == host),
+        let is_named = match self.wishes.host {
+            Some(_) => is_same(self.named, host),
             None => self.is_counted(host) && self.is_own(host),
         };
         is_named && self.stays(host)
@@ -150,9 +191,7 @@ impl<'a> Machines<'a> {
 
     /// Returns whether the user named this machine or has it in use.
     pub(super) fn is_chosen(&self, host: &HostSize) -> bool {
-        let kept = self.wishes.keep.as_ref().and_then(|kept| kept.host.as_ref());
-        let mut names = self.wishes.host.iter().chain(kept);
-        names.any(|name| self.edition.host(name).is_ok_and(|own| own == host))
+        is_same(self.named, host) || is_same(self.in_use, host)
     }
 
     /// Returns the disk families to use that a machine takes.

@@ -9,7 +9,7 @@ use crate::disks::Disks;
 use crate::filesystem::FileSystem;
 use crate::need::{Need, RoleNeed};
 use crate::share::WHOLE;
-use weir_catalog::{CacheMode, HostLimits, HostSize};
+use weir_catalog::{CacheMode, CacheOp, HostLimits, HostSize};
 use weir_units::Bytes;
 
 /// The names of limits, on operations and on bytes.
@@ -46,6 +46,16 @@ impl Machines<'_> {
         }
         let part = u128::from(cache.get()) * u128::from(WHOLE) / sets.max(1);
         u64::try_from(part.min(u128::from(WHOLE))).ok()
+    }
+
+    /// Returns whether more hits of the cache never raise the load at any limit.
+    pub(super) fn gains_by_hits(&self) -> bool {
+        let counts = |op| self.edition.host_cache()?.counts(CacheMode::ReadOnly, op);
+        let flags = |op| counts(op).map(|own| [own.disk, own.uncached, own.cached]);
+        match (flags(CacheOp::ReadHit), flags(CacheOp::ReadMiss)) {
+            (Some(hit), Some(miss)) => hit.iter().zip(miss).all(|(hit, miss)| *hit <= miss),
+            _ => false,
+        }
     }
 
     /// Returns the load of a pool on disks and machine, at each peak of the need.
@@ -131,8 +141,16 @@ pub(super) fn has_room(
     for own in local() {
         flow += &demand::flow(own, Peak::Operations, io_unit, None);
     }
-    // Limits that are not published cannot be counted on.
-    let (Some(disk), Some(_)) = (host.temp, host.cached) else { return false };
+    let Some((room, limits)) = local_disk(host) else { return false };
+    let peak = |own: &RoleNeed| demand::flow(own, Peak::Throughput, io_unit, None);
+    let rates = flow.fits(limits, 1) && local().all(|own| peak(own).fits(limits, 1));
+    rates && room >= size
+}
+
+/// Returns size and limits of a machine's local disk. Limits that are not published cannot be
+/// counted on.
+pub(super) fn local_disk(host: &HostSize) -> Option<(Bytes, Limits)> {
+    let disk = host.temp.filter(|_| host.cached.is_some())?;
     // Reads and writes share the disk's limits. If they have limits of their own, the lower one is
     // used.
     let bytes = [disk.read, disk.write].into_iter().flatten().map(|own| own.get()).min();
@@ -140,16 +158,14 @@ pub(super) fn has_room(
         operations: disk.iops.map_or(u64::MAX, |own| own.get()),
         bytes: bytes.unwrap_or(u64::MAX),
     };
-    let peak = |own: &RoleNeed| demand::flow(own, Peak::Throughput, io_unit, None);
-    let rates = flow.fits(limits, 1) && local().all(|own| peak(own).fits(limits, 1));
-    rates && disk.size.is_some_and(|own| own >= size)
+    Some((disk.size?, limits))
 }
 
 /// The published limits of a machine.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Caps {
     pub(super) uncached: Option<Limits>,
-    cached: Option<Limits>,
+    pub(super) cached: Option<Limits>,
 }
 
 impl Caps {
@@ -176,13 +192,15 @@ impl Caps {
 
 /// Returns the published limits of a machine that apply to a choice of disks.
 pub(super) fn published(host: &HostSize, choice: &Choice<'_>) -> Caps {
+    published_for(host, choice.passes_bought())
+}
+
+/// Returns the published limits of a machine, for disks with bought limits or for others.
+pub(super) fn published_for(host: &HostSize, is_bought: bool) -> Caps {
     let load = |limits: &HostLimits| Limits {
         operations: limits.iops.get(),
         bytes: limits.throughput.get(),
     };
-    let uncached = match choice.is_bought && choice.count > 0 {
-        true => host.v2_or_uncached(),
-        false => host.uncached.as_ref(),
-    };
+    let uncached = if is_bought { host.v2_or_uncached() } else { host.uncached.as_ref() };
     Caps { uncached: uncached.map(load), cached: host.cached.as_ref().map(load) }
 }

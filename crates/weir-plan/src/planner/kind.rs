@@ -6,7 +6,7 @@ use crate::keep::Kept;
 use crate::machine::{self, licence_of_machine};
 use crate::need::Wishes;
 use crate::service::Service;
-use weir_catalog::{Edition, HostSize, Series};
+use weir_catalog::{Edition, Series};
 use weir_layout::ManagedInstance;
 
 /// A family of layouts.
@@ -57,11 +57,6 @@ impl Kind {
             Self::Instance(kind) => series.name == kind.name(),
             Self::Service(service) => series.service.as_deref() == Some(service.name()),
         }
-    }
-
-    pub(super) fn hosts(self, edition: &Edition) -> impl Iterator<Item = &HostSize> {
-        let own = edition.series().iter().filter(move |series| self.has(series));
-        own.flat_map(|series| &series.hosts)
     }
 
     /// Returns whether plans of this family can extend a layout in use.

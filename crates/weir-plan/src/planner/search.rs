@@ -50,13 +50,10 @@ pub(super) fn machines<'a>(question: &Question<'a>) -> Result<Machines<'a>, Plan
     let editions = std::iter::once(question.edition).chain(question.catalog.editions());
     let mut striping = editions.filter_map(Edition::striping);
     let units = striping.next().map(|striping| striping.units.iter().map(|own| own.unit));
-    Ok(Machines {
-        edition: question.edition,
-        prices: Prices(question.prices),
-        units: units.map(Iterator::collect).unwrap_or_default(),
-        families: disk_families(question)?,
-        wishes: question.wishes,
-    })
+    let units = units.map(Iterator::collect).unwrap_or_default();
+    let (edition, prices) = (question.edition, Prices(question.prices));
+    let families = disk_families(question)?;
+    Ok(Machines::new(edition, prices, question.wishes, (units, families)))
 }
 
 /// Builds the search among servers of a service.

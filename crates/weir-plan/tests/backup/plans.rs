@@ -139,6 +139,37 @@ fn a_backup_beside_a_database_respects_the_maximum_slowdown() {
 }
 
 #[test]
+fn no_alternative_beside_a_database_contradicts_the_plan() {
+    let catalog = Catalog::builtin();
+    let databases = [Description::parse("oltp.toml", OLTP).expect("a description")];
+    let base = question(&catalog, MACHINE, (Bytes::gib(60), Span::from_secs(3_600)));
+    let book = PriceBook::of(base.edition.prices(), None, None, None).expect("prices");
+    let mut met = 0;
+    for (max_slowdown, within) in [(60_000, 1_800), (200_000, 900)] {
+        let beside = Some(Beside { databases: &databases, max_slowdown });
+        let within = Span::from_secs(within);
+        let own =
+            Question { beside, within, prices: book.as_ref(), max_disks: Some(3), ..base.clone() };
+        let Outcome::Met(answer) = plan(&own).expect("a plan") else { continue };
+        met += 1;
+        let slowdown = |own: &weir_plan::backup::Choice| own.slowdown.expect("a slowdown").worst();
+        let plan = &answer.plan;
+        if let Some(better) = &answer.better {
+            assert!(better.duration < plan.duration);
+            let costs = better.cost.month > plan.cost.month
+                || better.count > plan.count
+                || slowdown(better) > slowdown(plan);
+            assert!(costs, "{better:#?}\n is better than\n{plan:#?}");
+        }
+        if let Some(cheaper) = &answer.cheaper {
+            assert!(cheaper.cost.month < plan.cost.month, "{cheaper:?}");
+            assert!(cheaper.duration > within, "{cheaper:?}");
+        }
+    }
+    assert!(met >= 1, "{met}");
+}
+
+#[test]
 fn prices_and_bought_limits_are_compared() {
     let catalog = Catalog::builtin();
     let asked = (Bytes::gib(16), Span::from_secs(120));

@@ -263,9 +263,10 @@ fn no_layout_is_cheaper_than_the_plan() {
         catalog.add(edition(&mut rng)).unwrap();
         let all = layouts(roles, &catalog);
         let edition = catalog.edition("small").unwrap();
-        let price: HashMap<&str, Money> = edition.prices()[0]
-            .rows
-            .iter()
+        let price: HashMap<&str, Money> = edition
+            .prices()
+            .take(1)
+            .flat_map(|list| &list.rows)
             .map(|row| match &row.item {
                 weir_catalog::price::Item::Tier(name) | weir_catalog::price::Item::Host(name) => {
                     (name.as_str(), row.month)

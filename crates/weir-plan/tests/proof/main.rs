@@ -8,4 +8,5 @@ mod exact;
 mod exhaustive;
 mod keep;
 mod simulated;
+mod thousand;
 mod world;

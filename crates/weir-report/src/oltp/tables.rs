@@ -275,6 +275,36 @@ impl OltpReport {
     }
 }
 
+/// The cost of backups.
+impl OltpReport {
+    /// Returns the databases alone and beside the backups; `None` without backups.
+    fn costs_table(&self) -> Option<Table> {
+        let heads = [
+            "database",
+            ">tx/min alone|transactions_per_min_alone",
+            ">beside|transactions_per_min",
+            ">lost|throughput_loss",
+            ">response alone|response_mean_alone_ns",
+            ">beside|response_mean_ns",
+            ">longer|response_increase",
+        ];
+        let title = "Cost of the backup to the databases";
+        let mut table = Table::new(title, &heads).named("cost");
+        for own in &self.costs {
+            table.row(cells![
+                own.database.as_str(),
+                rate(own.transactions_per_min_alone),
+                rate(own.transactions_per_min),
+                percent(own.throughput_loss),
+                time(own.response_mean_alone_ns),
+                time(own.response_mean_ns),
+                percent(own.response_increase),
+            ]);
+        }
+        (!self.costs.is_empty()).then_some(table)
+    }
+}
+
 impl Report for OltpReport {
     fn tables(&self) -> Vec<Table> {
         let mut tables = Vec::new();
@@ -289,6 +319,7 @@ impl Report for OltpReport {
                 self.series_table(),
             ]);
         }
+        tables.extend(self.costs_table());
         tables.extend(crate::backup::tables(&self.backups));
         tables
     }
@@ -328,6 +359,7 @@ mod tests {
                 notes: Vec::new(),
             }],
             backups: Vec::new(),
+            costs: Vec::new(),
             notes: Vec::new(),
         };
         let text = report(Some(10)).render(Format::Text);

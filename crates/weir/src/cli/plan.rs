@@ -71,6 +71,13 @@ pub(crate) struct PlanArgs {
     /// fleet].
     #[arg(long, value_name = "EDITION")]
     pub(crate) edition: Option<String>,
+    /// Compare the plans of several clouds: azure, aws, gcp, or editions; each may have a region of the
+    /// prices, for example azure=West Europe. The output begins with the cheapest, and each cloud has
+    /// its cheapest layout and its fastest: within --budget, or at any price. All are simulated.
+    #[arg(long, value_name = "CLOUD[=REGION]", value_delimiter = ',', value_parser = cloud,
+        conflicts_with_all = ["fleet", "edition", "region", "host", "disks", "keep", "no_downtime",
+        "present", "prices", "fastest", "out", "html"])]
+    pub(crate) compare: Vec<(String, Option<String>)>,
     /// Families to consider: vm, gp, next-gen-gp, bc, rds or postgres. May be repeated [default:
     /// all families of the edition].
     #[arg(long, value_name = "FAMILY", value_delimiter = ',')]
@@ -176,6 +183,18 @@ fn percentile(text: &str) -> Result<f64, String> {
     let wrong =
         || format!("{text:?} is not a number above 0 and up to 100, for example 99 or 99.9");
     number.filter(|n| *n > 0.0 && *n <= 100.0).ok_or_else(wrong)
+}
+
+/// Splits a cloud from the region of its prices.
+fn cloud(text: &str) -> Result<(String, Option<String>), String> {
+    let (name, region) = match text.split_once('=') {
+        Some((name, region)) => (name.trim(), Some(region.trim())),
+        None => (text.trim(), None),
+    };
+    match name.is_empty() || region.is_some_and(str::is_empty) {
+        true => Err("write CLOUD or CLOUD=REGION, for example azure=West Europe".to_owned()),
+        false => Ok((name.to_owned(), region.map(str::to_owned))),
+    }
 }
 
 fn role(text: &str) -> Result<(String, String), String> {

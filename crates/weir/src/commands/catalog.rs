@@ -3,6 +3,7 @@
 //! A cell such as `3,500 / 170 MB/s credit` in the text output becomes several numeric columns in
 //! JSON and CSV; see [`Table`] for the notation of the headings.
 
+use super::prices;
 use crate::cli::CatalogCommand;
 use crate::error::CliError;
 use crate::output;
@@ -331,6 +332,7 @@ fn show(name: &str, catalog: &Catalog) -> Result<Vec<Table>, CliError> {
     }
     let found = catalog.get(name)?;
     let mut remarks = remarks_table();
+    let mut prices = prices::table();
     for one in &found {
         // A name shared by several entries of an edition is shown under the one that selects it.
         let alike = |other: &&Found<'_>| {
@@ -341,10 +343,35 @@ fn show(name: &str, catalog: &Catalog) -> Result<Vec<Table>, CliError> {
             _ => one.qualified(),
         };
         tables.extend(tables_of(one, &name));
+        add_prices(&mut prices, one)?;
         remark(&mut remarks, one.edition(), &name, one.provenance());
     }
-    tables.push(remarks);
+    tables.extend([prices, remarks]);
     Ok(tables)
+}
+
+/// Adds the prices of a disk, a machine or a family in the edition's own region, once.
+fn add_prices(table: &mut Table, found: &Found<'_>) -> Result<(), CliError> {
+    let edition = found.edition();
+    let name = match found {
+        Found::Tier(_, tier) if edition.tier(&tier.name).is_ok_and(|own| own == *tier) => {
+            &tier.name
+        }
+        Found::Tier(_, tier) => &tier.qualified(),
+        Found::Host(_, host) => &host.name,
+        Found::Provisioned(_, family) => &family.family,
+        Found::Pooled(_, family) => &family.family,
+        Found::Store(_, store) => &store.name,
+        _ => return Ok(()),
+    };
+    let Some(book) = edition.price_book(None, None, None)? else { return Ok(()) };
+    let mut own = prices::table();
+    prices::add(&mut own, edition, &book, name);
+    own.rows.retain(|row| !table.rows.contains(row));
+    table.rows.append(&mut own.rows);
+    own.notes.retain(|note| !table.notes.contains(note));
+    table.notes.append(&mut own.notes);
+    Ok(())
 }
 
 fn about(edition: &Edition) -> Table {

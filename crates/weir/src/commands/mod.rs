@@ -13,6 +13,7 @@ mod man;
 mod mount;
 mod observe;
 mod plan;
+mod prices;
 mod restore;
 mod run;
 mod serve;
@@ -48,6 +49,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Volume(command) => status::volume(&command),
         Command::Host(command) => status::host(&command),
         Command::Catalog(command) => catalog::run(&command, &catalog()?),
+        Command::Prices(args) => prices::run(&args, &catalog()?),
         Command::Layout(command) => layout::run(&command, &catalog()?),
         Command::Completions { shell } => {
             let mut text = Vec::new();

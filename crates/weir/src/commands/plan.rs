@@ -1,10 +1,10 @@
 //! `weir plan`: the cheapest layout that meets a need.
 
+mod compare;
 mod fleet;
 mod observed;
 mod present;
 pub(super) mod prices;
-mod verified;
 
 pub(super) use crate::input::is_same;
 pub(super) use observed::EDITION;
@@ -20,6 +20,7 @@ use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
 use weir_plan::keep::Kept;
 use weir_plan::need::{NeedFile, RoleKeys, Vcpus, Wishes};
+use weir_plan::proof::{Present, Proof, prove};
 use weir_plan::{Outcome, Question, left_out, plan, report, within};
 
 pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
@@ -27,12 +28,14 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
         return fleet::run(folder, args, catalog);
     }
     check(args)?;
-    let mut file = need_file(args)?;
-    let mut notes = observed(&mut file, args, catalog)?;
+    if !args.compare.is_empty() {
+        return compare::run(args, catalog);
+    }
+    let (mut file, mut notes) = observed_need(args, catalog)?;
     let (need, assumed) = file.need()?;
     notes.extend(assumed);
     let mut wishes = file.wishes();
-    let there = keep(&file, &mut wishes, catalog)?;
+    let there = keep(&mut file, &mut wishes, catalog)?;
     notes.extend(wishes.keep.as_ref().and_then(Kept::note));
     let edition = edition(&file, there, catalog)?;
     let own = prices::own(args.prices.as_deref())?;
@@ -44,8 +47,8 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
         (None, false) => plan(&question)?,
         (budget, _) => within(&question, budget)?,
     };
-    let verified = match args.verify {
-        true => Some(verified::check(args, &question, &mut outcome)?),
+    let proof = match args.verify {
+        true => Some(proof(args, &question, &mut outcome)?),
         false => None,
     };
     if matches!(outcome, Outcome::NotMet(_)) {
@@ -53,8 +56,8 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     }
     let mut report = report::plan_report(edition, prices, &outcome, notes);
     let asks_latency = need.roles.iter().any(|own| own.latency.is_some());
-    match verified {
-        Some(verified) => verified.say(&mut report),
+    match proof {
+        Some(proof) => report::add_proof(&mut report, proof),
         None if asks_latency && report.is_met => report.notes.push(
             "disks are chosen by latency without waits at limits; --verify simulates the plan with \
              them"
@@ -75,6 +78,23 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     }
     output::print_detailed(&report, args.output.format(), args.verbose)?;
     Ok(if report.is_met { 0 } else { NO })
+}
+
+/// Simulates the need on the plan, and on the layout in use.
+fn proof(
+    args: &PlanArgs,
+    question: &Question<'_>,
+    outcome: &mut Outcome,
+) -> Result<Proof, CliError> {
+    let there = args.present.as_ref().map(|path| -> Result<(String, String), CliError> {
+        let (text, _) = read_layout_text(path, question.catalog)?;
+        Ok((path.display().to_string(), text))
+    });
+    let there = there.transpose()?;
+    let present = there.as_ref().map(|(name, text)| Present { name, text });
+    // The most that a budget or a machine allows leaves no extra capacity.
+    let may_grow = args.budget.is_none() && !args.fastest;
+    Ok(prove(question, outcome, present, may_grow)?)
 }
 
 /// Checks the options before anything is planned.
@@ -126,7 +146,7 @@ pub(super) fn can_write(option: &str, out: &Path) -> Result<(), CliError> {
 
 /// Reads the layout to keep, if there is one, into the constraints; returns its edition.
 fn keep<'a>(
-    file: &NeedFile,
+    file: &mut NeedFile,
     wishes: &mut Wishes,
     catalog: &'a Catalog,
 ) -> Result<Option<&'a Edition>, CliError> {
@@ -138,6 +158,9 @@ fn keep<'a>(
         return Ok(None);
     };
     let (_, layout) = read_layout_text(path, catalog)?;
+    if file.region.is_none() {
+        file.region.clone_from(&layout.region);
+    }
     wishes.keep = Some(Kept::from_layout(&layout, file.no_downtime)?);
     Ok(Some(edition_there(path, &layout, catalog)?))
 }
@@ -175,6 +198,13 @@ fn edition<'a>(
         (Some(edition), _) | (None, Some(edition)) => Ok(edition),
         (None, None) => Ok(catalog.edition(EDITION)?),
     }
+}
+
+/// Reads the need file, the command line and the observation; returns the notes about them.
+fn observed_need(args: &PlanArgs, catalog: &Catalog) -> Result<(NeedFile, Vec<String>), CliError> {
+    let mut file = need_file(args)?;
+    let notes = observed(&mut file, args, catalog)?;
+    Ok((file, notes))
 }
 
 /// Fills the need from an observation, if there is one; returns the notes about it.

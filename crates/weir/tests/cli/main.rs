@@ -17,6 +17,7 @@ mod observe;
 mod observe_imports;
 mod plan;
 mod plan_choice;
+mod plan_compare;
 mod plan_keep;
 mod plan_options;
 mod readme;

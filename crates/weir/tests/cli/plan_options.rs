@@ -293,21 +293,6 @@ fn a_price_of_nothing_is_told() {
 }
 
 #[test]
-fn machines_without_a_price_are_told_beside_the_price() {
-    let place = Place::new();
-    let args = ["--size", "4TiB", "--iops", "16000"];
-    let words =
-        "machines, 127 have no price (region: East US) and are not ranked; one of them may be";
-    let stdout = met(&place, &args);
-    let line = stdout.lines().nth(1).unwrap_or_default();
-    assert!(line.contains(words), "{stdout}");
-    let stdout = met(&place, &[&args[..], &["-o", "markdown"]].concat());
-    let mut lines = stdout.lines().filter(|line| !line.is_empty());
-    assert!(lines.next().unwrap_or_default().contains("USD a month"), "{stdout}");
-    assert!(lines.next().unwrap_or_default().contains(words), "{stdout}");
-}
-
-#[test]
 fn a_latency_is_held_against_the_simulation() {
     let place = Place::new();
     let verify = |args: &[&str]| {

@@ -63,6 +63,22 @@ fn a_backup_beside_a_database_costs_it_transactions() {
     assert_eq!(both["backups"][0]["is_complete"], true);
     assert_eq!(both, simulated(&place, &["backup.toml", "oltp.toml"]));
     assert_eq!(alone.get("backups"), None);
+    // The cost is that of the run without the backup.
+    let cost = &both["costs"][0];
+    let load = |run: &Value, key: &str| run["databases"][0]["load"][key].clone();
+    assert_eq!(cost["transactions_per_min_alone"], load(&alone, "transactions_per_min"));
+    assert_eq!(cost["transactions_per_min"], load(&both, "transactions_per_min"));
+    assert_eq!(cost["response_mean_alone_ns"], load(&alone, "response_mean_ns"));
+    assert!(cost["throughput_loss"].as_f64().is_some_and(|own| own > 0.0), "{cost}");
+    assert_eq!(alone.get("costs"), None);
+    let args = ["sim", "layout.toml", "backup.toml", "oltp.toml", "-q"];
+    let (text, _, _) = run(place.weir(&args));
+    assert!(text.contains("Cost of the backup to the databases"), "{text}");
+    // The rows of sources and targets begin with their disks in every part of the table.
+    let of_place = |line: &&str| line.contains("medium ") || line.contains(" target ");
+    let mut rows = text.lines().filter(of_place).map(str::trim_start);
+    assert!(rows.clone().any(|row| row.starts_with("target ")), "{text}");
+    assert!(rows.all(|row| !row.starts_with("backup ")), "{text}");
 }
 
 #[test]

@@ -8,18 +8,15 @@ use crate::output;
 use std::fs;
 use std::path::PathBuf;
 use weir_catalog::{Catalog, Edition};
+use weir_export::backup_kinds;
 use weir_layout::{Layout, Role};
 use weir_oltp::Description;
 use weir_plan::backup::ground::DefaultSources;
-use weir_plan::backup::{
-    Answer, Base, Beside, Binding, Choice, Compression, Outcome, Question, Relaxation, ground, plan,
-};
+use weir_plan::backup::{Base, Beside, Compression, Question, backup_report, ground, plan};
 use weir_plan::need::NeedFile;
-use weir_plan::report;
 use weir_plan::share::WHOLE;
-use weir_report::backup_plan::{BackupChoice, BackupPlanReport, BackupRelaxation};
-use weir_report::number::float;
-use weir_units::{Bytes, BytesPerSec, Span};
+use weir_report::backup_plan::{BackupChoice, BackupExport};
+use weir_units::{Bytes, Span};
 
 /// The slowdown of databases where none is stated, in millionths.
 const SLOWDOWN: u64 = WHOLE / 10;
@@ -64,22 +61,17 @@ pub(super) fn run(args: &BackupPlanArgs, catalog: &Catalog) -> Result<u8, CliErr
         beside: (!databases.is_empty()).then_some(beside),
     };
     let outcome = plan(&question)?;
-    let mut report = BackupPlanReport {
-        size_bytes: question.size.get(),
-        within_s: seconds(question.within),
-        edition: there.edition.name().to_owned(),
-        region: book.as_ref().map(|book| book.region().to_owned()),
-        currency: book.as_ref().map(|book| book.currency().to_owned()),
-        notes: left_out,
-        ..BackupPlanReport::default()
-    };
+    let mut notes = left_out;
     if compression.is_some() && args.compress_rate.is_none() {
         let words =
             "compression is assumed to keep up; --compress-rate plans with processors that do not";
-        report.notes.push(words.to_owned());
+        notes.push(words.to_owned());
     }
-    report.notes.extend(there.note);
-    fill(&mut report, outcome, question.size);
+    notes.extend(there.note);
+    let mut report = backup_report(&question, outcome, notes);
+    if let Some(plan) = &mut report.plan {
+        plan.exports = exports(plan);
+    }
     if let Some(plan) = &report.plan {
         for (path, text) in [(&args.out, &plan.layout), (&args.out_backup, &plan.backup)] {
             if let Some(path) = path {
@@ -89,6 +81,13 @@ pub(super) fn run(args: &BackupPlanArgs, catalog: &Catalog) -> Result<u8, CliErr
     }
     output::print(&report, args.output.format())?;
     Ok(if report.is_met { 0 } else { NO })
+}
+
+/// Returns the kinds of scripts for the backup of a plan, and those that cannot write it.
+fn exports(plan: &BackupChoice) -> Vec<BackupExport> {
+    let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let kinds = backup_kinds(count(plan.count), count(plan.stripes)).into_iter();
+    kinds.map(|(kind, refused)| BackupExport { kind: kind.name().to_owned(), refused }).collect()
 }
 
 /// Checks the options before anything is planned.
@@ -176,106 +175,4 @@ fn databases(args: &BackupPlanArgs) -> Result<Vec<Description>, CliError> {
         Ok(Description::parse(&path.display().to_string(), &text)?)
     };
     args.beside.iter().map(own).collect()
-}
-
-fn seconds(span: Span) -> f64 {
-    float(span.nanos()) / 1e9
-}
-
-fn fill(report: &mut BackupPlanReport, outcome: Outcome, size: Bytes) {
-    match outcome {
-        Outcome::Met(answer) => {
-            let Answer { plan, cheaper, better, simulated, excluded, notes } = *answer;
-            report.is_met = true;
-            let mut own = choice(&plan, size);
-            own.reasons = reasons(&plan, better.as_ref());
-            report.plan = Some(own);
-            report.cheaper = cheaper.map(|own| choice(&own, size));
-            report.better = better.map(|own| choice(&own, size));
-            (report.simulated, report.excluded) = (simulated, excluded);
-            report.notes.extend(notes);
-        }
-        Outcome::NotMet(own) => {
-            report.fastest = Some(choice(&own.fastest, size));
-            let relaxation = |own: &Relaxation| BackupRelaxation {
-                what: own.what.clone(),
-                then: own.then.as_ref().map(|own| choice(own, size)),
-            };
-            report.relaxations = own.relaxations.iter().map(relaxation).collect();
-            report.simulated = own.simulated;
-            report.notes.extend(own.notes);
-        }
-    }
-}
-
-fn choice(own: &Choice, size: Bytes) -> BackupChoice {
-    let (binding, limit, words) = bound(&own.binding);
-    BackupChoice {
-        disks: own.disks.clone(),
-        family: own.family.clone(),
-        tier: own.tier.clone(),
-        count: own.count,
-        stripes_per_disk: own.settings.stripes,
-        stripes: own.stripes(),
-        max_transfer_bytes: own.settings.transfer.get(),
-        buffer_count: own.buffer_count,
-        limit_bytes_per_s: own.limit.map(BytesPerSec::get),
-        duration_s: seconds(own.duration),
-        mib_per_s: float(size.get()) / f64::from(1 << 20) / seconds(own.duration),
-        is_extrapolated: own.is_extrapolated,
-        month: report::month(own.cost.month, own.cost.unpriced),
-        unpriced: own.cost.unpriced,
-        binding: binding.to_owned(),
-        binding_limit: limit,
-        binding_words: words,
-        slowdown_throughput: own.slowdown.map(|own| own.throughput),
-        slowdown_response: own.slowdown.map(|own| own.response),
-        lines: report::lines(&own.lines),
-        reasons: Vec::new(),
-        layout: own.layout.clone(),
-        backup: own.backup.clone(),
-    }
-}
-
-/// Returns what binds: its kind, its limit, and in words.
-fn bound(binding: &Binding) -> (&'static str, Option<String>, String) {
-    match binding {
-        Binding::Machine { limit } => {
-            let words = format!("the machine ({limit}, shared by reads and writes)");
-            ("machine", Some(limit.clone()), words)
-        }
-        Binding::Source { place, limit } => {
-            ("source", Some(limit.clone()), format!("the source {place} ({limit})"))
-        }
-        Binding::Target { limit, .. } => {
-            ("target", Some(limit.clone()), format!("the targets ({limit} of each disk)"))
-        }
-        Binding::Compression => ("compression", None, "compression".to_owned()),
-        Binding::Limit => ("limit", None, "the limit of the backup".to_owned()),
-        Binding::Latency => ("latency", None, "the latency of transfers".to_owned()),
-    }
-}
-
-fn reasons(plan: &Choice, better: Option<&Choice>) -> Vec<String> {
-    let mut all = vec![format!(
-        "no other stripes and transfers on these disks are faster by more than 1 %; buffers: {} of {} \
-         each",
-        plan.buffer_count, plan.settings.transfer
-    )];
-    if let Some(limit) = plan.limit {
-        all.push(format!(
-            "its reads are limited: weir backup run --limit \"{limit}\"; SQL Server has no such option"
-        ));
-    }
-    if let Some(slowdown) = plan.slowdown {
-        all.push(format!(
-            "it costs the databases {} of their throughput and makes their transactions {} longer",
-            weir_report::number::percent(slowdown.throughput),
-            weir_report::number::percent(slowdown.response)
-        ));
-    }
-    if better.is_none() {
-        all.push("no disks make it 5 % faster".to_owned());
-    }
-    all
 }

@@ -38,8 +38,7 @@ pub(crate) fn book<'a>(
     own: &'a [PriceList],
 ) -> Result<(Option<PriceBook<'a>>, Vec<String>), CliError> {
     let (region, currency) = (keys.region.as_deref(), keys.currency.as_deref());
-    let lists = own.iter().chain(edition.prices());
-    let book = PriceBook::of(lists, region, currency, keys.os.as_deref())?;
+    let book = edition.price_book_with(own, region, currency, keys.os.as_deref())?;
     let (Some(path), Some(book)) = (path, book.as_ref()) else {
         return Ok((book, Vec::new()));
     };

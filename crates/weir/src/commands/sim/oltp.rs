@@ -68,6 +68,9 @@ pub(super) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let watch = Watch::begin(args, &simulation, &signals)?;
     let stopped = watch.drive(&mut simulation, Progress::start(length, args.run.quiet))?;
     let mut report = simulation.report();
+    if stopped.is_none() {
+        simulation.add_costs(&mut report, &descriptions)?;
+    }
     report.notes.extend(stopped.map(|stopped| stopped.to_string()));
     output::print(&report, args.run.output.format())?;
     Ok(stopped.map_or(0, |stopped| stopped.code))

@@ -64,8 +64,30 @@ fn a_plan_feeds_sim_and_export() {
         let (script, _) = weir(&place, &[&export[..], &[kind], &drives].concat(), 0);
         assert!(script.contains(words), "{script}");
     }
-    let (_, said) = weir(&place, &[&export[..], &["pgbackrest"], &drives].concat(), 2);
-    assert!(said.contains("pgBackRest writes to one repository"), "{said}");
+    // The plan says what the exporter refuses, and refuses before it asks for mounts.
+    let (_, said) = weir(&place, &[&export[..], &["pgbackrest"]].concat(), 2);
+    let refused = "pgBackRest writes a backup to one repository";
+    assert!(said.contains(refused), "{said}");
+    let exports = plan["exports"].as_array().expect("a list");
+    let fits = |kind: &str| {
+        let own = exports.iter().find(|own| own["kind"] == kind).expect("a kind");
+        own["refused"].as_str().map(str::to_owned)
+    };
+    assert_eq!(["tsql-backup", "ola", "dbatools"].map(fits), [None, None, None]);
+    assert!(fits("pgbackrest").is_some_and(|own| own.contains(refused)), "{exports:?}");
+    // All mounts are asked for at once.
+    let (_, said) =
+        weir(&place, &[&export[..], &["tsql-backup", "--database", "sales"]].concat(), 2);
+    for at in 1..=3 {
+        assert!(said.contains(&format!("--mount backup-{at}=")), "{said}");
+    }
+    // One target is a repository.
+    let one =
+        json(&place, &[&PLAN[..6], &["--within", "3min", "--max-disks", "1"], &out].concat(), 0);
+    assert_eq!(one["plan"]["count"], 1);
+    let own = ["--database", "sales", "--mount", "backup-1=/backup", "--mount", "data=/var/lib/pg"];
+    let (conf, _) = weir(&place, &[&export[..], &["pgbackrest"], &own].concat(), 0);
+    assert!(conf.contains("repo1-path=/backup"), "{conf}");
 }
 
 #[test]

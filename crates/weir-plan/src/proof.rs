@@ -1,21 +1,17 @@
-//! `weir plan --verify`: the need simulated on the plan, and on what is there at present.
+//! The proof of a plan: the need simulated on it, and on what is there at present.
 //!
 //! The planner compares rates with limits and chooses media by their latency; it does not know how
 //! long requests wait where a limit is used up. So where a latency is asked and missed, plans with
 //! room are tried until one holds.
 
-use crate::cli::PlanArgs;
-use crate::error::CliError;
-use crate::input::read_layout_text;
+use crate::answer::{Answer, Cheaper, Plan, Reason};
+use crate::error::PlanError;
+use crate::need::Need;
+use crate::planner::{Outcome, Question, plan};
+use crate::share::{WHOLE, in_percent};
+use crate::verify::{Got, How, VerifyError, verify};
 use std::fmt::Write as _;
-use weir_plan::answer::{Answer, Cheaper, Plan, Reason};
-use weir_plan::need::Need;
-use weir_plan::report::{self, share};
-use weir_plan::share::{WHOLE, in_percent};
-use weir_plan::verify::{Got, How, VerifyError, verify};
-use weir_plan::{Outcome, Question, plan};
 use weir_report::number::{float, percent, time};
-use weir_report::plan::{PlanReport, PlanVerified};
 
 /// Extra capacity to try if a latency is missed, in millionths of the rates.
 const ROOM: [u64; 6] = [50_000, 100_000, 200_000, 300_000, 500_000, 1_000_000];
@@ -29,56 +25,62 @@ const BUSY: f64 = 0.8;
 /// A plan with extra capacity, its simulation, and that capacity in millionths.
 type Roomy = (Answer, Vec<Got>, u64);
 
+/// A proof that could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ProofError {
+    /// A plan with extra capacity could not be searched.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The need could not be simulated.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+}
+
+/// A layout in use.
+#[derive(Debug, Clone, Copy)]
+pub struct Present<'a> {
+    /// Its name in messages.
+    pub name: &'a str,
+    /// The layout file.
+    pub text: &'a str,
+}
+
 /// The results of simulations.
-#[derive(Debug, Default)]
-pub(super) struct Verified {
-    rows: Vec<PlanVerified>,
-    notes: Vec<String>,
-    is_failed: bool,
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Proof {
+    /// The simulated layouts, `plan` or `at present`, each with a result for every role.
+    pub layouts: Vec<(&'static str, Vec<Got>)>,
+    /// Notes about misses.
+    pub notes: Vec<String>,
+    /// Whether the plan fails, so that there is none.
+    pub is_failed: bool,
 }
 
-impl Verified {
-    /// Adds the results to the report. A plan that fails is removed, with all comparisons to it.
-    pub(super) fn say(self, report: &mut PlanReport) {
-        report.verified = self.rows;
-        report.notes.extend(self.notes);
-        if self.is_failed {
-            report.is_met = false;
-            (report.plan, report.cheaper, report.better) = (None, None, None);
-            report.passed_over = None;
-            report.others.clear();
-        }
-    }
-
-    fn rows(&mut self, layout: &str, got: &[Got]) {
-        self.rows.extend(report::verified(layout, got));
-    }
-}
-
-/// Simulates the need on the plan, and on the layout in use. If only a latency is missed, a plan
-/// with extra capacity replaces the plan if it meets the latency.
-pub(super) fn check(
-    args: &PlanArgs,
+/// Simulates the need on the plan, and on the layout in use. If only a latency is missed and
+/// `may_grow` is set, a plan with extra capacity replaces the plan if it meets the latency.
+///
+/// # Errors
+///
+/// [`ProofError`] if the layout in use is invalid, or the plan cannot be simulated.
+pub fn prove(
     question: &Question<'_>,
     outcome: &mut Outcome,
-) -> Result<Verified, CliError> {
+    present: Option<Present<'_>>,
+    may_grow: bool,
+) -> Result<Proof, ProofError> {
     let how = How { seed: 1, bursts: question.wishes.peaks.is_some() };
-    let mut verified = Verified::default();
-    if let Some(path) = &args.present {
-        let (text, _) = read_layout_text(path, question.catalog)?;
-        let name = path.display().to_string();
-        match verify(&name, &text, question.need, question.catalog, how) {
-            Ok(got) => verified.rows("at present", &got),
+    let mut proof = Proof::default();
+    if let Some(Present { name, text }) = present {
+        match verify(name, text, question.need, question.catalog, how) {
+            Ok(got) => proof.layouts.push(("at present", got)),
             // A layout that is too small for the need, or lacks a role, cannot be simulated.
             Err(error @ VerifyError::Layout(_)) => return Err(error.into()),
-            Err(error) => verified.notes.push(format!("{name} cannot carry the need: {error}")),
+            Err(error) => proof.notes.push(format!("{name} cannot carry the need: {error}")),
         }
     }
-    let Outcome::Met(answer) = outcome else { return Ok(verified) };
+    let Outcome::Met(answer) = outcome else { return Ok(proof) };
     let mut got = simulated(question, &answer.plan, how)?;
     let is_slow = got.iter().all(Got::has_rate) && !got.iter().all(Got::is_fast);
-    // The most that a budget or a machine allows leaves no extra capacity.
-    let may_grow = args.budget.is_none() && !args.fastest;
     if is_slow
         && may_grow
         && let Some((mut other, own, room)) = with_room(question, &answer.plan, how)?
@@ -92,29 +94,29 @@ pub(super) fn check(
         );
         other.plan.reasons.insert(0, Reason { text: words, is_key: true });
         // The limits that it exceeds with extra capacity do not matter for the need itself.
-        verified.notes.extend(next_cheaper(question, other.cheaper.take(), how)?);
+        proof.notes.extend(next_cheaper(question, other.cheaper.take(), how)?);
         (**answer, got) = (other, own);
     }
-    verified.rows("plan", &got);
     if !got.iter().all(Got::has_rate) {
-        verified.is_failed = true;
-        verified.notes.push(format!(
+        proof.is_failed = true;
+        proof.notes.push(format!(
             "{} fails its own simulation, so there is no plan: this is a defect of the planner",
             answer.plan.title
         ));
     } else if !got.iter().all(Got::is_fast) {
-        verified.is_failed = true;
-        verified.notes.push(too_slow(&answer.plan, &got, may_grow));
+        proof.is_failed = true;
+        proof.notes.push(too_slow(&answer.plan, &got, may_grow));
     }
-    Ok(verified)
+    proof.layouts.push(("plan", got));
+    Ok(proof)
 }
 
-fn simulated(question: &Question<'_>, plan: &Plan, how: How) -> Result<Vec<Got>, CliError> {
+fn simulated(question: &Question<'_>, plan: &Plan, how: How) -> Result<Vec<Got>, ProofError> {
     Ok(verify("the plan", &plan.layout, question.need, question.catalog, how)?)
 }
 
 /// Returns the first plan with extra capacity that meets the original need, and that capacity.
-fn with_room(question: &Question<'_>, slow: &Plan, how: How) -> Result<Option<Roomy>, CliError> {
+fn with_room(question: &Question<'_>, slow: &Plan, how: How) -> Result<Option<Roomy>, ProofError> {
     let (mut layout, mut missed) = (slow.layout.clone(), 0);
     for room in ROOM {
         let need: Need = question.need.scaled(WHOLE + room);
@@ -140,7 +142,7 @@ fn with_less(
     enough: Roomy,
     missed: (&str, u64),
     how: How,
-) -> Result<Roomy, CliError> {
+) -> Result<Roomy, ProofError> {
     let (mut best, (mut layout, mut low)) = (enough, (missed.0.to_owned(), missed.1));
     let mut high = best.2;
     for _ in 0..HALVES {
@@ -169,7 +171,7 @@ fn next_cheaper(
     question: &Question<'_>,
     cheaper: Option<Cheaper>,
     how: How,
-) -> Result<Option<String>, CliError> {
+) -> Result<Option<String>, ProofError> {
     let Some(Cheaper { what, cost, fails, layout }) = cheaper else { return Ok(None) };
     let cost = format!("{what}, at {} a month", cost.month);
     // A layout without enough room cannot be simulated.
@@ -197,7 +199,7 @@ fn next_cheaper(
 }
 
 /// Lists the roles that miss their latency.
-fn slow(got: &[Got]) -> String {
+pub(crate) fn slow(got: &[Got]) -> String {
     let slow = got.iter().filter(|own| !own.is_fast()).map(|own| {
         let took = time(float(own.median)).to_string();
         let most = own.asked_latency.map(|most| most.to_string()).unwrap_or_default();
@@ -211,7 +213,8 @@ fn slow(got: &[Got]) -> String {
 /// Returns the reason why a plan that meets the rates is rejected.
 fn too_slow(plan: &Plan, got: &[Got], may_grow: bool) -> String {
     let mut words = format!("{} was found, but in simulation {}", plan.title, slow(got));
-    let busy = plan.binding().map(|cap| (cap, share(cap))).filter(|(_, share)| *share >= BUSY);
+    let busy =
+        plan.binding().map(|cap| (cap, cap.utilisation())).filter(|(_, share)| *share >= BUSY);
     let written = match busy {
         Some((cap, share)) => write!(
             words,
@@ -236,10 +239,10 @@ fn too_slow(plan: &Plan, got: &[Got], may_grow: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::{CapUnit, CapUse};
+    use crate::cost::Cost;
+    use crate::need::{NeedFile, Wishes};
     use weir_catalog::Catalog;
-    use weir_plan::answer::{CapUnit, CapUse};
-    use weir_plan::cost::Cost;
-    use weir_plan::need::{NeedFile, Wishes};
 
     #[test]
     fn a_next_cheaper_without_room_for_the_data_is_told_and_no_error() {

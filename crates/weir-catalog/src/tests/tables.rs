@@ -1,0 +1,304 @@
+//! The machines and prices of the tables, beside the facts that they are generated from.
+
+use super::{builtin, of_file};
+use crate::price::{Item, Price, Term};
+use crate::{BurstKind, Catalog, Edition, HostSize, Per, PriceBook};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Number of prices of each cloud that are compared with the facts.
+const SAMPLE: usize = 200;
+
+type Row = BTreeMap<String, String>;
+
+/// Returns the rows of a file of facts; `None`, with a message, if the facts are not there.
+fn facts(name: &str) -> Option<Vec<Row>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/facts");
+    let Ok(text) = std::fs::read_to_string(root.join(name)) else {
+        println!("skipped: needs ../shared/facts/{name}");
+        return None;
+    };
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    Some(reader.deserialize().map(|row| row.unwrap()).collect())
+}
+
+/// Picks rows evenly over all of them.
+fn sample<'a>(rows: &'a [&'a Row]) -> impl Iterator<Item = &'a Row> {
+    assert!(rows.len() >= SAMPLE, "{} rows", rows.len());
+    (0..SAMPLE).map(|at| rows[at * rows.len() / SAMPLE])
+}
+
+fn book<'a>(edition: &'a Edition, region: &str) -> PriceBook<'a> {
+    edition.price_book(Some(region), None, None).unwrap().unwrap()
+}
+
+/// Returns a price of the facts per month in cents.
+fn cents(usd: &str, times: f64) -> i64 {
+    #[expect(clippy::cast_possible_truncation, reason = "cents of a price")]
+    let cents = (usd.parse::<f64>().unwrap() * times * 100.0 + 1e-7).round() as i64;
+    cents
+}
+
+#[track_caller]
+fn equal(price: Option<&Price>, expect: i64, row: &Row) {
+    let price = price.unwrap_or_else(|| panic!("no price of {row:?}"));
+    let micros = i64::try_from(price.month.micros()).unwrap();
+    assert_eq!((micros + 5_000) / 10_000, expect, "{row:?}");
+    assert!(!price.provenance.source().is_empty() && !price.provenance.as_of().is_empty());
+}
+
+#[test]
+fn prices_of_azure_machines_equal_the_facts() {
+    let (Some(rows), Some(sizes)) = (facts("azure-vm-prices.csv"), facts("azure-vm-sizes.csv"))
+    else {
+        return;
+    };
+    let edition = builtin("azure-now");
+    let sizes: BTreeSet<&str> = sizes.iter().map(|row| row["size"].as_str()).collect();
+    let rows: Vec<&Row> = rows.iter().filter(|row| sizes.contains(row["size"].as_str())).collect();
+    for row in sample(&rows) {
+        let price = book(&edition, &row["region"]).host(&row["size"]);
+        equal(price, cents(&row["usd_hour"], 730.0), row);
+        let is_derived = price.unwrap().provenance.source().contains("Windows price");
+        assert_eq!(is_derived, row["basis"] == "derived", "{row:?}");
+    }
+}
+
+#[test]
+fn prices_of_azure_disks_equal_the_facts() {
+    let Some(rows) = facts("azure-disk-prices.csv") else { return };
+    let edition = builtin("azure-now");
+    let rows: Vec<&Row> = rows
+        .iter()
+        .filter(|row| row["unit"] == "disk-month" && row["source"] == "zombiescan")
+        .collect();
+    for row in sample(&rows) {
+        let family = row["product"].to_lowercase().replace(' ', "-");
+        let name = match row["redundancy"].as_str() {
+            "ZRS" => format!("{family}-zrs/{}", row["item"]),
+            _ => row["item"].clone(),
+        };
+        equal(book(&edition, &row["region"]).tier(&name), cents(&row["usd"], 1.0), row);
+    }
+}
+
+#[test]
+fn prices_of_aws_equal_the_facts() {
+    let (Some(rows), Some(storage)) = (facts("aws-ec2.csv"), facts("aws-storage-prices.csv"))
+    else {
+        return;
+    };
+    let edition = builtin("aws");
+    let rows: Vec<&Row> = rows.iter().filter(|row| !row["usd_hour_us_east_1"].is_empty()).collect();
+    for row in sample(&rows) {
+        let price = book(&edition, "us-east-1").host(&row["instance_type"]);
+        equal(price, cents(&row["usd_hour_us_east_1"], 730.0), row);
+    }
+    let is_of_volumes = |row: &&Row| row["service"] == "EBS" && row["unit"] == "GB-month";
+    for row in storage.iter().filter(is_of_volumes) {
+        let price = book(&edition, &row["region"]).unit(&row["item"], Per::Gib);
+        equal(price, cents(&row["usd"], 1.0), row);
+    }
+}
+
+#[test]
+fn prices_of_google_equal_the_facts() {
+    let Some(rows) = facts("gcp-prices.csv") else { return };
+    let edition = builtin("gcp");
+    let rows: Vec<&Row> = rows.iter().collect();
+    let mut discounts = 0;
+    for row in sample(&rows) {
+        let own = book(&edition, &row["region"]);
+        if row["kind"] == "disk" {
+            let price = own.unit(&row["item"].replace(' ', "-"), Per::Gib);
+            equal(price, cents(&row["usd"], 1.0), row);
+            continue;
+        }
+        // The list price of an hour is that of the facts; a month has the discount for its whole use.
+        let price = own.host(&row["item"]);
+        let hour = price.and_then(|price| price.hour).unwrap().micros();
+        assert_eq!(i64::try_from(hour).unwrap(), cents(&row["usd"], 10_000.0), "{row:?}");
+        let off = match row["item"].split('-').next().unwrap() {
+            "n1" | "m1" => 0.7,
+            "n2" => 0.8,
+            _ => 1.0,
+        };
+        discounts += usize::from(off < 1.0);
+        equal(price, cents(&row["usd"], 730.0 * off), row);
+    }
+    assert!(discounts > 10, "{discounts}");
+    // The monthly prices that were found apart from the hourly ones.
+    for (of, month) in
+        [("n2-standard-8", 22_687), ("n1-standard-16", 38_836), ("m1-ultramem-80", 643_155)]
+    {
+        equal(book(&edition, "us-central1").host(of), month, &Row::new());
+    }
+}
+
+#[test]
+fn azure_machines_have_the_figures_of_the_facts() {
+    let Some(rows) = facts("azure-vm-sizes.csv") else { return };
+    let (edition, file) = (builtin("azure-now"), of_file("azure-now"));
+    let mut of_table = 0;
+    for row in rows {
+        let own = edition.hosts().filter(|host| host.name == row["size"]);
+        let own: Vec<&HostSize> = own.collect();
+        assert!(!own.is_empty(), "{row:?}");
+        if file.hosts().any(|host| host.name == row["size"]) {
+            continue;
+        }
+        of_table += 1;
+        let host = own[0];
+        let number = |text: &str| text.parse::<f64>().ok();
+        let same =
+            |own: Option<f64>, head: &str| assert_eq!(own, number(&row[head]), "{head} {row:?}");
+        let gib = |size: weir_units::Bytes| size.get() as f64 / f64::from(1 << 30);
+        same(host.vcpus.map(f64::from), "vcpus_available");
+        same(host.memory.map(gib), "memory_gib");
+        same(host.max_data_disks.map(f64::from), "max_data_disks");
+        same(host.cache.map(gib), "cache_gib");
+        same(host.temp.and_then(|temp| temp.size).map(gib), "temp_gib");
+        for (limits, of) in [(host.uncached, "uncached"), (host.cached, "cached")] {
+            same(limits.map(|own| own.iops.get() as f64), &format!("{of}_iops"));
+            same(limits.map(|own| own.throughput.get() as f64 / 1e6), &format!("{of}_mbps"));
+        }
+        let burst = host.uncached.and_then(|own| own.burst);
+        if let Some(burst) = burst {
+            same(Some(burst.iops.get() as f64), "burst_uncached_iops");
+            same(Some(burst.throughput.get() as f64 / 1e6), "burst_uncached_mbps");
+            assert!(matches!(burst.kind, BurstKind::Credit { .. }));
+        }
+    }
+    assert_eq!(of_table, 1_234 - 126);
+}
+
+/// Every figure of every edition has a source and a date.
+#[test]
+fn every_figure_has_source_and_date() {
+    let mut prices = 0;
+    for edition in Catalog::builtin().editions() {
+        for host in edition.hosts() {
+            for figure in host.figures() {
+                let citation = figure.citation;
+                let is_cited = !citation.source.is_empty() && !citation.as_of.is_empty();
+                assert!(is_cited, "{} {}", host.name, figure.name);
+            }
+        }
+        for region in edition.regions() {
+            for list in book(edition, region).lists() {
+                for price in &list.rows {
+                    let is_cited = !price.provenance.source().is_empty()
+                        && !price.provenance.as_of().is_empty();
+                    assert!(is_cited, "{region} {}", price.item);
+                    prices += 1;
+                }
+            }
+        }
+    }
+    assert!(prices > 65_000, "{prices}");
+}
+
+#[test]
+fn nearly_all_machines_and_all_disks_are_priced_in_many_regions() {
+    let edition = builtin("azure-now");
+    let regions = edition.regions();
+    assert_eq!(regions.len(), 59);
+    let books: Vec<PriceBook<'_>> = regions.iter().map(|region| book(&edition, region)).collect();
+    let known: Vec<&HostSize> = edition.hosts().filter(|host| host.uncached.is_some()).collect();
+    let is_priced = |host: &&&HostSize| books.iter().any(|own| own.host(&host.name).is_some());
+    let priced = known.iter().filter(is_priced).count();
+    assert!(priced * 100 >= known.len() * 95, "{priced} of {}", known.len());
+    let has_disks = |own: &&PriceBook<'_>| {
+        edition
+            .tiers()
+            .filter(|tier| edition.tier(&tier.name).is_ok_and(|t| t == *tier))
+            .all(|tier| own.tier(&tier.name).is_some())
+            && own.unit("premium-ssd-v2", Per::Gib).is_some()
+    };
+    assert!(books.iter().filter(has_disks).count() >= 40);
+    for (name, region, least) in [("aws", "us-east-1", 1_300), ("gcp", "us-central1", 450)] {
+        let edition = builtin(name);
+        let book = book(&edition, region);
+        let own = edition.hosts().filter(|host| {
+            let is_service = edition.series_of(host).is_some_and(|own| own.service.is_some());
+            !is_service && !host.stands_for_others
+        });
+        let hosts: Vec<&HostSize> = own.collect();
+        let priced = hosts.iter().filter(|host| book.host(&host.name).is_some()).count();
+        assert!(
+            priced >= least && priced * 100 >= hosts.len() * 95,
+            "{name}: {priced} of {}",
+            hosts.len()
+        );
+    }
+}
+
+#[test]
+fn a_machine_of_a_table_is_found_with_its_series_and_conflicts() {
+    let edition = builtin("azure-now");
+    let host = edition.host("D16s_v5").unwrap();
+    assert_eq!((host.series.as_str(), host.vcpus), ("dsv5", Some(16)));
+    assert_eq!(edition.series_of(host).unwrap().hosts.len(), 8);
+    assert_eq!(host.provenance.of("uncached").as_of, "2021-10-20");
+    // A constrained size is of its parent's series, with its interface.
+    let half = edition.host("E8-4ds_v5").unwrap();
+    assert_eq!(
+        (half.series.as_str(), half.vcpus, half.interface.is_some()),
+        ("edsv5", Some(4), true)
+    );
+    assert_eq!(half.provenance.notes().last().unwrap(), "4 of the size's 8 vCPUs");
+    // Figures that the file of the edition leaves out.
+    let filled = edition.host("D2ds_v5").unwrap();
+    assert_eq!(filled.cached.unwrap().iops.get(), 9_000);
+    assert!(filled.provenance.of("cached.iops").source.contains("temporary disk"));
+    assert_eq!(of_file("azure-now").host("D2ds_v5").unwrap().cached, None);
+    let conflict = &edition.host("L16s_v2").unwrap().provenance.conflicts()[0];
+    assert!(
+        conflict.starts_with("uncached mbps: 336 in kubernetes-sigs/azuredisk-csi-driver")
+            && conflict.ends_with("(used)"),
+        "{conflict}"
+    );
+    // Names of machines without limits are known.
+    let unknown = edition.host("D8as_v7").unwrap();
+    assert_eq!((unknown.uncached, unknown.vcpus), (None, Some(8)));
+}
+
+#[test]
+fn machine_types_of_google_have_the_limits_of_their_vcpus() {
+    let edition = builtin("gcp");
+    let host = edition.host("n2-highmem-48").unwrap();
+    let like = edition.host("n2-32vcpu").unwrap();
+    assert_eq!(host.pools, like.pools);
+    assert!(like.stands_for_others && !host.stands_for_others);
+    assert_eq!((host.vcpus, host.memory), (Some(48), Some(weir_units::Bytes::gib(384))));
+    assert!(host.provenance.notes().iter().any(|note| note.contains("those of n2-32vcpu")));
+    assert_eq!(host.provenance.of("memory").as_of, "2026-07-30");
+    assert_eq!(edition.host("c3-standard-22").unwrap().v2, edition.host("c3-22vcpu").unwrap().v2);
+    assert!(edition.host("n4-standard-8").unwrap().pools.is_empty());
+}
+
+#[test]
+fn reservations_and_licences_are_beside_the_price_on_demand() {
+    let edition = builtin("azure-mi-now");
+    let book = book(&edition, "eastus");
+    let vcore = |term| {
+        let own = book.all("gp").map(|(_, price)| price);
+        let mut own = own.filter(|price| matches!(&price.item, Item::Unit { per: Per::Vcore, .. }));
+        own.find(|price| price.term == term).map(|price| price.hour.unwrap().exact().to_string())
+    };
+    assert_eq!(vcore(Term::OnDemand).as_deref(), Some("0.152218"));
+    assert_eq!(vcore(Term::OneYear).as_deref(), Some("0.098973"));
+    assert_eq!(vcore(Term::ThreeYears).as_deref(), Some("0.068493"));
+    assert_eq!(book.unit("gp", Per::Vcore).unwrap().term, Term::OnDemand);
+    assert!(book.unit("gp", Per::Licence).is_some());
+    // A licence of all regions.
+    assert_eq!(book.unit("sql-server-standard", Per::Licence).unwrap().month.to_string(), "73.00");
+}
+
+#[test]
+fn an_unknown_region_is_refused_with_the_nearest() {
+    let error = builtin("azure-now").price_book(Some("westeurop"), None, None).unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains("did you mean \"westeurope\"?"), "{error}");
+    assert!(error.contains("59 regions in USD: weir prices --regions azure-now"), "{error}");
+}

@@ -1,0 +1,223 @@
+//! The plans of each cloud for one need.
+
+use super::clouds::Cloud;
+use crate::answer::{Answer, Relaxation};
+use crate::disks::typical;
+use crate::error::PlanError;
+use crate::need::{Need, Wishes};
+use crate::planner::{Outcome, Question, fastest, left_out, plan};
+use crate::proof::{ProofError, prove, slow};
+use crate::share::WHOLE;
+use crate::verify::{Got, How, verify};
+use weir_catalog::{Catalog, Edition};
+use weir_layout::Layout;
+use weir_units::{Money, Span};
+
+/// The question to all clouds.
+#[derive(Debug, Clone, Copy)]
+pub struct Contest<'a> {
+    /// All editions.
+    pub catalog: &'a Catalog,
+    /// The need.
+    pub need: &'a Need,
+    /// The constraints.
+    pub wishes: &'a Wishes,
+    /// The most that the fastest layout may cost; without it, the fastest one at any price.
+    pub budget: Option<Money>,
+    /// Whether plans with extra capacity are tried if a latency is missed.
+    pub meets_latency: bool,
+}
+
+/// A layout with its simulation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proven {
+    /// The layout, its alternatives and notes.
+    pub answer: Answer,
+    /// The need that it carries.
+    pub need: Need,
+    /// The scale of that need's rates, in millionths of the original ones.
+    pub part: u64,
+    /// The simulated results, one for each role.
+    pub got: Vec<Got>,
+    /// The latency that the catalog states for the disks of the first role: the median of reads or
+    /// of writes, whichever is longer.
+    pub latency: Option<Span>,
+}
+
+/// The answer of a cloud.
+#[derive(Debug, Default)]
+pub struct Contender {
+    /// The cheapest layout that meets the need.
+    pub cheapest: Option<Proven>,
+    /// The fastest layout within the budget, if there is one, or at any price.
+    pub fastest: Option<Proven>,
+    /// Changes that make an infeasible need feasible.
+    pub relaxations: Vec<Relaxation>,
+    /// What fits into the budget, if not even the sizes do.
+    pub beyond_budget: Vec<Relaxation>,
+    /// The reason if the cloud does not have what is asked for.
+    pub refused: Option<PlanError>,
+    /// Notes about misses and omissions.
+    pub notes: Vec<String>,
+}
+
+/// Plans a need on each cloud and simulates the plans.
+///
+/// # Errors
+///
+/// [`ProofError`] if no cloud has what is asked for, or a plan cannot be simulated.
+pub fn compare(contest: &Contest<'_>, clouds: &[Cloud<'_>]) -> Result<Vec<Contender>, ProofError> {
+    let all: Result<Vec<Contender>, ProofError> =
+        clouds.iter().map(|cloud| contest.contender(cloud)).collect();
+    let all = all?;
+    // What no cloud has is a mistake in the question.
+    match all.iter().all(|own| own.refused.is_some()) {
+        false => Ok(all),
+        true => match all.into_iter().find_map(|own| own.refused) {
+            Some(refused) => Err(refused.into()),
+            None => Ok(Vec::new()),
+        },
+    }
+}
+
+impl Contest<'_> {
+    fn contender(&self, cloud: &Cloud<'_>) -> Result<Contender, ProofError> {
+        let Self { catalog, need, wishes, .. } = *self;
+        let (edition, prices) = (cloud.edition, cloud.prices.as_ref());
+        let question = Question { catalog, edition, prices, need, wishes };
+        let mut own = Contender::default();
+        let outcome = match plan(&question) {
+            Ok(outcome) => outcome,
+            // A cloud that lacks an item or a feature cannot meet the need.
+            Err(error @ (PlanError::Nothing { .. } | PlanError::Need { .. })) => {
+                own.refused = Some(error);
+                return Ok(own);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        own.cheapest = self.cheapest(&question, outcome, &mut own)?;
+        if own.cheapest.is_none() {
+            own.notes.extend(left_out(&question)?);
+        }
+        own.fastest = self.fastest(&question, &mut own)?;
+        Ok(own)
+    }
+
+    /// Simulates the cheapest plan. One that misses its rates is no plan; a missed latency is
+    /// noted, unless plans have to meet it.
+    fn cheapest(
+        &self,
+        question: &Question<'_>,
+        mut outcome: Outcome,
+        own: &mut Contender,
+    ) -> Result<Option<Proven>, ProofError> {
+        if self.meets_latency {
+            let proof = prove(question, &mut outcome, None, true)?;
+            own.notes.extend(proof.notes);
+            let got = proof.layouts.into_iter().flat_map(|(_, got)| got).collect();
+            return Ok(match outcome {
+                Outcome::Met(answer) if !proof.is_failed => {
+                    Some(self.proven(question, *answer, question.need.clone(), WHOLE, got))
+                }
+                Outcome::Met(_) => None,
+                Outcome::NotMet(relaxations) => {
+                    own.relaxations = relaxations;
+                    None
+                }
+            });
+        }
+        match outcome {
+            Outcome::Met(answer) => {
+                let proven = self.simulated(question, *answer, WHOLE, own)?;
+                let missed = proven.iter().map(|proven| slow(&proven.got));
+                own.notes.extend(missed.filter(|missed| !missed.is_empty()).map(|missed| {
+                    format!("in simulation, {missed}; --verify plans extra capacity for it")
+                }));
+                Ok(proven)
+            }
+            Outcome::NotMet(relaxations) => {
+                own.relaxations = relaxations;
+                Ok(None)
+            }
+        }
+    }
+
+    fn fastest(
+        &self,
+        question: &Question<'_>,
+        own: &mut Contender,
+    ) -> Result<Option<Proven>, ProofError> {
+        let has_rates = question.need.roles.iter().any(|role| role.iops > 0);
+        if !has_rates || (self.budget.is_some() && question.prices.is_none()) {
+            return Ok(None);
+        }
+        let found = match fastest(question, self.budget) {
+            Ok(found) => found,
+            // Missing prices cannot be compared with a budget.
+            Err(error @ PlanError::Need { .. }) => {
+                own.notes.push(error.to_string());
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        match found.outcome {
+            Outcome::Met(answer) => self.simulated(question, *answer, found.part, own),
+            Outcome::NotMet(relaxations) => {
+                if self.budget.is_some() {
+                    own.beyond_budget = relaxations;
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Simulates a layout with a part of the need, or a multiple of it.
+    fn simulated(
+        &self,
+        question: &Question<'_>,
+        answer: Answer,
+        part: u64,
+        own: &mut Contender,
+    ) -> Result<Option<Proven>, ProofError> {
+        let mut need = question.need.scaled(part);
+        if part != WHOLE {
+            // A layout that is used up to its limits has a queue.
+            need.roles.iter_mut().for_each(|role| role.latency = None);
+        }
+        let how = How { seed: 1, bursts: question.wishes.peaks.is_some() };
+        let got = verify("the plan", &answer.plan.layout, &need, question.catalog, how)?;
+        if !got.iter().all(Got::has_rate) {
+            own.notes.push(format!(
+                "{} fails its own simulation, so it is left out: this is a defect of the planner",
+                answer.plan.title
+            ));
+            return Ok(None);
+        }
+        Ok(Some(self.proven(question, answer, need, part, got)))
+    }
+
+    fn proven(
+        &self,
+        question: &Question<'_>,
+        answer: Answer,
+        need: Need,
+        part: u64,
+        got: Vec<Got>,
+    ) -> Proven {
+        let latency = stated_latency(question.edition, &answer.plan.layout, self.catalog, &need);
+        Proven { answer, need, part, got, latency }
+    }
+}
+
+/// Returns the latency that the catalog states for the disks of the need's first role.
+fn stated_latency(edition: &Edition, layout: &str, catalog: &Catalog, need: &Need) -> Option<Span> {
+    let first = need.roles.first()?;
+    let layout = Layout::parse("the plan", layout, catalog).ok()?;
+    let mut hosts = layout.hosts.iter();
+    let family = hosts.find_map(|host| {
+        let file = host.files.iter().find(|file| file.role == first.role)?;
+        let volume = host.export_of(file)?.volumes.first()?;
+        host.volumes.get(volume.0)?.family.clone()
+    })?;
+    typical(edition, &family, first.request)
+}

@@ -1,0 +1,74 @@
+//! `weir plan --compare`: one need on several clouds.
+
+use super::observed_need;
+use crate::cli::PlanArgs;
+use crate::error::{CliError, NO};
+use crate::output;
+use weir_catalog::Catalog;
+use weir_plan::compare::{Cloud, Contest, compare, compare_report};
+use weir_plan::need::NeedFile;
+
+pub(super) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    let (file, mut notes) = observed_need(args, catalog)?;
+    check(&file)?;
+    let (need, assumed) = file.need()?;
+    notes.extend(assumed);
+    let wishes = file.wishes();
+    let (currency, os) = (file.currency.as_deref(), file.os.as_deref());
+    let cloud = |(name, region): &(String, Option<String>)| {
+        Cloud::find(catalog, (name, region.as_deref()), currency, os)
+    };
+    let clouds: Vec<Cloud<'_>> = args.compare.iter().map(cloud).collect::<Result<_, _>>()?;
+    check_names(&clouds)?;
+    let contest = Contest {
+        catalog,
+        need: &need,
+        wishes: &wishes,
+        budget: args.budget,
+        meets_latency: args.verify,
+    };
+    let contenders = compare(&contest, &clouds)?;
+    let report = compare_report(&contest, &clouds, &contenders, notes);
+    output::print_detailed(&report, args.output.format(), args.verbose)?;
+    Ok(if report.is_met { 0 } else { NO })
+}
+
+/// Rejects keys of the need that belong to one cloud.
+fn check(file: &NeedFile) -> Result<(), CliError> {
+    let stray = [
+        ("edition", file.edition.is_some(), "--compare names the editions"),
+        ("region", file.region.is_some(), "write --compare CLOUD=REGION"),
+        ("host", file.host.is_some(), "clouds have different machines"),
+        ("disks", !file.disks.is_empty(), "clouds have different disks"),
+        ("keep", file.keep.is_some(), "a layout in use is of one cloud"),
+        ("no_downtime", file.no_downtime, "a layout in use is of one cloud"),
+    ];
+    match stray.into_iter().find(|(_, is_said, _)| *is_said) {
+        Some((key, _, why)) => {
+            let file = file.file.as_deref().unwrap_or("the need");
+            let words = format!("{file}: {key} does not apply to --compare: {why}; leave it out");
+            Err(CliError::Refused(words))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Rejects an edition that is named twice with the same prices.
+fn check_names(clouds: &[Cloud<'_>]) -> Result<(), CliError> {
+    for (at, own) in clouds.iter().enumerate() {
+        let is_same = |other: &&Cloud<'_>| {
+            let region =
+                |cloud: &Cloud<'_>| cloud.prices.as_ref().map(|book| book.region().to_owned());
+            other.edition.name() == own.edition.name() && region(other) == region(own)
+        };
+        if let Some(other) = clouds[..at].iter().find(is_same) {
+            return Err(CliError::Refused(format!(
+                "--compare {},{}: both are {}; leave out one of the two",
+                other.name,
+                own.name,
+                own.edition.name()
+            )));
+        }
+    }
+    Ok(())
+}
