@@ -37,6 +37,20 @@ fn last_day(word: &str) -> Option<u64> {
     })
 }
 
+/// Returns the date of a day since 1970-01-01, as in `2026-11-25`.
+#[must_use]
+pub fn date_of(day: u64) -> String {
+    // Years start in March here, and 400 years are a period.
+    let days = day + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    format!("{:04}-{month:02}-{day:02}", era * 400 + year + next)
+}
+
 /// Returns the days from 1970-01-01 to a date of the Gregorian calendar.
 fn day_of(year: u64, month: u64, day: u64) -> u64 {
     // Years start in March here, so that the leap day is the last one.
@@ -62,6 +76,16 @@ mod tests {
         assert_eq!(day("2026-02"), day("2026-02-28"));
         assert_eq!(day("2024-02"), Some(day("2024-03-01").unwrap() - 1));
         assert_eq!((day("no page date"), day("not stated"), day("")), (None, None, None));
+    }
+
+    #[test]
+    fn a_day_has_its_date() {
+        assert_eq!((date_of(0), date_of(20_622)), ("1970-01-01".into(), "2026-06-18".into()));
+        for day in (0..80_000).step_by(13) {
+            let citation = Citation { source: "a page".to_owned(), as_of: date_of(day) };
+            let expect = (day >= 7_305).then_some(day);
+            assert_eq!(citation.day(), expect, "{}", date_of(day));
+        }
     }
 
     #[test]

@@ -93,12 +93,17 @@ impl Catalog {
         Self { editions: (0..BUILTIN.len()).map(Slot::Builtin).collect() }
     }
 
-    /// Adds an edition.
+    /// Adds an edition. One that extends another gets the tables of that one.
     ///
     /// # Errors
     ///
-    /// [`CatalogError::DuplicateEdition`] if the name exists.
+    /// [`CatalogError::DuplicateEdition`] if the name exists, [`CatalogError::Unknown`] if the extended
+    /// edition does not, [`CatalogError::Invalid`] if a priced item is in neither.
     pub fn add(&mut self, edition: Edition) -> Result<(), CatalogError> {
+        let edition = match edition.extends.clone() {
+            Some(base) => edition.over(self.edition(&base)?)?,
+            None => edition,
+        };
         if self.names().any(|name| plain(name) == plain(edition.name())) {
             return Err(CatalogError::DuplicateEdition { name: edition.name().to_owned() });
         }

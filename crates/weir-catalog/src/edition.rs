@@ -5,11 +5,12 @@ use crate::error::{self, CatalogError, Kind};
 use crate::host::{HostNames, HostSize, Series};
 use crate::latency::Latency;
 use crate::nearest::{nearest, plain};
-use crate::price::{Item, PriceBook, PriceList};
+use crate::price::{Item, PriceBook, PriceList, is_place};
 use crate::provenance::Provenance;
 use crate::provisioned::Provisioned;
 use crate::region::RegionPrices;
 use crate::rules::{BurstRule, Rule, Striping};
+use crate::similar;
 use crate::store::{Pooled, Store};
 use crate::tier::{Tier, TierSet};
 use std::collections::HashMap;
@@ -51,6 +52,10 @@ pub struct Edition {
     pub(crate) host_names: Option<HostNames>,
     /// Prices in regions from a table, before those of the file.
     pub(crate) region_prices: Option<RegionPrices>,
+    /// The edition that this one extends, until a catalog puts the two together.
+    pub(crate) extends: Option<String>,
+    /// Prices that come before all others: those that extend an edition.
+    pub(crate) newer_prices: Vec<PriceList>,
     pub(crate) index: Index,
 }
 
@@ -322,7 +327,7 @@ impl Edition {
     }
 
     /// Iterates over the machines of all series.
-    pub fn hosts(&self) -> impl Iterator<Item = &HostSize> {
+    pub fn hosts(&self) -> impl Iterator<Item = &HostSize> + Clone {
         self.series.iter().flat_map(|series| &series.hosts)
     }
 
@@ -347,8 +352,16 @@ impl Edition {
             [host] => Ok(host),
             [] => {
                 let hosts = self.hosts().filter(in_series);
-                let names: Vec<&str> = hosts.map(|host| &*host.name).collect();
-                Err(self.unknown(Kind::Host, name, nearest(&size, names.iter().copied()), &names))
+                let names: Vec<&str> = hosts.clone().map(|host| &*host.name).collect();
+                let Some(near) = similar::machine(&size, hosts) else {
+                    let near = nearest(&size, names.iter().copied());
+                    return Err(self.unknown(Kind::Host, name, near, &names));
+                };
+                let mut error = self.unknown(Kind::Host, name, Some(&near.name), &names);
+                if let CatalogError::Unknown { known, .. } = &mut error {
+                    *known = format!("{}; {known}", similar::described(&size, near));
+                }
+                Err(error)
             }
             several => Err(CatalogError::Ambiguous {
                 kind: Kind::Host,
@@ -415,17 +428,30 @@ impl Edition {
     /// Iterates over the price lists in order of precedence: those of a region, by default of the
     /// file's first one, then those of the file.
     fn prices_in(&self, region: Option<&str>) -> impl Iterator<Item = &PriceList> + Clone {
-        let region = region.or_else(|| self.prices.first().map(|list| list.region.as_str()));
-        let table = self.region_prices.as_ref().zip(region);
+        let region = region.or_else(|| self.default_region()).map(str::to_owned);
+        let table = self.region_prices.as_ref().zip(region.as_deref());
         let lists = table.map_or(&[][..], |(table, region)| table.lists(region));
-        lists.iter().chain(&self.prices)
+        // Newer prices of other regions do not make one of those the default.
+        let is_here = move |list: &&PriceList| {
+            region.as_ref().is_none_or(|region| is_place(&list.region, region))
+        };
+        let (here, newer) = (is_here.clone(), self.newer_prices.iter());
+        let elsewhere = newer.clone().filter(move |list| !is_here(list));
+        newer.filter(here).chain(lists).chain(&self.prices).chain(elsewhere)
+    }
+
+    /// Returns the region of the file's first price list.
+    fn default_region(&self) -> Option<&str> {
+        let mut lists = self.prices.iter().chain(&self.newer_prices);
+        lists.next().map(|list| list.region.as_str())
     }
 
     /// Returns the names of all regions with prices.
     #[must_use]
     pub fn regions(&self) -> Vec<&str> {
         let mut all: Vec<&str> = Vec::new();
-        let own = self.prices.iter().map(|list| list.region.as_str());
+        let own = self.prices.iter().chain(&self.newer_prices);
+        let own = own.map(|list| list.region.as_str());
         let of_table = self.region_prices.iter().flat_map(RegionPrices::names);
         for name in own.chain(of_table) {
             if !all.contains(&name) {

@@ -4,7 +4,7 @@
 use crate::cache::{CacheMode, CacheOp, Recommended};
 use crate::host::Interface;
 use crate::latency::{Basis, Quantiles};
-use crate::price::Per;
+use crate::price::{Per, Term};
 use crate::rules::{MaxColumns, StripeUnit};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -79,6 +79,7 @@ pub(crate) struct File {
     pub(crate) title: String,
     pub(crate) as_of: String,
     pub(crate) scope: String,
+    pub(crate) extends: Option<String>,
     pub(crate) provider: Option<String>,
     #[serde(default)]
     pub(crate) numbered_disks: bool,
@@ -280,8 +281,10 @@ cited! {
         host: Option<String>,
         of: Option<String>,
         per: Option<Per>,
+        term: Option<Term>,
         free: Option<u64>,
         month: Money,
+        hour: Option<Money>,
         #[serde(default)]
         steps: Vec<PriceStep>,
     }

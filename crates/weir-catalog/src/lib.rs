@@ -64,7 +64,7 @@
 //!
 //! | table | holds |
 //! |---|---|
-//! | top level | `name`, `title`, `as_of`, `scope`, `notes`, `conflicts`, `default_set` (the tier set of volumes without a family; required if there are several), `provider` (the cloud whose scripts `weir export` writes: `azure`, `aws` or `google`), `numbered_disks` (whether disks have LUNs), `licence_programme` (if machines with an owned operating system licence are billed without it) |
+//! | top level | `name`, `title`, `as_of`, `scope`, `extends` (an edition of the catalog whose tables apply where this one has none; its machines and prices come before those), `notes`, `conflicts`, `default_set` (the tier set of volumes without a family; required if there are several), `provider` (the cloud whose scripts `weir export` writes: `azure`, `aws` or `google`), `numbered_disks` (whether disks have LUNs), `licence_programme` (if machines with an owned operating system licence are billed without it) |
 //! | `[io_unit]` | `size`: an I/O counts once per unit or part of one; without it every I/O counts once |
 //! | `[[tier_set]]` | `name`, `family`, `rows` of tiers, ascending. `holds` is the largest size that snaps to the tier, if it isn't `size`; `burst` is `kind = "credit"` with a `duration`, or `kind = "on-demand"`; `plus` are optional higher limits |
 //! | `[[provisioned]]` | a family with provisioned limits: sizes, `minimum`, `maximum`, `iops_per_gib` and `throughput_per_iops` (upper limits; with `_min` lower limits), `io_unit` if I/Os are split; `minimum_included` if the price of the size includes the minimum; `throughput_step`, the unit in which throughput is sold; `throughput_follows` if throughput follows from the IOPS, with a `bend` above which the ratio is lower; `ladder` repeats published maxima, which must agree with the rules |
@@ -73,7 +73,7 @@
 //! | `[[series]]` | `rows` of machines: `uncached`, `cached` and `v2` limits, `cache` size, local disks `temp` and `nvme`, `storage` of a managed instance, `takes` (families, if limited), `pools` (limits of all disks of a pooled family); for the whole series `interface` (`SCSI` or `NVMe`, for which the limits hold), `takes`, `premium_caching` and the `service` whose machines these are |
 //! | `[host_cache]` | defaults, `max_disk_exclusive`, `uncacheable` families, `recommended`, and `rows`: for each mode and operation whether it counts at the disk, the uncached and the cached limit |
 //! | `[[latency]]` | quantiles of `read` and `write`, `transfer`, and the `basis` (`calibrated`, `assumed`) with the `reason`. Each family needs one; `host-cache` is the host cache, `local-ssd` the local disks |
-//! | `[[price]]` | `region`, `currency`, `os` if it has machines, and `rows`: a `tier`, a `host`, or `of` a family, series, service or store `per` `GiB`, `IOPS`, `MB/s`, `MiB/s`, `vCore` or `vCore licence`, with the number of `free` units, the price per `month`, and in `steps` the price of units `above` a number |
+//! | `[[price]]` | `region`, `currency`, `os` if it has machines, and `rows`: a `tier`, a `host`, or `of` a family, series, service or store `per` `GiB`, `IOPS`, `MB/s`, `MiB/s`, `vCore` or `vCore licence`, with the number of `free` units, the `term` of a reservation (`1 year`, `3 years`), the price per `month`, the list price per `hour`, and in `steps` the price of units `above` a number |
 //! | `[host_names]` | `prefixes` and `suffixes` of default machine names; `*` in a suffix matches any text |
 //! | `[[bursting]]`, `[striping]`, `[[rule]]` | rules in words, some with a value |
 //!
@@ -85,8 +85,10 @@
 mod age;
 pub mod cache;
 pub mod catalog;
+mod document;
 pub mod edition;
 mod error;
+mod extend;
 pub mod figures;
 mod file;
 pub mod host;
@@ -101,13 +103,16 @@ mod read;
 mod region;
 mod retail;
 pub mod rules;
+mod similar;
 pub mod store;
 mod tables;
 pub mod tier;
+mod update;
 
 #[cfg(test)]
 mod tests;
 
+pub use age::date_of;
 pub use cache::{CacheMode, CacheOp, Counts, HostCache};
 pub use catalog::{Catalog, Found};
 pub use edition::Edition;
@@ -122,3 +127,4 @@ pub use provisioned::{Bend, Provisioned};
 pub use rules::{BurstRule, Rule, RuleValue, Striping};
 pub use store::{Pooled, Store, StoreLimits, StoreStep};
 pub use tier::{Tier, TierSet};
+pub use update::{Contents, Update};

@@ -6,7 +6,7 @@ use crate::host::{HostLimits, HostSize, LocalDisk, Series};
 use crate::limits::{Burst, BurstKind};
 use crate::nearest::plain;
 use crate::provenance::{Citation, Provenance};
-use crate::tables::{self, cell, citation};
+use crate::tables::{self, Heads, citation};
 use csv::StringRecord;
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -115,13 +115,13 @@ fn provenance(citation: Citation) -> Provenance {
 /// A row of a table of machines.
 #[derive(Clone, Copy)]
 struct Row<'a> {
-    heads: &'a StringRecord,
+    heads: &'a Heads,
     row: &'a StringRecord,
 }
 
 impl<'a> Row<'a> {
     fn get(self, head: &str) -> &'a str {
-        cell(self.heads, self.row, head)
+        self.heads.cell(self.row, head)
     }
 
     /// Parses a figure with its unit; `None` if it is not published.
@@ -243,7 +243,7 @@ impl<'a> Row<'a> {
 fn add_conflicts(edition: &mut Edition) {
     let (heads, rows) = tables::CONFLICTS.unpack();
     for row in &rows {
-        let get = |head| cell(&heads, row, head);
+        let get = |head| heads.cell(row, head);
         if get("edition") != edition.name {
             continue;
         }

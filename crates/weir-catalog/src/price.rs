@@ -80,13 +80,16 @@ pub struct Part {
 }
 
 /// The duration that a price is committed to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub enum Term {
     /// None: pay as you go.
+    #[serde(rename = "on demand")]
     OnDemand,
     /// A reservation of a year.
+    #[serde(rename = "1 year")]
     OneYear,
     /// A reservation of three years.
+    #[serde(rename = "3 years")]
     ThreeYears,
 }
 

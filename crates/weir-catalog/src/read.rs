@@ -113,12 +113,17 @@ impl Reader<'_> {
             prices: all(file.price, |list| self.price_list(list))?,
             host_names: file.host_names.map(|names| self.host_names(names)).transpose()?,
             region_prices: None,
+            extends: file.extends,
+            newer_prices: Vec::new(),
             index: Index::default(),
         };
         edition.index();
         self.check_names(&edition)?;
-        self.check_latencies(&edition)?;
-        self.check_prices(&edition)?;
+        // What is left out here is in the edition that this one extends.
+        if edition.extends.is_none() {
+            self.check_latencies(&edition)?;
+            self.check_prices(&edition)?;
+        }
         Ok(edition)
     }
 
@@ -500,10 +505,10 @@ impl Reader<'_> {
         }
         Ok(Price {
             item,
-            term: Term::OnDemand,
+            term: row.term.unwrap_or(Term::OnDemand),
             free,
             month: row.month,
-            hour: None,
+            hour: row.hour,
             steps,
             provenance,
         })

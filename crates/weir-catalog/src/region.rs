@@ -3,7 +3,6 @@
 use crate::price::{Item, Per, Price, PriceList, Term, is_place};
 use crate::provenance::Provenance;
 use crate::tables::{self, Packed};
-use csv::StringRecord;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use weir_units::Money;
@@ -25,7 +24,14 @@ pub(crate) struct RegionPrices {
     table: Packed,
     /// Names of regions as the edition spells them.
     spelled: Vec<String>,
-    regions: Arc<OnceLock<Vec<Region>>>,
+    unpacked: Arc<OnceLock<Unpacked>>,
+}
+
+/// A table, with the price lists that were read from it. No cell has a comma or quotation marks.
+struct Unpacked {
+    text: String,
+    regions: Vec<Region>,
+    everywhere: Option<usize>,
 }
 
 struct Region {
@@ -53,44 +59,51 @@ impl RegionPrices {
     /// that the edition itself has for some regions.
     pub(crate) fn of(edition: &str, spelled: Vec<String>) -> Option<Self> {
         let (_, table) = tables::PRICES.into_iter().find(|own| own.0 == edition)?;
-        Some(Self { table, spelled, regions: Arc::default() })
+        Some(Self { table, spelled, unpacked: Arc::default() })
     }
 
-    fn all(&self) -> &[Region] {
-        self.regions.get_or_init(|| {
-            let (heads, _) = self.table.unpack();
+    fn unpacked(&self) -> &Unpacked {
+        self.unpacked.get_or_init(|| {
+            let text = self.table.text();
+            let heads: Vec<&str> = text.lines().next().unwrap_or_default().split(',').collect();
             let spelled = |name: &str| {
                 let own = self.spelled.iter().find(|own| is_place(own, name));
                 own.map_or_else(|| name.to_owned(), Clone::clone)
             };
-            let names = heads.iter().enumerate().skip(ITEM_COLUMNS);
-            let names = names.filter(|(_, name)| *name != EVERYWHERE);
-            let region =
-                |(column, name)| Region { name: spelled(name), column, lists: OnceLock::new() };
-            names.map(region).collect()
+            let regions = heads.iter().enumerate().skip(ITEM_COLUMNS);
+            let regions = regions.filter(|(_, name)| **name != EVERYWHERE);
+            let region = |(column, name): (usize, &&str)| Region {
+                name: spelled(name),
+                column,
+                lists: OnceLock::new(),
+            };
+            Unpacked {
+                everywhere: heads.iter().position(|name| *name == EVERYWHERE),
+                regions: regions.map(region).collect(),
+                text,
+            }
         })
     }
 
     /// Returns the names of the regions.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.all().iter().map(|region| region.name.as_str())
+        self.unpacked().regions.iter().map(|region| region.name.as_str())
     }
 
     /// Returns the price lists of a region; none if the table does not have it.
     pub(crate) fn lists(&self, region: &str) -> &[PriceList] {
-        let own = self.all().iter().find(|own| is_place(&own.name, region));
+        let own = self.unpacked().regions.iter().find(|own| is_place(&own.name, region));
         own.map_or(&[], |own| own.lists.get_or_init(|| self.read(own)))
     }
 
     fn read(&self, region: &Region) -> Vec<PriceList> {
-        let (heads, rows) = self.table.unpack();
-        let everywhere = heads.iter().position(|name| name == EVERYWHERE);
+        let Unpacked { text, everywhere, .. } = self.unpacked();
         let mut lists: Vec<PriceList> = Vec::new();
-        for row in &rows {
-            let columns = [Some(region.column), everywhere].into_iter().flatten();
-            let mut cells = columns.filter_map(|column| row.get(column));
+        for line in text.lines().skip(1) {
+            let columns = [Some(region.column), *everywhere].into_iter().flatten();
+            let mut cells = columns.filter_map(|column| line.split(',').nth(column));
             let Some(cell) = cells.find(|cell| !cell.is_empty()) else { continue };
-            let (price, os) = self.price(&heads, row, cell);
+            let (price, os) = self.price(line, cell);
             let is_own = |list: &&mut PriceList| {
                 list.os.as_deref() == os && list.provenance.citation == price.provenance.citation
             };
@@ -109,15 +122,12 @@ impl RegionPrices {
     }
 
     /// Returns the price in a cell, and the operating system that it includes.
-    fn price(
-        &self,
-        heads: &StringRecord,
-        row: &StringRecord,
-        cell: &str,
-    ) -> (Price, Option<&'static str>) {
-        let of = |head| tables::cell(heads, row, head);
-        let name = of("item").to_owned();
-        let (item, os) = match of("per") {
+    fn price(&self, line: &str, cell: &str) -> (Price, Option<&'static str>) {
+        let mut columns = line.split(',');
+        let [name, per, unit, term, free, discount, source] =
+            [(); ITEM_COLUMNS].map(|()| columns.next().unwrap_or_default());
+        let name = name.to_owned();
+        let (item, os) = match per {
             "host" => (Item::Host(name), Some("linux")),
             "instance" => (Item::Host(name), None),
             "tier" => (Item::Tier(name), None),
@@ -127,15 +137,15 @@ impl RegionPrices {
             },
         };
         let digits = cell.trim_end_matches(DERIVED);
-        let is_hourly = of("unit") == "hour";
+        let is_hourly = unit == "hour";
         let hours = if is_hourly { HOURS } else { 1 };
-        let off: u128 = of("discount").parse().unwrap_or(0);
+        let off: u128 = discount.parse().unwrap_or(0);
         let (Some(month), Some(each)) =
             (money(digits, hours * (100 - off), 100), money(digits, 1, 1))
         else {
             self.broken(cell);
         };
-        let (mut notes, mut key) = (Vec::new(), of("source").to_owned());
+        let (mut notes, mut key) = (Vec::new(), source.to_owned());
         if off > 0 {
             notes.push(format!(
                 "a month is {HOURS} hours less {off} % for sustained use, which a whole month gets"
@@ -146,12 +156,12 @@ impl RegionPrices {
         }
         let price = Price {
             item,
-            term: match of("term") {
+            term: match term {
                 "1" => Term::OneYear,
                 "3" => Term::ThreeYears,
                 _ => Term::OnDemand,
             },
-            free: of("free").parse().unwrap_or(0),
+            free: free.parse().unwrap_or(0),
             month,
             hour: is_hourly.then_some(each),
             steps: Vec::new(),
@@ -172,7 +182,7 @@ impl RegionPrices {
 }
 
 /// Returns a decimal number as money, times `times`, by `by`; halves of a millionth are rounded up.
-fn money(digits: &str, times: u128, by: u128) -> Option<Money> {
+pub(crate) fn money(digits: &str, times: u128, by: u128) -> Option<Money> {
     /// Decimals that are kept; no price has more.
     const DECIMALS: usize = 15;
     let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));

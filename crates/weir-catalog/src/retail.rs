@@ -1,6 +1,7 @@
 //! The vendor's retail price list as downloaded: JSON with `Items`, of which the relevant ones are
 //! used.
 
+use crate::document::Document;
 use crate::error::CatalogError;
 use crate::price::{Item, Per, Price, PriceList, Term};
 use crate::provenance::{Citation, Provenance};
@@ -9,7 +10,7 @@ use serde_json::Number;
 use weir_units::Money;
 
 /// Hours per month in the vendor's calculation.
-const HOURS: u64 = 730;
+const HOURS: f64 = 730.0;
 
 #[derive(Debug, Deserialize)]
 struct Download {
@@ -42,6 +43,8 @@ struct Meter {
     kind: String,
     #[serde(default)]
     tier_minimum_units: Option<Number>,
+    #[serde(default)]
+    reservation_term: Option<String>,
 }
 
 /// Parses the lists by region, currency and operating system.
@@ -51,10 +54,64 @@ pub(crate) fn prices(origin: &str, text: &str) -> Result<Vec<PriceList>, Catalog
         at: Some((error.line(), error.column())),
         message: format!("{error}; expected the retail price list, {{\"Items\": [..]}}"),
     })?;
+    lists(origin, &download.items)
+}
+
+/// Parses the pages of a list.
+pub(crate) fn of_pages(
+    origin: &str,
+    pages: &[Document<'_>],
+) -> Result<Vec<PriceList>, CatalogError> {
+    let mut items = Vec::new();
+    for page in pages {
+        let download = Download::deserialize(&page.value);
+        let broken = |error: serde_json::Error| page.invalid("Items", &error.to_string());
+        items.append(&mut download.map_err(broken)?.items);
+    }
+    lists(origin, &items)
+}
+
+/// Parses a list that was saved as CSV, with the keys of the JSON as headings.
+pub(crate) fn of_csv(origin: &str, text: &str) -> Result<Vec<PriceList>, CatalogError> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    // Some tools begin the keys with a capital.
+    let camel = |head: &str| {
+        let mut chars = head.chars();
+        let first = chars.next().map(|c| c.to_ascii_lowercase());
+        first.into_iter().chain(chars).collect::<String>()
+    };
+    let heads: csv::StringRecord = match reader.headers() {
+        Ok(heads) => heads.iter().map(camel).collect(),
+        Err(_) => csv::StringRecord::new(),
+    };
+    if !heads.iter().any(|head| head == "retailPrice") {
+        return Err(CatalogError::Invalid {
+            origin: origin.to_owned(),
+            place: "file".to_owned(),
+            reason:
+                "is neither JSON nor a retail price list in CSV, which has a column retailPrice"
+                    .to_owned(),
+        });
+    }
+    let mut items = Vec::new();
+    for record in reader.records() {
+        let meter = record.and_then(|record| record.deserialize::<Meter>(Some(&heads)));
+        items.push(meter.map_err(|error| CatalogError::Syntax {
+            origin: origin.to_owned(),
+            at: None,
+            message: error.to_string(),
+        })?);
+    }
+    lists(origin, &items)
+}
+
+/// Groups the prices of meters by region, currency and operating system.
+fn lists(origin: &str, items: &[Meter]) -> Result<Vec<PriceList>, CatalogError> {
     let mut lists: Vec<PriceList> = Vec::new();
-    for meter in &download.items {
+    for meter in items {
+        let Some(term) = meter.term() else { continue };
         let Some((item, free, os)) = meter.item() else { continue };
-        let month = meter.month(origin)?;
+        let (month, hour) = meter.price(origin, term)?;
         let is_own = |list: &&mut PriceList| {
             list.region == meter.arm_region_name
                 && list.currency == meter.currency_code
@@ -71,10 +128,10 @@ pub(crate) fn prices(origin: &str, text: &str) -> Result<Vec<PriceList>, Catalog
         };
         let price = Price {
             item,
-            term: Term::OnDemand,
+            term,
             free,
             month,
-            hour: None,
+            hour,
             steps: Vec::new(),
             provenance: provenance.clone(),
         };
@@ -92,7 +149,7 @@ pub(crate) fn prices(origin: &str, text: &str) -> Result<Vec<PriceList>, Catalog
     if lists.is_empty() {
         return Err(CatalogError::Invalid {
             origin: origin.to_owned(),
-            place: format!("{} items", download.items.len()),
+            place: format!("{} items", items.len()),
             reason: "none is the price, pay as you go, of a machine or of a managed disk"
                 .to_owned(),
         });
@@ -101,11 +158,21 @@ pub(crate) fn prices(origin: &str, text: &str) -> Result<Vec<PriceList>, Catalog
 }
 
 impl Meter {
+    /// Returns the term of the price; `None` for kinds of prices that are not used.
+    fn term(&self) -> Option<Term> {
+        match (self.kind.as_str(), self.reservation_term.as_deref()) {
+            ("Consumption", _) => Some(Term::OnDemand),
+            ("Reservation", Some("1 Year")) => Some(Term::OneYear),
+            ("Reservation", Some("3 Years")) => Some(Term::ThreeYears),
+            _ => None,
+        }
+    }
+
     /// Returns the item, the number of free units and the operating system.
     fn item(&self) -> Option<(Item, u64, Option<&'static str>)> {
         let is_begun =
             self.tier_minimum_units.as_ref().and_then(Number::as_f64).unwrap_or(0.0) > 0.0;
-        if self.kind != "Consumption" || (is_begun && !self.product_name.ends_with("SSD v2")) {
+        if is_begun && !self.product_name.ends_with("SSD v2") {
             return None;
         }
         if self.service_name == "Virtual Machines" {
@@ -152,32 +219,37 @@ impl Meter {
         from
     }
 
-    fn month(&self, origin: &str) -> Result<Money, CatalogError> {
+    /// Returns the price per month, and per hour if it is sold by the hour. A reservation states the
+    /// price of its whole term.
+    fn price(&self, origin: &str, term: Term) -> Result<(Money, Option<Money>), CatalogError> {
         let invalid = |reason: String| CatalogError::Invalid {
             origin: origin.to_owned(),
             place: format!("{} {}", self.product_name, self.meter_name),
             reason,
         };
-        let hours = match self.unit_of_measure.as_str() {
-            unit if unit.ends_with("Hour") => HOURS,
-            unit if unit.ends_with("Month") => 1,
-            unit => {
-                return Err(invalid(format!("the unit {unit:?} is neither an hour nor a month")));
-            }
-        };
-        // Hourly prices have more decimals than `Money`, so they are multiplied first.
         let price = self.retail_price.as_f64().unwrap_or(-1.0);
-        #[expect(clippy::cast_precision_loss, reason = "730 at most")]
-        let micros = (price * hours as f64 * 1e6).round();
-        if !(0.0..1e15).contains(&micros) {
-            return Err(invalid(format!("{} is no price", self.retail_price)));
+        let money = |amount: f64| {
+            let micros = (amount * 1e6).round();
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "in the range that is checked"
+            )]
+            let micros = (0.0..1e15).contains(&micros).then_some(micros as u64);
+            let broken = || invalid(format!("{} is no price", self.retail_price));
+            micros.map(Money::from_micros).ok_or_else(broken)
+        };
+        match (term, self.unit_of_measure.as_str()) {
+            (Term::OneYear, _) => Ok((money(price / 12.0)?, None)),
+            (Term::ThreeYears, _) => Ok((money(price / 36.0)?, None)),
+            // Hourly prices have more decimals than `Money`, so they are multiplied first.
+            (Term::OnDemand, unit) if unit.ends_with("Hour") => {
+                Ok((money(price * HOURS)?, Some(money(price)?)))
+            }
+            (Term::OnDemand, unit) if unit.ends_with("Month") => Ok((money(price)?, None)),
+            (Term::OnDemand, unit) => {
+                Err(invalid(format!("the unit {unit:?} is neither an hour nor a month")))
+            }
         }
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "checked above"
-        )]
-        let micros = micros as u64;
-        Ok(Money::from_micros(micros))
     }
 }

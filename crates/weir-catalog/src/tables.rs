@@ -7,7 +7,7 @@
 use crate::provenance::Citation;
 use csv::StringRecord;
 use flate2::read::ZlibDecoder;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
 use std::sync::LazyLock;
 
@@ -49,7 +49,8 @@ pub(crate) const CONFLICTS: Packed = packed!("conflicts");
 const SOURCES: Packed = packed!("sources");
 
 impl Packed {
-    fn text(self) -> String {
+    /// Returns the text.
+    pub(crate) fn text(self) -> String {
         let mut text = String::new();
         let read = ZlibDecoder::new(self.bytes).read_to_string(&mut text);
         assert!(read.is_ok(), "{} is broken: {read:?}", self.name);
@@ -57,13 +58,13 @@ impl Packed {
     }
 
     /// Returns the headings and the rows.
-    pub(crate) fn unpack(self) -> (StringRecord, Vec<StringRecord>) {
+    pub(crate) fn unpack(self) -> (Heads, Vec<StringRecord>) {
         let text = self.text();
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let heads = reader.headers().cloned();
         let rows: Result<Vec<StringRecord>, csv::Error> = reader.records().collect();
         match (heads, rows) {
-            (Ok(heads), Ok(rows)) => (heads, rows),
+            (Ok(heads), Ok(rows)) => (Heads::of(&heads), rows),
             (heads, rows) => {
                 let error = heads.err().or(rows.err());
                 unreachable!("{} is broken: {error:?}", self.name)
@@ -72,17 +73,26 @@ impl Packed {
     }
 }
 
-/// Returns a cell; empty if the table has no such column.
-pub(crate) fn cell<'a>(heads: &StringRecord, row: &'a StringRecord, head: &str) -> &'a str {
-    let index = heads.iter().position(|own| own == head);
-    index.and_then(|index| row.get(index)).unwrap_or_default()
+/// The columns of a table by heading.
+#[derive(Debug)]
+pub(crate) struct Heads(HashMap<String, usize>);
+
+impl Heads {
+    pub(crate) fn of(heads: &StringRecord) -> Self {
+        Self(heads.iter().enumerate().map(|(index, head)| (head.to_owned(), index)).collect())
+    }
+
+    /// Returns a cell; empty if the table has no such column.
+    pub(crate) fn cell<'a>(&self, row: &'a StringRecord, head: &str) -> &'a str {
+        self.0.get(head).and_then(|index| row.get(*index)).unwrap_or_default()
+    }
 }
 
 /// Returns the document that a key of the tables stands for.
 pub(crate) fn citation(key: &str) -> Citation {
     static ALL: LazyLock<BTreeMap<String, Citation>> = LazyLock::new(|| {
         let (heads, rows) = SOURCES.unpack();
-        let text = |row: &StringRecord, head| cell(&heads, row, head).to_owned();
+        let text = |row: &StringRecord, head| heads.cell(row, head).to_owned();
         let of = |row: &StringRecord| {
             let citation = Citation { source: text(row, "source"), as_of: text(row, "as_of") };
             (text(row, "key"), citation)

@@ -6,6 +6,7 @@ mod clouds;
 mod messages;
 mod provisioned;
 mod tables;
+mod update;
 
 use crate::{Catalog, Edition};
 

@@ -126,7 +126,7 @@ fn errors_name_their_place() {
     );
     check(
         "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS41\"",
-        "layout.toml:3:1: unknown host size \"DS41\" in azure-premium-2015; did you mean \"DS14\"?; there are: DS1, DS2, DS3, DS4, DS11, DS12, DS13, DS14 and 49 more, which weir catalog hosts azure-premium-2015 lists; or leave size out and give limits = { .. }",
+        "layout.toml:3:1: unknown host size \"DS41\" in azure-premium-2015; did you mean \"DS14\"?; DS14 has 16 vCPUs, 112 GiB, 50000 IOPS and 512 MiB/s (ds14 instead of ds41); there are: DS1, DS2, DS3, DS4, DS11, DS12, DS13, DS14 and 49 more, which weir catalog hosts azure-premium-2015 lists; or leave size out and give limits = { .. }",
     );
     check(
         "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"a\"\ntier = \"P31\"",

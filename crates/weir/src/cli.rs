@@ -717,6 +717,31 @@ pub(crate) enum CatalogCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
+    /// Write an edition with the machines and prices of files that you download from your cloud. It
+    /// extends an edition of the catalog. Weir itself needs no network.
+    #[command(after_help = "Example:\n  az vm list-skus -l westeurope -o json > skus.json\n  \
+                            weir catalog update azure-now skus.json prices.json --out mine.toml\n  \
+                            weir --catalog mine.toml plan --edition azure-now-updated --iops 16000 --size 4TiB\n\n\
+                            Files are recognised by their contents: the Azure retail prices in JSON (also \
+                            several pages) or CSV, az vm list-skus -o json, aws ec2 \
+                            describe-instance-types, price list offers of AWS, gcloud compute \
+                            machine-types list --format json, and the SKU list of Google.")]
+    Update {
+        /// Edition to extend: azure-now, aws or gcp
+        edition: String,
+        /// Downloaded files
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// Name of the new edition [default: EDITION-updated].
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+        /// Date of files that state none, for example 2026-11-25 [default: today].
+        #[arg(long, value_name = "DATE")]
+        as_of: Option<String>,
+        /// Write the edition to a file [default: standard output].
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Subcommand)]

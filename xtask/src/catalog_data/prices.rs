@@ -135,6 +135,12 @@ pub(super) fn azure_mi(facts: &Facts) -> Result<Table, XtaskError> {
             }
             _ => continue,
         };
+        // The edition's file has these prices of West Europe with more digits.
+        let is_more_exact =
+            matches!((of, per, term), ("gp", "vCore" | "GiB", "") | ("bc", "vCore", ""));
+        if is_more_exact && row.get("region") == "westeurope" {
+            continue;
+        }
         // The first GiB of an instance come with its compute.
         let is_storage = matches!((of, per), ("gp" | "bc", "GiB"));
         let free = if is_storage { INCLUDED_GIB } else { "" };

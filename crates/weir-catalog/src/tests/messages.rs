@@ -26,11 +26,11 @@ fn an_unknown_name_gets_the_nearest_one() {
     );
     fails(
         edition.host("DS41"),
-        "unknown host size \"DS41\" in azure-premium-2015; did you mean \"DS14\"?; there are: DS1, DS2, DS3, DS4, DS11, DS12, DS13, DS14 and 49 more, which weir catalog hosts azure-premium-2015 lists",
+        "unknown host size \"DS41\" in azure-premium-2015; did you mean \"DS14\"?; DS14 has 16 vCPUs, 112 GiB, 50000 IOPS and 512 MiB/s (ds14 instead of ds41); there are: DS1, DS2, DS3, DS4, DS11, DS12, DS13, DS14 and 49 more, which weir catalog hosts azure-premium-2015 lists",
     );
     fails(
         edition.host("Standard_DS14_v3"),
-        "unknown host size \"Standard_DS14_v3\" in azure-premium-2015; did you mean \"DS14_v2\"?; there are: DS1, DS2, DS3, DS4, DS11, DS12, DS13, DS14 and 49 more, which weir catalog hosts azure-premium-2015 lists",
+        "unknown host size \"Standard_DS14_v3\" in azure-premium-2015; did you mean \"DS14_v2\"?; DS14_v2 has 16 vCPUs, 112 GiB, 51200 IOPS and 768 MB/s (v2 instead of v3); there are: DS1, DS2, DS3, DS4, DS11, DS12, DS13, DS14 and 49 more, which weir catalog hosts azure-premium-2015 lists",
     );
     fails(
         edition.snap("premium-sdd", Bytes::gib(1)),
@@ -51,7 +51,7 @@ fn an_unknown_name_gets_the_nearest_one() {
     );
     fails(
         edition.host("ebdsv5-scsi/E9bds_v5"),
-        "unknown host size \"ebdsv5-scsi/E9bds_v5\" in azure-now; did you mean \"Standard_E2bds_v5\"?; there are: Standard_E2bds_v5, Standard_E4bds_v5, Standard_E8bds_v5, Standard_E16bds_v5, Standard_E32bds_v5, Standard_E48bds_v5, Standard_E64bds_v5, Standard_E96bds_v5",
+        "unknown host size \"ebdsv5-scsi/E9bds_v5\" in azure-now; did you mean \"Standard_E8bds_v5\"?; Standard_E8bds_v5 has 8 vCPUs, 64 GiB, 32400 IOPS and 680 MB/s (e8 instead of e9); there are: Standard_E2bds_v5, Standard_E4bds_v5, Standard_E8bds_v5, Standard_E16bds_v5, Standard_E32bds_v5, Standard_E48bds_v5, Standard_E64bds_v5, Standard_E96bds_v5",
     );
     // P60 came with the list of 2020.
     let edition = builtin("azure-mi-2018");
@@ -109,7 +109,7 @@ fn unknown_keys_and_values_are_refused_with_their_line() {
         "scope =",
         "scop =",
         "own.toml:5:1: unknown field `scop`, expected one of `name`, `title`, `as_of`, `scope`, \
-         `provider`, `numbered_disks`, `licence_programme`, `notes`, `conflicts`, `default_set`, \
+         `extends`, `provider`, `numbered_disks`, `licence_programme`, `notes`, `conflicts`, `default_set`, \
          `io_unit`, `tier_set`, `provisioned`, `store`, `pooled`, `series`, `host_cache`, `latency`, \
          `bursting`, `striping`, `rule`, `price`, `host_names`; did you mean `scope`?",
     );

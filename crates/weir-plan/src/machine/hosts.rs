@@ -125,7 +125,7 @@ impl<'a> Machines<'a> {
             Some(_) => is_same(self.named, host),
             None => {
                 let is_preview = self.edition.series_of(host).is_some_and(|own| own.preview);
-                !is_preview && !host.stands_for_others
+                !is_preview && (!host.stands_for_others || self.is_chosen(host))
             }
         };
         let vcpus = need.vcpus == 0 || host.vcpus.is_some_and(|vcpus| vcpus >= need.vcpus);

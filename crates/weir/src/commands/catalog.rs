@@ -3,6 +3,7 @@
 //! A cell such as `3,500 / 170 MB/s credit` in the text output becomes several numeric columns in
 //! JSON and CSV; see [`Table`] for the notation of the headings.
 
+use super::catalog_update::{self, Request};
 use super::prices;
 use crate::cli::CatalogCommand;
 use crate::error::CliError;
@@ -18,6 +19,11 @@ use weir_units::{Bytes, BytesPerSec, Iops};
 
 pub(crate) fn run(command: &CatalogCommand, catalog: &Catalog) -> Result<u8, CliError> {
     let (tables, output) = match command {
+        CatalogCommand::Update { edition, files, name, as_of, out } => {
+            let request =
+                Request { edition, files, name: name.as_deref(), as_of: as_of.as_deref() };
+            return catalog_update::run(&request, out.as_deref(), catalog);
+        }
         CatalogCommand::Editions { output } => (vec![editions(catalog)], output),
         CatalogCommand::Tiers { edition, output } => (tiers(catalog.edition(edition)?), output),
         CatalogCommand::Hosts { edition, output } => {

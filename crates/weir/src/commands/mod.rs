@@ -2,6 +2,7 @@
 
 mod backup;
 mod catalog;
+mod catalog_update;
 mod cert;
 mod diagnose;
 mod export;

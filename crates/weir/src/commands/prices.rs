@@ -62,7 +62,11 @@ fn of_name(name: &str, args: &PricesArgs, catalog: &Catalog) -> Result<Table, Cl
         for region in regions {
             match edition.price_book(region, args.currency.as_deref(), None) {
                 Ok(book) => book.iter().for_each(|book| add(&mut table, edition, book, name)),
-                Err(error) => refused = refused.or(Some(error)),
+                Err(error) => match refused {
+                    // It knows a similar region, which is of more help.
+                    Some(CatalogError::NoPrices { near: Some(_), .. }) => {}
+                    _ => refused = Some(error),
+                },
             }
         }
     }

@@ -4,6 +4,7 @@
 mod backup;
 mod baselines;
 mod blob;
+mod catalog;
 mod common;
 mod diagnose;
 mod errors;

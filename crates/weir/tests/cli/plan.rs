@@ -268,16 +268,15 @@ fn first_line(place: &Place, args: &[&str]) -> String {
 fn other_clouds_and_services_have_plans_that_hold() {
     let place = Place::new();
     let check = |args: &[&str], expect: &str| assert_eq!(first_line(&place, args), expect);
-    // 560.64 and 4,100 GiB at 0.08; of the IOPS 200 beyond each 3,000 at 0.005. Eight disks, which
-    // have all of them for nothing, are 888.32.
+    // 173.01 and 4,098 GiB at 0.08; six disks have enough operations for nothing.
     check(
         &["--edition", "aws"],
-        "plan: m5.4xlarge: data on 5 x gp3 of 820 GiB, 3200 IOPS and 125 MiB/s: 893.64 USD a month",
+        "plan: c8gb.xlarge: data on 6 x gp3 of 683 GiB, 3000 IOPS and 125 MiB/s: 500.85 USD a month",
     );
-    // 388.36 and 4,096 GiB at 0.10.
+    // 218.89 and 4,096 GiB at 0.10.
     check(
         &["--edition", "gcp"],
-        "plan: n1-standard-16: data on pd-balanced of 4 TiB: 797.96 USD a month",
+        "plan: c3d-highcpu-8: data on pd-balanced of 4 TiB: 628.49 USD a month",
     );
     // 1,138.80 and 8,192 GiB at 0.138.
     check(

@@ -61,13 +61,13 @@ fn the_layout_of_present_is_priced_beside_the_one_to_keep() {
 #[test]
 fn a_present_price_that_is_not_known_is_said() {
     let place = Place::new();
-    let now = NOW.replace("azure-premium-2015", "azure-now").replace("DS13", "Standard_D16s_v3");
+    let now = NOW.replace("azure-premium-2015", "azure-now").replace("DS13", "Standard_DC16es_v5");
     place.file("now.toml", &now);
     let need = ["--keep", "now.toml", "--size", "400GiB", "--iops", "400"];
     // The same machine before and after: the disks are known, a P20 and a P10.
     let text = met(&place, &[&need[..], &["--no-downtime"]].concat());
     let words = "cost: 19.71 USD a month and an unknown price at present (now.toml) (machine \
-                 Standard_D16s_v3 has no price), 73.22 USD a month and an unknown price planned; \
+                 Standard_DC16es_v5 has no price), 73.22 USD a month and an unknown price planned; \
                  difference: 53.51 USD more";
     assert!(text.contains(words), "{text}");
     let text = met(&place, &[&need[..], &["--host", "Standard_D8s_v3"]].concat());

@@ -34,7 +34,7 @@ fn options_without_effect_are_refused() {
     check(&["--iops", "16000"], "give --size SIZE with rates, or --need FILE, --from OBSERVATION");
     check(
         &with(&["--os", "beos"]),
-        "there are no prices of os \"beos\"; there are: East US in USD, East",
+        "there are no prices of os \"beos\"; there are: East US in USD (linux), East",
     );
     check(&with(&["--max-disks", "0"]), "\"0\" is not a whole number of at least 1");
     check(&["--size", "4TiB", "--iops", "1,5"], "\"1,5\" is ambiguous; write 1.5 or 15");
@@ -259,7 +259,7 @@ fn prices_of_another_place_are_said_and_never_passed_over() {
     assert!(
         stdout.contains(
             "prices are from own.toml (West Europe in EUR); those of other regions or currencies are left \
-             out: East US in USD, East US in USD (linux), East US in USD (windows)"
+             out: East US in USD (linux), East US in USD, East US in USD (windows)"
         ),
         "{stdout}"
     );
