@@ -9,8 +9,11 @@
 //!    |--------- sleep ---------------|--late--|-poll-|  reply
 //! ```
 //!
-//! Polling takes processor time. The budget is a share of what the thread uses for its work, and
-//! the lead is only as long as the budget allows. The sleeper reads no clock, so a test drives it.
+//! This takes processor time in two ways. Polling is one. The other is that a thread which wakes up
+//! late serves all that is due by then in one round, and a thread which is on time needs several.
+//! The budget for both is a share of the processor time of the thread's work. The lead is only as
+//! long as the budget allows, and there is none if the budget is used up. The sleeper reads no
+//! clock, so a test drives it.
 
 use crate::lateness::Lateness;
 use weir_units::{Instant, Span};
@@ -18,8 +21,8 @@ use weir_units::{Instant, Span};
 /// How a thread waits for sockets and deadlines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Waiting {
-    /// Sleep until shortly before a deadline and poll the rest, for at most a twelfth of the
-    /// processor time that the work takes.
+    /// Sleep until shortly before a deadline and poll the rest. It takes about a twelfth more
+    /// processor time than the work alone.
     #[default]
     Early,
     /// Sleep until a deadline. Replies are as late as the machine wakes up.
@@ -28,8 +31,11 @@ pub enum Waiting {
     Poll,
 }
 
-/// Work that pays for one part of polling.
-const WORK_PER_POLL: u64 = 12;
+/// The parts of work that pay for one part of polling and of additional rounds.
+const WORK_PER_EXTRA: u64 = 12;
+
+/// The processor time of a round, before any was measured.
+const FIRST_ROUND: u64 = 10_000;
 
 /// The budget at the start, before any processor time was read.
 const FIRST_CREDIT: u64 = 100_000;
@@ -58,6 +64,8 @@ pub struct Sleeper {
     classes: [Lateness; CLASSES],
     budget: Budget,
     state: State,
+    /// The deadline of the last wait and its lead.
+    last: (Instant, Span),
 }
 
 /// The present wait.
@@ -76,16 +84,20 @@ enum State {
     },
 }
 
-/// The time that may be polled: a share of the processor time used for work.
+/// The processor time that being on time may take: a share of that used for work.
 #[derive(Debug)]
 struct Budget {
     /// In nanoseconds; what is left is the difference, and may be negative for a while.
     earned: u64,
     spent: u64,
-    /// The last reading of the thread's processor time, and `spent` at that time.
+    /// The last reading of the thread's processor time, and the time polled since.
     used: Span,
-    spent_before: u64,
+    polled: u64,
+    /// Rounds since the last reading, and the sleeps among them that a timer ended.
+    rounds: u64,
     sleeps: u32,
+    /// The mean processor time of a round.
+    round: u64,
 }
 
 impl Budget {
@@ -98,13 +110,28 @@ impl Budget {
         Span::from_nanos(self.left() / SPREAD)
     }
 
+    fn spend(&mut self, time: u64) {
+        self.spent = self.spent.saturating_add(time);
+    }
+
+    fn poll(&mut self, time: Span) {
+        self.polled = self.polled.saturating_add(time.nanos());
+        self.spend(time.nanos());
+    }
+
+    /// Pays for a round that serves a part of the requests that one round could have served. It may
+    /// take as long as a mean round, of which each request takes only a part.
+    fn split(&mut self) {
+        self.spend(self.round);
+    }
+
     /// Earns a share of the processor time since the last reading, without the polls in it.
     fn read(&mut self, used: Span) {
-        let polled = self.spent - self.spent_before;
-        let work = used.saturating_sub(self.used).nanos().saturating_sub(polled);
+        let work = used.saturating_sub(self.used).nanos().saturating_sub(self.polled);
         let most = self.spent.saturating_add(MOST_CREDIT);
-        self.earned = self.earned.saturating_add(work / WORK_PER_POLL).min(most);
-        (self.used, self.spent_before, self.sleeps) = (used, self.spent, 0);
+        self.earned = self.earned.saturating_add(work / WORK_PER_EXTRA).min(most);
+        self.round = work.checked_div(self.rounds).unwrap_or(self.round);
+        (self.used, self.polled, self.rounds, self.sleeps) = (used, 0, 0, 0);
     }
 }
 
@@ -119,10 +146,13 @@ impl Sleeper {
                 earned: FIRST_CREDIT,
                 spent: 0,
                 used: Span::ZERO,
-                spent_before: 0,
+                polled: 0,
+                rounds: 0,
                 sleeps: 0,
+                round: FIRST_ROUND,
             },
             state: State::Waiting,
+            last: (Instant::ZERO, Span::ZERO),
         }
     }
 
@@ -145,22 +175,40 @@ impl Sleeper {
         }
         self.stop_polling(now);
         let deadline = deadline?;
+        self.note_split(now, deadline);
         let rest = deadline - now;
         if rest == Span::ZERO {
             return Some(rest);
         }
         let class = class_of(rest);
-        let lead = match self.waiting {
-            Waiting::Early => self.classes[class].lead(self.budget.per_wait()),
-            _ => Span::ZERO,
-        };
+        let lead = self.lead(class);
         if rest <= lead && rest.nanos() <= self.budget.left() {
+            self.last = (deadline, lead);
             self.state = State::Polling { since: now, deadline };
             return Some(Span::ZERO);
         }
-        let sleep = if rest > lead { rest.saturating_sub(lead) } else { rest };
+        let lead = if rest > lead { lead } else { Span::ZERO };
+        let sleep = rest.saturating_sub(lead);
+        self.last = (deadline, lead);
         self.state = State::Asleep { until: now + sleep, deadline, class };
         Some(sleep)
+    }
+
+    /// Pays if the last wait ended on time and the next deadline is so near that a wake-up without
+    /// a lead would have served it in the same round.
+    fn note_split(&mut self, now: Instant, deadline: Instant) {
+        let (last, lead) = self.last;
+        if now >= last && deadline > last && deadline < last + lead {
+            self.budget.split();
+        }
+    }
+
+    fn lead(&self, class: usize) -> Span {
+        if self.waiting == Waiting::Early && self.budget.left() > 0 {
+            self.classes[class].lead(self.budget.per_wait())
+        } else {
+            Span::ZERO
+        }
     }
 
     /// Notes that a wait ended at `now`, with events or without.
@@ -175,9 +223,10 @@ impl Sleeper {
                     State::Waiting
                 };
             }
-            State::Polling { deadline, .. } if !has_events && now < deadline => {}
+            State::Polling { deadline, .. } if !has_events && now < deadline => return,
             _ => self.stop_polling(now),
         }
+        self.budget.rounds += 1;
     }
 
     /// Returns whether [`read`](Self::read) is due.
@@ -193,7 +242,7 @@ impl Sleeper {
 
     fn stop_polling(&mut self, now: Instant) {
         if let State::Polling { since, .. } = self.state {
-            self.budget.spent = self.budget.spent.saturating_add((now - since).nanos());
+            self.budget.poll(now - since);
         }
         self.state = State::Waiting;
     }

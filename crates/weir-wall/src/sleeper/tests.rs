@@ -17,8 +17,6 @@ struct Machine {
 struct Means {
     /// From a deadline to its reply.
     late: u64,
-    /// The processor time of the work.
-    work: u64,
     polled: u64,
 }
 
@@ -33,8 +31,13 @@ impl Machine {
 
     /// Waits until `deadline` and returns how late that is.
     fn wait(&mut self, deadline: u64) -> u64 {
+        let at = Some(Instant::from_nanos(deadline));
+        if self.now >= deadline {
+            let timeout = self.sleeper.timeout(Instant::from_nanos(self.now), at, true);
+            assert_eq!(timeout, Some(Span::ZERO));
+            self.sleeper.woke(Instant::from_nanos(self.now), false);
+        }
         while self.now < deadline {
-            let at = Some(Instant::from_nanos(deadline));
             let timeout = self.sleeper.timeout(Instant::from_nanos(self.now), at, true);
             let timeout = timeout.expect("a deadline").nanos();
             if timeout == 0 {
@@ -62,7 +65,33 @@ impl Machine {
             self.now += work;
             self.used += work;
         }
-        Means { late: late / count, work, polled: (self.polled - polled) / count }
+        Means { late: late / count, polled: (self.polled - polled) / count }
+    }
+
+    /// Serves clusters of requests that are due one `gap` after the other. Each round takes `round`
+    /// of the processor, and each request in it `work`. Returns the mean lateness.
+    fn serve_clusters(
+        &mut self,
+        clusters: u64,
+        (size, gap): (u64, u64),
+        (round, work): (u64, u64),
+    ) -> u64 {
+        let mut late = 0;
+        for _ in 0..clusters {
+            let first = self.now + MS;
+            let mut due = (0..size).map(|n| first + n * gap).peekable();
+            while let Some(next) = due.peek() {
+                self.wait(*next);
+                let (now, mut took) = (self.now, round);
+                while let Some(deadline) = due.next_if(|deadline| *deadline <= now) {
+                    late += now - deadline;
+                    took += work;
+                }
+                self.now += took;
+                self.used += took;
+            }
+        }
+        late / (clusters * size)
     }
 
     /// Serves until the estimates are settled, and then measures.
@@ -181,4 +210,24 @@ fn classes_double() {
     let classes = [0, 60, 66, 132, 300, 600, 1_200, 2_400, 5_000, 9_000, 1_000_000];
     let classes = classes.map(|us| class_of(Span::from_micros(us)));
     assert_eq!(classes, [0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 8]);
+}
+
+/// A thread that is late serves several requests in one round, and one that is on time does not.
+#[test]
+fn additional_rounds_take_less_than_a_tenth_of_the_work() {
+    for cluster in [(1, 0), (2, 10 * US), (4, 5 * US), (16, 2 * US), (16, 20 * US)] {
+        for cost in [(5 * US, 2 * US), (10 * US, 5 * US), (30 * US, US)] {
+            let measure = |waiting| {
+                let mut machine = Machine::new(waiting, spread(30 * US, 50 * US));
+                machine.serve_clusters(2_000, cluster, cost);
+                let before = machine.used;
+                let late = machine.serve_clusters(5_000, cluster, cost);
+                (late, machine.used - before)
+            };
+            let (plain, early) = (measure(Waiting::Late), measure(Waiting::Early));
+            let case = format!("{cluster:?} {cost:?}: {plain:?} {early:?}");
+            assert!(early.1 * 10 <= plain.1 * 11, "{case}");
+            assert!(early.0 < plain.0, "{case}");
+        }
+    }
 }
