@@ -488,7 +488,14 @@ impl Edition {
         currency: Option<&str>,
         os: Option<&str>,
     ) -> Result<Option<PriceBook<'a>>, CatalogError> {
-        let place = region.or_else(|| own.first().map(|list| list.region.as_str()));
+        let is_same =
+            |own: &str, wanted: Option<&str>| wanted.is_none_or(|w| plain(own) == plain(w));
+        let is_wanted = |list: &&PriceList| {
+            let has_os = list.os.as_deref().is_none_or(|own| is_same(own, os));
+            has_os && is_same(&list.currency, currency)
+        };
+        let first = own.iter().find(is_wanted);
+        let place = region.or_else(|| first.map(|list| list.region.as_str()));
         let book = PriceBook::of(own.iter().chain(self.prices_in(place)), region, currency, os);
         match (book, region) {
             (Err(CatalogError::NoPrices { asked, known, near: None }), Some(region)) => {

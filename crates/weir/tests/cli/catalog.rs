@@ -103,10 +103,10 @@ fn a_plan_has_the_prices_of_its_region() {
     place.file(
         "there.toml",
         "edition = \"azure-now\"\nregion = \"westeurope\"\nhost = { size = \"D16s_v5\" }\n[[volume]]\n\
-         name = \"data\"\ntier = \"P30\"\n",
+         name = \"data\"\ntier = \"P30\"\n[[file]]\nname = \"f\"\nrole = \"data\"\nsize = \"400 GiB\"\non = \"data\"\n",
     );
     let kept = said(&place, &["plan", "--keep", "there.toml", "--iops", "5000", "--size", "1TiB"]);
-    assert!(kept.contains("USD"), "{kept}");
+    assert!(kept.contains("cost: 820.28 USD a month at present"), "{kept}");
     place.file(
         "nowhere.toml",
         "edition = \"azure-now\"\nregion = \"mars\"\nhost = { size = \"D16s_v5\" }\n",
