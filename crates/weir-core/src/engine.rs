@@ -22,6 +22,7 @@
 //! | `commands` | changes of a host while it runs |
 //! | `hot_plug` | volumes that are added and removed |
 //! | `above` | the billing counter of on-demand bursting |
+//! | `merge` | adjacent I/Os that count as one |
 //! | `ahead` | requests that are admitted when they arrive |
 //! | `part` | the unit that passes the gates |
 //! | `route` | the gates of a host, and the way through them |
@@ -40,6 +41,7 @@ use above::AboveTarget;
 use ahead::Ahead;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use merge::Run;
 use part::{Owner, Parent, Part};
 use route::{CACHED_BYTES, CACHED_IOPS, LOG, UNCACHED_BYTES, UNCACHED_IOPS, disk_gate};
 use slab::Slab;
@@ -50,6 +52,7 @@ mod ahead;
 mod commands;
 mod dirty;
 mod hot_plug;
+mod merge;
 mod part;
 mod path;
 mod route;
@@ -62,6 +65,7 @@ struct Volume {
     spec: VolumeSpec,
     totals: Totals,
     dirty: Dirty,
+    run: Run,
     /// In-flight requests, and the start of the busy period not yet added to `totals.busy`.
     in_flight: u64,
     busy_from: Instant,
@@ -76,6 +80,7 @@ impl Volume {
             spec,
             totals: Totals::default(),
             dirty: Dirty::default(),
+            run: Run::default(),
             in_flight: 0,
             busy_from: Instant::ZERO,
             above,

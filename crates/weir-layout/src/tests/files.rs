@@ -348,7 +348,7 @@ fn what_is_wrong_with_an_instance_is_said() {
         got.as_deref(),
         Some(
             "layout.toml:2:1: host \"host\": a managed instance needs an edition to be looked up in; \
-             add edition = \"..\" at the top, of azure-premium-2015, azure-mi-2018, azure-now, \
+             add edition = \"..\" at the top, of azure-premium-2015, azure-mi-2018, azure-2018, azure-now, \
              azure-mi-now, azure-postgres, aws, gcp, or give limits = { .. }"
         )
     );

@@ -119,7 +119,7 @@ fn a_large_backup_is_simulated_as_a_whole_before_it_is_the_answer() {
 fn a_backup_beside_a_database_respects_the_maximum_slowdown() {
     let catalog = Catalog::builtin();
     let databases = [Description::parse("oltp.toml", OLTP).expect("a description")];
-    let base = question(&catalog, MACHINE, (Bytes::gib(100), Span::from_secs(3_600)));
+    let base = question(&catalog, MACHINE, (Bytes::gib(100), Span::from_secs(7_200)));
     let beside = |max_slowdown| Some(Beside { databases: &databases, max_slowdown });
     // The window is long, so a limit leaves the database what it needs.
     let kind = Question { beside: beside(50_000), ..base.clone() };
