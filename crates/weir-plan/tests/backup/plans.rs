@@ -16,7 +16,7 @@ const MACHINE: &str = "edition = \"azure-now\"\n[host]\nsize = \"D16s_v3\"\n\
     [[volume]]\nname = \"data\"\ntier = \"P40\"\n[[volume]]\nname = \"log\"\ntier = \"P20\"\n";
 
 const OLTP: &str = "mix = \"tpcc\"\nusers = 8\nvcores = 4\nsize = \"8 GiB\"\nbuffer_pool = \"1 GiB\"\n\
-    duration = \"4s\"\ndata = [\"data\"]\nlog = \"log\"\n";
+    duration = \"12s\"\ndata = [\"data\"]\nlog = \"log\"\n";
 
 /// A backup of `size` from `data` within a time.
 fn question<'a>(catalog: &'a Catalog, base: &str, (size, within): (Bytes, Span)) -> Question<'a> {
