@@ -11,14 +11,16 @@ use crate::provenance::Provenance;
 use crate::provisioned::Provisioned;
 use crate::region::RegionPrices;
 use crate::rules::{BurstRule, Rule, Striping};
+use crate::sized::SizedFamily;
 use crate::store::{Pooled, Store};
 use crate::tier::{Tier, TierSet};
 use std::sync::{Arc, OnceLock};
 
 /// The built-in editions by file.
-pub(crate) const BUILTIN: [(&str, &str); 7] = [
+pub(crate) const BUILTIN: [(&str, &str); 8] = [
     ("catalog/azure-premium-2015.toml", include_str!("../../../catalog/azure-premium-2015.toml")),
     ("catalog/azure-mi-2018.toml", include_str!("../../../catalog/azure-mi-2018.toml")),
+    ("catalog/azure-2018.toml", include_str!("../../../catalog/azure-2018.toml")),
     ("catalog/azure-now.toml", include_str!("../../../catalog/azure-now.toml")),
     ("catalog/azure-mi-now.toml", include_str!("../../../catalog/azure-mi-now.toml")),
     ("catalog/azure-postgres.toml", include_str!("../../../catalog/azure-postgres.toml")),
@@ -184,6 +186,8 @@ pub enum Found<'a> {
     TierSet(&'a Edition, &'a TierSet),
     /// A family with provisioned limits.
     Provisioned(&'a Edition, &'a Provisioned),
+    /// A family whose limits follow from the size.
+    Sized(&'a Edition, &'a SizedFamily),
     /// The storage of a service.
     Store(&'a Edition, &'a Store),
     /// A family whose disks share their limits.
@@ -209,6 +213,7 @@ impl<'a> Found<'a> {
         let sets = edition.tier_sets().iter().map(move |set| Self::TierSet(edition, set));
         let families = edition.provisioned_families().iter();
         let families = families.map(move |family| Self::Provisioned(edition, family));
+        let sized = edition.sized_families().iter().map(move |own| Self::Sized(edition, own));
         let stores = edition.stores().iter().map(move |store| Self::Store(edition, store));
         let pooled = edition.pooled_families().iter().map(move |own| Self::Pooled(edition, own));
         let hosts = edition.hosts().map(move |host| Self::Host(edition, host));
@@ -217,7 +222,8 @@ impl<'a> Found<'a> {
         let bursts = edition.bursting().iter().map(move |rule| Self::Bursting(edition, rule));
         let striping = edition.striping().map(move |rule| Self::Striping(edition, rule));
         let rules = edition.rules().iter().map(move |rule| Self::Rule(edition, rule));
-        let things = tiers.chain(sets).chain(families).chain(stores).chain(pooled).chain(hosts);
+        let things =
+            tiers.chain(sets).chain(families).chain(sized).chain(stores).chain(pooled).chain(hosts);
         let things = things.chain(latencies).chain(caches);
         things.chain(bursts).chain(striping).chain(rules)
     }
@@ -229,6 +235,7 @@ impl<'a> Found<'a> {
             Self::Tier(edition, _)
             | Self::TierSet(edition, _)
             | Self::Provisioned(edition, _)
+            | Self::Sized(edition, _)
             | Self::Store(edition, _)
             | Self::Pooled(edition, _)
             | Self::Host(edition, _)
@@ -247,6 +254,7 @@ impl<'a> Found<'a> {
             Self::Tier(_, tier) => &tier.name,
             Self::TierSet(_, set) => &set.name,
             Self::Provisioned(_, family) => &family.family,
+            Self::Sized(_, family) => &family.family,
             Self::Store(_, store) => &store.name,
             Self::Pooled(_, family) => &family.family,
             Self::Host(_, host) => &host.name,
@@ -275,6 +283,7 @@ impl<'a> Found<'a> {
             Self::Tier(_, tier) => &tier.provenance,
             Self::TierSet(_, set) => &set.provenance,
             Self::Provisioned(_, family) => &family.provenance,
+            Self::Sized(_, family) => &family.provenance,
             Self::Store(_, store) => &store.provenance,
             Self::Pooled(_, family) => &family.provenance,
             Self::Host(_, host) => &host.provenance,

@@ -4,6 +4,7 @@ use crate::cache::HostCache;
 use crate::error::{self, CatalogError, Kind};
 use crate::host::{HostNames, HostSize, Series};
 use crate::latency::Latency;
+use crate::limits::Reserve;
 use crate::nearest::{nearest, plain};
 use crate::price::{Item, PriceBook, PriceList, is_place};
 use crate::provenance::Provenance;
@@ -11,6 +12,7 @@ use crate::provisioned::Provisioned;
 use crate::region::RegionPrices;
 use crate::rules::{BurstRule, Rule, Striping};
 use crate::similar;
+use crate::sized::SizedFamily;
 use crate::store::{Pooled, Store};
 use crate::tier::{Tier, TierSet};
 use std::collections::HashMap;
@@ -40,6 +42,7 @@ pub struct Edition {
     pub(crate) default_set: Option<usize>,
     pub(crate) tier_sets: Vec<TierSet>,
     pub(crate) provisioned: Vec<Provisioned>,
+    pub(crate) sized: Vec<SizedFamily>,
     pub(crate) stores: Vec<Store>,
     pub(crate) pooled: Vec<Pooled>,
     pub(crate) series: Vec<Series>,
@@ -157,9 +160,10 @@ impl Edition {
     /// Returns the I/O unit of a family; `None` if every I/O counts once.
     #[must_use]
     pub fn io_unit_of(&self, family: &str) -> Option<Bytes> {
-        match self.provisioned(family) {
-            Ok(family) => family.io_unit,
-            Err(_) => self.io_unit(),
+        match (self.provisioned(family), self.sized(family)) {
+            (Ok(family), _) => family.io_unit,
+            (_, Some(family)) => family.io_unit,
+            (Err(_), None) => self.io_unit(),
         }
     }
 
@@ -265,6 +269,19 @@ impl Edition {
         })
     }
 
+    /// Returns the families whose limits follow from the size.
+    #[must_use]
+    pub fn sized_families(&self) -> &[SizedFamily] {
+        &self.sized
+    }
+
+    /// Returns a family whose limits follow from the size; `None` if it does not exist.
+    #[must_use]
+    pub fn sized(&self, family: &str) -> Option<&SizedFamily> {
+        let wanted = plain(family);
+        self.sized.iter().find(|own| plain(&own.family) == wanted)
+    }
+
     /// Returns the storage of managed services.
     #[must_use]
     pub fn stores(&self) -> &[Store] {
@@ -288,7 +305,10 @@ impl Edition {
     pub fn families(&self) -> impl Iterator<Item = &str> {
         let sets = self.tier_sets.iter().map(|set| set.family.as_str());
         let provisioned = self.provisioned.iter().map(|own| own.family.as_str());
-        sets.chain(provisioned).chain(self.pooled.iter().map(|own| own.family.as_str()))
+        let sized = self.sized.iter().map(|own| own.family.as_str());
+        sets.chain(provisioned)
+            .chain(sized)
+            .chain(self.pooled.iter().map(|own| own.family.as_str()))
     }
 
     pub(crate) fn has_family(&self, name: &str) -> bool {
@@ -521,6 +541,16 @@ impl Edition {
     #[must_use]
     pub fn bursting(&self) -> &[BurstRule] {
         &self.bursting
+    }
+
+    /// Returns the reserve of all limits of disks and machines: that of the kind of bursting with a
+    /// `refill`.
+    #[must_use]
+    pub fn reserve(&self) -> Option<Reserve> {
+        self.bursting.iter().find_map(|rule| {
+            let (holds, refill) = rule.duration.zip(rule.refill)?;
+            Some(Reserve { holds, refill })
+        })
     }
 
     /// Returns the rules of striping.

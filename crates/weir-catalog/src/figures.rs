@@ -8,12 +8,13 @@ use crate::limits::{Burst, BurstKind, Limits};
 use crate::provenance::{Citation, Provenance};
 use crate::provisioned::Provisioned;
 use crate::rules::{BurstRule, Rule, RuleValue, Striping};
+use crate::sized::SizedFamily;
 use crate::store::{Pooled, Store};
 use crate::tier::Tier;
 use std::fmt::{self, Display};
 
 /// The figures that can have a source of their own (`figures` in an edition).
-pub const NAMES: [&str; 23] = [
+pub const NAMES: [&str; 24] = [
     "size",
     "min_size",
     "max_size",
@@ -37,6 +38,7 @@ pub const NAMES: [&str; 23] = [
     "v2",
     "v2.burst",
     "pools",
+    "iops_excess",
 ];
 
 /// One figure of a row.
@@ -167,6 +169,8 @@ impl Pooled {
         list.push("max_size", self.max_size);
         list.limits("base.", self.base);
         list.limits("per_100_gib.", Some(self.per_100_gib));
+        let excess = (self.iops_excess > 0).then(|| RuleValue::Count(self.iops_excess.into()));
+        list.push("iops_excess", excess);
         list.figures
     }
 }
@@ -183,6 +187,9 @@ impl Provisioned {
         list.add("minimum_included", Value::Word(if self.minimum_included { "yes" } else { "no" }));
         list.limits("maximum.", Some(self.maximum));
         list.push("io_unit", self.io_unit);
+        if self.merges {
+            list.add("merges", Value::Word("yes"));
+        }
         list.push("iops_per_gib", self.iops_per_gib);
         list.push("iops_per_gib_min", self.iops_per_gib_min);
         list.push("throughput_per_iops", self.throughput_per_iops);
@@ -197,13 +204,47 @@ impl Provisioned {
     }
 }
 
+impl SizedFamily {
+    /// Returns the figures: the rules by size.
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure<'_>> {
+        let mut list = List::new(&self.provenance);
+        list.push("min_size", Some(self.min_size));
+        list.push("max_size", Some(self.max_size));
+        list.push("io_unit", self.io_unit);
+        if self.merges {
+            list.add("merges", Value::Word("yes"));
+        }
+        list.limits("minimum.", Some(self.minimum));
+        list.limits("maximum.", Some(self.maximum));
+        list.push("iops_per_gib", self.iops_per_gib);
+        list.push("throughput_per_tib", self.throughput_per_tib);
+        list.push("full_throughput_above", self.full_throughput_above);
+        if let Some(burst) = self.iops_burst {
+            list.push("iops_burst.iops", Some(burst.iops));
+            list.push("iops_burst.credits", Some(RuleValue::Count(burst.credits)));
+        }
+        if let Some(burst) = self.throughput_burst {
+            list.push("throughput_burst.per_tib", Some(burst.per_tib));
+            list.push("throughput_burst.maximum", Some(burst.maximum));
+        }
+        list.figures
+    }
+}
+
 impl Latency {
     /// Returns the figures. They are a model and must be shown with [`Latency::basis`] and
     /// [`Latency::reason`].
     #[must_use]
     pub fn figures(&self) -> Vec<Figure<'_>> {
         let mut list = List::new(&self.provenance);
-        for (op, q) in [("read", self.read), ("write", self.write)] {
+        let all = [
+            ("read", Some(self.read)),
+            ("write", Some(self.write)),
+            ("sync", self.sync),
+            ("write_through", self.write_through),
+        ];
+        for (op, q) in all.into_iter().filter_map(|(op, q)| Some((op, q?))) {
             list.push(&format!("{op}.p0"), Some(q.p0));
             list.push(&format!("{op}.p50"), Some(q.p50));
             list.push(&format!("{op}.p90"), q.p90);
@@ -238,6 +279,7 @@ impl BurstRule {
     pub fn figures(&self) -> Vec<Figure<'_>> {
         let mut list = List::new(&self.provenance);
         list.push("duration", self.duration);
+        list.push("refill", self.refill);
         if let Some(full) = self.starts_full {
             list.add("starts_full", Value::Word(if full { "yes" } else { "no" }));
         }

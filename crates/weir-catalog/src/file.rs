@@ -95,6 +95,8 @@ pub(crate) struct File {
     #[serde(default)]
     pub(crate) provisioned: Vec<Provisioned>,
     #[serde(default)]
+    pub(crate) sized: Vec<Sized>,
+    #[serde(default)]
     pub(crate) store: Vec<Store>,
     #[serde(default)]
     pub(crate) pooled: Vec<Pooled>,
@@ -152,6 +154,8 @@ cited! {
         max_size: Bytes,
         size_step: Option<Bytes>,
         io_unit: Option<Bytes>,
+        #[serde(default)]
+        merges: bool,
         minimum: Limits,
         minimum_included: bool,
         maximum: Limits,
@@ -165,6 +169,24 @@ cited! {
         bend: Option<Bend>,
         #[serde(default)]
         ladder: Vec<Step>,
+    }
+
+    struct Sized {
+        family: String,
+        min_size: Bytes,
+        max_size: Bytes,
+        io_unit: Option<Bytes>,
+        #[serde(default)]
+        merges: bool,
+        #[serde(default)]
+        whole_units: bool,
+        minimum: Limits,
+        maximum: Limits,
+        iops_per_gib: Option<Iops>,
+        throughput_per_tib: Option<BytesPerSec>,
+        full_throughput_above: Option<Bytes>,
+        iops_burst: Option<IopsBurst>,
+        throughput_burst: Option<ThroughputBurst>,
     }
 
     struct Store {
@@ -193,6 +215,8 @@ cited! {
         max_size: Option<Bytes>,
         base: Option<Limits>,
         per_100_gib: Limits,
+        #[serde(default)]
+        iops_excess: u32,
     }
 
     struct Series {
@@ -250,6 +274,8 @@ cited! {
         read: Quantiles,
         write: Quantiles,
         transfer: Option<BytesPerSec>,
+        sync: Option<Quantiles>,
+        write_through: Option<Quantiles>,
         basis: Basis,
         reason: String,
     }
@@ -259,6 +285,7 @@ cited! {
         applies_to: Vec<String>,
         starts_full: Option<bool>,
         duration: Option<Span>,
+        refill: Option<Span>,
         text: String,
     }
 
@@ -350,6 +377,20 @@ pub(crate) struct Step {
     pub(crate) size: Bytes,
     pub(crate) iops: Iops,
     pub(crate) throughput: BytesPerSec,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct IopsBurst {
+    pub(crate) iops: Iops,
+    pub(crate) credits: u64,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ThroughputBurst {
+    pub(crate) per_tib: BytesPerSec,
+    pub(crate) maximum: BytesPerSec,
 }
 
 /// A throughput above which each operation permits less.

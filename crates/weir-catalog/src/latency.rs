@@ -1,5 +1,5 @@
 //! Latencies of media. Vendors publish no distributions, so these are models; each states whether
-//! it is calibrated or assumed.
+//! it follows measurements, is calibrated, or is assumed.
 
 use crate::provenance::Provenance;
 use serde::Deserialize;
@@ -20,6 +20,10 @@ pub struct Latency {
     pub write: Quantiles,
     /// Transfer rate of a single request, which adds to the latency.
     pub transfer: Option<BytesPerSec>,
+    /// Latency of a flush; a write that is forced to the medium takes it beyond its own.
+    pub sync: Option<Quantiles>,
+    /// Time of a write to a ReadOnly disk beyond that of the disk, for the host cache.
+    pub write_through: Option<Quantiles>,
     /// The basis of the model.
     pub basis: Basis,
     /// The reason for the values.
@@ -28,10 +32,12 @@ pub struct Latency {
     pub provenance: Provenance,
 }
 
-/// The basis of a model. Published distributions do not exist.
+/// The basis of a model. Distributions published by vendors do not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
+    /// Chosen so that means and quantiles come out that others measured.
+    Measured,
     /// Chosen so that a published statement comes out.
     Calibrated,
     /// Chosen without one.
@@ -41,6 +47,7 @@ pub enum Basis {
 impl fmt::Display for Basis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Measured => "measured",
             Self::Calibrated => "calibrated",
             Self::Assumed => "assumed",
         })

@@ -11,6 +11,15 @@ pub struct Limits {
     pub throughput: BytesPerSec,
 }
 
+/// Unused time of every limit of disks and machines that may be spent at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reserve {
+    /// The time at the limit that a full reserve holds. It is full at the start.
+    pub holds: Span,
+    /// The idle time that fills it from empty.
+    pub refill: Span,
+}
+
 /// Limits above the base that hold for a while or for money.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Burst {

@@ -29,6 +29,8 @@ pub struct Provisioned {
     pub size_step: Option<Bytes>,
     /// An I/O counts once for each unit begun; `None` counts every request once.
     pub io_unit: Option<Bytes>,
+    /// True if adjacent I/Os that wait count as one, up to the unit.
+    pub merges: bool,
     /// The lowest limits that can be had.
     pub minimum: Limits,
     /// True if the minimum is included in the price of the size, and thus the default.

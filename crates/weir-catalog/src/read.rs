@@ -16,7 +16,7 @@ use crate::provenance::{Citation, Provenance};
 use crate::retail;
 use crate::rules::{BurstRule, Rule, RuleValue, Striping};
 use crate::tier::{Tier, TierSet};
-use weir_units::{Bytes, Money, did_you_mean};
+use weir_units::{Bytes, Money, Span, did_you_mean};
 
 mod families;
 
@@ -102,6 +102,7 @@ impl Reader<'_> {
             io_unit: io_unit.transpose()?,
             tier_sets: all(file.tier_set, |set| self.tier_set(set))?,
             provisioned: all(file.provisioned, |family| self.provisioned(family))?,
+            sized: all(file.sized, |family| self.sized(family))?,
             stores: all(file.store, |store| self.store(store))?,
             pooled: all(file.pooled, |family| self.pooled(family))?,
             series: all(file.series, |series| self.series(series))?,
@@ -366,11 +367,22 @@ impl Reader<'_> {
         let place = format!("latency {:?}", latency.name);
         let provenance = self.provenance(&place, latency.cited(), None)?;
         let ascends = |q: &Quantiles| q.points().collect::<Vec<_>>().is_sorted_by_key(|p| p.1);
-        for (what, quantiles) in [("read", latency.read), ("write", latency.write)] {
-            if !ascends(&quantiles) {
+        let all = [
+            ("read", Some(latency.read)),
+            ("write", Some(latency.write)),
+            ("sync", latency.sync),
+            ("write_through", latency.write_through),
+        ];
+        for (what, quantiles) in all {
+            if !quantiles.as_ref().is_none_or(ascends) {
                 let reason = format!("the quantiles of `{what}` do not ascend from p0 to p100");
                 return Err(self.invalid(&place, reason));
             }
+        }
+        if latency.write_through.is_some() && !latency.families.iter().any(|own| own == HOST_CACHE)
+        {
+            let reason = format!("`write_through` is for the family {HOST_CACHE:?} only");
+            return Err(self.invalid(&place, reason));
         }
         Ok(Latency {
             name: latency.name,
@@ -378,6 +390,8 @@ impl Reader<'_> {
             read: latency.read,
             write: latency.write,
             transfer: latency.transfer,
+            sync: latency.sync,
+            write_through: latency.write_through,
             basis: latency.basis,
             reason: latency.reason,
             provenance,
@@ -386,12 +400,24 @@ impl Reader<'_> {
 
     fn bursting(&self, mut rule: file::Bursting) -> Result<BurstRule, CatalogError> {
         let place = format!("bursting {:?}", rule.name);
+        match (rule.duration, rule.refill) {
+            (None, Some(_)) => {
+                let reason = "a `refill` needs the `duration` of the limit that the reserve holds";
+                return Err(self.invalid(&place, reason));
+            }
+            (Some(holds), Some(refill)) if holds > refill || refill == Span::ZERO => {
+                let reason = format!("`refill` {refill} must be at least the `duration`, {holds}");
+                return Err(self.invalid(&place, reason));
+            }
+            _ => {}
+        }
         Ok(BurstRule {
             provenance: self.provenance(&place, rule.cited(), None)?,
             name: rule.name,
             applies_to: rule.applies_to,
             starts_full: rule.starts_full,
             duration: rule.duration,
+            refill: rule.refill,
             text: rule.text,
         })
     }
@@ -568,6 +594,7 @@ impl Reader<'_> {
             }
         }
         families.extend(edition.provisioned.iter().map(|p| &*p.family));
+        families.extend(edition.sized.iter().map(|own| &*own.family));
         families.extend(edition.pooled.iter().map(|p| &*p.family));
         self.check_unique("store", edition.stores.iter().map(|store| &*store.name))?;
         self.check_unique("family", families.into_iter())?;

@@ -17,6 +17,9 @@ pub struct BurstRule {
     pub starts_full: Option<bool>,
     /// Duration at the maximum from a full bucket; `None` if it is unlimited.
     pub duration: Option<Span>,
+    /// Idle time that fills an empty bucket, of a reserve; its `duration` is the time of the limit
+    /// that it holds. `None` for other kinds.
+    pub refill: Option<Span>,
     /// The rule in words.
     pub text: String,
     /// Source, date, conflicts.

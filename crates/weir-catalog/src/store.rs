@@ -66,7 +66,7 @@ pub struct StoreLimits {
 }
 
 /// A family whose disks share their limits: all of one type on a machine together have
-/// `base + per_100_gib x size / 100 GiB`, and no more than the machine lets through of it
+/// `base + per_100_gib x size / 100 GiB`, of operations `iops_excess` percent more, and no more than the machine lets through of it
 /// ([`crate::HostSize::pools`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -81,6 +81,8 @@ pub struct Pooled {
     pub base: Option<Limits>,
     /// Limits per 100 GiB.
     pub per_100_gib: Limits,
+    /// Percent of operations that disks were measured to do above the published formula.
+    pub iops_excess: u32,
     /// Source, date, conflicts.
     pub provenance: Provenance,
 }
@@ -104,16 +106,17 @@ impl Pooled {
     /// least one operation and one byte per second.
     #[must_use]
     pub fn limits(&self, size: Bytes, most: Option<Limits>) -> Limits {
-        let by_size = |of: fn(&Limits) -> u64| {
+        let by_size = |of: fn(&Limits) -> u64, excess: u32| {
             let own = u128::from(of(&self.per_100_gib)) * u128::from(size.get()) / (100 << 30);
             let base = self.base.as_ref().map_or(0, of);
-            let own = u64::try_from(own).unwrap_or(u64::MAX).saturating_add(base);
+            let own = (own + u128::from(base)) * (100 + u128::from(excess)) / 100;
+            let own = u64::try_from(own).unwrap_or(u64::MAX);
             own.min(most.as_ref().map_or(u64::MAX, of)).max(1)
         };
         let least = self.per_100_gib;
         Limits {
-            iops: Iops::new(by_size(|own| own.iops.get())).unwrap_or(least.iops),
-            throughput: BytesPerSec::new(by_size(|own| own.throughput.get()))
+            iops: Iops::new(by_size(|own| own.iops.get(), self.iops_excess)).unwrap_or(least.iops),
+            throughput: BytesPerSec::new(by_size(|own| own.throughput.get(), 0))
                 .unwrap_or(least.throughput),
         }
     }

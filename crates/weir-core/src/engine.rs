@@ -22,6 +22,7 @@
 //! | `commands` | changes of a host while it runs |
 //! | `hot_plug` | volumes that are added and removed |
 //! | `above` | the billing counter of on-demand bursting |
+//! | `merge` | adjacent I/Os that count as one |
 //! | `ahead` | requests that are admitted when they arrive |
 //! | `fixed` | an engine of fixed limits, which admits ahead |
 //! | `part` | the unit that passes the gates |
@@ -52,6 +53,7 @@ mod commands;
 mod dirty;
 mod fixed;
 mod hot_plug;
+mod merge;
 mod part;
 mod path;
 mod route;

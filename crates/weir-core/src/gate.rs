@@ -110,6 +110,12 @@ impl Gate {
         self.meters.iter().map(|m| (&m.meter, &m.passed[..]))
     }
 
+    /// Returns whether a part waits; in order of arrival, the last that came is one of them.
+    #[inline]
+    pub(crate) fn is_holding(&self) -> bool {
+        self.head.is_some()
+    }
+
     /// Returns whether there are no limits.
     pub(crate) fn is_open(&self) -> bool {
         self.meters.is_empty()

@@ -50,7 +50,7 @@ pub use engine::{Completion, DeviceId, Engine, Event, Op, Refused, Request, Tota
 pub use medium::{Latency, LatencyError};
 pub use spec::{
     CacheMode, CacheSpec, DeviceSpec, DiskLimits, GateLimits, HostSpec, Limit, Medium, Place,
-    SpecError, VolumeSpec,
+    Reserve, SpecError, VolumeSpec,
 };
 pub use trace::TraceHash;
 pub use waits::{Cap, CapUnit, ServiceTime, Waits};

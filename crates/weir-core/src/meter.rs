@@ -16,7 +16,13 @@
 //! closer than the first one's `cost / rate`. With a *tolerance* it is a bucket of
 //! credits: it may run ahead of its rate by that much time, which is how a
 //! bursting disk spends the credits that it earned below its target.
+//!
+//! A *reserve* is a bucket beside the rate that fills more slowly than the rate
+//! leaves unused. It holds time: an admission that comes before the rate allows it
+//! takes the difference from the reserve, so that the rate itself never runs ahead.
+//! From an idle start, a saturated meter admits `1 + holds / T` times its rate in `T`.
 
+use crate::spec::Reserve;
 use core::num::NonZeroU64;
 use weir_units::Instant;
 use weir_units::time::NANOS_PER_SEC;
@@ -34,12 +40,45 @@ pub struct Meter {
     rate: NonZeroU64,
     /// Capacity of the bucket ...
     credits: u64,
-    /// ... and the nanoseconds that it may run ahead by them, rounded down.
+    /// ... and the nanoseconds that it may run ahead by them, rounded down; with a reserve,
+    /// what is left of it.
     tolerance: u64,
+    reserve: Option<Refill>,
     /// Nanoseconds at which all that was admitted is paid for ...
     free: u64,
     /// ... plus this many `1 / rate` parts of a nanosecond.
     remainder: u64,
+}
+
+/// The way in which a reserve fills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Refill {
+    /// Nanoseconds of the rate that a whole reserve holds ...
+    holds: u64,
+    /// ... and the idle nanoseconds that fill it from empty.
+    takes: NonZeroU64,
+    /// What is earned beyond whole nanoseconds, in parts of `1 / takes`.
+    part: u64,
+}
+
+impl Refill {
+    /// Returns the reserve after `idle` nanoseconds.
+    fn earn(&mut self, left: u64, idle: u64) -> u64 {
+        let earned = u128::from(idle) * u128::from(self.holds) + u128::from(self.part);
+        let takes = u128::from(self.takes.get());
+        let room = self.holds - left;
+        match u64::try_from(earned / takes) {
+            Ok(whole) if whole < room => {
+                // A remainder is below its divisor, which has 64 bits.
+                self.part = u64::try_from(earned % takes).unwrap_or(0);
+                left + whole
+            }
+            _ => {
+                self.part = 0;
+                self.holds
+            }
+        }
+    }
 }
 
 impl Meter {
@@ -48,7 +87,7 @@ impl Meter {
     #[must_use]
     pub const fn new(rate: NonZeroU64) -> Self {
         let rate = if rate.get() > MAX_RATE.get() { MAX_RATE } else { rate };
-        Self { rate, credits: 0, tolerance: 0, free: 0, remainder: 0 }
+        Self { rate, credits: 0, tolerance: 0, reserve: None, free: 0, remainder: 0 }
     }
 
     /// A full bucket of `credits` that earns `rate` per second.
@@ -69,6 +108,17 @@ impl Meter {
                 Self { credits: credits.unwrap_or(u64::MAX), tolerance: MOST, ..meter }
             }
         }
+    }
+
+    /// The same without credits, with a reserve that is whole at the start.
+    #[must_use]
+    pub fn with_reserve(self, reserve: Option<Reserve>) -> Self {
+        const MOST: u64 = u64::MAX / 4;
+        let Some(Reserve { holds, refill }) = reserve else { return self };
+        let Some(takes) = NonZeroU64::new(refill.nanos()) else { return self };
+        let holds = holds.nanos().min(MOST);
+        let refill = Refill { holds, takes, part: 0 };
+        Self { credits: 0, tolerance: holds, reserve: Some(refill), ..self }
     }
 
     /// The rate, per second.
@@ -95,8 +145,15 @@ impl Meter {
         debug_assert!(cost <= MAX_COST, "a cost of {cost} does not fit the arithmetic");
         let whole = self.free.saturating_add(u64::from(self.remainder > 0));
         if at.nanos() > whole {
+            if let Some(reserve) = &mut self.reserve {
+                self.tolerance = reserve.earn(self.tolerance, at.nanos() - whole);
+            }
             self.free = at.nanos();
             self.remainder = 0;
+        } else if self.reserve.is_some() {
+            let ahead = self.free.saturating_sub(at.nanos());
+            self.tolerance = self.tolerance.saturating_sub(ahead);
+            self.free -= ahead;
         }
         let due = cost * NANOS_PER_SEC + self.remainder;
         // Saturates after 584 years.
@@ -121,15 +178,21 @@ impl Meter {
 
     /// Takes over the state of `old`, at this meter's rate. Costs admitted ahead of the rate
     /// and not covered by credits stay owed, as the same number of operations or bytes. Spent
-    /// credits stay spent as far as this bucket reaches; they never become a wait.
+    /// credits stay spent as far as this bucket reaches; they never become a wait. A reserve
+    /// keeps what is left of it, and starts whole where there was none.
     pub(crate) fn inherit(&mut self, old: &Self, now: Instant) {
         let ahead = old.free.saturating_sub(now.nanos());
-        let spent = ahead.min(old.tolerance);
+        let [credit, own_credit] =
+            [old, self].map(|meter| if meter.reserve.is_some() { 0 } else { meter.tolerance });
+        if self.reserve.is_some() && old.reserve.is_some() {
+            self.tolerance = self.tolerance.min(old.tolerance);
+        }
+        let spent = ahead.min(credit);
         let units = |nanos: u64, rate: NonZeroU64| u128::from(nanos) * u128::from(rate.get());
         // The part of a nanosecond is of the debt, where there is one.
-        let part = if ahead > old.tolerance { u128::from(old.remainder) } else { 0 };
+        let part = if ahead > credit { u128::from(old.remainder) } else { 0 };
         let owed = units(ahead - spent, old.rate) + part;
-        let spent = units(spent, old.rate).min(units(self.tolerance, self.rate));
+        let spent = units(spent, old.rate).min(units(own_credit, self.rate));
         let rate = u128::from(self.rate.get());
         let fits = |n: u128| u64::try_from(n).unwrap_or(u64::MAX / 4);
         self.free = now.nanos().saturating_add(fits((owed + spent) / rate));
@@ -263,7 +326,139 @@ mod tests {
         assert_eq!(new.admits_at(end), end + Span::from_millis(600));
     }
 
+    fn reserve(holds: u64, refill: u64) -> Option<Reserve> {
+        Some(Reserve { holds: Span::from_nanos(holds), refill: Span::from_nanos(refill) })
+    }
+
+    #[test]
+    fn a_reserve_of_a_second_is_spent_once_and_fills_slowly() {
+        let second = reserve(NANOS_PER_SEC, 80 * NANOS_PER_SEC);
+        let mut meter = Meter::new(rate(4_000)).with_reserve(second);
+        // Counts the admissions of a run of ten seconds that never waits for requests.
+        let mut run = |start: Instant| {
+            let (end, mut now, mut admitted) = (start + Span::from_secs(10), start, 0_u64);
+            loop {
+                now = meter.admits_at(now);
+                if now >= end {
+                    return admitted;
+                }
+                meter.charge(now, 1);
+                admitted += 1;
+            }
+        };
+        // 1 + 1/10 from idle; 35 s later 35/80 of the reserve is there again, 80 s later all.
+        assert_eq!(run(Instant::ZERO), 44_000);
+        assert_eq!(run(Instant::ZERO + Span::from_secs(45)), 41_750);
+        assert_eq!(run(Instant::ZERO + Span::from_secs(135)), 44_000);
+    }
+
+    #[test]
+    fn a_new_rate_keeps_the_reserve() {
+        let second = reserve(NANOS_PER_SEC, NANOS_PER_SEC);
+        let mut old = Meter::new(rate(100)).with_reserve(second);
+        // 75 are paid from the reserve; the last admission is still owed.
+        for _ in 0..76 {
+            old.charge(Instant::ZERO, 1);
+        }
+        let mut new = Meter::new(rate(1_000)).with_reserve(second);
+        new.inherit(&old, Instant::ZERO);
+        let mut now = Instant::ZERO;
+        let mut at_once = 0;
+        while new.admits_at(now) == Instant::ZERO {
+            new.charge(now, 1);
+            at_once += 1;
+        }
+        // A quarter of a second of the new rate, less the operation that is owed.
+        assert_eq!(at_once, 250);
+        now = new.admits_at(now);
+        assert_eq!(now, Instant::from_nanos(NANOS_PER_SEC / 1_000));
+        let mut without = Meter::new(rate(1_000));
+        without.inherit(&old, Instant::ZERO);
+        assert_eq!(without.admits_at(Instant::ZERO), Instant::from_nanos(NANOS_PER_SEC / 1_000));
+    }
+
+    /// The rule of a reserve in exact fractions, written apart from the meter: times are
+    /// multiples of `1 / (rate x refill)` nanoseconds.
+    struct Exact {
+        rate: u128,
+        holds: u128,
+        refill: u128,
+        /// The time up to which the rate is used.
+        used: u128,
+        /// What is left of the reserve.
+        left: u128,
+    }
+
+    impl Exact {
+        fn new(rate: u64, holds: u64, refill: u64) -> Self {
+            let [rate, holds, refill] = [rate, holds, refill].map(u128::from);
+            Self { rate, holds, refill, used: 0, left: holds * rate * refill }
+        }
+
+        /// Admits a cost that waits from `at`; returns the time.
+        fn admit(&mut self, at: u64, cost: u64) -> u64 {
+            let unit = self.rate * self.refill;
+            let nanos = |time: u128| time.div_ceil(unit);
+            let whole_left = self.left / unit;
+            let at = u128::from(at).max(nanos(self.used).saturating_sub(whole_left));
+            if at > nanos(self.used) {
+                // Idle time earns `holds / refill` of itself.
+                let earned = (at - nanos(self.used)) * self.holds * self.rate;
+                self.left = (self.left + earned).min(self.holds * unit);
+                self.used = at * unit;
+            } else {
+                let ahead = (self.used / unit).saturating_sub(at);
+                self.left -= ahead * unit;
+                self.used -= ahead * unit;
+            }
+            self.used += u128::from(cost) * u128::from(NANOS_PER_SEC) * self.refill;
+            u64::try_from(at).expect("a time")
+        }
+    }
+
     proptest::proptest! {
+        /// The closed form: from an idle start, `rate x (T + holds)` pass in a run of T.
+        #[test]
+        fn a_saturated_meter_passes_its_rate_and_its_reserve(
+            per_sec in 1_u64..=5_000,
+            holds in 0_u64..=2 * NANOS_PER_SEC,
+            nanos in 1_u64..=3 * NANOS_PER_SEC,
+        ) {
+            let mut meter = Meter::new(rate(per_sec)).with_reserve(reserve(holds, NANOS_PER_SEC));
+            let (mut now, mut admitted) = (Instant::ZERO, 0_u128);
+            loop {
+                now = meter.admits_at(now);
+                if now.nanos() > nanos {
+                    break;
+                }
+                meter.charge(now, 1);
+                admitted += 1;
+            }
+            let exact = u128::from(per_sec) * u128::from(nanos + holds) / u128::from(NANOS_PER_SEC);
+            proptest::prop_assert_eq!(admitted, exact + 1);
+        }
+
+        /// Against the rule in exact fractions, with arrivals at any time.
+        #[test]
+        fn a_reserve_follows_an_exact_model(
+            per_sec in 1_u64..=2_000_000,
+            holds in 0_u64..=50_000_000,
+            refill in 1_u64..=4_000_000_000,
+            arrivals in proptest::collection::vec((0_u64..20_000_000, 1_u64..=4_000), 1..300),
+        ) {
+            let mut meter = Meter::new(rate(per_sec)).with_reserve(reserve(holds, refill));
+            let mut exact = Exact::new(per_sec, holds, refill);
+            let mut now = Instant::ZERO;
+            for (gap, cost) in arrivals {
+                // Most come while others wait.
+                now += Span::from_nanos(if gap % 3 == 0 { gap } else { 0 });
+                let expect = exact.admit(now.nanos(), cost);
+                now = meter.admits_at(now);
+                meter.charge(now, cost);
+                proptest::prop_assert_eq!(now.nanos(), expect);
+            }
+        }
+
         /// Against exact rational arithmetic: the k-th admission of a saturated
         /// meter is at ceil(sum of earlier costs / rate).
         #[test]

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::num::NonZeroU64;
 pub use weir_units::CacheMode;
+use weir_units::time::NANOS_PER_SEC;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
 /// An alarm's index has 30 bits, and there are three gates more than volumes.
@@ -72,17 +73,29 @@ pub struct Limit {
     /// The rate while credits last, and how long a full bucket lasts at it;
     /// [`Limit::ON_DEMAND`] for a burst that needs no credits.
     pub burst: Option<(NonZeroU64, Span)>,
+    /// What may pass at once beside the rate, or beside the peak of a burst.
+    pub reserve: Option<Reserve>,
+}
+
+/// Time of a limit that was not used and may be spent at once: a token bucket of the rate times
+/// `holds`, full at the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reserve {
+    /// The time at the rate that a full reserve holds.
+    pub holds: Span,
+    /// The idle time that fills it from empty. Zero is no reserve.
+    pub refill: Span,
 }
 
 impl From<Iops> for Limit {
     fn from(iops: Iops) -> Self {
-        Self { rate: iops.per_sec(), burst: None }
+        Self { rate: iops.per_sec(), burst: None, reserve: None }
     }
 }
 
 impl From<BytesPerSec> for Limit {
     fn from(rate: BytesPerSec) -> Self {
-        Self { rate: rate.per_sec(), burst: None }
+        Self { rate: rate.per_sec(), burst: None, reserve: None }
     }
 }
 
@@ -90,6 +103,23 @@ impl Limit {
     /// The duration of a burst that needs no credits and has no end. What passes
     /// above the rate is counted, for it is billed.
     pub const ON_DEMAND: Span = Span::from_nanos(u64::MAX);
+
+    /// Replaces the reserve.
+    #[must_use]
+    pub fn with_reserve(self, reserve: Option<Reserve>) -> Self {
+        Self { reserve, ..self }
+    }
+
+    /// Adds a burst to `peak` from a full bucket of `credits`, exact to the unit for a surplus of
+    /// less than 10^9 a second. A peak that is not above the rate is no burst.
+    #[must_use]
+    pub fn with_credits(self, peak: NonZeroU64, credits: u64) -> Self {
+        let surplus = u128::from(peak.get().saturating_sub(self.rate.get())).max(1);
+        let lasts = (u128::from(credits) * u128::from(NANOS_PER_SEC)).div_ceil(surplus);
+        // The longest is that of a burst on demand.
+        let lasts = u64::try_from(lasts).unwrap_or(u64::MAX).min(u64::MAX - 1);
+        self.with_burst(peak, Span::from_nanos(lasts))
+    }
 
     /// Adds an on-demand burst to `peak`. A peak that is not above the rate is no burst.
     #[must_use]
@@ -128,6 +158,9 @@ pub struct DiskLimits {
     pub gate: GateLimits,
     /// An I/O of n bytes counts `ceil(n / io_unit)` operations; `None` counts one.
     pub io_unit: Option<NonZeroU64>,
+    /// Adjacent I/Os are counted as one, up to the unit, while they wait at the disk's limits. Not
+    /// for volumes with a host cache or a log.
+    pub merges: bool,
 }
 
 /// The location of a volume.
@@ -157,6 +190,13 @@ pub struct VolumeSpec {
     pub log: bool,
 }
 
+impl VolumeSpec {
+    /// Returns whether adjacent I/Os can count as one.
+    pub(crate) fn merges(&self) -> bool {
+        self.limits.merges && self.cache == CacheMode::None && !self.log
+    }
+}
+
 /// Latencies of a volume's medium.
 #[derive(Debug, Clone)]
 pub struct Medium {
@@ -164,6 +204,23 @@ pub struct Medium {
     pub read: Latency,
     /// Latency of a write, a trim or a zeroing.
     pub write: Latency,
+    /// Time of a flush, and additional time of a write that must not stay in a volatile cache.
+    pub sync: Option<Latency>,
+}
+
+impl Medium {
+    /// Creates a medium whose flushes take no time.
+    #[must_use]
+    pub const fn new(read: Latency, write: Latency) -> Self {
+        Self { read, write, sync: None }
+    }
+
+    /// Draws the time of a flush.
+    #[inline]
+    pub(crate) fn sync_time(&self, seed: u64, serial: u64) -> Span {
+        // A write has drawn from this seed for its own time.
+        self.sync.as_ref().map_or(Span::ZERO, |sync| sync.draw(seed.rotate_left(32), serial, 0))
+    }
 }
 
 /// An addressable device.
@@ -207,6 +264,8 @@ pub struct CacheSpec {
     pub capacity: Bytes,
     /// Latency of what it serves or takes.
     pub latency: Latency,
+    /// Additional time of a write to a ReadOnly volume, which the cache and the disk both take.
+    pub write_through: Option<Latency>,
     /// Dirty bytes that a ReadWrite cache holds at most.
     pub dirty_limit: Bytes,
     /// Age at which dirty blocks are written back.

@@ -11,22 +11,23 @@ use weir_units::{Bytes, Span};
 const COLUMNS: usize = 4;
 
 fn host(mode: CacheMode, capacity: Bytes) -> HostSpec {
-    let limit = |n| NonZeroU64::new(n).map(|rate| Limit { rate, burst: None });
+    let limit = |n| NonZeroU64::new(n).map(|rate| Limit { rate, burst: None, reserve: None });
     let gate = GateLimits { iops: limit(5_000), bytes: limit(200 << 20) };
     let medium =
         Latency::from_quantiles(&[(0, Span::from_micros(500)), (1_000_000, Span::from_millis(4))])
             .expect("ascending quantiles");
     let volume = VolumeSpec {
         size: Bytes::gib(1024),
-        limits: DiskLimits { gate, io_unit: NonZeroU64::new(256 << 10) },
+        limits: DiskLimits { gate, io_unit: NonZeroU64::new(256 << 10), merges: false },
         cache: mode,
         place: Place::Remote,
-        medium: Medium { read: medium.clone(), write: medium.clone() },
+        medium: Medium::new(medium.clone(), medium.clone()),
         log: true,
     };
     let cache = CacheSpec {
         capacity,
         latency: medium,
+        write_through: None,
         dirty_limit: Bytes::mib(64),
         writeback_after: Span::from_secs(1),
     };

@@ -285,6 +285,7 @@ fn check_disk(script: &Script, site: &Site, disk: &Disk) -> Result<(), ExportErr
 fn sku(disk: &Disk) -> Option<&'static str> {
     match disk.family.as_deref()? {
         "premium-ssd" => Some("Premium_LRS"),
+        "premium-ssd-zrs" => Some("Premium_ZRS"),
         "standard-ssd" => Some("StandardSSD_LRS"),
         "standard-hdd" => Some("Standard_LRS"),
         "premium-ssd-v2" => Some("PremiumV2_LRS"),

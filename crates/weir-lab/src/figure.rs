@@ -38,6 +38,8 @@ pub struct FigureKeys {
     pub tolerance_reason: Option<String>,
     /// The unit, if the metric does not determine it.
     pub unit: Option<String>,
+    /// The class of the figure, by which hits are counted, for example `latency`.
+    pub class: Option<String>,
     /// Contradictions of the article, or how to read it.
     pub note: Option<String>,
     /// The reason of a known miss.

@@ -38,12 +38,25 @@ pub struct LabFile {
     pub wall_runtime: Option<Span>,
     /// Maximum file size of each job in wall time, if it is not the default.
     pub wall_size: Option<Bytes>,
-    /// The reason why the databases do not run in wall time.
+    /// The reason why the databases or jobs do not run in wall time.
     pub not_in_wall_time: Option<String>,
+    /// Published figures without a run.
+    #[serde(default)]
+    pub left_out: Vec<LeftOut>,
     /// The runs.
     pub run: Vec<RunKeys>,
     /// The figures.
     pub figure: Vec<FigureKeys>,
+}
+
+/// A published figure that cannot be expressed.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeftOut {
+    /// Its name.
+    pub id: String,
+    /// The reason.
+    pub why: String,
 }
 
 /// A run of a lab: fio jobs, databases or a backup on a layout, a layout alone, or a need.
@@ -245,7 +258,7 @@ mod tests {
     use crate::figure::WIDE;
     use weir_report::lab::Basis;
 
-    const NAMES: [&str; 15] = [
+    const NAMES: [&str; 16] = [
         "backup-targets",
         "cache-warmup",
         "cost-16k-iops",
@@ -257,6 +270,7 @@ mod tests {
         "mi-file-size",
         "noisy-neighbour",
         "premium-limits",
+        "published",
         "queue-depth",
         "stripe",
         "tempdb-scale-out",
@@ -297,6 +311,41 @@ mod tests {
             readme.expect("a README").contains(&table),
             "labs/README.md has another table than\n{table}"
         );
+    }
+
+    /// Splits a line of CSV.
+    fn cells(line: &str) -> Vec<String> {
+        let (mut cells, mut is_quoted) = (vec![String::new()], false);
+        for c in line.chars() {
+            match c {
+                '"' => is_quoted = !is_quoted,
+                ',' if !is_quoted => cells.push(String::new()),
+                _ => cells.last_mut().expect("a cell").push(c),
+            }
+        }
+        cells
+    }
+
+    #[test]
+    fn every_published_measurement_is_a_figure_or_left_out() {
+        let lab = find("published").expect("a lab");
+        let rows = LABS.get_file("published/measurements.csv");
+        let rows = rows.and_then(include_dir::File::contents_utf8).expect("measurements");
+        let wanted = lab.wanted().expect("sound figures");
+        let mut count = 0;
+        for row in rows.lines().skip(1).map(cells) {
+            let id = format!("{} {}", row[0], row[3]);
+            let published: f64 = row[4].parse().expect("a number");
+            let figure = wanted.iter().find(|own| own.id == id);
+            let is_left_out = lab.file.left_out.iter().any(|own| own.id == id);
+            assert_eq!(figure.is_some(), !is_left_out, "{id}");
+            if let Some(figure) = figure {
+                let value = figure.published.as_ref().and_then(weir_report::lab::Value::number);
+                assert_eq!(value, Some(published), "{id}");
+            }
+            count += 1;
+        }
+        assert_eq!(count, wanted.len() + lab.file.left_out.len());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::file::{Lab, LabFile};
 use crate::metric;
 use crate::options::{Clocks, Driver, Options, WALL_RAMP, wall_runtime, wall_size};
 use crate::work::Work;
+use weir_report::lab::{Basis, Figure, Verdict};
 
 /// Returns the notes of a lab with these runs.
 pub(crate) fn collect<'a>(
@@ -37,6 +38,36 @@ pub(crate) fn collect<'a>(
         notes.extend(unseen.map(|f| format!("{}: only measured in virtual time", f.id)));
     }
     notes
+}
+
+/// Counts the figures that hold by their class, and of those the ones that nothing was fitted to.
+pub(crate) fn by_class(figures: &[Figure]) -> Vec<String> {
+    let mut classes: Vec<&str> = Vec::new();
+    for class in figures.iter().filter_map(|figure| figure.class.as_deref()) {
+        if !classes.contains(&class) {
+            classes.push(class);
+        }
+    }
+    let count = |class: &str, is: &dyn Fn(&Figure) -> bool| {
+        let own = figures.iter().filter(|own| own.class.as_deref() == Some(class) && is(own));
+        own.fold((0, 0), |(hold, all), own| {
+            (hold + u32::from(own.verdict == Verdict::Holds), all + 1)
+        })
+    };
+    let note = |class: &str| {
+        let (hold, all) = count(class, &|_| true);
+        let (predicted, predictions) = count(class, &|own| own.basis != Basis::Calibrated);
+        let tolerance = figures.iter().find(|own| own.class.as_deref() == Some(class));
+        let tolerance = tolerance.map(|own| own.tolerance.to_string()).unwrap_or_default();
+        match predictions == all {
+            true => format!("{class}: {hold} of {all} hold within {tolerance}"),
+            false => format!(
+                "{class}: {hold} of {all} hold within {tolerance}; of the {predictions} that \
+                 nothing was fitted to, {predicted}"
+            ),
+        }
+    };
+    classes.into_iter().map(note).collect()
 }
 
 fn jobs_virtually(file: &LabFile) -> String {

@@ -60,7 +60,10 @@ impl<'a> Round<'a> {
     fn check(&self) -> Result<(), LabError> {
         // The largest of the required sizes is reported, not the first.
         let mut too_small: Option<(Bytes, LabError)> = None;
-        for (_, work) in &self.works {
+        for (id, work) in &self.works {
+            if matches!(work, Work::Jobs(_)) && !self.is_in_wall_time(id) {
+                continue;
+            }
             match work.check() {
                 Err(error @ LabError::TooSmall { least, .. }) => {
                     if too_small.as_ref().is_none_or(|(most, _)| least > *most) {
@@ -111,6 +114,9 @@ impl<'a> Round<'a> {
         let mut outcomes = Outcomes::new();
         for (id, work) in &self.works {
             self.go_on()?;
+            if matches!(work, Work::Jobs(_)) && !self.is_in_wall_time(id) {
+                continue;
+            }
             if work.is_in_wall_time() {
                 talk(&format!("{}: {id} in wall time, {runtime}", self.lab.name));
             }
@@ -165,6 +171,7 @@ impl<'a> Round<'a> {
             verdict: Verdict::NotRun,
             explained: wanted.explained.clone(),
             explained_miss: false,
+            class: keys.class.clone(),
             note: keys.note.clone(),
         };
         Ok(figure.judge(Asked {
@@ -207,6 +214,9 @@ impl<'a> Round<'a> {
         let works = self.works.iter().map(|(_, work)| work);
         let mut notes = notes::collect(self.lab, self.options, works);
         notes.extend(self.said_tries(tries));
+        notes.extend(notes::by_class(&figures));
+        let left_out = file.left_out.iter();
+        notes.extend(left_out.map(|own| format!("left out: {}: {}", own.id, own.why)));
         LabReport {
             lab: name.clone(),
             title: file.title.clone(),

@@ -219,3 +219,19 @@ fn the_lab_of_backups_holds_in_virtual_time() {
         assert_eq!((figure.verdict, &figure.explained), (Verdict::Holds, &None), "{figure:?}");
     }
 }
+
+/// The table of docs/TRUTH.md is the one that the lab prints.
+#[test]
+fn what_others_measured_is_compared_in_the_documentation() {
+    let labs = [find("published").unwrap()];
+    let options = options(Clocks::Virtual, 1);
+    let reports = run(&labs, &Catalog::builtin(), &options, &mut |_| ()).unwrap();
+    let docs = include_str!("../../../docs/TRUTH.md");
+    let table = weir_report::table::Report::markdown(&reports);
+    for line in table.lines() {
+        assert!(docs.contains(line), "docs/TRUTH.md has no line {line:?}");
+    }
+    assert!(reports.hold());
+    let plot = reports.plot().unwrap();
+    assert_eq!(plot, include_str!("../../../docs/truth.svg"), "docs/truth.svg is another plot");
+}

@@ -5,7 +5,7 @@
 
 use crate::error::Kind;
 use crate::layout::{Host, TO_REMOTE};
-use crate::volume::{Volume, gate_of};
+use crate::volume::{Volume, gate_of, with_reserve};
 use weir_catalog::{Edition, HostSize};
 use weir_core::{GateLimits, Place};
 use weir_units::Bytes;
@@ -47,7 +47,7 @@ pub(crate) fn take(
     let all = host.volumes.iter().filter(|volume| volume.is_pooled);
     let all = Bytes::new(all.map(|volume| volume.spec.size.get()).fold(0, u64::saturating_add));
     let limits = pooled.limits(all, most);
-    host.spec.uncached = lower(host.spec.uncached, gate_of(limits));
+    host.spec.uncached = lower(host.spec.uncached, with_reserve(gate_of(limits), edition));
     host.notes.retain(|note| !note.ends_with(TO_REMOTE));
     host.notes.push(format!(
         "{family} disks share their limits on a machine: {all} in total have {} and {}",

@@ -12,7 +12,9 @@ use crate::instance;
 use crate::layout::{Export, Host, Layout, TO_REMOTE, check_free, check_name};
 use crate::luns;
 use crate::pool;
-use crate::volume::{self, Volume, catalog_latency, gate_limits, gate_of, own_latency};
+use crate::volume::{
+    self, Volume, catalog_latency, gate_limits, gate_of, own_latency, with_reserve,
+};
 use weir_catalog::{BurstKind, Catalog, Edition, HostLimits, HostSize};
 use weir_core::{
     CacheSpec, DeviceId, DeviceSpec, Engine, GateLimits, HostSpec, Latency, Limit, Place, VolumeId,
@@ -131,7 +133,7 @@ impl<'a> Builder<'a> {
         let limits = keys.limits.clone().unwrap_or_default();
         let side = |name: &str, own: Option<&_>, of_size: Option<&HostLimits>| match own {
             Some(own) => gate_limits(own).map_err(wrong).map_err(|f| f.within(name)),
-            None => Ok(of_size.map(host_gate).unwrap_or_default()),
+            None => Ok(of_size.map(|own| host_gate(own, self.edition)).unwrap_or_default()),
         };
         let of_size = size.and_then(|s| s.uncached.as_ref());
         let uncached = side("limits.uncached", limits.uncached.as_ref(), of_size)?;
@@ -235,9 +237,13 @@ impl<'a> Builder<'a> {
             (None, Some(l)) => catalog_latency(&l.read, l.transfer)?,
             (None, None) => Latency::zero(),
         };
+        // Own keys describe another cache.
+        let through = of_edition.filter(|_| own.latency.is_none()).and_then(|l| l.write_through);
+        let through = through.map(|through| catalog_latency(&through, None)).transpose()?;
         Ok(Some(CacheSpec {
             capacity,
             latency,
+            write_through: through,
             dirty_limit: own.dirty_limit.unwrap_or(Bytes::mib(64)),
             writeback_after: own.writeback_after.unwrap_or(Span::from_secs(1)),
         }))
@@ -509,7 +515,7 @@ fn unpublished(size: &HostSize, uncached: &GateLimits, cached: &GateLimits) -> V
         .collect()
 }
 
-fn host_gate(limits: &HostLimits) -> GateLimits {
+fn host_gate(limits: &HostLimits, edition: Option<&Edition>) -> GateLimits {
     let mut gate = gate_of(limits.limits());
     if let Some(burst) = limits.burst
         && let BurstKind::Credit { duration } = burst.kind
@@ -518,7 +524,7 @@ fn host_gate(limits: &HostLimits) -> GateLimits {
         gate.iops = gate.iops.map(|limit| with(limit, burst.iops.per_sec()));
         gate.bytes = gate.bytes.map(|limit| with(limit, burst.throughput.per_sec()));
     }
-    gate
+    with_reserve(gate, edition)
 }
 
 fn check_disk_count(host: &Host, size: &HostSize) -> Result<(), Kind> {
@@ -562,7 +568,8 @@ fn take_v2_limits(host: &mut Host, size: &HostSize, edition: Option<&Edition>) {
         return;
     }
     if count == remote.len() {
-        host.spec.uncached = size.v2_or_uncached().map(host_gate).unwrap_or_default();
+        let limits = size.v2_or_uncached().map(|own| host_gate(own, edition));
+        host.spec.uncached = limits.unwrap_or_default();
         host.notes.retain(|note| !note.ends_with(TO_REMOTE));
         let higher = if size.uncached.is_some() { "higher limits" } else { "limits" };
         host.notes.push(format!("{} has {higher} for these disks, which apply", size.name));

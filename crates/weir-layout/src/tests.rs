@@ -118,7 +118,7 @@ fn check(text: &str, expect: &str) {
 fn errors_name_their_place() {
     check(
         "edition = \"azure-premium-2051\"\n",
-        "layout.toml:1:1: unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp",
+        "layout.toml:1:1: unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp",
     );
     check(
         "[[volume]]\nname = \"a\"\nteir = \"P30\"",
@@ -227,7 +227,7 @@ fn a_rate_that_nothing_has_is_refused() {
 
 #[test]
 fn a_missing_edition_is_reported_with_the_available_ones() {
-    let known = "add edition = \"..\" at the top (one of azure-premium-2015, azure-mi-2018, \
+    let known = "add edition = \"..\" at the top (one of azure-premium-2015, azure-mi-2018, azure-2018, \
                  azure-now, azure-mi-now, azure-postgres, aws, gcp), or give limits = { .. }";
     let volume = |keys: &str, needs: &str| {
         check(
@@ -405,7 +405,7 @@ fn the_place_is_that_of_the_key() {
     check_now(
         "family = \"premium-sdd\"\nsize = \"8 GiB\"",
         "layout.toml:4:1: unknown tier set or family \"premium-sdd\" in azure-now; did you mean \
-         \"premium-ssd\"?; there are: premium-ssd, standard-ssd, standard-hdd",
+         \"premium-ssd\"?; there are: premium-ssd, standard-ssd, standard-hdd, premium-ssd-zrs",
     );
     check_now(
         "tier = \"P10\"\non_demand_burst = true",
@@ -433,7 +433,7 @@ fn the_place_is_that_of_the_key() {
         "edition = \"azure-now\"\n[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\n\
          volumes = { count = 2, tier = \"P31\" }",
         "layout.toml:5:24: unknown tier \"P31\" in azure-now; did you mean \"P30\"?; there are: P1, \
-         P2, P3, P4, P6, P10, P15, P20 and 31 more, which weir catalog tiers azure-now lists",
+         P2, P3, P4, P6, P10, P15, P20 and 45 more, which weir catalog tiers azure-now lists",
     );
     check(
         "[[volume]]\nname = \"a\"\nunlimited = true\n[[stripe]]\nname = \"s\"\n\

@@ -5,8 +5,12 @@ use crate::file::{LatencyKeys, LimitKeys, PlaceKey, VolumeKeys};
 use crate::luns;
 use std::fmt::Display;
 use std::num::NonZeroU64;
-use weir_catalog::{Burst, BurstKind, CatalogError, Edition, HostCache, HostSize, Limits, Tier};
-use weir_core::{CacheMode, DiskLimits, GateLimits, Latency, Limit, Medium, Place, VolumeSpec};
+use weir_catalog::{
+    Burst, BurstKind, CatalogError, Edition, HostCache, HostSize, Limits, SizedLimits, Tier,
+};
+use weir_core::{
+    CacheMode, DiskLimits, GateLimits, Latency, Limit, Medium, Place, Reserve, VolumeSpec,
+};
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
 /// A volume of a layout, resolved.
@@ -106,7 +110,7 @@ pub(crate) fn resolve(
         Basis::Own(limits) => {
             let gate = gate_limits(limits).map_err(wrong).map_err(|f| f.within("limits"))?;
             let io_unit = edition.and_then(|e| NonZeroU64::new(e.io_unit()?.get()));
-            own(keys, DiskLimits { gate, io_unit })
+            own(keys, DiskLimits { gate, io_unit, merges: false })
         }
         Basis::Tier(tier) => {
             let edition = edition.ok_or_else(|| no_edition("tier", "a tier"))?;
@@ -132,7 +136,10 @@ pub(crate) fn resolve(
         checked.map_err(|kind| kind.at("cache"))?;
     }
     let lun = luns::check(keys).map_err(wrong)?;
-    let Resolved { size, tier, tier_size, family, limits, is_pooled } = resolved;
+    let Resolved { size, tier, tier_size, family, mut limits, is_pooled } = resolved;
+    if keys.limits.is_none() {
+        limits.gate = with_reserve(limits.gate, edition);
+    }
     let spec = VolumeSpec { size, limits, cache, place, medium, log: keys.log };
     let (name, keys) = (name.to_owned(), keys.clone());
     Ok(Volume { name, tier, family, tier_size, spec, is_pooled, lun, keys })
@@ -312,7 +319,7 @@ fn of_tier(keys: &VolumeKeys, edition: &Edition, tier: &Tier) -> Result<Resolved
         tier: Some(tier.name.clone()),
         tier_size: Some(tier.size),
         family: Some(tier.family.clone()),
-        limits: DiskLimits { gate, io_unit },
+        limits: DiskLimits { gate, io_unit, merges: false },
         is_pooled: false,
     })
 }
@@ -344,7 +351,11 @@ fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem
             tier: None,
             tier_size: None,
             family: Some(provisioned.family.clone()),
-            limits: DiskLimits { gate: gate_of(limits), io_unit: io_unit_of(edition, family) },
+            limits: DiskLimits {
+                gate: gate_of(limits),
+                io_unit: io_unit_of(edition, family),
+                merges: provisioned.merges,
+            },
             is_pooled: false,
         });
     }
@@ -355,6 +366,21 @@ fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem
              provisioned family, or write limits = {{ .. }}"
         );
         return Err(TierProblem::Wrong((key, reason)));
+    }
+    if let Some(sized) = edition.sized(family) {
+        let limits = sized.limits(size).map_err(in_key("size"))?;
+        return Ok(Resolved {
+            size,
+            tier: None,
+            tier_size: None,
+            family: Some(sized.family.clone()),
+            limits: DiskLimits {
+                gate: gate_of_sized(limits),
+                io_unit: io_unit_of(edition, family),
+                merges: sized.merges,
+            },
+            is_pooled: false,
+        });
     }
     if let Some(pooled) = edition.pooled(family) {
         pooled.check_size(size).map_err(in_key("size"))?;
@@ -434,9 +460,29 @@ fn tier_limits(
     }
 }
 
+/// Adds the reserve of the edition to limits of its disks or machines.
+pub(crate) fn with_reserve(gate: GateLimits, edition: Option<&Edition>) -> GateLimits {
+    let reserve = edition.and_then(Edition::reserve);
+    let reserve = reserve.map(|own| Reserve { holds: own.holds, refill: own.refill });
+    let with = |limit: Limit| limit.with_reserve(reserve);
+    GateLimits { iops: gate.iops.map(with), bytes: gate.bytes.map(with) }
+}
+
 /// Converts limits of the catalog.
 pub(crate) fn gate_of(limits: Limits) -> GateLimits {
     GateLimits { iops: Some(limits.iops.into()), bytes: Some(limits.throughput.into()) }
+}
+
+/// Converts limits with credits that are a number.
+fn gate_of_sized(limits: SizedLimits) -> GateLimits {
+    let GateLimits { mut iops, mut bytes } = gate_of(limits.base);
+    if let Some((peak, credits)) = limits.iops {
+        iops = iops.map(|limit| limit.with_credits(peak.per_sec(), credits));
+    }
+    if let Some((peak, credits)) = limits.throughput {
+        bytes = bytes.map(|limit| limit.with_credits(peak.per_sec(), credits));
+    }
+    GateLimits { iops, bytes }
 }
 
 /// Maximum limits: one operation per nanosecond, the resolution of time, and 1 TiB/s.
@@ -494,7 +540,7 @@ fn medium(
 ) -> Result<Medium, String> {
     if let Some(latency) = &keys.latency {
         let latency = own_latency(latency)?;
-        return Ok(Medium { read: latency.clone(), write: latency });
+        return Ok(Medium::new(latency.clone(), latency));
     }
     let local = keys.place == Some(PlaceKey::Local);
     let of_edition = edition.filter(|_| !keys.unlimited).and_then(|edition| {
@@ -508,8 +554,9 @@ fn medium(
         Some(latency) => Ok(Medium {
             read: catalog_latency(&latency.read, latency.transfer)?,
             write: catalog_latency(&latency.write, latency.transfer)?,
+            sync: latency.sync.map(|sync| catalog_latency(&sync, None)).transpose()?,
         }),
-        None => Ok(Medium { read: Latency::zero(), write: Latency::zero() }),
+        None => Ok(Medium::new(Latency::zero(), Latency::zero())),
     }
 }
 

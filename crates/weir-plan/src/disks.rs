@@ -465,7 +465,8 @@ pub(crate) fn usable_families<'a>(
 ) -> Result<Vec<&'a str>, PlanError> {
     let mut all: Vec<&str> = Vec::new();
     for family in edition.families() {
-        if !all.contains(&family) {
+        // Disks with credits by size are not planned: newer families have replaced them.
+        if !all.contains(&family) && edition.sized(family).is_none() {
             all.push(family);
         }
     }

@@ -246,9 +246,10 @@ fn largest(layout: &Layout, role: Role, edition: Option<&Edition>) -> u64 {
     stripes.map(Bytes::get).fold(unit, u64::min)
 }
 
-/// Removes bursts from the limits: those of machines, and those of volumes unless `of_hosts_alone`.
+/// Removes bursts and reserves from the limits: those of machines, and those of volumes unless `of_hosts_alone`.
 pub(crate) fn without_bursts(layout: &mut Layout, of_hosts_alone: bool) {
-    let base = |limit: Option<Limit>| limit.map(|limit| Limit { burst: None, ..limit });
+    let lasting = |limit: Limit| Limit { burst: None, reserve: None, ..limit };
+    let base = |limit: Option<Limit>| limit.map(lasting);
     let without = |gate: &mut GateLimits| {
         *gate = GateLimits { iops: base(gate.iops), bytes: base(gate.bytes) };
     };

@@ -36,7 +36,7 @@ pub struct Line {
 pub struct DrawError(String);
 
 /// Colours that are distinct on white, also with colour blindness (Okabe and Ito 2008).
-const COLOURS: [RGBColor; 7] = [
+pub(crate) const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
     RGBColor(0, 158, 115),
@@ -97,7 +97,7 @@ pub fn html(title: &str, notes: &[String], rows: &[Vec<Chart>]) -> Result<String
     Ok(page)
 }
 
-fn failed(error: impl Debug) -> DrawError {
+pub(crate) fn failed(error: impl Debug) -> DrawError {
     DrawError(format!("{error:?}"))
 }
 

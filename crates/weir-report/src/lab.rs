@@ -1,12 +1,15 @@
 //! Published figures and Weir's figures side by side.
 
 use crate::cells;
+use crate::chart::DrawError;
 use crate::number::rate;
 use crate::page;
 use crate::screen::Screen;
 use crate::table::{Cell, Report, Table};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+
+mod plot;
 
 /// The basis of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -256,6 +259,9 @@ pub struct Figure {
     pub explained: Option<Explained>,
     /// Set if it misses within the explanation.
     pub explained_miss: bool,
+    /// Class by which hits are counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
     /// Note, for example on contradictions in the article.
     pub note: Option<String>,
 }
@@ -479,6 +485,18 @@ impl LabReports {
             body += &page::table(&lab.table());
         }
         page::page(&labs.summary(), &body)
+    }
+}
+
+impl LabReports {
+    /// Returns a plot of all numbers in virtual time as an SVG: published against predicted, and
+    /// the deviations by class.
+    ///
+    /// # Errors
+    ///
+    /// [`DrawError`] if it cannot be drawn.
+    pub fn plot(&self) -> Result<String, DrawError> {
+        plot::svg(self.0.iter().flat_map(|lab| &lab.figures))
     }
 }
 

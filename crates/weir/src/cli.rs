@@ -401,6 +401,14 @@ fn plot_file(text: &str) -> Result<PathBuf, String> {
     }
 }
 
+fn svg_file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    match path.extension().and_then(|end| end.to_str()) {
+        Some("svg") => Ok(path),
+        _ => Err("the name of this plot must end in .svg".to_owned()),
+    }
+}
+
 fn seed(text: &str) -> Result<u64, String> {
     let wrong = |_| format!("expected a whole number from 0 to {}", u64::MAX);
     weir_units::count(text).map_err(wrong)

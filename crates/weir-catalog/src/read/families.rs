@@ -6,6 +6,7 @@ use crate::file;
 use crate::limits::Limits;
 use crate::provenance::Provenance;
 use crate::provisioned::{Bend, Provisioned};
+use crate::sized::{IopsBurst, SizedFamily, ThroughputBurst};
 use crate::store::{Pooled, Store, StoreLimits, StoreStep};
 use weir_units::Bytes;
 
@@ -25,6 +26,9 @@ impl Reader<'_> {
         if family.io_unit == Some(Bytes::ZERO) {
             return Err(self.invalid(&place, "`io_unit` must be more than zero"));
         }
+        if family.merges && family.io_unit.is_none() {
+            return Err(self.invalid(&place, "`merges` needs an `io_unit`"));
+        }
         if family.throughput_follows && family.throughput_per_iops.is_none() {
             let reason = "`throughput_follows` needs `throughput_per_iops`";
             return Err(self.invalid(&place, reason));
@@ -43,6 +47,7 @@ impl Reader<'_> {
             max_size: family.max_size,
             size_step: family.size_step,
             io_unit: family.io_unit,
+            merges: family.merges,
             minimum,
             minimum_included: family.minimum_included,
             maximum,
@@ -75,6 +80,49 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+
+    pub(super) fn sized(&self, mut family: file::Sized) -> Result<SizedFamily, CatalogError> {
+        let place = format!("sized family {:?}", family.family);
+        let provenance = self.provenance(&place, family.cited(), None)?;
+        let limits = |l: file::Limits| Limits { iops: l.iops, throughput: l.throughput };
+        let (minimum, maximum) = (limits(family.minimum), limits(family.maximum));
+        self.check_above(&place, "maximum", maximum, minimum)?;
+        if family.min_size > family.max_size {
+            return Err(self.invalid(&place, "`min_size` is above `max_size`"));
+        }
+        if family.io_unit == Some(Bytes::ZERO) {
+            return Err(self.invalid(&place, "`io_unit` must be more than zero"));
+        }
+        if family.merges && family.io_unit.is_none() {
+            return Err(self.invalid(&place, "`merges` needs an `io_unit`"));
+        }
+        if family.whole_units && (family.io_unit.is_none() || family.iops_burst.is_some()) {
+            let reason = "`whole_units` needs an `io_unit`, and no `iops_burst` beside it: its \
+                          credits are those of the throughput";
+            return Err(self.invalid(&place, reason));
+        }
+        let iops_burst =
+            family.iops_burst.map(|own| IopsBurst { iops: own.iops, credits: own.credits });
+        let throughput_burst = family
+            .throughput_burst
+            .map(|own| ThroughputBurst { per_tib: own.per_tib, maximum: own.maximum });
+        Ok(SizedFamily {
+            family: family.family,
+            min_size: family.min_size,
+            max_size: family.max_size,
+            io_unit: family.io_unit,
+            merges: family.merges,
+            whole_units: family.whole_units,
+            minimum,
+            maximum,
+            iops_per_gib: family.iops_per_gib,
+            throughput_per_tib: family.throughput_per_tib,
+            full_throughput_above: family.full_throughput_above,
+            iops_burst,
+            throughput_burst,
+            provenance,
+        })
     }
 
     pub(super) fn store(&self, mut store: file::Store) -> Result<Store, CatalogError> {
@@ -133,6 +181,7 @@ impl Reader<'_> {
             max_size: family.max_size,
             base: family.base.map(limits),
             per_100_gib: limits(family.per_100_gib),
+            iops_excess: family.iops_excess,
             provenance,
         })
     }

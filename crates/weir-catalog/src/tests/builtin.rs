@@ -28,6 +28,7 @@ fn every_file_is_valid_and_named_after_its_edition() {
         [
             "azure-premium-2015",
             "azure-mi-2018",
+            "azure-2018",
             "azure-now",
             "azure-mi-now",
             "azure-postgres",
@@ -60,7 +61,7 @@ fn all_rows_of_the_documents_exist() {
     check("azure-mi-now", &[("mi-now", 6)], &[("gp", 8), ("next-gen-gp", 16), ("bc", 8)]);
     check(
         "azure-now",
-        &[("premium-ssd", 14), ("standard-ssd", 14), ("standard-hdd", 11)],
+        &[("premium-ssd", 14), ("standard-ssd", 14), ("standard-hdd", 11), ("premium-ssd-zrs", 14)],
         &[
             ("dsv3", 7),
             ("esv3", 8),
@@ -96,6 +97,9 @@ fn tiers_have_the_documented_limits() {
     check("azure-premium-2015", "p10", Bytes::gib(128), 500, "100 MiB/s");
     check("azure-premium-2015", "S30", Bytes::gib(1024), 500, "60 MiB/s");
     check("azure-mi-2018", "P15", Bytes::gib(256), 1_100, "125 MiB/s");
+    check("azure-2018", "P4", Bytes::gib(32), 120, "25 MB/s");
+    check("azure-2018", "P60", Bytes::gib(8192), 12_500, "480 MB/s");
+    assert!(builtin("azure-2018").tiers().all(|tier| tier.burst.is_none()));
     check("azure-mi-2018", "mi-2020/P60", Bytes::gib(8192), 12_500, "480 MiB/s");
     check("azure-mi-now", "P40", Bytes::gib(2048), 7_500, "250 MiB/s");
     check("azure-now", "P30", Bytes::gib(1024), 5_000, "200 MB/s");
@@ -326,19 +330,64 @@ fn the_remote_latency_fills_a_p30_at_the_stated_depth() {
     }
 }
 
+/// Means and 99th percentiles at depth 1, in microseconds, as third parties measured them.
+#[test]
+fn latencies_of_today_are_those_that_others_measured() {
+    let check = |edition: &str, family: &str, reads: [u64; 2], writes: [u64; 2]| {
+        let edition = builtin(edition);
+        let latency = edition.latency(family).unwrap();
+        assert_eq!(latency.basis, Basis::Measured, "{family}");
+        for (quantiles, [least, most]) in [(latency.read, reads), (latency.write, writes)] {
+            let mean = quantiles.mean().nanos() / 1_000;
+            assert!((least..=most).contains(&mean), "{family}: {mean} us");
+        }
+    };
+    for family in ["gp3", "io1", "io2"] {
+        check("aws", family, [400, 650], [400, 600]);
+        let edition = builtin("aws");
+        let latency = edition.latency(family).unwrap();
+        assert_eq!(latency.read.p99, Some(Span::from_micros(840)));
+        assert_eq!(latency.write.p99, Some(Span::from_micros(840)));
+    }
+    check("azure-now", "premium-ssd", [2_300, 2_400], [1_290, 1_350]);
+    check("azure-now", "standard-ssd", [2_250, 2_350], [1_290, 1_350]);
+    check("azure-now", "standard-hdd", [0, 20_000], [2_850, 2_950]);
+    check("azure-now", "ultra", [395, 415], [395, 415]);
+    let edition = builtin("azure-now");
+    let mean = |quantiles: Option<crate::Quantiles>| quantiles.unwrap().mean().nanos() / 1_000;
+    let forced = mean(edition.latency("premium-ssd").unwrap().sync);
+    assert!((880..=940).contains(&forced), "{forced} us");
+    let through = mean(edition.cache_latency().unwrap().write_through);
+    assert!((1_350..=1_450).contains(&through), "{through} us");
+    assert_eq!(edition.reserve(), None);
+    let reserve = builtin("aws").reserve().unwrap();
+    assert_eq!((reserve.holds, reserve.refill), (Span::from_secs(1), Span::from_secs(80)));
+}
+
 #[test]
 fn latencies_are_marked_as_models() {
     for edition in Catalog::builtin().editions() {
         for latency in edition.latencies() {
-            assert!(latency.reason.contains("not a published"), "{}", latency.name);
+            let expect = match latency.basis {
+                Basis::Measured => "measured",
+                Basis::Calibrated => "",
+                Basis::Assumed => "not a published",
+            };
+            assert!(latency.reason.contains(expect), "{}", latency.name);
         }
     }
     let edition = builtin("azure-now");
-    let local = edition.cache_latency().unwrap();
+    let local = edition.local_latency().unwrap();
     assert_eq!((local.basis, local.read.p50), (Basis::Assumed, Span::from_micros(110)));
-    assert_eq!(edition.local_latency().unwrap().name, local.name);
-    assert_eq!(edition.latency("ultra").unwrap().read.p50, Span::from_micros(600));
+    assert_eq!(edition.cache_latency().unwrap().read, local.read);
     assert_eq!(edition.latency("no-such-family"), None);
+    // Measured later than the editions of 2015 and 2018 state.
+    for edition in ["azure-premium-2015", "azure-mi-2018"].map(builtin) {
+        assert!(edition.latencies().iter().all(|own| own.sync.is_none()));
+        assert!(edition.latencies().iter().all(|own| own.write_through.is_none()));
+        assert!(edition.latencies().iter().all(|own| own.basis != Basis::Measured));
+        assert_eq!(edition.reserve(), None);
+    }
     let gp = builtin("azure-mi-2018");
     let gp = gp.latency("mi-gp").unwrap();
     assert_eq!(gp.read.p99, Some(Span::from_millis(10)));
@@ -379,6 +428,7 @@ fn names_are_found_in_all_editions() {
                     Found::Tier(_, tier) => format!("tier {}", tier.set),
                     Found::TierSet(..) => "set".to_owned(),
                     Found::Provisioned(..) => "provisioned".to_owned(),
+                    Found::Sized(..) => "sized".to_owned(),
                     Found::Store(..) => "store".to_owned(),
                     Found::Pooled(..) => "pooled".to_owned(),
                     Found::Host(_, host) => format!("host {}", host.series),
@@ -402,6 +452,7 @@ fn names_are_found_in_all_editions() {
         &[
             ("azure-mi-2018", "tier mi-2020"),
             ("azure-mi-2018", "tier mi-2023"),
+            ("azure-2018", "tier premium-ssd"),
             ("azure-now", "tier premium-ssd"),
             ("azure-mi-now", "tier mi-now"),
             ("azure-postgres", "tier premium-ssd"),
@@ -421,7 +472,7 @@ fn names_are_found_in_all_editions() {
         unknown.map_err(|error| error.to_string()),
         Err("unknown name \"DS41\"; did you mean \"DS14\"?; weir catalog tiers EDITION and weir \
              catalog hosts EDITION list names; editions: azure-premium-2015, azure-mi-2018, \
-             azure-now, azure-mi-now, azure-postgres, aws, gcp"
+             azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp"
             .to_owned())
     );
 }

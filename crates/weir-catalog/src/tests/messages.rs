@@ -13,11 +13,11 @@ fn fails<T: std::fmt::Debug>(result: Result<T, CatalogError>, expect: &str) {
 fn an_unknown_name_gets_the_nearest_one() {
     fails(
         Catalog::builtin().edition("azure-premium-2051"),
-        "unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp",
+        "unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp",
     );
     fails(
         Catalog::builtin().edition("ibm"),
-        "unknown edition \"ibm\"; there are: azure-premium-2015, azure-mi-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp",
+        "unknown edition \"ibm\"; there are: azure-premium-2015, azure-mi-2018, azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp",
     );
     let edition = builtin("azure-premium-2015");
     fails(
@@ -39,7 +39,7 @@ fn an_unknown_name_gets_the_nearest_one() {
     let edition = builtin("azure-now");
     fails(
         edition.tier("P31"),
-        "unknown tier \"P31\" in azure-now; did you mean \"P30\"?; there are: P1, P2, P3, P4, P6, P10, P15, P20 and 31 more, which weir catalog tiers azure-now lists",
+        "unknown tier \"P31\" in azure-now; did you mean \"P30\"?; there are: P1, P2, P3, P4, P6, P10, P15, P20 and 45 more, which weir catalog tiers azure-now lists",
     );
     fails(
         edition.host("giant"),
@@ -110,7 +110,7 @@ fn unknown_keys_and_values_are_refused_with_their_line() {
         "scop =",
         "own.toml:5:1: unknown field `scop`, expected one of `name`, `title`, `as_of`, `scope`, \
          `extends`, `provider`, `numbered_disks`, `licence_programme`, `notes`, `conflicts`, `default_set`, \
-         `io_unit`, `tier_set`, `provisioned`, `store`, `pooled`, `series`, `host_cache`, `latency`, \
+         `io_unit`, `tier_set`, `provisioned`, `sized`, `store`, `pooled`, `series`, `host_cache`, `latency`, \
          `bursting`, `striping`, `rule`, `price`, `host_names`; did you mean `scope`?",
     );
     edited(
@@ -142,8 +142,9 @@ fn unknown_keys_and_values_are_refused_with_their_line() {
     );
     edited(
         "basis = \"calibrated\"",
-        "basis = \"measured\"",
-        "own.toml:34:9: unknown variant `measured`, expected `calibrated` or `assumed`",
+        "basis = \"guessed\"",
+        "own.toml:34:9: unknown variant `guessed`, expected one of `measured`, `calibrated`, \
+         `assumed`",
     );
     edited("name = \"my-cloud\"\n", "", "own.toml:1:1: missing field `name`");
     edited("p50 = \"700 us\", ", "", "own.toml:38:8: missing field `p50`");
@@ -226,6 +227,16 @@ fn incomplete_editions_are_refused() {
         "own.toml: latency \"remote\": the quantiles of `read` do not ascend from p0 to p100",
     );
     edited(
+        "transfer = \"1000 MB/s\"",
+        "write_through = { p0 = \"1 ms\", p50 = \"1 ms\", p100 = \"1 ms\" }",
+        "own.toml: latency \"remote\": `write_through` is for the family \"host-cache\" only",
+    );
+    edited(
+        "transfer = \"1000 MB/s\"",
+        "sync = { p0 = \"2 ms\", p50 = \"1 ms\", p100 = \"3 ms\" }",
+        "own.toml: latency \"remote\": the quantiles of `sync` do not ascend from p0 to p100",
+    );
+    edited(
         "source = \"none\"\n",
         "",
         "own.toml: latency \"local\": state both `source` and `as_of`",
@@ -297,4 +308,26 @@ fn an_added_table_is_checked_against_the_others() {
          the rules give 200 IOPS and 2 MB/s",
     );
     extended(&bought("fast-disk", "500", ""), "own.toml: family \"fast-disk\": is there twice");
+}
+
+#[test]
+fn a_reserve_holds_less_than_its_refill_takes() {
+    let check = |keys: &str, expect: &str| {
+        let rule = "\n[[bursting]]\nname = \"reserve\"\napplies_to = [\"all\"]\ntext = \"t\"\n\
+                    source = \"s\"\nas_of = \"2026\"\n";
+        fails(Edition::from_toml("own.toml", &format!("{EXAMPLE}{rule}{keys}")), expect);
+    };
+    check(
+        "refill = \"80 s\"",
+        "own.toml: bursting \"reserve\": a `refill` needs the `duration` of the limit that the \
+         reserve holds",
+    );
+    check(
+        "duration = \"2 s\"\nrefill = \"1 s\"",
+        "own.toml: bursting \"reserve\": `refill` 1 s must be at least the `duration`, 2 s",
+    );
+    check(
+        "duration = \"0 s\"\nrefill = \"0 s\"",
+        "own.toml: bursting \"reserve\": `refill` 0 ns must be at least the `duration`, 0 ns",
+    );
 }

@@ -61,11 +61,12 @@ mod tests {
     fn disk(iops: u64, bytes: u64) -> DiskLimits {
         let limit = |rate: u64, peak| {
             let rate = NonZeroU64::new(rate).expect("above zero");
-            Limit { rate, burst: None }.with_on_demand(NonZeroU64::new(peak).expect("above zero"))
+            Limit { rate, burst: None, reserve: None }
+                .with_on_demand(NonZeroU64::new(peak).expect("above zero"))
         };
         let gate =
             GateLimits { iops: Some(limit(iops, 30_000)), bytes: Some(limit(bytes, 1_000 << 20)) };
-        DiskLimits { gate, io_unit: NonZeroU64::new(256 << 10) }
+        DiskLimits { gate, io_unit: NonZeroU64::new(256 << 10), merges: false }
     }
 
     /// Returns the transactions of seconds, with the operations and bytes that pass in each.
@@ -96,10 +97,10 @@ mod tests {
 
     #[test]
     fn other_disks_are_not_counted() {
-        let credits = Limit { rate: NonZeroU64::MIN, burst: None }
+        let credits = Limit { rate: NonZeroU64::MIN, burst: None, reserve: None }
             .with_burst(NonZeroU64::MAX, weir_units::Span::from_secs(1_800));
         let gate = GateLimits { iops: Some(credits), bytes: None };
-        assert!(AboveTarget::of(&DiskLimits { gate, io_unit: None }).is_none());
+        assert!(AboveTarget::of(&DiskLimits { gate, io_unit: None, merges: false }).is_none());
         assert!(AboveTarget::of(&DiskLimits::default()).is_none());
     }
 }

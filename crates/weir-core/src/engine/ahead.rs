@@ -16,6 +16,7 @@
 //!
 //! The figures are the same to the nanosecond; property tests compare them.
 
+use super::merge::Run;
 use super::route::{self, Route, disk_gate};
 use super::types::{Completion, DeviceId, Op, Request, narrow};
 use super::volume::Volume;
@@ -50,6 +51,8 @@ pub(super) struct Ahead {
 struct FixedVolume {
     medium: Medium,
     io_unit: Option<NonZeroU64>,
+    /// The last run of adjacent I/Os, of a volume that merges them.
+    run: Option<Run>,
     place: Place,
     route: Route,
     busy: Busy,
@@ -137,6 +140,7 @@ impl Ahead {
         let volumes = spec.volumes.iter().map(|volume| FixedVolume {
             medium: volume.medium.clone(),
             io_unit: volume.limits.io_unit,
+            run: volume.merges().then(Run::default),
             place: volume.place,
             route: Route(Route::to_disk(volume.place)),
             busy: Busy::default(),
@@ -169,10 +173,12 @@ impl Ahead {
         let key = self.requests[number].first;
         let mut arrival = Arrival { number, key, op, now };
         match spec {
-            DeviceSpec::Volume(volume) => self.add(&mut paths, &mut arrival, *volume, len),
+            DeviceSpec::Volume(volume) => {
+                self.add(&mut paths, &mut arrival, *volume, (offset, len));
+            }
             DeviceSpec::Stripe { columns, .. } if op == Op::Flush => {
                 for volume in columns {
-                    self.add(&mut paths, &mut arrival, *volume, 0);
+                    self.add(&mut paths, &mut arrival, *volume, (0, 0));
                 }
             }
             // A discard covers one range of a column, so it is one operation.
@@ -180,14 +186,15 @@ impl Ahead {
                 for (column, volume) in columns.iter().enumerate() {
                     let range =
                         stripe::column_range(unit.get(), columns.len(), column, offset, len);
-                    if let Some((_, len)) = range {
-                        self.add(&mut paths, &mut arrival, *volume, len);
+                    if let Some(range) = range {
+                        self.add(&mut paths, &mut arrival, *volume, range);
                     }
                 }
             }
             DeviceSpec::Stripe { unit, columns } => {
                 for piece in stripe::pieces(unit.get(), columns.len(), offset, len) {
-                    self.add(&mut paths, &mut arrival, columns[piece.column], piece.len);
+                    let range = (piece.offset, piece.len);
+                    self.add(&mut paths, &mut arrival, columns[piece.column], range);
                 }
             }
         }
@@ -228,7 +235,13 @@ impl Ahead {
 
     /// Adds the next piece of an arrival.
     #[inline]
-    fn add(&mut self, paths: &mut Paths<'_>, arrival: &mut Arrival, volume: usize, len: u64) {
+    fn add(
+        &mut self,
+        (gates, timers): &mut Paths<'_>,
+        arrival: &mut Arrival,
+        volume: usize,
+        (offset, len): (u64, u64),
+    ) {
         let Arrival { number, key, op, now } = *arrival;
         arrival.key += 1;
         self.serial += 1;
@@ -236,6 +249,14 @@ impl Ahead {
         let (operations, bytes) = match (op, fixed.io_unit) {
             (Op::Flush, _) => (0, 0),
             (Op::Discard, _) => (1, 0),
+            (_, Some(unit)) if fixed.run.is_some() => {
+                let is_held = match &fixed.run {
+                    Some(run) if !self.shares_limits => run.admitted > now,
+                    _ => gates[disk_gate(volume)].is_holding(),
+                };
+                let run = fixed.run.get_or_insert_default();
+                (run.count(unit, (op, offset, len), is_held), len)
+            }
             // Most pieces are one operation, and a division takes long.
             (_, Some(unit)) if len > unit.get() => (len.div_ceil(unit.get()), len),
             _ => (1, len),
@@ -257,11 +278,14 @@ impl Ahead {
             medium: Span::ZERO,
             done: Instant::FAR,
         };
-        let (gates, timers) = paths;
         if op == Op::Flush {
-            self.admit(timers, key, now, Span::ZERO);
+            let sync = fixed.medium.sync_time(self.seed, self.serial);
+            self.admit(timers, key, now, sync);
         } else if !self.shares_limits {
             let admitted = gates[disk_gate(volume)].admit_ahead(&mut self.pieces[key]);
+            if let Some(run) = &mut self.volumes[volume].run {
+                run.admitted = admitted;
+            }
             self.enter_medium(timers, key, admitted);
         } else if route::pass(gates, timers, &mut self.pieces, (key, now), |_, _| ()) {
             self.enter_medium(timers, key, now);
@@ -285,12 +309,16 @@ impl Ahead {
     fn enter_medium(&mut self, timers: &mut Timers, key: usize, now: Instant) {
         let Piece { request, volume, serial, bytes, .. } = self.pieces[key];
         let medium = &self.volumes[volume as usize].medium;
-        let latency = match self.requests[request as usize].op {
+        let op = self.requests[request as usize].op;
+        let latency = match op {
             Op::Read => &medium.read,
             _ => &medium.write,
         };
-        let medium = latency.draw(self.seed, serial, u64::from(bytes));
-        self.admit(timers, key, now, medium);
+        let mut time = latency.draw(self.seed, serial, u64::from(bytes));
+        if op == Op::WriteThrough {
+            time += medium.sync_time(self.seed, serial);
+        }
+        self.admit(timers, key, now, time);
     }
 
     /// All gates have admitted a piece at `now`. Sets the alarm of its request with the last one.

@@ -33,7 +33,7 @@ impl Engine {
     /// A flush waits for what is dirty now.
     pub(super) fn start_flush(&mut self, key: usize, volume: usize, now: Instant) {
         if self.volumes[volume].dirty.flush(key) {
-            self.finish(key, now);
+            self.finish_flush(key, now);
         } else {
             self.write_back(volume, now);
         }
@@ -147,7 +147,7 @@ impl Engine {
         for flush in flushes {
             let waited = now - self.parts[flush].arrived;
             self.parts[flush].waits.charge(Cap::CacheWriteback, waited);
-            self.finish(flush, now);
+            self.finish_flush(flush, now);
         }
         self.to_write_back.push(part.volume);
     }

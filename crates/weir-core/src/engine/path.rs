@@ -43,13 +43,16 @@ impl Engine {
         if !matches!(owner, Owner::WriteBack(_)) {
             self.volumes[volume].begin(self.now);
         }
-        let spec = &self.volumes[volume].spec;
-        let (operations, bytes) = match op {
-            Op::Flush => (0, 0),
-            Op::Discard => (1, 0),
-            Op::Read | Op::Write | Op::WriteThrough => {
-                (spec.limits.io_unit.map_or(1, |unit| len.div_ceil(unit.get())), len)
+        let Volume { spec, run, .. } = &mut self.volumes[volume];
+        let (operations, bytes) = match (op, spec.limits.io_unit) {
+            (Op::Flush, _) => (0, 0),
+            (Op::Discard, _) => (1, 0),
+            (_, None) => (1, len),
+            (_, Some(unit)) if spec.merges() => {
+                let is_held = self.gates[disk_gate(volume)].is_holding();
+                (run.count(unit, (op, offset, len), is_held), len)
             }
+            (_, Some(unit)) => (len.div_ceil(unit.get()), len),
         };
         self.serial += 1;
         self.parts.insert(Part {
@@ -190,6 +193,26 @@ impl Engine {
             _ => &spec.medium.write,
         };
         part.medium = latency.draw(self.seed, part.serial, u64::from(part.bytes));
+        let is_write = matches!(part.op, Op::Write | Op::WriteThrough);
+        if is_write && !part.hit && spec.cache == CacheMode::ReadOnly {
+            let cache = self.cache.as_ref().and_then(|(cache, _)| cache.write_through.as_ref());
+            let extra = cache.map(|latency| latency.draw(!self.seed, part.serial, 0));
+            part.medium += extra.unwrap_or(Span::ZERO);
+        }
+        if part.op == Op::WriteThrough {
+            part.medium += spec.medium.sync_time(self.seed, part.serial);
+        }
+        if part.medium == Span::ZERO {
+            self.finish(key, now);
+        } else {
+            self.timers.set(now + part.medium, Alarm::Medium(narrow(key as u64)));
+        }
+    }
+
+    /// Completes a flush for which nothing is dirty any more, once its medium has synced.
+    pub(super) fn finish_flush(&mut self, key: usize, now: Instant) {
+        let part = &mut self.parts[key];
+        part.medium = self.volumes[part.volume].spec.medium.sync_time(self.seed, part.serial);
         if part.medium == Span::ZERO {
             self.finish(key, now);
         } else {

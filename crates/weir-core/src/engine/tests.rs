@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::medium::Latency;
-use crate::spec::{CacheMode, DiskLimits, GateLimits, Limit, Medium, Place};
+use crate::spec::{CacheMode, DiskLimits, GateLimits, Limit, Medium, Place, Reserve};
 use alloc::vec;
 use core::num::NonZeroU64;
 use weir_units::Span;
@@ -21,7 +21,7 @@ fn per_sec(n: u64) -> NonZeroU64 {
 }
 
 fn limits(iops: u64, bytes: u64) -> GateLimits {
-    let limit = |n| (n > 0).then(|| Limit { rate: per_sec(n), burst: None });
+    let limit = |n| (n > 0).then(|| Limit { rate: per_sec(n), burst: None, reserve: None });
     GateLimits { iops: limit(iops), bytes: limit(bytes) }
 }
 
@@ -29,10 +29,14 @@ fn volume(iops: u64, bytes: u64) -> VolumeSpec {
     let medium = Latency::fixed(Span::from_millis(1));
     VolumeSpec {
         size: Bytes::gib(1024),
-        limits: DiskLimits { gate: limits(iops, bytes), io_unit: NonZeroU64::new(256 << 10) },
+        limits: DiskLimits {
+            gate: limits(iops, bytes),
+            io_unit: NonZeroU64::new(256 << 10),
+            merges: false,
+        },
         cache: CacheMode::None,
         place: Place::Remote,
-        medium: Medium { read: medium.clone(), write: medium },
+        medium: Medium::new(medium.clone(), medium),
         log: false,
     }
 }
@@ -43,6 +47,7 @@ fn host(volumes: Vec<VolumeSpec>) -> HostSpec {
     let cache = CacheSpec {
         capacity: Bytes::gib(1),
         latency,
+        write_through: None,
         dirty_limit: Bytes::mib(64),
         writeback_after: Span::from_secs(1),
     };
@@ -182,7 +187,7 @@ fn the_largest_request_counts_whole() {
     let transfer =
         Latency::zero().with_transfer(weir_units::BytesPerSec::new(gib).expect("a rate"));
     for volume in &mut spec.volumes {
-        volume.medium = Medium { read: transfer.clone(), write: transfer.clone() };
+        volume.medium = Medium::new(transfer.clone(), transfer.clone());
     }
     spec.devices.push(DeviceSpec::Stripe { unit: Bytes::kib(64), columns: vec![0, 1] });
     let mut engine = engine(spec);
@@ -304,7 +309,7 @@ fn a_resize_moves_the_limits_at_once_and_loses_nothing() {
     let mut load =
         Load::new(engine(host(vec![volume(500, 0)]))).clients(100, 0, Op::Write, 8 << 10);
     load.run(Instant::ZERO, secs(2));
-    let p30 = DiskLimits { gate: limits(5_000, 0), io_unit: None };
+    let p30 = DiskLimits { gate: limits(5_000, 0), io_unit: None, merges: false };
     load.engine.set_disk_limits(secs(2), VolumeId(0), p30).expect("the volume");
     load.go_on(secs(4));
     assert!(load.completed_in(0, SEC, 2 * SEC).abs_diff(500) <= 1);
@@ -320,7 +325,7 @@ fn a_resize_moves_the_limits_at_once_and_loses_nothing() {
 #[test]
 fn credits_are_spent_and_earned() {
     let mut spec = host(vec![volume(0, 0)]);
-    let limit = Limit { rate: per_sec(500), burst: None };
+    let limit = Limit { rate: per_sec(500), burst: None, reserve: None };
     let bursting = limit.with_burst(per_sec(3_500), Span::from_secs(10));
     spec.volumes[0].limits.gate.iops = Some(bursting);
     let mut load = Load::new(engine(spec)).clients(64, 0, Op::Read, 4 << 10);
@@ -404,7 +409,7 @@ fn new_host_limits_apply_to_requests_that_wait_at_another_gate() {
 #[test]
 fn an_overtaken_request_is_charged_to_the_cap_that_throttled_the_head() {
     let mut spec = host(vec![volume(0, 0), volume(0, 0)]);
-    let limit = Limit { rate: per_sec(12_800), burst: None };
+    let limit = Limit { rate: per_sec(12_800), burst: None, reserve: None };
     spec.uncached.iops = Some(limit.with_burst(per_sec(16_000), Span::from_secs(1)));
     let load = Load::new(engine(spec)).clients(120, 0, Op::Write, 4 << 10);
     let mut load = load.clients(20, 1, Op::Write, 4 << 10);
@@ -425,7 +430,7 @@ fn new_burst_limits_admit_nothing_in_the_past() {
     load.run(Instant::ZERO, secs(3));
     let mut gate = limits(500, 0);
     gate.iops = gate.iops.map(|l| l.with_burst(per_sec(1_000), Span::from_secs(60)));
-    let new = DiskLimits { gate, io_unit: None };
+    let new = DiskLimits { gate, io_unit: None, merges: false };
     load.engine.set_disk_limits(secs(3), VolumeId(0), new).expect("the volume");
     load.go_on(secs(5));
     let first = load.completed_in(0, 3 * SEC, 4 * SEC);
@@ -461,7 +466,7 @@ fn invalid_requests_are_refused() {
 #[test]
 fn bursting_on_demand_has_no_end_and_is_counted() {
     let mut spec = host(vec![volume(0, 0), volume(7_000, 0)]);
-    let limit = Limit { rate: per_sec(5_000), burst: None };
+    let limit = Limit { rate: per_sec(5_000), burst: None, reserve: None };
     spec.volumes[0].limits.gate.iops = Some(limit.with_on_demand(per_sec(7_000)));
     let mut load =
         Load::new(engine(spec)).clients(64, 0, Op::Read, 4 << 10).clients(64, 1, Op::Read, 4 << 10);
@@ -482,7 +487,7 @@ fn a_disk_that_begins_to_burst_on_demand_still_owes() {
     engine.handle_request(Instant::ZERO, &request(0)).expect("a request in range");
     let mut new = limits(2, 0);
     new.iops = new.iops.map(|limit| limit.with_on_demand(per_sec(4)));
-    let limits = DiskLimits { gate: new, io_unit: None };
+    let limits = DiskLimits { gate: new, io_unit: None, merges: false };
     engine.set_disk_limits(Instant::ZERO, VolumeId(0), limits).expect("the volume");
     engine.handle_request(Instant::ZERO, &request(1)).expect("a request in range");
     engine.handle_timeout(secs(2));
@@ -507,4 +512,33 @@ fn going_to_the_next_event_gives_the_same_as_going_to_each_deadline() {
     let ((each, expect), (few, done)) = (run(false), run(true));
     assert!(expect.len() > 500 && few * 3 < each, "{} {few} {each}", expect.len());
     assert_eq!(done, expect);
+}
+
+/// 64 KiB units of sequential 4 KiB I/Os that all wait count once each.
+#[test]
+fn adjacent_requests_that_wait_count_as_one() {
+    let admitted = |merges: bool, stride: u64, op: fn(u64) -> Op| {
+        let mut spec = host(vec![volume(100, 0)]);
+        spec.volumes[0].limits.io_unit = NonZeroU64::new(64 << 10);
+        spec.volumes[0].limits.merges = merges;
+        let mut engine = engine(spec);
+        for n in 0..320 {
+            let offset = n * stride;
+            let request = Request { device: DeviceId(0), op: op(n), offset, len: 4_096, tag: n };
+            engine.handle_request(Instant::ZERO, &request).expect("in range");
+        }
+        while let Some(due) = engine.poll_deadline() {
+            engine.handle_timeout(due);
+        }
+        let counted = engine.volumes[0].totals.counted;
+        (counted, engine.now.nanos() / 1_000_000)
+    };
+    let reads = |_| Op::Read;
+    // The first passes alone; the other 319 are 19 whole units and 15 I/Os. The last wait for 20 ops.
+
+    assert_eq!(admitted(true, 4_096, reads), (21, 211));
+    assert_eq!(admitted(false, 4_096, reads), (320, 3_191));
+    // Neither gaps nor a change of direction merge.
+    assert_eq!(admitted(true, 8_192, reads), (320, 3_191));
+    assert_eq!(admitted(true, 4_096, |n| if n % 2 == 0 { Op::Read } else { Op::Write }).0, 320);
 }

@@ -12,6 +12,7 @@ pub(super) struct Volume {
     pub(super) spec: VolumeSpec,
     pub(super) totals: Totals,
     pub(super) dirty: Dirty,
+    pub(super) run: Run,
     /// In-flight requests, and the start of the busy period not yet added to `totals.busy`.
     pub(super) in_flight: u64,
     pub(super) busy_from: Instant,
@@ -26,6 +27,7 @@ impl Volume {
             spec,
             totals: Totals::default(),
             dirty: Dirty::default(),
+            run: Run::default(),
             in_flight: 0,
             busy_from: Instant::ZERO,
             above,

@@ -71,12 +71,13 @@ pub(super) fn meters(caps: GateCaps, limits: &GateLimits) -> Vec<Metered> {
     ];
     let mut meters = Vec::new();
     for (limit, cap, burst_cap, counts) in sides {
-        let Some(Limit { rate, burst }) = limit else { continue };
+        let Some(Limit { rate, burst, reserve }) = limit else { continue };
+        let with_reserve = |rate| Meter::new(rate).with_reserve(reserve);
         if let Some((peak, _)) = burst {
-            meters.push(Metered::new(Meter::new(peak), burst_cap, counts));
+            meters.push(Metered::new(with_reserve(peak), burst_cap, counts));
         }
         let meter = match burst {
-            None => Meter::new(rate),
+            None => with_reserve(rate),
             Some((_, Limit::ON_DEMAND)) => continue,
             Some((peak, duration)) => {
                 let surplus = u128::from(peak.get().saturating_sub(rate.get()));

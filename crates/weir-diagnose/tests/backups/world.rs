@@ -227,6 +227,7 @@ impl World {
         let raised = |limit: Limit| Limit {
             rate: limit.rate.saturating_mul(times),
             burst: limit.burst.map(|(peak, span)| (peak.saturating_mul(times), span)),
+            ..limit
         };
         let raise = |gate: &mut GateLimits| {
             gate.iops = gate.iops.map(raised);

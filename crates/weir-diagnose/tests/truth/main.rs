@@ -41,8 +41,9 @@ fn the_cap_that_waited_most_is_named() {
     check(&matrices[1], 0.94, 0.02);
     check(&matrices[2], 0.94, 0.02);
     check(&matrices[3], 0.89, 0.02);
-    // Most caps are named firmly.
-    assert!(matrices[0].held_share() >= 0.89, "{:.3}", matrices[0].held_share());
+    // Most caps are named firmly. With the latencies that others measured, the media of these
+    // systems are nearer to their caps than with those assumed before: 139 of 157, not 140.
+    assert!(matrices[0].held_share() >= 0.88, "{:.3}", matrices[0].held_share());
 }
 
 #[test]

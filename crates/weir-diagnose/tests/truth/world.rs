@@ -302,6 +302,7 @@ fn with_limits(layout: &mut Layout, times: u64) {
     let raised = |limit: Limit| Limit {
         rate: limit.rate.saturating_mul(times),
         burst: limit.burst.map(|(peak, span)| (peak.saturating_mul(times), span)),
+        ..limit
     };
     let raise = |gate: &mut GateLimits| {
         gate.iops = gate.iops.map(raised);

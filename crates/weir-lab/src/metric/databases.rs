@@ -3,6 +3,7 @@
 //! | metric | is |
 //! |---|---|
 //! | `batches_per_s`, `transactions_per_min` | throughput of the users |
+//! | `transaction_ms` | time between two transactions, of a single user the mean of one |
 //! | `cpu_pct` | busy share of the schedulers |
 //! | `wait_pct:PREFIX` | share of waits whose name has this prefix |
 //! | `top_wait` | the wait class with the longest total, like `PAGEIOLATCH` |
@@ -31,6 +32,10 @@ pub(super) fn read(metric: &str, run: &DatabaseReport) -> Result<Option<Value>, 
     let number = match name {
         "batches_per_s" => Some(run.load.batches_per_s),
         "transactions_per_min" => Some(run.load.transactions_per_min),
+        "transaction_ms" => {
+            let per_min = run.load.transactions_per_min;
+            (per_min > 0.0).then(|| 60_000.0 / per_min)
+        }
         "cpu_pct" => Some(run.load.cpu_share * 100.0),
         "wait_pct" => wait_share(run, of).map(|share| share * 100.0),
         "read_ms" => files.mean_ms(|file| (file.read_mean_ns, file.num_of_reads)),

@@ -2,18 +2,27 @@
 //!
 //! | metric | is |
 //! |---|---|
-//! | `iops`, `mib_per_s` | totals of all jobs, without the warm-up |
+//! | `iops`, `mib_per_s`, `mb_per_s` | totals of all jobs, without the warm-up |
+//! | `read_iops`, `write_iops`, `read_mib_per_s`, `write_mib_per_s`, `read_mb_per_s`,
+//! `write_mb_per_s` | the same of reads or writes alone |
+//! | `mean_ms`, `read_mean_ms`, `write_mean_ms` | mean latency |
+//! | `p50_ms`, `p99_ms` | percentile of the latency of a single job, or reporting group, of reads or
+//! writes only |
+//! | `series_between_s:LOW..HIGH` | start of the first interval with at least LOW and at most HIGH
+//! operations per second |
 //! | `wait_share:CAP` | the limit's share of all wait time; virtual time only |
 //! | `volume_depth_max:STRIPE` | requests in flight at the stripe's busiest column; virtual time
 //! only |
 //! | `series_first:X`, `series_last:X` | the first interval, and the mean of the last tenth of the
 //! run; X is `read_mib_per_s`, `write_mib_per_s`, or `disk_read_mib_per_s`, the reads that missed
 //! the cache (virtual time only) |
+//!
+//! Rates and latencies are those of one job if its name follows: `iops:JOB`.
 
 use super::name::{Unknown, split};
 use crate::file::WARM_UP;
 use weir_report::number::float;
-use weir_report::run::{JobReport, RunReport, SeriesPoint};
+use weir_report::run::{JobReport, LatencyReport, OpReport, RunReport, SeriesPoint};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -26,11 +35,27 @@ pub(super) fn virtual_only(metric: &str) -> bool {
 
 /// Returns the metric of a run; `None` if the run does not have it, [`Unknown`] if no run has.
 pub(super) fn read(metric: &str, run: &RunReport) -> Result<Option<f64>, Unknown> {
-    let measured = || run.jobs.iter().filter(|job| job.name != WARM_UP);
     let (name, of) = split(metric);
+    let measured = || run.jobs.iter().filter(|job| job.name != WARM_UP);
+    let own = || measured().filter(|job| of.is_empty() || job.name == of);
+    let sum =
+        |rate: fn(&JobReport) -> f64| own().next().is_some().then(|| own().map(rate).sum::<f64>());
     Ok(match name {
-        "iops" => Some(measured().map(JobReport::iops).sum()),
-        "mib_per_s" => Some(measured().map(JobReport::bytes_per_s).sum::<f64>() / MIB),
+        "iops" => sum(JobReport::iops),
+        "read_iops" => sum(|job| job.read.iops),
+        "write_iops" => sum(|job| job.write.iops),
+        "mib_per_s" => sum(JobReport::bytes_per_s).map(|rate| rate / MIB),
+        "read_mib_per_s" => sum(|job| job.read.bytes_per_s).map(|rate| rate / MIB),
+        "write_mib_per_s" => sum(|job| job.write.bytes_per_s).map(|rate| rate / MIB),
+        "mb_per_s" => sum(JobReport::bytes_per_s).map(|rate| rate / 1e6),
+        "read_mb_per_s" => sum(|job| job.read.bytes_per_s).map(|rate| rate / 1e6),
+        "write_mb_per_s" => sum(|job| job.write.bytes_per_s).map(|rate| rate / 1e6),
+        "mean_ms" => mean_ms(own().flat_map(|job| [&job.read, &job.write])),
+        "read_mean_ms" => mean_ms(own().map(|job| &job.read)),
+        "write_mean_ms" => mean_ms(own().map(|job| &job.write)),
+        "p50_ms" => percentile(own(), |latency| latency.p50),
+        "p99_ms" => percentile(own(), |latency| latency.p99),
+        "series_between_s" => first_between(&run.series, of)?,
         "wait_share" => wait_share(measured(), of),
         "volume_depth_max" => {
             let columns = run.volumes.iter().filter(|v| v.name.starts_with(&format!("{of}-")));
@@ -48,6 +73,37 @@ pub(super) fn read(metric: &str, run: &RunReport) -> Result<Option<f64>, Unknown
         }
         _ => return Err(Unknown),
     })
+}
+
+/// Returns the mean latency of operations, weighted by their number.
+fn mean_ms<'a>(ops: impl Iterator<Item = &'a OpReport>) -> Option<f64> {
+    let weigh = |(time, ios): (f64, u64), op: &OpReport| {
+        (time + op.latency.mean * float(op.ios), ios + op.ios)
+    };
+    let (time, ios) = ops.fold((0.0, 0), weigh);
+    (ios > 0).then(|| time / float(ios) / 1e6)
+}
+
+/// Returns a percentile of a job with operations of one kind; `None` if there are several.
+fn percentile<'a>(
+    mut jobs: impl Iterator<Item = &'a JobReport>,
+    of: fn(&LatencyReport) -> u64,
+) -> Option<f64> {
+    let job = jobs.next()?;
+    let mut kinds = [&job.read, &job.write].into_iter().filter(|op| op.ios > 0);
+    match (kinds.next(), kinds.next(), jobs.next()) {
+        (Some(op), None, None) => Some(float(of(&op.latency)) / 1e6),
+        _ => None,
+    }
+}
+
+/// Returns the start of the first interval within a range of rates.
+fn first_between(series: &[SeriesPoint], range: &str) -> Result<Option<f64>, Unknown> {
+    let number = |text: &str| text.parse::<f64>().map_err(|_| Unknown);
+    let (low, high) = range.split_once("..").ok_or(Unknown)?;
+    let range = number(low)?..=number(high)?;
+    let is_in = |point: &&SeriesPoint| range.contains(&(point.read_iops + point.write_iops));
+    Ok(series.iter().find(is_in).map(|point| point.start_s))
 }
 
 fn wait_share<'a>(jobs: impl Iterator<Item = &'a JobReport>, cap: &str) -> Option<f64> {

@@ -1,7 +1,8 @@
 //! Disks of other clouds: bought by rules of their own, and such as share their limits.
 
 use super::{layout, parse};
-use weir_units::Bytes;
+use weir_core::Reserve;
+use weir_units::{Bytes, Span};
 
 fn gcp(host: &str, volumes: &[&str]) -> String {
     let volumes: Vec<String> = volumes
@@ -28,20 +29,20 @@ fn disks_of_one_type_share_what_their_sizes_bring() {
         assert_eq!(uncached(&gcp(host, &volumes)), (Some(iops), Some(bytes)), "{host} {sizes:?}");
     };
     let n2 = "{ size = \"n2-standard-8\" }";
-    // 6,000 + 30 x 100, and 240 + 0.48 x 100 MiB/s.
-    check(n2, &[100], 9_000, 288 << 20);
+    // 6,000 + 30 x 100 and a tenth more, and 240 + 0.48 x 100 MiB/s.
+    check(n2, &[100], 9_900, 288 << 20);
     // The base is had once, however many disks there are.
-    check(n2, &[50, 50], 9_000, 288 << 20);
+    check(n2, &[50, 50], 9_900, 288 << 20);
     // 15,000 and 800 MiB/s are what the machine lets through.
     check(n2, &[100, 900], 15_000, 720 << 20);
     check(n2, &[1_000, 1_000], 15_000, 800 << 20);
-    check("{ unlimited = true }", &[1_000, 1_000], 66_000, 1_200 << 20);
+    check("{ unlimited = true }", &[1_000, 1_000], 72_600, 1_200 << 20);
     let limited = "{ limits = { uncached = { iops = 500 } } }";
     check(limited, &[100], 500, 288 << 20);
     let text = gcp(n2, &[&ssd(100)]);
     let host = &layout(&text).hosts[0];
     assert!(host.volumes[0].is_pooled && host.volumes[0].spec.limits.gate.iops.is_none());
-    let note = "pd-ssd disks share their limits on a machine: 100 GiB in total have 9000 IOPS and 288 \
+    let note = "pd-ssd disks share their limits on a machine: 100 GiB in total have 9900 IOPS and 288 \
          MiB/s";
     assert!(host.notes.iter().any(|own| own == note), "{:?}", host.notes);
 }
@@ -114,4 +115,67 @@ fn bought_disks_count_as_their_family_does() {
     let text =
         gcp("{ size = \"c3-8vcpu\" }", &["family = \"hyperdisk-balanced\"\nsize = \"10 GiB\""]);
     assert_eq!(uncached(&text), (Some(50_000), Some(800 << 20)));
+}
+
+#[test]
+fn limits_of_ebs_have_a_reserve_of_a_second() {
+    let text = "edition = \"aws\"\nhost = { size = \"r5b.large\" }\n\
+                [[volume]]\nname = \"v\"\nfamily = \"gp3\"\nsize = \"100 GiB\"\n\
+                [[volume]]\nname = \"own\"\nlimits = { iops = 5 }\n";
+    let host = &layout(text).hosts[0];
+    let second = Reserve { holds: Span::from_secs(1), refill: Span::from_secs(80) };
+    for limit in [host.spec.uncached.iops, host.spec.uncached.bytes] {
+        let limit = limit.expect("a limit");
+        assert_eq!(limit.reserve, Some(second));
+        assert!(limit.burst.is_some(), "{limit:?}");
+    }
+    let gate = |at: usize| host.volumes[at].spec.limits.gate;
+    assert_eq!(gate(0).iops.expect("a limit").reserve, Some(second));
+    assert_eq!(gate(0).bytes.expect("a limit").reserve, Some(second));
+    // Limits that a layout states are as it states them.
+    assert_eq!(gate(1).iops.expect("a limit").reserve, None);
+    let azure = "edition = \"azure-now\"\nhost = { size = \"D8s_v3\" }\n\
+                 [[volume]]\nname = \"v\"\ntier = \"P30\"\n";
+    let gate = layout(&azure).hosts[0].volumes[0].spec.limits.gate;
+    assert_eq!(gate.iops.expect("a limit").reserve, None);
+}
+
+#[test]
+fn credits_of_gp2_are_exact() {
+    let check = |gib: u64, rate: u64, burst: Option<u64>| {
+        let text = format!(
+            "edition = \"aws\"\nhost = {{ unlimited = true }}\n\
+             [[volume]]\nname = \"v\"\nfamily = \"gp2\"\nsize = \"{gib} GiB\"\n"
+        );
+        let host = &layout(&text).hosts[0];
+        let limit = host.volumes[0].spec.limits.gate.iops.expect("a limit");
+        assert_eq!(limit.rate.get(), rate);
+        assert_eq!(limit.burst.map(|(peak, _)| peak.get()), burst);
+        let engine = weir_core::Engine::new(host.spec.clone()).expect("a sound host");
+        let credits = engine.credits(weir_core::VolumeId(0), weir_core::Cap::DiskIops);
+        assert_eq!(credits, burst.map(|_| 5_400_000), "{gib}");
+    };
+    for gib in [1, 20, 33, 100, 101, 334, 750, 999] {
+        check(gib, (3 * gib).max(100), Some(3_000));
+    }
+    check(1_000, 3_000, None);
+    check(16_384, 16_000, None);
+}
+
+#[test]
+fn forced_writes_and_writes_through_a_cache_take_longer_on_azure() {
+    let of = |edition: &str, machine: &str| {
+        let text = format!(
+            "edition = \"{edition}\"\nhost = {{ size = \"{machine}\" }}\n\
+             [[volume]]\nname = \"v\"\ntier = \"P30\"\ncache = \"read-only\"\n"
+        );
+        let spec = &layout(&text).hosts[0].spec;
+        let mean = |latency: Option<&weir_core::Latency>| {
+            latency.map(|latency| latency.mean().nanos() / 100_000)
+        };
+        let cache = spec.cache.as_ref().expect("a cache");
+        (mean(spec.volumes[0].medium.sync.as_ref()), mean(cache.write_through.as_ref()))
+    };
+    assert_eq!(of("azure-now", "D8s_v3"), (Some(9), Some(14)));
+    assert_eq!(of("azure-premium-2015", "DS14"), (None, None));
 }

@@ -16,7 +16,7 @@ const MACHINE: &str = "edition = \"azure-now\"\n[host]\nsize = \"D16s_v3\"\n\
     [[volume]]\nname = \"data\"\ntier = \"P40\"\n[[volume]]\nname = \"log\"\ntier = \"P20\"\n";
 
 const OLTP: &str = "mix = \"tpcc\"\nusers = 8\nvcores = 4\nsize = \"8 GiB\"\nbuffer_pool = \"1 GiB\"\n\
-    duration = \"4s\"\ndata = [\"data\"]\nlog = \"log\"\n";
+    duration = \"12s\"\ndata = [\"data\"]\nlog = \"log\"\n";
 
 /// A backup of `size` from `data` within a time.
 fn question<'a>(catalog: &'a Catalog, base: &str, (size, within): (Bytes, Span)) -> Question<'a> {
@@ -119,7 +119,7 @@ fn a_large_backup_is_simulated_as_a_whole_before_it_is_the_answer() {
 fn a_backup_beside_a_database_respects_the_maximum_slowdown() {
     let catalog = Catalog::builtin();
     let databases = [Description::parse("oltp.toml", OLTP).expect("a description")];
-    let base = question(&catalog, MACHINE, (Bytes::gib(100), Span::from_secs(3_600)));
+    let base = question(&catalog, MACHINE, (Bytes::gib(100), Span::from_secs(7_200)));
     let beside = |max_slowdown| Some(Beside { databases: &databases, max_slowdown });
     // The window is long, so a limit leaves the database what it needs.
     let kind = Question { beside: beside(50_000), ..base.clone() };

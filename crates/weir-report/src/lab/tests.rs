@@ -23,6 +23,7 @@ fn figure(compare: Compare, measured: [Option<f64>; 2]) -> Figure {
         verdict: Verdict::NotRun,
         explained: None,
         explained_miss: false,
+        class: None,
         note: None,
     }
 }

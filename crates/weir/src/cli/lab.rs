@@ -1,7 +1,7 @@
 //! The arguments of `weir lab`.
 
 use super::number::count_in;
-use super::{OutputArgs, seed, some_bytes, some_time};
+use super::{OutputArgs, seed, some_bytes, some_time, svg_file};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use weir_units::{Bytes, Span};
@@ -53,6 +53,9 @@ pub(crate) struct LabRunArgs {
     /// Random seed of the jobs.
     #[arg(long, default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
     pub(crate) seed: u64,
+    /// Plot published figures against those in virtual time to this SVG file.
+    #[arg(long, value_name = "FILE", value_parser = svg_file)]
+    pub(crate) plot: Option<PathBuf>,
     /// Write an HTML report to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,

@@ -90,7 +90,7 @@ fn tiers(edition: &Edition) -> Vec<Table> {
         tables.push(Table::new("", &TIER_HEADS).named("tiers"));
     }
     tables.push(provisioned(edition.provisioned_families()));
-    tables.extend([stores(edition), pooled(edition)]);
+    tables.extend([sized(edition), stores(edition), pooled(edition)]);
     let mut remarks = remarks_table();
     for set in edition.tier_sets() {
         remark(&mut remarks, edition, &set.name, &set.provenance);
@@ -100,6 +100,9 @@ fn tiers(edition: &Edition) -> Vec<Table> {
     }
     for store in edition.stores() {
         remark(&mut remarks, edition, &store.name, &store.provenance);
+    }
+    for family in edition.sized_families() {
+        remark(&mut remarks, edition, &family.family, &family.provenance);
     }
     for family in edition.pooled_families() {
         remark(&mut remarks, edition, &family.family, &family.provenance);
@@ -180,6 +183,42 @@ fn provisioned(families: &[Provisioned]) -> Table {
             lines.map(|line| format!("{}: {line}", family.family))
         })
         .collect();
+    table
+}
+
+/// Lists the families whose limits follow from the size.
+fn sized(edition: &Edition) -> Table {
+    let heads = [
+        "by size|family",
+        ">min GiB|min_size_bytes",
+        ">max GiB|max_size_bytes",
+        ">IOPS per GiB|iops_per_gib",
+        ">min IOPS|min_iops",
+        ">max IOPS|max_iops",
+        ">throughput per TiB|throughput_bytes_per_s_per_tib",
+        ">max throughput|max_throughput_bytes_per_s",
+        ">burst IOPS|burst_iops",
+        ">credits|burst_credits",
+        ">burst per TiB|burst_throughput_bytes_per_s_per_tib",
+        ">max burst|burst_throughput_bytes_per_s",
+        "as of|as_of",
+        "|source",
+    ];
+    let mut table = Table::new("", &heads).named("sized");
+    for family in edition.sized_families() {
+        let mut row = cells![family.family.as_str()];
+        row.extend([size(Some(family.min_size)), size(Some(family.max_size))]);
+        let (least, most) = (family.minimum, family.maximum);
+        row.extend([iops(family.iops_per_gib), iops(Some(least.iops)), iops(Some(most.iops))]);
+        row.extend([throughput(family.throughput_per_tib), throughput(Some(most.throughput))]);
+        let (operations, bytes) = (family.iops_burst, family.throughput_burst);
+        row.push(iops(operations.map(|own| own.iops)));
+        row.push(operations.map_or_else(Cell::none, |own| grouped(own.credits)));
+        row.push(throughput(bytes.map(|own| own.per_tib)));
+        row.push(throughput(bytes.map(|own| own.maximum)));
+        row.extend(cells![family.provenance.as_of(), family.provenance.source()]);
+        table.row(row);
+    }
     table
 }
 
@@ -405,6 +444,7 @@ fn tables_of(found: &Found<'_>, name: &str) -> Vec<Table> {
         Found::Tier(_, tier) => vec![figures(&tier.figures(), &[])],
         Found::Host(_, host) => vec![figures(&host.figures(), &[])],
         Found::Provisioned(_, family) => vec![figures(&family.figures(), &[])],
+        Found::Sized(_, family) => vec![figures(&family.figures(), &[])],
         Found::Store(_, store) => vec![figures(&store.figures(), &[])],
         Found::Pooled(_, family) => vec![figures(&family.figures(), &[])],
         Found::TierSet(edition, set) => vec![tier_table(edition, set)],

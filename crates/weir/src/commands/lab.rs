@@ -119,6 +119,9 @@ fn rerun(args: &LabRunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(path) = &args.html {
         fs::write(path, reports.html()).map_err(|source| CliError::write(path, source))?;
     }
+    if let Some(path) = &args.plot {
+        fs::write(path, reports.plot()?).map_err(|source| CliError::write(path, source))?;
+    }
     output::print(&reports, args.output.format())?;
     Ok(if reports.hold() { 0 } else { NO })
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 /// A random host on which only disks hold requests, and none bursts.
 fn of_disks(mut layout: Layout) -> HostSpec {
     for (cache, _, kind) in &mut layout.volumes {
-        (*cache, *kind) = (CacheMode::None, *kind % 3);
+        (*cache, *kind) = (CacheMode::None, *kind % 4);
     }
     (layout.uncached, layout.cached, layout.log) = (0, 0, 0);
     layout.spec()
@@ -64,10 +64,10 @@ fn sorted(mut outcome: Outcome) -> Outcome {
 /// multiples of a quarter of a millisecond, so that most instants have several events.
 fn with_shared_limits(mut layout: Layout, is_even: bool) -> HostSpec {
     for (cache, _, kind) in &mut layout.volumes {
-        (*cache, *kind) = (CacheMode::None, *kind % 3);
+        (*cache, *kind) = (CacheMode::None, *kind % 4);
     }
     layout.volumes[0].1 = Place::Remote;
-    (layout.uncached, layout.cached, layout.log) = (1 + layout.uncached % 2, layout.cached % 3, 0);
+    (layout.uncached, layout.cached, layout.log) = (1 + layout.uncached % 3, layout.cached % 4, 0);
     let mut spec = layout.spec();
     if is_even {
         for volume in &mut spec.volumes {

@@ -100,7 +100,7 @@ fn a_full_readwrite_cache_makes_writes_wait_and_says_so() {
 fn a_medium_without_latency_writes_back_without_end() {
     let mut spec = host(vec![volume(0, 0)]);
     spec.volumes[0].cache = CacheMode::ReadWrite;
-    spec.volumes[0].medium = Medium { read: Latency::zero(), write: Latency::zero() };
+    spec.volumes[0].medium = Medium::new(Latency::zero(), Latency::zero());
     let cache = spec.cache.as_mut().expect("a cache");
     cache.latency = Latency::zero();
     cache.dirty_limit = Bytes::gib(1);

@@ -8,7 +8,7 @@ const MIB: u64 = 1 << 20;
 fn governed(mib: u64) -> HostSpec {
     let log = |spec| VolumeSpec { log: true, ..spec };
     let mut spec = host(vec![log(volume(0, 0)), log(volume(0, 0)), volume(0, 0)]);
-    spec.log_rate = Some(Limit { rate: per_sec(mib * MIB), burst: None });
+    spec.log_rate = Some(Limit { rate: per_sec(mib * MIB), burst: None, reserve: None });
     spec
 }
 
@@ -81,7 +81,7 @@ fn a_new_log_rate_holds_at_once_and_none_lets_everything_go() {
     let len = 64 << 10;
     let mut load = Load::new(engine(governed(2))).clients(64, 0, Op::Write, len);
     load.run(Instant::ZERO, secs(2));
-    let rate = Limit { rate: per_sec(10 * MIB), burst: None };
+    let rate = Limit { rate: per_sec(10 * MIB), burst: None, reserve: None };
     load.engine.set_log_rate(secs(2), Some(rate));
     load.go_on(secs(4));
     assert_eq!(load.completed_in(0, SEC, 2 * SEC), 2 * 16);

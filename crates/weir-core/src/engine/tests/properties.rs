@@ -39,18 +39,26 @@ pub(super) struct Layout {
     dirty_kib: u64,
 }
 
-/// Limits of a kind: none, low, high, bursting, bursting on demand.
-fn some_limits(kind: u8) -> GateLimits {
+/// Limits of a kind: none, low, high, with a reserve, bursting with a reserve, bursting on demand.
+pub(super) fn some_limits(kind: u8) -> GateLimits {
+    let reserve = Some(Reserve { holds: Span::from_millis(30), refill: Span::from_millis(90) });
+    let reserved = |rate: u64| Some(Limit { rate: per_sec(rate), burst: None, reserve });
     let burst = |rate: u64, peak| {
-        Limit { rate: per_sec(rate), burst: None }.with_burst(per_sec(peak), Span::from_millis(200))
+        Limit { rate: per_sec(rate), burst: None, reserve: None }
+            .with_burst(per_sec(peak), Span::from_millis(200))
     };
-    let on_demand =
-        |rate: u64, peak| Limit { rate: per_sec(rate), burst: None }.with_on_demand(per_sec(peak));
+    let on_demand = |rate: u64, peak| {
+        Limit { rate: per_sec(rate), burst: None, reserve: None }.with_on_demand(per_sec(peak))
+    };
     match kind {
         0 => GateLimits::default(),
         1 => limits(90, 8 << 20),
         2 => limits(2_500, 90 << 20),
-        3 => GateLimits { iops: Some(burst(150, 900)), bytes: Some(burst(9 << 20, 60 << 20)) },
+        3 => GateLimits { iops: reserved(170), bytes: reserved(10 << 20) },
+        4 => GateLimits {
+            iops: Some(burst(150, 900).with_reserve(reserve)),
+            bytes: Some(burst(9 << 20, 60 << 20)),
+        },
         _ => {
             GateLimits { iops: Some(on_demand(80, 700)), bytes: Some(on_demand(9 << 20, 50 << 20)) }
         }
@@ -63,7 +71,7 @@ fn log_rate(kind: u8) -> Option<Limit> {
 }
 
 fn disk_limits(kind: u8) -> DiskLimits {
-    DiskLimits { gate: some_limits(kind), io_unit: NonZeroU64::new(256 << 10) }
+    DiskLimits { gate: some_limits(kind), io_unit: NonZeroU64::new(256 << 10), merges: false }
 }
 
 fn mode() -> impl Strategy<Value = CacheMode> {
@@ -72,10 +80,10 @@ fn mode() -> impl Strategy<Value = CacheMode> {
 
 pub(super) fn layout() -> impl Strategy<Value = Layout> {
     let place = prop_oneof![3 => Just(Place::Remote), 1 => Just(Place::Local)];
-    let volume = (mode(), place, 0_u8..5);
+    let volume = (mode(), place, 0_u8..6);
     let columns = proptest::sample::subsequence(vec![0, 1, 2, 3], 2..=4).prop_shuffle();
     let sizes = (prop_oneof![Just(4_u64), Just(64)], 128_u64..2_048, 64_u64..1_500);
-    let shared = (0_u8..4, 0_u8..4, 0_u8..3);
+    let shared = (0_u8..5, 0_u8..5, 0_u8..3);
     (proptest::array::uniform4(volume), shared, columns, sizes).prop_map(
         |(volumes, (uncached, cached, log), columns, (unit_kib, cache_kib, dirty_kib))| Layout {
             volumes,
@@ -98,9 +106,11 @@ impl Layout {
         ]);
         let read = read.expect("ascending quantiles");
         let one = |(id, (cache, place, kind)): (usize, &(CacheMode, Place, u8))| {
-            let medium = Medium { read: read.clone(), ..volume(0, 0).medium };
+            let sync = (id % 3 == 1).then(|| Latency::fixed(Span::from_micros(700)));
+            let medium = Medium { read: read.clone(), sync, ..volume(0, 0).medium };
             VolumeSpec {
-                limits: disk_limits(*kind),
+                // Every other disk merges adjacent I/Os.
+                limits: DiskLimits { merges: id % 2 == 0, ..disk_limits(*kind) },
                 cache: *cache,
                 place: *place,
                 medium,
@@ -115,6 +125,7 @@ impl Layout {
         let cache = spec.cache.as_mut().expect("a cache");
         cache.capacity = Bytes::kib(self.cache_kib);
         cache.dirty_limit = Bytes::kib(self.dirty_kib);
+        cache.write_through = Some(Latency::fixed(Span::from_micros(400)));
         cache.writeback_after = Span::from_millis(50);
         let (unit, columns) = (Bytes::kib(self.unit_kib), self.columns.clone());
         spec.devices.push(DeviceSpec::Stripe { unit, columns });
@@ -124,8 +135,8 @@ impl Layout {
 
 fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
-        4 => (0_usize..4, 0_u8..5).prop_map(|(volume, limits)| Change::Disk { volume, limits }),
-        2 => (0_u8..4, 0_u8..4).prop_map(|(uncached, cached)| Change::Host { uncached, cached }),
+        4 => (0_usize..4, 0_u8..6).prop_map(|(volume, limits)| Change::Disk { volume, limits }),
+        2 => (0_u8..5, 0_u8..5).prop_map(|(uncached, cached)| Change::Host { uncached, cached }),
         1 => (0_u8..3).prop_map(|rate| Change::Log { rate }),
         2 => (0_usize..4, mode()).prop_map(|(volume, mode)| Change::Mode { volume, mode }),
         1 => Just(Change::Crash),
@@ -145,7 +156,19 @@ pub(super) fn trace() -> impl Strategy<Value = Vec<Arrival>> {
     let arrival = (0_u64..3_000_000, 0_usize..5, op, 0_u64..512, len, change).prop_map(
         |(gap, device, op, block, len, change)| Arrival { gap, device, op, block, len, change },
     );
-    proptest::collection::vec(arrival, 1..150)
+    let continues = proptest::collection::vec(prop::bool::ANY, 150);
+    (proptest::collection::vec(arrival, 1..150), continues).prop_map(|(mut trace, continues)| {
+        // Half of the arrivals go on where the one before ends.
+        for at in 1..trace.len() {
+            let before = trace[at - 1].clone();
+            let end = before.block + before.len.div_ceil(4_096);
+            if continues[at] && end < 512 {
+                trace[at].block = end;
+                (trace[at].device, trace[at].op) = (before.device, before.op);
+            }
+        }
+        trace
+    })
 }
 
 /// A driver: its delay after each deadline, and whether it fetches events each time or only
@@ -254,12 +277,19 @@ impl Outcome {
 
 /// The rate of each meter of a gate with the credits that it begins with.
 fn rates(limits: &GateLimits) -> Vec<(u64, u64)> {
-    let of = |limit: Limit| match limit.burst {
-        None => vec![(limit.rate.get(), 0)],
-        Some((peak, Limit::ON_DEMAND)) => vec![(peak.get(), 0)],
-        Some((peak, lasts)) => {
-            let surplus = peak.get() - limit.rate.get();
-            vec![(peak.get(), 0), (limit.rate.get(), surplus * lasts.nanos() / NANOS_PER_SEC)]
+    let of = |limit: Limit| {
+        // A reserve earns less than the idle time that it needs, so it never adds to a window.
+        let reserved = |rate: NonZeroU64| {
+            let holds = limit.reserve.map_or(0, |reserve| reserve.holds.nanos());
+            (rate.get(), (rate.get() * holds).div_ceil(NANOS_PER_SEC))
+        };
+        match limit.burst {
+            None => vec![reserved(limit.rate)],
+            Some((peak, Limit::ON_DEMAND)) => vec![reserved(peak)],
+            Some((peak, lasts)) => {
+                let surplus = peak.get() - limit.rate.get();
+                vec![reserved(peak), (limit.rate.get(), surplus * lasts.nanos() / NANOS_PER_SEC)]
+            }
         }
     };
     [limits.iops, limits.bytes].into_iter().flatten().flat_map(of).collect()

@@ -339,14 +339,14 @@ pub(super) fn volume(size: Bytes) -> VolumeSpec {
         limits: DiskLimits::default(),
         cache: CacheMode::None,
         place: Place::Remote,
-        medium: Medium { read: Latency::zero(), write: Latency::zero() },
+        medium: Medium::new(Latency::zero(), Latency::zero()),
         log: false,
     }
 }
 
 pub(super) fn iops(n: u64) -> DiskLimits {
     let limit = Iops::new(n).map(Limit::from);
-    DiskLimits { gate: GateLimits { iops: limit, bytes: None }, io_unit: None }
+    DiskLimits { gate: GateLimits { iops: limit, bytes: None }, io_unit: None, merges: false }
 }
 
 /// A host with a cache, one device for each volume.
@@ -354,6 +354,7 @@ pub(super) fn host(volumes: Vec<VolumeSpec>) -> HostSpec {
     let cache = CacheSpec {
         capacity: Bytes::mib(16),
         latency: Latency::zero(),
+        write_through: None,
         dirty_limit: Bytes::mib(1),
         writeback_after: Span::from_secs(1),
     };

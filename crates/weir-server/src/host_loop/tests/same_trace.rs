@@ -11,7 +11,8 @@ use proptest::prelude::*;
 use std::num::NonZeroU64;
 use weir_core::{
     CacheMode, DeviceId, DeviceSpec, DiskLimits, Engine, Event, GateLimits, HostSpec, Latency,
-    Limit, Medium, Op, Place, Request as EngineRequest, Totals, TraceHash, VolumeId, VolumeSpec,
+    Limit, Medium, Op, Place, Request as EngineRequest, Reserve, Totals, TraceHash, VolumeId,
+    VolumeSpec,
 };
 use weir_proto::{Command, CommandFlags, Request};
 use weir_units::{Bytes, Instant, Span};
@@ -63,7 +64,7 @@ fn trace() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn limit(n: u64) -> Option<Limit> {
-    NonZeroU64::new(n).map(|rate| Limit { rate, burst: None })
+    NonZeroU64::new(n).map(|rate| Limit { rate, burst: None, reserve: None })
 }
 
 /// Volumes of every cache mode and place, a stripe over three of them, and every
@@ -72,11 +73,14 @@ fn spec() -> HostSpec {
     let read =
         Latency::from_quantiles(&[(0, Span::from_micros(500)), (1_000_000, Span::from_millis(4))]);
     let medium = Medium {
-        read: read.expect("ascending quantiles"),
-        write: Latency::fixed(Span::from_millis(1)),
+        sync: Some(Latency::fixed(Span::from_micros(300))),
+        ..Medium::new(read.expect("ascending quantiles"), Latency::fixed(Span::from_millis(1)))
     };
     let gate = GateLimits { iops: limit(700), bytes: limit(30 << 20) };
-    let limits = DiskLimits { gate, io_unit: NonZeroU64::new(256 << 10) };
+    let reserve = Some(Reserve { holds: Span::from_millis(20), refill: Span::from_millis(60) });
+    let with_reserve = |limit: Option<Limit>| limit.map(|limit| limit.with_reserve(reserve));
+    let gate = GateLimits { iops: with_reserve(gate.iops), bytes: with_reserve(gate.bytes) };
+    let limits = DiskLimits { gate, io_unit: NonZeroU64::new(256 << 10), merges: false };
     let one = |_| VolumeSpec { limits, medium: medium.clone(), ..volume(Bytes::new(SIZE)) };
     let mut volumes: Vec<VolumeSpec> = (0..VOLUMES).map(one).collect();
     volumes[1].cache = CacheMode::ReadOnly;

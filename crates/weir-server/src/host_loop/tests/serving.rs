@@ -209,7 +209,7 @@ fn a_client_that_goes_leaves_its_writes_and_nothing_else() {
 #[test]
 fn zeros_over_the_longest_range_take_the_time_of_all_their_bytes() {
     let mut spec = volume(Bytes::gib(16));
-    let rate = NonZeroU64::new(1 << 30).map(|rate| Limit { rate, burst: None });
+    let rate = NonZeroU64::new(1 << 30).map(|rate| Limit { rate, burst: None, reserve: None });
     spec.limits.gate.bytes = rate;
     let store = Arc::new(FaultStore::new(spec.size));
     let mut rig = Rig::new(host(vec![spec]), vec![blocking(&store)]);
