@@ -1,6 +1,7 @@
 //! A volume with its counters and its dirty blocks.
 
 use super::above::AboveTarget;
+use super::merge::Run;
 use super::types::Totals;
 use crate::spec::VolumeSpec;
 use crate::writeback::Dirty;

@@ -136,7 +136,7 @@ fn limits_of_ebs_have_a_reserve_of_a_second() {
     assert_eq!(gate(1).iops.expect("a limit").reserve, None);
     let azure = "edition = \"azure-now\"\nhost = { size = \"D8s_v3\" }\n\
                  [[volume]]\nname = \"v\"\ntier = \"P30\"\n";
-    let gate = layout(&azure).hosts[0].volumes[0].spec.limits.gate;
+    let gate = layout(azure).hosts[0].volumes[0].spec.limits.gate;
     assert_eq!(gate.iops.expect("a limit").reserve, None);
 }
 
