@@ -6,7 +6,8 @@ use crate::luns;
 use std::fmt::Display;
 use std::num::NonZeroU64;
 use weir_catalog::{
-    Burst, BurstKind, CatalogError, Edition, HostCache, HostSize, Limits, SizedLimits, Tier,
+    Burst, BurstKind, CatalogError, Edition, HostCache, HostSize, Limits, SizedFamily, SizedLimits,
+    Tier,
 };
 use weir_core::{
     CacheMode, DiskLimits, GateLimits, Latency, Limit, Medium, Place, Reserve, VolumeSpec,
@@ -368,19 +369,7 @@ fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem
         return Err(TierProblem::Wrong((key, reason)));
     }
     if let Some(sized) = edition.sized(family) {
-        let limits = sized.limits(size).map_err(in_key("size"))?;
-        return Ok(Resolved {
-            size,
-            tier: None,
-            tier_size: None,
-            family: Some(sized.family.clone()),
-            limits: DiskLimits {
-                gate: gate_of_sized(limits),
-                io_unit: io_unit_of(edition, family),
-                merges: sized.merges,
-            },
-            is_pooled: false,
-        });
+        return of_sized(sized, size);
     }
     if let Some(pooled) = edition.pooled(family) {
         pooled.check_size(size).map_err(in_key("size"))?;
@@ -396,6 +385,21 @@ fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem
     edition.tier_set(family).map_err(in_key("family"))?;
     let tier = edition.snap(family, size).map_err(in_key("size"))?;
     of_tier(keys, edition, tier)
+}
+
+/// Resolves a volume whose limits follow from its size, with credits that are a number.
+fn of_sized(family: &SizedFamily, size: Bytes) -> Result<Resolved, TierProblem> {
+    let limits = family.limits(size).map_err(in_key("size"))?;
+    let io_unit = family.io_unit.and_then(|unit| NonZeroU64::new(unit.get()));
+    let merges = family.merges;
+    Ok(Resolved {
+        size,
+        tier: None,
+        tier_size: None,
+        family: Some(family.family.clone()),
+        limits: DiskLimits { gate: gate_of_sized(limits), io_unit, merges },
+        is_pooled: false,
+    })
 }
 
 fn io_unit_of(edition: &Edition, family: &str) -> Option<NonZeroU64> {
