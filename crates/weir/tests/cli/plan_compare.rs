@@ -24,7 +24,7 @@ fn cloud(name: &str, currency: &str, machines: &[(&str, u64, Option<u64>)]) -> S
          {{ name = \"F1\", size = \"100 GiB\", iops = 1000, throughput = \"50 MB/s\" }},\n\
          {{ name = \"F2\", size = \"1 TiB\", iops = 6000, throughput = \"250 MB/s\" }},\n]\n\
          [[series]]\nname = \"m\"\n{cite}rows = [\n{rows}]\n\
-         [[latency]]\nname = \"remote\"\nfamilies = [\"fast\"]\nbasis = \"assumed\"\nreason = \"a test\"\n\
+         [[latency]]\nname = \"remote\"\nfamilies = [\"fast\", \"local-ssd\"]\nbasis = \"assumed\"\nreason = \"a test\"\n\
          {cite}read = {quantiles}\nwrite = {quantiles}\n\
          [[price]]\nregion = \"here\"\ncurrency = \"{currency}\"\n{cite}rows = [\n{prices}\
          {{ tier = \"F1\", month = \"20\" }},\n{{ tier = \"F2\", month = \"50\" }},\n]\n"

@@ -255,7 +255,7 @@ fn prices_of_another_place_are_said_and_never_passed_over() {
         ["--size", "1TiB", "--iops", "5000", "--disks", "premium-ssd", "--prices", "own.toml"];
     let with = |more: &[&'static str]| [&args[..], more].concat();
     let stdout = met(&place, &args);
-    assert!(stdout.starts_with("plan: Standard_D4s_v3: data on 1 x P30: 290.00 EUR a"), "{stdout}");
+    assert!(stdout.starts_with("plan: Standard_D4s_v3: data on 1 x P30: 290.00 EUR"), "{stdout}");
     assert!(
         stdout.contains(
             "prices are from own.toml (West Europe in EUR); those of other regions or currencies are left \
@@ -434,7 +434,7 @@ fn a_plan_is_a_page() {
     let keep = ["--keep", "now.toml", "--size", "400GiB", "--iops", "4000", "--html"];
     met(&place, &[&keep[..], &["plan.html"]].concat());
     let page = std::fs::read_to_string(place.path("plan.html")).expect("a page");
-    assert!(page.contains("<h1>plan: DS13: data on 1 x P30: 1,139.75 USD a month</h1>"), "{page}");
+    assert!(page.contains("<h1>plan: DS13: data on 1 x P30: 1,139.75 USD a month; "), "{page}");
     let cost = "<p>cost: 1,023.37 USD a month at present (now.toml), 1,139.75 USD a month planned; \
                 difference: 116.38 USD more</p>";
     assert!(page.contains(cost) && page.contains("<pre>edition = "), "{page}");
@@ -447,7 +447,7 @@ fn the_default_output_has_the_answer_and_one_table() {
     let args = ["--edition", "azure-premium-2015", "--iops", "16000", "--size", "4TiB"];
     let (text, stderr, code) = run(place.weir(&[&["plan"], &args[..]].concat()));
     assert_eq!((stderr.as_str(), code), ("", Some(0)), "{text}");
-    assert!(text.starts_with("plan: DS13: data on 4 x P30: 1,548.00 USD a month\n"), "{text}");
+    assert!(text.starts_with("plan: DS13: data on 4 x P30: 1,548.00 USD a month; "), "{text}");
     let headings = |text: &str| -> Vec<String> {
         let lines = text.split("\n\n").filter_map(|block| block.lines().next());
         lines.skip(1).map(str::to_owned).collect()
