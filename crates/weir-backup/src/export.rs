@@ -4,7 +4,7 @@ use crate::cancel::Cancel;
 use crate::error::BackupError;
 use crate::format::{BackupId, header};
 use crate::mark::marked;
-use crate::target::{LABEL, has_label, lists_backups};
+use crate::target::label::{LABEL, has_label, lists_backups};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use weir_client::Connection;

@@ -15,14 +15,13 @@ pub mod blob;
 pub(crate) mod disk;
 pub mod file;
 pub mod http;
-mod label;
+pub(crate) mod label;
 mod lock;
 pub(crate) mod promises;
 pub mod raw;
 pub mod spec;
 
 pub use http::ContainerUrl;
-pub(crate) use label::{LABEL, has_label, lists_backups};
 pub use lock::BackupLock;
 pub use spec::PlaceSpec;
 
