@@ -305,7 +305,7 @@ mod tests {
         // A frame with a window of 2 GiB: its descriptor is 21 << 3 above 1 KiB.
         let bomb = [ZSTD.1, &[0x00, 21 << 3, 0x01, 0x00, 0x00]].concat();
         let (words, is_input) = read(bomb).expect_err("it is refused");
-        let expect = "it was compressed with zstd and needs a window of more than 128 MiB: \
+        let expect = "it is compressed with zstd and needs a window of more than 128 MiB: \
                       decompress it, and import the result";
         assert_eq!((words.as_str(), is_input), (expect, true));
     }

@@ -228,12 +228,12 @@ mod tests {
         check(
             Bytes::new(1),
             "directory=/mnt/large size=1g",
-            "--size 1 B: lab \"l\" has blocks of 4 KiB; give at least as much",
+            "--size 1 B: lab \"l\" has blocks of 4 KiB; give at least that",
         );
         check(
             Bytes::kib(1023),
             "filename=/dev/large bs=1m",
-            "--size 1023 KiB: lab \"l\" has blocks of 1 MiB; give at least as much",
+            "--size 1023 KiB: lab \"l\" has blocks of 1 MiB; give at least that",
         );
         assert!(scaled(&options(Bytes::mib(1)), "filename=/dev/large bs=1m").is_ok());
         assert!(scaled(&options(Bytes::gib(1 << 16)), "filename=/dev/large bs=1m").is_ok());

@@ -106,7 +106,7 @@ fn options_are_checked_before_anything_runs() {
         assert_eq!((error.to_string().as_str(), said), (expect, 0));
     };
     let size = |size| Options { size, ..options(Clocks::Wall, 1) };
-    let least = "lab \"io-size\" has blocks of 1 MiB; give at least as much";
+    let least = "lab \"io-size\" has blocks of 1 MiB; give at least that";
     check(size(Bytes::ZERO), &format!("--size 0 B: {least}"));
     check(size(Bytes::kib(1023)), &format!("--size 1023 KiB: {least}"));
     assert!(!LabError::Interrupted.is_usage());

@@ -453,7 +453,7 @@ mod tests {
         check(
             &[host.clone(), file(0), file(0)],
             &[],
-            "there are two entities of kind file named \"f\" with one parent; name them apart",
+            "two entities of kind file with the same parent are named \"f\"; give them different names",
         );
         check(
             std::slice::from_ref(&host),

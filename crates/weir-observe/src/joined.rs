@@ -532,16 +532,16 @@ mod tests {
         let minute = [0, 20, 40, 60];
         check_notes(&[0, 30], &minute, &[]);
         check_notes(&[0, 120], &minute, &[]);
-        let apart = "observation 2 begins 61 s after observation 1 has ended: they were not \
-            observed at the same time, and what the one says is not to be held against the other";
+        let apart = "observation 2 begins 61 s after the end of observation 1: they were not \
+            observed at the same time and cannot be compared";
         check_notes(&[0, 121], &minute, &[apart]);
         check_notes(&[0, 121, 60], &minute, &[]);
     }
 
     #[test]
     fn gaps_are_reported() {
-        let gap = "observation 1: samples are usually 1 s apart; gaps of more than 60 s: 1, \
-            the longest of 97 s, of which nothing is known";
+        let gap = "observation 1: samples are usually 1 s apart; unobserved gaps of more than \
+            60 s: 1, the longest 97 s";
         check_notes(&[0], &[0, 1, 2, 3, 100, 101], &[gap]);
         check_notes(&[0], &[0, 1, 2, 3, 60, 61], &[]);
         check_notes(&[0], &[0, 60, 120, 200, 260], &[]);

@@ -230,10 +230,8 @@ mod tests {
         check(
             "00:30",
             &long,
-            Err(
-                "that time is on several days, since the samples are from 2026-11-23 00:00:10+01:00 to \
-                 2026-11-25 07:33:20+01:00; say the date",
-            ),
+            Err("this time occurs on several days, since the samples are from 2026-11-23 \
+                 00:00:10+01:00 to 2026-11-25 07:33:20+01:00; add the date"),
         );
         check("2026-11-24 00:30", &long, Ok(1800 + 86_400));
     }

@@ -422,7 +422,7 @@ mod tests {
         check("stripes = 1\n", "\"backup2\" gets none of the 1 stripes");
         check("max_transfer_size = \"8MiB\"\n", "give 64 KiB to 4 MiB");
         check("max_transfer_size = \"100000 B\"\n", "is not a multiple of 64 KiB");
-        check("size = \"200GiB\"\n", "is more than the sources hold, 100 GiB");
+        check("size = \"200GiB\"\n", "and at most the size of the sources, 100 GiB");
         check("stripe = 2\n", "unknown field `stripe`");
         check("limit = \"100\"\n", "\"100\" has no unit; write for example 200 MiB/s");
         check("limit = \"0 MB/s\"\n", "must be more than zero");

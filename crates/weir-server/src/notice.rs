@@ -88,13 +88,13 @@ mod tests {
         };
         check(
             true,
-            "volume \"v\": cannot write v/00000; what its cache has acknowledged is kept in memory, \
-             and flushes fail, until there is room",
+            "volume \"v\": cannot write v/00000; the data that its cache has acknowledged stays in \
+             memory, and flushes fail, until there is space",
         );
         check(
             false,
-            "volume \"v\": cannot write v/00000; what its cache has acknowledged is kept in memory, \
-             and flushes fail, until that is mended",
+            "volume \"v\": cannot write v/00000; the data that its cache has acknowledged stays in \
+             memory, and flushes fail, until this is fixed",
         );
     }
 }

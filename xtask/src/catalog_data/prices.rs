@@ -96,6 +96,8 @@ fn disk(row: &Row) -> Option<(String, &'static str)> {
     };
     match row.get("redundancy") {
         "LRS" => Some((item.to_owned(), "tier")),
+        // Tiers of Premium SSD have these names in the edition; others have no tiers there.
+        "ZRS" if family == "premium-ssd" => Some((format!("{item}-ZRS"), "tier")),
         "ZRS" => Some((format!("{family}-zrs/{item}"), "tier")),
         _ => None,
     }

@@ -84,10 +84,13 @@ pub(crate) fn labels() -> Result<Vec<(&'static str, Vec<u8>)>, BackupError> {
     let some = label.encode();
     let mut torn = some;
     torn[512..1024].fill(0xee);
+    let mut damaged = some;
+    damaged[100] ^= 1;
     Ok(vec![
         ("empty", [empty, empty].concat()),
         ("some", [some, some].concat()),
         ("between", [some, empty].concat()),
         ("torn", [torn, some].concat()),
+        ("damaged", [some, damaged].concat()),
     ])
 }

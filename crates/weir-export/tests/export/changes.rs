@@ -538,7 +538,9 @@ fn a_stripe_takes_no_column_and_is_said_what_to_copy() {
         MACHINE,
         &larger,
         &[],
-        &["Their limits are larger by that, but a stripe of mdadm does not take up their room"],
+        &[
+            "The stripe gets their higher limits, but a stripe of mdadm cannot use the additional space",
+        ],
     );
     check(
         Kind::Lvm,

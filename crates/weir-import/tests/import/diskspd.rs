@@ -134,7 +134,7 @@ fn malformed_and_truncated_text() {
     );
     let cut = TEXT.find("Write IO").expect("there is one");
     let read = read(&TEXT[..cut - 60]);
-    assert!(read.notes("its last line was cut"), "{:?}", read.summary.notes);
+    assert!(read.notes("its last line was truncated"), "{:?}", read.summary.notes);
     assert_eq!(read.all("b.dat", "reads_per_s"), [1.0]);
     let head = TEXT.find("Core |").expect("there is one");
     assert_eq!(

@@ -97,7 +97,7 @@ fn malformed_input_is_reported() {
     assert_eq!(refused(&wrong), "line 1: \"4o0\" is not a whole number");
     let cut = ALL.split(" 8 4 0 5 7").next().expect("a part");
     let read = read(cut);
-    assert!(read.notes("its last line was cut"), "{:?}", read.summary.notes);
+    assert!(read.notes("its last line was truncated"), "{:?}", read.summary.notes);
     assert_eq!(read.all("sda1", "reads"), [90.0]);
 }
 
@@ -179,7 +179,7 @@ fn malformed_and_truncated_json() {
     let text = format!("[{}]\n[{}]\n", jc("sda", 100), jc("sda", 150));
     let cut = read(&text[..text.len() - 30]);
     assert_eq!(cut.all("sda", "reads"), [100.0]);
-    assert!(cut.notes("its last document was cut"), "{:?}", cut.summary.notes);
+    assert!(cut.notes("its last document was truncated"), "{:?}", cut.summary.notes);
     let wrong = jc("sda", 100).replace("\"read_time_ms\":200", "\"read_time_ms\":\"x\"");
     assert!(refused(&format!("[{wrong}]")).contains("which is not a number"));
     crate::bed::survives(&format!("[{}]", jc("sda", 100)), "diskstats-json");

@@ -145,7 +145,7 @@ fn several_reports_are_several_samples_without_a_truncated_one() {
     let read = crate::bed::read(&both);
     assert_eq!(read.seconds(), [0.0, 10.0]);
     assert_eq!(read.all("db {1}", "reads_per_s"), [100.5, 90.0]);
-    assert!(read.notes("of the time since the start"), "{:?}", read.summary.notes);
+    assert!(read.notes("covers the time since the start"), "{:?}", read.summary.notes);
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn logs_by_the_names_of_their_files() {
         (read.kind(), read.all("fio", "read_latency_ns")),
         ("fio-log", vec![2048.0, 1024.0])
     );
-    assert!(read.notes("latencies in nanoseconds assumed"), "{:?}", read.summary.notes);
+    assert!(read.notes("latencies in nanoseconds are assumed"), "{:?}", read.summary.notes);
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn logs_of_single_requests_are_summed() {
     assert_eq!(read.all("x.1", "read_latency_ns"), [200.0, 10.0]);
     assert_eq!(read.all("x.1", "reads_per_s"), [2.0, 1.0]);
     assert_eq!(read.values("x.1", "write_bytes_per_s"), [Some(8192.0), None]);
-    assert!(read.notes("have been cut"), "{:?}", read.summary.notes);
+    assert!(read.notes("may be truncated"), "{:?}", read.summary.notes);
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn a_truncated_last_line_is_left_out_with_a_note() {
     let cut = &NEW[..NEW.len() - 30];
     let read = read(cut);
     assert_eq!(read.all("sda", "reads_per_s"), [100.2]);
-    assert!(read.notes("its last line was cut"), "{:?}", read.summary.notes);
+    assert!(read.notes("its last line was truncated"), "{:?}", read.summary.notes);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn samples_have_the_published_figures() {
     let (Some(a), Some(b)) = (foreign, sample("derived_variants/iostat_crlf.txt")) else { return };
     assert_eq!(a.observation.columns, b.observation.columns);
     let Some(read) = sample("derived_variants/iostat_truncated_last_line.txt") else { return };
-    assert!(read.notes("cut"), "{:?}", read.summary.notes);
+    assert!(read.notes("its last line was truncated"), "{:?}", read.summary.notes);
 }
 
 /// Builds a report of `iostat -dxz` at a second, with the devices that are not idle.

@@ -39,7 +39,7 @@ fn truncated_input_has_its_complete_reports() {
     let more = JSON.replace("8}]}\n    ]", "8}]},\n{\"disk\": [{\"disk_device\": \"sd");
     let read = read(more.split("sd\n").next().expect("a part"));
     assert_eq!(read.all("sda", "reads_per_s"), [4.0]);
-    assert!(read.notes("it was cut"), "{:?}", read.summary.notes);
+    assert!(read.notes("it was truncated"), "{:?}", read.summary.notes);
 }
 
 #[test]

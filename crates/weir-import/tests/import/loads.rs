@@ -188,7 +188,7 @@ fn hammerdb_counters() {
     assert_eq!(read.kind(), "hammerdb-counter");
     assert_eq!(read.all("HammerDB", "transactions_per_s"), [10.0, 0.0]);
     assert_eq!(read.attribute("HammerDB", "database"), Some(Attribute::from("SQL Server")));
-    assert!(read.notes("of no interval"), "{:?}", read.summary.notes);
+    assert!(read.notes("covers no interval"), "{:?}", read.summary.notes);
     let json = "{\"MariaDB tpm\": {\n  \"0\": \"2023-07-05 12:00:00\",\n  \"120\": \"2023-07-05 12:00:10\"\n}}\n";
     let read = crate::bed::read(json);
     assert_eq!(read.all("HammerDB", "transactions_per_s"), [2.0]);

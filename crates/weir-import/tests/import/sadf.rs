@@ -44,7 +44,7 @@ fn malformed_tables_are_reported() {
     let wrong = TABLES.replace("13:20:29", "13:20:99");
     assert_eq!(refused(&wrong), "line 4: \"2019-04-18 13:20:99 UTC\" is not a time");
     let cut = read(&TABLES[..TABLES.len() - 20]);
-    assert!(cut.notes("its last line was cut"), "{:?}", cut.summary.notes);
+    assert!(cut.notes("its last line was truncated"), "{:?}", cut.summary.notes);
     assert_eq!(cut.all("sda", "busy"), [0.01, 0.003]);
 }
 
@@ -84,7 +84,7 @@ fn malformed_lines_are_reported() {
     let wrong = LINES.replace("\t-\ttps\t20.85", "\t-\ttps");
     assert_eq!(refused(&wrong), "line 7: a line has 5 fields instead of 6");
     let cut = read(LINES.split("\ttps\t1.60").next().expect("a part"));
-    assert!(cut.notes("its last line was cut"), "{:?}", cut.summary.notes);
+    assert!(cut.notes("its last line was truncated"), "{:?}", cut.summary.notes);
 }
 
 const JSON: &str = r#"{"sysstat": {
@@ -279,7 +279,7 @@ fn truncated_xml_has_its_complete_samples() {
     for end in ["<timestamp date=\"2019-04-18\" time=\"14", "tps=\"6.40", "a&amp;b\" tps=\"0.0"] {
         let cut = read(&XML[..XML.rfind(end).expect("a part") + end.len()]);
         assert_eq!(cut.all("sda", "operations_per_s"), [9.62], "{end}");
-        assert!(cut.notes("it was cut"), "{:?}", cut.summary.notes);
+        assert!(cut.notes("it was truncated"), "{:?}", cut.summary.notes);
     }
 }
 

@@ -133,7 +133,7 @@ fn malformed_input_is_reported() {
     let cut = FILE.split("      0,50      0,00      1,00      0,00 sda").next().expect("a part");
     let read = read(cut);
     assert_eq!(read.all("sda", "operations_per_s"), [9.62, 6.4]);
-    assert!(read.notes("its last line was cut"), "{:?}", read.summary.notes);
+    assert!(read.notes("its last line was truncated"), "{:?}", read.summary.notes);
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn several_results_of_one_time_are_one_sample() {
     assert_eq!(read.attribute("orders_log", "role"), Some("log".into()));
     assert_eq!(read.attribute("orders", "physical_name"), Some("E:\\data\\orders.mdf".into()));
     assert_eq!(read.all("WRITELOG", "wait_time_ms"), [954.0]);
-    assert!(read.notes("counters need a second one"), "{:?}", read.summary.notes);
+    assert!(read.notes("counters need a second sample"), "{:?}", read.summary.notes);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn waits_before_and_after() {
     assert_eq!(read.seconds(), [0.0, 1.0]);
     assert_eq!(read.all("WRITELOG", "waiting_tasks_count"), [6.0, 10.0]);
     assert_eq!(read.values("LCK_M_X", "wait_time_ms"), [None, Some(900.0)]);
-    assert!(read.notes("put 1 s apart"), "{:?}", read.summary.notes);
+    assert!(read.notes("assumed to be 1 s apart"), "{:?}", read.summary.notes);
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn malformed_input_is_rejected() {
 fn a_truncated_row_is_left_out_with_a_note() {
     let read = read("wait_type,waiting_tasks_count,wait_time_ms\nWRITELOG,1,2\nLCK_M_X,5");
     assert_eq!(read.all("WRITELOG", "wait_time_ms"), [2.0]);
-    assert!(read.notes("its last line was cut"), "{:?}", read.summary.notes);
+    assert!(read.notes("its last line was truncated"), "{:?}", read.summary.notes);
 }
 
 #[test]
@@ -361,7 +361,7 @@ fn file_stats_of_qpi_as_a_page() {
     let text = html(csv);
     let cut = text.rfind("<td>LOG").expect("the last cell");
     let cut = read(&text[..cut]);
-    assert!(cut.notes("its last line was cut"), "{:?}", cut.summary.notes);
+    assert!(cut.notes("its last line was truncated"), "{:?}", cut.summary.notes);
     let names = &cut.observation.contents().entities;
     assert!(
         names.iter().any(|own| own.name == "data_0") && names.iter().all(|own| own.name != "log")

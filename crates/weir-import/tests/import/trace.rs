@@ -177,7 +177,7 @@ fn malformed_msr() {
     let wrong = MSR.replace("Write,8192,8192,5000000", "Write");
     assert_eq!(refused_as("msr-cambridge", wrong), "line 4: a row has 4 fields, and 7 are needed");
     let cut = &MSR[..MSR.len() - 15];
-    assert!(read(cut).notes("its last line was cut"));
+    assert!(read(cut).notes("its last line was truncated"));
     let head = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n";
     let twice = read(&format!("{head}{MSR}{head}{}", MSR.lines().last().expect("one")));
     assert_eq!((twice.kind(), last(&twice, "0", "writes")), ("msr-cambridge", 3.0));
@@ -228,7 +228,7 @@ fn tables_by_the_names_of_their_columns() {
         "2020-01-02 03:04:05.5,read,0,512\n2020-01-02 03:04:06.5,write,0,512",
     );
     assert_eq!(dates.start().as_deref(), Some("2020-01-02T03:04:05.5Z"));
-    assert!(dates.notes("name no zone"));
+    assert!(dates.notes("no zone"));
     let numbers = table(
         "timestamp offset size iotype volume_id",
         "1538323200 0 8 0 1283\n1538323201 8 8 1 1283",
@@ -366,7 +366,7 @@ fn malformed_blkparse() {
         "line 6: the time is \"0.1000l0000\", which is not a time"
     );
     let cut = read(&BLKPARSE[..BLKPARSE.len() - 30]);
-    assert!(cut.notes("its last line was cut"), "{:?}", cut.summary.notes);
+    assert!(cut.notes("its last line was truncated"), "{:?}", cut.summary.notes);
 }
 
 #[test]
@@ -443,7 +443,7 @@ fn vscsi_of_both_versions() {
         let mut cut = records.concat();
         cut.truncate(cut.len() - 3);
         let cut = try_bytes(cut).expect("it is read");
-        assert!(cut.notes("its last record was cut"));
+        assert!(cut.notes("its last record was truncated"));
     }
     let mut wrong = vec![vscsi(1, 0x28, 512, 0, 0); 600].concat();
     wrong[500 * 32 + 15] = 7;

@@ -72,7 +72,7 @@ fn malformed_input_is_reported() {
     let wrong = PLAIN.replace("4096", "4o96");
     assert_eq!(refused(&wrong), "line 4: \"4o96\" is not a number");
     let cut = read(&PLAIN[..PLAIN.len() - 20]);
-    assert!(cut.notes("its last line was cut"), "{:?}", cut.summary.notes);
+    assert!(cut.notes("its last line was truncated"), "{:?}", cut.summary.notes);
     assert_eq!(cut.all("host", "runnable"), [5.0]);
 }
 

@@ -249,7 +249,7 @@ fn rows_of_counters() {
     assert_eq!(read.seconds(), [0.0, 1.0]);
     assert_eq!(read.all("0 c:", "reads_per_s"), [78.5, 2.0]);
     assert_eq!(read.values("0 c:", "read_latency_ns"), [Some(1e6), None]);
-    assert!(read.notes("UTC assumed"), "{:?}", read.summary.notes);
+    assert!(read.notes("UTC is assumed"), "{:?}", read.summary.notes);
     assert!(read.notes("RawValue"), "{:?}", read.summary.notes);
     assert!(read.notes(r"processor\% processor time"), "{:?}", read.summary.notes);
 }

@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(
             line,
             "v: has 2097216 MiB since a resize, but l.toml says 12345678 B; write 2097216 MiB \
-             there, or go back with weir volume resize v 12345678B"
+             there, or undo the resize with weir volume resize v 12345678B"
         );
         let typed = |from: &str, to: &str| {
             let text = line.split(from).nth(1).and_then(|rest| rest.split(to).next());

@@ -163,7 +163,7 @@ fn an_entity_without_a_host_is_on_the_only_one_in_any_order() {
         let rest = ["--layout", "layout.toml", "--map", "sdc=data"];
         let (stdout, stderr, _) = run(place.weir(&[&["diagnose"], &files[..], &rest].concat()));
         assert!(!stdout.contains("left out: sdc"), "{stdout}{stderr}");
-        let note = "iostat.txt begins 86341 s after diskstats.txt has ended";
+        let note = "iostat.txt begins 86341 s after the end of diskstats.txt";
         assert!(stdout.contains(note), "{stdout}");
         stdout.lines().next().map(str::to_owned)
     };
@@ -194,8 +194,8 @@ fn a_gap_is_a_note_and_no_note_comes_twice() {
     place.file("iostat.txt", &late(&iostat("sdc", 60, 2.0)));
     let (stdout, _, code) = run(place.weir(&["diagnose", "iostat.txt"]));
     assert_eq!(code, Some(0), "{stdout}");
-    let gap = "iostat.txt: samples are usually 1 s apart; gaps of more than 60 s: 1, the \
-        longest of 3601 s, of which nothing is known";
+    let gap = "iostat.txt: samples are usually 1 s apart; unobserved gaps of more than 60 s: 1, \
+        the longest 3601 s";
     for note in [gap, "iostat.txt: not used: "] {
         assert_eq!(stdout.matches(note).count(), 1, "{stdout}");
     }

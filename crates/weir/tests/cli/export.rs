@@ -51,7 +51,7 @@ fn a_diff_tells_what_is_not_done_and_goes_to_a_file() {
     let (stdout, stderr, code) = export(&place, &args);
     assert_eq!((stdout.as_str(), code), ("", Some(0)), "{stderr}");
     assert!(
-        stderr.starts_with("note: pool: its disks are 8 TiB in all, and were 4 TiB."),
+        stderr.starts_with("note: pool: its disks grow to 8 TiB in total, from 4 TiB."),
         "{stderr}"
     );
     let script = fs::read_to_string(place.path("grow.sh")).expect("a script");
@@ -145,7 +145,7 @@ fn an_export_that_is_impossible_is_refused_in_one_line() {
     refused(&["wrong.toml", "--as", "az"], "wrong.toml:2:43: invalid type: integer `1`");
     refused(
         &["layout.toml", "--as", "lvm", "--device", "/a{lun}", "--device", "/b{lun}"],
-        "leave out one",
+        "remove one of the two",
     );
     refused(&["none.toml", "--as", "az"], "cannot read none.toml");
     refused(&["layout.toml", "--as", "az", "--from", "none.toml"], "cannot read none.toml");

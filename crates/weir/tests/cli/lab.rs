@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 
 const KNOWN: &str = "backup-targets, cache-warmup, cost-16k-iops, ds14-benchmark, hammerdb-presize, io-size, log-governor, \
-                     mi-allocation, mi-file-size, noisy-neighbour, premium-limits, queue-depth, stripe, \
+                     mi-allocation, mi-file-size, noisy-neighbour, premium-limits, published, queue-depth, stripe, \
                      tempdb-scale-out, vm-cap";
 
 /// `weir lab run` says `expect` and ends with 2.

@@ -458,8 +458,16 @@ fn the_default_output_has_the_answer_and_one_table() {
     assert!(text.contains("data: 4 TiB of the disks' 4 TiB are needed"), "{text}");
     assert!(!text.contains("data: needs "), "{text}");
     let verbose = met(&place, &args);
-    let expected = ["Price", "Limits", "Reasons", "Alternatives", "Notes", "Layout"];
-    assert_eq!(headings(&verbose)[..6], expected, "{verbose}");
+    let expected = [
+        "Price",
+        "Limits",
+        "Machines without a price",
+        "Reasons",
+        "Alternatives",
+        "Notes",
+        "Layout",
+    ];
+    assert_eq!(headings(&verbose)[..7], expected, "{verbose}");
     assert!(verbose.contains("next better: ") && verbose.contains("data: needs "), "{verbose}");
 }
 

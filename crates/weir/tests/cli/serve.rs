@@ -90,7 +90,7 @@ fn volumes_missing_in_the_layout_are_listed_at_the_start() {
     server.stop();
     let server = place.serve(layout, &["--data", "data"]);
     let expect = [
-        "v: has 2 GiB since a resize, but layout.toml says 1 GiB; write 2 GiB there, or go back \
+        "v: has 2 GiB since a resize, but layout.toml says 1 GiB; write 2 GiB there, or undo the resize \
          with weir volume resize v 1GiB",
         "v: has cache read-only since a change, but layout.toml says none; write read-only there, \
          or undo the change with weir volume set-cache v none",
@@ -289,8 +289,8 @@ fn a_full_disk_is_said_and_nothing_else_is_lost() {
     plain.flush().expect("there is space");
     drop((plain, cached));
     server.stop_after(
-        "weir: volume \"rw\": no space left: cannot write small/data/volumes/rw/data/00000; what \
-         its cache has acknowledged is kept in memory, and flushes fail, until there is \
-         room\nweir: volume \"rw\": all data that was kept in memory is stored now\n",
+        "weir: volume \"rw\": no space left: cannot write small/data/volumes/rw/data/00000; the \
+         data that its cache has acknowledged stays in memory, and flushes fail, until there is \
+         space\nweir: volume \"rw\": all data that was kept in memory is stored now\n",
     );
 }

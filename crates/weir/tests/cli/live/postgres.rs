@@ -190,7 +190,7 @@ fn refused_logins_are_reported_without_their_name() {
     };
     check(cluster.live(&cluster.url("keeper", ""), &[]), "the login or its password is wrong");
     let anonymous = cluster.url("keeper", "").replace("keeper@", "");
-    check(cluster.live(&anonymous, &[]), "it names no login");
+    check(cluster.live(&anonymous, &[]), "it contains no login");
     let mode = cluster.url("keeper", "?sslmode=verify-ca");
     check(cluster.live(&mode, &[]), "there is no sslmode \"verify-ca\" here");
     // A certificate of another authority is none.
