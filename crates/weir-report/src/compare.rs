@@ -186,6 +186,7 @@ impl CompareReport {
             for (name, own) in cloud.choices() {
                 let price = match (own.plan.month, common) {
                     (None, _) => Cell::none(),
+                    (Some(month), Some(_)) if own.plan.unpriced > 0 => month.with_unknown_rest(),
                     (Some(month), Some(_)) => Cell::from(month),
                     (Some(month), None) => month.with_currency(own_currency),
                 };

@@ -79,6 +79,12 @@ impl Amount {
         Cell::number(format!("{} {currency}", self.0), self.number())
     }
 
+    /// Returns the amount, marked in text as a part of a price of which the rest is unknown.
+    #[must_use]
+    pub fn with_unknown_rest(self) -> Cell {
+        Cell::number(format!("{} + ?", self.0), self.number())
+    }
+
     fn number(self) -> f64 {
         float(self.0.micros()) / 1e6
     }

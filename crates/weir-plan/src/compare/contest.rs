@@ -9,6 +9,8 @@ use crate::planner::{Outcome, Question, fastest, left_out, plan};
 use crate::proof::{ProofError, prove, slow};
 use crate::share::WHOLE;
 use crate::verify::{Got, How, verify};
+use std::panic::resume_unwind;
+use std::thread;
 use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
 use weir_units::{Money, Span};
@@ -67,8 +69,15 @@ pub struct Contender {
 ///
 /// [`ProofError`] if no cloud has what is asked for, or a plan cannot be simulated.
 pub fn compare(contest: &Contest<'_>, clouds: &[Cloud<'_>]) -> Result<Vec<Contender>, ProofError> {
-    let all: Result<Vec<Contender>, ProofError> =
-        clouds.iter().map(|cloud| contest.contender(cloud)).collect();
+    let all: Result<Vec<Contender>, ProofError> = thread::scope(|scope| {
+        // Most of the time goes into the simulation of the fastest layouts, one thread each.
+        let started: Vec<_> =
+            clouds.iter().map(|cloud| scope.spawn(|| contest.contender(cloud))).collect();
+        started
+            .into_iter()
+            .map(|own| own.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    });
     let all = all?;
     // What no cloud has is a mistake in the question.
     match all.iter().all(|own| own.refused.is_some()) {

@@ -31,7 +31,7 @@ fn labs_that_cannot_run_are_refused_before_any_run() {
     check(&["oltp"], &format!("there is no lab \"oltp\"; there are: {KNOWN}"));
     check(
         &["queue-depth", "io-size", "--size", "64KiB"],
-        "--size 64 KiB: lab \"io-size\" has blocks of 1 MiB; give at least as much",
+        "--size 64 KiB: lab \"io-size\" has blocks of 1 MiB; give at least that",
     );
     let wall = ["--with", "weir", "--size", "1GiB", "--runtime", "1s", "--tries", "3"];
     check(
