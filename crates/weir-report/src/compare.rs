@@ -173,6 +173,7 @@ impl CompareReport {
             ">latency|latency_ns",
             ">slack|slack",
             "binding limit|binding_limit",
+            "|limit_of",
             "|title",
             "|currency",
             "|share_of_need",
@@ -199,9 +200,8 @@ impl CompareReport {
                     price,
                     own.latency_ns.map_or_else(Cell::none, |own| time(float(own))),
                     own.slack.map_or_else(Cell::none, percent),
-                    binding.map_or_else(Cell::none, |own| {
-                        Cell::from(format!("{} of {}", own.cap, own.of))
-                    }),
+                    binding.map_or_else(Cell::none, |own| Cell::from(own.cap.as_str())),
+                    binding.map_or_else(Cell::none, |own| Cell::from(own.of.as_str())),
                     own.plan.title.as_str(),
                     own_currency,
                     percent(own.share_of_need),

@@ -69,8 +69,8 @@ fn the_verdict_comes_first_and_counts_machines_without_a_price() {
     );
     // Prose is not wrapped in a pipe.
     let table = text.lines().filter(|line| line.starts_with(' ') && !line.starts_with("  "));
-    assert!(table.clone().count() == 5, "{text}");
-    assert!(table.clone().all(|line| line.chars().count() <= 80), "{text}");
+    assert_eq!(table.clone().count(), 5, "{text}");
+    assert!(table.into_iter().all(|line| line.chars().count() <= 80), "{text}");
     // s2 does not carry the need.
     assert!(text.contains("without a price: s16"), "{text}");
     assert!(!text.contains("s2"), "{text}");
