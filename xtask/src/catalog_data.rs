@@ -42,7 +42,7 @@ pub fn write(facts: &Path, root: &Path) -> Result<Vec<PathBuf>, XtaskError> {
         paths.push(path);
     }
     let path = folder.join("sources.csv");
-    let text = sources::of(&facts, &keys)?;
+    let text = sources::cited(&facts, &keys)?;
     fs::write(&path, text).map_err(XtaskError::file("writing", &path))?;
     paths.push(path);
     Ok(paths)

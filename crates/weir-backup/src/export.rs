@@ -4,7 +4,7 @@ use crate::cancel::Cancel;
 use crate::error::BackupError;
 use crate::format::{BackupId, header};
 use crate::mark::marked;
-use crate::target::label::{LABEL, has_label, lists_backups};
+use crate::target::label::{LABEL, has_label, may_list_backups};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use weir_client::Connection;
@@ -68,13 +68,14 @@ impl Export {
         connection.map_err(BackupError::export(&self.name))
     }
 
-    /// Returns whether it holds backups: it has a label that lists stripes, or is a stripe itself.
+    /// Returns whether it holds backups: it has a label that lists stripes or cannot be read, or is a
+    /// stripe itself.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn holds_backups(&self) -> Result<bool, BackupError> {
         let start = self.start()?;
-        Ok(lists_backups(&start) || start.starts_with(header::MAGIC))
+        Ok(may_list_backups(&start) || start.starts_with(header::MAGIC))
     }
 
     /// Returns whether it holds backups, or has held some and still has a label.

@@ -44,8 +44,8 @@ pub struct RestoreOptions {
     pub is_proved: bool,
 }
 
-/// Marks all targets as being restored, and then makes those that are `used` read as zeros. Nothing of
-/// any target is lost before all of them could be marked.
+/// Marks all targets as being restored, and then makes those that are `used` read as zeros. If one
+/// cannot be marked, the others get back what they had.
 ///
 /// # Errors
 /// When a target fails, or `watch` ends it. It knows how far each target came.
@@ -55,13 +55,38 @@ pub fn prepare(
     id: BackupId,
     watch: &Watch,
 ) -> Result<(), BackupError> {
+    if targets.len() > 1 {
+        targets.iter().try_for_each(|target| target.check_aside())?;
+    }
+    let mut marked = Vec::new();
     for target in targets {
-        watch.pass(0)?;
-        watch.reach(target.name(), Reached::Unknown);
-        target.begin(id)?;
+        let begun = watch.pass(0).and_then(|()| {
+            watch.reach(target.name(), Reached::Unknown);
+            target.begin(id)
+        });
+        match begun {
+            Ok(head) => marked.push((*target, head)),
+            Err(cause) => return Err(unmark(cause, &marked, watch)),
+        }
         watch.reach(target.name(), Reached::Begun);
     }
     used.iter().try_for_each(|target| target.clear(watch))
+}
+
+/// Gives targets back the bytes that their marks replaced. Returns the failure, with the targets that
+/// stay marked.
+fn unmark(cause: BackupError, marked: &[(&dyn Target, Vec<u8>)], watch: &Watch) -> BackupError {
+    let mut left = Vec::new();
+    for (target, head) in marked {
+        match target.unmark(head) {
+            Ok(()) => watch.forget(target.name()),
+            Err(error) => left.push(format!("{} stays marked: {error}", target.name())),
+        }
+    }
+    match left.is_empty() {
+        true => cause,
+        false => BackupError::Untidy { cause: Box::new(cause), left: left.join("; ") },
+    }
 }
 
 /// Restores a full or copy-only backup, and the differential on it if there is one, to targets

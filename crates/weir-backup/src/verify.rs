@@ -57,6 +57,11 @@ impl Watch {
         all.insert(target.to_owned(), reached);
     }
 
+    /// Takes back that a target was written to.
+    pub(crate) fn forget(&self, target: &str) {
+        self.reached.lock().unwrap_or_else(PoisonError::into_inner).remove(target);
+    }
+
     pub(crate) fn pass(&self, bytes: u64) -> Result<(), BackupError> {
         self.passed.fetch_add(bytes, Ordering::Relaxed);
         match self.is_stopped.load(Ordering::Relaxed) {

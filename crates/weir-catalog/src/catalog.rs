@@ -71,7 +71,7 @@ fn builtin(index: usize) -> &'static Edition {
         match Edition::from_toml(origin, text) {
             Ok(mut edition) => {
                 let spelled = edition.prices.iter().map(|list| list.region.clone()).collect();
-                edition.region_prices = RegionPrices::of(&edition.name, spelled);
+                edition.region_prices = RegionPrices::find(&edition.name, spelled);
                 machines::extend(&mut edition);
                 edition.index();
                 edition

@@ -3,7 +3,8 @@
 
 use crate::edition::Edition;
 use crate::error::CatalogError;
-use crate::host::{HostSize, Series};
+use crate::host::{HostLimits, HostSize, Series};
+use crate::limits::Burst;
 
 impl Edition {
     /// Puts this edition's machines and prices over those of another.
@@ -62,7 +63,31 @@ fn add_series(all: &mut Edition, series: &Series) {
     }
 }
 
+/// Adds the earlier burst to limits without one, as long as it is above them.
+fn with_burst(limits: HostLimits, earlier: Option<HostLimits>) -> HostLimits {
+    let is_above =
+        |burst: &Burst| burst.iops >= limits.iops && burst.throughput >= limits.throughput;
+    let kept = || earlier.and_then(|own| own.burst).filter(is_above);
+    HostLimits { burst: limits.burst.or_else(kept), ..limits }
+}
+
 impl HostSize {
+    /// Gives limits the source of a newer description. A burst that was kept has its own.
+    fn cite(&mut self, newer: &Self, name: &str, is_burst_kept: bool) {
+        let burst = format!("{name}.burst");
+        let of_burst = self.provenance.of(&burst).clone();
+        let figures = &mut self.provenance.figures;
+        figures.retain(|(own, _)| {
+            own != name
+                && (is_burst_kept && own.starts_with(&burst)
+                    || !own.starts_with(&format!("{name}.")))
+        });
+        if is_burst_kept && !figures.iter().any(|(own, _)| *own == burst) {
+            figures.push((burst, of_burst));
+        }
+        figures.push((name.to_owned(), newer.provenance.of(name).clone()));
+    }
+
     /// Takes the figures that another description of the machine has. Earlier values are kept as
     /// history where they differ.
     fn update(&mut self, newer: &Self) {
@@ -80,19 +105,22 @@ impl HostSize {
                 }
             )*};
         }
-        take!(vcpus memory max_data_disks cache cached);
-        // The base stays with its burst where the newer description has none.
-        let burst =
-            newer.uncached.map(|own| own.burst.or(earlier.uncached.and_then(|own| own.burst)));
-        let base = earlier.uncached.map(|own| own.limits());
-        if newer.uncached.is_some_and(|own| Some(own.limits()) != base || own.burst.is_some()) {
-            take!(uncached);
-            if let (Some(own), Some(burst)) = (self.uncached.as_mut(), burst) {
-                let is_above = |own: &crate::limits::Burst, base: crate::limits::Limits| {
-                    own.iops >= base.iops && own.throughput >= base.throughput
-                };
-                own.burst = burst.filter(|burst| is_above(burst, own.limits()));
+        take!(vcpus memory max_data_disks cache);
+        let mut changed = Vec::new();
+        let limits = [
+            ("uncached", &mut self.uncached, newer.uncached),
+            ("cached", &mut self.cached, newer.cached),
+        ];
+        for (name, there, newer) in limits {
+            let Some(newer) = newer else { continue };
+            let limits = with_burst(newer, *there);
+            if *there != Some(limits) {
+                *there = Some(limits);
+                changed.push((name, newer.burst.is_none() && limits.burst.is_some()));
             }
+        }
+        for (name, is_burst_kept) in changed {
+            self.cite(newer, name, is_burst_kept);
         }
         if earlier.uncached.map(|own| own.limits()) != self.uncached.map(|own| own.limits())
             && let Some(own) = earlier.uncached

@@ -198,7 +198,7 @@ enum Key {
 }
 
 impl Key {
-    fn of(item: &Item) -> Self {
+    fn from_item(item: &Item) -> Self {
         match item {
             Item::Tier(name) => Self::Tier(plain(name)),
             Item::Host(name) => Self::Host(plain(name)),
@@ -212,7 +212,7 @@ fn indexed<'a>(lists: impl Iterator<Item = &'a PriceList>) -> HashMap<Key, &'a P
     let mut all = HashMap::new();
     let rows = lists.flat_map(|list| &list.rows).filter(|row| row.term == Term::OnDemand);
     for row in rows {
-        all.entry(Key::of(&row.item)).or_insert(row);
+        all.entry(Key::from_item(&row.item)).or_insert(row);
     }
     all
 }

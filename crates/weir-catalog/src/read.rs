@@ -120,7 +120,7 @@ impl Reader<'_> {
         };
         edition.index();
         self.check_names(&edition)?;
-        // What is left out here is in the edition that this one extends.
+        // An edition that extends another one has the rest there.
         if edition.extends.is_none() {
             self.check_latencies(&edition)?;
             self.check_prices(&edition)?;

@@ -57,7 +57,7 @@ impl Eq for RegionPrices {}
 impl RegionPrices {
     /// Returns the prices of a built-in edition, if there is a table of them. `spelled` are the names
     /// that the edition itself has for some regions.
-    pub(crate) fn of(edition: &str, spelled: Vec<String>) -> Option<Self> {
+    pub(crate) fn find(edition: &str, spelled: Vec<String>) -> Option<Self> {
         let (_, table) = tables::PRICES.into_iter().find(|own| own.0 == edition)?;
         Some(Self { table, spelled, unpacked: Arc::default() })
     }

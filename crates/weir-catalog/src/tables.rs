@@ -64,7 +64,7 @@ impl Packed {
         let heads = reader.headers().cloned();
         let rows: Result<Vec<StringRecord>, csv::Error> = reader.records().collect();
         match (heads, rows) {
-            (Ok(heads), Ok(rows)) => (Heads::of(&heads), rows),
+            (Ok(heads), Ok(rows)) => (Heads::index(&heads), rows),
             (heads, rows) => {
                 let error = heads.err().or(rows.err());
                 unreachable!("{} is broken: {error:?}", self.name)
@@ -78,7 +78,7 @@ impl Packed {
 pub(crate) struct Heads(HashMap<String, usize>);
 
 impl Heads {
-    pub(crate) fn of(heads: &StringRecord) -> Self {
+    pub(crate) fn index(heads: &StringRecord) -> Self {
         Self(heads.iter().enumerate().map(|(index, head)| (head.to_owned(), index)).collect())
     }
 

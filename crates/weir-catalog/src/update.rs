@@ -176,6 +176,13 @@ impl<'a> Update<'a> {
             self.as_of,
             self.base.scope(),
         );
+        let left_out = self.rates.left_out(self.base, &self.machines);
+        if left_out > 0 {
+            text.push_str(&format!(
+                "notes = [\"{left_out} machine types have no price here: they share cores, or include \
+                 accelerators or local disks, which are sold apart\"]\n"
+            ));
+        }
         let before = text.len();
         self.add_machines(&mut text);
         let of_rates = self.rates.prices(self.base, &self.machines);
@@ -223,6 +230,14 @@ impl<'a> Update<'a> {
         }
     }
 
+    /// Returns the number of units without charge. Price lists do not state those that come with a
+    /// disk, so they are the base's.
+    fn free(&self, price: &Price) -> u64 {
+        let same = |row: &&Price| row.item == price.item && row.term == price.term;
+        let of_base = self.base.prices().flat_map(|list| &list.rows).filter(same);
+        of_base.map(|row| row.free).max().unwrap_or(0).max(price.free)
+    }
+
     fn has(&self, item: &Item) -> bool {
         self.base.has(item)
             || match item {
@@ -242,7 +257,7 @@ impl<'a> Update<'a> {
                     list.os.as_deref(),
                     &price.provenance.citation,
                 );
-                let row = row(price);
+                let row = row(price, self.free(price));
                 match all.iter_mut().find(|own| own.0 == place) {
                     Some((_, rows)) => rows.push_str(&row),
                     None => all.push((place, row)),
@@ -301,8 +316,8 @@ fn rate(bytes: u64) -> String {
     BytesPerSec::new(bytes).map_or_else(|| quoted("1 B/s"), quoted)
 }
 
-/// Returns the row of a price.
-fn row(price: &Price) -> String {
+/// Returns the row of a price, with the number of units without charge.
+fn row(price: &Price, free: u64) -> String {
     let item = match &price.item {
         Item::Tier(name) => format!("tier = {name:?}"),
         Item::Host(name) => format!("host = {name:?}"),
@@ -312,7 +327,7 @@ fn row(price: &Price) -> String {
         Term::OnDemand => String::new(),
         term => format!(", term = {:?}", term.name()),
     };
-    let free = if price.free > 0 { format!(", free = {}", price.free) } else { String::new() };
+    let free = if free > 0 { format!(", free = {free}") } else { String::new() };
     let hour = price.hour.map(|hour| format!(", hour = \"{}\"", hour.exact())).unwrap_or_default();
     let steps: Vec<String> = price
         .steps

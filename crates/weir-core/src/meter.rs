@@ -41,7 +41,7 @@ pub struct Meter {
     /// Capacity of the bucket ...
     credits: u64,
     /// ... and the nanoseconds that it may run ahead by them, rounded down; with a reserve,
-    /// what is left of it.
+    /// the rest of it.
     tolerance: u64,
     reserve: Option<Refill>,
     /// Nanoseconds at which all that was admitted is paid for ...
@@ -57,7 +57,7 @@ struct Refill {
     holds: u64,
     /// ... and the idle nanoseconds that fill it from empty.
     takes: NonZeroU64,
-    /// What is earned beyond whole nanoseconds, in parts of `1 / takes`.
+    /// The rest of earnings beyond whole nanoseconds, in parts of `1 / takes`.
     part: u64,
 }
 
@@ -179,13 +179,20 @@ impl Meter {
     /// Takes over the state of `old`, at this meter's rate. Costs admitted ahead of the rate
     /// and not covered by credits stay owed, as the same number of operations or bytes. Spent
     /// credits stay spent as far as this bucket reaches; they never become a wait. A reserve
-    /// keeps what is left of it, and starts whole where there was none.
+    /// keeps what is left of it, with what it earned up to now, and starts whole where there was none.
     pub(crate) fn inherit(&mut self, old: &Self, now: Instant) {
         let ahead = old.free.saturating_sub(now.nanos());
         let [credit, own_credit] =
             [old, self].map(|meter| if meter.reserve.is_some() { 0 } else { meter.tolerance });
-        if self.reserve.is_some() && old.reserve.is_some() {
-            self.tolerance = self.tolerance.min(old.tolerance);
+        if let (Some(own), Some(mut reserve)) = (&mut self.reserve, old.reserve) {
+            let whole = old.free.saturating_add(u64::from(old.remainder > 0));
+            let left = match now.nanos() > whole {
+                true => reserve.earn(old.tolerance, now.nanos() - whole),
+                false => old.tolerance,
+            };
+            self.tolerance = self.tolerance.min(left);
+            let is_partial = own.takes == reserve.takes && self.tolerance < own.holds;
+            own.part = if is_partial { reserve.part } else { 0 };
         }
         let spent = ahead.min(credit);
         let units = |nanos: u64, rate: NonZeroU64| u128::from(nanos) * u128::from(rate.get());
@@ -372,6 +379,10 @@ mod tests {
         assert_eq!(at_once, 250);
         now = new.admits_at(now);
         assert_eq!(now, Instant::from_nanos(NANOS_PER_SEC / 1_000));
+        // Idle time before the change counts: the reserve is whole again after a second and the debt.
+        let mut late = Meter::new(rate(1_000)).with_reserve(second);
+        late.inherit(&old, Instant::from_nanos(2 * NANOS_PER_SEC));
+        assert_eq!(late.tolerance, NANOS_PER_SEC);
         let mut without = Meter::new(rate(1_000));
         without.inherit(&old, Instant::ZERO);
         assert_eq!(without.admits_at(Instant::ZERO), Instant::from_nanos(NANOS_PER_SEC / 1_000));
@@ -385,7 +396,7 @@ mod tests {
         refill: u128,
         /// The time up to which the rate is used.
         used: u128,
-        /// What is left of the reserve.
+        /// The rest of the reserve.
         left: u128,
     }
 

@@ -73,7 +73,7 @@ pub struct Limit {
     /// The rate while credits last, and how long a full bucket lasts at it;
     /// [`Limit::ON_DEMAND`] for a burst that needs no credits.
     pub burst: Option<(NonZeroU64, Span)>,
-    /// What may pass at once beside the rate, or beside the peak of a burst.
+    /// A reserve beside the rate, or beside the peak of a burst.
     pub reserve: Option<Reserve>,
 }
 

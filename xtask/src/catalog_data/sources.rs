@@ -34,7 +34,7 @@ const FILES: [(&str, &str, &str); 4] = [
 ];
 
 /// Returns the table of the sources that are cited.
-pub(super) fn of(facts: &Facts, keys: &BTreeSet<String>) -> Result<String, XtaskError> {
+pub(super) fn cited(facts: &Facts, keys: &BTreeSet<String>) -> Result<String, XtaskError> {
     let listed = listed(facts)?;
     let mut table = Table::default();
     table.line(["key", "as_of", "source"]);

@@ -187,10 +187,23 @@ impl Target for ImageTarget {
         true
     }
 
+    fn check_aside(&self) -> Result<(), BackupError> {
+        if !self.is_replaced || !self.disk.is_there(&self.old) {
+            return Ok(());
+        }
+        Err(BackupError::Refused(format!(
+            "{} is there already, maybe of a restore that was interrupted: it may have the contents of {} \
+             before; give it that name again, or move it away",
+            self.old.display(),
+            self.path.display()
+        )))
+    }
+
     fn set_aside(&self) -> Result<(), BackupError> {
         if !self.is_replaced || !self.disk.is_there(&self.path) {
             return Ok(());
         }
+        self.check_aside()?;
         let moved = self.disk.rename(&self.path, &self.old);
         moved.map_err(BackupError::file("renaming", &self.path))?;
         self.is_aside.store(true, Ordering::Relaxed);
@@ -213,7 +226,7 @@ impl Target for ImageTarget {
     }
 
     fn settle(&self) {
-        if self.is_replaced {
+        if self.is_aside.load(Ordering::Relaxed) {
             // One that stays is no image by its name.
             let _ = self.disk.remove(&self.old).and_then(|()| self.disk.sync_folder(&self.folder));
         }

@@ -117,13 +117,26 @@ impl Target for NbdTarget {
         Ok(empty)
     }
 
-    fn begin(&self, id: BackupId) -> Result<(), BackupError> {
+    fn begin(&self, id: BackupId) -> Result<Vec<u8>, BackupError> {
         // The sector with the mark first: the others are not whole without what it had.
         let (head, mut way) = (mark(id, self.size), self.way(REQUEST)?);
+        let mut before = vec![0; head.len()];
+        way.read(0, &mut before)?;
         let (first, rest) = head.split_at(SECTOR.min(head.len()));
         way.write(0, first)?;
         way.finish()?;
         way.write(SECTOR as u64, rest)?;
+        way.finish()?;
+        Ok(before)
+    }
+
+    fn unmark(&self, head: &[u8]) -> Result<(), BackupError> {
+        // The sector with the mark last.
+        let (first, rest) = head.split_at(SECTOR.min(head.len()));
+        let mut way = self.way(REQUEST)?;
+        way.write(SECTOR as u64, rest)?;
+        way.finish()?;
+        way.write(0, first)?;
         way.finish()
     }
 

@@ -18,11 +18,20 @@ pub trait Target: Sync {
     /// When it cannot be read.
     fn is_empty(&self, watch: &Watch) -> Result<bool, BackupError>;
 
-    /// Marks a volume in its first [`HEAD`](super::HEAD) bytes as being restored, durably.
+    /// Marks a volume in its first [`HEAD`](super::HEAD) bytes as being restored, durably. Returns what
+    /// these were.
+    ///
+    /// # Errors
+    /// When it cannot be read or written.
+    fn begin(&self, _: BackupId) -> Result<Vec<u8>, BackupError> {
+        Ok(Vec::new())
+    }
+
+    /// Undoes [`Target::begin`], durably.
     ///
     /// # Errors
     /// When it cannot be written.
-    fn begin(&self, _: BackupId) -> Result<(), BackupError> {
+    fn unmark(&self, _head: &[u8]) -> Result<(), BackupError> {
         Ok(())
     }
 
@@ -37,11 +46,19 @@ pub trait Target: Sync {
         false
     }
 
+    /// Checks that [`Target::set_aside`] will find its place free.
+    ///
+    /// # Errors
+    /// When it is taken.
+    fn check_aside(&self) -> Result<(), BackupError> {
+        Ok(())
+    }
+
     /// Takes away what has the name that a hidden target is to get, so that [`Target::take_back`] can
     /// bring it back.
     ///
     /// # Errors
-    /// When that fails.
+    /// When that fails, or [`Target::check_aside`] does.
     fn set_aside(&self) -> Result<(), BackupError> {
         Ok(())
     }

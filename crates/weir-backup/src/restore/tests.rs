@@ -646,3 +646,86 @@ fn a_missing_stripe_is_asked_for_in_other_places() {
     });
     assert!(both.contains("is damaged: stripe 2 of 3 is missing; stripe 1"), "{both}");
 }
+
+/// A target that cannot be marked.
+struct Unmarkable(NbdTarget);
+
+impl Target for Unmarkable {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn size(&self) -> u64 {
+        self.0.size()
+    }
+    fn is_empty(&self, watch: &Watch) -> Result<bool, BackupError> {
+        self.0.is_empty(watch)
+    }
+    fn begin(&self, _: BackupId) -> Result<Vec<u8>, BackupError> {
+        Err(BackupError::Failed("it broke".to_owned()))
+    }
+    fn clear(&self, watch: &Watch) -> Result<(), BackupError> {
+        self.0.clear(watch)
+    }
+    fn open(&self, in_flight: usize) -> Result<Box<dyn TargetIo>, BackupError> {
+        self.0.open(in_flight)
+    }
+    fn publish(&self) -> Result<(), BackupError> {
+        self.0.publish()
+    }
+}
+
+#[test]
+fn a_volume_gets_its_first_bytes_back_if_another_cannot_be_marked() {
+    let old: Vec<u8> = (0..64_u32 << 10).map(|at| (at % 251) as u8).collect();
+    let (data, log) = (Served::new(store(64 << 10, &old)), Served::new(store(64 << 10, &old)));
+    let connect =
+        |name: &str, own: &Served| NbdTarget::connect(crate::Export::new(name, own.uri())).unwrap();
+    let (first, second) = (connect("data", &data), Unmarkable(connect("log", &log)));
+    let all: [&dyn Target; 2] = [&first, &second];
+    let watch = Watch::default();
+    let error = prepare(&all, &all, BackupId::from_bytes([1; 16]), &watch).unwrap_err();
+    assert_eq!(error.to_string(), "it broke");
+    let mut now = vec![0; old.len()];
+    data.store().read_at(0, &mut now).unwrap();
+    assert!(now == old && data.changes().len() > 1, "it was marked, and has its bytes again");
+    assert_eq!(watch.reached("data"), None);
+}
+
+#[test]
+fn a_volume_with_a_label_that_cannot_be_read_is_never_replaced() {
+    let mut bytes = vec![0; 4 << 20];
+    for at in [0, 4096] {
+        // A label of a version to come.
+        bytes[at..at + 10].copy_from_slice(b"WEIRLBL1\x02\x00");
+    }
+    let volume = Served::new(store(4 << 20, &bytes));
+    let export = || crate::Export::new("volume", volume.uri());
+    let error = NbdTarget::connect(export()).unwrap_err().to_string();
+    assert!(error.contains("it holds backups, which a restore never replaces"), "{error}");
+    assert!(export().is_for_backups().unwrap());
+}
+
+#[test]
+fn an_old_image_of_the_user_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for name in ["data.raw", "data.raw.old", "log.raw"] {
+        std::fs::write(path(name), vec![1; 20_000]).unwrap();
+    }
+    let make = |name| ImageTarget::create(folder.path(), name, IMAGE, true).unwrap();
+    // One alone is replaced at once, and nothing is set aside.
+    let (data, watch) = (make("data"), Watch::default());
+    let mut own = assembly(&identity(1, 1, None), &[source(IMAGE, vec![(0, vec![2; 20_000])])]);
+    restore(&mut own, None, &[Some(&data)], RestoreOptions::default(), &watch).unwrap();
+    drop(data);
+    assert_eq!(contents(folder.path(), "data.raw"), Some(2));
+    assert_eq!(std::fs::read(path("data.raw.old")).unwrap(), vec![1; 20_000]);
+    // Several have no place for it, which is said before anything is written.
+    let (data, log) = (make("data"), make("log"));
+    let all: [&dyn Target; 2] = [&data, &log];
+    let error = prepare(&all, &all, BackupId::from_bytes([1; 16]), &watch).unwrap_err().to_string();
+    assert!(error.contains("data.raw.old is there already"), "{error}");
+    drop((data, log));
+    assert_eq!(std::fs::read(path("data.raw.old")).unwrap(), vec![1; 20_000]);
+    assert_eq!(contents(folder.path(), "log.raw"), Some(1));
+}

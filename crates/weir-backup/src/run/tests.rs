@@ -399,3 +399,47 @@ fn a_damaged_slot_never_shows_an_older_state_and_is_named() {
     let error = reserve(&export(), &identity(3, 1, None), &[0], room).unwrap_err().to_string();
     assert!(error.contains("nothing is written there"), "{error}");
 }
+
+/// Stripes of one volume are removed at the same time, over connections of their own.
+#[test]
+fn stripes_that_are_removed_at_once_leave_no_entry() {
+    let volume = Served::new(FaultStore::new(Bytes::new(16 << 20)));
+    let export = || Export::new("volume", volume.uri());
+    let room = Room { stripe: 1 << 20, may_be_less: false };
+    for round in 1..=20 {
+        let own = identity(round, 8, None);
+        let stripes = reserve(&export(), &own, &[0, 1, 2, 3, 4, 5, 6, 7], room).unwrap();
+        let stripes: Vec<Arc<dyn StripeSink>> =
+            stripes.into_iter().map(|own| Arc::new(own) as Arc<dyn StripeSink>).collect();
+        let cause = undo(BackupError::Failed("it broke".to_owned()), &stripes);
+        assert_eq!(cause.to_string(), "it broke");
+        let left = RawPlace::new(export()).list().unwrap();
+        assert!(left.is_empty(), "round {round}: {left:?}");
+    }
+}
+
+/// A prune that listed a stripe before another one took its region removes nothing.
+#[test]
+fn a_stripe_that_took_a_listed_region_is_not_removed() {
+    let volume = Served::new(FaultStore::new(Bytes::new(4 << 20)));
+    let export = || Export::new("volume", volume.uri());
+    let back_up = |id: u8| {
+        let own = identity(id, 1, None);
+        let room = Room { stripe: 10 * TRANSFER, may_be_less: false };
+        let stripes = reserve(&export(), &own, &[0], room).unwrap();
+        let stripes = stripes.into_iter().map(|own| Arc::new(own) as Arc<dyn StripeSink>).collect();
+        run(job(own, &served(1), stripes), &mut |_| true).unwrap();
+    };
+    let mut place = RawPlace::new(export());
+    back_up(1);
+    let before = place.list().unwrap().remove(0);
+    place.remove(&before).unwrap();
+    back_up(2);
+    let region = |locator: &str| locator.split(' ').take(2).map(str::to_owned).collect::<Vec<_>>();
+    let after = place.list().unwrap().remove(0);
+    assert_eq!(region(&after.locator), region(&before.locator), "it has the same region");
+    place.remove(&before).unwrap();
+    assert_eq!(place.list().unwrap().len(), 1);
+    place.remove(&after).unwrap();
+    assert!(place.list().unwrap().is_empty());
+}

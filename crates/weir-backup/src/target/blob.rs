@@ -10,7 +10,7 @@
 //! invisible. A page blob without a footer and without this marker was complete once.
 
 use super::StripeSink;
-use super::http::{Answer, Ask, Client, ContainerUrl, ESCAPED};
+use super::http::{Answer, Ask, Client, ContainerUrl, ESCAPED, Settled};
 use crate::error::BackupError;
 use crate::place::folder::{EXTENSION, TEMPORARY, is_stripe_name};
 use crate::place::{FoundStripe, Place};
@@ -63,14 +63,14 @@ pub struct StripeBlob {
     marker: Marker,
 }
 
-/// What is known of the blob of a stripe.
+/// The outcome of the request that makes the blob of a stripe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Made {
-    /// There is none of this writer.
+    /// The blob was not made.
     No,
-    /// It was asked for, and no answer came.
+    /// The outcome is not known: the service may also carry the request out later.
     Unknown,
-    /// It is there.
+    /// The blob was made.
     Yes,
 }
 
@@ -149,8 +149,8 @@ impl StripeBlob {
         Ask { method, address: &self.address, query, headers, body }
     }
 
-    /// Makes the blob, unless there is one. An attempt whose answer was lost may have made it: then
-    /// the next one is refused, and the blob has the number of this writer.
+    /// Makes the blob, unless there is one. An earlier attempt may have made it although a later one is
+    /// refused: then the blob has the number of this writer.
     fn put_new(
         &self,
         query: &str,
@@ -158,25 +158,34 @@ impl StripeBlob {
         body: &[u8],
     ) -> Result<(), BackupError> {
         let ask = self.asking(&Method::PUT, query, headers, body);
+        self.client.check()?;
         self.set(Made::Unknown);
-        let error = match self.client.status(ask) {
-            Ok((200..=299, _)) => {
+        let (error, is_open) = match self.client.settle(ask) {
+            Ok(Settled { status: 200..=299, .. }) => {
                 self.set(Made::Yes);
                 return Ok(());
             }
-            // Nothing was done, whatever the attempts before.
-            Ok((status @ (400..=407 | 410 | 411 | 413..=499), answer)) => {
-                self.set(Made::No);
-                return Err(self.client.refusal(ask, status, &answer));
+            Ok(Settled { status, answer, attempts, is_open }) => {
+                let error = self.client.refusal(ask, status, &answer);
+                if attempts == 1 && matches!(status, 400..=411 | 413..=499) {
+                    self.set(Made::No);
+                    return Err(error);
+                }
+                (error, is_open)
             }
-            Ok((status, answer)) => self.client.refusal(ask, status, &answer),
-            Err(error) => error,
+            Err(error) => (error, true),
         };
-        match (self.look(), error) {
+        let is_there = self.look();
+        match is_there {
+            Some(true) => self.set(Made::Yes),
+            Some(false) if !is_open => self.set(Made::No),
+            Some(false) | None => {}
+        }
+        match error {
             // It ends all the same, and is removed.
-            (_, BackupError::Interrupted) => Err(BackupError::Interrupted),
-            (Made::Yes, _) => Ok(()),
-            (_, error) => Err(error),
+            BackupError::Interrupted => Err(BackupError::Interrupted),
+            _ if is_there == Some(true) => Ok(()),
+            error => Err(error),
         }
     }
 
@@ -184,18 +193,16 @@ impl StripeBlob {
         *self.made.lock().unwrap_or_else(PoisonError::into_inner) = made;
     }
 
-    /// Finds out whether the blob of this writer is there, after a request whose outcome is not known.
-    fn look(&self) -> Made {
-        let made = match self.client.try_once(self.asking(&Method::HEAD, "", &[], &[])) {
-            Some((404, _)) => Made::No,
-            Some((200..=299, answer)) => {
+    /// Returns whether the blob of this writer is there; `None` if the service does not say.
+    fn look(&self) -> Option<bool> {
+        match self.client.try_once(self.asking(&Method::HEAD, "", &[], &[]))? {
+            (404, _) => Some(false),
+            (200..=299, answer) => {
                 let writer = answer.headers.get(WRITER).map(|writer| writer.as_bytes());
-                if writer == Some(self.writer.as_bytes()) { Made::Yes } else { Made::No }
+                Some(writer == Some(self.writer.as_bytes()))
             }
-            _ => Made::Unknown,
-        };
-        self.set(made);
-        made
+            _ => None,
+        }
     }
 
     fn marked(&self) -> MutexGuard<'_, Option<(Vec<u8>, Instant)>> {
@@ -210,7 +217,7 @@ impl StripeBlob {
     }
 
     /// Writes the marker with the header of the stripe, and again where its age would look as if
-    /// nobody wrote any more.
+    /// the writer had ended.
     fn mark(&self, offset: u64, bytes: &[u8]) -> Result<(), BackupError> {
         let now = self.marker.clock.now();
         if offset == 0 {
@@ -342,13 +349,20 @@ impl StripeSink for StripeBlob {
 
     fn discard(&self) -> Result<(), BackupError> {
         let made = *self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        match if made == Made::Unknown { self.look() } else { made } {
+        match (made, if made == Made::Unknown { self.look() } else { None }) {
             // Blocks without a list are no blob; the service drops them after a while.
-            Made::No => {}
-            Made::Yes => self.remove(&self.address)?,
-            Made::Unknown => {
+            (Made::No, _) => {}
+            (Made::Yes, _) | (Made::Unknown, Some(true)) => self.remove(&self.address)?,
+            (Made::Unknown, Some(false)) => {
                 return Err(BackupError::Failed(format!(
-                    "it is not known whether {} was completed, since the endpoint does not answer; look \
+                    "{} is not there, but a request that got no answer may still make it; look again with \
+                     weir backup list",
+                    self.address
+                )));
+            }
+            (Made::Unknown, None) => {
+                return Err(BackupError::Failed(format!(
+                    "it is not known whether {} was completed, because the endpoint does not answer; look \
                      with weir backup list",
                     self.address
                 )));

@@ -63,8 +63,8 @@ impl DiskFile for File {
 
     fn sync(&self) -> io::Result<()> {
         self.sync_all()?;
-        // What is read back later is to come from the medium. Where the file system keeps it in memory
-        // all the same, the bytes are durable nevertheless.
+        // Later reads then come from the medium. Some file systems keep the pages in memory; the bytes are
+        // durable all the same.
         let _ = rustix::fs::fadvise(self, 0, None, rustix::fs::Advice::DontNeed);
         Ok(())
     }

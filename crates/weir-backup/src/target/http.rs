@@ -177,6 +177,16 @@ fn clean(sas: &str) -> String {
     sas.trim().trim_start_matches('?').to_owned()
 }
 
+/// The last answer to a request that was made one or more times.
+#[derive(Debug)]
+pub(super) struct Settled {
+    pub(super) status: u16,
+    pub(super) answer: Answer,
+    pub(super) attempts: u32,
+    /// Whether an attempt had no answer, so that the service may still carry it out.
+    pub(super) is_open: bool,
+}
+
 /// An answer of the service that is no refusal.
 #[derive(Debug)]
 pub(super) struct Answer {
@@ -245,18 +255,18 @@ impl Client {
 
     /// Asks, several times if the service is too busy. Returns `None` for a 404.
     pub(super) fn ask(&self, ask: Ask<'_>) -> Result<Option<Answer>, BackupError> {
-        match self.status(ask)? {
-            (404, _) => Ok(None),
-            (200..=299, answer) => Ok(Some(answer)),
-            (status, answer) => Err(self.refusal(ask, status, &answer)),
+        let Settled { status, answer, .. } = self.settle(ask)?;
+        match status {
+            404 => Ok(None),
+            200..=299 => Ok(Some(answer)),
+            _ => Err(self.refusal(ask, status, &answer)),
         }
     }
 
-    /// Asks, and again while the service is too busy or cannot be reached. Returns the status of the
-    /// last answer.
-    pub(super) fn status(&self, ask: Ask<'_>) -> Result<(u16, Answer), BackupError> {
+    /// Asks, and again while the service is too busy or cannot be reached. Returns the last answer.
+    pub(super) fn settle(&self, ask: Ask<'_>) -> Result<Settled, BackupError> {
         let clock = Clock::start();
-        let mut attempt = 1;
+        let (mut attempt, mut is_open) = (1, false);
         loop {
             let answered = self.attempt(ask)?;
             let (is_final, stated) = match &answered {
@@ -266,8 +276,9 @@ impl Client {
                 Ok(_) => (true, None),
                 Err(_) => (false, None),
             };
-            if answered.is_ok() {
-                self.has_answered.store(true, Ordering::Relaxed);
+            match answered.is_ok() {
+                true => self.has_answered.store(true, Ordering::Relaxed),
+                false => is_open = true,
             }
             let elapsed = Duration::from_nanos(clock.now().since(Instant::ZERO).nanos());
             let limit = match self.has_answered.load(Ordering::Relaxed) {
@@ -280,7 +291,9 @@ impl Client {
                     self.wait(pause)?;
                     attempt += 1;
                 }
-                (Ok(answered), _) => return Ok(answered),
+                (Ok((status, answer)), _) => {
+                    return Ok(Settled { status, answer, attempts: attempt, is_open });
+                }
                 (Err(error), _) => {
                     return Err(BackupError::Failed(format!(
                         "{} {}: {error}; {attempt} attempts in {} s; is the endpoint up and reachable?",

@@ -114,7 +114,7 @@ enum SlotState {
 }
 
 impl SlotState {
-    fn of(slot: &[u8], label: Option<&Label>) -> Self {
+    fn judge(slot: &[u8], label: Option<&Label>) -> Self {
         match label {
             Some(_) => Self::Sound,
             None if slot.iter().all(|byte| *byte == 0) => Self::Blank,
@@ -130,7 +130,7 @@ impl Slots {
         let slot = |at: usize| start.get(at * SLOT..(at + 1) * SLOT).unwrap_or_default();
         let label = |at: usize| slot(at).try_into().ok().and_then(Label::parse);
         let labels = [label(0), label(1)];
-        let states = [0, 1].map(|at| SlotState::of(slot(at), labels[at].as_ref()));
+        let states = [0, 1].map(|at| SlotState::judge(slot(at), labels[at].as_ref()));
         Self { labels, states }
     }
 
@@ -145,9 +145,14 @@ impl Slots {
         if sequence(1) < sequence(0) { [1, 0] } else { [0, 1] }
     }
 
-    /// Returns an error for a volume of which no slot can be read, though it has had a label.
+    /// Returns whether no slot can be read, though there is a label: damaged, or of another version.
+    fn is_unreadable(&self) -> bool {
+        self.newest().is_none() && self.states.contains(&SlotState::Damaged)
+    }
+
+    /// Returns an error for a volume with a label that cannot be read.
     pub(super) fn check(&self, volume: &str) -> Result<(), BackupError> {
-        if self.newest().is_some() || !self.states.contains(&SlotState::Damaged) {
+        if !self.is_unreadable() {
             return Ok(());
         }
         Err(BackupError::Unusable(format!(
@@ -171,19 +176,17 @@ impl Slots {
     }
 }
 
-/// Returns the newest sound label of a volume that starts with these bytes.
-fn newest(start: &[u8]) -> Option<Label> {
-    Slots::parse(start).newest().cloned()
+/// Returns whether a volume that starts with these bytes may hold backups: its label lists some, or
+/// cannot be read.
+pub(crate) fn may_list_backups(start: &[u8]) -> bool {
+    let slots = Slots::parse(start);
+    slots.is_unreadable() || slots.newest().is_some_and(|label| !label.entries.is_empty())
 }
 
-/// Returns whether a volume that starts with these bytes holds backups: a sound label that lists any.
-pub(crate) fn lists_backups(start: &[u8]) -> bool {
-    newest(start).is_some_and(|label| !label.entries.is_empty())
-}
-
-/// Returns whether a volume that starts with these bytes has a sound label.
+/// Returns whether a volume that starts with these bytes has a label, also one that cannot be read.
 pub(crate) fn has_label(start: &[u8]) -> bool {
-    newest(start).is_some()
+    let slots = Slots::parse(start);
+    slots.is_unreadable() || slots.newest().is_some()
 }
 
 impl Label {

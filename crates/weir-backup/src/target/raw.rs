@@ -12,6 +12,7 @@ use crate::export::Export;
 use crate::format::{BackupId, Identity};
 use crate::place::{FoundStripe, Place};
 use crate::read_at::ReadAt;
+use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,6 +40,9 @@ struct Volume {
     _lock: VolumeLock,
     /// Held until a new volume has its label.
     new: Mutex<Option<VolumeLock>>,
+    /// Held while the label is read, changed and written: stripes are removed over connections of
+    /// their own, several at the same time.
+    label: Mutex<()>,
 }
 
 /// A stripe on a raw volume.
@@ -154,7 +158,8 @@ impl Volume {
         }
         let (id, lock, new) = lock(&mut connection, name, &cancel, emptiness)?;
         let (connection, new) = (Mutex::new(connection), Mutex::new(new));
-        Ok(Self { size, connection, is_cancelled, id, _lock: lock, new, export })
+        let label = Mutex::default();
+        Ok(Self { size, connection, is_cancelled, id, _lock: lock, new, label, export })
     }
 
     fn name(&self) -> &str {
@@ -165,12 +170,18 @@ impl Volume {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn label_lock(&self) -> MutexGuard<'_, ()> {
+        self.label.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Reads the label, changes it, and makes the new one durable.
     fn change_label(
         &self,
         change: impl FnOnce(&mut Label) -> Result<(), BackupError>,
     ) -> Result<(), BackupError> {
+        let label = self.label_lock();
         change_label(&mut self.connection(), (self.name(), self.id), change)?;
+        drop(label);
         self.new.lock().unwrap_or_else(PoisonError::into_inner).take();
         Ok(())
     }
@@ -336,6 +347,7 @@ impl StripeSink for RawStripe {
         let (clock, end) = (Clock::start(), Instant::ZERO + TIDYING);
         let stop = Stop::new(move || clock.now() >= end);
         let export = &self.volume.export;
+        let _label = self.volume.label_lock();
         let removed = Connection::open_until(export.uri(), true, &stop)
             .map_err(BackupError::export(export.name()))
             .and_then(|mut connection| {
@@ -405,7 +417,7 @@ impl Place for RawPlace {
         let ended = scope().filter(|_| label.volume.is_some_and(|id| !VolumeLock::is_taken(id)));
         for own in label.entries {
             let name = format!("{} at {}", self.0, own.offset);
-            let locator = format!("{} {}", own.offset, own.length);
+            let locator = Locator::of_entry(&own).to_string();
             let mut bytes = self.bytes(own.offset, own.length)?;
             // A label has the time of the start. A stripe may have been written since, if its writer
             // may be alive.
@@ -426,15 +438,16 @@ impl Place for RawPlace {
     }
 
     fn open(&mut self, stripe: &FoundStripe) -> Result<Box<dyn ReadAt>, BackupError> {
-        let (offset, length) = parse_locator(&stripe.locator)?;
+        let Locator { offset, length, .. } = Locator::parse(&stripe.locator)?;
         Ok(Box::new(self.bytes(offset, length)?))
     }
 
     fn remove(&mut self, stripe: &FoundStripe) -> Result<(), BackupError> {
-        let (offset, length) = parse_locator(&stripe.locator)?;
+        let listed = Locator::parse(&stripe.locator)?;
         let volume = Volume::open(&self.0, Emptiness::Checked)?;
         volume.change_label(|label| {
-            label.entries.retain(|own| (own.offset, own.length) != (offset, length));
+            // Another stripe may have taken the region since.
+            label.entries.retain(|own| Locator::of_entry(own) != listed);
             Ok(())
         })
     }
@@ -457,10 +470,37 @@ fn damaged(export: &Export, problem: String) -> FoundStripe {
     }
 }
 
-fn parse_locator(locator: &str) -> Result<(u64, u64), BackupError> {
-    let parts = locator.split_once(' ');
-    let numbers = parts.and_then(|(offset, length)| offset.parse().ok().zip(length.parse().ok()));
-    numbers.ok_or_else(|| BackupError::Refused(format!("{locator:?} names no region of a volume")))
+/// A listed stripe: its region, and the backup and stripe that it belongs to.
+#[derive(Debug, PartialEq, Eq)]
+struct Locator {
+    offset: u64,
+    length: u64,
+    stripe: u8,
+    id: String,
+}
+
+impl Locator {
+    fn of_entry(entry: &Entry) -> Self {
+        let Entry { offset, length, stripe, id, .. } = *entry;
+        Self { offset, length, stripe, id: id.to_string() }
+    }
+
+    fn parse(locator: &str) -> Result<Self, BackupError> {
+        let mut parts = locator.split(' ');
+        let mut number = || parts.next()?.parse().ok();
+        let read = number().zip(number()).zip(number());
+        let read = read.and_then(|((offset, length), stripe)| {
+            let id = parts.next()?.to_owned();
+            Some(Self { offset, length, stripe: u8::try_from(stripe).ok()?, id })
+        });
+        read.ok_or_else(|| BackupError::Refused(format!("{locator:?} names no stripe of a volume")))
+    }
+}
+
+impl fmt::Display for Locator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {} {}", self.offset, self.length, self.stripe, self.id)
+    }
 }
 
 /// A region of an export.

@@ -31,6 +31,9 @@ const SKUS: &str = r#"[
   {"name": "Standard_D8s_v9", "resourceType": "virtualMachines", "capabilities": [
     {"name": "vCPUs", "value": "8"}, {"name": "MemoryGB", "value": "32.5"}, {"name": "PremiumIO", "value": "True"},
     {"name": "CachedDiskBytes", "value": "214748364800"}]},
+  {"name": "Standard_D2s_v3", "resourceType": "virtualMachines", "capabilities": [
+    {"name": "PremiumIO", "value": "True"}, {"name": "CombinedTempDiskAndCachedIOPS", "value": "3900"},
+    {"name": "CombinedTempDiskAndCachedReadBytesPerSecond", "value": "31000000"}]},
   {"name": "Standard_D8_v9", "resourceType": "virtualMachines", "capabilities": [{"name": "PremiumIO", "value": "False"}]},
   {"name": "Premium_LRS", "resourceType": "disks", "capabilities": []}]"#;
 
@@ -83,6 +86,18 @@ fn azure_prices_and_machines_come_before_those_of_the_edition() {
     assert_eq!(host.cached.unwrap().iops.get(), 77_000);
     assert_eq!(host.provenance.of("uncached.iops").as_of, AS_OF);
     assert_eq!(host.provenance.of("memory").as_of, "2026-03-17");
+    // The bursts that stay have their own sources.
+    let base = super::builtin("azure-now");
+    let before = base.host("D16s_v5").unwrap();
+    for figure in ["uncached.burst", "uncached.burst.iops"] {
+        assert_eq!(host.provenance.of(figure), before.provenance.of(figure));
+    }
+    let own = edition.host("D2s_v3").unwrap();
+    let before = base.host("D2s_v3").unwrap();
+    assert_eq!(own.cached.unwrap().iops.get(), 3_900);
+    assert_eq!(own.cached.unwrap().burst.unwrap().iops.get(), 4_000);
+    assert_eq!(own.provenance.of("cached").as_of, AS_OF);
+    assert_eq!(own.provenance.of("cached.burst"), before.provenance.of("cached.burst"));
     assert!(host.provenance.history()[0].starts_with("uncached: 25600 IOPS and 600 MB/s in "));
     let new = edition.host("D8s_v9").unwrap();
     assert_eq!((new.series.as_str(), new.vcpus), ("dsv9", Some(8)));
@@ -160,6 +175,8 @@ fn types_and_offers_of_aws_are_read() {
 const MACHINE_TYPES: &str = r#"[
   {"kind": "compute#machineType", "name": "n2-standard-8", "guestCpus": 8, "memoryMb": 32768, "zone": "us-central1-a"},
   {"kind": "compute#machineType", "name": "n2-standard-8", "guestCpus": 8, "memoryMb": 32768, "zone": "us-central1-b"},
+  {"kind": "compute#machineType", "name": "n2-shared-lssd", "guestCpus": 2, "memoryMb": 4096, "zone": "us-central1-a"},
+  {"kind": "compute#machineType", "name": "e2-medium", "guestCpus": 2, "memoryMb": 4096, "zone": "us-central1-a"},
   {"kind": "compute#machineType", "name": "n9-standard-4", "guestCpus": 4, "memoryMb": 16384, "zone": "us-central1-a"}]"#;
 
 fn google_skus() -> String {
@@ -178,6 +195,9 @@ fn google_skus() -> String {
         sku("DDDD", "N9 Instance Core running in Americas", "OnDemand", 40_000_000),
         sku("EEEE", "N9 Instance Ram running in Americas", "OnDemand", 5_000_000),
         sku("FFFF", "SSD backed PD Capacity", "OnDemand", 180_000_000),
+        sku("HHHH", "E2 Instance Core running in Americas", "OnDemand", 21_811_590),
+        sku("IIII", "E2 Instance Ram running in Americas", "OnDemand", 2_923_530),
+        sku("JJJJ", "Hyperdisk Balanced IOPS", "OnDemand", 7_000_000),
         sku("GGGG", "N2 Custom Extended Instance Ram running in Americas", "OnDemand", 9),
     ];
     format!(r#"{{"skus": [{}], "nextPageToken": ""}}"#, all.join(","))
@@ -194,6 +214,17 @@ fn machines_of_google_are_priced_by_their_processors_and_memory() {
     assert_eq!(month(&edition, "us-east1", "n9-standard-4").0, "175.20");
     let book = edition.price_book(Some("us-central1"), None, None).unwrap().unwrap();
     assert_eq!(book.unit("pd-ssd", Per::Gib).unwrap().month.to_string(), "0.18");
+    // What the price of a disk includes is the edition's.
+    let iops = book.unit("hyperdisk-balanced", Per::Iops).unwrap();
+    assert_eq!((iops.free, iops.month.micros()), (3_000, 7_000));
+    // Shared cores and local disks are not sold by processors and memory.
+    let base = super::builtin("gcp");
+    assert_eq!(
+        month(&edition, "us-central1", "e2-medium"),
+        month(&base, "us-central1", "e2-medium")
+    );
+    assert!(book.host("n2-shared-lssd").is_none());
+    assert!(edition.notes().iter().any(|own| own.contains("machine types have no price here")));
     let source = book.host("n2-standard-8").unwrap().provenance.source();
     assert_eq!(source, "file.json: Google SKU AAAA and BBBB");
     assert!(!edition.host("n2-standard-8").unwrap().pools.is_empty());

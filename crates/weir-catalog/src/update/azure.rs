@@ -17,7 +17,7 @@ pub(super) fn machines(
             continue;
         }
         let name = document.text(sku, "name")?;
-        let own = Capabilities::of(document, name, sku)?;
+        let own = Capabilities::read(document, name, sku)?;
         if !own.is("PremiumIO") {
             continue;
         }
@@ -54,7 +54,11 @@ struct Capabilities<'a> {
 }
 
 impl<'a> Capabilities<'a> {
-    fn of(document: &'a Document<'a>, size: &'a str, sku: &'a Value) -> Result<Self, CatalogError> {
+    fn read(
+        document: &'a Document<'a>,
+        size: &'a str,
+        sku: &'a Value,
+    ) -> Result<Self, CatalogError> {
         let mut all = BTreeMap::new();
         for own in sku.get("capabilities").and_then(Value::as_array).into_iter().flatten() {
             all.insert(document.text(own, "name")?, document.text(own, "value")?);

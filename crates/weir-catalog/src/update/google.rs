@@ -1,5 +1,6 @@
 //! Files of Google: `gcloud compute machine-types list` and the list of SKUs. A machine is sold by
-//! its processors and its memory.
+//! its processors and its memory; types that share cores, or include accelerators or local disks, get no
+//! price.
 
 use super::{Machine, provenance};
 use crate::document::Document;
@@ -102,20 +103,25 @@ impl Rates {
         Ok(read)
     }
 
+    /// Returns the number of machine types whose series has prices, but which are not sold by their
+    /// processors and memory alone.
+    pub(super) fn left_out(&self, base: &Edition, machines: &BTreeMap<String, Machine>) -> usize {
+        let is_priced = |name: &&String| {
+            let core = Unit::Core(series(name).to_owned());
+            self.all.values().any(|rates| rates.contains_key(&core))
+        };
+        let all = sizes(base, machines);
+        all.keys().filter(is_priced).filter(|name| !is_sold_by_parts(name)).count()
+    }
+
     /// Returns the prices of the base's machines, of those read beside it and of disks.
     pub(super) fn prices(
         &self,
         base: &Edition,
         machines: &BTreeMap<String, Machine>,
     ) -> Vec<PriceList> {
-        let mut all: BTreeMap<String, (u32, u64)> = BTreeMap::new();
-        for host in base.hosts().filter(|host| !host.stands_for_others) {
-            let memory = host.memory.map(|memory| memory.get() >> 20);
-            all.extend(host.vcpus.zip(memory).map(|own| (host.name.clone(), own)));
-        }
-        for (name, own) in machines {
-            all.extend(own.vcpus.zip(own.memory_mib).map(|own| (name.clone(), own)));
-        }
+        let mut all = sizes(base, machines);
+        all.retain(|name, _| is_sold_by_parts(name));
         let mut lists = Vec::new();
         for ((region, currency), rates) in &self.all {
             let hosts = all.iter().filter_map(|(name, own)| host(base, rates, region, name, *own));
@@ -133,6 +139,33 @@ impl Rates {
         }
         lists
     }
+}
+
+/// Returns the processors and the memory in MiB of the base's machines and of those read beside it.
+fn sizes(base: &Edition, machines: &BTreeMap<String, Machine>) -> BTreeMap<String, (u32, u64)> {
+    let mut all: BTreeMap<String, (u32, u64)> = BTreeMap::new();
+    for host in base.hosts().filter(|host| !host.stands_for_others) {
+        let memory = host.memory.map(|memory| memory.get() >> 20);
+        all.extend(host.vcpus.zip(memory).map(|own| (host.name.clone(), own)));
+    }
+    for (name, own) in machines {
+        all.extend(own.vcpus.zip(own.memory_mib).map(|own| (name.clone(), own)));
+    }
+    all
+}
+
+fn series(name: &str) -> &str {
+    name.split('-').next().unwrap_or(name)
+}
+
+/// Returns whether a machine costs as much as its processors and its memory. Other types share cores, or
+/// include accelerators or local disks.
+fn is_sold_by_parts(name: &str) -> bool {
+    const SHARED_CORE: [&str; 5] = ["e2-micro", "e2-small", "e2-medium", "f1-micro", "g1-small"];
+    const MORE_THAN_PARTS: [&str; 6] = ["a2", "a3", "a4", "g2", "g4", "z3"];
+    !SHARED_CORE.contains(&name)
+        && !MORE_THAN_PARTS.contains(&series(name))
+        && !name.ends_with("lssd")
 }
 
 /// Returns the unit that a meter sells; `None` for those that nothing here needs.
@@ -172,9 +205,8 @@ fn host(
     name: &str,
     (vcpus, mib): (u32, u64),
 ) -> Option<Price> {
-    let series = name.split('-').next()?.to_owned();
-    let core = rates.get(&Unit::Core(series.clone()))?;
-    let memory = rates.get(&Unit::Memory(series))?;
+    let core = rates.get(&Unit::Core(series(name).to_owned()))?;
+    let memory = rates.get(&Unit::Memory(series(name).to_owned()))?;
     let nanos = u128::from(vcpus) * core.0 + u128::from(mib) * memory.0 / 1024;
     let book =
         base.price_book(Some(region), None, None).or_else(|_| base.price_book(None, None, None));

@@ -248,7 +248,12 @@ impl Ahead {
         let fixed = &mut self.volumes[volume];
         let (operations, bytes) = match (op, fixed.io_unit) {
             (Op::Flush, _) => (0, 0),
-            (Op::Discard, _) => (1, 0),
+            (Op::Discard, _) => {
+                if let Some(run) = &mut fixed.run {
+                    run.end();
+                }
+                (1, 0)
+            }
             (_, Some(unit)) if fixed.run.is_some() => {
                 let is_held = match &fixed.run {
                     Some(run) if !self.shares_limits => run.admitted > now,

@@ -2,7 +2,7 @@
 //!
 //! A cloud that merges physically sequential I/Os can do so only while they are in its queue. An
 //! I/O therefore joins the one before it if that still waits at the disk's limits, if it begins
-//! where that ends, and if both are reads or both are writes. The run counts as a single I/O of its
+//! where that ends, and if both are reads or both are writes. A discard ends the run. The run counts as a single I/O of its
 //! total size, in units:
 //!
 //! ```text
@@ -18,7 +18,7 @@ use weir_units::Instant;
 /// The last run of adjacent I/Os of a volume.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Run {
-    end: u64,
+    next: u64,
     is_read: bool,
     bytes: u64,
     /// The admission of the last I/O, where it is known ahead.
@@ -26,6 +26,11 @@ pub(super) struct Run {
 }
 
 impl Run {
+    /// Ends the run: no later I/O joins it.
+    pub(super) fn end(&mut self) {
+        *self = Self { admitted: self.admitted, ..Self::default() };
+    }
+
     /// Returns the operations that an I/O counts; `is_held` if the last one still waits.
     pub(super) fn count(
         &mut self,
@@ -34,13 +39,13 @@ impl Run {
         is_held: bool,
     ) -> u64 {
         let is_read = op == Op::Read;
-        if is_held && self.end == offset && self.is_read == is_read {
+        if is_held && self.next == offset && self.is_read == is_read {
             let before = self.bytes.div_ceil(unit.get());
             self.bytes += len;
-            self.end += len;
+            self.next += len;
             return self.bytes.div_ceil(unit.get()) - before;
         }
-        *self = Self { end: offset + len, is_read, bytes: len, ..*self };
+        *self = Self { next: offset + len, is_read, bytes: len, ..*self };
         len.div_ceil(unit.get())
     }
 }

@@ -46,7 +46,10 @@ impl Engine {
         let Volume { spec, run, .. } = &mut self.volumes[volume];
         let (operations, bytes) = match (op, spec.limits.io_unit) {
             (Op::Flush, _) => (0, 0),
-            (Op::Discard, _) => (1, 0),
+            (Op::Discard, _) => {
+                run.end();
+                (1, 0)
+            }
             (_, None) => (1, len),
             (_, Some(unit)) if spec.merges() => {
                 let is_held = self.gates[disk_gate(volume)].is_holding();

@@ -542,3 +542,22 @@ fn adjacent_requests_that_wait_count_as_one() {
     assert_eq!(admitted(true, 8_192, reads), (320, 3_191));
     assert_eq!(admitted(true, 4_096, |n| if n % 2 == 0 { Op::Read } else { Op::Write }).0, 320);
 }
+
+/// The first write has left the queue, where only a discard waits.
+#[test]
+fn a_write_after_a_discard_joins_no_run() {
+    let mut spec = host(vec![volume(100, 0)]);
+    spec.volumes[0].limits.io_unit = NonZeroU64::new(64 << 10);
+    spec.volumes[0].limits.merges = true;
+    let mut engine = engine(spec);
+    for (tag, (op, offset)) in
+        (0..).zip([(Op::Write, 0), (Op::Discard, 1 << 20), (Op::Write, 4_096)])
+    {
+        let request = Request { device: DeviceId(0), op, offset, len: 4_096, tag };
+        engine.handle_request(Instant::ZERO, &request).expect("in range");
+    }
+    while let Some(due) = engine.poll_deadline() {
+        engine.handle_timeout(due);
+    }
+    assert_eq!(engine.volumes[0].totals.counted, 3);
+}

@@ -12,7 +12,7 @@ pub struct Cloud<'a> {
     pub edition: &'a Edition,
     /// The prices, if there are any.
     pub prices: Option<PriceBook<'a>>,
-    /// What was asked for and is not in the prices.
+    /// The part of the question that the prices do not cover.
     pub note: Option<String>,
 }
 

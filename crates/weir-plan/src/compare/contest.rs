@@ -11,7 +11,7 @@ use crate::share::WHOLE;
 use crate::verify::{Got, How, verify};
 use std::panic::resume_unwind;
 use std::thread;
-use weir_catalog::{Catalog, Edition};
+use weir_catalog::{Catalog, Edition, PriceBook};
 use weir_layout::Layout;
 use weir_units::{Money, Span};
 
@@ -26,6 +26,8 @@ pub struct Contest<'a> {
     pub wishes: &'a Wishes,
     /// The most that the fastest layout may cost; without it, the fastest one at any price.
     pub budget: Option<Money>,
+    /// The currency of the budget; by default that of the first cloud with prices.
+    pub currency: Option<&'a str>,
     /// Whether plans with extra capacity are tried if a latency is missed.
     pub meets_latency: bool,
 }
@@ -55,7 +57,7 @@ pub struct Contender {
     pub fastest: Option<Proven>,
     /// Changes that make an infeasible need feasible.
     pub relaxations: Vec<Relaxation>,
-    /// What fits into the budget, if not even the sizes do.
+    /// The largest need within the budget, if not even the sizes fit.
     pub beyond_budget: Vec<Relaxation>,
     /// The reason if the cloud does not have what is asked for.
     pub refused: Option<PlanError>,
@@ -69,6 +71,9 @@ pub struct Contender {
 ///
 /// [`ProofError`] if no cloud has what is asked for, or a plan cannot be simulated.
 pub fn compare(contest: &Contest<'_>, clouds: &[Cloud<'_>]) -> Result<Vec<Contender>, ProofError> {
+    let first = clouds.iter().find_map(|cloud| cloud.prices.as_ref());
+    let currency = contest.currency.or(first.map(PriceBook::currency));
+    let contest = &Contest { currency, ..*contest };
     let all: Result<Vec<Contender>, ProofError> = thread::scope(|scope| {
         // Most of the time goes into the simulation of the fastest layouts, one thread each.
         let started: Vec<_> =
@@ -79,7 +84,7 @@ pub fn compare(contest: &Contest<'_>, clouds: &[Cloud<'_>]) -> Result<Vec<Conten
             .collect()
     });
     let all = all?;
-    // What no cloud has is a mistake in the question.
+    // If no cloud has an item, the question is wrong.
     match all.iter().all(|own| own.refused.is_some()) {
         false => Ok(all),
         true => match all.into_iter().find_map(|own| own.refused) {
@@ -158,6 +163,16 @@ impl Contest<'_> {
     ) -> Result<Option<Proven>, ProofError> {
         let has_rates = question.need.roles.iter().any(|role| role.iops > 0);
         if !has_rates || (self.budget.is_some() && question.prices.is_none()) {
+            return Ok(None);
+        }
+        let own_currency = question.prices.map(PriceBook::currency);
+        if let (Some(_), Some(wanted), Some(there)) = (self.budget, self.currency, own_currency)
+            && wanted != there
+        {
+            own.notes.push(format!(
+                "its prices are in {there} and the budget is in {wanted}, so the fastest layout within \
+                 the budget is not searched"
+            ));
             return Ok(None);
         }
         let found = match fastest(question, self.budget) {

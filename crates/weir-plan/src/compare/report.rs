@@ -18,13 +18,13 @@ pub fn compare_report(
     notes: Vec<String>,
 ) -> CompareReport {
     let offers: Vec<Offer<'_>> =
-        clouds.iter().zip(contenders).filter_map(|(cloud, own)| Offer::of(cloud, own)).collect();
-    let verdict = Verdict::of(&offers);
+        clouds.iter().zip(contenders).filter_map(|(cloud, own)| Offer::find(cloud, own)).collect();
+    let verdict = Verdict::judge(&offers);
     let cheapest = verdict.cheapest();
     let is_met = contenders.iter().any(|own| own.cheapest.is_some());
     let mut words = vec![match is_met {
         true => verdict.words(&offers),
-        false => nobody(clouds),
+        false => unmet_words(clouds),
     }];
     words.extend(cheapest.and_then(|cheapest| cheaper_machines(clouds, contenders, cheapest)));
     let unmet = clouds.iter().zip(contenders).filter(|(_, own)| own.cheapest.is_none());
@@ -47,7 +47,7 @@ pub fn compare_report(
 }
 
 /// Says that no cloud meets the need.
-fn nobody(clouds: &[Cloud<'_>]) -> String {
+fn unmet_words(clouds: &[Cloud<'_>]) -> String {
     let names: Vec<&str> = clouds.iter().map(|cloud| cloud.name.as_str()).collect();
     match names.as_slice() {
         [only] => format!("{only} does not meet the need"),
@@ -63,7 +63,7 @@ struct Offer<'c> {
 }
 
 impl<'c> Offer<'c> {
-    fn of(cloud: &'c Cloud<'c>, own: &Contender) -> Option<Self> {
+    fn find(cloud: &'c Cloud<'c>, own: &Contender) -> Option<Self> {
         let cost = own.cheapest.as_ref()?.answer.plan.cost;
         Some(Self { cloud, month: cost.month, unpriced: cost.unpriced })
     }
@@ -88,7 +88,7 @@ enum Verdict<'o, 'c> {
 }
 
 impl<'o, 'c> Verdict<'o, 'c> {
-    fn of(offers: &'o [Offer<'c>]) -> Self {
+    fn judge(offers: &'o [Offer<'c>]) -> Self {
         let mut priced: Vec<&Offer<'_>> = offers.iter().filter(|own| own.unpriced == 0).collect();
         priced.sort_by_key(|own| own.month);
         match priced[..] {
@@ -174,7 +174,11 @@ fn cheaper_machines(
 ) -> Option<String> {
     let mut of = Vec::new();
     let mut count = 0;
-    for (cloud, own) in clouds.iter().zip(contenders) {
+    let is_comparable = |cloud: &Cloud<'_>| {
+        cloud.prices.as_ref().is_none_or(|book| book.currency() == cheapest.currency())
+    };
+    let contenders = clouds.iter().zip(contenders).filter(|(cloud, _)| is_comparable(cloud));
+    for (cloud, own) in contenders {
         let machines = own.cheapest.iter().flat_map(|own| &own.answer.unpriced);
         let below = machines.filter(|own| own.cost.month < cheapest.month).count();
         if below > 0 {
@@ -255,7 +259,7 @@ mod tests {
                     Offer { cloud, month, unpriced }
                 })
                 .collect();
-            assert_eq!(Verdict::of(&offers).words(&offers), expect);
+            assert_eq!(Verdict::judge(&offers).words(&offers), expect);
         };
         let words = "aws is cheapest: 82.00 USD a month, 18 % below azure";
         check([(100, 0), (82, 0), (200, 0)], words);

@@ -118,7 +118,7 @@ fn a_plan_has_the_prices_of_its_region() {
     );
 }
 
-/// What a plan proposes where one machine in ten had a price.
+/// With prices of one machine in ten, this plan cost 4,288 USD a month.
 #[test]
 fn the_present_edition_prices_its_machines() {
     let place = Place::new();

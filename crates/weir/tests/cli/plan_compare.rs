@@ -113,6 +113,13 @@ fn prices_of_two_currencies_are_not_compared() {
     assert!(text.contains(words), "{text}");
     let text = compare(&place, "north,west", &["--currency", "USD", "-o", "markdown"], 0);
     assert!(text.contains("north has no prices in USD, so they are in EUR"), "{text}");
+    // A budget is not spent in another currency.
+    let more = ["--currency", "USD", "--budget", "190", "-o", "json"];
+    let report: Value = serde_json::from_str(&compare(&place, "north,west", &more, 0)).unwrap();
+    let [north, west] = [0, 1].map(|at| &report["clouds"][at]);
+    assert!(north["fastest"].is_null() && west["fastest"].is_object(), "{report}");
+    let note = north["notes"].to_string();
+    assert!(note.contains("its prices are in EUR and the budget is in USD"), "{note}");
 }
 
 #[test]

@@ -308,7 +308,23 @@ fn a_commit_without_an_answer_is_looked_up() {
     assert!(error.contains("refused with 500"), "{error}");
     blob.discard().unwrap();
 
-    // Nobody can tell.
+    // It is done or will be, and the next attempt is refused, since the signature has expired.
+    let puts = AtomicUsize::new(0);
+    let late = Endpoint::new(move |asked| match asked.method.as_str() {
+        "HEAD" => answer(404),
+        _ if !asked.target.contains("blocklist") => answer(201),
+        _ if puts.fetch_add(1, Ordering::Relaxed) == 0 => Reply::Lost,
+        _ => answer(403),
+    });
+    let mut blob = make(&late);
+    blob.client.retrying = Duration::from_secs(30);
+    let error = blob.publish().unwrap_err().to_string();
+    assert!(error.contains("refused with 403"), "{error}");
+    let error = blob.discard().unwrap_err().to_string();
+    assert!(error.contains("is not there, but a request that got no answer may still make it"));
+    assert!(late.asked().iter().all(|own| own.method != "DELETE"), "the marker stays");
+
+    // The endpoint does not answer.
     let looks = AtomicUsize::new(0);
     let endpoint = keeping(move |asked| {
         let is_later = asked.method == "HEAD" && looks.fetch_add(1, Ordering::Relaxed) > 0;

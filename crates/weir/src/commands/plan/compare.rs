@@ -25,6 +25,7 @@ pub(super) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
         need: &need,
         wishes: &wishes,
         budget: args.budget,
+        currency,
         meets_latency: args.verify,
     };
     let contenders = compare(&contest, &clouds)?;
