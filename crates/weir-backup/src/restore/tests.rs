@@ -16,6 +16,15 @@ use std::sync::{Arc, Mutex};
 use weir_store::{FaultStore, Store};
 use weir_units::Bytes;
 
+/// Passes what every target has on to the first field.
+macro_rules! forward {
+    ($($method:ident($($name:ident: $kind:ty),*) -> $returns:ty;)*) => {$(
+        fn $method(&self, $($name: $kind),*) -> $returns {
+            self.0.$method($($name),*)
+        }
+    )*};
+}
+
 /// A target in memory, which can break.
 #[derive(Debug, Clone)]
 struct Memory {
@@ -496,32 +505,18 @@ fn images_of_two_restores_never_stand_side_by_side() {
 struct Unnamed(ImageTarget);
 
 impl Target for Unnamed {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-    fn size(&self) -> u64 {
-        self.0.size()
-    }
-    fn is_empty(&self, watch: &Watch) -> Result<bool, BackupError> {
-        self.0.is_empty(watch)
-    }
-    fn clear(&self, watch: &Watch) -> Result<(), BackupError> {
-        self.0.clear(watch)
-    }
-    fn open(&self, in_flight: usize) -> Result<Box<dyn TargetIo>, BackupError> {
-        self.0.open(in_flight)
-    }
-    fn is_hidden(&self) -> bool {
-        self.0.is_hidden()
-    }
-    fn set_aside(&self) -> Result<(), BackupError> {
-        self.0.set_aside()
+    forward! {
+        name() -> &str;
+        size() -> u64;
+        is_empty(watch: &Watch) -> Result<bool, BackupError>;
+        clear(watch: &Watch) -> Result<(), BackupError>;
+        open(in_flight: usize) -> Result<Box<dyn TargetIo>, BackupError>;
+        is_hidden() -> bool;
+        set_aside() -> Result<(), BackupError>;
+        take_back() -> Result<(), BackupError>;
     }
     fn publish(&self) -> Result<(), BackupError> {
         Err(BackupError::Failed("it broke".to_owned()))
-    }
-    fn take_back(&self) -> Result<(), BackupError> {
-        self.0.take_back()
     }
 }
 
@@ -651,26 +646,16 @@ fn a_missing_stripe_is_asked_for_in_other_places() {
 struct Unmarkable(NbdTarget);
 
 impl Target for Unmarkable {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-    fn size(&self) -> u64 {
-        self.0.size()
-    }
-    fn is_empty(&self, watch: &Watch) -> Result<bool, BackupError> {
-        self.0.is_empty(watch)
+    forward! {
+        name() -> &str;
+        size() -> u64;
+        is_empty(watch: &Watch) -> Result<bool, BackupError>;
+        clear(watch: &Watch) -> Result<(), BackupError>;
+        open(in_flight: usize) -> Result<Box<dyn TargetIo>, BackupError>;
+        publish() -> Result<(), BackupError>;
     }
     fn begin(&self, _: BackupId) -> Result<Vec<u8>, BackupError> {
         Err(BackupError::Failed("it broke".to_owned()))
-    }
-    fn clear(&self, watch: &Watch) -> Result<(), BackupError> {
-        self.0.clear(watch)
-    }
-    fn open(&self, in_flight: usize) -> Result<Box<dyn TargetIo>, BackupError> {
-        self.0.open(in_flight)
-    }
-    fn publish(&self) -> Result<(), BackupError> {
-        self.0.publish()
     }
 }
 

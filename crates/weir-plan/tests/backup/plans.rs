@@ -121,7 +121,8 @@ fn a_backup_beside_a_database_respects_the_maximum_slowdown() {
     let databases = [Description::parse("oltp.toml", OLTP).expect("a description")];
     let base = question(&catalog, MACHINE, (Bytes::gib(100), Span::from_secs(7_200)));
     let beside = |max_slowdown| Some(Beside { databases: &databases, max_slowdown });
-    // The window is long, so a limit leaves the database what it needs.
+    // The window is long, so a limit leaves the database what it needs: in half of it, at 30 MB/s,
+    // responses would be 9 to 11 % longer. Runs of 12 and of 30 s agree on 3 %; one of 4 s is too short.
     let kind = Question { beside: beside(50_000), ..base.clone() };
     let Outcome::Met(answer) = plan(&kind).expect("a plan") else { panic!("not met") };
     let (own, slowdown) = (&answer.plan, answer.plan.slowdown.expect("a slowdown"));
@@ -144,19 +145,17 @@ fn no_alternative_beside_a_database_contradicts_the_plan() {
     let databases = [Description::parse("oltp.toml", OLTP).expect("a description")];
     let base = question(&catalog, MACHINE, (Bytes::gib(60), Span::from_secs(3_600)));
     let book = PriceBook::of(base.edition.prices(), None, None, None).expect("prices");
-    let mut met = 0;
-    for (max_slowdown, within) in
-        [(60_000, 1_800), (200_000, 900), (500_000, 3_600), (900_000, 3_600)]
-    {
+    let (mut with_better, mut with_cheaper) = (0, 0);
+    for (max_slowdown, within) in [(900_000, 3_600), (5_000_000, 900), (20_000_000, 400)] {
         let beside = Some(Beside { databases: &databases, max_slowdown });
         let within = Span::from_secs(within);
         let own =
             Question { beside, within, prices: book.as_ref(), max_disks: Some(3), ..base.clone() };
-        let Outcome::Met(answer) = plan(&own).expect("a plan") else { continue };
-        met += 1;
+        let Outcome::Met(answer) = plan(&own).expect("a plan") else { panic!("not met") };
         let slowdown = |own: &weir_plan::backup::Choice| own.slowdown.expect("a slowdown").worst();
         let plan = &answer.plan;
         if let Some(better) = &answer.better {
+            with_better += 1;
             assert!(better.duration < plan.duration);
             let costs = better.cost.month > plan.cost.month
                 || better.count > plan.count
@@ -164,11 +163,12 @@ fn no_alternative_beside_a_database_contradicts_the_plan() {
             assert!(costs, "{better:#?}\n is better than\n{plan:#?}");
         }
         if let Some(cheaper) = &answer.cheaper {
+            with_cheaper += 1;
             assert!(cheaper.cost.month < plan.cost.month, "{cheaper:?}");
             assert!(cheaper.duration > within, "{cheaper:?}");
         }
     }
-    assert!(met >= 1, "{met}");
+    assert_eq!((with_better, with_cheaper), (3, 2));
 }
 
 #[test]

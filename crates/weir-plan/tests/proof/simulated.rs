@@ -156,11 +156,13 @@ fn check(seed: u64, needs: u64, kinds: &[Kind]) -> Count {
         let said = format!("{got:#?}\n{:#?}\n{text}\n{layout}", next.fails);
         let lacking = next.fails.iter().filter(|cap| cap.is_rate).map(CapUse::share).max();
         let carried = WHOLE as f64 / lacking.unwrap_or_else(|| panic!("{said}")) as f64;
-        // Somebody is short by at least a part of what is said to be lacking: of two peaks or two rates
-        // the one that lacks most may be another's, and roles that share a limit share the lack.
+        // A role is short by at least half of the lack that is stated: of two peaks or two rates, the one
+        // that lacks most may be another role's. The run at the throughput of some roles does not measure
+        // the others, which bear a part of the lack of a shared limit.
         let least = got.iter().map(Got::part).fold(f64::MAX, f64::min);
-        let parts = need.roles.len().max(2) as f64;
-        assert!(least < 1.0 - (1.0 - carried) / parts, "{least}\n{said}");
+        let is_partly_measured = got.iter().any(|own| own.bytes.is_some());
+        let most = if is_partly_measured { 1.0 } else { 1.0 - (1.0 - carried) / 2.0 };
+        assert!(least < most, "{least}\n{said}");
         if carried < 1.0 - TOLERANCE as f64 / WHOLE as f64 {
             assert!(!got.iter().all(|got| got.is_met()), "{said}");
             count.missing += 1;

@@ -290,13 +290,18 @@ mod tests {
         std::fs::write(folder.join(own.file_name(0)), &stripes[0]).expect("a stripe");
     }
 
+    /// Full backups 1 to 3 in a folder.
+    fn three_backups(folder: &Path) -> Library {
+        (1..=3).for_each(|id| store(folder, &identity(id, None)));
+        let place: Box<dyn Place> = Box::new(Folder::new(folder).expect("a folder"));
+        Library::open(vec![place]).expect("backups")
+    }
+
     /// A differential is begun on a full backup after the decision to remove that.
     #[test]
     fn a_full_backup_that_is_needed_by_then_is_kept_after_all() {
         let folder = tempfile::tempdir().expect("a folder");
-        (1..=3).for_each(|id| store(folder.path(), &identity(id, None)));
-        let place: Box<dyn Place> = Box::new(Folder::new(folder.path()).expect("a folder"));
-        let mut library = Library::open(vec![place]).expect("backups");
+        let mut library = three_backups(folder.path());
         let rules = Rules { last: 1, ..Rules::default() };
         let decide = |all: &[Candidate]| decide_about(all, &rules, 10, |_| true);
         let all: Vec<Candidate> = library.entries().iter().map(candidate).collect();
@@ -319,9 +324,7 @@ mod tests {
     #[test]
     fn a_prune_waits_for_a_differential_that_is_being_begun() {
         let folder = tempfile::tempdir().expect("a folder");
-        (1..=3).for_each(|id| store(folder.path(), &identity(id, None)));
-        let place: Box<dyn Place> = Box::new(Folder::new(folder.path()).expect("a folder"));
-        let mut library = Library::open(vec![place]).expect("backups");
+        let mut library = three_backups(folder.path());
         let rules = Rules { last: 1, ..Rules::default() };
         let decide = |all: &[Candidate]| decide_about(all, &rules, 10, |_| true);
         let all: Vec<Candidate> = library.entries().iter().map(candidate).collect();
