@@ -198,8 +198,8 @@ pub(crate) enum Command {
         after_help = "Example:\n  weir prices D16s_v5\n  weir prices D16s_v5 --region westeurope\n  \
                             weir prices P30 --region all --output csv\n  weir prices --regions azure-now\n\n\
                             A month is 730 hours. The price in use is the first one on demand; other \
-                            sources, reservations and licences are listed beside it. Prices age: \
-                            those of more than a year ago are pointed out."
+                            sources, reservations and licences are listed beside it. Prices \
+                            older than a year are marked as such."
     )]
     Prices(PricesArgs),
     /// Check a layout file, or print its JSON schema.
@@ -248,9 +248,9 @@ pub(crate) struct ServeArgs {
 /// How a server waits for deadlines.
 #[derive(Debug, Args)]
 pub(crate) struct WaitArgs {
-    /// Poll for requests and deadlines instead of sleeping, for latencies below a millisecond that
-    /// are served as stated. While it has clients, each host of the layout keeps a core busy; one
-    /// more core must remain for the clients.
+    /// Poll for requests and deadlines instead of sleeping, so that latencies below a millisecond
+    /// are met closely. Each host of the layout keeps a core busy while it has clients; leave at
+    /// least one more core to the clients.
     #[arg(long)]
     poll: bool,
 }
