@@ -4,6 +4,7 @@ mod backup;
 mod catalog;
 mod catalog_update;
 mod cert;
+mod compare;
 mod diagnose;
 mod export;
 mod kept;
@@ -41,6 +42,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Run(args) => run::run(&args, &catalog()?),
         Command::Observe(command) => observe::run(&command),
         Command::Diagnose(args) => diagnose::run(&args, &catalog()?),
+        Command::Compare(args) => compare::run(&args, &catalog()?),
         Command::Plan(args) => plan::run(&args, &catalog()?),
         Command::Export(args) => export::run(&args, &catalog()?),
         Command::Backup(command) => backup::run(&command, &catalog()?),
