@@ -2,7 +2,9 @@
 
 use crate::profile::{Data, Profile, Row, Subject};
 use crate::side::{Kind, Options, Request};
-use crate::stats::{BATCHES, FLOOR, LEAST_SAMPLES, SIGNIFICANCE, Tested, Untested, corrected, test};
+use crate::stats::{
+    BATCHES, FLOOR, LEAST_SAMPLES, SIGNIFICANCE, Tested, Untested, corrected, test,
+};
 use crate::{CompareError, Measured};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_report::comparison::{
@@ -144,7 +146,11 @@ fn pairs<'a>(
         if !row.metric.decides && values.iter().all(|own| own.is_none_or(|own| own.abs() < 1e-3)) {
             continue;
         }
-        all.push(Pair { one: row, other: counterpart, tested: tested(&row.data, &counterpart.data) });
+        all.push(Pair {
+            one: row,
+            other: counterpart,
+            tested: tested(&row.data, &counterpart.data),
+        });
     }
     if let Some(missing) = options.metrics.iter().find(|own| !metrics.contains(*own)) {
         return Err(unknown("--metric", "metric", missing, &metrics));
@@ -203,7 +209,9 @@ fn subjects(
         let is_sum_of_several = |sum: &Subject| {
             let is_part = |own: &&Subject| own.kind == sum.kind && !own.is_sum();
             let count = |own: &Profile| own.subjects().into_iter().filter(is_part).count();
-            sum.kind == "job" || options.total_only || profiles.into_iter().any(|own| count(own) > 1)
+            sum.kind == "job"
+                || options.total_only
+                || profiles.into_iter().any(|own| count(own) > 1)
         };
         kept.retain(|own| match own.is_sum() {
             true => is_sum_of_several(own),
@@ -335,7 +343,9 @@ fn verdict(
     let within = format!("within the tolerance of {}", percent(tolerance));
     match (better, worse + count(DifferenceOutcome::Different)) {
         (0, 0) => format!("{others} {verb} like A: no rate or latency differs by more than noise"),
-        (0, worse) => format!("{others} {verb} worse than A, {within}: metrics that are worse: {worse}"),
+        (0, worse) => {
+            format!("{others} {verb} worse than A, {within}: metrics that are worse: {worse}")
+        }
         (better, 0) => format!("{others} {verb} better than A: metrics that are better: {better}"),
         (better, worse) => format!(
             "{others} {verb} better and worse than A, {within}: metrics that are better: {better}, worse: \
@@ -346,9 +356,8 @@ fn verdict(
 
 /// Explains why differences were not judged.
 fn unjudged(all: &[Vec<Pair<'_>>]) -> Vec<String> {
-    let count = |reason: Untested| {
-        all.iter().flatten().filter(|pair| pair.tested == Err(reason)).count()
-    };
+    let count =
+        |reason: Untested| all.iter().flatten().filter(|pair| pair.tested == Err(reason)).count();
     let mut notes = Vec::new();
     let dependent = count(Untested::TooDependent);
     if dependent > 0 {

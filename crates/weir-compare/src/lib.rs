@@ -52,10 +52,7 @@ use weir_report::comparison::ComparisonReport;
 ///
 /// [`CompareError`] if the sides are of different kinds, cannot be read, are too short, or have
 /// nothing in common.
-pub fn compare(
-    sides: Vec<Side>,
-    request: &Request<'_>,
-) -> Result<ComparisonReport, CompareError> {
+pub fn compare(sides: Vec<Side>, request: &Request<'_>) -> Result<ComparisonReport, CompareError> {
     let kind = kind_of(&sides)?;
     match (kind, request.workload) {
         (Kind::Layout, None) => return Err(CompareError::NoWorkload),

@@ -163,11 +163,8 @@ impl Watcher {
     /// Returns the metrics of all subjects, sums first.
     pub(crate) fn profile(self, contents: &Contents) -> Profile {
         let seconds = |(first, last): (Instant, Instant)| seconds(last.since(first));
-        let mut profile = Profile {
-            rows: Vec::new(),
-            samples: self.samples,
-            seconds: self.span.map(seconds),
-        };
+        let mut profile =
+            Profile { rows: Vec::new(), samples: self.samples, seconds: self.span.map(seconds) };
         let names = names(contents);
         for (kind, sum) in self.sums {
             sum.rows(&Subject::sum(&kind), &mut profile);

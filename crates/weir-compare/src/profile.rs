@@ -82,8 +82,7 @@ pub const IOPS: Metric = Metric::deciding("iops", MetricUnit::PerSecond, Better:
 pub const THROUGHPUT: Metric =
     Metric::deciding("throughput", MetricUnit::BytesPerSecond, Better::Higher);
 /// Mean latency.
-pub const LATENCY: Metric =
-    Metric::deciding("latency", MetricUnit::Nanoseconds, Better::Lower);
+pub const LATENCY: Metric = Metric::deciding("latency", MetricUnit::Nanoseconds, Better::Lower);
 /// Transactions per second.
 pub const TRANSACTIONS: Metric =
     Metric::deciding("transactions", MetricUnit::PerSecond, Better::Higher);

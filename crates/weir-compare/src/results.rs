@@ -125,8 +125,7 @@ fn latency_metric(direction: &str, figure: &str) -> Metric {
 }
 
 fn run(run: &Run) -> Profile {
-    let mut profile =
-        Profile { samples: 1, seconds: Some(run.elapsed_s), ..Profile::default() };
+    let mut profile = Profile { samples: 1, seconds: Some(run.elapsed_s), ..Profile::default() };
     let (mut iops, mut bytes) = (Sequence::default(), Sequence::default());
     for point in &run.series {
         let seconds = point.length_s;

@@ -111,9 +111,8 @@ impl Sequence {
     /// Returns the value of each of `count` equal parts of the time, or `None` if a part has none.
     #[must_use]
     pub fn batches(&self, count: usize) -> Option<Vec<f64>> {
-        let whole = |part: &[Ratio]| {
-            part.iter().fold(Ratio::default(), |sum, own| sum.plus(*own)).value()
-        };
+        let whole =
+            |part: &[Ratio]| part.iter().fold(Ratio::default(), |sum, own| sum.plus(*own)).value();
         self.parts(count, whole)
     }
 
@@ -128,7 +127,9 @@ impl Sequence {
         if count == 0 || length < count {
             return None;
         }
-        (0..count).map(|at| of(&self.values[at * length / count..(at + 1) * length / count])).collect()
+        (0..count)
+            .map(|at| of(&self.values[at * length / count..(at + 1) * length / count]))
+            .collect()
     }
 }
 

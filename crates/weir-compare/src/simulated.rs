@@ -30,10 +30,7 @@ pub(crate) struct Price {
 }
 
 /// Returns the price of a layout, if its edition has prices.
-pub(crate) fn price_of(
-    layout: &Layout,
-    catalog: &Catalog,
-) -> Result<Option<Price>, CompareError> {
+pub(crate) fn price_of(layout: &Layout, catalog: &Catalog) -> Result<Option<Price>, CompareError> {
     let Some(name) = &layout.edition else { return Ok(None) };
     let edition = catalog.edition(name)?;
     let Some(book) = edition.price_book(layout.region.as_deref(), None, None)? else {
@@ -195,7 +192,8 @@ struct Observer {
 
 impl Observer {
     fn begin(shape: Shape) -> Result<Self, WriteError> {
-        let (kind, by, about) = (SourceKind::VirtualRun, "weir compare".to_owned(), BTreeMap::new());
+        let (kind, by, about) =
+            (SourceKind::VirtualRun, "weir compare".to_owned(), BTreeMap::new());
         let mut header = Header::new(Source { kind, by, about });
         header.interval_ns = Some(EVERY.nanos());
         header.contents = shape.contents();

@@ -86,7 +86,8 @@ impl<'a> Arguments<'a> {
     /// Stores a text of the call, and returns its path.
     pub(crate) fn store(&self, name: &str, text: &str) -> Result<PathBuf, String> {
         let path = self.folder.join(name);
-        fs::write(&path, text).map_err(|error| format!("storing the {name} of the call: {error}"))?;
+        fs::write(&path, text)
+            .map_err(|error| format!("storing the {name} of the call: {error}"))?;
         // The verb runs in this folder, so that messages name the file alone.
         Ok(PathBuf::from(name))
     }

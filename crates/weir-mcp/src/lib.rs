@@ -127,8 +127,8 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
         .map_err(|source| ServeError::System { context: "starting the server", source })?;
     let ended = runtime.block_on(async {
         let (input, output) = rmcp::transport::io::stdio();
-        let transport = AsyncRwTransport::new_server(input, output)
-            .with_max_line_length(LARGEST_MESSAGE);
+        let transport =
+            AsyncRwTransport::new_server(input, output).with_max_line_length(LARGEST_MESSAGE);
         let running = match server.serve(transport).await {
             Ok(running) => running,
             // A client that closes before it has begun is not an error.

@@ -58,7 +58,11 @@ impl Roots {
                 self.listed()
             ));
         }
-        if real.is_dir() { self.check_folder(&real)? } else { self.check_file(&real)? }
+        if real.is_dir() {
+            self.check_folder(&real)?
+        } else {
+            self.check_file(&real)?
+        }
         Ok(real)
     }
 

@@ -176,18 +176,17 @@ mod tests {
         let no = told_of(Some(1), "{\"is_worse\":true}", "note: x");
         assert_eq!(no.is_error, Some(false));
         assert_eq!(no.structured_content, Some(serde_json::json!({"is_worse": true})));
-        let expect = [
-            "{\"is_worse\":true}",
-            "exit code 1: the answer is no",
-            "messages:\nnote: x",
-        ];
+        let expect = ["{\"is_worse\":true}", "exit code 1: the answer is no", "messages:\nnote: x"];
         assert_eq!(texts(&no), expect);
     }
 
     #[test]
     fn a_failure_has_the_message_of_the_verb() {
         let wrong = told_of(Some(2), "", "weir: a.toml:1: no volume\n");
-        assert_eq!((wrong.is_error, texts(&wrong)), (Some(true), vec!["a.toml:1: no volume".into()]));
+        assert_eq!(
+            (wrong.is_error, texts(&wrong)),
+            (Some(true), vec!["a.toml:1: no volume".into()])
+        );
         // A verdict without output, for example a run that lost data, is a failure.
         assert_eq!(told_of(Some(1), "", "weir: lost").is_error, Some(true));
         assert_eq!(texts(&told_of(None, "", "")), ["the verb was killed"]);

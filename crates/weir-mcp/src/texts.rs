@@ -26,9 +26,9 @@ pub(crate) fn check_jobs_file(path: &Path) -> Result<(), String> {
 pub(crate) fn check_jobs(name: &str, text: &str) -> Result<(), String> {
     for (line, own) in text.lines().enumerate() {
         let own = own.trim_start();
-        let is_include = own.strip_prefix("include").is_some_and(|rest| {
-            rest.starts_with(char::is_whitespace) || rest.is_empty()
-        });
+        let is_include = own
+            .strip_prefix("include")
+            .is_some_and(|rest| rest.starts_with(char::is_whitespace) || rest.is_empty());
         if is_include {
             return Err(format!(
                 "{name}:{}: this server reads no included files; write the options into the job file",

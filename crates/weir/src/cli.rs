@@ -8,6 +8,7 @@ mod documented;
 mod export;
 mod import;
 mod lab;
+mod mcp;
 mod number;
 mod observe;
 mod plan;
@@ -17,11 +18,12 @@ pub(crate) use backup::{
     BackupRunArgs, BackupShowArgs, BackupVerifyArgs, ChosenArgs, DamagedArg, KeyArgs, PlaceArgs,
     RestoreArgs,
 };
-pub(crate) use compare::CompareArgs;
 pub(crate) use baselines::{ObserveBetweenArgs, ObservePercentilesArgs, ObserveSnapshotArgs};
+pub(crate) use compare::CompareArgs;
 pub(crate) use export::ExportArgs;
 pub(crate) use import::{ClockArgs, ImportArgs};
 pub(crate) use lab::{ClockArg, DriverArg, LabCommand, LabRunArgs};
+pub(crate) use mcp::McpArgs;
 pub(crate) use observe::{
     ObserveArgs, ObserveChecklistArgs, ObserveCommand, ObserveImportArgs, ObserveLiveArgs,
     ObserveShowArgs,
@@ -117,7 +119,8 @@ pub(crate) enum Command {
     Diagnose(DiagnoseArgs),
     /// Compare observations, results of runs, or layouts side by side, and show which differences are
     /// more than noise.
-    #[command(after_help = "Example:\n  weir compare before.weirobs after.weirobs --tolerance 10%\n  \
+    #[command(
+        after_help = "Example:\n  weir compare before.weirobs after.weirobs --tolerance 10%\n  \
                             weir compare iostat-1.txt iostat-2.txt --layout layout.toml\n  \
                             weir compare old-runs new-runs --metric iops\n  \
                             weir compare p30.toml p40.toml --workload fiowrite.ini --html report.html\n\n\
@@ -127,7 +130,8 @@ pub(crate) enum Command {
                             measurement. docs/COMPARE.md describes the test. For one need on several clouds, \
                             see weir plan --compare. Exit codes: 0 no side is worse; 1 a side is worse than \
                             A by more than --tolerance and by more than noise; 2 wrong input, or too little \
-                            of it.")]
+                            of it."
+    )]
     Compare(Box<CompareArgs>),
     /// Find the cheapest layout that meets a need, with its price, its binding limit and the reason
     /// why the next cheaper layout fails.
@@ -222,6 +226,13 @@ pub(crate) enum Command {
     /// Check a layout file, or print its JSON schema.
     #[command(subcommand)]
     Layout(LayoutCommand),
+    /// Serve diagnose, simulate, plan, compare, catalog and prices as tools of assistants, over the
+    /// Model Context Protocol on stdin and stdout.
+    #[command(after_help = "Example:\n  weir mcp --root /srv/observations --root /etc/weir\n\n\
+                            An assistant starts this command itself; docs/MCP.md shows its configuration. The \
+                            tools only read, and only files below the folders of --root; links that lead outside \
+                            are refused. A call is limited in time and in the size of its input and answer.")]
+    Mcp(McpArgs),
     /// Print shell completions.
     #[command(after_help = "Example:\n  weir completions bash > /etc/bash_completion.d/weir")]
     Completions {

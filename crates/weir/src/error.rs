@@ -85,6 +85,9 @@ pub(crate) enum CliError {
     Diagnose(DiagnoseError),
     #[error("{0}")]
     Compare(#[from] CompareError),
+    #[cfg(feature = "mcp")]
+    #[error("{0}")]
+    Mcp(weir_mcp::ServeError),
     #[error("{0}")]
     Plan(#[from] PlanError),
     #[error("{0}")]
@@ -190,6 +193,10 @@ impl CliError {
             Self::Observe { .. } | Self::Write { .. } | Self::NoFolder { .. } | Self::Draw(_) => {
                 FAILED
             }
+            #[cfg(feature = "mcp")]
+            Self::Mcp(error) if error.is_input() => USAGE,
+            #[cfg(feature = "mcp")]
+            Self::Mcp(_) => FAILED,
             Self::Live(error) if error.is_input() => USAGE,
             Self::Live(_) => FAILED,
             Self::Stripes(error) if error.is_verdict() => NO,

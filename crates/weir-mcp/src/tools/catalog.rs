@@ -57,7 +57,8 @@ impl Call for Catalog {
                 Ok(())
             }
             (What::Tiers | What::Hosts, None) => {
-                Err("name the edition, for example azure-now; what = editions lists them".to_owned())
+                Err("name the edition, for example azure-now; what = editions lists them"
+                    .to_owned())
             }
             (What::Show, None) => Err("name the tier, machine, family or rule to show".to_owned()),
         }

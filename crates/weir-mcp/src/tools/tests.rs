@@ -77,12 +77,11 @@ fn texts_of_a_call_are_files_in_its_folder() {
     let call = json!({"layout_text": "[[volume]]", "job_text": "[a]\nrw=read\n", "runtime": "1s"});
     let prepared = place.prepare("simulate", call.clone()).unwrap();
     let read = |name: &str| fs::read_to_string(prepared.folder.path().join(name)).unwrap();
-    assert_eq!((read("layout.toml"), read("jobs.fio")), ("[[volume]]".into(), "[a]\nrw=read\n".into()));
-    place.check(
-        "simulate",
-        call,
-        "sim --output=text --runtime=1s --quiet -- layout.toml jobs.fio",
+    assert_eq!(
+        (read("layout.toml"), read("jobs.fio")),
+        ("[[volume]]".into(), "[a]\nrw=read\n".into())
     );
+    place.check("simulate", call, "sim --output=text --runtime=1s --quiet -- layout.toml jobs.fio");
     let folder = prepared.folder.path().to_owned();
     drop(prepared);
     assert!(!folder.exists(), "the texts of a call outlive it");
@@ -107,7 +106,10 @@ fn wrong_calls_are_refused_with_the_reason() {
     place.refused("prices", json!({"name": "P30", "output": "html"}), "unknown variant `html`");
     let many: Vec<&str> = vec!["a.weirobs"; 65];
     place.refused("diagnose", json!({"observations": many}), "at most 64 files");
-    assert!(unknown("simulat").contains("did you mean \"simulate\"") || unknown("simulat").contains("simulate"));
+    assert!(
+        unknown("simulat").contains("did you mean \"simulate\"")
+            || unknown("simulat").contains("simulate")
+    );
 }
 
 #[test]

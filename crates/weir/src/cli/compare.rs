@@ -20,7 +20,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "TIME", value_parser = some_time, requires = "workload")]
     pub(crate) runtime: Option<Span>,
     /// Number of simulations of each layout, from 3 to 1000.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = count_in(3..=1000),
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = count_in::<u64>(3..=1000),
         requires = "workload")]
     pub(crate) seeds: u64,
     /// Seed of the first simulation; the others count up from it.

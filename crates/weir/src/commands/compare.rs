@@ -94,7 +94,8 @@ fn side(
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(path).map_err(failed)? {
         let own = entry.map_err(failed)?.path();
-        let is_hidden = own.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        let is_hidden =
+            own.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
         if own.is_file() && !is_hidden {
             files.push(own);
         }

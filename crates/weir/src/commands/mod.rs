@@ -12,6 +12,7 @@ mod lab;
 mod layout;
 mod layout_files;
 mod man;
+mod mcp;
 mod mount;
 mod observe;
 mod plan;
@@ -54,6 +55,10 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Catalog(command) => catalog::run(&command, &catalog()?),
         Command::Prices(args) => prices::run(&args, &catalog()?),
         Command::Layout(command) => layout::run(&command, &catalog()?),
+        Command::Mcp(args) => {
+            catalog()?;
+            mcp::run(&args, &cli.editions)
+        }
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "weir", &mut text);
