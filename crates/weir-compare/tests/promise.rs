@@ -29,7 +29,7 @@ struct System {
 const SYSTEMS: [System; 3] = [
     System {
         name: "closed loop, bound by latency",
-        layout: "[[volume]]\nname = \"data\"\nsize = \"100 GiB\"\niops = 5000\nthroughput = \"200 MB/s\"\n\
+        layout: "[[volume]]\nname = \"data\"\nsize = \"100 GiB\"\nlimits = { iops = 5000, throughput = \"200 MB/s\" }\n\
                  latency = { p0 = \"1ms\", p50 = \"4ms\", p99 = \"16ms\", p100 = \"60ms\" }\n",
         jobs: "[a]\nfilename=/mnt/data\nrw=randrw\nbs=8k\ndirect=1\nioengine=libaio\niodepth=2\n\
                time_based\nruntime=60\n",
@@ -40,7 +40,7 @@ const SYSTEMS: [System; 3] = [
     },
     System {
         name: "closed loop, bound by a limit",
-        layout: "[[volume]]\nname = \"data\"\nsize = \"100 GiB\"\niops = 500\nthroughput = \"200 MB/s\"\n\
+        layout: "[[volume]]\nname = \"data\"\nsize = \"100 GiB\"\nlimits = { iops = 500, throughput = \"200 MB/s\" }\n\
                  latency = { p0 = \"1ms\", p50 = \"2ms\", p99 = \"8ms\", p100 = \"30ms\" }\n",
         jobs: "[a]\nfilename=/mnt/data\nrw=randread\nbs=8k\ndirect=1\nioengine=libaio\niodepth=8\n\
                time_based\nruntime=60\n",
@@ -48,7 +48,7 @@ const SYSTEMS: [System; 3] = [
     },
     System {
         name: "random arrivals near a limit",
-        layout: "[[volume]]\nname = \"data\"\nsize = \"100 GiB\"\niops = 500\nthroughput = \"200 MB/s\"\n\
+        layout: "[[volume]]\nname = \"data\"\nsize = \"100 GiB\"\nlimits = { iops = 500, throughput = \"200 MB/s\" }\n\
                  latency = { p0 = \"1ms\", p50 = \"2ms\", p99 = \"8ms\", p100 = \"30ms\" }\n",
         jobs: "[a]\nfilename=/mnt/data\nrw=randread\nbs=8k\ndirect=1\nioengine=libaio\niodepth=64\n\
                rate_iops=400\nrate_process=poisson\ntime_based\nruntime=120\n",
@@ -151,7 +151,7 @@ fn runs_of_the_same_thing_do_not_differ_and_ten_percent_do() {
 /// Returns an observation of several disks whose rates and latencies depend on their past.
 fn dependent(rng: &mut Rng, samples: u64, memory: f64) -> Vec<u8> {
     const DISKS: usize = 4;
-    let measures = [metric::READS_PER_S, metric::READ_BYTES_PER_S, metric::READ_LATENCY_NS];
+    let measures = [metric::OPERATIONS_PER_S, metric::BYTES_PER_S, metric::LATENCY_NS];
     let mut contents = Contents::default();
     for disk in 0..DISKS {
         let name = format!("sd{disk}");
