@@ -24,6 +24,7 @@
 //! | [`fleet`] | the packing of a fleet onto instances, with price and lower bound |
 //! | [`plan`] | a layout for a need, its price, and what comes next |
 //! | [`compare`] | one need on several clouds |
+//! | [`comparison`] | systems side by side, with their differences |
 //! | [`between`] | the difference of two snapshots |
 //! | [`chart`] | pictures over time, as SVG and HTML |
 //! | [`diagnosis`] | the result of a diagnosis |
@@ -45,6 +46,7 @@ pub mod chart;
 pub mod checklist;
 mod columns;
 pub mod compare;
+pub mod comparison;
 pub mod diagnosis;
 #[cfg(feature = "finite")]
 pub mod finite;

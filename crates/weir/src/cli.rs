@@ -2,11 +2,13 @@
 
 mod backup;
 mod baselines;
+mod compare;
 #[cfg(test)]
 mod documented;
 mod export;
 mod import;
 mod lab;
+mod mcp;
 mod number;
 mod observe;
 mod plan;
@@ -17,9 +19,11 @@ pub(crate) use backup::{
     RestoreArgs,
 };
 pub(crate) use baselines::{ObserveBetweenArgs, ObservePercentilesArgs, ObserveSnapshotArgs};
+pub(crate) use compare::CompareArgs;
 pub(crate) use export::ExportArgs;
 pub(crate) use import::{ClockArgs, ImportArgs};
 pub(crate) use lab::{ClockArg, DriverArg, LabCommand, LabRunArgs};
+pub(crate) use mcp::McpArgs;
 pub(crate) use observe::{
     ObserveArgs, ObserveChecklistArgs, ObserveCommand, ObserveImportArgs, ObserveLiveArgs,
     ObserveShowArgs,
@@ -113,6 +117,22 @@ pub(crate) enum Command {
                             Exit codes: 0 nothing is throttled, 1 something is throttled, 2 wrong \
                             input.")]
     Diagnose(DiagnoseArgs),
+    /// Compare observations, results of runs, or layouts side by side, and show which differences are
+    /// more than noise.
+    #[command(
+        after_help = "Example:\n  weir compare before.weirobs after.weirobs --tolerance 10%\n  \
+                            weir compare iostat-1.txt iostat-2.txt --layout layout.toml\n  \
+                            weir compare old-runs new-runs --metric iops\n  \
+                            weir compare p30.toml p40.toml --workload fiowrite.ini --html report.html\n\n\
+                            All sides are of one kind: observations and inputs that weir observe import reads; JSON of \
+                            weir sim, weir run or weir lab run; or layouts, which are simulated under one \
+                            workload with several seeds. The files of a folder are repetitions of one \
+                            measurement. docs/COMPARE.md describes the test. For one need on several clouds, \
+                            see weir plan --compare. Exit codes: 0 no side is worse; 1 a side is worse than \
+                            A by more than --tolerance and by more than noise; 2 wrong input, or too little \
+                            of it."
+    )]
+    Compare(Box<CompareArgs>),
     /// Find the cheapest layout that meets a need, with its price, its binding limit and the reason
     /// why the next cheaper layout fails.
     #[command(after_help = "Example:\n  weir plan --iops 16000 --size 4TiB\n  \
@@ -125,7 +145,8 @@ pub(crate) enum Command {
                             A need file has [data], [log], [tempdb] and [backup], each with size, iops, \
                             throughput, request, reads, latency, working_set. docs/PLAN.md describes all keys and \
                             the proof of optimality. Prices are list prices of the edition, with source and date; \
-                            --prices loads others, for example the vendor's retail price list in JSON. Exit \
+                            --prices loads others, for example the vendor's retail price list in JSON. To compare \
+                            layouts or measurements that exist, see weir compare. Exit \
                             codes: 0 a plan was found (with --compare, of one cloud at least), 1 no layout meets the \
                             need (the answer says which constraint to relax), 2 wrong input.")]
     Plan(Box<PlanArgs>),
@@ -205,6 +226,13 @@ pub(crate) enum Command {
     /// Check a layout file, or print its JSON schema.
     #[command(subcommand)]
     Layout(LayoutCommand),
+    /// Serve diagnose, simulate, plan, compare, catalog and prices as tools of assistants, over the
+    /// Model Context Protocol on stdin and stdout.
+    #[command(after_help = "Example:\n  weir mcp --root /srv/observations --root /etc/weir\n\n\
+                            An assistant starts this command itself; docs/MCP.md shows its configuration. The \
+                            tools only read, and only files below the folders of --root; links that lead outside \
+                            are refused. A call is limited in time and in the size of its input and answer.")]
+    Mcp(McpArgs),
     /// Print shell completions.
     #[command(after_help = "Example:\n  weir completions bash > /etc/bash_completion.d/weir")]
     Completions {

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use weir_blob::BlobError;
 use weir_catalog::CatalogError;
+use weir_compare::CompareError;
 use weir_diagnose::DiagnoseError;
 use weir_export::ExportError;
 use weir_import::ImportError;
@@ -82,6 +83,11 @@ pub(crate) enum CliError {
     NoFolder { path: PathBuf, folder: PathBuf },
     #[error("{0}")]
     Diagnose(DiagnoseError),
+    #[error("{0}")]
+    Compare(#[from] CompareError),
+    #[cfg(feature = "mcp")]
+    #[error("{0}")]
+    Mcp(weir_mcp::ServeError),
     #[error("{0}")]
     Plan(#[from] PlanError),
     #[error("{0}")]
@@ -177,6 +183,7 @@ impl CliError {
             | Self::Sim(_)
             | Self::Observation { .. }
             | Self::Diagnose(_)
+            | Self::Compare(_)
             | Self::Plan(_)
             | Self::Export(_)
             | Self::Verify(_)
@@ -186,6 +193,10 @@ impl CliError {
             Self::Observe { .. } | Self::Write { .. } | Self::NoFolder { .. } | Self::Draw(_) => {
                 FAILED
             }
+            #[cfg(feature = "mcp")]
+            Self::Mcp(error) if error.is_input() => USAGE,
+            #[cfg(feature = "mcp")]
+            Self::Mcp(_) => FAILED,
             Self::Live(error) if error.is_input() => USAGE,
             Self::Live(_) => FAILED,
             Self::Stripes(error) if error.is_verdict() => NO,

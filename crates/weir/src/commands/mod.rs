@@ -4,6 +4,7 @@ mod backup;
 mod catalog;
 mod catalog_update;
 mod cert;
+mod compare;
 mod diagnose;
 mod export;
 mod kept;
@@ -11,6 +12,7 @@ mod lab;
 mod layout;
 mod layout_files;
 mod man;
+mod mcp;
 mod mount;
 mod observe;
 mod plan;
@@ -41,6 +43,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Run(args) => run::run(&args, &catalog()?),
         Command::Observe(command) => observe::run(&command),
         Command::Diagnose(args) => diagnose::run(&args, &catalog()?),
+        Command::Compare(args) => compare::run(&args, &catalog()?),
         Command::Plan(args) => plan::run(&args, &catalog()?),
         Command::Export(args) => export::run(&args, &catalog()?),
         Command::Backup(command) => backup::run(&command, &catalog()?),
@@ -52,6 +55,10 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Catalog(command) => catalog::run(&command, &catalog()?),
         Command::Prices(args) => prices::run(&args, &catalog()?),
         Command::Layout(command) => layout::run(&command, &catalog()?),
+        Command::Mcp(args) => {
+            catalog()?;
+            mcp::run(&args, &cli.editions)
+        }
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "weir", &mut text);

@@ -3,6 +3,8 @@
 mod oltp;
 pub(super) mod watch;
 
+pub(super) use oltp::{are_descriptions, read_descriptions};
+
 use crate::cli::SimArgs;
 use crate::error::CliError;
 use crate::input::{read, read_layout};
