@@ -30,3 +30,4 @@ mod sim;
 mod sim_backup;
 mod sim_oltp;
 mod tools;
+mod web;
