@@ -128,8 +128,8 @@ fn a_warm_up_says_what_it_did_and_credits_are_shown() {
     let (status, _, _) = run(place.weir(&["status", "--interval", "1ms"]));
     assert!(
         status.contains(
-            " volume  burst IOPS  burst MiB/s  credits IOs  credits MiB\n \
-             v              200            -        1,000            -\n"
+            " bursting  IOPS now  then  MiB/s now  then  credits  at this rate\n \
+             v              200   100          -     -  100.0 %  full\n"
         ),
         "{status}"
     );
