@@ -136,7 +136,12 @@ impl Engine {
         gates.extend(uncached.map(|side| Gate::shared(UNCACHED_CAPS, &side, count)));
         gates.extend(cached.map(|side| Gate::shared(CACHED_CAPS, &side, count)));
         gates.push(Gate::shared(LOG_CAPS, &log_limits(spec.log_rate), count));
-        gates.extend(spec.volumes.iter().map(|v| Gate::for_disk(&v.limits.gate)));
+        gates.iter_mut().for_each(|gate| gate.fill(spec.credits, Instant::ZERO));
+        gates.extend(spec.volumes.iter().map(|volume| {
+            let mut gate = Gate::for_disk(&volume.limits.gate);
+            gate.fill(volume.credits, Instant::ZERO);
+            gate
+        }));
         let cache = spec.cache.map(|c| {
             let blobs = BlobCache::new(c.capacity.get(), count);
             (c, blobs)
@@ -312,6 +317,13 @@ impl Engine {
     /// Returns the burst credits left at `cap` of a volume (`Disk*`) or of the host.
     #[must_use]
     pub fn credits(&self, volume: VolumeId, cap: Cap) -> Option<u64> {
+        self.bucket(self.now, volume, cap).map(|(left, _)| left)
+    }
+
+    /// Returns the burst credits left at `now`, and those of a full bucket. An idle engine earns
+    /// credits without being called, so `now` may be later than its last event.
+    #[must_use]
+    pub fn bucket(&self, now: Instant, volume: VolumeId, cap: Cap) -> Option<(u64, u64)> {
         let gate = match cap {
             Cap::DiskIops | Cap::DiskBytes => disk_gate(volume.0),
             Cap::HostUncachedIops => UNCACHED_IOPS,
@@ -320,7 +332,7 @@ impl Engine {
             Cap::HostCachedBytes => CACHED_BYTES,
             _ => return None,
         };
-        self.gates.get(gate)?.credits(cap, self.now)
+        self.gates.get(gate)?.credits(cap, self.now.max(now))
     }
 
     fn advance(&mut self, now: Instant) {

@@ -24,7 +24,7 @@ use meters::{Counts, MOST_METERS, Metered, burst_of, meters};
 use passes::Load;
 use queue::{FairQueue, Flow, HeadWaits, Line, Queue};
 use weir_units::time::NANOS_PER_SEC;
-use weir_units::{Instant, Span};
+use weir_units::{Instant, Share, Span};
 
 mod meters;
 mod passes;
@@ -198,6 +198,43 @@ impl Gate {
         parts: &mut impl Parts,
         now: Instant,
     ) -> Vec<usize> {
+        let waiting = self.take_waiting(parts, now);
+        let mut new = meters(self.caps, limits);
+        for metered in &mut new {
+            // A disk that begins or ends to burst on demand has the other of its two
+            // caps then, and still owes what it owed.
+            let same_cap = self.meters.iter().find(|old| old.cap == metered.cap);
+            let same_side = || self.meters.iter().find(|old| old.counts == metered.counts);
+            match same_cap.or_else(same_side) {
+                Some(old) => metered.meter.inherit(&old.meter, now),
+                None => metered.meter.start(now),
+            }
+        }
+        self.meters = new;
+        waiting
+    }
+
+    /// Fills the buckets of credits to `share` from `now` on. Returns the waiting parts, like
+    /// [`set_limits`](Self::set_limits).
+    pub(crate) fn set_credits(
+        &mut self,
+        share: Share,
+        parts: &mut impl Parts,
+        now: Instant,
+    ) -> Vec<usize> {
+        let waiting = self.take_waiting(parts, now);
+        self.fill(share, now);
+        waiting
+    }
+
+    /// Fills the buckets of credits of a gate at which nothing waits.
+    pub(crate) fn fill(&mut self, share: Share, now: Instant) {
+        self.meters.iter_mut().for_each(|metered| metered.meter.fill(now, share));
+    }
+
+    /// Empties the queue, and charges each waiting part its wait until `now`, to the cap that
+    /// holds the head. Returns the parts in order.
+    fn take_waiting(&mut self, parts: &mut impl Parts, now: Instant) -> Vec<usize> {
         let held_by = self.head.and_then(|key| self.held_by(&parts[key], now));
         let has_head = self.head.is_some();
         if let Some((waits, admits)) = self.head_waits().filter(|_| has_head) {
@@ -216,18 +253,6 @@ impl Gate {
             part.set_at_gate(now);
         }
         self.clear();
-        let mut new = meters(self.caps, limits);
-        for metered in &mut new {
-            // A disk that begins or ends to burst on demand has the other of its two
-            // caps then, and still owes what it owed.
-            let same_cap = self.meters.iter().find(|old| old.cap == metered.cap);
-            let same_side = || self.meters.iter().find(|old| old.counts == metered.counts);
-            match same_cap.or_else(same_side) {
-                Some(old) => metered.meter.inherit(&old.meter, now),
-                None => metered.meter.start(now),
-            }
-        }
-        self.meters = new;
         waiting
     }
 
@@ -298,11 +323,11 @@ impl Gate {
         }
     }
 
-    /// Returns the remaining burst credits of `cap`.
-    pub(crate) fn credits(&self, cap: Cap, now: Instant) -> Option<u64> {
+    /// Returns the remaining burst credits of `cap`, and those of a full bucket.
+    pub(crate) fn credits(&self, cap: Cap, now: Instant) -> Option<(u64, u64)> {
         let bursts = self.meters.iter().any(|m| m.cap == burst_of(self.caps, cap));
         let bucket = self.meters.iter().find(|m| m.cap == cap)?;
-        bursts.then(|| bucket.meter.credits(now))
+        bursts.then(|| (bucket.meter.credits(now), bucket.meter.capacity()))
     }
 
     /// Computes when a part that arrived at its `at_gate` is admitted.

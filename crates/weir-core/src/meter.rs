@@ -24,8 +24,8 @@
 
 use crate::spec::Reserve;
 use core::num::NonZeroU64;
-use weir_units::Instant;
 use weir_units::time::NANOS_PER_SEC;
+use weir_units::{Instant, Share};
 
 /// The largest cost a meter takes at once (a quarter of 2^64 nanoseconds' worth
 /// at a rate of one per second, so that the arithmetic stays within 64 bits).
@@ -170,6 +170,28 @@ impl Meter {
         spent.map_or(0, |spent| self.credits.saturating_sub(spent))
     }
 
+    /// Returns the capacity of the bucket; zero for a meter without credits.
+    #[must_use]
+    pub const fn capacity(&self) -> u64 {
+        self.credits
+    }
+
+    /// Sets the contents of the bucket at `now`, whatever was owed. A meter without credits stays
+    /// as it is.
+    pub(crate) fn fill(&mut self, now: Instant, share: Share) {
+        if self.credits == 0 {
+            return;
+        }
+        let spent = u128::from(self.credits - share.of(self.credits));
+        // The rest of a nanosecond that the tolerance lacks would be a wait.
+        let most = u128::from(self.tolerance) * u128::from(self.rate.get());
+        let spent = (spent * u128::from(NANOS_PER_SEC)).min(most);
+        let rate = u128::from(self.rate.get());
+        let fits = |n: u128| u64::try_from(n).unwrap_or(u64::MAX / 4);
+        self.free = now.nanos().saturating_add(fits(spent / rate));
+        self.remainder = fits(spent % rate);
+    }
+
     /// Whole from `now` on: a cap that was not there before admits nothing in the past.
     pub(crate) fn start(&mut self, now: Instant) {
         self.free = now.nanos();
@@ -275,6 +297,35 @@ mod tests {
         // Half a minute of rest earns half a minute of the target.
         let earned = bucket.credits(now + Span::from_secs(30));
         assert!(earned.abs_diff(30 * 500) <= 1, "{earned}");
+    }
+
+    #[test]
+    fn a_bucket_can_be_filled_to_any_part() {
+        let share = |text: &str| text.parse::<Share>().expect("a share");
+        let now = Instant::from_nanos(7 * NANOS_PER_SEC);
+        for (rate_, credits) in
+            [(2_300, 2_160_000), (150_000_000, 36_000_000_001), (500, 5_400_000)]
+        {
+            let mut bucket = Meter::with_credits(rate(rate_), credits);
+            for (text, left) in [("50 %", credits / 2), ("0 %", 0), ("100 %", credits)] {
+                bucket.fill(now, share(text));
+                assert_eq!(bucket.credits(now), left, "{text} of {credits}");
+                // Credits never become a wait.
+                assert_eq!(bucket.admits_at(now), now, "{text} of {credits}");
+            }
+        }
+        // An empty bucket of a P10: the n-th operation passes with n / 500 s.
+        let mut bucket = Meter::with_credits(rate(500), 5_400_000);
+        bucket.fill(Instant::ZERO, Share::NONE);
+        let times = saturated(bucket, &[1; 1_001]);
+        assert_eq!(times[..3], [0, 2_000_000, 4_000_000]);
+        assert_eq!(times[1_000], 2 * NANOS_PER_SEC);
+        // Without credits there is nothing to fill.
+        let mut plain = Meter::new(rate(500));
+        plain.charge(Instant::ZERO, 50);
+        let before = plain.clone();
+        plain.fill(now, Share::NONE);
+        assert_eq!(plain, before);
     }
 
     #[test]

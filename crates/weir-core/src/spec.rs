@@ -10,7 +10,7 @@ use core::fmt;
 use core::num::NonZeroU64;
 pub use weir_units::CacheMode;
 use weir_units::time::NANOS_PER_SEC;
-use weir_units::{Bytes, BytesPerSec, Iops, Span};
+use weir_units::{Bytes, BytesPerSec, Iops, Share, Span};
 
 /// An alarm's index has 30 bits, and there are three gates more than volumes.
 pub(crate) const MAX_VOLUMES: usize = 1 << 29;
@@ -25,6 +25,8 @@ pub struct HostSpec {
     /// Bytes per second that writes to all of its log volumes together may have. It
     /// does not burst.
     pub log_rate: Option<Limit>,
+    /// The part of its burst credits that the host has at the start.
+    pub credits: Share,
     /// The host cache, if the host has one.
     pub cache: Option<CacheSpec>,
     /// The volumes; a [`VolumeId`](crate::VolumeId) is an index into this.
@@ -151,6 +153,15 @@ pub struct GateLimits {
     pub bytes: Option<Limit>,
 }
 
+impl GateLimits {
+    /// Returns whether a side bursts on credits.
+    #[must_use]
+    pub fn has_credits(&self) -> bool {
+        let on_credits = |limit: &Limit| limit.burst.is_some() && !limit.is_on_demand();
+        [&self.iops, &self.bytes].into_iter().flatten().any(on_credits)
+    }
+}
+
 /// A disk's limits and how it counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DiskLimits {
@@ -188,6 +199,8 @@ pub struct VolumeSpec {
     pub medium: Medium,
     /// It holds a log: its writes pass [`HostSpec::log_rate`].
     pub log: bool,
+    /// The part of its burst credits that it has at the start.
+    pub credits: Share,
 }
 
 impl VolumeSpec {

@@ -23,6 +23,7 @@ fn host(mode: CacheMode, capacity: Bytes) -> HostSpec {
         place: Place::Remote,
         medium: Medium::new(medium.clone(), medium.clone()),
         log: true,
+        credits: weir_units::Share::WHOLE,
     };
     let cache = CacheSpec {
         capacity,

@@ -6,7 +6,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use std::fmt;
 use std::marker::PhantomData;
 use std::path::PathBuf;
-use weir_units::{Bytes, BytesPerSec, CacheMode, Iops, Span};
+use weir_units::{Bytes, BytesPerSec, CacheMode, Iops, Share, Span};
 
 /// A layout file.
 #[derive(Debug, Clone, serde::Deserialize, JsonSchema)]
@@ -154,6 +154,10 @@ pub struct HostKeys {
     pub licence_owned: bool,
     /// File system of the machine's disks.
     pub filesystem: Option<FileSystem>,
+    /// Part of its burst credits that the machine has at the start, for example "0 %"; all of them
+    /// by default.
+    #[schemars(with = "Option<String>")]
+    pub credits: Option<Share>,
 }
 
 /// A file system.
@@ -351,6 +355,10 @@ pub struct VolumeKeys {
     pub performance_tier: Option<String>,
     /// Latency of the medium, instead of that of the edition.
     pub latency: Option<LatencyKeys>,
+    /// Part of its burst credits that the volume has at the start, for example "0 %"; all of them
+    /// by default. For volumes that burst on credits.
+    #[schemars(with = "Option<String>")]
+    pub credits: Option<Share>,
     /// Number at the machine (LUN), from 0 to 63, for the scripts of `weir export`. Not for the
     /// volumes of a stripe, which have `luns`.
     #[schemars(range(min = 0, max = 63))]

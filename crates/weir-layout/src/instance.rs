@@ -277,6 +277,7 @@ fn check_excluded(kind: ManagedInstance, keys: &HostKeys) -> Result<(), Wrong> {
         ("unlimited", keys.unlimited),
         ("cache", keys.cache.is_some()),
         ("filesystem", keys.filesystem.is_some()),
+        ("credits", keys.credits.is_some()),
     ];
     if let Some((key, _)) = excluded.into_iter().find(|(_, given)| *given) {
         return Err((key, format!("managed_instance excludes {key}; keep one of them")));

@@ -139,6 +139,13 @@ impl<'a> Builder<'a> {
         let uncached = side("limits.uncached", limits.uncached.as_ref(), of_size)?;
         let of_size = size.and_then(|s| s.cached.as_ref());
         let cached = side("limits.cached", limits.cached.as_ref(), of_size)?;
+        if let Some(share) = keys.credits
+            && !uncached.has_credits()
+            && !cached.has_credits()
+        {
+            let reason = format!("credits = {share} is for a machine that bursts; leave it out");
+            return Err(wrong(("credits", reason)));
+        }
         let mut notes = size.map(|size| unpublished(size, &uncached, &cached)).unwrap_or_default();
         let has_cache = self.edition.is_some_and(|edition| edition.host_cache().is_some());
         if !has_cache && size.is_some_and(|size| size.temp.is_none()) {
@@ -147,7 +154,8 @@ impl<'a> Builder<'a> {
         }
         let cache = self.cache(keys.cache.as_ref(), size);
         let cache = cache.map_err(|reason| wrong(("cache.latency", reason)))?;
-        let spec = HostSpec { uncached, cached, cache, ..HostSpec::default() };
+        let credits = keys.credits.unwrap_or_default();
+        let spec = HostSpec { uncached, cached, credits, cache, ..HostSpec::default() };
         let interface = size.and_then(|size| size.interface);
         let series = size.map(|size| size.series.clone());
         let host = Host::new(name, size.map(|s| s.name.clone()), spec);

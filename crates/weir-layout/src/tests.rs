@@ -5,7 +5,7 @@ use weir_catalog::{CacheOp, Catalog, Interface};
 use weir_core::{
     CacheMode, Cap, Completion, DeviceId, Engine, Event, Latency, Op, Request, VolumeId,
 };
-use weir_units::{Bytes, Instant, Span};
+use weir_units::{Bytes, Instant, Share, Span};
 
 mod bill;
 mod clouds;
@@ -109,6 +109,53 @@ fn bursting_comes_from_the_tier() {
     assert_eq!(limit(2).rate.get(), 10_000);
 }
 
+#[test]
+fn credits_start_where_the_layout_says() {
+    let text = "edition = \"azure-now\"\n[host]\nlimits = { uncached = { iops = 3200, burst = { \
+                iops = 4000, duration = \"30min\" } } }\ncredits = \"25 %\"\n[[volume]]\nname = \
+                \"a\"\ntier = \"P10\"\ncredits = \"0 %\"\n[[volume]]\nname = \"b\"\ntier = \
+                \"P10\"\n[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 2, \
+                tier = \"P20\", credits = \"50 %\" }\n";
+    let layout = layout(text);
+    let spec = layout.hosts[0].spec.clone();
+    let engine = weir_core::Engine::new(spec).expect("a sound host");
+    let credits = |volume, cap| engine.credits(VolumeId(volume), cap);
+    // A P10 bursts from 500 to 3,500 for 30 min, a P20 from 2,300.
+    let disks = [0, 1, 2, 3].map(|volume| credits(volume, weir_core::Cap::DiskIops));
+    assert_eq!(disks, [Some(0), Some(5_400_000), Some(1_080_000), Some(1_080_000)]);
+    assert_eq!(credits(0, weir_core::Cap::DiskBytes), Some(0));
+    assert_eq!(credits(0, weir_core::Cap::HostUncachedIops), Some(360_000));
+    let host = &layout.hosts[0];
+    let catalog = Catalog::builtin();
+    let edition = catalog.edition("azure-now").ok();
+    // A tier without a burst has no credits, and the change is no error.
+    let changed = host.retiered(VolumeId(0), "P30", edition).expect("a P30");
+    assert_eq!(changed.spec.credits, Share::WHOLE);
+    let changed = host.retiered(VolumeId(0), "P20", edition).expect("a P20");
+    assert_eq!(changed.spec.credits, Share::NONE);
+}
+
+#[test]
+fn credits_are_for_disks_and_machines_that_burst() {
+    let volume = |keys: &str| format!("edition = \"azure-now\"\n[[volume]]\nname = \"a\"\n{keys}");
+    check(
+        &volume("tier = \"P30\"\ncredits = \"0 %\""),
+        "layout.toml:5:1: volume \"a\": credits = 0 % has no effect, because it does not burst; leave it out",
+    );
+    check(
+        &volume("tier = \"P30\"\non_demand_burst = true\ncredits = \"10 %\""),
+        "layout.toml:6:1: volume \"a\": credits = 10 % has no effect, because it bursts on demand, which needs no credits; leave it out",
+    );
+    check(
+        &volume("tier = \"P10\"\ncredits = \"101 %\""),
+        "layout.toml:5:11: \"101 %\" is above the maximum of 100 %",
+    );
+    check(
+        "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS14\"\ncredits = \"0 %\"\n",
+        "layout.toml:4:1: host \"host\": credits = 0 % is for a machine that bursts; leave it out",
+    );
+}
+
 #[track_caller]
 fn check(text: &str, expect: &str) {
     assert_eq!(parse(text).map(|_| ()), Err(expect.to_owned()));
@@ -122,7 +169,7 @@ fn errors_name_their_place() {
     );
     check(
         "[[volume]]\nname = \"a\"\nteir = \"P30\"",
-        "layout.toml:3:1: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`, `lun`; did you mean `tier`?",
+        "layout.toml:3:1: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`, `credits`, `lun`; did you mean `tier`?",
     );
     check(
         "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS41\"",
@@ -158,7 +205,7 @@ fn errors_name_their_place() {
     );
     check(
         "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 2, teir = \"P30\" }",
-        "layout.toml:4:11: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`, `lun`; did you mean `tier`?",
+        "layout.toml:4:11: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`, `credits`, `lun`; did you mean `tier`?",
     );
 }
 

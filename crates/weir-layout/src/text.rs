@@ -5,7 +5,7 @@ use crate::file::{
     LimitKeys, PlaceKey, QuantileKeys, StripeKeys, VolumeKeys,
 };
 use toml::Value;
-use weir_units::{Bytes, BytesPerSec, CacheMode, Iops, Span};
+use weir_units::{Bytes, BytesPerSec, CacheMode, Iops, Share, Span};
 
 /// A layout that is written table by table.
 #[derive(Debug, Clone, Default)]
@@ -118,6 +118,10 @@ impl Pairs {
         self.add(key, rate.map(|rate| rate.to_string()))
     }
 
+    fn share(self, key: &'static str, share: Option<Share>) -> Self {
+        self.add(key, share.map(|share| share.to_string()))
+    }
+
     fn span(self, key: &'static str, span: Option<Span>) -> Self {
         self.add(key, span.map(|span| span.to_string()))
     }
@@ -154,6 +158,7 @@ fn host(keys: &HostKeys) -> Pairs {
         iops,
         licence_owned,
         filesystem,
+        credits,
     } = keys;
     Pairs::default()
         .add("name", name.clone())
@@ -168,6 +173,7 @@ fn host(keys: &HostKeys) -> Pairs {
         .iops("iops", *iops)
         .flag("licence_owned", *licence_owned)
         .add("filesystem", filesystem.map(|own| own.name().to_owned()))
+        .share("credits", *credits)
 }
 
 fn host_limits(keys: &HostLimitKeys) -> Pairs {
@@ -232,6 +238,7 @@ fn volume(keys: &VolumeKeys) -> Pairs {
         performance_plus,
         performance_tier,
         latency: own_latency,
+        credits,
         lun,
         log: _,
     } = keys;
@@ -254,7 +261,7 @@ fn volume(keys: &VolumeKeys) -> Pairs {
         .flag("unlimited", *unlimited)
         .add("place", place)
         .add("cache", (*cache != CacheMode::None).then(|| cache.name()));
-    latency(pairs, own_latency.as_ref()).add("lun", *lun)
+    latency(pairs, own_latency.as_ref()).share("credits", *credits).add("lun", *lun)
 }
 
 fn alike_volumes(keys: &AlikeKeys) -> Pairs {
@@ -301,6 +308,7 @@ limits = { uncached = { iops = 9000, throughput = "200 MB/s" }, cached = { iops 
 cache = { size = "200 GiB", latency = "200 us", dirty_limit = "32 MiB", writeback_after = "2 s" }
 licence_owned = true
 filesystem = "ntfs"
+credits = "12.5 %"
 
 [[volume]]
 name = "own"
@@ -315,6 +323,11 @@ lun = 9
 name = "raised"
 tier = "P10"
 performance_tier = "P20"
+
+[[volume]]
+name = "spent"
+tier = "P10"
+credits = "0 %"
 
 [[volume]]
 name = "local"

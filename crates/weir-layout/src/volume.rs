@@ -141,13 +141,25 @@ pub(crate) fn resolve(
     if keys.limits.is_none() {
         limits.gate = with_reserve(limits.gate, edition);
     }
-    let spec = VolumeSpec { size, limits, cache, place, medium, log: keys.log };
+    check_credits(keys, &limits.gate).map_err(wrong)?;
+    let credits = keys.credits.unwrap_or_default();
+    let spec = VolumeSpec { size, limits, cache, place, medium, log: keys.log, credits };
     let (name, keys) = (name.to_owned(), keys.clone());
     Ok(Volume { name, tier, family, tier_size, spec, is_pooled, lun, keys })
 }
 
 fn contradiction(name: &str, reason: String) -> Kind {
     Kind::Contradiction { what: format!("volume {name:?}"), reason }
+}
+
+/// Checks that a volume with credits bursts on them.
+fn check_credits(keys: &VolumeKeys, gate: &GateLimits) -> Result<(), Wrong> {
+    let Some(share) = keys.credits.filter(|_| !gate.has_credits()) else { return Ok(()) };
+    let why = match keys {
+        VolumeKeys { on_demand_burst: true, .. } => "it bursts on demand, which needs no credits",
+        _ => "it does not burst",
+    };
+    Err(("credits", format!("credits = {share} has no effect, because {why}; leave it out")))
 }
 
 fn check_size(size: Bytes) -> Result<(), String> {
@@ -192,14 +204,24 @@ impl Volume {
             let set = edition.and_then(|e| e.tier(&tier).ok()).map(|t| t.set.clone());
             keys.family = set.or(keys.family);
         }
-        resolve(&self.name, &keys, edition)
+        self.changed(keys, edition)
+    }
+
+    /// Resolves changed keys. The volume keeps the credits of its start if it still bursts.
+    fn changed(&self, keys: VolumeKeys, edition: Option<&Edition>) -> Result<Self, Fault> {
+        let mut volume = resolve(&self.name, &VolumeKeys { credits: None, ..keys }, edition)?;
+        if volume.spec.limits.gate.has_credits() {
+            volume.keys.credits = self.keys.credits;
+            volume.spec.credits = self.spec.credits;
+        }
+        Ok(volume)
     }
 
     /// Resolves the volume with the limits of a tier.
     pub(crate) fn in_tier(&self, tier: &str, edition: Option<&Edition>) -> Result<Self, Fault> {
         let size = Some(self.spec.size);
         let keys = VolumeKeys { tier: Some(tier.to_owned()), size, ..self.keys.clone() };
-        resolve(&self.name, &keys, edition)
+        self.changed(keys, edition)
     }
 
     /// Resolves the volume with another cache mode.

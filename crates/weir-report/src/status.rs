@@ -1,7 +1,7 @@
 //! The status of a running server.
 
 use crate::cells;
-use crate::number::{float, gib, grouped, mib, percent, rate, time};
+use crate::number::{float, gib, grouped, mib, percent, rate, time, whole};
 use crate::table::{Cell, Report, Table};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -42,10 +42,63 @@ pub struct HostStatus {
     pub size: Option<String>,
     /// Bytes in the host cache.
     pub cache_resident_bytes: u64,
+    /// Limits of the host.
+    #[serde(default)]
+    pub caps: Vec<CapStatus>,
+    /// Crashes so far.
+    #[serde(default)]
+    pub crashes: u64,
     /// Exports.
     pub exports: Vec<ExportStatus>,
     /// Volumes.
     pub volumes: Vec<VolumeStatus>,
+}
+
+/// A limit of a host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapStatus {
+    /// Name of the cap.
+    pub cap: String,
+    /// Operations or bytes per second.
+    pub limit: u64,
+    /// Remaining burst credits, of a limit that bursts on credits.
+    pub credits: Option<u64>,
+    /// Credits of a full bucket.
+    pub full: Option<u64>,
+}
+
+/// Upper bounds of the buckets in which latencies are counted, in nanoseconds.
+pub const LATENCY_BOUNDS_NS: [u64; 19] = [
+    10_000,
+    20_000,
+    50_000,
+    100_000,
+    200_000,
+    500_000,
+    1_000_000,
+    2_000_000,
+    5_000_000,
+    10_000_000,
+    20_000_000,
+    50_000_000,
+    100_000_000,
+    200_000_000,
+    500_000_000,
+    1_000_000_000,
+    2_000_000_000,
+    5_000_000_000,
+    10_000_000_000,
+];
+
+/// Latencies of one kind of operation, from the arrival to the reply.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpLatency {
+    /// `read`, `write` (also trims and zeroes) or `flush`.
+    pub op: String,
+    /// Requests up to each of [`LATENCY_BOUNDS_NS`], and at the end those beyond.
+    pub counts: Vec<u64>,
+    /// Their sum.
+    pub sum_ns: u64,
 }
 
 /// An export.
@@ -55,6 +108,9 @@ pub struct ExportStatus {
     pub name: String,
     /// Addresses for clients.
     pub uris: Vec<String>,
+    /// Its volume, or the columns of its stripe.
+    #[serde(default)]
+    pub volumes: Vec<String>,
     /// Size in bytes.
     pub size_bytes: u64,
     /// Completed requests, including failed ones.
@@ -69,6 +125,9 @@ pub struct ExportStatus {
     pub service_ns: u64,
     /// Server overhead of all requests: time beyond the service time.
     pub overhead_ns: u64,
+    /// Latencies by operation.
+    #[serde(default)]
+    pub latencies: Vec<OpLatency>,
 }
 
 /// A volume.
@@ -102,6 +161,12 @@ pub struct VolumeStatus {
     pub credits_operations: Option<u64>,
     /// Remaining throughput burst credits.
     pub credits_bytes: Option<u64>,
+    /// IOPS burst credits of a full bucket.
+    #[serde(default)]
+    pub full_operations: Option<u64>,
+    /// Throughput burst credits of a full bucket.
+    #[serde(default)]
+    pub full_bytes: Option<u64>,
     /// Reads completed.
     pub reads: u64,
     /// Writes completed.
@@ -142,15 +207,64 @@ pub struct VolumeStatus {
 }
 
 impl VolumeStatus {
+    /// Returns the operations that the limit allows in the next second: those of the burst as far
+    /// as credits last.
+    #[must_use]
+    pub fn iops_now(&self) -> Option<u64> {
+        allowed_now(self.limit_iops, self.burst_iops, self.credits_operations)
+    }
+
+    /// Returns the bytes that the limit allows in the next second.
+    #[must_use]
+    pub fn bytes_per_s_now(&self) -> Option<u64> {
+        allowed_now(self.limit_bytes_per_s, self.burst_bytes_per_s, self.credits_bytes)
+    }
+
+    /// Returns the time until the first bucket of credits is empty, at the rate since an earlier
+    /// reading; `None` if no bucket becomes emptier.
+    #[must_use]
+    pub fn credits_last_s(&self, earlier: &Self, interval_s: f64) -> Option<f64> {
+        let last = |now: Option<u64>, old: Option<u64>| {
+            let (now, spent) = (now?, old?.checked_sub(now?)?);
+            (spent > 0).then(|| float(now) * interval_s / float(spent))
+        };
+        let operations = last(self.credits_operations, earlier.credits_operations);
+        let bytes = last(self.credits_bytes, earlier.credits_bytes);
+        operations.into_iter().chain(bytes).reduce(f64::min)
+    }
+
+    /// Returns the smaller part of its credits that the volume has, from 0 to 1.
+    #[must_use]
+    pub fn credits_share(&self) -> Option<f64> {
+        let share = |left: Option<u64>, full: Option<u64>| {
+            full.filter(|full| *full > 0).map(|full| float(left.unwrap_or(0)) / float(full))
+        };
+        let operations = share(self.credits_operations, self.full_operations);
+        let bytes = share(self.credits_bytes, self.full_bytes);
+        operations.into_iter().chain(bytes).reduce(f64::min)
+    }
+
     /// Returns the operations completed.
-    fn operations(&self) -> u64 {
+    #[must_use]
+    pub fn operations(&self) -> u64 {
         self.reads + self.writes + self.discards
     }
 
     /// Returns the bytes read and written.
-    fn bytes(&self) -> u64 {
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
         self.read_bytes + self.write_bytes
     }
+}
+
+/// Returns what a limit allows in the next second. A burst without credits is one on demand.
+fn allowed_now(limit: Option<u64>, burst: Option<u64>, credits: Option<u64>) -> Option<u64> {
+    let limit = limit?;
+    Some(match (burst, credits) {
+        (Some(burst), Some(credits)) => limit.saturating_add(credits).min(burst),
+        (Some(burst), None) => burst,
+        (None, _) => limit,
+    })
 }
 
 /// A reading, with the rates since an earlier one.
@@ -181,6 +295,13 @@ pub struct Rates {
     pub writeback_binding_limit: Option<String>,
     /// Share of the latency of write-backs.
     pub writeback_binding_share: Option<f64>,
+    /// Operations that the limit allows in the next second.
+    pub iops_now: Option<u64>,
+    /// Bytes that the limit allows in the next second.
+    pub bytes_per_s_now: Option<u64>,
+    /// Seconds until the first bucket of credits is empty at the present rate; `None` if none
+    /// becomes emptier.
+    pub credits_last_s: Option<f64>,
 }
 
 impl StatusReport {
@@ -212,6 +333,9 @@ impl StatusReport {
                     binding_limit: held.map(|(name, _)| name),
                     writeback_binding_share: behind.as_ref().map(|(_, share)| *share),
                     writeback_binding_limit: behind.map(|(name, _)| name),
+                    iops_now: volume.iops_now(),
+                    bytes_per_s_now: volume.bytes_per_s_now(),
+                    credits_last_s: volume.credits_last_s(old, interval_s),
                 };
                 (name.to_owned(), rates)
             })
@@ -262,6 +386,28 @@ fn limit(limit: Option<u64>) -> Cell {
 /// Returns a cell with an optional amount of bytes in MiB.
 fn some_mib(bytes: Option<u64>) -> Cell {
     bytes.map_or_else(Cell::none, |bytes| mib(float(bytes)))
+}
+
+/// Returns how long credits last, in words.
+fn credits_words(volume: &VolumeStatus, last_s: Option<f64>) -> String {
+    match (volume.credits_share(), last_s) {
+        (None, _) => "bursts on demand".to_owned(),
+        (Some(_), Some(last)) => format!("last {}", lasting(last)),
+        (Some(share), None) if share >= 1.0 => "full".to_owned(),
+        (Some(share), None) if share > 0.0 => "not spent".to_owned(),
+        (Some(_), None) => "used up".to_owned(),
+    }
+}
+
+/// Returns a time in hours, minutes and seconds, the largest two of them.
+#[must_use]
+pub fn lasting(seconds: f64) -> String {
+    let s = whole(seconds);
+    match (s / 3_600, s / 60 % 60, s % 60) {
+        (0, 0, s) => format!("{s} s"),
+        (0, min, s) => format!("{min} min {s} s"),
+        (h, min, _) => format!("{h} h {min} min"),
+    }
 }
 
 fn none() -> String {
@@ -316,8 +462,10 @@ impl StatusReport {
             ">size GiB|size_bytes",
             ">used MiB|allocated_bytes",
             "cache",
-            ">limit IOPS|limit_iops",
-            ">limit MiB/s|limit_bytes_per_s",
+            ">limit IOPS|",
+            "|limit_iops",
+            ">limit MiB/s|",
+            "|limit_bytes_per_s",
             ">IOPS|iops",
             ">MiB/s|bytes_per_s",
             "binding limit|",
@@ -340,7 +488,9 @@ impl StatusReport {
                     gib(v.size_bytes),
                     mib(float(v.allocated_bytes)),
                     v.cache.clone(),
+                    limit(v.iops_now()),
                     limit(v.limit_iops),
+                    some_mib(v.bytes_per_s_now()),
                     some_mib(v.limit_bytes_per_s),
                     rate(rates.iops),
                     mib(rates.bytes_per_s),
@@ -357,22 +507,43 @@ impl StatusReport {
         table
     }
 
-    /// Returns the volumes with burst credits.
+    /// Returns the volumes that burst: what they may do in the next second, what they fall back to,
+    /// and how long their credits last.
     fn bursts_table(&self) -> Table {
         let heads = [
-            "volume",
-            ">burst IOPS|burst_iops",
-            ">burst MiB/s|burst_bytes_per_s",
-            ">credits IOs|credits_operations",
-            ">credits MiB|credits_bytes",
+            "bursting|volume",
+            ">IOPS now|iops_now",
+            ">then|",
+            ">MiB/s now|bytes_per_s_now",
+            ">then|",
+            ">credits|credits_share",
+            "at this rate|",
+            "|burst_iops",
+            "|burst_bytes_per_s",
+            "|credits_operations",
+            "|credits_bytes",
+            "|credits_last_s",
         ];
         let mut table = Table::new("", &heads).named("bursts");
         for (name, v) in volumes(&self.now) {
-            if v.burst_iops.is_some() || v.burst_bytes_per_s.is_some() {
-                let (iops, bytes_per_s) = (limit(v.burst_iops), some_mib(v.burst_bytes_per_s));
-                let (operations, bytes) = (limit(v.credits_operations), some_mib(v.credits_bytes));
-                table.row(cells![name, iops, bytes_per_s, operations, bytes]);
+            if v.burst_iops.is_none() && v.burst_bytes_per_s.is_none() {
+                continue;
             }
+            let last_s = self.rates.get(name).and_then(|rates| rates.credits_last_s);
+            table.row(cells![
+                name,
+                limit(v.iops_now()),
+                limit(v.limit_iops),
+                some_mib(v.bytes_per_s_now()),
+                some_mib(v.limit_bytes_per_s),
+                v.credits_share().map_or_else(Cell::none, percent),
+                credits_words(v, last_s),
+                limit(v.burst_iops),
+                some_mib(v.burst_bytes_per_s),
+                limit(v.credits_operations),
+                some_mib(v.credits_bytes),
+                last_s.map_or_else(Cell::none, |last| Cell::number(String::new(), last)),
+            ]);
         }
         table
     }
@@ -445,6 +616,8 @@ mod tests {
             burst_bytes_per_s: Some(1_000_000_000),
             credits_operations: Some(5_400_000),
             credits_bytes: Some(80 << 20),
+            full_operations: Some(10_800_000),
+            full_bytes: Some(80 << 20),
             ..plain.clone()
         };
         let volumes = vec![plain, bursting];
@@ -456,15 +629,17 @@ mod tests {
     fn volumes_with_bursting_show_their_credits() {
         let report = StatusReport::between(&reading(0, 0), reading(1_000_000_000, 100));
         let text = report.render(Format::Text);
-        let expect = " volume  burst IOPS  burst MiB/s  credits IOs  credits MiB\n \
-                      log         30,000          954    5,400,000         80.0\n";
+        let expect = " bursting  IOPS now   then  MiB/s now  then  credits  at this rate\n \
+                      log         30,000  5,000        271   191   50.0 %  not spent\n";
         assert!(text.contains(expect), "{text}");
         let csv = report.render(Format::Csv);
-        assert!(csv.starts_with("table,volume,host,tier,size_bytes,allocated_bytes,cache,limit_iops,limit_bytes_per_s,iops,bytes_per_s,binding_limit,binding_share,writeback_binding_limit,writeback_binding_share,burst_iops,burst_bytes_per_s,credits_operations,credits_bytes,pending_writeback_bytes,export,"), "{csv}");
+        assert!(csv.starts_with("table,volume,host,tier,size_bytes,allocated_bytes,cache,limit_iops,limit_bytes_per_s,iops,bytes_per_s,binding_limit,binding_share,writeback_binding_limit,writeback_binding_share,iops_now,bytes_per_s_now,credits_share,burst_iops,burst_bytes_per_s,credits_operations,credits_bytes,credits_last_s,pending_writeback_bytes,export,"), "{csv}");
         let row = "\nvolumes,data,host,P30,1099511627776,0,none,5000,200000000,100,409600,,,,,,,";
         assert!(csv.contains(row), "{csv}");
         assert!(
-            csv.contains("\nbursts,log,,,,,,,,,,,,,,30000,1000000000,5400000,83886080,"),
+            csv.contains(
+                "\nbursts,log,,,,,,,,,,,,,,30000,283886080,0.5,30000,1000000000,5400000,83886080,,"
+            ),
             "{csv}"
         );
         let list = reading(0, 0).volume_list();
@@ -472,6 +647,39 @@ mod tests {
         assert_eq!(json[0]["credits_operations"], serde_json::Value::Null);
         assert_eq!(json[1]["credits_operations"], 5_400_000);
         assert_eq!(json[1]["credits_bytes"], 80 << 20);
+    }
+
+    #[test]
+    fn a_burst_shows_its_present_limit_and_how_long_it_lasts() {
+        // A P10: 500 IOPS and 100 MB/s, 3,500 and 170 for 30 min.
+        let at = |uptime_s: u64, credits: u64| {
+            let mut reading = reading(uptime_s * 1_000_000_000, 0);
+            let volume = &mut reading.hosts[0].volumes[1];
+            volume.limit_iops = Some(500);
+            volume.limit_bytes_per_s = Some(100_000_000);
+            volume.burst_iops = Some(3_500);
+            volume.burst_bytes_per_s = Some(170_000_000);
+            (volume.credits_operations, volume.full_operations) = (Some(credits), Some(5_400_000));
+            (volume.credits_bytes, volume.full_bytes) = (Some(7 << 30), Some(126_000_000_000));
+            reading
+        };
+        let check = |before: u64, now: u64, line: &str, limit: &str, last_s: Option<f64>| {
+            let report = StatusReport::between(&at(10, before), at(12, now));
+            let text = report.render(Format::Text);
+            assert!(text.contains(line), "{text}");
+            // The limits of the volume are those that apply now.
+            assert!(text.contains(limit), "{text}");
+            assert_eq!(report.rates["log"].credits_last_s, last_s);
+        };
+        let full = " log          3,500   500        162  95.4    6.0 %  last 29 min 58 s\n";
+        check(5_400_000, 5_394_000, full, " 3,500          162 ", Some(1_798.0));
+        let low = " log          1,100   500        162  95.4    0.0 %  last 2 s\n";
+        check(1_200, 600, low, " 1,100          162 ", Some(2.0));
+        let none = " log            500   500        162  95.4    0.0 %  used up\n";
+        check(0, 0, none, " 500          162 ", None);
+        let earned = " log          3,500   500        162  95.4    6.0 %  not spent\n";
+        check(2_700_000, 2_701_000, earned, " 3,500          162 ", None);
+        assert_eq!(lasting(7_384.4), "2 h 3 min");
     }
 
     #[test]
@@ -553,11 +761,12 @@ mod tests {
         let volume = old["hosts"][0]["volumes"][0].as_object_mut().expect("a volume");
         let new = |name: &String| {
             name.starts_with("writ") && name.contains("back")
+                || name.starts_with("full_")
                 || ["discards", "burst_transactions"].contains(&name.as_str())
         };
         let before = volume.len();
         volume.retain(|name, _| !new(name));
-        assert_eq!(before - volume.len(), 6);
+        assert_eq!(before - volume.len(), 8);
         assert_eq!(serde_json::from_value::<Status>(old).expect("a status"), reading(1, 2));
     }
 }

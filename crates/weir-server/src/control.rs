@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use weir_layout::hot_plug::NewVolume;
-use weir_units::Bytes;
+use weir_units::{Bytes, Share};
 
 /// A request to a running server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +46,27 @@ pub enum Request {
         volume: String,
         /// none, read-only or read-write.
         mode: String,
+    },
+    /// Gives a volume the limits of a tier; its size does not change.
+    SetTier {
+        /// The volume.
+        volume: String,
+        /// The tier.
+        tier: String,
+    },
+    /// Fills the burst credits of a volume.
+    SetCredits {
+        /// The volume.
+        volume: String,
+        /// The part of a full bucket.
+        credits: Share,
+    },
+    /// Fills the burst credits of a host.
+    SetHostCredits {
+        /// The host.
+        host: String,
+        /// The part of a full bucket.
+        credits: Share,
     },
     /// Crashes a host: its clients are disconnected, its cache is cold, and dirty blocks of a
     /// read-write cache are lost.

@@ -47,6 +47,7 @@ use weir_core::{
     Request as EngineRequest, TraceHash, VolumeId,
 };
 use weir_proto::{Command, CommandFlags, Errno, Request, reply};
+use weir_report::status::LATENCY_BOUNDS_NS;
 use weir_store::{Store, StoreError};
 use weir_units::{Bytes, Instant, Span};
 
@@ -95,6 +96,30 @@ pub struct Served {
     /// Time between that moment and the reply, of all: late wake-ups, reading
     /// and syncing. The two together are the latency that clients saw from Weir.
     pub overhead: Span,
+    /// Latencies from the arrival to the reply: of reads, of requests that change bytes, and of
+    /// flushes.
+    pub latencies: [Latencies; 3],
+}
+
+/// The operations of [`Served::latencies`], in its order.
+pub const LATENCY_OPS: [&str; 3] = ["read", "write", "flush"];
+
+/// Requests by latency.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Latencies {
+    /// Requests up to each of [`LATENCY_BOUNDS_NS`], and at the end those beyond.
+    pub counts: [u64; LATENCY_BOUNDS_NS.len() + 1],
+    /// Their sum.
+    pub sum: Span,
+}
+
+impl Latencies {
+    #[inline]
+    fn count(&mut self, latency: Span) {
+        let bucket = LATENCY_BOUNDS_NS.partition_point(|bound| *bound < latency.nanos());
+        self.counts[bucket] += 1;
+        self.sum += latency;
+    }
 }
 
 /// The source of a request's bytes if they are not its device's. The device's limits apply
@@ -167,6 +192,7 @@ pub struct HostLoop {
     /// True if the engine got a request or command since the last `advance`.
     stirred: bool,
     trace: TraceHash,
+    crashes: u64,
     observer: Observer,
 }
 
@@ -207,6 +233,7 @@ impl HostLoop {
             owing: Vec::new(),
             stirred: false,
             trace: TraceHash::default(),
+            crashes: 0,
             observer: Observer::default(),
         })
     }
@@ -601,6 +628,13 @@ impl HostLoop {
         served.errors += u64::from(failed);
         served.governed += pending.due - pending.arrived;
         served.overhead += now - pending.due;
+        let op = match pending.request.command {
+            Command::Read | Command::Cache => 0,
+            Command::Write | Command::Trim | Command::WriteZeroes => 1,
+            Command::Flush => 2,
+            Command::BlockStatus | Command::Disconnect => return,
+        };
+        served.latencies[op].count(now - pending.arrived);
     }
 
     /// Returns the jobs that have to run on a worker.
@@ -639,6 +673,12 @@ impl HostLoop {
     #[must_use]
     pub fn trace(&self) -> TraceHash {
         self.trace
+    }
+
+    /// Returns the number of crashes so far.
+    #[must_use]
+    pub fn crashes(&self) -> u64 {
+        self.crashes
     }
 
     /// Returns the counters of a device.

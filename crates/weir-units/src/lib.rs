@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`cache`] | [`CacheMode`] |
 //! | [`money`] | [`Money`] |
-//! | [`number`] | counts and percentages |
+//! | [`number`] | counts and percentages, [`Share`] |
 //! | [`size`] | [`Bytes`] |
 //! | [`rate`] | [`Iops`], [`BytesPerSec`] |
 //! | [`time`] | [`Instant`], [`Span`] |
@@ -38,7 +38,7 @@ pub use cache::CacheMode;
 pub use money::Money;
 #[cfg(feature = "nearest")]
 pub use nearest::{is_near, nearest, nearest_by, parser_message};
-pub use number::{count, percent};
+pub use number::{Share, count, percent};
 pub use parse::ParseError;
 pub use rate::{BytesPerSec, Iops};
 pub use size::{Bytes, Exact};

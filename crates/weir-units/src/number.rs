@@ -3,6 +3,8 @@
 use crate::parse::{self, ParseError, Units};
 use alloc::format;
 use alloc::string::ToString;
+use core::fmt;
+use core::str::FromStr;
 
 const COUNT: Units =
     Units { names: &[("k", 1_000), ("M", 1_000_000)], bare: Some(1), expected: "40, 1,200 or 40k" };
@@ -49,6 +51,52 @@ pub fn percent(text: &str) -> Result<u64, ParseError> {
     Ok(share)
 }
 
+/// A part of a whole, in millionths; the whole by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Share(u32);
+
+impl Share {
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+    /// The whole.
+    pub const WHOLE: Self = Self(1_000_000);
+
+    /// Returns the part of `whole`, rounded down.
+    #[must_use]
+    pub fn of(self, whole: u64) -> u64 {
+        let part = u128::from(whole) * u128::from(self.0) / u128::from(Self::WHOLE.0);
+        // A part is at most the whole.
+        u64::try_from(part).unwrap_or(whole)
+    }
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self::WHOLE
+    }
+}
+
+impl FromStr for Share {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match u32::try_from(percent(text)?) {
+            Ok(millionths) if millionths <= Self::WHOLE.0 => Ok(Self(millionths)),
+            _ => Err(ParseError::AboveMaximum { text: text.to_string(), maximum: "100 %" }),
+        }
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, decimals) = (u64::from(self.0) / PERCENT, u64::from(self.0) % PERCENT);
+        match format!("{decimals:04}").trim_end_matches('0') {
+            "" => write!(f, "{whole} %"),
+            decimals => write!(f, "{whole}.{decimals} %"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +124,22 @@ mod tests {
             count,
             "4 disks",
             Err("\"4 disks\" has the unknown unit \"disks\"; write for example 40, 1,200 or 40k"),
+        );
+    }
+
+    #[test]
+    fn shares_are_at_most_the_whole() {
+        let share = |text: &str| text.parse::<Share>().map_err(|error| error.to_string());
+        for (text, half_of_seven) in [("0 %", 0), ("50 %", 3), ("99.9999 %", 6), ("100 %", 7)] {
+            let share = share(text).expect("a share");
+            assert_eq!((share.to_string().as_str(), share.of(7)), (text, half_of_seven));
+        }
+        assert_eq!(share("0"), Ok(Share::NONE));
+        assert_eq!(Share::default().of(u64::MAX), u64::MAX);
+        assert_eq!(share("101 %"), Err("\"101 %\" is above the maximum of 100 %".into()));
+        assert_eq!(
+            share("-1 %"),
+            Err("\"-1 %\" is negative; write it without the minus sign".into())
         );
     }
 

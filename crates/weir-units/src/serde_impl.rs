@@ -1,6 +1,6 @@
 //! Quantities in files are strings with a unit; `Iops` may be a plain integer.
 
-use crate::{Bytes, BytesPerSec, Iops, Money, Span};
+use crate::{Bytes, BytesPerSec, Iops, Money, Share, Span};
 use core::fmt;
 use core::str::FromStr;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
@@ -48,4 +48,5 @@ quantity!(Bytes, "a size with a unit, like \"64 KiB\"", Bytes::exact);
 quantity!(BytesPerSec, "a rate with a unit, like \"200 MiB/s\"", core::convert::identity);
 quantity!(Iops, "operations per second, like 5000", core::convert::identity);
 quantity!(Span, "a time with a unit, like \"10ms\"", core::convert::identity);
+quantity!(Share, "a percentage like \"50 %\"", core::convert::identity);
 quantity!(Money, "an amount like \"135.17\"", Money::exact);

@@ -12,6 +12,8 @@ mod mcp;
 mod number;
 mod observe;
 mod plan;
+mod volume;
+mod web;
 
 pub(crate) use backup::{
     BackupCommand, BackupInternalsArgs, BackupListArgs, BackupPlanArgs, BackupPruneArgs,
@@ -29,11 +31,12 @@ pub(crate) use observe::{
     ObserveShowArgs,
 };
 pub(crate) use plan::PlanArgs;
+pub(crate) use volume::{CreateArgs, HostCommand, VolumeCommand};
+pub(crate) use web::WebArgs;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use weir_layout::Role;
 use weir_report::Format;
 use weir_server::{Address, Waiting};
 use weir_units::{Bytes, CacheMode, ParseError, Span};
@@ -186,12 +189,13 @@ pub(crate) enum Command {
     /// Show the rates, limits and binding caps of a running server.
     #[command(after_help = "Example:\n  \
                       weir status --interval 5s --output json\n\n\
-                      The report includes the remaining credits of volumes that can burst.")]
+                      For volumes that burst, the report says what they may do now, what they \
+                      fall back to, and how long their credits last at the present rate.")]
     Status(StatusArgs),
     /// List or change the volumes of a running server.
     #[command(subcommand)]
     Volume(VolumeCommand),
-    /// Crash a host of a running server, or warm its cache.
+    /// Crash a host of a running server, warm its cache, or set its burst credits.
     #[command(subcommand)]
     Host(HostCommand),
     /// Mount the volumes of a layout as directories, so that any program's files get their limits.
@@ -268,6 +272,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, value_parser = host_and_port)]
     pub(crate) blob: Option<Option<String>>,
     #[command(flatten)]
+    pub(crate) web: WebArgs,
+    #[command(flatten)]
     pub(crate) wait: WaitArgs,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
@@ -302,6 +308,8 @@ pub(crate) struct MountArgs {
     /// Add a database that is not in the layout, on a managed instance. May be repeated.
     #[arg(long = "database", value_name = "NAME", value_parser = database_name)]
     pub(crate) databases: Vec<String>,
+    #[command(flatten)]
+    pub(crate) web: WebArgs,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
 }
@@ -374,6 +382,8 @@ pub(crate) struct RunArgs {
     /// Override the measured time of the description, for example 30s or 10min.
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
     pub(crate) runtime: Option<Span>,
+    #[command(flatten)]
+    pub(crate) web: WebArgs,
     #[command(flatten)]
     pub(crate) wait: WaitArgs,
     #[command(flatten)]
@@ -560,142 +570,6 @@ pub(crate) struct StatusArgs {
     pub(crate) control: ControlArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum VolumeCommand {
-    /// List the volumes with their tiers and limits.
-    #[command(after_help = "Example:\n  weir volume list --output csv")]
-    List {
-        #[command(flatten)]
-        control: ControlArgs,
-        #[command(flatten)]
-        output: OutputArgs,
-    },
-    /// Create a volume on the running server: a disk, or a file of a managed instance. It
-    /// survives a restart if the server has a data folder.
-    #[command(after_help = "Examples:\n  weir volume create scratch --size 64GiB\n  weir volume \
-                            create fast --tier P30 --cache read-only\n  weir volume create \
-                            sales-2 --size 256GiB --role data --database sales")]
-    Create(CreateArgs),
-    /// Delete a volume that was created with weir volume create, and its data.
-    #[command(after_help = "Example:\n  weir volume delete scratch --yes\n\nIts clients are \
-                            disconnected. Volumes of the layout cannot be deleted.")]
-    Delete {
-        /// Volume name, as weir volume list shows it
-        name: String,
-        /// Confirm the deletion; the data cannot be recovered.
-        #[arg(long)]
-        yes: bool,
-        #[command(flatten)]
-        control: ControlArgs,
-    },
-    /// Resize a volume; its tier and limits change at once, under load.
-    #[command(after_help = "Example:\n  \
-                      weir volume resize data 540GiB\n\n\
-                      Clients see the new size when they reconnect. Shrinking is refused if there \
-                      is data beyond the new end.")]
-    Resize {
-        /// Volume name, as weir volume list shows it
-        name: String,
-        /// New size, for example 540GiB or 2TiB
-        #[arg(value_parser = some_bytes, allow_hyphen_values = true)]
-        size: Bytes,
-        #[command(flatten)]
-        control: ControlArgs,
-    },
-    /// Set a volume's host cache mode.
-    #[command(after_help = "Example:\n  weir volume set-cache data read-only")]
-    SetCache {
-        /// Volume name, as weir volume list shows it
-        name: String,
-        /// Cache mode
-        #[arg(value_parser = cache_modes())]
-        mode: CacheMode,
-        #[command(flatten)]
-        control: ControlArgs,
-    },
-}
-
-/// Arguments of `weir volume create`.
-#[derive(Debug, Args)]
-pub(crate) struct CreateArgs {
-    /// Name of the volume and of its export
-    pub(crate) name: String,
-    /// Size, for example 540GiB. The default is the size of the tier.
-    #[arg(long, value_name = "SIZE", value_parser = some_bytes, allow_hyphen_values = true)]
-    pub(crate) size: Option<Bytes>,
-    /// Tier, for example P30. The default is the smallest tier that holds the size.
-    #[arg(long, value_name = "TIER")]
-    pub(crate) tier: Option<String>,
-    /// Tier set or family, for editions that have several.
-    #[arg(long, value_name = "FAMILY")]
-    pub(crate) family: Option<String>,
-    /// Host cache mode.
-    #[arg(long, value_name = "MODE", value_parser = cache_modes())]
-    pub(crate) cache: Option<CacheMode>,
-    /// Role of the file, on a managed instance.
-    #[arg(long, value_name = "ROLE", value_enum)]
-    pub(crate) role: Option<RoleArg>,
-    /// Database of the file, on a managed instance.
-    #[arg(long, value_name = "DATABASE")]
-    pub(crate) database: Option<String>,
-    /// Host that the volume is attached to; required if the layout has several.
-    #[arg(long, value_name = "HOST")]
-    pub(crate) host: Option<String>,
-    #[command(flatten)]
-    pub(crate) control: ControlArgs,
-}
-
-/// Role of a database file.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum RoleArg {
-    /// Tables and indexes.
-    Data,
-    /// Transaction log.
-    Log,
-    /// Temporary objects and row versions.
-    Tempdb,
-    /// Backup.
-    Backup,
-}
-
-impl From<RoleArg> for Role {
-    fn from(role: RoleArg) -> Self {
-        match role {
-            RoleArg::Data => Self::Data,
-            RoleArg::Log => Self::Log,
-            RoleArg::Tempdb => Self::Tempdb,
-            RoleArg::Backup => Self::Backup,
-        }
-    }
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum HostCommand {
-    /// Crash a host: its clients are disconnected, its cache is emptied, and writes that a
-    /// read-write cache has not written back are lost.
-    #[command(after_help = "Example:\n  weir host crash host")]
-    Crash {
-        /// Host name; "host" if the layout gives none
-        name: String,
-        #[command(flatten)]
-        control: ControlArgs,
-    },
-    /// Load a range of an export into the host cache.
-    #[command(after_help = "Example:\n  weir host warm reads --length 120GiB")]
-    Warm {
-        /// Volume or stripe, as weir status shows it
-        export: String,
-        /// Start of the range, for example 10GiB.
-        #[arg(long, value_name = "SIZE", default_value = "0B", allow_hyphen_values = true)]
-        offset: Bytes,
-        /// Length of the range, for example 120GiB.
-        #[arg(long, value_name = "SIZE", value_parser = some_bytes, allow_hyphen_values = true)]
-        length: Bytes,
-        #[command(flatten)]
-        control: ControlArgs,
-    },
 }
 
 #[derive(Debug, Args)]

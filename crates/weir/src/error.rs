@@ -23,6 +23,7 @@ use weir_report::chart::DrawError;
 use weir_runner::{OltpRunError, RunnerError};
 use weir_server::ServerError;
 use weir_sim::{OltpSimError, SimError};
+use weir_web::WebError;
 use weir_workload::{FioError, PlaceError};
 
 /// Exit code of a negative answer.
@@ -52,6 +53,8 @@ pub(crate) enum CliError {
     Blob(#[from] BlobError),
     #[error("{0}")]
     Mount(#[from] MountError),
+    #[error("{0}")]
+    Web(#[from] WebError),
     #[error("{0}")]
     Jobs(#[from] FioError),
     #[error("{0}")]
@@ -187,6 +190,7 @@ impl CliError {
             | Self::Plan(_)
             | Self::Export(_)
             | Self::Verify(_)
+            | Self::Web(WebError::Remote { .. })
             | Self::Refused(_) => USAGE,
             Self::Import { source, .. } if source.is_input() => USAGE,
             Self::Import { .. } => FAILED,
@@ -215,6 +219,7 @@ impl CliError {
             Self::Server(_)
             | Self::Mount(_)
             | Self::Blob(_)
+            | Self::Web(_)
             | Self::System { .. }
             | Self::Folder { .. } => FAILED,
         }

@@ -11,7 +11,7 @@ use crate::gate::Gate;
 use crate::spec::{CacheMode, DiskLimits, GateLimits, Limit};
 use crate::writeback::Dirty;
 use alloc::vec::Vec;
-use weir_units::{Bytes, Instant};
+use weir_units::{Bytes, Instant, Share};
 
 impl Engine {
     /// Gives a volume new limits at `now`; requests that wait are held to them.
@@ -51,6 +51,36 @@ impl Engine {
         self.assert_not_fixed();
         self.advance(now);
         self.set_gate_limits(LOG, &log_limits(rate));
+    }
+
+    /// Fills the credit buckets of a volume to `share` at `now`; requests that wait are held to
+    /// that. Nothing changes for a volume without credits.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::NoDevice`] if there is no such volume.
+    pub fn set_credits(
+        &mut self,
+        now: Instant,
+        volume: VolumeId,
+        share: Share,
+    ) -> Result<(), Refused> {
+        self.assert_not_fixed();
+        self.advance(now);
+        if volume.0 >= self.volumes.len() {
+            return Err(Refused::NoDevice);
+        }
+        self.set_gate_credits(disk_gate(volume.0), share);
+        Ok(())
+    }
+
+    /// Fills the credit buckets of the host to `share` at `now`.
+    pub fn set_host_credits(&mut self, now: Instant, share: Share) {
+        self.assert_not_fixed();
+        self.advance(now);
+        for gate in [UNCACHED_IOPS, UNCACHED_BYTES, CACHED_IOPS, CACHED_BYTES].into_iter().rev() {
+            self.set_gate_credits(gate, share);
+        }
     }
 
     /// Gives a volume a new size at `now`. In-flight requests complete.
@@ -153,6 +183,17 @@ impl Engine {
     }
 
     fn set_gate_limits(&mut self, gate: usize, limits: &GateLimits) {
+        let waiting = self.gates[gate].set_limits(limits, &mut self.parts, self.now);
+        self.arrive_again(gate, waiting);
+    }
+
+    fn set_gate_credits(&mut self, gate: usize, share: Share) {
+        let waiting = self.gates[gate].set_credits(share, &mut self.parts, self.now);
+        self.arrive_again(gate, waiting);
+    }
+
+    /// Sends parts that waited at a gate there again.
+    fn arrive_again(&mut self, gate: usize, waiting: Vec<usize>) {
         let bit = match gate {
             UNCACHED_IOPS => Route::UNCACHED_IOPS,
             UNCACHED_BYTES => Route::UNCACHED_BYTES,
@@ -161,7 +202,7 @@ impl Engine {
             LOG => Route::LOG,
             _ => Route::DISK,
         };
-        for key in self.gates[gate].set_limits(limits, &mut self.parts, self.now) {
+        for key in waiting {
             self.parts[key].route.0 |= bit;
             self.proceed(key, self.now);
         }

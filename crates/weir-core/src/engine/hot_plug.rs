@@ -34,7 +34,8 @@ impl Engine {
         if spec.cache != CacheMode::None && self.cache.is_none() {
             return Err(SpecError::NoCache { volume });
         }
-        let gate = Gate::for_disk_from(&spec.limits.gate, self.now);
+        let mut gate = Gate::for_disk_from(&spec.limits.gate, self.now);
+        gate.fill(spec.credits, self.now);
         if self.vacant.pop().is_some() {
             self.gates[disk_gate(volume)] = gate;
             self.volumes[volume] = Volume::new(spec);

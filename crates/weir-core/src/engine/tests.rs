@@ -6,7 +6,7 @@ use crate::medium::Latency;
 use crate::spec::{CacheMode, DiskLimits, GateLimits, Limit, Medium, Place, Reserve};
 use alloc::vec;
 use core::num::NonZeroU64;
-use weir_units::Span;
+use weir_units::{Share, Span};
 
 mod ahead;
 mod cache;
@@ -38,6 +38,7 @@ fn volume(iops: u64, bytes: u64) -> VolumeSpec {
         place: Place::Remote,
         medium: Medium::new(medium.clone(), medium),
         log: false,
+        credits: Share::WHOLE,
     }
 }
 
@@ -335,6 +336,71 @@ fn credits_are_spent_and_earned() {
     assert!(load.completed_in(0, 12 * SEC, 13 * SEC).abs_diff(500) <= 1);
     let waits = load.engine.totals(VolumeId(0)).expect("the volume").waits;
     assert!(waits[Cap::DiskBurstIops] > 0 && waits[Cap::DiskIops] > 0);
+}
+
+/// A P10 with empty, half and full buckets, in exact figures: 500 IOPS and 3,500 for 30 min.
+#[test]
+fn credits_start_at_any_part() {
+    let p10 = |credits| {
+        let mut spec = host(vec![volume(0, 0)]);
+        let limit = Limit { rate: per_sec(500), burst: None, reserve: None };
+        let bursting = limit.with_burst(per_sec(3_500), Span::from_secs(1_800));
+        spec.volumes[0].limits.gate.iops = Some(bursting);
+        spec.volumes[0].credits = credits;
+        spec
+    };
+    let half = "50 %".parse().expect("a share");
+    // A burst of s seconds, and the operations that pass in the first ten minutes past it.
+    for (share, left, burst) in
+        [(Share::NONE, 0, 0), (half, 2_700_000, 900), (Share::WHOLE, 5_400_000, 1_800)]
+    {
+        let engine = engine(p10(share));
+        assert_eq!(
+            engine.bucket(Instant::ZERO, VolumeId(0), Cap::DiskIops),
+            Some((left, 5_400_000))
+        );
+        let mut load = Load::new(engine).clients(64, 0, Op::Read, 4 << 10);
+        load.run(Instant::ZERO, secs(burst + 20));
+        let second = |n: u64| load.completed_in(0, n * SEC, (n + 1) * SEC);
+        for n in [10, 100, 800, 1_700].into_iter().filter(|n| *n < burst) {
+            assert!(second(n).abs_diff(3_500) <= 1, "{share}: {} at {n} s", second(n));
+        }
+        for n in [burst + 2, burst + 10, burst + 18] {
+            assert!(second(n).abs_diff(500) <= 1, "{share}: {} at {n} s", second(n));
+        }
+    }
+}
+
+#[test]
+fn credits_that_are_set_hold_for_requests_that_wait() {
+    let mut spec = host(vec![volume(0, 0)]);
+    let limit = Limit { rate: per_sec(500), burst: None, reserve: None };
+    let bursting = limit.with_burst(per_sec(3_500), Span::from_secs(1_800));
+    spec.volumes[0].limits.gate.iops = Some(bursting);
+    // The host bursts, too, and is given credits that its disk does not need.
+    spec.uncached.iops = Some(bursting);
+    let mut load = Load::new(engine(spec)).clients(64, 0, Op::Read, 4 << 10);
+    load.run(Instant::ZERO, secs(5));
+    load.engine.set_credits(secs(5), VolumeId(0), Share::NONE).expect("a volume");
+    assert_eq!(load.engine.credits(VolumeId(0), Cap::DiskIops), Some(0));
+    load.run(secs(5), secs(10));
+    load.engine.set_credits(secs(10), VolumeId(0), Share::WHOLE).expect("a volume");
+    load.run(secs(10), secs(15));
+    load.engine.set_host_credits(secs(15), Share::NONE);
+    assert_eq!(load.engine.credits(VolumeId(0), Cap::HostUncachedIops), Some(0));
+    load.run(secs(15), secs(20));
+    for (from, expect) in [(1, 3_500), (6, 500), (11, 3_500), (16, 500)] {
+        let done = load.completed_in(0, from * SEC, (from + 3) * SEC);
+        assert!(done.abs_diff(3 * expect) <= 2, "{done} from {from} s on, not {}", 3 * expect);
+    }
+    let none = load.engine.set_credits(secs(20), VolumeId(1), Share::NONE);
+    assert_eq!(none, Err(Refused::NoDevice));
+    // Idle buckets fill without a call of the engine.
+    load.engine.crash(secs(20));
+    let later = load.engine.bucket(secs(50), VolumeId(0), Cap::HostUncachedIops);
+    let (left, full) = later.expect("a bucket");
+    assert!(left.abs_diff(30 * 500) <= 1, "{left}");
+    assert_eq!(full, 5_400_000);
 }
 
 /// One volume asks for all bytes of a host, another for all operations.

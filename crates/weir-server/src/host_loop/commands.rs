@@ -9,7 +9,7 @@ use weir_core::{
     CACHE_BLOCK, CacheMode, DeviceId, DiskLimits, Event, GateLimits, VolumeId, VolumeSpec,
 };
 use weir_store::{ErrorKind, StoreError};
-use weir_units::{Bytes, Instant};
+use weir_units::{Bytes, Instant, Share};
 
 /// Notices about a ReadWrite cache for the operator, each given once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,6 +122,19 @@ impl HostLoop {
         self.stirred = true;
     }
 
+    /// Fills the credit buckets of a volume to `share` at `now`.
+    pub fn set_credits(&mut self, now: Instant, volume: VolumeId, share: Share) {
+        let known = self.engine.set_credits(now, volume, share);
+        debug_assert!(known.is_ok(), "{volume:?} is one of this host's");
+        self.stirred = true;
+    }
+
+    /// Fills the credit buckets of the host to `share` at `now`.
+    pub fn set_host_credits(&mut self, now: Instant, share: Share) {
+        self.engine.set_host_credits(now, share);
+        self.stirred = true;
+    }
+
     /// Gives a volume another cache mode at `now`. What it had not written back is
     /// on its way to the store when this returns, whatever the engine still charges
     /// for it: a crash does not lose it, and a flush waits for it.
@@ -144,6 +157,7 @@ impl HostLoop {
     /// what was not written back is lost. What workers have, they end. Returns the
     /// lost bytes.
     pub fn crash(&mut self, now: Instant) -> Bytes {
+        self.crashes += 1;
         self.engine.crash(now);
         // Everything written back by now is on the disk.
         while let Some(event) = self.engine.poll_event() {

@@ -3,6 +3,7 @@
 use super::commands::Tiers;
 use super::paged::{Paged, Pages};
 use super::shared::{HostState, Shared, Used, gone, refuse};
+use crate::control::Request;
 use crate::disk::Disk;
 use crate::error::ServerError;
 use crate::host_loop::Behind;
@@ -18,6 +19,7 @@ use weir_core::{CacheMode, GateLimits, Latency, Medium, VolumeId};
 use weir_layout::hot_plug::{Coming, NewVolume};
 use weir_layout::instance::Measure;
 use weir_layout::{Export, Host};
+use weir_report::status::Status;
 use weir_store::{MemoryStore, PagedStore};
 use weir_units::Bytes;
 
@@ -217,6 +219,21 @@ impl Handle {
     /// [`ServerError`] with what to do.
     pub fn retier(&self, name: &str, tier: &str) -> Result<Tiers, ServerError> {
         self.0.retier(name, tier)
+    }
+
+    /// Returns a reading of all counters.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.0.status()
+    }
+
+    /// Executes a command of the control socket.
+    ///
+    /// # Errors
+    ///
+    /// [`ServerError`] with what to do.
+    pub fn command(&self, request: Request) -> Result<Value, ServerError> {
+        self.0.answer(request)
     }
 
     /// Returns whether a volume or an export has this name, served or not.

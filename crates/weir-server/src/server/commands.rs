@@ -1,6 +1,6 @@
 //! Commands to a running server: resizes, tiers, cache modes, crashes, warm-ups.
 
-use super::shared::{Shared, ask, gone, refuse};
+use super::shared::{HostState, Shared, ask, gone, refuse};
 use crate::control::Request;
 use crate::error::ServerError;
 use crate::host_loop::Behind;
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
-use weir_core::{CacheMode, DeviceId, VolumeId};
+use weir_core::{CacheMode, Cap, DeviceId, VolumeId};
 use weir_layout::error::Kind as LayoutKind;
 use weir_layout::{Host, Volume};
 use weir_store::Volume as StoredVolume;
-use weir_units::Bytes;
+use weir_units::{Bytes, Share};
 
 /// The tiers of a volume that was resized, if it has any.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +66,9 @@ impl Shared {
             Request::Create { host, volume } => self.create(host.as_deref(), &volume),
             Request::Delete { volume } => self.delete(&volume),
             Request::SetCache { volume, mode } => self.set_cache(&volume, &mode),
+            Request::SetTier { volume, tier } => self.set_tier(&volume, &tier),
+            Request::SetCredits { volume, credits } => self.set_credits(&volume, credits),
+            Request::SetHostCredits { host, credits } => self.set_host_credits(&host, credits),
             Request::Crash { host } => self.crash(&host),
             Request::Warm { export, offset, len } => self.warm(&export, offset, len),
             Request::Freeze { .. }
@@ -137,6 +140,21 @@ impl Shared {
         Ok(Tiers { before, after })
     }
 
+    fn set_tier(&self, name: &str, tier: &str) -> Result<Value, ServerError> {
+        let is_of_instance = {
+            let hosts = self.hosts();
+            let (at, _) = self.find(&hosts, name)?;
+            hosts[at].layout.instance.is_some()
+        };
+        if is_of_instance {
+            let reason = "on a managed instance the tier follows from the size; resize it";
+            return Err(refuse(name, reason.to_owned()));
+        }
+        self.refuse_elsewhere(name, "change the tier of")?;
+        let tiers = self.retier(name, tier)?;
+        Ok(json!({ "volume": name, "tier": tiers.after }))
+    }
+
     /// Keeps the tier that a volume which was made is to have.
     fn remember(&self, change: &Change<'_>) -> Result<(), ServerError> {
         let made = self.hosts()[change.host].made.contains(&change.id.0);
@@ -161,14 +179,48 @@ impl Shared {
         Ok(json!({ "volume": name, "cache": mode }))
     }
 
-    fn crash(&self, name: &str) -> Result<Value, ServerError> {
+    fn set_credits(&self, name: &str, credits: Share) -> Result<Value, ServerError> {
+        let (mailbox, id) = {
+            let hosts = self.hosts();
+            let (at, id) = self.find(&hosts, name)?;
+            let volume = &hosts[at].layout.volumes[id.0];
+            if !volume.spec.limits.gate.has_credits() {
+                let tier = volume.tier.as_ref().map(|tier| format!(" ({tier})"));
+                let tier = tier.unwrap_or_default();
+                let reason =
+                    format!("it has no burst credits{tier}; weir status lists those that have");
+                return Err(refuse(name, reason));
+            }
+            (hosts[at].mailbox.clone(), id)
+        };
+        let left = ask(&mailbox, move |host, now| {
+            host.set_credits(now, id, credits);
+            let left = |cap| host.engine().bucket(now, id, cap).map(|(left, _)| left);
+            (left(Cap::DiskIops), left(Cap::DiskBytes))
+        })?;
+        Ok(json!({ "volume": name, "credits": credits, "operations": left.0, "bytes": left.1 }))
+    }
+
+    fn set_host_credits(&self, name: &str, credits: Share) -> Result<Value, ServerError> {
         let mailbox = {
             let hosts = self.hosts();
-            let names = || hosts.iter().map(|host| host.layout.name.as_str());
-            let found = hosts.iter().find(|host| host.layout.name == name);
-            let host = found.ok_or_else(|| ServerError::not_there("host", name, names()))?;
+            let host = host_called(&hosts, name)?;
+            let spec = &host.layout.spec;
+            if !spec.uncached.has_credits() && !spec.cached.has_credits() {
+                let size = host.layout.size.as_ref().map(|size| format!(" ({size})"));
+                return Err(ServerError::Refused(format!(
+                    "host {name:?}{} has no burst credits",
+                    size.unwrap_or_default()
+                )));
+            }
             host.mailbox.clone()
         };
+        ask(&mailbox, move |host, now| host.set_host_credits(now, credits))?;
+        Ok(json!({ "host": name, "credits": credits }))
+    }
+
+    fn crash(&self, name: &str) -> Result<Value, ServerError> {
+        let mailbox = host_called(&self.hosts(), name)?.mailbox.clone();
         let (sender, receiver) = channel();
         mailbox.send(Message::Crash(sender));
         let lost = receiver.recv().map_err(|_| gone())?;
@@ -203,4 +255,10 @@ impl Shared {
         }
         Ok((host.mailbox.clone(), export.device))
     }
+}
+
+fn host_called<'a>(hosts: &'a [HostState], name: &str) -> Result<&'a HostState, ServerError> {
+    let names = || hosts.iter().map(|host| host.layout.name.as_str());
+    let found = hosts.iter().find(|host| host.layout.name == name);
+    found.ok_or_else(|| ServerError::not_there("host", name, names()))
 }

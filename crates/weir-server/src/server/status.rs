@@ -1,13 +1,13 @@
 //! A reading of all counters of a server.
 
 use super::shared::{Shared, Used};
-use crate::host_loop::HostLoop;
+use crate::host_loop::{HostLoop, LATENCY_OPS};
 use crate::mailbox::Mailbox;
 use std::collections::BTreeMap;
-use weir_core::{Cap, VolumeId, Waits};
+use weir_core::{Cap, GateLimits, Limit, VolumeId, Waits};
 use weir_layout::{Export, Host};
-use weir_report::status::{ExportStatus, HostStatus, Status, VolumeStatus};
-use weir_units::Bytes;
+use weir_report::status::{CapStatus, ExportStatus, HostStatus, OpLatency, Status, VolumeStatus};
+use weir_units::{Bytes, Instant};
 
 impl Shared {
     pub(super) fn status(&self) -> Status {
@@ -31,19 +31,21 @@ impl Shared {
             let used = |export: &Export| Some((export.volumes.clone(), of(&export.name)?));
             layout.exports.iter().filter_map(used).collect()
         });
-        mailbox.ask(move |running, _| HostStatus {
+        mailbox.ask(move |running, now| HostStatus {
             name: layout.name.clone(),
             size: layout.size.clone(),
             cache_resident_bytes: running.engine().cache_resident().get(),
+            caps: host_caps(running, &layout, now),
+            crashes: running.crashes(),
             exports: layout
                 .exports
                 .iter()
                 .filter(|export| uris.contains_key(&export.name))
-                .map(|export| export_status(running, export, &uris))
+                .map(|export| export_status(running, &layout, export, &uris))
                 .collect(),
             volumes: (0..layout.volumes.len())
                 .filter(|id| !layout.volumes[*id].is_gone())
-                .map(|id| volume_status(running, &layout, VolumeId(id), &told))
+                .map(|id| volume_status(running, &layout, VolumeId(id), (now, &told)))
                 .collect(),
         })
     }
@@ -51,6 +53,7 @@ impl Shared {
 
 fn export_status(
     running: &HostLoop,
+    layout: &Host,
     export: &Export,
     uris: &BTreeMap<String, Vec<String>>,
 ) -> ExportStatus {
@@ -58,13 +61,52 @@ fn export_status(
     ExportStatus {
         name: export.name.clone(),
         uris: uris.get(&export.name).cloned().unwrap_or_default(),
+        volumes: export.volumes.iter().map(|id| layout.volumes[id.0].name.clone()).collect(),
         size_bytes: running.size(export.device).get(),
         requests: served.requests,
         errors: served.errors,
         rejected: served.turned_away,
         service_ns: served.governed.nanos(),
         overhead_ns: served.overhead.nanos(),
+        latencies: LATENCY_OPS
+            .iter()
+            .zip(&served.latencies)
+            .map(|(op, own)| OpLatency {
+                op: (*op).to_owned(),
+                counts: own.counts.to_vec(),
+                sum_ns: own.sum.nanos(),
+            })
+            .collect(),
     }
+}
+
+/// Returns the limits of a host, with their credits.
+fn host_caps(running: &HostLoop, layout: &Host, now: Instant) -> Vec<CapStatus> {
+    let spec = &layout.spec;
+    let sides = |gate: &GateLimits| [gate.iops, gate.bytes];
+    let [uncached_iops, uncached_bytes] = sides(&spec.uncached);
+    let [cached_iops, cached_bytes] = sides(&spec.cached);
+    let limits = [
+        (Cap::LogRate, spec.log_rate),
+        (Cap::HostUncachedIops, uncached_iops),
+        (Cap::HostUncachedBytes, uncached_bytes),
+        (Cap::HostCachedIops, cached_iops),
+        (Cap::HostCachedBytes, cached_bytes),
+    ];
+    let mut caps = Vec::new();
+    for (cap, limit) in limits {
+        let Some(Limit { rate, burst, .. }) = limit else { continue };
+        let bucket = running.engine().bucket(now, VolumeId(0), cap);
+        let own = |cap: Cap, limit: u64| CapStatus {
+            cap: cap.name().to_owned(),
+            limit,
+            ..CapStatus::default()
+        };
+        let credits = (bucket.map(|(left, _)| left), bucket.map(|(_, full)| full));
+        caps.push(CapStatus { credits: credits.0, full: credits.1, ..own(cap, rate.get()) });
+        caps.extend(burst.map(|(peak, _)| own(cap.burst(), peak.get())));
+    }
+    caps
 }
 
 /// Waits by the names of their caps.
@@ -76,7 +118,7 @@ fn volume_status(
     running: &HostLoop,
     layout: &Host,
     id: VolumeId,
-    told: &[(Vec<VolumeId>, u64)],
+    (now, told): (Instant, &[(Vec<VolumeId>, u64)]),
 ) -> VolumeStatus {
     // A stripe's columns are filled evenly.
     let told = told.iter().find(|(volumes, _)| volumes.contains(&id));
@@ -84,6 +126,8 @@ fn volume_status(
     let volume = &layout.volumes[id.0];
     let totals = running.engine().totals(id).copied().unwrap_or_default();
     let gate = volume.spec.limits.gate;
+    let bucket = |cap| running.engine().bucket(now, id, cap);
+    let (operations, bytes) = (bucket(Cap::DiskIops), bucket(Cap::DiskBytes));
     VolumeStatus {
         name: volume.name.clone(),
         tier: volume.tier.clone(),
@@ -95,8 +139,10 @@ fn volume_status(
         limit_bytes_per_s: gate.bytes.map(|limit| limit.rate.get()),
         burst_iops: gate.iops.and_then(|limit| limit.burst).map(|(peak, _)| peak.get()),
         burst_bytes_per_s: gate.bytes.and_then(|limit| limit.burst).map(|(peak, _)| peak.get()),
-        credits_operations: running.engine().credits(id, Cap::DiskIops),
-        credits_bytes: running.engine().credits(id, Cap::DiskBytes),
+        credits_operations: operations.map(|(left, _)| left),
+        credits_bytes: bytes.map(|(left, _)| left),
+        full_operations: operations.map(|(_, full)| full),
+        full_bytes: bytes.map(|(_, full)| full),
         reads: totals.reads,
         writes: totals.writes,
         discards: totals.discards,

@@ -23,6 +23,7 @@ mod serve;
 mod sim;
 mod status;
 mod waiting;
+mod web;
 
 use crate::cli::{Cli, Command};
 use crate::error::CliError;

@@ -2,6 +2,7 @@
 
 use super::kept;
 use super::waiting::Waiting;
+use super::web::Web;
 use crate::cli::MountArgs;
 use crate::error::CliError;
 use crate::input::{edition_of, read_layout, say_notes};
@@ -29,6 +30,7 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
     check_layout(args, &layout)?;
     Mount::check_dir(&args.dir)?;
     say_notes(&layout);
+    let web = Web::bind(&args.web, Some(&args.control.control))?;
     let waiting = Waiting::begin()?;
     let temporary = match &args.data {
         Some(_) => None,
@@ -85,6 +87,7 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if args.data.is_none() {
         output::talk("the files are lost at exit; --data DIR keeps them");
     }
+    let web = web.serve(&server.handle())?;
     output::talk(&format!("ready; control socket {}", args.control.control.display()));
     let (own, ending) = (Arc::clone(&mounted), waiting.ending());
     thread::spawn(move || ending(own.wait()));
@@ -100,7 +103,7 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
             ended = mounted.unmount(PATIENCE);
         }
     }
-    drop(mounted);
+    drop((mounted, web));
     server.stop()?;
     Ok(ended.map(|()| 0)?)
 }

@@ -3,6 +3,7 @@
 mod owner;
 
 use super::sim::watch::{Drive, Watch};
+use super::web::Web;
 use crate::cli::RunArgs;
 use crate::error::{CliError, FAILED};
 use crate::input::{edition_of, read, read_layout, say_notes};
@@ -46,6 +47,7 @@ pub(crate) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(data) = &args.data {
         check_volumes(data, &layout, &model.files())?;
     }
+    let web = Web::bind(&args.web, args.control.as_deref())?;
     let signals = Signals::catch()?;
     let folder = tempfile::tempdir()
         .map_err(|source| CliError::System { context: "making a folder for a socket", source })?;
@@ -78,7 +80,9 @@ pub(crate) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
         }
         owner.keep()?;
     }
+    let web = web.serve(&server.handle())?;
     let code = drive(args, &layout, &description, &server, &signals, &book)?;
+    drop(web);
     server.stop()?;
     Ok(code)
 }

@@ -2,6 +2,7 @@
 
 use super::kept;
 use super::waiting::Waiting;
+use super::web::Web;
 use crate::cli::ServeArgs;
 use crate::error::CliError;
 use crate::input::{edition_of, read_layout, say_notes};
@@ -21,6 +22,7 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
             file.display()
         )));
     }
+    let web = Web::bind(&args.web, Some(&args.control.control))?;
     // A server never ends by itself.
     let waiting = Waiting::<Infallible>::begin()?;
     let edition = edition_of(&layout, catalog)?;
@@ -42,9 +44,11 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let overrides = kept::overrides(&server.status(), &args.layout, &declared);
     overrides.iter().for_each(|line| output::talk(line));
     let blob = blob.map(|blob| Endpoint::start(server.handle(), &blob)).transpose()?;
+    let web = web.serve(&server.handle())?;
     introduce(args, &server, blob.as_ref())?;
     waiting.wait()?;
     output::talk("stopping: completing the requests in flight; press Ctrl-C again to stop at once");
+    drop(web);
     // The blob service's clients are served by the server.
     let blobs = blob.map_or(Ok(()), Endpoint::stop);
     server.stop()?;

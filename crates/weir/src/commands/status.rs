@@ -49,6 +49,21 @@ pub(crate) fn volume(command: &VolumeCommand) -> Result<u8, CliError> {
             let tier = done["tier"].as_str().map(|tier| format!(", now {tier}"));
             output::talk(&format!("{name} has {size}{}", tier.unwrap_or_default()));
         }
+        VolumeCommand::SetTier { name, tier, control } => {
+            let request = Request::SetTier { volume: name.clone(), tier: tier.clone() };
+            let done = send(control, &request)?;
+            let tier = done["tier"].as_str().unwrap_or(tier);
+            output::talk(&format!("{name} has the limits of {tier}"));
+        }
+        VolumeCommand::SetCredits { name, credits, control } => {
+            let request = Request::SetCredits { volume: name.clone(), credits: *credits };
+            let done = send(control, &request)?;
+            let left = |key: &str| done[key].as_u64();
+            let operations = left("operations").map(|n| format!("{} operations", grouped(n)));
+            let bytes = left("bytes").map(|n| format!("{} MiB", grouped(n >> 20)));
+            let left: Vec<String> = operations.into_iter().chain(bytes).collect();
+            output::talk(&format!("{name} has {credits} of its credits: {}", left.join(" and ")));
+        }
         VolumeCommand::SetCache { name, mode, control } => {
             let mode = mode.name();
             let request = Request::SetCache { volume: name.clone(), mode: mode.to_owned() };
@@ -85,6 +100,10 @@ pub(crate) fn host(command: &HostCommand) -> Result<u8, CliError> {
             let done = send(control, &Request::Crash { host: name.clone() })?;
             let lost = done["lost_bytes"].as_u64().unwrap_or(0);
             output::talk(&format!("{name} crashed; {} bytes were lost", grouped(lost)));
+        }
+        HostCommand::SetCredits { name, credits, control } => {
+            send(control, &Request::SetHostCredits { host: name.clone(), credits: *credits })?;
+            output::talk(&format!("{name} has {credits} of its credits"));
         }
         HostCommand::Warm { export, offset, length, control } => {
             output::talk(&warm(control, export, *offset, *length)?);

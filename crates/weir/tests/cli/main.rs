@@ -32,3 +32,4 @@ mod sim;
 mod sim_backup;
 mod sim_oltp;
 mod tools;
+mod web;

@@ -128,8 +128,8 @@ fn a_warm_up_says_what_it_did_and_credits_are_shown() {
     let (status, _, _) = run(place.weir(&["status", "--interval", "1ms"]));
     assert!(
         status.contains(
-            " volume  burst IOPS  burst MiB/s  credits IOs  credits MiB\n \
-             v              200            -        1,000            -\n"
+            " bursting  IOPS now  then  MiB/s now  then  credits  at this rate\n \
+             v              200   100          -     -  100.0 %  full\n"
         ),
         "{status}"
     );
@@ -293,4 +293,47 @@ fn a_full_disk_is_said_and_nothing_else_is_lost() {
          data that its cache has acknowledged stays in memory, and flushes fail, until there is \
          space\nweir: volume \"rw\": all data that was kept in memory is stored now\n",
     );
+}
+
+#[test]
+fn credits_and_tiers_are_changed_while_it_runs() {
+    let place = Place::new();
+    let layout = "edition = \"azure-now\"\n[[volume]]\nname = \"v\"\ntier = \"P10\"\n\
+                  credits = \"50 %\"\n[[volume]]\nname = \"w\"\ntier = \"P30\"\n";
+    let server = place.serve(layout, &[]);
+    let volume = |args: &[&str]| {
+        let (stdout, stderr, code) = run(place.weir(&[&["volume"], args].concat()));
+        assert_eq!(stdout, "");
+        (stderr, code)
+    };
+    let reading = || {
+        let (json, stderr, _) = run(place.weir(&["status", "--interval", "1ms", "-o", "json"]));
+        assert_eq!(stderr, "");
+        serde_json::from_str::<serde_json::Value>(&json).expect("JSON")
+    };
+    // A bucket of 5.4 million that earns 500 a second is not full for 90 minutes.
+    let before = reading();
+    let own = &before["hosts"][0]["volumes"][0];
+    let credits = own["credits_operations"].as_u64();
+    assert!((2_700_000..5_400_000).contains(&credits.expect("credits")), "{credits:?}");
+    assert_eq!(own["full_operations"].as_u64(), Some(5_400_000));
+    assert_eq!(before["rates"]["v"]["iops_now"].as_u64(), Some(3_500));
+    assert_eq!(
+        volume(&["set-credits", "v", "100%"]),
+        ("v has 100 % of its credits: 5,400,000 operations and 120,162 MiB\n".into(), Some(0))
+    );
+    let now = reading();
+    assert_eq!(now["hosts"][0]["volumes"][0]["credits_operations"].as_u64(), Some(5_400_000));
+    let refused = "weir: volume \"w\": it has no burst credits (P30); weir status lists those that \
+                   have\n";
+    assert_eq!(volume(&["set-credits", "w", "0%"]), (refused.into(), Some(2)));
+    let (said, code) = volume(&["set-credits", "v", "120%"]);
+    assert!(code == Some(2) && said.contains("\"120%\" is above the maximum of 100 %"), "{said}");
+    assert_eq!(volume(&["set-tier", "v", "P40"]), ("v has the limits of P40\n".into(), Some(0)));
+    assert_eq!(reading()["rates"]["v"]["iops_now"].as_u64(), Some(7_500));
+    let (said, code) = volume(&["set-tier", "v", "P4"]);
+    assert!(code == Some(2) && said.contains("is more than P4 holds"), "{said}");
+    let (_, said, code) = run(place.weir(&["host", "set-credits", "host", "0%"]));
+    assert_eq!((said.as_str(), code), ("weir: host \"host\" has no burst credits\n", Some(2)));
+    server.stop();
 }

@@ -57,3 +57,23 @@ fn progress_is_for_terminals() {
     let text = seen("--quiet");
     assert!(!text.contains("simulated") && text.contains("written back to"), "{text}");
 }
+
+/// A P10 without credits has its 500 IOPS, one with all of them 3,500.
+#[test]
+fn a_disk_starts_with_the_credits_of_its_layout() {
+    let place = Place::new();
+    let job = "[a]\nrw=randread\nbs=4k\nsize=64m\nruntime=10\ntime_based\ndirect=1\n\
+               ioengine=libaio\niodepth=32\n";
+    place.file("jobs.fio", job);
+    for (credits, iops) in [("", 3_500.0), ("credits = \"0 %\"\n", 500.0)] {
+        let layout =
+            format!("edition = \"azure-now\"\n[[volume]]\nname = \"v\"\ntier = \"P10\"\n{credits}");
+        place.file("layout.toml", &layout);
+        let (json, stderr, code) =
+            run(place.weir(&["sim", "layout.toml", "jobs.fio", "-o", "json"]));
+        assert_eq!((stderr.as_str(), code), ("", Some(0)));
+        let json: Value = serde_json::from_str(&json).expect("JSON");
+        let done = json["volumes"][0]["counted_iops"].as_f64().expect("a rate");
+        assert!((done - iops).abs() <= 1.0, "{credits}: {done}");
+    }
+}

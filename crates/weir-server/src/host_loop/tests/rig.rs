@@ -341,6 +341,7 @@ pub(super) fn volume(size: Bytes) -> VolumeSpec {
         place: Place::Remote,
         medium: Medium::new(Latency::zero(), Latency::zero()),
         log: false,
+        credits: weir_units::Share::WHOLE,
     }
 }
 

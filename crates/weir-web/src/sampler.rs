@@ -1,0 +1,269 @@
+//! Readings once a second, and the frames that are pushed to the clients of the page.
+
+use crate::events::{self, Event};
+use crate::history::History;
+use crate::sample::{self, Sampled};
+use crate::source::Source;
+use crate::verdict;
+use bytes::Bytes;
+use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval};
+use weir_report::status::Status;
+
+/// The readings that the sentence about the present looks back.
+const LOOK_BACK: usize = 10;
+/// Events that are kept.
+const EVENTS: usize = 200;
+/// Clients of the page at the same time.
+const CLIENTS: usize = 16;
+/// The form of the frames, which the page compares with its own.
+const PROTOCOL: u64 = 1;
+/// Frames that wait for a client. One that has more unread is disconnected, and connects again.
+const UNREAD: usize = 8;
+
+/// The state that the page shows.
+#[derive(Debug)]
+pub(crate) struct Board {
+    /// The page may change something.
+    controls: bool,
+    readings: VecDeque<Status>,
+    description: Value,
+    /// The number of the description.
+    version: u64,
+    history: History,
+    events: VecDeque<Event>,
+    clients: Vec<mpsc::Sender<Bytes>>,
+}
+
+impl Board {
+    pub(crate) fn new(controls: bool) -> Self {
+        Self {
+            controls,
+            readings: VecDeque::new(),
+            description: Value::Null,
+            version: 0,
+            history: History::default(),
+            events: VecDeque::new(),
+            clients: Vec::new(),
+        }
+    }
+
+    /// Returns the samples of a volume or host.
+    pub(crate) fn history(&self, host: &str, volume: Option<&str>) -> Option<Value> {
+        self.history.of(host, volume)
+    }
+
+    /// Adds a client, which first gets the description. `None` if there are too many.
+    pub(crate) fn join(&mut self) -> Option<mpsc::Receiver<Bytes>> {
+        self.clients.retain(|client| !client.is_closed());
+        if self.clients.len() >= CLIENTS {
+            return None;
+        }
+        let (sender, receiver) = mpsc::channel(UNREAD);
+        // A new channel has room.
+        let _ = sender.try_send(self.hello());
+        self.clients.push(sender);
+        Some(receiver)
+    }
+
+    /// Disconnects all clients.
+    pub(crate) fn close(&mut self) {
+        self.clients.clear();
+    }
+
+    /// Notes an event of the present.
+    pub(crate) fn note(&mut self, ms: u64, item: String, text: String) {
+        if self.events.len() == EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back(Event { ms, item, text });
+    }
+
+    /// Takes a reading, and pushes what it changes.
+    pub(crate) fn take(&mut self, ms: u64, status: Status) {
+        let described = describe(&status);
+        if described != self.description {
+            self.description = described;
+            self.version += 1;
+            self.push(&self.hello());
+        }
+        let before = self.events.len();
+        let last = self.events.back().cloned();
+        if let Some(old) = self.readings.back() {
+            for (item, text) in events::between(old, &status) {
+                self.note(ms, item, text);
+            }
+        }
+        let sampled = self.readings.back().map(|old| sample::between(old, &status));
+        let sentence = self.readings.front().map(|old| verdict::sentence(old, &status));
+        if self.readings.len() == LOOK_BACK {
+            self.readings.pop_front();
+        }
+        self.readings.push_back(status);
+        let has_news = self.events.len() != before || self.events.back() != last.as_ref();
+        let Some(sampled) = sampled else { return };
+        let number = self.history.push(ms, &sampled);
+        if self.clients.is_empty() {
+            return;
+        }
+        self.push(&self.frame(number, ms, &sampled, sentence, has_news));
+    }
+
+    /// Sends a frame to all clients, and drops those that do not read.
+    fn push(&mut self, frame: &Bytes) {
+        self.clients.retain(|client| client.try_send(frame.clone()).is_ok());
+    }
+
+    /// Returns one sample for clients; rows are in the order of the description.
+    fn frame(
+        &self,
+        number: u64,
+        ms: u64,
+        sampled: &[Sampled],
+        sentence: Option<String>,
+        has_news: bool,
+    ) -> Bytes {
+        let rows: Vec<&[f32]> = sampled.iter().map(|one| &one.row[..]).collect();
+        let mut data = json!({
+            "number": number,
+            "ms": ms,
+            "version": self.version,
+            "rows": rows,
+            "sentence": sentence,
+        });
+        if has_news {
+            data["events"] = json!(self.events);
+        }
+        Bytes::from(event("sample", &data))
+    }
+
+    /// Returns the description for clients.
+    fn hello(&self) -> Bytes {
+        let data = json!({
+            "protocol": PROTOCOL,
+            "version": self.version,
+            "controls": self.controls,
+            "columns": sample::columns(),
+            "hosts": self.description,
+            "events": self.events,
+        });
+        Bytes::from(event("describe", &data))
+    }
+}
+
+/// Returns an event of the stream. JSON has no line ends.
+fn event(name: &str, data: &Value) -> String {
+    format!("event: {name}\ndata: {data}\n\n")
+}
+
+/// Describes hosts and volumes, in the order of the rows of a sample.
+fn describe(status: &Status) -> Value {
+    let hosts = status.hosts.iter().map(|host| {
+        let volumes = host.volumes.iter().map(|volume| {
+            json!({
+                "name": volume.name,
+                "tier": volume.tier,
+                "size_bytes": volume.size_bytes,
+                "cache": volume.cache,
+            })
+        });
+        let volumes: Vec<Value> = volumes.collect();
+        json!({ "name": host.name, "size": host.size, "volumes": volumes })
+    });
+    Value::Array(hosts.collect())
+}
+
+/// Takes a reading at each interval, until the future is dropped.
+pub(crate) async fn run(board: Rc<RefCell<Board>>, source: Arc<dyn Source>, every: Duration) {
+    let mut ticks = interval(every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let source = Arc::clone(&source);
+        // The threads of the hosts answer it.
+        if let Ok(status) = tokio::task::spawn_blocking(move || source.status()).await {
+            board.borrow_mut().take(weir_wall::calendar() / 1_000_000, status);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::tests::reading;
+
+    /// Returns the events of frames: names and data.
+    fn parsed(frames: &mut mpsc::Receiver<Bytes>) -> Vec<(String, Value)> {
+        let mut events = Vec::new();
+        while let Ok(frame) = frames.try_recv() {
+            let text = String::from_utf8(frame.to_vec()).expect("text");
+            for own in text.split_terminator("\n\n") {
+                let (name, data) = own.split_once('\n').expect("two lines");
+                let data = data.strip_prefix("data: ").expect("data");
+                let name = name.strip_prefix("event: ").expect("a name");
+                events.push((name.to_owned(), serde_json::from_str(data).expect("JSON")));
+            }
+        }
+        events
+    }
+
+    #[test]
+    fn clients_get_a_description_and_then_samples() {
+        let mut board = Board::new(false);
+        board.take(1_000, reading(1, 0));
+        let mut client = board.join().expect("room");
+        board.take(2_000, reading(2, 500));
+        let mut larger = reading(3, 1_000);
+        larger.hosts[0].volumes[0].tier = Some("P20".into());
+        board.take(3_000, larger);
+        let events = parsed(&mut client);
+        let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["describe", "sample", "describe", "sample"]);
+        let columns = events[0].1["columns"].as_array().expect("columns");
+        let row = events[1].1["rows"][1].as_array().expect("a row");
+        assert_eq!((events[0].1["hosts"][0]["volumes"][0]["tier"].as_str()), Some("P10"));
+        assert_eq!(columns.len(), row.len());
+        assert_eq!((columns[0].as_str(), row[0].as_f64()), (Some("read_iops"), Some(500.0)));
+        assert_eq!(events[1].1["events"], Value::Null);
+        assert_eq!(events[3].1["events"][0]["text"], "tier P20, was P10");
+        assert_eq!(events[3].1["number"], 1);
+        assert!(
+            events[1].1["sentence"].as_str().expect("words").starts_with("data is throttled by")
+        );
+        // A client that comes later has the history.
+        let history = board.history("host", Some("data")).expect("a volume");
+        assert_eq!(history["ms"], json!([2_000, 3_000]));
+        assert_eq!(board.history("host", Some("other")), None);
+    }
+
+    #[test]
+    fn clients_are_bounded_and_those_that_do_not_read_are_dropped() {
+        let mut board = Board::new(false);
+        let mut clients: Vec<_> = (0..CLIENTS).map(|_| board.join().expect("room")).collect();
+        assert!(board.join().is_none());
+        for second in 0..20_u16 {
+            board.take(u64::from(second), reading(second.into(), 0));
+            // Only the first one reads.
+            parsed(&mut clients[0]);
+        }
+        assert_eq!(board.clients.len(), 1);
+        assert!(parsed(&mut clients[1]).len() <= UNREAD);
+        assert!(
+            clients[1]
+                .try_recv()
+                .is_err_and(|error| error == mpsc::error::TryRecvError::Disconnected)
+        );
+        // A client that has gone makes room.
+        clients.clear();
+        let again: Vec<_> = (0..CLIENTS).map(|_| board.join()).collect();
+        assert!(again.iter().all(Option::is_some));
+        board.close();
+        assert!(board.clients.is_empty());
+    }
+}

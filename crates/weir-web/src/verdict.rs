@@ -1,0 +1,105 @@
+//! The present state in a sentence.
+
+use weir_report::number::{float, grouped, mib, percent, rate};
+use weir_report::status::{Rates, Status, StatusReport, VolumeStatus, lasting};
+
+/// Share of the latency from which waits at a cap are worth a sentence. `weir status` shows smaller
+/// ones.
+const THROTTLED: f64 = 0.5;
+/// Credits that last longer are not mentioned.
+const SOON_S: f64 = 3_600.0;
+
+/// Describes the state between two readings.
+pub(crate) fn sentence(old: &Status, new: &Status) -> String {
+    let report = StatusReport::between(old, new.clone());
+    let volumes = || {
+        let all = report.now.hosts.iter().flat_map(|host| &host.volumes);
+        all.filter_map(|volume| Some((volume, report.rates.get(&volume.name)?)))
+    };
+    let mut held: Vec<_> = volumes().filter(|(_, rates)| is_throttled(rates)).collect();
+    held.sort_by(|(_, a), (_, b)| {
+        b.binding_share.partial_cmp(&a.binding_share).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    let busiest = volumes()
+        .filter(|(_, rates)| rates.iops > 0.0)
+        .max_by(|(_, a), (_, b)| a.iops.total_cmp(&b.iops));
+    let mut text = match (held.first(), busiest) {
+        (Some((volume, rates)), _) => throttled(volume, rates, held.len() - 1),
+        (None, Some((volume, rates))) => format!(
+            "No volume is throttled; the busiest, {}, does {}.",
+            volume.name,
+            used(volume, rates)
+        ),
+        (None, None) => format!("No requests in the last {} s.", rate(report.interval_s)),
+    };
+    let soonest = volumes()
+        .filter_map(|(volume, rates)| Some((volume, rates.credits_last_s?)))
+        .filter(|(_, last)| *last <= SOON_S)
+        .min_by(|(_, a), (_, b)| a.total_cmp(b));
+    if let Some((volume, last)) = soonest {
+        let then = volume.limit_iops.map(|iops| format!(" {} IOPS", grouped(iops)));
+        text += &format!(
+            " The burst credits of {} last {}; then it has{}.",
+            volume.name,
+            lasting(last),
+            then.unwrap_or_else(|| " its sustained limits".to_owned())
+        );
+    }
+    text
+}
+
+fn is_throttled(rates: &Rates) -> bool {
+    let at_cap = rates.binding_limit.as_deref().is_some_and(|cap| cap != "medium");
+    at_cap && rates.binding_share.is_some_and(|share| share >= THROTTLED)
+}
+
+fn throttled(volume: &VolumeStatus, rates: &Rates, others: usize) -> String {
+    let cap = rates.binding_limit.as_deref().unwrap_or_default();
+    let share = percent(rates.binding_share.unwrap_or_default());
+    let others = match others {
+        0 => String::new(),
+        1 => " One other volume is throttled, too.".to_owned(),
+        n => format!(" {n} other volumes are throttled, too."),
+    };
+    let used = used(volume, rates);
+    format!(
+        "{} is throttled by {cap}, where its requests spend {share} of their time; it does {used}.{others}",
+        volume.name
+    )
+}
+
+/// Returns the rates of a volume, of its limits if there are any.
+fn used(volume: &VolumeStatus, rates: &Rates) -> String {
+    let of = |limit: Option<String>| limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
+    let iops = of(volume.iops_now().map(|n| grouped(n).to_string()));
+    let bytes = of(volume.bytes_per_s_now().map(|n| mib(float(n)).to_string()));
+    format!("{}{iops} IOPS and {}{bytes} MiB/s", rate(rates.iops), mib(rates.bytes_per_s))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::tests::reading;
+
+    #[test]
+    fn the_state_is_one_sentence_or_two() {
+        let check =
+            |old: &Status, new: &Status, expect: &str| assert_eq!(sentence(old, new), expect);
+        check(&reading(1, 5), &reading(11, 5), "No requests in the last 10.0 s.");
+        let mut waiting = reading(11, 35_000);
+        check(
+            &reading(1, 0),
+            &waiting,
+            "data is throttled by disk_iops, where its requests spend 50.0 % of their time; it does \
+             3,500 of 3,500 IOPS and 13.7 MiB/s. The burst credits of data last 12 min 41 s; then it \
+             has 500 IOPS.",
+        );
+        waiting.hosts[0].volumes[0].waits_ns.clear();
+        waiting.hosts[0].volumes[0].credits_operations = Some(5_400_000);
+        check(
+            &reading(1, 0),
+            &waiting,
+            "No volume is throttled; the busiest, data, does 3,500 of 3,500 IOPS and 13.7 MiB/s.",
+        );
+    }
+}
