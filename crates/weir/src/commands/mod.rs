@@ -15,11 +15,13 @@ mod mount;
 mod observe;
 mod plan;
 mod prices;
+mod record;
 mod restore;
 mod run;
 mod serve;
 mod sim;
 mod status;
+mod traces;
 mod waiting;
 
 use crate::cli::{Cli, Command};
@@ -39,6 +41,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Cert(args) => cert::run(&args),
         Command::Sim(args) => sim::run(&args, &catalog()?),
         Command::Run(args) => run::run(&args, &catalog()?),
+        Command::Record(args) => record::run(&args),
         Command::Observe(command) => observe::run(&command),
         Command::Diagnose(args) => diagnose::run(&args, &catalog()?),
         Command::Plan(args) => plan::run(&args, &catalog()?),

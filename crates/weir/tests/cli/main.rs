@@ -23,6 +23,7 @@ mod plan_keep;
 mod plan_options;
 mod readme;
 mod real_clients;
+mod replay;
 mod run;
 mod samples;
 mod serve;
