@@ -313,7 +313,7 @@ mod tests {
         assert!(first(1_009.0, 1_000.0).starts_with("It keeps up"));
         assert!(first(11.5, 10.0).starts_with("It falls behind"));
         let closed = ReplayReport { is_closed: true, due_s: 0.0, ..report(99.0, 10.0) };
-        assert!(closed.text(&Screen::unlimited()).contains("recorded in 10 s"));
+        assert!(closed.text(&Screen::unlimited()).contains("were recorded in 10"));
     }
 
     #[test]
@@ -329,6 +329,6 @@ mod tests {
         let report = ReplayReport { recorded: vec![recorded], ..report(1.0, 1.0) };
         let text = report.text(&Screen::of_width(PIPE_WIDTH));
         assert!(text.lines().all(|line| line.chars().count() <= PIPE_WIDTH), "{text}");
-        assert!(text.contains("2.50 ms") && text.contains("91.2 ms"), "{text}");
+        assert!(text.contains("2.50 ms") && text.contains("91.23 ms"), "{text}");
     }
 }

@@ -105,7 +105,7 @@ proptest! {
 fn steady(count: u64) -> Vec<Request> {
     let one = |n: u64| Request {
         at: Instant::from_nanos(n * 1_000),
-        device: u32::from(n % 3 == 0),
+        device: u32::from(n.is_multiple_of(3)),
         kind: if n.is_multiple_of(4) { Kind::Write } else { Kind::Read },
         offset: n.wrapping_mul(0x9E37_79B9_7F4A_7C15) % (1 << 24) * 8192,
         len: 8192,

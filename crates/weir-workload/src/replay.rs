@@ -28,7 +28,7 @@ mod lane;
 mod pace;
 mod stream;
 
-pub use error::ReplayError;
+pub use error::{BeyondEnd, ReplayError};
 pub use pace::Pace;
 
 use crate::place::Device;

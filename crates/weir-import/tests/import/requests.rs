@@ -135,7 +135,6 @@ const SAMPLES: [(&str, u64, u64); 4] = [
 const MOST_BYTES: u64 = 6;
 
 #[test]
-#[expect(clippy::print_stdout, reason = "the size is a figure of docs/TRACES.md")]
 fn samples_take_at_most_six_bytes_a_request_and_are_read_unchanged() {
     let Some(folder) = folder() else { return };
     let (mut bytes_of_all, mut requests_of_all) = (0, 0);

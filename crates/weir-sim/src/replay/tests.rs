@@ -115,6 +115,7 @@ fn by_hand(layout: &Layout, requests: &[Recorded]) -> TraceHash {
         let (offset, len) = (request.offset, request.len);
         let request_of = Request { device, op, offset, len, tag: 0 };
         engine.handle_request(request.at, &request_of).expect("in range");
+        record(&mut engine);
     }
     while let Some(due) = engine.poll_deadline() {
         engine.handle_timeout(due);

@@ -53,30 +53,8 @@ pub enum ReplayError {
         known: String,
     },
     /// A request beyond the end of its device.
-    #[error(
-        "{trace}: request {number}, a {kind} of {len} bytes at offset {offset} of {device}, ends \
-         beyond the end of {target:?}, which has {size}; map {device} to a larger volume, or {hint}"
-    )]
-    Beyond {
-        /// The trace.
-        trace: String,
-        /// Its number, from 1.
-        number: u64,
-        /// Its kind.
-        kind: &'static str,
-        /// Length in bytes.
-        len: u64,
-        /// Offset in bytes.
-        offset: u64,
-        /// The device of the trace.
-        device: String,
-        /// The device of the layout.
-        target: String,
-        /// Its size.
-        size: Bytes,
-        /// What else helps.
-        hint: &'static str,
-    },
+    #[error(transparent)]
+    Beyond(Box<BeyondEnd>),
     /// A request that no device can take.
     #[error("{trace}: request {number} has {len} bytes; a request has less than 4 GiB")]
     TooLong {
@@ -98,4 +76,31 @@ pub enum ReplayError {
         /// Its number, from 1.
         number: u64,
     },
+}
+
+/// A request that ends beyond the end of its device.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{trace}: request {number}, a {kind} of {len} bytes at offset {offset} of {device}, ends beyond \
+     the end of {target:?}, which has {size}; map {device} to a larger volume, or {hint}"
+)]
+pub struct BeyondEnd {
+    /// The trace.
+    pub trace: String,
+    /// Its number, from 1.
+    pub number: u64,
+    /// Its kind.
+    pub kind: &'static str,
+    /// Length in bytes.
+    pub len: u64,
+    /// Offset in bytes.
+    pub offset: u64,
+    /// The device of the trace.
+    pub device: String,
+    /// The device of the layout.
+    pub target: String,
+    /// Its size.
+    pub size: Bytes,
+    /// What else helps.
+    pub hint: &'static str,
 }

@@ -1,6 +1,6 @@
 //! A trace with its devices.
 
-use super::error::ReplayError;
+use super::error::{BeyondEnd, ReplayError};
 use super::lane::Lane;
 use super::pace::Pace;
 use super::{Recording, ReplayOptions};
@@ -195,7 +195,7 @@ impl Stream {
             true => "leave such requests out: it is longer than the volume",
             false => "move such requests into it with --wrap",
         };
-        ReplayError::Beyond {
+        ReplayError::Beyond(Box::new(BeyondEnd {
             trace: self.name.clone(),
             number: self.read,
             kind: kind.name(),
@@ -205,7 +205,7 @@ impl Stream {
             target: target.name.clone(),
             size: target.size,
             hint,
-        }
+        }))
     }
 }
 

@@ -24,6 +24,7 @@ mod plan_options;
 mod readme;
 mod real_clients;
 mod replay;
+mod replay_served;
 mod run;
 mod samples;
 mod serve;
