@@ -12,6 +12,7 @@
 //! | [`number`] | numbers for people |
 //! | [`status`] | a running server |
 //! | [`run`] | a workload that ran, in virtual or wall time |
+//! | [`replay`] | a trace that was recorded or replayed |
 //! | [`oltp`] | a database under load that ran |
 //! | [`backup_plan`] | disks that a backup fits within its window |
 //! | [`backup_run`] | a backup that was made in wall time |
@@ -59,6 +60,7 @@ mod page;
 pub mod percentiles;
 pub mod plan;
 pub mod recovery;
+pub mod replay;
 pub mod run;
 mod scale;
 pub mod screen;

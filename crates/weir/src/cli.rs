@@ -12,6 +12,7 @@ mod mcp;
 mod number;
 mod observe;
 mod plan;
+mod record;
 mod volume;
 mod web;
 
@@ -31,6 +32,7 @@ pub(crate) use observe::{
     ObserveShowArgs,
 };
 pub(crate) use plan::PlanArgs;
+pub(crate) use record::{PartArgs, RecordArgs, ReplayArgs};
 pub(crate) use volume::{CreateArgs, HostCommand, VolumeCommand};
 pub(crate) use web::WebArgs;
 
@@ -69,28 +71,33 @@ pub(crate) enum Command {
                       Ctrl-C and SIGTERM stop the server after the requests in flight are complete \
                       and durable.")]
     Serve(ServeArgs),
-    /// Simulate fio jobs, a database or a backup on a layout, in virtual time.
+    /// Simulate fio jobs, a database, a backup or recorded traces on a layout, in virtual time.
     #[command(after_help = "Example:\n  \
                       weir sim layout.toml fiowrite.ini --runtime 30s --output json\n  \
                       weir sim layout.toml oltp.toml --every 1min\n  \
                       weir sim layout.toml oltp.toml --observe run.weirobs --plot run.html\n  \
-                      weir sim layout.toml backup.toml oltp.toml\n\n\
+                      weir sim layout.toml backup.toml oltp.toml\n  \
+                      weir sim layout.toml tuesday.weirtrace --map sdc=data --pace 2x\n\n\
                       The last component of a job's directory or filename selects the volume or \
                       stripe: /mnt/nocache is the export nocache. Job files run one after the \
                       other. Ctrl-C ends the run and reports the part simulated so far, with exit \
                       code 130; a second Ctrl-C ends it at once.")]
     Sim(SimArgs),
-    /// Run a database workload in real time on the volumes of a layout, and recover it after a crash.
+    /// Run a database, or replay traces, in real time on the volumes of a layout; recover the database
+    /// after a crash.
     #[command(after_help = "Example:\n  \
                             weir run layout.toml oltp.toml --runtime 60s\n  \
                             weir run layout.toml oltp.toml --data /var/lib/weir\n  \
-                            weir run layout.toml oltp.toml --data /var/lib/weir --recover-only\n\n\
+                            weir run layout.toml oltp.toml --data /var/lib/weir --recover-only\n  \
+                            weir run layout.toml tuesday.weirtrace --map sdc=data\n\n\
                             This process serves the volumes, enforces their limits and stores real \
                             data. Every page that is read is checked. With --data, a run first \
                             recovers the database that the last run left, and checks every page. \
                             The exit code is 1 if an acknowledged transaction is lost. Ctrl-C ends \
                             the run and reports the part executed so far, with exit code 130.")]
     Run(RunArgs),
+    /// Record each request of a system with its time, for a replay with weir sim or weir run.
+    Record(Box<RecordArgs>),
     /// Record the storage counters of real systems, import the output of other tools, and query
     /// the resulting observations.
     #[command(
@@ -331,8 +338,9 @@ pub(crate) struct CertArgs {
 pub(crate) struct SimArgs {
     /// Layout file; docs/LAYOUT.md describes its keys.
     pub(crate) layout: PathBuf,
-    /// fio job files; or files that end in .toml, each of which describes a database workload
-    /// (docs/OLTP.md) or a backup (docs/BACKUP.md).
+    /// fio job files; files that end in .toml, each of which describes a database workload
+    /// (docs/OLTP.md) or a backup (docs/BACKUP.md); or traces (docs/TRACES.md), which are
+    /// recognised by their contents and replayed side by side.
     #[arg(required = true, value_name = "JOB")]
     pub(crate) jobs: Vec<PathBuf>,
     /// Override the runtime of each job, for example 30s, 10min or 2h. A job without time_based
@@ -342,8 +350,8 @@ pub(crate) struct SimArgs {
     /// Override the size of each job, for example 64MiB or 30GiB.
     #[arg(long, value_name = "SIZE", value_parser = some_bytes, allow_hyphen_values = true)]
     pub(crate) size: Option<Bytes>,
-    /// Map a directory or filename of a job to a volume or stripe, for example
-    /// /mnt/data=readcache. May be repeated.
+    /// Map a directory or filename of a job, or a device of a trace, to a volume or stripe, for
+    /// example /mnt/data=readcache or sdc=data. May be repeated.
     #[arg(long, value_name = "PATH=EXPORT", value_parser = mapping)]
     pub(crate) map: Vec<(String, String)>,
     /// Start with a warm host cache for this volume or stripe: the cache holds every block that the
@@ -356,15 +364,21 @@ pub(crate) struct SimArgs {
     pub(crate) crash: Option<(String, Span)>,
     #[command(flatten)]
     pub(crate) run: RunOptions,
+    #[command(flatten)]
+    pub(crate) replay: ReplayArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// Layout file; docs/LAYOUT.md describes its keys.
     pub(crate) layout: PathBuf,
-    /// Database workload: a file that ends in .toml; docs/OLTP.md describes its keys.
-    #[arg(value_name = "OLTP")]
-    pub(crate) oltp: PathBuf,
+    /// Database workload: a file that ends in .toml (docs/OLTP.md); or traces to replay
+    /// (docs/TRACES.md).
+    #[arg(required = true, value_name = "JOB")]
+    pub(crate) jobs: Vec<PathBuf>,
+    /// Map a device of a trace to a volume or stripe, for example sdc=data. May be repeated.
+    #[arg(long, value_name = "DEVICE=EXPORT", value_parser = mapping)]
+    pub(crate) map: Vec<(String, String)>,
     /// Store the data in this folder, which is created if needed, and continue from the data in
     /// it. Without this option the data is kept in memory and lost at exit.
     #[arg(long, value_name = "DIR")]
@@ -388,6 +402,8 @@ pub(crate) struct RunArgs {
     pub(crate) wait: WaitArgs,
     #[command(flatten)]
     pub(crate) run: RunOptions,
+    #[command(flatten)]
+    pub(crate) replay: ReplayArgs,
 }
 
 /// Options of a run that apply to either clock.

@@ -22,7 +22,8 @@ use weir_plan::verify::VerifyError;
 use weir_report::chart::DrawError;
 use weir_runner::{OltpRunError, RunnerError};
 use weir_server::ServerError;
-use weir_sim::{OltpSimError, SimError};
+use weir_sim::{OltpSimError, ReplaySimError, SimError};
+use weir_trace::TraceError;
 use weir_web::WebError;
 use weir_workload::{FioError, PlaceError};
 
@@ -68,6 +69,15 @@ pub(crate) enum CliError {
     Place(#[from] PlaceError),
     #[error("{0}")]
     Sim(#[from] SimError),
+    #[error("{0}")]
+    Replay(#[from] ReplaySimError),
+    /// A trace that cannot be read further.
+    #[error("{0}")]
+    Replayed(TraceError),
+    #[error("{}: {source}", .path.display())]
+    Trace { path: PathBuf, source: weir_trace::ReadError },
+    #[error("cannot record to {}: {source}", .path.display())]
+    Record { path: PathBuf, source: weir_trace::WriteError },
     #[error("{0}")]
     Run(#[from] RunnerError),
     #[error("{0}")]
@@ -184,6 +194,9 @@ impl CliError {
             | Self::Backup(_)
             | Self::Place(_)
             | Self::Sim(_)
+            | Self::Replay(_)
+            | Self::Replayed(_)
+            | Self::Trace { .. }
             | Self::Observation { .. }
             | Self::Diagnose(_)
             | Self::Compare(_)
@@ -194,9 +207,11 @@ impl CliError {
             | Self::Refused(_) => USAGE,
             Self::Import { source, .. } if source.is_input() => USAGE,
             Self::Import { .. } => FAILED,
-            Self::Observe { .. } | Self::Write { .. } | Self::NoFolder { .. } | Self::Draw(_) => {
-                FAILED
-            }
+            Self::Record { .. }
+            | Self::Observe { .. }
+            | Self::Write { .. }
+            | Self::NoFolder { .. }
+            | Self::Draw(_) => FAILED,
             #[cfg(feature = "mcp")]
             Self::Mcp(error) if error.is_input() => USAGE,
             #[cfg(feature = "mcp")]

@@ -17,11 +17,13 @@ mod mount;
 mod observe;
 mod plan;
 mod prices;
+mod record;
 mod restore;
 mod run;
 mod serve;
 mod sim;
 mod status;
+mod traces;
 mod waiting;
 mod web;
 
@@ -42,6 +44,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Cert(args) => cert::run(&args),
         Command::Sim(args) => sim::run(&args, &catalog()?),
         Command::Run(args) => run::run(&args, &catalog()?),
+        Command::Record(args) => record::run(&args),
         Command::Observe(command) => observe::run(&command),
         Command::Diagnose(args) => diagnose::run(&args, &catalog()?),
         Command::Compare(args) => compare::run(&args, &catalog()?),

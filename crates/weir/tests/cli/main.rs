@@ -25,6 +25,8 @@ mod plan_keep;
 mod plan_options;
 mod readme;
 mod real_clients;
+mod replay;
+mod replay_served;
 mod run;
 mod samples;
 mod serve;
