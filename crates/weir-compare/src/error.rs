@@ -122,7 +122,7 @@ pub enum CompareError {
         /// The layout.
         name: String,
         /// The reason.
-        source: PlaceError,
+        source: Box<PlaceError>,
     },
     /// A simulation that is impossible.
     #[error("{name}: {source}")]
@@ -130,7 +130,7 @@ pub enum CompareError {
         /// The layout.
         name: String,
         /// The reason.
-        source: SimError,
+        source: Box<SimError>,
     },
     /// A database or backup that does not fit a layout.
     #[error("{name}: {source}")]
@@ -138,6 +138,6 @@ pub enum CompareError {
         /// The layout.
         name: String,
         /// The reason.
-        source: OltpSimError,
+        source: Box<OltpSimError>,
     },
 }

@@ -116,9 +116,9 @@ impl Run<'_> {
         let Workload::Jobs(file) = workload else { return Err(CompareError::NoWorkload) };
         let name = || self.name.to_owned();
         let placed = place(file, &devices(self.layout), &[])
-            .map_err(|source| CompareError::Place { name: name(), source })?;
+            .map_err(|source| CompareError::Place { name: name(), source: Box::new(source) })?;
         let options = Options { seed: self.seed, ..Options::default() };
-        let failed = |source| CompareError::Simulation { name: name(), source };
+        let failed = |source| CompareError::Simulation { name: name(), source: Box::new(source) };
         let observe = |source| CompareError::Observe { name: name(), source };
         let mut simulation = Simulation::new(self.layout, placed, &options).map_err(failed)?;
         let observed = if is_observed {
@@ -142,7 +142,7 @@ impl Run<'_> {
         let edition = self.layout.edition.as_ref().map(|name| self.catalog.edition(name));
         let edition = edition.transpose()?;
         let options = OltpOptions { edition, seed: self.seed, every: None, backups };
-        let failed = |source| CompareError::Database { name: self.name.to_owned(), source };
+        let failed = |source| CompareError::Database { name: self.name.to_owned(), source: Box::new(source) };
         let observe = |source| CompareError::Observe { name: self.name.to_owned(), source };
         let mut simulation =
             OltpSimulation::new(self.layout, databases, &options).map_err(failed)?;

@@ -23,6 +23,7 @@ mod with_the_protocol {
         \"P10\"\n";
 
     /// Returns Python with the library. It has to be there with `CI=true`.
+    #[expect(clippy::print_stdout, reason = "a skipped test says so")]
     fn python() -> Option<String> {
         let python = std::env::var("WEIR_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
         let import = Command::new(&python)
