@@ -1,5 +1,6 @@
 //! `weir record`: keeps each request of a system with its time.
 
+mod file;
 mod served;
 
 use crate::cli::RecordArgs;
@@ -8,14 +9,12 @@ use crate::commands::traces::{check_window, open_foreign, open_own, select};
 use crate::error::{CliError, NO};
 use crate::output;
 use crate::signals::Signals;
+use file::{Tally, keep, part_of};
 use std::fs::{self, File};
 use std::io::{BufWriter, Read};
 use std::path::{Path, PathBuf};
-use weir_report::number::float;
-use weir_report::replay::{RecordReport, RecordedDevice};
 use weir_trace::format::SIGNATURE;
-use weir_trace::{Ending, Header, Kind, ReadTrace, Request, Selection, Writer};
-use weir_units::Instant;
+use weir_trace::{Ending, Header, ReadTrace, Request, Selection, Writer};
 
 /// Requests between two looks at signals.
 const LOOK: u64 = 1 << 16;
@@ -168,76 +167,10 @@ impl<'a, T: ReadTrace> Copied<'a, T> {
     }
 }
 
-/// Gives a complete file its name.
-fn keep(file: &File, part: &Path, out: &Path) -> Result<(), CliError> {
-    let kept = file.sync_all().and_then(|()| fs::rename(part, out));
-    kept.map_err(|source| CliError::write(out, source))
-}
-
-/// Returns the name of a file until it is complete.
-fn part_of(out: &Path) -> PathBuf {
-    let mut part = out.to_owned().into_os_string();
-    part.push(".part");
-    PathBuf::from(part)
-}
-
 impl<T> Drop for Copied<'_, T> {
     fn drop(&mut self) {
         // A complete file has its final name.
         let _ = fs::remove_file(&self.part);
-    }
-}
-
-/// Counts of the requests in a file.
-#[derive(Debug, Default)]
-struct Tally {
-    devices: Vec<RecordedDevice>,
-    requests: u64,
-    last: Instant,
-}
-
-impl Tally {
-    /// Adds devices that were not seen before.
-    fn declare(&mut self, devices: &[String]) {
-        let new = devices.iter().skip(self.devices.len());
-        let new = new.map(|name| RecordedDevice { name: name.clone(), ..Default::default() });
-        self.devices.extend(new);
-    }
-
-    /// Reports a file with these requests.
-    fn report(
-        self,
-        out: &Path,
-        source: String,
-        (lost, notes): (u64, Vec<String>),
-    ) -> Result<RecordReport, CliError> {
-        let bytes = fs::metadata(out).map_err(|source| CliError::write(out, source))?.len();
-        Ok(RecordReport {
-            path: out.display().to_string(),
-            source,
-            requests: self.requests,
-            lost,
-            length_s: float(self.last.nanos()) / 1e9,
-            bytes,
-            devices: self.devices.into_iter().filter(RecordedDevice::is_used).collect(),
-            notes,
-        })
-    }
-
-    fn count(&mut self, request: &Request) {
-        self.last = request.at;
-        self.requests += 1;
-        let Some(device) = self.devices.get_mut(request.device as usize) else { return };
-        match request.kind {
-            Kind::Read => device.reads += 1,
-            Kind::Write | Kind::WriteThrough => device.writes += 1,
-            Kind::Discard => device.discards += 1,
-            Kind::Flush => device.flushes += 1,
-        }
-        if !matches!(request.kind, Kind::Discard) {
-            device.bytes = device.bytes.saturating_add(request.len);
-        }
-        device.reaches_bytes = device.reaches_bytes.max(request.offset + request.len);
     }
 }
 

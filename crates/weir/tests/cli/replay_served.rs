@@ -130,10 +130,10 @@ fn one_recording_at_a_time_and_only_of_known_exports() {
         let (stdout, said, code) = run(place.weir(&[&RECORD[..], more].concat()));
         assert_eq!((stdout.as_str(), code), ("", Some(2)), "{said}");
         assert!(said.contains(expect), "{said}");
-        assert!(!place.path("served.weirtrace.part").exists());
     };
     refused(&["--device", "dta"], "there is no export \"dta\"");
     refused(&["--from", "1s"], "--from is for traces");
+    assert!(!place.path("served.weirtrace.part").exists());
     let first = Recorder::start(place.weir(&[&RECORD[..], &["--device", "log"]].concat()));
     refused(&[], "another recording of this server is under way");
     place.open("data").write(0, &[1; 512]).expect("a write");
