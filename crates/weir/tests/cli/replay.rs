@@ -177,6 +177,8 @@ fn bad_input_is_named() {
     check(&record(&["web.csv", "--out", "layout.toml"]), 2, "it exists and is not a trace");
     check(&record(&["web.csv", "--out", "web.csv"]), 2, "it is the trace to read");
     check(&record(&["web.csv", "--out", "o", "--device", "a"]), 2, "the trace has no such device");
+    check(&record(&["--device", "/dev/null", "--out", "o"]), 2, "it is not a block device");
+    check(&record(&["--device", "sda", "--out", "o"]), 2, "give a trace to select from");
     check(&record(&["none.csv", "--out", "o.weirtrace"]), 2, "cannot read none.csv");
     check(&record(&["web.csv", "--out", "no/o.weirtrace"]), 3, "the folder no does not exist");
     let left: Vec<_> = fs::read_dir(place.dir()).expect("a folder").flatten().collect();
