@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// A replay that ends this much later than its last arrival has fallen behind: more than this many
 /// seconds, and more than this part of its length.
-const BEHIND_S: f64 = 1.0;
+const BEHIND_S: f64 = 0.1;
 const BEHIND: f64 = 0.01;
 
 /// The result of a replay.
@@ -100,6 +100,10 @@ impl ReplayReport {
         let bound = self.binding().map(|(cap, share)| {
             format!("requests wait most for {cap}: {} of their latency", percent(share))
         });
+        let latencies = self.recorded.iter().max_by_key(|own| own.ios).map(|own| {
+            let [now, then] = [own.replayed.p99, own.recorded.p99].map(|ns| time(float(ns)));
+            format!("99 % of the {}s of {} take up to {now}; recorded: {then}", own.op, own.name)
+        });
         let late = (self.late > 0).then(|| {
             format!(
                 "{} requests were issued late, by at most {}; their latency counts from the time at \
@@ -108,7 +112,11 @@ impl ReplayReport {
                 time(float(self.late_most_ns))
             )
         });
-        Answer { line, details: bound.into_iter().chain(late).collect(), notes: Vec::new() }
+        Answer {
+            line,
+            details: bound.into_iter().chain(latencies).chain(late).collect(),
+            notes: Vec::new(),
+        }
     }
 
     fn recorded_table(&self) -> Table {
@@ -309,9 +317,9 @@ mod tests {
             let text = report(elapsed_s, due_s).text(&Screen::unlimited());
             text.lines().next().unwrap_or_default().to_owned()
         };
-        assert!(first(10.5, 10.0).starts_with("It keeps up: 1,000 requests"));
+        assert!(first(10.09, 10.0).starts_with("It keeps up: 1,000 requests"));
         assert!(first(1_009.0, 1_000.0).starts_with("It keeps up"));
-        assert!(first(11.5, 10.0).starts_with("It falls behind"));
+        assert!(first(10.2, 10.0).starts_with("It falls behind"));
         let closed = ReplayReport { is_closed: true, due_s: 0.0, ..report(99.0, 10.0) };
         assert!(closed.text(&Screen::unlimited()).contains("were recorded in 10"));
     }

@@ -18,6 +18,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `options` | the traces and options of a replay |
 //! | `pace` | the times of issue |
 //! | `stream` | a trace with its devices |
 //! | `lane` | the requests of a trace to one device, counted |
@@ -25,10 +26,12 @@
 
 mod error;
 mod lane;
+mod options;
 mod pace;
 mod stream;
 
 pub use error::{BeyondEnd, ReplayError};
+pub use options::{Recording, ReplayOptions};
 pub use pace::Pace;
 
 use crate::place::Device;
@@ -38,7 +41,7 @@ use stream::Stream;
 use weir_report::number::float;
 use weir_report::replay::ReplayReport;
 use weir_report::run::{JobReport, RunReport, WritebackReport};
-use weir_trace::{Kind, ReadTrace};
+use weir_trace::Kind;
 use weir_units::{Instant, Span};
 
 /// The most requests in flight. Later ones are issued when earlier ones are complete, and their
@@ -47,32 +50,6 @@ const MOST_IN_FLIGHT: usize = 1 << 20;
 
 /// The largest request of a device.
 const MOST_LENGTH: u64 = u32::MAX as u64;
-
-/// A trace to replay.
-pub struct Recording {
-    /// Its name in messages and reports.
-    pub name: String,
-    /// Its requests.
-    pub trace: Box<dyn ReadTrace>,
-}
-
-impl std::fmt::Debug for Recording {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Recording").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-/// Options of a replay.
-#[derive(Debug, Clone, Default)]
-pub struct ReplayOptions {
-    /// The times of issue.
-    pub pace: Pace,
-    /// Devices of traces, and the devices of the layout that they stand for. A device that is not
-    /// listed stands for the one with its name, or for the only one.
-    pub map: Vec<(String, String)>,
-    /// Move requests that lie beyond the end of a device, instead of refusing them.
-    pub wrap: bool,
-}
 
 /// A request to issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

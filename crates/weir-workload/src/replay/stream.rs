@@ -2,8 +2,8 @@
 
 use super::error::{BeyondEnd, ReplayError};
 use super::lane::Lane;
+use super::options::{Recording, ReplayOptions};
 use super::pace::Pace;
-use super::{Recording, ReplayOptions};
 use crate::place::Device;
 use std::collections::BTreeSet;
 use weir_trace::{Kind, ReadTrace, Request};

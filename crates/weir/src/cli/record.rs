@@ -11,6 +11,7 @@ use weir_workload::replay::Pace;
 #[command(after_help = "Example:\n  \
                         weir record web_0.csv --out web.weirtrace --from 1h --to 2h\n  \
                         weir record --control /tmp/weir.sock --out served.weirtrace --duration 10min\n  \
+                        weir record --device /dev/sda --out sda.weirtrace --duration 1min\n  \
                         weir sim layout.toml web.weirtrace --map web/0=data\n\n\
                         docs/TRACES.md describes the file and what a replay keeps. Exit codes: 0 \
                         recorded; 1 requests are missing, because the recorder was too slow; 2 \
@@ -18,15 +19,15 @@ use weir_workload::replay::Pace;
 pub(crate) struct RecordArgs {
     /// Block trace of another tool, or a trace of Weir, to convert. weir observe kinds lists the
     /// kinds. Give all files of a binary trace of blktrace together.
-    #[arg(value_name = "TRACE", required_unless_present = "control")]
+    #[arg(value_name = "TRACE", required_unless_present_any = ["control", "devices"])]
     pub(crate) traces: Vec<PathBuf>,
     /// Record the requests to the volumes of the server with this control socket, through any of
     /// its front ends; --device selects volumes and stripes.
     #[arg(long, value_name = "PATH", conflicts_with = "traces")]
     pub(crate) control: Option<PathBuf>,
-    /// Record a server for this time, for example 10min. Without this option, Ctrl-C ends the
-    /// recording.
-    #[arg(long, value_name = "TIME", requires = "control", value_parser = some_time)]
+    /// Record a server or a block device for this time, for example 10min. Without this option,
+    /// Ctrl-C ends the recording.
+    #[arg(long, value_name = "TIME", conflicts_with = "traces", value_parser = some_time)]
     pub(crate) duration: Option<Span>,
     /// File to write; its name should end in .weirtrace.
     #[arg(long, value_name = "FILE")]
@@ -43,7 +44,8 @@ pub(crate) struct RecordArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Options of traces")]
 pub(crate) struct PartArgs {
-    /// Use only the requests of this device of the trace. May be repeated.
+    /// Use only the requests of this device of the trace. May be repeated. Without a trace, weir
+    /// record records this block device of Linux, for example /dev/sda, as root.
     #[arg(long = "device", value_name = "NAME")]
     pub(crate) devices: Vec<String>,
     /// Begin at this time of the trace, for example 10min; its first request has time 0.

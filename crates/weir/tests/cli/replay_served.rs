@@ -1,6 +1,7 @@
 //! `weir record --control`, and replays of what was served.
 
 use crate::common::{Place, run};
+use crate::tools::{self, needs};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
@@ -130,10 +131,10 @@ fn one_recording_at_a_time_and_only_of_known_exports() {
         let (stdout, said, code) = run(place.weir(&[&RECORD[..], more].concat()));
         assert_eq!((stdout.as_str(), code), ("", Some(2)), "{said}");
         assert!(said.contains(expect), "{said}");
-        assert!(!place.path("served.weirtrace.part").exists());
     };
     refused(&["--device", "dta"], "there is no export \"dta\"");
     refused(&["--from", "1s"], "--from is for traces");
+    assert!(!place.path("served.weirtrace.part").exists());
     let first = Recorder::start(place.weir(&[&RECORD[..], &["--device", "log"]].concat()));
     refused(&[], "another recording of this server is under way");
     place.open("data").write(0, &[1; 512]).expect("a write");
@@ -172,6 +173,62 @@ fn a_recording_of_a_server_that_is_killed_says_so() {
         Some(3) if !stdout.is_empty() => assert!(stdout.contains("no end mark"), "{stdout}"),
         _ => assert!(code == Some(3) && !said.is_empty(), "{code:?} {said}"),
     }
+}
+
+/// A log of fio: 800 requests of 4 KiB at random, a third of them reads.
+fn iolog() -> String {
+    let mut state = 1_u64;
+    let mut log = "fio version 3 iolog\n0 data add\n0 data open\n".to_owned();
+    for n in 0..800 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let op = if n % 3 == 0 { "read" } else { "write" };
+        log += &format!("{} data {op} {} 4096\n", n * 2000, (state >> 33) % 8000 * 4096);
+    }
+    log + "1600000 data close\n"
+}
+
+/// fio's own replay of the same log with the same number of requests in flight: the limit of the
+/// disk decides, so both take the same time.
+#[test]
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so aloud")]
+fn fio_replays_the_same_trace_at_the_same_rate() {
+    needs!("fio");
+    let place = Place::without_a_disk();
+    place.file("t.iolog", &iolog());
+    // Another program may take the processor for a moment.
+    let mut found = Vec::new();
+    for _ in 0..3 {
+        let server = place.serve(LAYOUT, &[]);
+        let uri = format!("--uri=nbd+unix:///data?socket={}", place.path("nbd.sock").display());
+        let mut fio = Command::new("fio");
+        fio.args(["--name=t", "--ioengine=nbd", &uri, "--read_iolog=t.iolog", "--iodepth=8"])
+            .args(["--replay_no_stall=1", "--output-format=json"])
+            .current_dir(place.dir());
+        let (stdout, said, code) = run(fio);
+        assert_eq!(code, Some(0), "{said}");
+        // fio prints the address of the export first.
+        let json = stdout.find('{').and_then(|start| stdout.get(start..)).unwrap_or_default();
+        let fio: Value = serde_json::from_str(json).expect("JSON");
+        let fio = &fio["jobs"][0];
+        assert_eq!(
+            (&fio["read"]["total_ios"], &fio["write"]["total_ios"]),
+            (&267.into(), &533.into())
+        );
+        let fio_s = fio["job_runtime"].as_f64().expect("a time") / 1000.0;
+        server.stop();
+        let args =
+            ["run", "layout.toml", "t.iolog", "--pace", "closed", "--depth", "8", "-o", "json"];
+        let (stdout, said, code) = run(place.weir(&args));
+        assert_eq!(code, Some(0), "{said}");
+        let own: Value = serde_json::from_str(&stdout).expect("JSON");
+        assert_eq!(own["requests"], 800);
+        let own_s = own["elapsed_s"].as_f64().expect("a time");
+        if (fio_s / own_s - 1.0).abs() <= 0.03 {
+            return;
+        }
+        found.push((fio_s, own_s));
+    }
+    panic!("seconds of fio and of weir: {found:?}");
 }
 
 #[test]

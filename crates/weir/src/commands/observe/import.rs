@@ -117,7 +117,7 @@ pub(super) fn clock_of(args: &ClockArgs) -> Result<Clock, CliError> {
     Ok(Clock { order, offset: offset(args.utc_offset.as_ref())?.unwrap_or(0) })
 }
 
-pub(in crate::commands) fn options_of(args: &ImportArgs) -> Result<Options, CliError> {
+pub(crate) fn options_of(args: &ImportArgs) -> Result<Options, CliError> {
     let clock = clock_of(&args.clock)?;
     let start = args.start.as_deref().map(|text| {
         let wrong = || {
@@ -138,7 +138,7 @@ pub(super) fn inputs_of(files: &[PathBuf], args: &ImportArgs) -> Result<Vec<Inpu
 }
 
 /// Returns the kind that was given.
-pub(in crate::commands) fn kind_of(args: &ImportArgs) -> Result<Option<Kind>, CliError> {
+pub(crate) fn kind_of(args: &ImportArgs) -> Result<Option<Kind>, CliError> {
     args.kind.as_deref().map(kind_named).transpose()
 }
 

@@ -1,6 +1,6 @@
 //! `weir record --control`: the requests to the volumes of a running server.
 
-use super::{Tally, keep, part_of};
+use super::file::{Tally, keep, part_of};
 use crate::cli::RecordArgs;
 use crate::commands::traces::open_own;
 use crate::error::{CliError, FAILED, NO};

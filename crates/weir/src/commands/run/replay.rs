@@ -1,6 +1,6 @@
 //! `weir run` of recorded traces, on volumes served in this process.
 
-use super::counters;
+use super::counters::counters;
 use crate::cli::RunArgs;
 use crate::commands::sim::watch::{Drive, Watch};
 use crate::commands::traces::{open_all, replay_options};

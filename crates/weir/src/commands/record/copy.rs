@@ -1,0 +1,141 @@
+//! Copies a trace to a file, under a temporary name until it is complete.
+
+use super::file::{Tally, keep, part_of};
+use crate::cli::RecordArgs;
+use crate::error::{CliError, NO};
+use crate::output;
+use crate::signals::Signals;
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use weir_trace::{Header, ReadTrace, Request, Selection, Writer};
+
+/// Requests between two looks at signals.
+const LOOK: u64 = 1 << 16;
+
+/// A trace that is copied to a file, under a temporary name until it is complete.
+pub(super) struct Copied<'a, T> {
+    trace: Selection<T>,
+    /// The first request, which must be read to know the start of the trace.
+    first: Option<Request>,
+    out: &'a Path,
+    part: PathBuf,
+    writer: Option<Writer<BufWriter<File>>>,
+    tally: Tally,
+    signals: Option<Signals>,
+}
+
+impl<'a, T: ReadTrace> Copied<'a, T> {
+    /// Reads the first request.
+    pub(super) fn begin(mut trace: Selection<T>, out: &'a Path) -> Result<Self, CliError> {
+        let first = trace.next_request().map_err(CliError::Replayed)?;
+        let (part, tally) = (part_of(out), Tally::default());
+        Ok(Self { trace, first, out, part, writer: None, tally, signals: None })
+    }
+
+    /// Ends the copy at a signal; nothing of it is kept then.
+    pub(super) fn until(mut self, signals: Signals) -> Self {
+        self.signals = Some(signals);
+        self
+    }
+
+    /// Returns whether the trace has no requests.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    /// Returns the trace.
+    pub(super) const fn trace(&self) -> &T {
+        self.trace.trace()
+    }
+
+    /// Creates the file, for a trace that began at `start`, in nanoseconds since 1970.
+    pub(super) fn open(
+        &mut self,
+        start: Option<i64>,
+        source: &str,
+        by: &str,
+        args: &RecordArgs,
+    ) -> Result<(), CliError> {
+        let from = args.part.from.unwrap_or_default();
+        let header = Header {
+            start_unix_ns: start.map(|start| start.saturating_add_unsigned(from.nanos())),
+            source: source.to_owned(),
+            by: by.to_owned(),
+        };
+        let file = File::create(&self.part).map_err(|source| CliError::write(self.out, source))?;
+        let writer = Writer::new(BufWriter::new(file), &header);
+        self.writer = Some(writer.map_err(|source| self.unwritten(source))?);
+        Ok(())
+    }
+
+    fn unwritten(&self, source: weir_trace::WriteError) -> CliError {
+        CliError::Record { path: self.out.to_owned(), source }
+    }
+
+    /// Copies all requests.
+    pub(super) fn all(&mut self) -> Result<(), CliError> {
+        let mut next = self.first.take();
+        let mut count = 0;
+        while let Some(request) = next {
+            self.one(&request)?;
+            count += 1;
+            if count % LOOK == 0
+                && let Some(code) = self.signals.as_ref().and_then(Signals::code)
+            {
+                return Err(CliError::Ended(i32::from(code) - 128));
+            }
+            next = self.trace.next_request().map_err(CliError::Replayed)?;
+        }
+        if count == 0 {
+            let missing: Vec<&str> = self.trace.missing().collect();
+            let known = self.trace.devices().join(", ");
+            return Err(CliError::Refused(match missing.first() {
+                Some(name) => {
+                    format!("--device {name}: the trace has no such device; there are: {known}")
+                }
+                None => "the trace has no requests in this window; give another --from, --to or \
+                         --sample"
+                    .to_owned(),
+            }));
+        }
+        Ok(())
+    }
+
+    fn one(&mut self, request: &Request) -> Result<(), CliError> {
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        let wrong = |source| CliError::Record { path: self.out.to_owned(), source };
+        let devices = self.trace.devices();
+        for name in devices.iter().skip(self.tally.devices.len()) {
+            writer.device(name).map_err(wrong)?;
+        }
+        self.tally.declare(devices);
+        writer.request(request).map_err(wrong)?;
+        self.tally.count(request);
+        Ok(())
+    }
+
+    pub(super) fn finish(
+        mut self,
+        source: String,
+        lost: u64,
+        args: &RecordArgs,
+    ) -> Result<u8, CliError> {
+        let Some(writer) = self.writer.take() else { return Ok(0) };
+        let out = writer.finish(lost).map_err(|source| self.unwritten(source))?;
+        let write = |source| CliError::write(self.out, source);
+        let file = out.into_inner().map_err(|error| write(error.into_error()))?;
+        keep(&file, &self.part, self.out)?;
+        let notes = self.trace.notes();
+        let tally = std::mem::take(&mut self.tally);
+        output::print(&tally.report(self.out, source, (lost, notes))?, args.output.format())?;
+        Ok(if lost > 0 { NO } else { 0 })
+    }
+}
+
+impl<T> Drop for Copied<'_, T> {
+    fn drop(&mut self) {
+        // A complete file has its final name.
+        let _ = fs::remove_file(&self.part);
+    }
+}
