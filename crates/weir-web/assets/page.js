@@ -612,7 +612,11 @@
   }
 
   const stream = new EventSource("/api/live");
-  stream.addEventListener("open", () => setState("live", "live"));
+  stream.addEventListener("open", () => {
+    setState("live", "live");
+    // Samples are missing, and a server that was started again counts them anew.
+    data = null;
+  });
   stream.addEventListener("error", () => setState("lost", "no connection; trying again"));
   stream.addEventListener("describe", (event) => describe(JSON.parse(event.data)));
   stream.addEventListener("sample", (event) => take(JSON.parse(event.data)));
