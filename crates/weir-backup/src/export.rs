@@ -3,8 +3,8 @@
 use crate::cancel::Cancel;
 use crate::error::BackupError;
 use crate::format::{BackupId, header};
+use crate::label::{LABEL, has_label, may_list_backups};
 use crate::mark::marked;
-use crate::target::label::{LABEL, has_label, may_list_backups};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use weir_client::Connection;

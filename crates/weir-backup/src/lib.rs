@@ -13,6 +13,7 @@
 //! | [`library`], [`retention`] | the backups in some places, and which of them to keep |
 //! | [`base`] | the full backup that a differential builds on |
 //! | [`restore`](mod@restore) | frames into volumes and images |
+//! | `label` | the label of a raw volume: which stripes lie where |
 //! | `mark` | the first bytes of a volume that is being restored |
 //! | [`memory`] | a backup written to memory |
 //! | [`fuzz`] | what must hold for any bytes that are read as stripes |
@@ -28,6 +29,7 @@ pub mod export;
 pub mod format;
 pub mod fuzz;
 pub mod key;
+mod label;
 pub mod library;
 mod mark;
 pub mod memory;

@@ -3,7 +3,6 @@
 //! | module | holds |
 //! |---|---|
 //! | [`file`](mod@file) | stripe files in a folder: a temporary name, then a rename |
-//! | `label` | the label of a raw volume: which stripes lie where |
 //! | `disk` | the operations on files that a stripe needs |
 //! | [`raw`] | stripes on raw volumes, reached as NBD exports |
 //! | [`spec`] | a place as a user writes it |
@@ -15,7 +14,6 @@ pub mod blob;
 pub(crate) mod disk;
 pub mod file;
 pub mod http;
-pub(crate) mod label;
 mod lock;
 pub(crate) mod promises;
 pub mod raw;

@@ -77,7 +77,7 @@ fn add(
                 service: None,
                 takes: Vec::new(),
                 hosts: Vec::new(),
-                provenance: provenance(citation(row.get("src_base"))),
+                provenance: Provenance::cited(citation(row.get("src_base"))),
             });
             edition.series.len() - 1
         }
@@ -105,11 +105,6 @@ impl HostSize {
         let note = format!("limits are those of {}, by the document's rule for vCPUs", like.name);
         self.provenance.notes.push(note);
     }
-}
-
-fn provenance(citation: Citation) -> Provenance {
-    let (figures, notes, conflicts, history) = Default::default();
-    Provenance { citation, figures, notes, conflicts, history }
 }
 
 /// A row of a table of machines.
@@ -162,7 +157,7 @@ impl<'a> Row<'a> {
     }
 
     fn provenance(self) -> Provenance {
-        let mut all = provenance(citation(self.get("src_base")));
+        let mut all = Provenance::cited(citation(self.get("src_base")));
         for (of, head) in CITED {
             let key = self.get(head);
             if !key.is_empty() {

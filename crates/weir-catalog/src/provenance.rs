@@ -23,6 +23,12 @@ pub struct Provenance {
 }
 
 impl Provenance {
+    /// Returns the provenance of figures that are all of one document.
+    pub(crate) fn cited(citation: Citation) -> Self {
+        let (figures, notes, conflicts, history) = Default::default();
+        Self { citation, figures, notes, conflicts, history }
+    }
+
     /// Returns the document of all figures without their own.
     #[must_use]
     pub fn source(&self) -> &str {

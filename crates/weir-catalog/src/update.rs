@@ -6,15 +6,16 @@
 mod aws;
 mod azure;
 mod google;
+mod machine;
 
 use crate::document::Document;
 use crate::edition::Edition;
 use crate::error::CatalogError;
 use crate::price::{Item, Price, PriceList, Term};
-use crate::provenance::{Citation, Provenance};
+use crate::provenance::Citation;
 use crate::retail;
+use machine::Machine;
 use std::collections::BTreeMap;
-use weir_units::{Bytes, BytesPerSec};
 
 /// Machines and prices of downloaded files, to extend an edition with.
 #[derive(Debug)]
@@ -37,23 +38,6 @@ pub struct Contents {
     /// Number of prices.
     pub prices: usize,
 }
-
-/// A machine as a file describes it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Machine {
-    vcpus: Option<u32>,
-    memory_mib: Option<u64>,
-    disks: Option<u32>,
-    cache: Option<u64>,
-    uncached: Option<Rates>,
-    burst: Option<Rates>,
-    cached: Option<Rates>,
-    source: String,
-    as_of: String,
-}
-
-/// Operations and bytes per second.
-type Rates = (u64, u64);
 
 impl<'a> Update<'a> {
     /// Starts an update of an edition.
@@ -276,46 +260,6 @@ impl<'a> Update<'a> {
     }
 }
 
-impl Machine {
-    fn toml(&self, name: &str) -> String {
-        let mut row = format!("  {{ name = {name:?}");
-        let mut put = |key: &str, value: Option<String>| {
-            if let Some(value) = value {
-                row.push_str(&format!(", {key} = {value}"));
-            }
-        };
-        put("vcpus", self.vcpus.map(|n| n.to_string()));
-        put("memory", self.memory_mib.map(|mib| quoted(Bytes::mib(mib).exact())));
-        put("max_data_disks", self.disks.map(|n| n.to_string()));
-        put("cache", self.cache.map(|bytes| quoted(Bytes::new(bytes).exact())));
-        let burst = self.burst.filter(|burst| Some(*burst) != self.uncached);
-        put("uncached", self.uncached.map(|own| limits(own, burst)));
-        put("cached", self.cached.map(|own| limits(own, None)));
-        row.push_str(" },\n");
-        row
-    }
-}
-
-fn quoted(value: impl std::fmt::Display) -> String {
-    format!("\"{value}\"")
-}
-
-fn limits((iops, bytes): Rates, burst: Option<Rates>) -> String {
-    let burst = burst.map(|(iops, bytes)| {
-        format!(
-            ", burst = {{ kind = \"credit\", duration = \"30 min\", iops = {iops}, throughput = {} }}",
-            rate(bytes)
-        )
-    });
-    let burst = burst.unwrap_or_default();
-    format!("{{ iops = {iops}, throughput = {}{burst} }}", rate(bytes))
-}
-
-/// Returns bytes per second as a quantity of an edition.
-fn rate(bytes: u64) -> String {
-    BytesPerSec::new(bytes).map_or_else(|| quoted("1 B/s"), quoted)
-}
-
 /// Returns the row of a price, with the number of units without charge.
 fn row(price: &Price, free: u64) -> String {
     let item = match &price.item {
@@ -339,11 +283,6 @@ fn row(price: &Price, free: u64) -> String {
         false => format!(", steps = [{}]", steps.join(", ")),
     };
     format!("  {{ {item}{term}{free}, month = \"{}\"{hour}{steps} }},\n", price.month.exact())
-}
-
-fn provenance(source: String, as_of: String) -> Provenance {
-    let (figures, notes, conflicts, history) = Default::default();
-    Provenance { citation: Citation { source, as_of }, figures, notes, conflicts, history }
 }
 
 /// Returns the series of a machine that no edition has: `dsv7` of `Standard_D8s_v7`, `m9i` of

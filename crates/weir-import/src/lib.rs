@@ -45,6 +45,7 @@
 //! | | `watched` | the point at which an input changes to another kind |
 //! | | `input`, `together` | inputs, and those that are read together |
 //! | | `merge` | from sheets to an observation |
+//! | | `requests` | block traces as single requests |
 //! | | [`live`] | observation of running systems |
 
 #![forbid(unsafe_code)]
@@ -70,6 +71,7 @@ mod number;
 mod options;
 mod postgres;
 mod presence;
+mod requests;
 mod results;
 mod rows;
 mod sheet;
@@ -92,4 +94,5 @@ pub use input::{Failure, Input};
 pub use kind::{Bytes, Kind};
 pub use merge::{Summary, import};
 pub use options::{BackupMedia, Options, TimeUnit};
+pub use requests::{Requests, trace_kind};
 pub use sheet::{At, ReadSamples, Sheet};

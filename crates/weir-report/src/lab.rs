@@ -292,6 +292,17 @@ impl Figure {
         self
     }
 
+    /// Returns its point in a plot, unless it lacks two positive numbers in virtual time.
+    fn dot(&self) -> Option<plot::Dot<'_>> {
+        let number = |value: &Value| value.number().filter(|number| *number > 0.0);
+        Some(plot::Dot {
+            class: self.class.as_deref().unwrap_or(self.basis.name()),
+            published: number(&self.expected)?,
+            predicted: self.virtual_time.as_ref().and_then(number)?,
+            is_fitted: self.basis == Basis::Calibrated,
+        })
+    }
+
     fn is_miss(&self) -> bool {
         use Verdict::{MissesBoth, MissesVirtual, MissesWall};
         matches!(self.verdict, MissesVirtual | MissesWall | MissesBoth)
@@ -496,7 +507,7 @@ impl LabReports {
     ///
     /// [`DrawError`] if it cannot be drawn.
     pub fn plot(&self) -> Result<String, DrawError> {
-        plot::svg(self.0.iter().flat_map(|lab| &lab.figures))
+        plot::svg(self.0.iter().flat_map(|lab| &lab.figures).filter_map(Figure::dot))
     }
 }
 

@@ -12,6 +12,7 @@
 //! | [`number`] | numbers for people |
 //! | [`status`] | a running server |
 //! | [`run`] | a workload that ran, in virtual or wall time |
+//! | [`replay`] | a trace that was recorded or replayed |
 //! | [`oltp`] | a database under load that ran |
 //! | [`backup_plan`] | disks that a backup fits within its window |
 //! | [`backup_run`] | a backup that was made in wall time |
@@ -24,6 +25,7 @@
 //! | [`fleet`] | the packing of a fleet onto instances, with price and lower bound |
 //! | [`plan`] | a layout for a need, its price, and what comes next |
 //! | [`compare`] | one need on several clouds |
+//! | [`comparison`] | systems side by side, with their differences |
 //! | [`between`] | the difference of two snapshots |
 //! | [`chart`] | pictures over time, as SVG and HTML |
 //! | [`diagnosis`] | the result of a diagnosis |
@@ -45,6 +47,7 @@ pub mod chart;
 pub mod checklist;
 mod columns;
 pub mod compare;
+pub mod comparison;
 pub mod diagnosis;
 #[cfg(feature = "finite")]
 pub mod finite;
@@ -57,6 +60,7 @@ mod page;
 pub mod percentiles;
 pub mod plan;
 pub mod recovery;
+pub mod replay;
 pub mod run;
 mod scale;
 pub mod screen;

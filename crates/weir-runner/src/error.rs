@@ -26,6 +26,9 @@ pub enum RunnerError {
     /// A job that does not fit its region.
     #[error("{0}")]
     Workload(#[from] FioError),
+    /// A trace that cannot be replayed.
+    #[error("{0}")]
+    Replay(#[from] weir_workload::replay::ReplayError),
     /// A job whose region ends beyond the export.
     #[error(
         "job {job:?} needs {export:?} to have {needed}, and the server says {size}; \
@@ -228,6 +231,7 @@ impl RunnerError {
                 | Self::Acknowledged { .. }
                 | Self::TooSmall { .. }
                 | Self::DataFiles { .. }
+                | Self::Replay(_)
         )
     }
 

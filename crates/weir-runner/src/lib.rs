@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`mod@run`] | a workload on a server, driven here |
 //! | [`fio`] | the same workload, driven by fio |
+//! | [`replay`] | recorded traces on a server |
 //! | [`oltp`] | a database on a server, with real pages, a real log, and recovery |
 
 #![forbid(unsafe_code)]
@@ -16,9 +17,11 @@
 mod error;
 pub mod fio;
 pub mod oltp;
+pub mod replay;
 pub mod run;
 
 pub use error::RunnerError;
 pub use fio::run_with_fio;
 pub use oltp::{OltpOptions, OltpRun, OltpRunError, ServedFile, ServiceTimes};
+pub use replay::{ReplayRun, ReplayRunOptions};
 pub use run::{RunOptions, run};

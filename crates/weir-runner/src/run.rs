@@ -236,7 +236,7 @@ fn longest_write(specs: &[JobSpec]) -> u32 {
 }
 
 /// Returns bytes that neither compress nor repeat.
-fn noise(length: u32, seed: u64) -> Vec<u8> {
+pub(crate) fn noise(length: u32, seed: u64) -> Vec<u8> {
     let mut bytes = vec![0; length as usize];
     Rng::from_state(seed).fill(&mut bytes);
     bytes

@@ -2,10 +2,12 @@
 
 mod conversation;
 mod freeze;
+mod recording;
 mod socket;
 
 pub use conversation::Conversation;
 pub use freeze::{ChangedAnswer, FreezeAnswer, FrozenExport, Purpose, ReleaseAnswer};
+pub use recording::Recorded;
 pub(crate) use socket::ControlSocket;
 
 use crate::error::ServerError;
@@ -113,6 +115,13 @@ pub enum Request {
         offset: u64,
         /// Bytes.
         len: u64,
+    },
+    /// Records the requests to exports. After the answer, the server sends a trace
+    /// ([`weir_trace::Writer`]) until the client shuts down its side of the connection, and then
+    /// the end of the trace.
+    Record {
+        /// The exports; all of them if empty.
+        exports: Vec<String>,
     },
     /// Ends a freeze ([`ReleaseAnswer`]).
     Release {

@@ -35,12 +35,14 @@ pub use commands::{Behind, Owing};
 
 use crate::error::{ServerError, errno_of};
 use crate::observer::Observer;
+use crate::tap::{Buffer, Tap};
 use crate::volume::{After, DeviceMap, Keep, Load, VolumeBytes, VolumeData};
 use crate::worker::{Finished, Job, ReadJob, Task};
 pub(crate) use freeze::{FreezeOrder, FrozenDevice};
 use progress::{Durability, Resizing};
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use weir_core::{
     CacheMode, Completion, DeviceId, DeviceSpec, Engine, Event, HostSpec, Op,
@@ -151,6 +153,8 @@ struct Pending {
     from: Option<Elsewhere>,
     /// The error that prevented its bytes from being kept.
     error: Option<Arc<StoreError>>,
+    /// Its number in a recording.
+    tapped: Option<NonZeroU64>,
 }
 
 #[derive(Debug)]
@@ -194,6 +198,9 @@ pub struct HostLoop {
     trace: TraceHash,
     crashes: u64,
     observer: Observer,
+    /// A recording of its requests, and the number of the last one of earlier recordings.
+    tap: Option<Tap>,
+    tapped: u64,
 }
 
 impl HostLoop {
@@ -235,12 +242,30 @@ impl HostLoop {
             trace: TraceHash::default(),
             crashes: 0,
             observer: Observer::default(),
+            tap: None,
+            tapped: 0,
         })
     }
 
     /// Sets the receiver of each request's waits.
     pub fn set_observer(&mut self, observer: Observer) {
         self.observer = observer;
+    }
+
+    /// Begins to pass its requests to a recording; returns false if there is one already.
+    pub(crate) fn begin_recording(&mut self, buffer: Buffer) -> bool {
+        if self.tap.is_some() {
+            return false;
+        }
+        self.tap = Some(Tap::new(buffer, self.tapped));
+        true
+    }
+
+    /// Ends a recording. Everything until now is in its buffer.
+    pub(crate) fn end_recording(&mut self) {
+        if let Some(tap) = self.tap.take() {
+            self.tapped = tap.finish();
+        }
     }
 
     /// Takes a request that came at `now`. Its reply comes out of
@@ -319,9 +344,13 @@ impl HostLoop {
         }
         let entry = self.pending.vacant_entry();
         let key = entry.key();
+        let mut tapped = None;
         if let Some(op) = op {
             let engine_request = EngineRequest { device, op, offset, len, tag: key as u64 };
             self.engine.handle_request(now, &engine_request).map_err(|_| Errno::Inval)?;
+            if let Some(tap) = &mut self.tap {
+                tapped = tap.begin(now, (device, op), (offset, len));
+            }
         } else {
             self.asked.push(key);
         }
@@ -337,6 +366,7 @@ impl HostLoop {
             in_caches: 0,
             from,
             error: None,
+            tapped,
         });
         self.stirred = true;
         let held = match request.command {
@@ -394,6 +424,9 @@ impl HostLoop {
         }
         if !self.asked.is_empty() {
             self.answer_asked(now, replies);
+        }
+        if let Some(tap) = &mut self.tap {
+            tap.hand_over();
         }
     }
 
@@ -623,6 +656,9 @@ impl HostLoop {
 
     fn settle(&mut self, now: Instant, key: usize, failed: bool) {
         let pending = self.pending.remove(key);
+        if let (Some(tap), Some(number)) = (&mut self.tap, pending.tapped) {
+            tap.end(number, Some(now - pending.arrived));
+        }
         let served = &mut self.devices[pending.device].served;
         served.requests += 1;
         served.errors += u64::from(failed);

@@ -28,6 +28,7 @@
 //! | `places` | a limit of concurrent connections |
 //! | [`control`] | the control socket, both ends |
 //! | [`notice`] | notices of a running server to its operator |
+//! | `tap` | the requests of a host, for a recording |
 //! | [`observer`] | the receiver of each request's waits |
 //! | `worker` | operations that may wait, and their threads |
 //! | [`error`] | errors, and their numbers on the wire |
@@ -50,6 +51,7 @@ mod reactor;
 pub mod seat;
 pub mod server;
 mod starting;
+mod tap;
 pub mod volume;
 mod worker;
 

@@ -15,6 +15,7 @@ mod commands;
 pub(crate) mod freeze;
 pub(crate) mod options;
 pub(crate) mod paged;
+mod recording;
 pub(crate) mod shared;
 mod status;
 mod views;

@@ -3,14 +3,17 @@
 //! A [`Simulation`] drives the same two state machines as the server, the [`Engine`] of each host
 //! and the [`Workload`], and jumps from one deadline to the next. All randomness is seeded, so a
 //! seed determines the run, as a whole ([`simulate`]) or in slices. Memory does not grow with the
-//! simulated time. An [`OltpSimulation`] drives databases and backups instead of jobs.
+//! simulated time. An [`OltpSimulation`] drives databases and backups instead of jobs, and a
+//! [`ReplaySimulation`] recorded traces.
 
 #![forbid(unsafe_code)]
 
 pub mod observing;
 mod oltp;
+mod replay;
 
 pub use oltp::{OltpOptions, OltpSimError, OltpSimulation, about, check_databases};
+pub use replay::{ReplaySimError, ReplaySimOptions, ReplaySimulation};
 
 use std::collections::{BTreeMap, BTreeSet};
 use weir_core::{
@@ -20,7 +23,9 @@ use weir_core::{
 use weir_layout::{Host, Layout};
 use weir_observe::run::{Sample, Shape};
 use weir_report::number::float;
-use weir_report::run::{ClockName, HostReport, JobReport, RunReport, VolumeReport};
+use weir_report::run::{
+    ClockName, HostReport, JobReport, RunReport, VolumeReport, WritebackReport,
+};
 use weir_units::{Instant, Span};
 use weir_workload::{Device, FioError, Issue, JobSpec, Op, Placed, Series, Tally, Workload};
 
@@ -456,6 +461,33 @@ impl Run {
         job.medium_ns = sum.medium.nanos();
         job.hit_share = (sum.reads > 0).then(|| float(sum.hits) / float(sum.reads));
     }
+}
+
+/// Lists the volumes with write-backs, in layout order, and the caps that throttled these. `totals`
+/// returns the counters of a volume of a host.
+pub fn writebacks<'a>(
+    layout: &Layout,
+    elapsed_s: f64,
+    totals: impl Fn(usize, VolumeId) -> Option<&'a Totals>,
+) -> Vec<WritebackReport> {
+    let per_s = |n: u64| if elapsed_s > 0.0 { float(n) / elapsed_s } else { 0.0 };
+    let mut reports = Vec::new();
+    for (at, host) in layout.hosts.iter().enumerate() {
+        for (id, volume) in host.volumes.iter().enumerate() {
+            let Some(totals) = totals(at, VolumeId(id)) else { continue };
+            if totals.writebacks > 0 {
+                reports.push(WritebackReport {
+                    volume: volume.name.clone(),
+                    host: host.name.clone(),
+                    iops: per_s(totals.writebacks),
+                    bytes_per_s: per_s(totals.written_back),
+                    waits_ns: named(&totals.writeback_waits),
+                    medium_ns: totals.writeback_medium.nanos(),
+                });
+            }
+        }
+    }
+    reports
 }
 
 fn missing<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> SimError {

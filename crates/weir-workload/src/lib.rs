@@ -1,8 +1,8 @@
-//! fio job files as sans-IO workloads.
+//! fio job files and recorded traces as sans-IO workloads.
 //!
 //! [`fio::parse`] reads a job file into typed data ([`JobFile`] of [`JobSpec`]), and a [`Workload`]
-//! turns placed jobs into a stream of [`Issue`]s. The crate reads no clock, opens no file and
-//! starts no thread: callers pass the time as `now` and get deadlines. The same seed with the same
+//! turns placed jobs into a stream of [`Issue`]s. A [`Replay`](replay::Replay) does the same with
+//! the requests of traces. The crate reads no clock, opens no file and starts no thread: callers pass the time as `now` and get deadlines. The same seed with the same
 //! completions gives the same I/O.
 //!
 //! | module | holds |
@@ -10,6 +10,7 @@
 //! | [`fio`] | the ini format, fio's numbers and units, and the table of options |
 //! | [`job`] | [`JobFile`] and [`JobSpec`]: the contents of a job file |
 //! | [`workload`] | [`Workload`]: all processes of a run |
+//! | [`replay`] | [`Replay`](replay::Replay): recorded requests, issued again |
 //! | [`mod@place`] | the devices and regions of a job's files |
 //! | [`io`], [`position`] | operations and regions; positions in job files |
 //! | [`series`] | counters of a run over time |
@@ -33,6 +34,7 @@ pub mod place;
 mod plan;
 pub mod position;
 mod process;
+pub mod replay;
 mod sampler;
 pub mod series;
 pub mod tally;

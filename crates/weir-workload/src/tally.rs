@@ -13,7 +13,7 @@ const DIGITS: u8 = 2;
 
 /// One kind of operation of one process.
 #[derive(Debug, Clone)]
-struct OpTally {
+pub(crate) struct OpTally {
     ios: u64,
     bytes: u64,
     /// Exact, for the mean.
@@ -22,11 +22,11 @@ struct OpTally {
 }
 
 impl OpTally {
-    const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { ios: 0, bytes: 0, latency_sum: 0, latency: None }
     }
 
-    fn record(&mut self, bytes: u64, latency: u64) {
+    pub(crate) fn record(&mut self, bytes: u64, latency: u64) {
         self.ios += 1;
         self.bytes += bytes;
         self.latency_sum += latency;
@@ -52,7 +52,12 @@ impl OpTally {
         }
     }
 
-    fn report(&self, seconds: f64) -> OpReport {
+    /// Returns the total latency in nanoseconds.
+    pub(crate) const fn latency_sum(&self) -> u64 {
+        self.latency_sum
+    }
+
+    pub(crate) fn report(&self, seconds: f64) -> OpReport {
         let float = weir_report::number::float;
         let per_s = |n: u64| if seconds > 0.0 { float(n) / seconds } else { 0.0 };
         let latency = self.latency.as_ref().map_or_else(LatencyReport::default, |l| {

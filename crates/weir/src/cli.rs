@@ -2,14 +2,17 @@
 
 mod backup;
 mod baselines;
+mod compare;
 #[cfg(test)]
 mod documented;
 mod export;
 mod import;
 mod lab;
+mod mcp;
 mod number;
 mod observe;
 mod plan;
+mod record;
 mod volume;
 mod web;
 
@@ -19,14 +22,17 @@ pub(crate) use backup::{
     RestoreArgs,
 };
 pub(crate) use baselines::{ObserveBetweenArgs, ObservePercentilesArgs, ObserveSnapshotArgs};
+pub(crate) use compare::CompareArgs;
 pub(crate) use export::ExportArgs;
 pub(crate) use import::{ClockArgs, ImportArgs};
 pub(crate) use lab::{ClockArg, DriverArg, LabCommand, LabRunArgs};
+pub(crate) use mcp::McpArgs;
 pub(crate) use observe::{
     ObserveArgs, ObserveChecklistArgs, ObserveCommand, ObserveImportArgs, ObserveLiveArgs,
     ObserveShowArgs,
 };
 pub(crate) use plan::PlanArgs;
+pub(crate) use record::{PartArgs, RecordArgs, ReplayArgs};
 pub(crate) use volume::{CreateArgs, HostCommand, VolumeCommand};
 pub(crate) use web::WebArgs;
 
@@ -65,28 +71,33 @@ pub(crate) enum Command {
                       Ctrl-C and SIGTERM stop the server after the requests in flight are complete \
                       and durable.")]
     Serve(ServeArgs),
-    /// Simulate fio jobs, a database or a backup on a layout, in virtual time.
+    /// Simulate fio jobs, a database, a backup or recorded traces on a layout, in virtual time.
     #[command(after_help = "Example:\n  \
                       weir sim layout.toml fiowrite.ini --runtime 30s --output json\n  \
                       weir sim layout.toml oltp.toml --every 1min\n  \
                       weir sim layout.toml oltp.toml --observe run.weirobs --plot run.html\n  \
-                      weir sim layout.toml backup.toml oltp.toml\n\n\
+                      weir sim layout.toml backup.toml oltp.toml\n  \
+                      weir sim layout.toml tuesday.weirtrace --map sdc=data --pace 2x\n\n\
                       The last component of a job's directory or filename selects the volume or \
                       stripe: /mnt/nocache is the export nocache. Job files run one after the \
                       other. Ctrl-C ends the run and reports the part simulated so far, with exit \
                       code 130; a second Ctrl-C ends it at once.")]
     Sim(SimArgs),
-    /// Run a database workload in real time on the volumes of a layout, and recover it after a crash.
+    /// Run a database, or replay traces, in real time on the volumes of a layout; recover the database
+    /// after a crash.
     #[command(after_help = "Example:\n  \
                             weir run layout.toml oltp.toml --runtime 60s\n  \
                             weir run layout.toml oltp.toml --data /var/lib/weir\n  \
-                            weir run layout.toml oltp.toml --data /var/lib/weir --recover-only\n\n\
+                            weir run layout.toml oltp.toml --data /var/lib/weir --recover-only\n  \
+                            weir run layout.toml tuesday.weirtrace --map sdc=data\n\n\
                             This process serves the volumes, enforces their limits and stores real \
                             data. Every page that is read is checked. With --data, a run first \
                             recovers the database that the last run left, and checks every page. \
                             The exit code is 1 if an acknowledged transaction is lost. Ctrl-C ends \
                             the run and reports the part executed so far, with exit code 130.")]
     Run(RunArgs),
+    /// Record each request of a system with its time, for a replay with weir sim or weir run.
+    Record(Box<RecordArgs>),
     /// Record the storage counters of real systems, import the output of other tools, and query
     /// the resulting observations.
     #[command(
@@ -116,6 +127,22 @@ pub(crate) enum Command {
                             Exit codes: 0 nothing is throttled, 1 something is throttled, 2 wrong \
                             input.")]
     Diagnose(DiagnoseArgs),
+    /// Compare observations, results of runs, or layouts side by side, and show which differences are
+    /// more than noise.
+    #[command(
+        after_help = "Example:\n  weir compare before.weirobs after.weirobs --tolerance 10%\n  \
+                            weir compare iostat-1.txt iostat-2.txt --layout layout.toml\n  \
+                            weir compare old-runs new-runs --metric iops\n  \
+                            weir compare p30.toml p40.toml --workload fiowrite.ini --html report.html\n\n\
+                            All sides are of one kind: observations and inputs that weir observe import reads; JSON of \
+                            weir sim, weir run or weir lab run; or layouts, which are simulated under one \
+                            workload with several seeds. The files of a folder are repetitions of one \
+                            measurement. docs/COMPARE.md describes the test. For one need on several clouds, \
+                            see weir plan --compare. Exit codes: 0 no side is worse; 1 a side is worse than \
+                            A by more than --tolerance and by more than noise; 2 wrong input, or too little \
+                            of it."
+    )]
+    Compare(Box<CompareArgs>),
     /// Find the cheapest layout that meets a need, with its price, its binding limit and the reason
     /// why the next cheaper layout fails.
     #[command(after_help = "Example:\n  weir plan --iops 16000 --size 4TiB\n  \
@@ -128,7 +155,8 @@ pub(crate) enum Command {
                             A need file has [data], [log], [tempdb] and [backup], each with size, iops, \
                             throughput, request, reads, latency, working_set. docs/PLAN.md describes all keys and \
                             the proof of optimality. Prices are list prices of the edition, with source and date; \
-                            --prices loads others, for example the vendor's retail price list in JSON. Exit \
+                            --prices loads others, for example the vendor's retail price list in JSON. To compare \
+                            layouts or measurements that exist, see weir compare. Exit \
                             codes: 0 a plan was found (with --compare, of one cloud at least), 1 no layout meets the \
                             need (the answer says which constraint to relax), 2 wrong input.")]
     Plan(Box<PlanArgs>),
@@ -202,13 +230,20 @@ pub(crate) enum Command {
         after_help = "Example:\n  weir prices D16s_v5\n  weir prices D16s_v5 --region westeurope\n  \
                             weir prices P30 --region all --output csv\n  weir prices --regions azure-now\n\n\
                             A month is 730 hours. The price in use is the first one on demand; other \
-                            sources, reservations and licences are listed beside it. Prices age: \
-                            those of more than a year ago are pointed out."
+                            sources, reservations and licences are listed beside it. Prices \
+                            older than a year are marked as such."
     )]
     Prices(PricesArgs),
     /// Check a layout file, or print its JSON schema.
     #[command(subcommand)]
     Layout(LayoutCommand),
+    /// Serve diagnose, simulate, plan, compare, catalog and prices as tools of assistants, over the
+    /// Model Context Protocol on stdin and stdout.
+    #[command(after_help = "Example:\n  weir mcp --root /srv/observations --root /etc/weir\n\n\
+                            An assistant starts this command itself; docs/MCP.md shows its configuration. The \
+                            tools only read, and only files below the folders of --root; links that lead outside \
+                            are refused. A call is limited in time and in the size of its input and answer.")]
+    Mcp(McpArgs),
     /// Print shell completions.
     #[command(after_help = "Example:\n  weir completions bash > /etc/bash_completion.d/weir")]
     Completions {
@@ -254,9 +289,9 @@ pub(crate) struct ServeArgs {
 /// How a server waits for deadlines.
 #[derive(Debug, Args)]
 pub(crate) struct WaitArgs {
-    /// Poll for requests and deadlines instead of sleeping, for latencies below a millisecond that
-    /// are served as stated. While it has clients, each host of the layout keeps a core busy; one
-    /// more core must remain for the clients.
+    /// Poll for requests and deadlines instead of sleeping, so that latencies below a millisecond
+    /// are met closely. Each host of the layout keeps a core busy while it has clients; leave at
+    /// least one more core to the clients.
     #[arg(long)]
     poll: bool,
 }
@@ -303,8 +338,9 @@ pub(crate) struct CertArgs {
 pub(crate) struct SimArgs {
     /// Layout file; docs/LAYOUT.md describes its keys.
     pub(crate) layout: PathBuf,
-    /// fio job files; or files that end in .toml, each of which describes a database workload
-    /// (docs/OLTP.md) or a backup (docs/BACKUP.md).
+    /// fio job files; files that end in .toml, each of which describes a database workload
+    /// (docs/OLTP.md) or a backup (docs/BACKUP.md); or traces (docs/TRACES.md), which are
+    /// recognised by their contents and replayed side by side.
     #[arg(required = true, value_name = "JOB")]
     pub(crate) jobs: Vec<PathBuf>,
     /// Override the runtime of each job, for example 30s, 10min or 2h. A job without time_based
@@ -314,8 +350,8 @@ pub(crate) struct SimArgs {
     /// Override the size of each job, for example 64MiB or 30GiB.
     #[arg(long, value_name = "SIZE", value_parser = some_bytes, allow_hyphen_values = true)]
     pub(crate) size: Option<Bytes>,
-    /// Map a directory or filename of a job to a volume or stripe, for example
-    /// /mnt/data=readcache. May be repeated.
+    /// Map a directory or filename of a job, or a device of a trace, to a volume or stripe, for
+    /// example /mnt/data=readcache or sdc=data. May be repeated.
     #[arg(long, value_name = "PATH=EXPORT", value_parser = mapping)]
     pub(crate) map: Vec<(String, String)>,
     /// Start with a warm host cache for this volume or stripe: the cache holds every block that the
@@ -328,15 +364,21 @@ pub(crate) struct SimArgs {
     pub(crate) crash: Option<(String, Span)>,
     #[command(flatten)]
     pub(crate) run: RunOptions,
+    #[command(flatten)]
+    pub(crate) replay: ReplayArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// Layout file; docs/LAYOUT.md describes its keys.
     pub(crate) layout: PathBuf,
-    /// Database workload: a file that ends in .toml; docs/OLTP.md describes its keys.
-    #[arg(value_name = "OLTP")]
-    pub(crate) oltp: PathBuf,
+    /// Database workload: a file that ends in .toml (docs/OLTP.md); or traces to replay
+    /// (docs/TRACES.md).
+    #[arg(required = true, value_name = "JOB")]
+    pub(crate) jobs: Vec<PathBuf>,
+    /// Map a device of a trace to a volume or stripe, for example sdc=data. May be repeated.
+    #[arg(long, value_name = "DEVICE=EXPORT", value_parser = mapping)]
+    pub(crate) map: Vec<(String, String)>,
     /// Store the data in this folder, which is created if needed, and continue from the data in
     /// it. Without this option the data is kept in memory and lost at exit.
     #[arg(long, value_name = "DIR")]
@@ -360,6 +402,8 @@ pub(crate) struct RunArgs {
     pub(crate) wait: WaitArgs,
     #[command(flatten)]
     pub(crate) run: RunOptions,
+    #[command(flatten)]
+    pub(crate) replay: ReplayArgs,
 }
 
 /// Options of a run that apply to either clock.

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use weir_blob::BlobError;
 use weir_catalog::CatalogError;
+use weir_compare::CompareError;
 use weir_diagnose::DiagnoseError;
 use weir_export::ExportError;
 use weir_import::ImportError;
@@ -21,7 +22,8 @@ use weir_plan::verify::VerifyError;
 use weir_report::chart::DrawError;
 use weir_runner::{OltpRunError, RunnerError};
 use weir_server::ServerError;
-use weir_sim::{OltpSimError, SimError};
+use weir_sim::{OltpSimError, ReplaySimError, SimError};
+use weir_trace::TraceError;
 use weir_web::WebError;
 use weir_workload::{FioError, PlaceError};
 
@@ -68,6 +70,15 @@ pub(crate) enum CliError {
     #[error("{0}")]
     Sim(#[from] SimError),
     #[error("{0}")]
+    Replay(#[from] ReplaySimError),
+    /// A trace that cannot be read further.
+    #[error("{0}")]
+    Replayed(TraceError),
+    #[error("{}: {source}", .path.display())]
+    Trace { path: PathBuf, source: weir_trace::ReadError },
+    #[error("cannot record to {}: {source}", .path.display())]
+    Record { path: PathBuf, source: weir_trace::WriteError },
+    #[error("{0}")]
     Run(#[from] RunnerError),
     #[error("{0}")]
     Lab(#[from] LabError),
@@ -85,6 +96,11 @@ pub(crate) enum CliError {
     NoFolder { path: PathBuf, folder: PathBuf },
     #[error("{0}")]
     Diagnose(DiagnoseError),
+    #[error("{0}")]
+    Compare(#[from] CompareError),
+    #[cfg(feature = "mcp")]
+    #[error("{0}")]
+    Mcp(weir_mcp::ServeError),
     #[error("{0}")]
     Plan(#[from] PlanError),
     #[error("{0}")]
@@ -178,8 +194,12 @@ impl CliError {
             | Self::Backup(_)
             | Self::Place(_)
             | Self::Sim(_)
+            | Self::Replay(_)
+            | Self::Replayed(_)
+            | Self::Trace { .. }
             | Self::Observation { .. }
             | Self::Diagnose(_)
+            | Self::Compare(_)
             | Self::Plan(_)
             | Self::Export(_)
             | Self::Verify(_)
@@ -187,9 +207,15 @@ impl CliError {
             | Self::Refused(_) => USAGE,
             Self::Import { source, .. } if source.is_input() => USAGE,
             Self::Import { .. } => FAILED,
-            Self::Observe { .. } | Self::Write { .. } | Self::NoFolder { .. } | Self::Draw(_) => {
-                FAILED
-            }
+            Self::Record { .. }
+            | Self::Observe { .. }
+            | Self::Write { .. }
+            | Self::NoFolder { .. }
+            | Self::Draw(_) => FAILED,
+            #[cfg(feature = "mcp")]
+            Self::Mcp(error) if error.is_input() => USAGE,
+            #[cfg(feature = "mcp")]
+            Self::Mcp(_) => FAILED,
             Self::Live(error) if error.is_input() => USAGE,
             Self::Live(_) => FAILED,
             Self::Stripes(error) if error.is_verdict() => NO,

@@ -189,5 +189,11 @@ mod tests {
             weir_observe::Reader::open(&input[..])
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
         }
+        for (name, input) in chosen(Target::Trace) {
+            // The first byte tells whether checksums are made right.
+            let mut reader = weir_trace::Reader::open(&input[1..])
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(reader.next_request().unwrap().is_some(), "{name} has a request");
+        }
     }
 }

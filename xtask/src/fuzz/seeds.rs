@@ -28,7 +28,8 @@ pub(super) fn of(target: Target) -> Vec<Seed> {
         | Target::Observation
         | Target::BlobRequest
         | Target::Import
-        | Target::BlobList => Vec::new(),
+        | Target::BlobList
+        | Target::Trace => Vec::new(),
     }
 }
 

@@ -29,11 +29,13 @@ pub enum Target {
     BackupLabel,
     /// A page of a list of blobs.
     BlobList,
+    /// A request trace.
+    Trace,
 }
 
 impl Target {
     /// Every target.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::NbdServer,
         Self::NbdClient,
         Self::Layout,
@@ -45,6 +47,7 @@ impl Target {
         Self::Backup,
         Self::BackupLabel,
         Self::BlobList,
+        Self::Trace,
     ];
 
     /// Returns the name, which is that of its folders and on the command line.
@@ -62,6 +65,7 @@ impl Target {
             Self::Backup => "backup",
             Self::BackupLabel => "backup-label",
             Self::BlobList => "blob-list",
+            Self::Trace => "trace",
         }
     }
 
@@ -115,6 +119,7 @@ impl Target {
             Self::Backup => weir_backup::fuzz::stripe_bytes(data),
             Self::BackupLabel => weir_backup::fuzz::label_bytes(data),
             Self::BlobList => weir_backup::fuzz::blob_list_bytes(data),
+            Self::Trace => weir_trace::fuzz::trace_bytes(data),
         }
     }
 }

@@ -9,10 +9,10 @@
 //! lock. Full backups have such a lock too: a prune holds it while it looks for differentials and removes
 //! the backup, and a differential while it shows itself and looks for the backup.
 
-use super::label::{Scope, VolumeId};
 use crate::cancel::Cancel;
 use crate::error::BackupError;
 use crate::format::BackupId;
+use crate::label::{Scope, VolumeId};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::linux::net::SocketAddrExt;

@@ -1,9 +1,9 @@
 //! Properties of reading labels and lists of blobs with any contents.
 
 use super::blob::parse_list;
-use super::label::{Entry, LABEL, Label, SLOT, Scope, Slots, VolumeId};
 use crate::error::BackupError;
 use crate::format::BackupId;
+use crate::label::{Entry, LABEL, Label, SLOT, Scope, Slots, VolumeId};
 
 /// The bytes of a slot that its checksum covers.
 const COVERED: usize = SLOT - 32;

@@ -3,13 +3,13 @@
 //! A volume has a label and regions. Frames go through the event loop of the
 //! backup; header, manifest, footer and label are written here.
 
-use super::label::{Entry, LABEL, Label, SLOT, Slots, VolumeId};
 use super::lock::{VolumeLock, scope};
 use super::{Region, StripeSink};
 use crate::cancel::Cancel;
 use crate::error::BackupError;
 use crate::export::Export;
 use crate::format::{BackupId, Identity};
+use crate::label::{Entry, LABEL, Label, SLOT, Slots, VolumeId};
 use crate::place::{FoundStripe, Place};
 use crate::read_at::ReadAt;
 use std::fmt;

@@ -6,9 +6,10 @@
 //! pair.
 //!
 //! ```console
-//! $ cargo build --release && cargo run --release -p weir-bench --bin peers -- [ROUNDS]
+//! $ cargo build --release && cargo run --release -p weir-bench --bin peers -- [ROUNDS] [OTHER_WEIR]
 //! ```
 //!
+//! `OTHER_WEIR` is a second binary to run beside the others, of another profile or version.
 //! Needs fio, nbdkit and qemu-storage-daemon (Debian: fio nbdkit qemu-system-common).
 
 #![expect(clippy::print_stdout, reason = "it is a program that prints a table")]
@@ -33,7 +34,7 @@ struct Run {
     cpu_per_million: f64,
 }
 
-fn peers(folder: &Path) -> Result<Vec<Peer>, Failure> {
+fn peers(folder: &Path, other: Option<&Path>) -> Result<Vec<Peer>, Failure> {
     let socket = |name: &str| folder.join(name).display().to_string();
     let layout = folder.join("layout.toml");
     std::fs::write(&layout, "[[volume]]\nname = \"v\"\nunlimited = true\nsize = \"1 GiB\"\n")?;
@@ -42,9 +43,12 @@ fn peers(folder: &Path) -> Result<Vec<Peer>, Failure> {
     if !weir.exists() {
         return Err(format!("{} is missing; cargo build --release first", weir.display()).into());
     }
-    let mut serve = Command::new(weir);
-    serve.arg("serve").arg(&layout).arg("--nbd").arg(format!("unix:{}", socket("weir")));
-    serve.arg("--control").arg(folder.join("control"));
+    let serve = |binary: &Path, name: &str| {
+        let mut serve = Command::new(binary);
+        serve.arg("serve").arg(&layout).arg("--nbd").arg(format!("unix:{}", socket(name)));
+        serve.arg("--control").arg(folder.join(format!("{name}-control")));
+        serve
+    };
     let mut nbdkit = Command::new("nbdkit");
     nbdkit.args(["-f", "-U", &socket("nbdkit"), "memory", "1G"]);
     // A file on tmpfs, which is what this daemon offers nearest to memory.
@@ -59,11 +63,14 @@ fn peers(folder: &Path) -> Result<Vec<Peer>, Failure> {
         "--export",
         "type=nbd,id=e,node-name=f,name=v,writable=on",
     ]);
-    let started = vec![
-        Peer::start("weir", folder, &mut serve, "v")?,
+    let mut started = vec![
+        Peer::start("weir", folder, &mut serve(&weir, "weir"), "v")?,
         Peer::start("nbdkit", folder, &mut nbdkit, "")?,
         Peer::start("qemu-storage-daemon", folder, &mut daemon, "v")?,
     ];
+    if let Some(other) = other {
+        started.push(Peer::start("other weir", folder, &mut serve(other, "other weir"), "v")?);
+    }
     // It is open by now, and goes with its last user.
     std::fs::remove_file(image)?;
     Ok(started)
@@ -96,7 +103,8 @@ fn runner(peer: &Peer, rw: &str, depth: u32, seconds: u32) -> Result<Run, Failur
 fn main() -> Result<(), Failure> {
     let rounds: u32 = std::env::args().nth(1).map_or(Ok(5), |text| text.parse())?;
     let folder = tempfile::tempdir()?;
-    let peers = peers(folder.path())?;
+    let other = std::env::args_os().nth(2).map(PathBuf::from);
+    let peers = peers(folder.path(), other.as_deref())?;
     for peer in &peers {
         // So that all have their memory.
         fio(peer, folder.path(), "randwrite", 32, 2)?;

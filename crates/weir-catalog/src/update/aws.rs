@@ -1,9 +1,10 @@
 //! Files of AWS: `aws ec2 describe-instance-types` and offers of the price list.
 
-use super::{Machine, provenance};
+use super::machine::Machine;
 use crate::document::Document;
 use crate::error::CatalogError;
 use crate::price::{Item, Per, Price, PriceList, Term};
+use crate::provenance::{Citation, Provenance};
 use crate::region::money;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -70,7 +71,8 @@ pub(super) fn prices(document: &Document<'_>) -> Result<Vec<PriceList>, CatalogE
                 let Some((currency, price)) = price(document, sku, own, &product, term)? else {
                     continue;
                 };
-                let provenance = provenance(source.clone(), as_of.to_owned());
+                let citation = Citation { source: source.clone(), as_of: as_of.to_owned() };
+                let provenance = Provenance::cited(citation);
                 let price = Price { provenance: provenance.clone(), ..price };
                 let is_own = |list: &&mut PriceList| {
                     list.region == product.region
@@ -187,7 +189,7 @@ fn price(
         month,
         hour,
         steps: prices.split_off(1),
-        provenance: provenance(String::new(), String::new()),
+        provenance: Provenance::cited(Citation { source: String::new(), as_of: String::new() }),
     };
     Ok(Some((money_of, price)))
 }

@@ -1,6 +1,6 @@
 //! The output of `az vm list-skus -o json`.
 
-use super::Machine;
+use super::machine::Machine;
 use crate::document::Document;
 use crate::error::CatalogError;
 use serde_json::Value;

@@ -2,11 +2,12 @@
 //! its processors and its memory; types that share cores, or include accelerators or local disks, get no
 //! price.
 
-use super::{Machine, provenance};
+use super::machine::Machine;
 use crate::document::Document;
 use crate::edition::Edition;
 use crate::error::CatalogError;
 use crate::price::{Item, Per, Price, PriceList, Term};
+use crate::provenance::{Citation, Provenance};
 use crate::region::HOURS;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -224,7 +225,10 @@ fn host(
         month: Money::from_micros(u64::try_from(month).ok()?),
         hour: Some(Money::from_micros(u64::try_from((nanos + 500) / 1000).ok()?)),
         steps: Vec::new(),
-        provenance: provenance(source, core.2.clone().min(memory.2.clone())),
+        provenance: Provenance::cited(Citation {
+            source,
+            as_of: core.2.clone().min(memory.2.clone()),
+        }),
     })
 }
 
@@ -237,6 +241,6 @@ fn disk(unit: &Unit, (nanos, source, as_of): &Rate) -> Option<Price> {
         month: Money::from_micros(u64::try_from((nanos + 500) / 1000).ok()?),
         hour: None,
         steps: Vec::new(),
-        provenance: provenance(source.clone(), as_of.clone()),
+        provenance: Provenance::cited(Citation { source: source.clone(), as_of: as_of.clone() }),
     })
 }

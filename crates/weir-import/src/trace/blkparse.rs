@@ -11,9 +11,11 @@
 //! The latency is that of the device, from D to C. Devices without a queue of their own (LVM,
 //! RAID) have no D; their latency is from Q to C.
 
+use super::opened::Trace;
 use super::pairing::{self, Action, Pairing};
+use super::request::{Direction, ReadRequests, Sink};
 use super::rows::{SECOND, SECTOR, first_line};
-use super::summing::{Direction, ReadRequests, Samples, Summing, scaled};
+use super::summing::scaled;
 use crate::error::ImportError;
 use crate::kind::{By, Bytes, Kind, Sign};
 use crate::options::Options;
@@ -34,6 +36,10 @@ fn recognizes(text: &str) -> bool {
 }
 
 fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(open_trace(input, options)?.samples(options))
+}
+
+pub(super) fn open_trace(input: Bytes, _options: &Options) -> Result<Trace, ImportError> {
     let mut lines = Lines::new(input);
     let first = first_line(&mut lines)?;
     if event(&first).is_none() {
@@ -42,7 +48,7 @@ fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportE
     }
     lines.put_back(first);
     let trace = Blkparse { lines, pairing: Pairing::default() };
-    Ok(Box::new(Samples::new(trace, Summing::new(options))))
+    Ok(Trace::new(trace))
 }
 
 /// The common fields of an event.
@@ -73,7 +79,7 @@ fn event(line: &str) -> Option<Event<'_>> {
 }
 
 /// Parses offset and length, and whether the request failed: `282624 + 8 [0]`, `[0]`, `0 [0]`.
-fn place(rest: &str) -> Option<(u64, u64, bool)> {
+pub(super) fn place(rest: &str) -> Option<(u64, u64, bool)> {
     let (numbers, behind) = rest.split_once('[').unwrap_or((rest, ""));
     let has_failed = behind.starts_with('-');
     let mut words = numbers.split_ascii_whitespace();
@@ -88,7 +94,7 @@ fn place(rest: &str) -> Option<(u64, u64, bool)> {
 }
 
 /// Returns the direction of a request with this number of sectors; `None` if it is no I/O.
-fn direction(rwbs: &str, sectors: u64) -> Option<Direction> {
+pub(super) fn direction(rwbs: &str, sectors: u64) -> Option<Direction> {
     let flushes = rwbs.starts_with('F');
     match rwbs.trim_start_matches('F').chars().next() {
         Some('R') => Some(Direction::Read),
@@ -106,7 +112,7 @@ struct Blkparse {
 }
 
 impl ReadRequests for Blkparse {
-    fn next(&mut self, summing: &mut Summing, sheet: &mut Sheet) -> Result<bool, ImportError> {
+    fn next(&mut self, sink: &mut dyn Sink, sheet: &mut Sheet) -> Result<bool, ImportError> {
         let Some(line) = self.lines.next_line()? else {
             self.pairing.tell(sheet);
             return Ok(false);
@@ -115,7 +121,7 @@ impl ReadRequests for Blkparse {
             return Ok(true);
         }
         let done = match event(&line) {
-            Some(event) => self.event(&event, summing),
+            Some(event) => self.event(&event, sink),
             None if line.trim_start().starts_with(|c: char| c.is_ascii_digit()) => {
                 Err(format!("an event was expected, but found {line:?}"))
             }
@@ -136,7 +142,7 @@ impl ReadRequests for Blkparse {
 }
 
 impl Blkparse {
-    fn event(&mut self, event: &Event<'_>, summing: &mut Summing) -> Result<(), String> {
+    fn event(&mut self, event: &Event<'_>, sink: &mut dyn Sink) -> Result<(), String> {
         let action = match event.action {
             "Q" => Action::Queued,
             "D" => Action::Sent,
@@ -166,6 +172,6 @@ impl Blkparse {
             length,
             has_failed,
         };
-        self.pairing.event(own, summing)
+        self.pairing.event(own, sink)
     }
 }

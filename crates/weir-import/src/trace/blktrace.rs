@@ -12,10 +12,11 @@
 //! A request may be queued on one processor and completed on another, so the files of a trace are
 //! merged by time.
 
+use super::opened::Trace;
 use super::pairing::{Action, Event, Pairing};
 use super::record::{self, Next};
+use super::request::{Direction, ReadRequests, Sink};
 use super::rows::SECTOR;
-use super::summing::{Direction, ReadRequests, Samples, Summing};
 use crate::error::ImportError;
 use crate::kind::{By, Bytes, Kind};
 use crate::options::Options;
@@ -135,16 +136,17 @@ impl Record {
     }
 }
 
-pub(crate) fn open(
-    mut input: Bytes,
-    options: &Options,
-) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(open_trace(input, options)?.samples(options))
+}
+
+pub(super) fn open_trace(mut input: Bytes, _options: &Options) -> Result<Trace, ImportError> {
     if order(input.fill_buf()?).is_none() {
         let reason = "records of blktrace, version 7, were expected";
         return Err(ImportError::whole(reason));
     }
     let trace = Blktrace { input, pairing: Pairing::default(), records: 0, names: HashMap::new() };
-    Ok(Box::new(Samples::new(trace, Summing::new(options))))
+    Ok(Trace::new(trace))
 }
 
 struct Blktrace {
@@ -156,7 +158,7 @@ struct Blktrace {
 }
 
 impl ReadRequests for Blktrace {
-    fn next(&mut self, summing: &mut Summing, sheet: &mut Sheet) -> Result<bool, ImportError> {
+    fn next(&mut self, sink: &mut dyn Sink, sheet: &mut Sheet) -> Result<bool, ImportError> {
         let bytes = match record::next::<RECORD>(&mut *self.input)? {
             Next::Record(bytes) => bytes,
             Next::End => {
@@ -199,7 +201,7 @@ impl ReadRequests for Blktrace {
             length: u64::from(record.bytes),
             has_failed: record.error != 0,
         };
-        self.pairing.event(event, summing).map_err(ImportError::whole)?;
+        self.pairing.event(event, sink).map_err(ImportError::whole)?;
         Ok(true)
     }
 }

@@ -1,6 +1,7 @@
 //! Traces of CloudPhysics as text: a head with `version`, `time`, `op`, `size` and `lbn`; times in
 //! seconds, SCSI commands, sizes in bytes, offsets in sectors.
 
+use super::opened::Trace;
 use super::rows::{self, Layout, SECOND, SECTOR, Split, Table, Times, first_line, is_idle};
 use super::scsi;
 use crate::error::ImportError;
@@ -36,6 +37,10 @@ fn places(head: &str) -> Option<Places> {
 }
 
 fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(open_trace(input, options)?.samples(options))
+}
+
+pub(super) fn open_trace(input: Bytes, options: &Options) -> Result<Trace, ImportError> {
     let mut lines = Lines::new(input);
     let head = first_line(&mut lines)?;
     let Some([time, op, size, place]) = places(&head) else {

@@ -4,6 +4,7 @@
 //! Units come from the head (`latency_us`, `Time (ms)`). Without one, the size of a time shows
 //! whether it counts from 1970. Other assumptions are noted.
 
+use super::opened::Trace;
 use super::rows::{
     self, Layout, MILLISECOND, SECOND, SECTOR, Split, TICK, Table, Times, direction, first_line,
     first_rows, is_epoch, is_idle, is_ticks, times_in,
@@ -115,6 +116,10 @@ fn recognizes(text: &str) -> bool {
 }
 
 fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(open_trace(input, options)?.samples(options))
+}
+
+pub(super) fn open_trace(input: Bytes, options: &Options) -> Result<Trace, ImportError> {
     let mut lines = Lines::new(input);
     let head = first_line(&mut lines)?;
     let number = lines.number();

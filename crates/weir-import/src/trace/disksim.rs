@@ -1,9 +1,11 @@
 //! Traces for `DiskSim` in ASCII: milliseconds, device, block of 512 bytes, number of blocks, and
 //! hexadecimal flags, whose lowest bit marks a read.
 
+use super::opened::Trace;
+use super::request::Direction;
 use super::rows::{self, MILLISECOND, Split};
 use super::simulator;
-use super::summing::{Direction, scaled};
+use super::summing::scaled;
 use crate::error::ImportError;
 use crate::kind::{By, Bytes, Kind, Sign};
 use crate::options::Options;
@@ -29,7 +31,11 @@ fn direction(flags: &str) -> Option<Direction> {
     Some(if flags & 1 == 1 { Direction::Read } else { Direction::Write })
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "as of all kinds")]
 fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(open_trace(input, options)?.samples(options))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as of all kinds")]
+pub(super) fn open_trace(input: Bytes, options: &Options) -> Result<Trace, ImportError> {
     Ok(simulator::open(input, options, (MILLISECOND, "milliseconds"), direction))
 }

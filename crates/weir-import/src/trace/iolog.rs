@@ -3,8 +3,9 @@
 //! Version 3 has a time in every line: microseconds since the start of the job. In version 2 only
 //! `wait` lets time pass, by the microseconds in its offset.
 
+use super::opened::Trace;
+use super::request::{Direction, ReadRequests, Request, Sink};
 use super::rows::first_line;
-use super::summing::{Direction, ReadRequests, Request, Samples, Summing};
 use crate::error::ImportError;
 use crate::kind::{By, Bytes, Kind, Sign};
 use crate::options::Options;
@@ -31,6 +32,10 @@ fn version(line: &str) -> Option<&str> {
 }
 
 fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(open_trace(input, options)?.samples(options))
+}
+
+pub(super) fn open_trace(input: Bytes, _options: &Options) -> Result<Trace, ImportError> {
     let mut lines = Lines::new(input);
     let first = first_line(&mut lines)?;
     let has_times = match version(first.trim_end()) {
@@ -46,7 +51,7 @@ fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportE
         }
     };
     let trace = Iolog { lines, has_times, now: 0, has_waited: false, has_begun: false };
-    Ok(Box::new(Samples::new(trace, Summing::new(options))))
+    Ok(Trace::new(trace))
 }
 
 struct Iolog {
@@ -60,12 +65,12 @@ struct Iolog {
 }
 
 impl ReadRequests for Iolog {
-    fn next(&mut self, summing: &mut Summing, sheet: &mut Sheet) -> Result<bool, ImportError> {
+    fn next(&mut self, sink: &mut dyn Sink, sheet: &mut Sheet) -> Result<bool, ImportError> {
         let Some(line) = self.lines.next_line()? else {
             self.check_times(sheet)?;
             return Ok(false);
         };
-        match self.line(&line, summing, sheet) {
+        match self.line(&line, sink, sheet) {
             Ok(()) => Ok(true),
             Err(_) if self.lines.was_open() => {
                 sheet.note("its last line was truncated and is left out");
@@ -77,7 +82,7 @@ impl ReadRequests for Iolog {
 }
 
 impl Iolog {
-    fn line(&mut self, line: &str, summing: &mut Summing, sheet: &mut Sheet) -> Result<(), String> {
+    fn line(&mut self, line: &str, sink: &mut dyn Sink, sheet: &mut Sheet) -> Result<(), String> {
         let mut words = line.split_ascii_whitespace().peekable();
         if words.peek().is_none() {
             return Ok(());
@@ -113,10 +118,10 @@ impl Iolog {
         };
         self.has_begun = true;
         let length = if direction == Direction::Flush { 0 } else { length };
-        let device = summing.device(None, file).map_err(|error| error.to_string())?;
+        let device = sink.device(None, file).map_err(|error| error.to_string())?;
         let offset = Some(offset);
         let request = Request { at: self.now, device, direction, offset, length, latency: None };
-        summing.request(request).map_err(|error| error.to_string())
+        sink.request(request).map_err(|error| error.to_string())
     }
 
     fn wait(&mut self, micros: u64) -> Result<(), String> {

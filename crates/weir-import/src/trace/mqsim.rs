@@ -1,8 +1,9 @@
 //! Traces for `MQSim` in ASCII: nanoseconds, device, sector, number of sectors, and 1 for a read
 //! or 0 for a write.
 
+use super::opened::Trace;
+use super::request::Direction;
 use super::simulator;
-use super::summing::Direction;
 use crate::error::ImportError;
 use crate::kind::{By, Bytes, Kind, Sign};
 use crate::options::Options;
@@ -28,7 +29,11 @@ fn direction(op: &str) -> Option<Direction> {
     }
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "as of all kinds")]
 fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(open_trace(input, options)?.samples(options))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as of all kinds")]
+pub(super) fn open_trace(input: Bytes, options: &Options) -> Result<Trace, ImportError> {
     Ok(simulator::open(input, options, (1, "nanoseconds"), direction))
 }

@@ -5,6 +5,7 @@
 //! Other sources write the same columns with other times. The size of a time since 1970 shows its
 //! unit. Times from another start do not show it and are taken for ticks.
 
+use super::opened::Trace;
 use super::rows::{
     self, Layout, MILLISECOND, SECOND, Split, TICK, Table, Times, direction, first_line,
     first_rows, times_in,
@@ -52,6 +53,10 @@ fn is_head(line: &str) -> bool {
 }
 
 fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(open_trace(input, options)?.samples(options))
+}
+
+pub(super) fn open_trace(input: Bytes, options: &Options) -> Result<Trace, ImportError> {
     let mut lines = Lines::new(input);
     let first = first_line(&mut lines)?;
     let head = if is_head(&first) {

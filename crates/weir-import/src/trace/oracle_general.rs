@@ -8,9 +8,10 @@
 //! The format has no signature. It is recognized by records that agree with each other: times do
 //! not go back, and the next request of an object is where a record says.
 
+use super::opened::Trace;
 use super::record::{self, Fields, Next};
+use super::request::{Direction, Origin, ReadRequests, Request, Sink};
 use super::rows::{SECOND, is_epoch};
-use super::summing::{Direction, Origin, ReadRequests, Request, Samples, Summing};
 use crate::error::ImportError;
 use crate::kind::{By, Bytes, Kind};
 use crate::options::Options;
@@ -75,18 +76,22 @@ fn agree(records: &[Record], first: i64) -> bool {
         })
 }
 
-fn open(mut input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(open_trace(input, options)?.samples(options))
+}
+
+pub(super) fn open_trace(mut input: Bytes, _options: &Options) -> Result<Trace, ImportError> {
     let first = input.fill_buf()?.first_chunk::<LENGTH>().map(|bytes| parse(bytes));
     let Some(first) = first else {
         let reason = "records of 24 bytes were expected, and there is not one";
         return Err(ImportError::whole(reason));
     };
-    let mut summing = Summing::new(options);
+    let mut trace = Trace::new(OracleGeneral { input, records: 0 });
     if is_epoch(u64::from(first.seconds) * SECOND) {
-        summing.origin = Origin::Epoch;
+        trace.origin = Origin::Epoch;
     }
-    summing.resolution = SECOND;
-    Ok(Box::new(Samples::new(OracleGeneral { input, records: 0 }, summing)))
+    trace.resolution = SECOND;
+    Ok(trace)
 }
 
 struct OracleGeneral {
@@ -95,7 +100,7 @@ struct OracleGeneral {
 }
 
 impl ReadRequests for OracleGeneral {
-    fn next(&mut self, summing: &mut Summing, sheet: &mut Sheet) -> Result<bool, ImportError> {
+    fn next(&mut self, sink: &mut dyn Sink, sheet: &mut Sheet) -> Result<bool, ImportError> {
         let bytes = match record::next::<LENGTH>(&mut *self.input)? {
             Next::Record(bytes) => bytes,
             Next::End => return Ok(false),
@@ -116,9 +121,10 @@ impl ReadRequests for OracleGeneral {
             return Err(ImportError::whole(reason));
         }
         let at = i64::from(record.seconds) * 1_000_000_000;
-        let device = summing.device(None, "disk")?;
+        let device = sink.device(None, "disk")?;
         let (direction, length) = (Direction::Either, u64::from(record.bytes));
-        summing.request(Request { at, device, direction, offset: None, length, latency: None })?;
+        let request = Request { at, device, direction, offset: None, length, latency: None };
+        sink.object(request, record.object)?;
         Ok(true)
     }
 }

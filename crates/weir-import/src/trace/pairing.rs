@@ -3,7 +3,7 @@
 //! The latency is that of the device, from D to C. Devices without a queue of their own (LVM,
 //! RAID) have no D; their latency is from Q to C.
 
-use super::summing::{Device, Direction, Request, Summing};
+use super::request::{Begun, Device, Direction, Request, Sink};
 use crate::sheet::Sheet;
 use std::collections::HashMap;
 
@@ -50,11 +50,11 @@ struct Disk {
     waiting: i64,
 }
 
-/// A request that has begun.
-struct Begun {
+/// A request in flight.
+struct InFlight {
     at: i64,
-    /// True if its beginning was passed on.
-    is_told: bool,
+    /// Present if its beginning was passed on.
+    told: Option<Begun>,
 }
 
 /// The pairing of events to requests.
@@ -62,7 +62,7 @@ struct Begun {
 pub(super) struct Pairing {
     disks: HashMap<String, Disk>,
     /// Requests in flight, by device and sector.
-    begun: HashMap<(Device, u64), Begun>,
+    begun: HashMap<(Device, u64), InFlight>,
     /// Number of requests completed without a beginning.
     unseen: u64,
     failed: u64,
@@ -71,75 +71,75 @@ pub(super) struct Pairing {
 
 impl Pairing {
     /// Takes an event.
-    pub(super) fn event(&mut self, event: Event<'_>, summing: &mut Summing) -> Result<(), String> {
+    pub(super) fn event(&mut self, event: Event<'_>, sink: &mut dyn Sink) -> Result<(), String> {
         let Event { disk, action, at, direction, sector, offset, length, has_failed } = event;
-        let device = self.disk(disk, summing)?.device;
+        let device = self.disk(disk, sink)?.device;
         let request = Request { at, device, direction, offset, length, latency: None };
         match action {
-            Action::Queued => self.queued(disk, sector, request, summing),
-            Action::Sent => self.sent(disk, sector, request, summing),
-            Action::Completed => self.completed(disk, sector, request, summing),
-            Action::Merged => self.disk(disk, summing)?.waiting -= 1,
-            Action::Requeued => self.requeued(disk, sector, device, summing),
+            Action::Queued => self.queued(disk, sector, request, sink),
+            Action::Sent => self.sent(disk, sector, request, sink),
+            Action::Completed => self.completed(disk, sector, request, sink),
+            Action::Merged => self.disk(disk, sink)?.waiting -= 1,
+            Action::Requeued => self.requeued(disk, sector, device, sink),
         }
         self.failed += u64::from(has_failed && action == Action::Completed);
         Ok(())
     }
 
-    fn disk(&mut self, name: &str, summing: &mut Summing) -> Result<&mut Disk, String> {
+    fn disk(&mut self, name: &str, sink: &mut dyn Sink) -> Result<&mut Disk, String> {
         if !self.disks.contains_key(name) {
-            let device = summing.device(None, name).map_err(|error| error.to_string())?;
+            let device = sink.device(None, name).map_err(|error| error.to_string())?;
             let disk = Disk { device, is_sent_to: false, has_no_queue: false, waiting: 0 };
             self.disks.insert(name.to_owned(), disk);
         }
         self.disks.get_mut(name).ok_or_else(|| format!("there is no {name}"))
     }
 
-    fn queued(&mut self, disk: &str, sector: u64, request: Request, summing: &mut Summing) {
+    fn queued(&mut self, disk: &str, sector: u64, request: Request, sink: &mut dyn Sink) {
         let Some(disk) = self.disks.get_mut(disk) else { return };
         disk.waiting += 1;
         if !disk.has_no_queue {
-            summing.pass(request.at);
+            sink.pass(request.at);
         }
         if !disk.is_sent_to {
             let is_told = disk.has_no_queue;
-            self.begin(sector, request, is_told, summing);
+            self.begin(sector, request, is_told, sink);
         }
     }
 
-    fn sent(&mut self, disk: &str, sector: u64, request: Request, summing: &mut Summing) {
+    fn sent(&mut self, disk: &str, sector: u64, request: Request, sink: &mut dyn Sink) {
         let Some(disk) = self.disks.get_mut(disk) else { return };
         disk.waiting -= 1;
         if !disk.is_sent_to {
             // Requests queued so far count from when they are sent.
             disk.is_sent_to = true;
-            let told =
-                self.begun.iter().filter(|(key, begun)| key.0 == request.device && begun.is_told);
-            (0..told.count()).for_each(|_| summing.leave(request.device));
-            self.begun.retain(|key, _| key.0 != request.device);
+            let own = self.begun.extract_if(|key, _| key.0 == request.device);
+            own.filter_map(|(_, begun)| begun.told)
+                .for_each(|told| sink.leave(told, request.device));
         }
-        self.begin(sector, request, true, summing);
+        self.begin(sector, request, true, sink);
     }
 
-    fn begin(&mut self, sector: u64, request: Request, is_told: bool, summing: &mut Summing) {
-        let Request { at, device, direction, offset, length, .. } = request;
+    fn begin(&mut self, sector: u64, request: Request, is_told: bool, sink: &mut dyn Sink) {
+        let Request { at, device, .. } = request;
         if self.begun.len() >= MOST_UNDER_WAY {
             self.forgotten += self.begun.len();
-            for (key, _) in self.begun.drain().filter(|(_, begun)| begun.is_told) {
-                summing.leave(key.0);
+            for ((device, _), begun) in self.begun.drain() {
+                begun.told.into_iter().for_each(|told| sink.lose(told, device));
             }
         }
-        let before = self.begun.insert((device, sector), Begun { at, is_told });
-        if before.is_some_and(|before| before.is_told) {
-            summing.leave(device);
+        let before = self.begun.remove(&(device, sector));
+        if let Some(told) = before.and_then(|before| before.told) {
+            sink.lose(told, device);
         }
-        if is_told && !summing.begin(at, device, direction, offset, length) {
-            self.begun.remove(&(device, sector));
+        let told = if is_told { sink.begin(&request) } else { None };
+        if told.is_some() || !is_told {
+            self.begun.insert((device, sector), InFlight { at, told });
         }
     }
 
-    fn completed(&mut self, disk: &str, sector: u64, request: Request, summing: &mut Summing) {
-        let Request { at, device, direction, length, .. } = request;
+    fn completed(&mut self, disk: &str, sector: u64, request: Request, sink: &mut dyn Sink) {
+        let Request { at, device, .. } = request;
         if let Some(disk) = self.disks.get_mut(disk) {
             disk.has_no_queue |= !disk.is_sent_to;
             disk.waiting -= i64::from(!disk.is_sent_to);
@@ -147,27 +147,28 @@ impl Pairing {
         let begun = self.begun.remove(&(device, sector));
         let latency =
             begun.as_ref().map(|begun| u64::try_from(at.saturating_sub(begun.at)).unwrap_or(0));
-        match begun {
-            Some(begun) if begun.is_told => summing.end(at, device, direction, length, latency),
-            Some(_) => summing.done(Request { latency, ..request }),
-            None => {
-                self.unseen += 1;
-                summing.done(request);
-            }
+        self.unseen += u64::from(begun.is_none());
+        let request = Request { latency, ..request };
+        match begun.and_then(|begun| begun.told) {
+            Some(told) => sink.end(told, &request),
+            None => sink.done(&request),
         }
     }
 
-    fn requeued(&mut self, disk: &str, sector: u64, device: Device, summing: &mut Summing) {
+    fn requeued(&mut self, disk: &str, sector: u64, device: Device, sink: &mut dyn Sink) {
         let Some(disk) = self.disks.get_mut(disk) else { return };
-        if disk.is_sent_to && self.begun.remove(&(device, sector)).is_some() {
+        if !disk.is_sent_to {
+            return;
+        }
+        if let Some(begun) = self.begun.remove(&(device, sector)) {
             disk.waiting += 1;
-            summing.leave(device);
+            begun.told.into_iter().for_each(|told| sink.leave(told, device));
         }
     }
 
     /// Notes the requests that never completed.
     pub(super) fn tell(&self, sheet: &mut Sheet) {
-        let sent = self.begun.values().filter(|begun| begun.is_told).count();
+        let sent = self.begun.values().filter(|begun| begun.told.is_some()).count();
         let waiting: i64 = self.disks.values().map(|disk| disk.waiting.max(0)).sum();
         if sent > 0 || waiting > 0 {
             sheet.note(format!(

@@ -3,12 +3,14 @@
 //! A `Layout` defines the columns of a row and their units. The module of a format makes one;
 //! reading the rows is common to all.
 
-use super::summing::{Direction, Origin, ReadRequests, Request, Samples, Summing, scaled};
+use super::opened::Trace;
+use super::request::{Direction, Origin, ReadRequests, Request, Sink};
+use super::summing::scaled;
 use crate::error::ImportError;
 use crate::kind::Bytes;
 use crate::number::is_missing;
 use crate::options::Options;
-use crate::sheet::{ReadSamples, Sheet};
+use crate::sheet::Sheet;
 use crate::text::Lines;
 use std::borrow::Cow;
 use weir_observe::moment::Clock;
@@ -152,8 +154,8 @@ struct Rows {
     plausible: Plausible,
 }
 
-/// Opens the samples of a table.
-pub(crate) fn open(mut table: Table, options: &Options) -> Box<dyn ReadSamples> {
+/// Opens a table.
+pub(crate) fn open(mut table: Table, options: &Options) -> Trace {
     if let Some(unit) = options.time_unit {
         match table.layout.time.1 {
             Times::Since(_) => table.layout.time.1 = Times::Since(unit.nanos()),
@@ -166,14 +168,12 @@ pub(crate) fn open(mut table: Table, options: &Options) -> Box<dyn ReadSamples> 
         table.assumed = None;
     }
     let layout = table.layout;
-    let mut summing = Summing::new(options);
-    summing.origin = match layout.time.1 {
+    let origin = match layout.time.1 {
         Times::Dates(_) | Times::Epoch(_) | Times::Ticks => Origin::Epoch,
         Times::Since(_) => Origin::Unknown,
     };
-    summing.resolution = layout.resolution;
     let rows = Rows { needed: layout.last() + 1, table, plausible: Plausible::default() };
-    Box::new(Samples::new(rows, summing))
+    Trace { reader: Box::new(rows), origin, resolution: layout.resolution }
 }
 
 /// Splits a row into fields.
@@ -242,7 +242,7 @@ pub(crate) fn first_rows(
 }
 
 impl ReadRequests for Rows {
-    fn next(&mut self, summing: &mut Summing, sheet: &mut Sheet) -> Result<bool, ImportError> {
+    fn next(&mut self, sink: &mut dyn Sink, sheet: &mut Sheet) -> Result<bool, ImportError> {
         self.table.notes.drain(..).for_each(|note| sheet.note(note));
         let Some(line) = self.table.lines.next_line()? else {
             return self.check().map(|()| false);
@@ -250,7 +250,7 @@ impl ReadRequests for Rows {
         if is_idle(&line) {
             return Ok(true);
         }
-        match self.row(&line, summing, sheet) {
+        match self.row(&line, sink, sheet) {
             Ok(()) => {}
             Err(ImportError::Malformed { line: Some(_), .. }) if self.table.lines.was_open() => {
                 sheet.note("its last line was truncated and is left out");
@@ -278,7 +278,7 @@ impl Rows {
     fn row(
         &mut self,
         line: &str,
-        summing: &mut Summing,
+        sink: &mut dyn Sink,
         sheet: &mut Sheet,
     ) -> Result<(), ImportError> {
         let layout = &self.table.layout;
@@ -306,8 +306,8 @@ impl Rows {
         }
         let host = layout.host.map(|at| row.field(at)).filter(|name| !name.is_empty());
         let name = layout.device.map(|at| row.field(at)).filter(|name| !name.is_empty());
-        let device = summing.device(host, name.unwrap_or("disk"))?;
-        summing.request(Request { at, device, direction, offset, length, latency })
+        let device = sink.device(host, name.unwrap_or("disk"))?;
+        sink.request(Request { at, device, direction, offset, length, latency })
     }
 }
 

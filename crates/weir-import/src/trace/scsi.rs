@@ -1,6 +1,6 @@
 //! SCSI commands that move or flush data, by operation code (SPC and SBC of T10).
 
-use super::summing::Direction;
+use super::request::Direction;
 
 /// Returns the direction of a command; `None` for commands that are no I/O.
 pub(crate) const fn direction(code: u16) -> Option<Direction> {

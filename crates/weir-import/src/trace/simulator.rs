@@ -1,10 +1,10 @@
 //! Traces for simulators: time, device, sector, number of sectors, and operation.
 
+use super::opened::Trace;
+use super::request::Direction;
 use super::rows::{self, Layout, SECTOR, Split, Table, Times, first_rows};
-use super::summing::Direction;
 use crate::kind::Bytes;
 use crate::options::Options;
-use crate::sheet::ReadSamples;
 use std::cell::Cell;
 
 /// A parser of the operation.
@@ -24,13 +24,13 @@ pub(super) fn recognizes(text: &str, time_of: fn(&str) -> Option<u64>, op_of: Op
     })
 }
 
-/// Opens the samples of a trace whose times are in units of this many nanoseconds.
+/// Opens a trace whose times are in units of this many nanoseconds.
 pub(super) fn open(
     input: Bytes,
     options: &Options,
     (unit, name): (u64, &'static str),
     op_of: Op,
-) -> Box<dyn ReadSamples> {
+) -> Trace {
     let layout = Layout {
         split: Split::Spaces,
         time: (0, Times::Since(unit)),

@@ -1,8 +1,10 @@
 //! Traces in the format of the Storage Performance Council: unit, offset in sectors, length in
 //! bytes, `r` or `w`, seconds; further columns are optional. There is no head.
 
+use super::opened::Trace;
+use super::request::Direction;
 use super::rows::{self, Layout, SECOND, SECTOR, Split, Table, Times, first_rows};
-use super::summing::{Direction, scaled};
+use super::summing::scaled;
 use crate::error::ImportError;
 use crate::kind::{By, Bytes, Kind, Sign};
 use crate::options::Options;
@@ -35,8 +37,12 @@ fn direction(op: &str) -> Option<Direction> {
     }
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "as of all kinds")]
 fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(open_trace(input, options)?.samples(options))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as of all kinds")]
+pub(super) fn open_trace(input: Bytes, options: &Options) -> Result<Trace, ImportError> {
     let layout = Layout {
         split: Split::At(','),
         time: (4, Times::Since(SECOND)),

@@ -12,6 +12,7 @@
 //! A rest of less than half a step is joined to the step before it, since a rate over a short rest
 //! would look like a peak.
 
+use super::request::{Begun, Device, Direction, Origin, ReadRequests, Request, Sink};
 use crate::error::ImportError;
 use crate::options::Options;
 use crate::sheet::{At, ReadSamples, Sheet};
@@ -32,72 +33,21 @@ const MOST_BACK: i64 = 60_000_000_000;
 /// Samples kept back, see [`Summing::finish`].
 const HELD: usize = 2;
 
-/// The operation of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
-    Read,
-    Write,
-    Discard,
-    Flush,
-    /// A read or write; the trace does not state which.
-    Either,
-}
-
-/// A device of a trace, as an index in its [`Summing`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Device(usize);
-
-/// A request.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Request {
-    /// Start in nanoseconds.
-    pub(crate) at: i64,
-    /// Where.
-    pub(crate) device: Device,
-    pub(crate) direction: Direction,
-    /// Offset of the first byte.
-    pub(crate) offset: Option<u64>,
-    /// Length in bytes.
-    pub(crate) length: u64,
-    /// Latency in nanoseconds.
-    pub(crate) latency: Option<u64>,
-}
-
-/// The moment that the times of a trace count from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// 1970.
-    Epoch,
-    /// An unknown moment.
-    Unknown,
-}
-
-/// A trace that is read request by request.
-pub(crate) trait ReadRequests {
-    /// Reads on, and passes requests to `summing`; returns false at the end.
-    ///
-    /// # Errors
-    ///
-    /// [`ImportError`] if it cannot continue.
-    fn next(&mut self, summing: &mut Summing, sheet: &mut Sheet) -> Result<bool, ImportError>;
-}
-
 /// The samples of a trace.
-#[derive(Debug)]
-pub(crate) struct Samples<T> {
-    trace: T,
+pub(crate) struct Samples {
+    trace: Box<dyn ReadRequests>,
     summing: Summing,
     ended: bool,
 }
 
-impl<T> Samples<T> {
+impl Samples {
     /// Creates the samples of `trace`, which passes its requests to `summing`.
-    pub(crate) const fn new(trace: T, summing: Summing) -> Self {
+    pub(crate) const fn new(trace: Box<dyn ReadRequests>, summing: Summing) -> Self {
         Self { trace, summing, ended: false }
     }
 }
 
-impl<T: ReadRequests> ReadSamples for Samples<T> {
+impl ReadSamples for Samples {
     fn next_sample(&mut self, sheet: &mut Sheet) -> Result<Option<At>, ImportError> {
         while !self.ended && self.summing.rows.len() <= HELD {
             if !self.trace.next(&mut self.summing, sheet)? {
@@ -243,9 +193,6 @@ impl Ord for End {
 }
 
 /// A summation of requests.
-///
-/// Complete requests go to [`request`](Self::request). Events go to [`begin`](Self::begin) and
-/// [`end`](Self::end).
 #[derive(Debug)]
 pub(crate) struct Summing {
     /// The moment that times count from; set before the first request.
@@ -294,106 +241,6 @@ impl Summing {
         }
     }
 
-    /// Returns the device of a name, on a host if the trace has one.
-    ///
-    /// # Errors
-    ///
-    /// [`ImportError`] if there are too many.
-    pub(crate) fn device(&mut self, host: Option<&str>, name: &str) -> Result<Device, ImportError> {
-        let is_it = |state: &State| state.name == name && state.host.as_deref() == host;
-        if let Some(index) = self.devices.iter().take(FEW_DEVICES).position(is_it) {
-            return Ok(Device(index));
-        }
-        let of_host = host.unwrap_or_default();
-        if let Some(device) = self.known.get(of_host).and_then(|devices| devices.get(name)) {
-            return Ok(*device);
-        }
-        if self.devices.len() >= MOST_DEVICES {
-            return Err(ImportError::whole(format!("it has more than {MOST_DEVICES} devices")));
-        }
-        let device = Device(self.devices.len());
-        let (host, owned) = (host.map(str::to_owned), name.to_owned());
-        self.devices.push(State { host, name: owned, settled: self.now, ..State::default() });
-        self.known.entry(of_host.to_owned()).or_default().insert(name.to_owned(), device);
-        Ok(device)
-    }
-
-    /// Takes a complete request.
-    ///
-    /// # Errors
-    ///
-    /// [`ImportError`] if too many are in flight.
-    pub(crate) fn request(&mut self, request: Request) -> Result<(), ImportError> {
-        let Request { at, device, direction, offset, length, latency } = request;
-        let Some(latency) = latency else {
-            if self.reach(at) {
-                self.place(device, direction, offset, length);
-                self.count(device, direction, length, None);
-            }
-            return Ok(());
-        };
-        if !self.begin(at, device, direction, offset, length) {
-            return Ok(());
-        }
-        if self.ends.len() >= MOST_UNDER_WAY {
-            return Err(ImportError::whole(format!(
-                "more than {MOST_UNDER_WAY} requests are in flight at once: its latencies cannot \
-                 be right"
-            )));
-        }
-        self.told += 1;
-        let at = at.saturating_add_unsigned(latency);
-        let end = End { at, number: self.told, device, direction, length, latency };
-        self.ends.push(Reverse(end));
-        Ok(())
-    }
-
-    /// Begins a request that ends later; returns false if its time is wrong and it is left out.
-    pub(crate) fn begin(
-        &mut self,
-        at: i64,
-        device: Device,
-        direction: Direction,
-        offset: Option<u64>,
-        length: u64,
-    ) -> bool {
-        if !self.reach(at) {
-            return false;
-        }
-        self.place(device, direction, offset, length);
-        self.enter(device);
-        true
-    }
-
-    /// Ends a request that has begun. Its latency is missing if its beginning was not seen.
-    pub(crate) fn end(
-        &mut self,
-        at: i64,
-        device: Device,
-        direction: Direction,
-        length: u64,
-        latency: Option<u64>,
-    ) {
-        if self.reach(at) {
-            self.leave(device);
-            self.count(device, direction, length, latency);
-        }
-    }
-
-    /// Takes a completed request whose beginning was not passed.
-    pub(crate) fn done(&mut self, request: Request) {
-        let Request { at, device, direction, offset, length, latency } = request;
-        if self.reach(at) {
-            self.place(device, direction, offset, length);
-            self.count(device, direction, length, latency);
-        }
-    }
-
-    /// Advances to an event that is no request.
-    pub(crate) fn pass(&mut self, at: i64) {
-        self.reach(at);
-    }
-
     /// Adds an in-flight request.
     fn enter(&mut self, device: Device) {
         let now = self.now;
@@ -404,7 +251,7 @@ impl Summing {
     }
 
     /// Removes an in-flight request.
-    pub(crate) fn leave(&mut self, device: Device) {
+    fn exit(&mut self, device: Device) {
         let now = self.now;
         if let Some(state) = self.devices.get_mut(device.0) {
             state.settle(now);
@@ -463,7 +310,7 @@ impl Summing {
 
     fn finish_one(&mut self, end: End) {
         self.go(end.at.max(self.now));
-        self.leave(end.device);
+        self.exit(end.device);
         self.count(end.device, end.direction, end.length, Some(end.latency));
     }
 
@@ -560,6 +407,86 @@ impl Summing {
         };
         self.last = Some(row);
         Some(at)
+    }
+}
+
+impl Sink for Summing {
+    fn device(&mut self, host: Option<&str>, name: &str) -> Result<Device, ImportError> {
+        let is_it = |state: &State| state.name == name && state.host.as_deref() == host;
+        if let Some(index) = self.devices.iter().take(FEW_DEVICES).position(is_it) {
+            return Ok(Device(index));
+        }
+        let of_host = host.unwrap_or_default();
+        if let Some(device) = self.known.get(of_host).and_then(|devices| devices.get(name)) {
+            return Ok(*device);
+        }
+        if self.devices.len() >= MOST_DEVICES {
+            return Err(ImportError::whole(format!("it has more than {MOST_DEVICES} devices")));
+        }
+        let device = Device(self.devices.len());
+        let (host, owned) = (host.map(str::to_owned), name.to_owned());
+        self.devices.push(State { host, name: owned, settled: self.now, ..State::default() });
+        self.known.entry(of_host.to_owned()).or_default().insert(name.to_owned(), device);
+        Ok(device)
+    }
+
+    fn request(&mut self, request: Request) -> Result<(), ImportError> {
+        let Request { at, device, direction, offset, length, latency } = request;
+        let Some(latency) = latency else {
+            if self.reach(at) {
+                self.place(device, direction, offset, length);
+                self.count(device, direction, length, None);
+            }
+            return Ok(());
+        };
+        if self.begin(&request).is_none() {
+            return Ok(());
+        }
+        if self.ends.len() >= MOST_UNDER_WAY {
+            return Err(ImportError::whole(format!(
+                "more than {MOST_UNDER_WAY} requests are in flight at once: its latencies cannot \
+                 be right"
+            )));
+        }
+        self.told += 1;
+        let at = at.saturating_add_unsigned(latency);
+        let end = End { at, number: self.told, device, direction, length, latency };
+        self.ends.push(Reverse(end));
+        Ok(())
+    }
+
+    fn begin(&mut self, request: &Request) -> Option<Begun> {
+        let Request { at, device, direction, offset, length, .. } = *request;
+        if !self.reach(at) {
+            return None;
+        }
+        self.place(device, direction, offset, length);
+        self.enter(device);
+        Some(Begun(None))
+    }
+
+    fn end(&mut self, _begun: Begun, request: &Request) {
+        let Request { at, device, direction, length, latency, .. } = *request;
+        if self.reach(at) {
+            self.exit(device);
+            self.count(device, direction, length, latency);
+        }
+    }
+
+    fn done(&mut self, request: &Request) {
+        let Request { at, device, direction, offset, length, latency } = *request;
+        if self.reach(at) {
+            self.place(device, direction, offset, length);
+            self.count(device, direction, length, latency);
+        }
+    }
+
+    fn leave(&mut self, _begun: Begun, device: Device) {
+        self.exit(device);
+    }
+
+    fn pass(&mut self, at: i64) {
+        self.reach(at);
     }
 }
 

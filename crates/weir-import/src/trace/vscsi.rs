@@ -10,10 +10,11 @@
 //! The version is in the upper byte of its field. Times are microseconds, lengths bytes, sectors
 //! have 512 bytes.
 
+use super::opened::Trace;
 use super::record::{self, Fields, Next};
+use super::request::{Direction, ReadRequests, Request, Sink};
 use super::rows::SECTOR;
 use super::scsi;
-use super::summing::{Direction, ReadRequests, Request, Samples, Summing};
 use crate::error::ImportError;
 use crate::kind::{By, Bytes, Kind};
 use crate::options::Options;
@@ -93,13 +94,17 @@ fn recognizes(bytes: &[u8]) -> bool {
     version(bytes).is_some()
 }
 
-fn open(mut input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+fn open(input: Bytes, options: &Options) -> Result<Box<dyn ReadSamples>, ImportError> {
+    Ok(open_trace(input, options)?.samples(options))
+}
+
+pub(super) fn open_trace(mut input: Bytes, _options: &Options) -> Result<Trace, ImportError> {
     let Some(version) = version(input.fill_buf()?) else {
         let reason = "records of a vscsi trace of version 1 or 2 were expected";
         return Err(ImportError::whole(reason));
     };
     let trace = Vscsi { input, version, records: 0 };
-    Ok(Box::new(Samples::new(trace, Summing::new(options))))
+    Ok(Trace::new(trace))
 }
 
 struct Vscsi {
@@ -109,7 +114,7 @@ struct Vscsi {
 }
 
 impl ReadRequests for Vscsi {
-    fn next(&mut self, summing: &mut Summing, sheet: &mut Sheet) -> Result<bool, ImportError> {
+    fn next(&mut self, sink: &mut dyn Sink, sheet: &mut Sheet) -> Result<bool, ImportError> {
         let record = match self.version {
             Version::One => self.record::<32>(sheet)?,
             Version::Two => self.record::<40>(sheet)?,
@@ -123,11 +128,11 @@ impl ReadRequests for Vscsi {
         let at = at.ok_or_else(|| {
             ImportError::whole(format!("record {}: its time cannot be right", self.records))
         })?;
-        let device = summing.device(None, "disk")?;
+        let device = sink.device(None, "disk")?;
         let moves = matches!(direction, Direction::Read | Direction::Write);
         let length = if moves { u64::from(record.length) } else { 0 };
         let offset = record.sector.checked_mul(SECTOR);
-        summing.request(Request { at, device, direction, offset, length, latency: None })?;
+        sink.request(Request { at, device, direction, offset, length, latency: None })?;
         Ok(true)
     }
 }

@@ -13,6 +13,7 @@ mod iostat_json;
 mod loads;
 mod merge;
 mod postgres;
+mod requests;
 mod sadf;
 mod samples;
 mod sar;

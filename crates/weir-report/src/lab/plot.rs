@@ -1,6 +1,5 @@
 //! The plot of published against predicted figures.
 
-use super::Figure;
 use crate::chart::{COLOURS, DrawError, failed};
 use crate::number::float;
 use plotters::coord::Shift;
@@ -18,7 +17,15 @@ const MARKED: [(f64, f64); 5] =
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// A figure as a point.
+/// A figure to draw.
+pub(super) struct Dot<'a> {
+    pub(super) class: &'a str,
+    pub(super) published: f64,
+    pub(super) predicted: f64,
+    pub(super) is_fitted: bool,
+}
+
+/// A figure as a point, with the index of its class.
 struct Point {
     published: f64,
     predicted: f64,
@@ -32,23 +39,15 @@ impl Point {
     }
 }
 
-/// Draws figures in virtual time: published against predicted at the left, deviations at the right.
-/// Figures without two positive numbers are left out.
-pub(super) fn svg<'a>(figures: impl Iterator<Item = &'a Figure>) -> Result<String, DrawError> {
+/// Draws figures: published against predicted at the left, deviations at the right.
+pub(super) fn svg<'a>(dots: impl Iterator<Item = Dot<'a>>) -> Result<String, DrawError> {
     let mut classes: Vec<&str> = Vec::new();
     let mut points = Vec::new();
-    for figure in figures {
-        let class = figure.class.as_deref().unwrap_or(figure.basis.name());
-        let number = |value: &super::Value| value.number().filter(|number| *number > 0.0);
-        let predicted = figure.virtual_time.as_ref().and_then(number);
-        let Some((published, predicted)) = number(&figure.expected).zip(predicted) else {
-            continue;
-        };
+    for Dot { class, published, predicted, is_fitted } in dots {
         let at = classes.iter().position(|own| *own == class).unwrap_or_else(|| {
             classes.push(class);
             classes.len() - 1
         });
-        let is_fitted = figure.basis == super::Basis::Calibrated;
         points.push(Point { published, predicted, class: at, is_fitted });
     }
     points.sort_by(|a, b| {

@@ -88,6 +88,11 @@ impl Conversation {
             .map_err(|error| self.failed(format!("its answer has another form: {error}")))
     }
 
+    /// Returns the connection, for an answer that is no line.
+    pub(super) fn into_stream(self) -> BufReader<UnixStream> {
+        self.stream
+    }
+
     fn exchange(&mut self, request: &Request) -> io::Result<String> {
         let mut line = serde_json::to_string(request)?;
         line.push('\n');

@@ -8,6 +8,7 @@ use crate::places::Places;
 use crate::server::freeze::Holding;
 use crate::server::shared::Shared;
 use rustix::net::{Shutdown, shutdown};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -107,14 +108,28 @@ fn converse(stream: &UnixStream, shared: &Shared) -> io::Result<()> {
             return Ok(());
         }
         let answer = match serde_json::from_str::<Request>(&line) {
+            Ok(Request::Record { exports }) => match shared.begin_recording(&exports) {
+                // The conversation ends with the recording.
+                Ok(recording) => {
+                    say(stream, &Answer::Ok(Value::Null))?;
+                    return recording.run(stream);
+                }
+                Err(error) => answer_of(&error),
+            },
             Ok(request) => match holding.answer(request) {
                 Ok(value) => Answer::Ok(value),
-                Err(error) if error.is_input() => Answer::Refused(error.to_string()),
-                Err(error) => Answer::Failed(error.to_string()),
+                Err(error) => answer_of(&error),
             },
             Err(error) => Answer::Refused(format!("not a request: {error}")),
         };
         say(stream, &answer)?;
+    }
+}
+
+fn answer_of(error: &ServerError) -> Answer {
+    match error.is_input() {
+        true => Answer::Refused(error.to_string()),
+        false => Answer::Failed(error.to_string()),
     }
 }
 

@@ -167,10 +167,15 @@ impl HostLoop {
             }
         }
         let blocks: usize = self.volumes.iter_mut().map(VolumeBytes::lose).sum();
+        let tap = &mut self.tap;
         self.pending.retain(|_, pending| {
             // The engine will not let it go any more.
             pending.let_go = true;
-            pending.on_worker || pending.jobs > 0
+            let ends = pending.on_worker || pending.jobs > 0;
+            if let (false, Some(tap), Some(number)) = (ends, &mut *tap, pending.tapped) {
+                tap.end(number, None);
+            }
+            ends
         });
         self.held.clear();
         self.asked.clear();

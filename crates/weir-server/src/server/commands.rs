@@ -71,6 +71,9 @@ impl Shared {
             Request::SetHostCredits { host, credits } => self.set_host_credits(&host, credits),
             Request::Crash { host } => self.crash(&host),
             Request::Warm { export, offset, len } => self.warm(&export, offset, len),
+            Request::Record { .. } => Err(ServerError::Refused(
+                "a recording needs a control connection of its own; ask over one".to_owned(),
+            )),
             Request::Freeze { .. }
             | Request::Changed { .. }
             | Request::ReadDone { .. }

@@ -4,6 +4,7 @@ mod backup;
 mod catalog;
 mod catalog_update;
 mod cert;
+mod compare;
 mod diagnose;
 mod export;
 mod kept;
@@ -11,15 +12,18 @@ mod lab;
 mod layout;
 mod layout_files;
 mod man;
+mod mcp;
 mod mount;
 mod observe;
 mod plan;
 mod prices;
+mod record;
 mod restore;
 mod run;
 mod serve;
 mod sim;
 mod status;
+mod traces;
 mod waiting;
 mod web;
 
@@ -40,8 +44,10 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Cert(args) => cert::run(&args),
         Command::Sim(args) => sim::run(&args, &catalog()?),
         Command::Run(args) => run::run(&args, &catalog()?),
+        Command::Record(args) => record::run(&args),
         Command::Observe(command) => observe::run(&command),
         Command::Diagnose(args) => diagnose::run(&args, &catalog()?),
+        Command::Compare(args) => compare::run(&args, &catalog()?),
         Command::Plan(args) => plan::run(&args, &catalog()?),
         Command::Export(args) => export::run(&args, &catalog()?),
         Command::Backup(command) => backup::run(&command, &catalog()?),
@@ -53,6 +59,10 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Catalog(command) => catalog::run(&command, &catalog()?),
         Command::Prices(args) => prices::run(&args, &catalog()?),
         Command::Layout(command) => layout::run(&command, &catalog()?),
+        Command::Mcp(args) => {
+            catalog()?;
+            mcp::run(&args, &cli.editions)
+        }
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "weir", &mut text);

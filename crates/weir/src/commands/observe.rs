@@ -4,7 +4,7 @@ mod backups;
 mod between;
 mod checklist;
 mod figures;
-mod import;
+pub(super) mod import;
 mod live;
 mod percentiles;
 pub(crate) mod picture;

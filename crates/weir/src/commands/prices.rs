@@ -62,21 +62,32 @@ fn of_name(name: &str, args: &PricesArgs, catalog: &Catalog) -> Result<Table, Cl
         for region in regions {
             match edition.price_book(region, args.currency.as_deref(), None) {
                 Ok(book) => book.iter().for_each(|book| add(&mut table, edition, book, name)),
-                Err(error) => match refused {
-                    // It knows a similar region, which is of more help.
-                    Some(CatalogError::NoPrices { near: Some(_), .. }) => {}
-                    _ => refused = Some(error),
-                },
+                Err(error) => {
+                    let rank = relevance(&error, edition, name);
+                    if refused.as_ref().is_none_or(|(best, _)| *best <= rank) {
+                        refused = Some((rank, error));
+                    }
+                }
             }
         }
     }
     match (table.rows.is_empty(), refused) {
         (false, _) => Ok(table),
         // No edition has the region or the currency.
-        (true, Some(error)) if editions.iter().all(|own| is_unknown(own, args)) => {
+        (true, Some((_, error))) if editions.iter().all(|own| is_unknown(own, args)) => {
             Err(error.into())
         }
         (true, _) => Err(missing(name, wanted, args, catalog, &editions)?),
+    }
+}
+
+/// Ranks the error of an edition: one that suggests a similar region helps most, then one of an
+/// edition that has the item.
+fn relevance(error: &CatalogError, edition: &Edition, name: &str) -> u8 {
+    let has = |book: PriceBook<'_>| book.all(bare(name)).next().is_some();
+    match error {
+        CatalogError::NoPrices { near: Some(_), .. } => 2,
+        _ => u8::from(edition.price_book(None, None, None).ok().flatten().is_some_and(has)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `weir run`: a database workload in wall time, on volumes served in this process.
 
 mod owner;
+mod replay;
 
 use super::sim::watch::{Drive, Watch};
 use super::web::Web;
@@ -25,7 +26,7 @@ use weir_oltp::model::PAGE;
 use weir_oltp::{Description, FileAbout};
 use weir_report::number::{float, grouped, rate};
 use weir_report::recovery::RecoveryReport;
-use weir_report::status::VolumeStatus;
+use weir_report::status::{Status, VolumeStatus};
 use weir_runner::oltp::serving::served_files;
 use weir_runner::{OltpOptions, OltpRun, OltpRunError, RunnerError, ServiceTimes};
 use weir_server::{Address, Listening, Observer, Options, Server};
@@ -33,11 +34,14 @@ use weir_sim::observing::{self, DatabaseAbout};
 use weir_units::{Instant, Span};
 
 pub(crate) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
-    check(args)?;
+    if super::traces::are_traces(&args.jobs)? {
+        return replay::run(args, catalog);
+    }
+    let oltp = check(args)?;
     let layout = read_layout(&args.layout, catalog)?;
     say_notes(&layout);
-    let text = read(&args.oltp, "workload description")?;
-    let mut description = Description::parse(&args.oltp.display().to_string(), &text)?;
+    let text = read(oltp, "workload description")?;
+    let mut description = Description::parse(&oltp.display().to_string(), &text)?;
     description.duration = args.runtime.unwrap_or(description.duration);
     // Reports a mismatch before anything is served.
     let places = layout.places();
@@ -106,12 +110,22 @@ fn log_is_gone(layout: &Layout, server: &Server, description: &Description) -> b
         && description.file_names().any(|name| name != log && used(name) == Some(true))
 }
 
-fn check(args: &RunArgs) -> Result<(), CliError> {
-    if args.oltp.extension().is_none_or(|end| end != "toml") {
+/// Checks the options of a database, and returns its description.
+fn check(args: &RunArgs) -> Result<&Path, CliError> {
+    let [oltp] = args.jobs.as_slice() else {
+        return Err(CliError::Refused(
+            "weir run takes one OLTP description, or traces; give one description".to_owned(),
+        ));
+    };
+    let trace_option = if args.map.is_empty() { args.replay.given() } else { Some("--map") };
+    if let Some(option) = trace_option {
+        return Err(CliError::Refused(format!("{option} is for traces, and none is given")));
+    }
+    if oltp.extension().is_none_or(|end| end != "toml") {
         return Err(CliError::Refused(format!(
             "{}: weir run takes an OLTP description, a file that ends in .toml; serve the layout \
              with weir serve and run fio there",
-            args.oltp.display()
+            oltp.display()
         )));
     }
     if let Some(every) = args.run.every.filter(|every| *every < Span::from_millis(1)) {
@@ -132,7 +146,7 @@ fn check(args: &RunArgs) -> Result<(), CliError> {
             return Err(CliError::Refused(format!("{shown} holds no data of weir")));
         }
     }
-    Ok(())
+    Ok(oltp)
 }
 
 /// Refuses a folder that has the log and lacks data: the server would create the missing volumes
@@ -282,16 +296,7 @@ impl Drive for WallRun<'_> {
     fn sample(&self) -> Sample {
         let status = self.server.status();
         let database = self.run.database();
-        let mut sample = Sample::default();
-        // The volumes of the layout; the server can have others that were created on it.
-        for (host, declared) in status.hosts.iter().zip(&self.layout.hosts) {
-            let cache_resident_bytes = host.cache_resident_bytes;
-            sample.hosts.push(HostCounters { cache_resident_bytes });
-            sample.volumes.extend(declared.volumes.iter().map(|volume| {
-                let status = host.volumes.iter().find(|own| own.name == volume.name);
-                status.map(volume_counters).unwrap_or_default()
-            }));
-        }
+        let mut sample = counters(&status, self.layout);
         sample.databases.push(DatabaseCounters {
             buffer_bytes: (database.pages_in_memory() as u64).saturating_mul(PAGE),
             dirty_bytes: database.pages_dirty().saturating_mul(PAGE),
@@ -306,6 +311,21 @@ impl Drive for WallRun<'_> {
         }
         sample
     }
+}
+
+/// Returns the counters of the volumes of a layout; the server can have others that were created on
+/// it.
+fn counters(status: &Status, layout: &Layout) -> Sample {
+    let mut sample = Sample::default();
+    for (host, declared) in status.hosts.iter().zip(&layout.hosts) {
+        let cache_resident_bytes = host.cache_resident_bytes;
+        sample.hosts.push(HostCounters { cache_resident_bytes });
+        sample.volumes.extend(declared.volumes.iter().map(|volume| {
+            let status = host.volumes.iter().find(|own| own.name == volume.name);
+            status.map(volume_counters).unwrap_or_default()
+        }));
+    }
+    sample
 }
 
 fn limits_now(volume: &VolumeStatus) -> LimitsNow {

@@ -1,7 +1,10 @@
 //! `weir sim`.
 
 mod oltp;
+mod replay;
 pub(super) mod watch;
+
+pub(super) use oltp::{are_descriptions, read_descriptions};
 
 use crate::cli::SimArgs;
 use crate::error::CliError;
@@ -14,11 +17,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use watch::{Drive, Watch};
 use weir_catalog::Catalog;
-use weir_core::{CacheMode, VolumeId};
+use weir_core::CacheMode;
 use weir_layout::Layout;
 use weir_observe::run::{Sample, Shape};
 use weir_report::number::{float, rate};
-use weir_report::run::{SimReport, WritebackReport};
+use weir_report::run::SimReport;
 use weir_sim::{Options, Simulation, devices};
 use weir_units::{Instant, Span};
 use weir_workload::job::Target;
@@ -57,6 +60,12 @@ pub(crate) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(every) = args.run.every.filter(|every| *every < Span::from_millis(1)) {
         return Err(CliError::Refused(format!("--every {every}: must be at least 1 ms")));
     }
+    if super::traces::are_traces(&args.jobs)? {
+        return replay::run(args, catalog);
+    }
+    if let Some(option) = args.replay.given() {
+        return Err(CliError::Refused(format!("{option} is for traces, and none is given")));
+    }
     if oltp::are_descriptions(&args.jobs)? {
         return oltp::run(args, catalog);
     }
@@ -91,7 +100,8 @@ pub(crate) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
         check_crash(args, &jobs, run.elapsed_s)?;
     }
     run.notes.extend(stopped.map(|stopped| stopped.to_string()));
-    let writebacks = writebacks(&layout, &simulation, run.elapsed_s);
+    let totals = |host, volume| simulation.totals(host, volume);
+    let writebacks = weir_sim::writebacks(&layout, run.elapsed_s, totals);
     output::print(&SimReport { run, writebacks }, args.run.output.format())?;
     Ok(stopped.map_or(0, |stopped| stopped.code))
 }
@@ -127,33 +137,6 @@ fn length(jobs: &JobFile) -> Option<Span> {
         *wave = end.max(*wave);
     }
     Some(waves.into_values().fold(Span::ZERO, |sum, wave| sum + wave))
-}
-
-/// Lists the volumes with write-backs, in layout order, and the caps that throttled these.
-fn writebacks(
-    layout: &Layout,
-    simulation: &Simulation<'_>,
-    elapsed_s: f64,
-) -> Vec<WritebackReport> {
-    let per_s = |n: u64| if elapsed_s > 0.0 { float(n) / elapsed_s } else { 0.0 };
-    let mut reports = Vec::new();
-    for (at, host) in layout.hosts.iter().enumerate() {
-        for (id, volume) in host.volumes.iter().enumerate() {
-            let Some(totals) = simulation.totals(at, VolumeId(id)) else { continue };
-            if totals.writebacks > 0 {
-                let waits = totals.writeback_waits.iter();
-                reports.push(WritebackReport {
-                    volume: volume.name.clone(),
-                    host: host.name.clone(),
-                    iops: per_s(totals.writebacks),
-                    bytes_per_s: per_s(totals.written_back),
-                    waits_ns: waits.map(|(c, s)| (c.name().to_owned(), s.nanos())).collect(),
-                    medium_ns: totals.writeback_medium.nanos(),
-                });
-            }
-        }
-    }
-    reports
 }
 
 /// Refuses a mapping that applies to no job.

@@ -116,6 +116,8 @@ fn a_plan_has_the_prices_of_its_region() {
         code == Some(2) && stderr.contains("there are no prices of region \"mars\""),
         "{stderr}"
     );
+    let (_, stderr, _) = run(place.weir(&["prices", "P30", "--region", "mars"]));
+    assert!(stderr.contains("East US"), "names regions of the cloud that sells P30: {stderr}");
 }
 
 /// With prices of one machine in ten, this plan cost 4,288 USD a month.

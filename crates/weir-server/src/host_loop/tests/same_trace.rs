@@ -7,6 +7,7 @@
 
 use super::rig::{Rig, host, iops, memory, volume};
 use crate::host_loop::Behind;
+use crate::tap::{Buffer, Step as Tap};
 use proptest::prelude::*;
 use std::num::NonZeroU64;
 use weir_core::{
@@ -171,8 +172,17 @@ fn request(op: Op, offset: u64, len: u32) -> (Request, Vec<u8>) {
 
 /// As the server does, on a clock that is looked at late.
 fn through_the_host_loop(trace: &[Step], seed: u64) -> Outcome {
+    through_a_host_loop(trace, seed, None)
+}
+
+/// Does the same, recorded.
+fn through_a_host_loop(trace: &[Step], seed: u64, buffer: Option<Buffer>) -> Outcome {
     let stores = (0..VOLUMES).map(|_| memory(Bytes::new(SIZE))).collect();
     let mut rig = Rig::new(spec(), stores);
+    if let Some(buffer) = buffer {
+        assert!(rig.host.begin_recording(buffer.clone()));
+        assert!(!rig.host.begin_recording(buffer), "one recording at a time");
+    }
     let mut lateness = Lateness(seed);
     let mut sent = Vec::new();
     for step in trace {
@@ -209,7 +219,40 @@ fn through_the_host_loop(trace: &[Step], seed: u64) -> Outcome {
     }
     rig.turn();
     assert!(sent.iter().all(|cookie| rig.answer(*cookie).is_some()));
+    rig.host.end_recording();
     (rig.host.trace(), totals(rig.host.engine()))
+}
+
+/// Replays a recording in virtual time: each request at its time, in its order. Returns the
+/// fingerprint, and the latencies of the replies as recorded.
+fn replayed(buffer: &Buffer) -> (TraceHash, Vec<Span>) {
+    let mut events = Vec::new();
+    assert_eq!(buffer.take(&mut events), 0, "nothing is lost");
+    let mut engine = Engine::new(spec()).expect("a sound specification");
+    let mut hash = TraceHash::default();
+    let mut record = |engine: &mut Engine| {
+        while let Some(event) = engine.poll_event() {
+            if let Event::Completed(completion) = event {
+                hash.record(&completion);
+            }
+        }
+    };
+    let mut latencies = Vec::new();
+    for event in events {
+        match event.step {
+            Tap::Begun { device, op, offset, len, at } => {
+                let request = EngineRequest { device, op, offset, len, tag: 0 };
+                engine.handle_request(at, &request).expect("in range");
+                record(&mut engine);
+            }
+            Tap::Ended(latency) => latencies.extend(latency),
+        }
+    }
+    while let Some(due) = engine.poll_deadline() {
+        engine.handle_timeout(due);
+        record(&mut engine);
+    }
+    (hash, latencies)
 }
 
 /// Sizes that never shrink: a run whose shrinking is refused is another run.
@@ -234,6 +277,21 @@ proptest! {
         let (expect, expect_totals) = in_virtual_time(&trace);
         prop_assert_eq!(totals, expect_totals);
         prop_assert_eq!(hash, expect);
+    }
+
+    #[test]
+    fn a_recording_of_the_server_is_replayed_with_the_same_admissions(
+        trace in trace(),
+        seed: u64,
+    ) {
+        // A recording has the requests and no changes of the host.
+        let is_request = |step: &Step| matches!(step.what, What::Io { .. });
+        let trace: Vec<Step> = trace.into_iter().filter(is_request).collect();
+        let buffer = Buffer::default();
+        let (hash, _) = through_a_host_loop(&trace, seed, Some(buffer.clone()));
+        let (expect, latencies) = replayed(&buffer);
+        prop_assert_eq!(hash, expect);
+        prop_assert_eq!(latencies.len(), trace.len());
     }
 }
 

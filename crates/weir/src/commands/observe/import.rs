@@ -117,7 +117,7 @@ pub(super) fn clock_of(args: &ClockArgs) -> Result<Clock, CliError> {
     Ok(Clock { order, offset: offset(args.utc_offset.as_ref())?.unwrap_or(0) })
 }
 
-pub(super) fn options_of(args: &ImportArgs) -> Result<Options, CliError> {
+pub(in crate::commands) fn options_of(args: &ImportArgs) -> Result<Options, CliError> {
     let clock = clock_of(&args.clock)?;
     let start = args.start.as_deref().map(|text| {
         let wrong = || {
@@ -133,8 +133,13 @@ pub(super) fn options_of(args: &ImportArgs) -> Result<Options, CliError> {
 
 /// Opens the files, with the kind that was given or detected.
 pub(super) fn inputs_of(files: &[PathBuf], args: &ImportArgs) -> Result<Vec<Input>, CliError> {
-    let kind = args.kind.as_deref().map(kind_named).transpose()?;
+    let kind = kind_of(args)?;
     files.iter().map(|path| open(path, kind)).collect()
+}
+
+/// Returns the kind that was given.
+pub(in crate::commands) fn kind_of(args: &ImportArgs) -> Result<Option<Kind>, CliError> {
+    args.kind.as_deref().map(kind_named).transpose()
 }
 
 fn kind_named(name: &str) -> Result<Kind, CliError> {

@@ -1,6 +1,6 @@
 //! `weir plan --compare`: one need on several clouds.
 
-use super::observed_need;
+use super::need::observed_need;
 use crate::cli::PlanArgs;
 use crate::error::{CliError, NO};
 use crate::output;

@@ -12,13 +12,13 @@ use weir_catalog::Catalog;
 use weir_observe::run::{Sample, Shape};
 use weir_oltp::Description;
 use weir_sim::{OltpOptions, OltpSimulation};
-use weir_units::Instant;
+use weir_units::{Instant, Span};
 
 /// The descriptions of a run.
-type Descriptions = (Vec<Description>, Vec<weir_pipeline::Description>);
+pub(crate) type Descriptions = (Vec<Description>, Vec<weir_pipeline::Description>);
 
 /// Returns whether the jobs are descriptions in TOML; a fio job file never ends in `.toml`.
-pub(super) fn are_descriptions(jobs: &[PathBuf]) -> Result<bool, CliError> {
+pub(crate) fn are_descriptions(jobs: &[PathBuf]) -> Result<bool, CliError> {
     let is_oltp = |path: &&PathBuf| path.extension().is_some_and(|end| end == "toml");
     match (jobs.iter().find(is_oltp), jobs.iter().find(|path| !is_oltp(path))) {
         (None, _) => Ok(false),
@@ -33,9 +33,12 @@ pub(super) fn are_descriptions(jobs: &[PathBuf]) -> Result<bool, CliError> {
 }
 
 /// Reads the descriptions, each of a database or a backup.
-fn read_descriptions(args: &SimArgs) -> Result<Descriptions, CliError> {
+pub(crate) fn read_descriptions(
+    jobs: &[PathBuf],
+    runtime: Option<Span>,
+) -> Result<Descriptions, CliError> {
     let (mut databases, mut backups) = (Vec::new(), Vec::new());
-    for path in &args.jobs {
+    for path in jobs {
         let text = read(path, "description of a database or backup")?;
         let name = path.display().to_string();
         if weir_pipeline::Description::recognizes(&text) {
@@ -43,10 +46,10 @@ fn read_descriptions(args: &SimArgs) -> Result<Descriptions, CliError> {
             continue;
         }
         let mut description = Description::parse(&name, &text)?;
-        description.duration = args.runtime.unwrap_or(description.duration);
+        description.duration = runtime.unwrap_or(description.duration);
         databases.push(description);
     }
-    if databases.is_empty() && args.runtime.is_some() {
+    if databases.is_empty() && runtime.is_some() {
         let reason = "--runtime is for databases and jobs; a backup ends when it is complete";
         return Err(CliError::Refused(reason.to_owned()));
     }
@@ -56,7 +59,7 @@ fn read_descriptions(args: &SimArgs) -> Result<Descriptions, CliError> {
 pub(super) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     check_options(args)?;
     let layout = read_layout(&args.layout, catalog)?;
-    let (descriptions, backups) = read_descriptions(args)?;
+    let (descriptions, backups) = read_descriptions(&args.jobs, args.runtime)?;
     let edition = edition_of(&layout, catalog)?;
     let (seed, every) = (args.run.seed, args.run.every);
     let options = OltpOptions { edition, seed, every, backups: &backups };

@@ -48,8 +48,7 @@ impl<'a> From<&'a SimArgs> for Watched<'a> {
 
 impl<'a> From<&'a RunArgs> for Watched<'a> {
     fn from(args: &'a RunArgs) -> Self {
-        let jobs = std::slice::from_ref(&args.oltp);
-        Self { layout: &args.layout, jobs, run: &args.run, kind: SourceKind::WallRun }
+        Self { layout: &args.layout, jobs: &args.jobs, run: &args.run, kind: SourceKind::WallRun }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::random::{RandomError, fill};
 use std::fmt;
 
 /// The length of a slot.
-pub(super) const SLOT: usize = 4096;
+pub(crate) const SLOT: usize = 4096;
 /// The bytes of both slots.
 pub(crate) const LABEL: usize = 2 * SLOT;
 /// The first byte of a region.
@@ -34,11 +34,11 @@ const CHECKSUM_AT: usize = SLOT - 32;
 
 /// The random number of a volume, which it keeps as long as it has a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct VolumeId([u8; 16]);
+pub(crate) struct VolumeId([u8; 16]);
 
 impl VolumeId {
     /// Draws a number.
-    pub(super) fn fresh() -> Result<Self, RandomError> {
+    pub(crate) fn fresh() -> Result<Self, RandomError> {
         let mut bytes = [0; 16];
         fill(&mut bytes)?;
         // Zeros say that there is none.
@@ -47,7 +47,7 @@ impl VolumeId {
     }
 
     /// Returns the number of volumes in inputs for fuzzing, which are the same each time.
-    pub(super) const fn fixed() -> Self {
+    pub(crate) const fn fixed() -> Self {
         Self([7; 16])
     }
 }
@@ -60,11 +60,11 @@ impl fmt::Display for VolumeId {
 
 /// The scope in which locks are seen, as entries note it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Scope([u8; 6]);
+pub(crate) struct Scope([u8; 6]);
 
 impl Scope {
     /// Takes the first bytes of a hash; `None` for zeros, which say that there is none.
-    pub(super) fn new(hash: &[u8]) -> Option<Self> {
+    pub(crate) fn new(hash: &[u8]) -> Option<Self> {
         let bytes: [u8; 6] = hash.get(..6)?.try_into().ok()?;
         (bytes != [0; 6]).then_some(Self(bytes))
     }
@@ -72,31 +72,31 @@ impl Scope {
 
 /// A stripe on a raw volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) id: BackupId,
+pub(crate) struct Entry {
+    pub(crate) id: BackupId,
     /// The stripe, from 0.
-    pub(super) stripe: u8,
-    pub(super) is_complete: bool,
+    pub(crate) stripe: u8,
+    pub(crate) is_complete: bool,
     /// The scope in which the lock of its writer is seen, if that is known.
-    pub(super) writer: Option<Scope>,
+    pub(crate) writer: Option<Scope>,
     /// Its region: its first byte, and its length, which is that of the stripe once complete.
-    pub(super) offset: u64,
-    pub(super) length: u64,
-    pub(super) created_unix_ms: u64,
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
+    pub(crate) created_unix_ms: u64,
 }
 
 /// A label.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Label {
-    pub(super) sequence: u64,
+pub(crate) struct Label {
+    pub(crate) sequence: u64,
     /// The number of the volume, once it has one.
-    pub(super) volume: Option<VolumeId>,
-    pub(super) entries: Vec<Entry>,
+    pub(crate) volume: Option<VolumeId>,
+    pub(crate) entries: Vec<Entry>,
 }
 
 /// The two slots of a volume as they were read.
 #[derive(Debug, Clone)]
-pub(super) struct Slots {
+pub(crate) struct Slots {
     labels: [Option<Label>; 2],
     states: [SlotState; 2],
 }
@@ -126,7 +126,7 @@ impl SlotState {
 
 impl Slots {
     /// Reads the start of a volume: two slots, or less of a volume that is smaller.
-    pub(super) fn parse(start: &[u8]) -> Self {
+    pub(crate) fn parse(start: &[u8]) -> Self {
         let slot = |at: usize| start.get(at * SLOT..(at + 1) * SLOT).unwrap_or_default();
         let label = |at: usize| slot(at).try_into().ok().and_then(Label::parse);
         let labels = [label(0), label(1)];
@@ -135,12 +135,12 @@ impl Slots {
     }
 
     /// Returns the newest sound label.
-    pub(super) fn newest(&self) -> Option<&Label> {
+    pub(crate) fn newest(&self) -> Option<&Label> {
         self.labels.iter().flatten().max_by_key(|label| label.sequence)
     }
 
     /// Returns the order in which a new label goes to the slots: the newest one is replaced last.
-    pub(super) fn order(&self) -> [u64; 2] {
+    pub(crate) fn order(&self) -> [u64; 2] {
         let sequence = |at: usize| self.labels[at].as_ref().map(|label| label.sequence);
         if sequence(1) < sequence(0) { [1, 0] } else { [0, 1] }
     }
@@ -151,7 +151,7 @@ impl Slots {
     }
 
     /// Returns an error for a volume with a label that cannot be read.
-    pub(super) fn check(&self, volume: &str) -> Result<(), BackupError> {
+    pub(crate) fn check(&self, volume: &str) -> Result<(), BackupError> {
         if !self.is_unreadable() {
             return Ok(());
         }
@@ -162,7 +162,7 @@ impl Slots {
     }
 
     /// Returns what is wrong with one slot beside a sound one.
-    pub(super) fn problem(&self, volume: &str) -> Option<String> {
+    pub(crate) fn problem(&self, volume: &str) -> Option<String> {
         let newest = self.newest()?;
         let other = self.states.iter().find(|state| **state != SlotState::Sound)?;
         // The second slot of the first label was not written yet.
@@ -191,7 +191,7 @@ pub(crate) fn has_label(start: &[u8]) -> bool {
 
 impl Label {
     /// Reads a slot; `None` if it is no sound label.
-    pub(super) fn parse(slot: &[u8; SLOT]) -> Option<Self> {
+    pub(crate) fn parse(slot: &[u8; SLOT]) -> Option<Self> {
         let number = |at: usize| {
             let mut bytes = [0; 8];
             bytes.copy_from_slice(&slot[at..at + 8]);
@@ -228,7 +228,7 @@ impl Label {
     }
 
     /// Writes the label.
-    pub(super) fn encode(&self) -> [u8; SLOT] {
+    pub(crate) fn encode(&self) -> [u8; SLOT] {
         let mut slot = [0; SLOT];
         let mut put = |at: usize, bytes: &[u8]| slot[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, MAGIC);
@@ -252,12 +252,12 @@ impl Label {
 
     /// Removes the stripes whose writers have ended before they were complete. To be called by the
     /// holder of the volume's lock: nobody else within its scope writes there.
-    pub(super) fn remove_abandoned(&mut self, scope: Option<Scope>) {
+    pub(crate) fn remove_abandoned(&mut self, scope: Option<Scope>) {
         self.entries.retain(|own| own.is_complete || own.writer.is_none() || own.writer != scope);
     }
 
     /// Returns the free regions of a volume of `size` bytes, in their order.
-    pub(super) fn free(&self, size: u64) -> Vec<(u64, u64)> {
+    pub(crate) fn free(&self, size: u64) -> Vec<(u64, u64)> {
         let mut used: Vec<(u64, u64)> =
             self.entries.iter().map(|own| (own.offset, own.length)).collect();
         used.sort_unstable();
@@ -274,7 +274,7 @@ impl Label {
     }
 
     /// Reserves a region of `length` bytes for a stripe.
-    pub(super) fn reserve(
+    pub(crate) fn reserve(
         &mut self,
         volume: &str,
         size: u64,

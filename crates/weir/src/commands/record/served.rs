@@ -1,0 +1,97 @@
+//! `weir record --control`: the requests to the volumes of a running server.
+
+use super::{Tally, keep, part_of};
+use crate::cli::RecordArgs;
+use crate::commands::traces::open_own;
+use crate::error::{CliError, FAILED, NO};
+use crate::output;
+use crate::signals::Signals;
+use std::fs::{self, File};
+use std::io::{self, BufRead, ErrorKind, Write};
+use std::path::Path;
+use std::time::Duration;
+use weir_server::control::Recorded;
+use weir_trace::Ending;
+use weir_units::{Instant, Span};
+use weir_wall::Clock;
+
+/// Time until a signal is noticed.
+const NOTICE: Duration = Duration::from_millis(100);
+
+pub(super) fn run(control: &Path, args: &RecordArgs) -> Result<u8, CliError> {
+    if let Some(option) = args.part.given_without_devices() {
+        return Err(CliError::Refused(format!(
+            "{option} is for traces; record the requests, then select a part of the trace"
+        )));
+    }
+    let signals = Signals::catch()?;
+    let recorded = Recorded::begin(control, &args.part.devices, NOTICE)?;
+    let part = part_of(&args.out);
+    let write = |source| CliError::write(&args.out, source);
+    let mut file = File::create(&part).map_err(write)?;
+    output::talk("weir: recording; Ctrl-C ends it");
+    let copied = copy(recorded, &mut file, args.duration, &signals);
+    // What was received is kept in any case: it is read up to its last whole block.
+    keep(&file, &part, &args.out)?;
+    copied?;
+    report(args)
+}
+
+/// Copies the trace to the file, until the server has sent its end. A signal, or the end of
+/// `duration`, ends the recording.
+fn copy(
+    mut recorded: Recorded,
+    file: &mut File,
+    duration: Option<Span>,
+    signals: &Signals,
+) -> Result<(), CliError> {
+    let clock = Clock::start();
+    let mut is_over = false;
+    loop {
+        let has_time = duration.is_none_or(|length| clock.now() < Instant::ZERO + length);
+        if !is_over && (signals.code().is_some() || !has_time) {
+            is_over = true;
+            recorded.end()?;
+        }
+        let read = match recorded.fill_buf() {
+            Ok([]) => return Ok(()),
+            Ok(bytes) => file.write_all(bytes).map(|()| bytes.len()),
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(0),
+                _ => Err(error),
+            },
+        };
+        recorded.consume(read.map_err(failed)?);
+    }
+}
+
+fn failed(source: io::Error) -> CliError {
+    CliError::System { context: "recording", source }
+}
+
+/// Reads the file again and reports it.
+fn report(args: &RecordArgs) -> Result<u8, CliError> {
+    let out = args.out.as_path();
+    let Some(mut reader) = open_own(out)? else {
+        // The server has gone before it sent anything.
+        let _ = fs::remove_file(out);
+        let source = io::Error::from(ErrorKind::UnexpectedEof);
+        return Err(failed(source));
+    };
+    let mut tally = Tally::default();
+    loop {
+        let next = reader.next_request();
+        let next = next.map_err(|source| CliError::Trace { path: out.to_owned(), source })?;
+        let Some(request) = next else { break };
+        tally.declare(reader.devices());
+        tally.count(&request);
+    }
+    let source = reader.header().source.clone();
+    let (lost, code, notes) = match reader.ending() {
+        Some(Ending::Lossy { lost }) => (lost, NO, Vec::new()),
+        Some(Ending::Complete) => (0, 0, Vec::new()),
+        ending => (0, FAILED, ending.map(|own| own.to_string()).into_iter().collect()),
+    };
+    output::print(&tally.report(out, source, (lost, notes))?, args.output.format())?;
+    Ok(code)
+}

@@ -1,0 +1,97 @@
+//! `weir sim` of recorded traces.
+
+use super::watch::{Drive, Watch};
+use crate::cli::SimArgs;
+use crate::commands::traces::{open_all, replay_options};
+use crate::error::CliError;
+use crate::input::read_layout;
+use crate::output;
+use crate::progress::Progress;
+use crate::signals::Signals;
+use weir_catalog::Catalog;
+use weir_core::CacheMode;
+use weir_layout::Layout;
+use weir_observe::run::{Sample, Shape};
+use weir_sim::{ReplaySimOptions, ReplaySimulation};
+use weir_units::Instant;
+
+pub(super) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    check_options(args)?;
+    let layout = read_layout(&args.layout, catalog)?;
+    check_warm(args, &layout)?;
+    let options = ReplaySimOptions {
+        replay: replay_options(&args.replay, &args.map)?,
+        warm: args.warm.clone(),
+        every: args.run.every,
+    };
+    let recordings = open_all(&args.jobs, &args.replay.part)?;
+    let mut simulation = ReplaySimulation::new(&layout, recordings, &options)?;
+    let signals = Signals::catch()?;
+    let watch = Watch::begin(args, &simulation, &signals)?;
+    let stopped = watch.drive(&mut simulation, Progress::start(None, args.run.quiet))?;
+    if simulation.completed() == 0 && stopped.is_none() {
+        return Err(CliError::Refused(
+            "the traces have no requests in this window; give another --from, --to, --sample or \
+             --device"
+                .to_owned(),
+        ));
+    }
+    let mut report = simulation.report(args.run.seed);
+    report.run.notes.extend(stopped.map(|stopped| stopped.to_string()));
+    output::print(&report, args.run.output.format())?;
+    Ok(stopped.map_or(0, |stopped| stopped.code))
+}
+
+impl Drive for ReplaySimulation<'_> {
+    fn run_until(&mut self, until: Instant) -> Result<Option<Instant>, CliError> {
+        Ok(Self::run_until(self, until)?)
+    }
+
+    fn now(&self) -> Instant {
+        Self::now(self)
+    }
+
+    fn completed(&self) -> u64 {
+        Self::completed(self)
+    }
+
+    fn shape(&self) -> Shape {
+        Self::shape(self)
+    }
+
+    fn sample(&self) -> Sample {
+        Self::sample(self)
+    }
+}
+
+/// Refuses options that do not apply to traces.
+fn check_options(args: &SimArgs) -> Result<(), CliError> {
+    let refuse = |option: &str, instead: &str| {
+        Err(CliError::Refused(format!("{option} is for jobs; {instead}")))
+    };
+    if args.size.is_some() {
+        return refuse("--size", "a trace has its own offsets");
+    }
+    if args.runtime.is_some() {
+        return refuse("--runtime", "--from and --to select a window of a trace");
+    }
+    if args.crash.is_some() {
+        return refuse("--crash", "a replay does not crash hosts");
+    }
+    Ok(())
+}
+
+/// Refuses to warm an export that is unknown or not cached.
+fn check_warm(args: &SimArgs, layout: &Layout) -> Result<(), CliError> {
+    for name in &args.warm {
+        let found = layout.export("--warm", name);
+        let (host, export) = found.map_err(|kind| CliError::Refused(kind.to_string()))?;
+        let volumes = &layout.hosts[host].spec.volumes;
+        if export.volumes.iter().all(|id| volumes[id.0].cache == CacheMode::None) {
+            return Err(CliError::Refused(format!(
+                "--warm {name}: it has cache = \"none\"; give it cache = \"read-only\" in the layout"
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,275 @@
+//! `weir record` of traces, and `weir sim` of recordings.
+
+use crate::common::{Place, run};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::PathBuf;
+
+const LAYOUT: &str = "[[volume]]\nname = \"data\"\nsize = \"1 GiB\"\nlatency = \"1ms\"\n\
+    limits = { iops = 500 }\n[[volume]]\nname = \"log\"\nsize = \"1 GiB\"\nlatency = \"1ms\"\n\
+    unlimited = true\n";
+
+/// A trace of two disks in the format of MSR Cambridge: a write each 10 ms, and a read each second.
+fn msr(seconds: u64) -> String {
+    let tick = |ms: u64| 128_166_372_000_000_000 + ms * 10_000;
+    let mut rows = String::new();
+    for second in 0..seconds {
+        rows += &format!("{},web,1,Read,{},8192,50000\n", tick(second * 1000), second * 8192);
+        for n in 0..100 {
+            let ms = second * 1000 + n * 10;
+            rows += &format!("{},web,0,Write,{},4096,20000\n", tick(ms), ms * 4096);
+        }
+    }
+    rows
+}
+
+fn place() -> Place {
+    let place = Place::new();
+    place.file("layout.toml", LAYOUT);
+    place.file("web.csv", &msr(60));
+    place
+}
+
+#[track_caller]
+fn ok(place: &Place, args: &[&str]) -> String {
+    let (stdout, stderr, code) = run(place.weir(args));
+    assert_eq!((stderr.as_str(), code), ("", Some(0)), "weir {}", args.join(" "));
+    stdout
+}
+
+#[track_caller]
+fn json(place: &Place, args: &[&str]) -> Value {
+    let stdout = ok(place, &[args, &["-o", "json"]].concat());
+    serde_json::from_str(&stdout).expect("JSON")
+}
+
+#[track_caller]
+fn refused(place: &Place, args: &[&str], code: i32) -> String {
+    let (stdout, stderr, found) = run(place.weir(args));
+    assert_eq!((stdout.as_str(), found), ("", Some(code)), "{stderr}");
+    stderr
+}
+
+const MAPS: [&str; 4] = ["--map", "web/0=data", "--map", "web/1=log"];
+
+#[test]
+fn a_trace_is_recorded_and_replayed() {
+    let place = place();
+    let record = json(&place, &["record", "web.csv", "--out", "web.weirtrace"]);
+    assert_eq!((&record["requests"], &record["lost"]), (&6060.into(), &0.into()));
+    assert_eq!(record["length_s"], 59.99);
+    assert_eq!(record["devices"][0]["name"], "web/1");
+    assert_eq!(record["devices"][1]["writes"], 6000);
+    assert_eq!(record["devices"][1]["reaches_bytes"], (59_990 + 1) * 4096);
+    let bytes = record["bytes"].as_u64().expect("a size");
+    assert!(bytes < 6060 * 2, "{bytes} bytes");
+    let sim = |file: &str, more: &[&str]| {
+        json(&place, &[&["sim", "layout.toml", file][..], &MAPS, more].concat())
+    };
+    let own = sim("web.weirtrace", &[]);
+    assert_eq!((&own["requests"], &own["pace"]), (&6060.into(), &"recorded".into()));
+    assert_eq!(own["jobs"][1]["name"], "web/0 on data");
+    assert_eq!(own["jobs"][1]["write"]["ios"], 6000);
+    assert_eq!(own["recorded"][1]["recorded"]["p50_ns"].as_u64().map(|ns| ns / 100_000), Some(20));
+    assert!((own["elapsed_s"].as_f64().expect("a time") - 59.991).abs() < 1e-6);
+    // The source itself gives the same replay.
+    let foreign = sim("web.csv", &[]);
+    assert_eq!(foreign["trace_hash"], own["trace_hash"]);
+    let twice = sim("web.weirtrace", &["--pace", "2x"]);
+    assert!((twice["elapsed_s"].as_f64().expect("a time") - 29.996).abs() < 1e-6);
+    // 100 a second do not wait for 500; ten times as many do.
+    let ten = sim("web.weirtrace", &["--pace", "10x"]);
+    assert!(ten["elapsed_s"].as_f64().expect("a time") > 11.0, "{}", ten["elapsed_s"]);
+    let closed = sim("web.weirtrace", &["--pace", "closed"]);
+    assert!(closed["elapsed_s"].as_f64().expect("a time") < 20.0, "{}", closed["elapsed_s"]);
+}
+
+#[test]
+fn the_report_begins_with_its_verdict() {
+    let place = place();
+    ok(&place, &["record", "web.csv", "--out", "web.weirtrace"]);
+    let sim = ["sim", "layout.toml", "web.weirtrace"];
+    let text = ok(&place, &[&sim[..], &MAPS].concat());
+    assert!(text.starts_with("It keeps up: 6,060 requests that arrive in 60"), "{text}");
+    let text = ok(&place, &[&sim[..], &MAPS, &["--pace", "20x"]].concat());
+    assert!(text.starts_with("It falls behind: 6,060 requests arrive in 3.00 s"), "{text}");
+    assert!(text.contains("requests wait most for disk_iops"), "{text}");
+    let csv = ok(&place, &[&sim[..], &MAPS, &["-o", "csv"]].concat());
+    let head = csv.lines().next().unwrap_or_default();
+    for key in ["recorded_p99_ns", "replayed_p99_ns", "due_s", "late_most_ns", "pace"] {
+        assert!(head.split(',').any(|own| own == key), "{key} is not in {head}");
+    }
+}
+
+#[test]
+fn a_part_of_a_trace_is_recorded_or_replayed() {
+    let place = place();
+    let part = ["--from", "10s", "--to", "20s", "--device", "web/0"];
+    let record = ["record", "web.csv", "--out", "part.weirtrace"];
+    let record = json(&place, &[&record[..], &part].concat());
+    assert_eq!((&record["requests"], &record["length_s"]), (&1000.into(), &9.99.into()));
+    let sim = |file: &str, more: &[&str]| {
+        json(&place, &[&["sim", "layout.toml", file, "--map", "web/0=data"][..], more].concat())
+    };
+    let own = sim("part.weirtrace", &[]);
+    assert_eq!(own["requests"], 1000);
+    assert_eq!(sim("web.csv", &part)["trace_hash"], own["trace_hash"]);
+    let sample = sim("part.weirtrace", &["--sample", "1/10"]);
+    let count = sample["requests"].as_u64().expect("a count");
+    assert!((70..=130).contains(&count), "{count} of 1000");
+    // A recording of a recording.
+    ok(&place, &["record", "part.weirtrace", "--out", "again.weirtrace", "--to", "5s"]);
+    assert_eq!(sim("again.weirtrace", &[])["requests"], 500);
+}
+
+#[test]
+fn several_traces_are_replayed_side_by_side() {
+    let place = place();
+    ok(&place, &["record", "web.csv", "--out", "a.weirtrace", "--device", "web/0"]);
+    ok(&place, &["record", "web.csv", "--out", "b.weirtrace", "--device", "web/0"]);
+    let files = ["sim", "layout.toml", "a.weirtrace", "b.weirtrace", "--map", "web/0=log"];
+    let both = json(&place, &files);
+    assert_eq!(both["requests"], 12_000);
+    assert_eq!(both["jobs"][1]["name"], "b.weirtrace: web/0 on log");
+}
+
+#[test]
+fn a_truncated_trace_is_replayed_as_far_as_it_is_whole() {
+    let place = place();
+    ok(&place, &["record", "web.csv", "--out", "web.weirtrace"]);
+    let path = place.path("web.weirtrace");
+    let bytes = fs::read(&path).expect("a trace");
+    fs::write(&path, &bytes[..bytes.len() - 20]).expect("a file");
+    let text = ok(&place, &[&["sim", "layout.toml", "web.weirtrace"][..], &MAPS].concat());
+    assert!(text.contains("web.weirtrace: no end mark: it was truncated"), "{text}");
+    let mut damaged = bytes.clone();
+    let middle = bytes.len() / 2;
+    damaged[middle] ^= 1;
+    fs::write(&path, damaged).expect("a file");
+    let said = refused(&place, &["sim", "layout.toml", "web.weirtrace"], 2);
+    assert!(said.contains("web.weirtrace: the trace is damaged at byte"), "{said}");
+}
+
+#[test]
+fn bad_input_is_named() {
+    let place = place();
+    place.file("job.fio", "[j]\nrw=read\nsize=1m\ndirectory=/mnt/data\n");
+    place.file("iostat.txt", "Device r/s w/s\nsda 1 2\n");
+    let check = |args: &[&str], code: i32, expect: &str| {
+        let said = refused(&place, args, code);
+        assert!(said.contains(expect), "weir {}: {said}", args.join(" "));
+    };
+    let sim = |more: &[&'static str]| [&["sim", "layout.toml", "web.csv"][..], more].concat();
+    check(&sim(&[]), 2, "web.csv: no volume or stripe is called like its device \"web/1\"");
+    check(&sim(&["--map", "web/0=dta"]), 2, "did you mean \"data\"");
+    check(&sim(&["--pace", "fast"]), 2, "expected recorded, closed, or a factor");
+    check(&sim(&["--pace", "2x", "--depth", "4"]), 2, "--depth 4: with --pace 2x");
+    check(&sim(&["--from", "5s", "--to", "5s"]), 2, "the window is empty");
+    check(&sim(&["--sample", "0.1"]), 2, "expected 1/N");
+    check(&sim(&["--runtime", "1s"]), 2, "--from and --to select a window");
+    check(&sim(&["job.fio"]), 2, "web.csv is a trace and job.fio is not");
+    check(&sim(&["--device", "sdz"]), 2, "the traces have no requests in this window");
+    check(&["sim", "layout.toml", "job.fio", "--pace", "2x"], 2, "--pace is for traces");
+    let record = |more: &[&'static str]| [&["record"][..], more].concat();
+    check(&record(&["iostat.txt", "--out", "o.weirtrace"]), 2, "which has no single requests");
+    check(&record(&["web.csv", "--out", "layout.toml"]), 2, "it exists and is not a trace");
+    check(&record(&["web.csv", "--out", "web.csv"]), 2, "it is the trace to read");
+    check(&record(&["web.csv", "--out", "o", "--device", "a"]), 2, "the trace has no such device");
+    check(&record(&["none.csv", "--out", "o.weirtrace"]), 2, "cannot read none.csv");
+    check(&record(&["web.csv", "--out", "no/o.weirtrace"]), 3, "the folder no does not exist");
+    let left: Vec<_> = fs::read_dir(place.dir()).expect("a folder").flatten().collect();
+    assert_eq!(left.len(), 4, "nothing half written is left: {left:?}");
+}
+
+/// A request of the sample: whether it reads, and its first byte and end.
+type Touched = (bool, u64, u64);
+
+/// The bytes of a page of the host cache.
+const PAGE: u64 = 4096;
+
+fn sample() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared/samples/block_traces/cloudPhysicsIO.csv")
+}
+
+/// Reads the sample of CloudPhysics by its description: SCSI codes, bytes, and sectors.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so aloud")]
+fn cloud_physics() -> Option<Vec<Touched>> {
+    let Ok(text) = fs::read_to_string(sample()) else {
+        println!("skipped: needs the samples beside the project");
+        return None;
+    };
+    let row = |line: &str| {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [_, _, op, size, sector] = fields[..] else { panic!("{line}") };
+        let [size, start] = [size, sector].map(|n| n.parse::<u64>().expect("a number"));
+        (op == "28", start * 512, start * 512 + size)
+    };
+    Some(text.lines().skip(1).map(row).collect())
+}
+
+/// Counts the reads, and those whose pages were all there, in a cache of pages that keeps the most
+/// recently used `most`. A read brings all of its pages, a write those that it covers whole.
+fn count_hits(requests: &[Touched], most: usize) -> (u64, u64) {
+    let (mut at, mut order) = (HashMap::new(), BTreeMap::new());
+    let (mut clock, mut reads, mut hits) = (0_u64, 0, 0);
+    for (is_read, start, end) in requests {
+        let pages = match is_read {
+            true => start / PAGE..end.div_ceil(PAGE),
+            false => start.div_ceil(PAGE)..end / PAGE,
+        };
+        if *is_read {
+            reads += 1;
+            hits += u64::from(pages.clone().all(|page| at.contains_key(&page)));
+        }
+        for page in pages {
+            clock += 1;
+            if let Some(before) = at.insert(page, clock) {
+                order.remove(&before);
+            }
+            order.insert(clock, page);
+            if order.len() > most {
+                let (_, oldest) = order.pop_first().expect("it has some");
+                at.remove(&oldest);
+            }
+        }
+    }
+    (reads, hits)
+}
+
+/// The host cache against an independent count of the same trace, one request after the other.
+#[test]
+fn the_miss_ratio_of_the_sample_of_cloud_physics() {
+    let Some(requests) = cloud_physics() else { return };
+    let place = Place::new();
+    let path = sample().display().to_string();
+    let simulated = |mib: u64| {
+        place.file(
+            "layout.toml",
+            &format!(
+                "[host]\ncache = {{ size = \"{mib} MiB\", latency = \"10us\" }}\n\
+                 limits = {{ cached = {{ iops = 1000000 }} }}\n[[volume]]\nname = \"disk\"\n\
+                 size = \"64 GiB\"\ncache = \"read-only\"\nunlimited = true\nlatency = \"100us\"\n"
+            ),
+        );
+        let args = ["sim", "layout.toml", &path, "--pace", "closed", "--depth", "1"];
+        let report = json(&place, &args);
+        report["jobs"][0]["hit_share"].as_f64().expect("a share")
+    };
+    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+    let counted = |mib: usize| {
+        let (reads, hits) = count_hits(&requests, mib * 256);
+        assert_eq!(reads, 46_974);
+        hits as f64 / reads as f64
+    };
+    // Larger than everything that is touched: only the first use of a page misses.
+    let (own, expect) = (simulated(32_768), counted(32_768));
+    assert!((own - expect).abs() < 1e-9, "{own} and {expect}");
+    // The host cache drops groups of 2 MiB by a clock, and the count single pages by their last
+    // use, so that the two differ by a few reads in a hundred.
+    for mib in [64, 256, 1024] {
+        let (own, expect) = (simulated(mib), counted(usize::try_from(mib).expect("small")));
+        assert!((own - expect).abs() < 0.05, "{mib} MiB: {own:.4} and {expect:.4}");
+    }
+}

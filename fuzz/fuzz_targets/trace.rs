@@ -1,0 +1,8 @@
+//! Request traces.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use xtask::fuzz::Target;
+
+fuzz_target!(|data: &[u8]| Target::Trace.run(data));
