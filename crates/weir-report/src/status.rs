@@ -392,6 +392,9 @@ fn some_mib(bytes: Option<u64>) -> Cell {
 fn credits_words(volume: &VolumeStatus, last_s: Option<f64>) -> String {
     match (volume.credits_share(), last_s) {
         (None, _) => "bursts on demand".to_owned(),
+        // An empty bucket that earns and spends.
+        (Some(_), Some(last)) if last < 1.0 => "used up".to_owned(),
+        (Some(_), Some(last)) if last >= 86_400.0 => "last over a day".to_owned(),
         (Some(_), Some(last)) => format!("last {}", lasting(last)),
         (Some(share), None) if share >= 1.0 => "full".to_owned(),
         (Some(share), None) if share > 0.0 => "not spent".to_owned(),
@@ -675,6 +678,10 @@ mod tests {
         check(5_400_000, 5_394_000, full, " 3,500          162 ", Some(1_798.0));
         let low = " log          1,100   500        162  95.4    0.0 %  last 2 s\n";
         check(1_200, 600, low, " 1,100          162 ", Some(2.0));
+        let spent = " log            503   500        162  95.4    0.0 %  used up\n";
+        check(13, 3, spent, " 503          162 ", Some(0.6));
+        let slow = " log          3,500   500        162  95.4    6.0 %  last over a day\n";
+        check(5_400_000, 5_399_999, slow, " 3,500          162 ", Some(10_799_998.0));
         let none = " log            500   500        162  95.4    0.0 %  used up\n";
         check(0, 0, none, " 500          162 ", None);
         let earned = " log          3,500   500        162  95.4    6.0 %  not spent\n";

@@ -485,7 +485,10 @@
       const spent = values[first] - values[n - 1];
       if (seconds > 0 && spent > 0) least = Math.min(least, (values[n - 1] * seconds) / spent);
     }
-    return least === Infinity ? "not being spent" : `last ${lasting(least)} at the present rate`;
+    const left = ["credits_iops", "credits_bytes"].map((name) => pick(name)[n - 1]).filter((x) => x !== null);
+    if (left.some((x) => x < 0.0001)) return "used up";
+    if (least >= 86400) return "not being spent";
+    return `last ${lasting(least)} at the present rate`;
   }
 
   function showFigures() {
@@ -609,7 +612,11 @@
   }
 
   const stream = new EventSource("/api/live");
-  stream.addEventListener("open", () => setState("live", "live"));
+  stream.addEventListener("open", () => {
+    setState("live", "live");
+    // Samples are missing, and a server that was started again counts them anew.
+    data = null;
+  });
   stream.addEventListener("error", () => setState("lost", "no connection; trying again"));
   stream.addEventListener("describe", (event) => describe(JSON.parse(event.data)));
   stream.addEventListener("sample", (event) => take(JSON.parse(event.data)));

@@ -3,9 +3,6 @@
 use weir_report::number::{float, grouped, mib, percent, rate};
 use weir_report::status::{Rates, Status, StatusReport, VolumeStatus, lasting};
 
-/// Share of the latency from which waits at a cap are worth a sentence. `weir status` shows smaller
-/// ones.
-const THROTTLED: f64 = 0.5;
 /// Credits that last longer are not mentioned.
 const SOON_S: f64 = 3_600.0;
 
@@ -48,9 +45,9 @@ pub(crate) fn sentence(old: &Status, new: &Status) -> String {
     text
 }
 
+/// Returns whether requests wait at caps for longer than the medium takes.
 fn is_throttled(rates: &Rates) -> bool {
-    let at_cap = rates.binding_limit.as_deref().is_some_and(|cap| cap != "medium");
-    at_cap && rates.binding_share.is_some_and(|share| share >= THROTTLED)
+    rates.binding_limit.as_deref().is_some_and(|cap| cap != "medium")
 }
 
 fn throttled(volume: &VolumeStatus, rates: &Rates, others: usize) -> String {
@@ -94,7 +91,15 @@ mod tests {
              3,500 of 3,500 IOPS and 13.7 MiB/s. The burst credits of data last 12 min 41 s; then it \
              has 500 IOPS.",
         );
-        waiting.hosts[0].volumes[0].waits_ns.clear();
+        // Two caps together take more than the medium.
+        let waits = [("disk_iops", 14_000_000_000), ("disk_bytes", 22_000_000_000)];
+        waiting.hosts[0].volumes[0].waits_ns = waits.map(|(cap, ns)| (cap.to_owned(), ns)).into();
+        let words = sentence(&reading(1, 0), &waiting);
+        assert!(
+            words.starts_with("data is throttled by disk_bytes, where its requests spend 31.0 %"),
+            "{words}"
+        );
+        waiting.hosts[0].volumes[0].waits_ns = [("disk_iops".to_owned(), 34_000_000_000)].into();
         waiting.hosts[0].volumes[0].credits_operations = Some(5_400_000);
         check(
             &reading(1, 0),

@@ -138,13 +138,23 @@ try {
   await page.screenshot({ path: path.join(pictures, "live-dark.png"), fullPage: true });
   const heap = await page.evaluate(() => performance.memory.usedJSHeapSize);
   console.log(`figure heap ${(heap / 2 ** 20).toFixed(1)} MiB`);
+  // A server that was started again counts its samples anew.
+  const before = await page.evaluate(() => window.weirPage.read().data.next);
+  console.log("restart");
+  await new Promise((resolve) => process.stdin.once("data", resolve));
+  await page.waitForFunction((before) => {
+    const { data } = window.weirPage.read();
+    return data && data.next !== null && data.next < before && data.ms.length > 2;
+  }, before);
+  check((await page.textContent("#state")) === "live", "the page connects again after a restart");
   check(foreign.length === 0, `no request leaves the machine ${foreign.join(" ")}`);
-  // Two refusals were asked for above.
-  const other = errors.filter((text) => !/status of (401|422)/.test(text));
+  // Two refusals and a restart were asked for above.
+  const other = errors.filter((text) => !/status of (401|422)|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE|ERR_CONNECTION_RESET|ERR_EMPTY/.test(text));
   check(other.length === 0, `no errors ${other.join(" | ")}`);
 } catch (error) {
   console.log(`FAILED ${error.message}`);
   await page.screenshot({ path: path.join(pictures, "live-failed.png"), fullPage: true });
 } finally {
   await browser.close();
+  process.stdin.destroy();
 }

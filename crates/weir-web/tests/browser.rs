@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -137,35 +138,53 @@ fn the_page_works_in_a_browser() {
     let folder = tempfile::tempdir().expect("a folder");
     let pictures = std::env::var_os("WEIR_TEST_PICTURES");
     let pictures = pictures.map_or_else(|| folder.path().to_owned(), PathBuf::from);
-    let token = Token::create(&folder.path().join("token")).expect("a token");
-    let secret = token.secret().to_owned();
-    let disks = Disks {
+    let disks = Arc::new(Disks {
         readings: AtomicU64::new(1),
         tier: Mutex::new("P10".to_owned()),
         crashes: AtomicU64::new(0),
+    });
+    let serve = |address: &str| {
+        let token = Token::create(&folder.path().join("token")).expect("a token");
+        let secret = token.secret().to_owned();
+        let bound = Bound::new(address, false).expect("a free port");
+        // A chart has points soon.
+        let bound = bound.sampled_every(Duration::from_millis(200));
+        let endpoint = bound.serve(disks.clone(), Content::Page(Some(token)));
+        (endpoint.expect("a thread"), secret)
     };
-    let bound = Bound::new("127.0.0.1:0", false).expect("a free port");
-    // A chart has points soon.
-    let bound = bound.sampled_every(Duration::from_millis(200));
-    let endpoint = bound.serve(Arc::new(disks), Content::Page(Some(token))).expect("a thread");
+    let (endpoint, secret) = serve("127.0.0.1:0");
+    let address = endpoint.address().to_string();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser.mjs");
-    let output = Command::new("node")
+    let mut child = Command::new("node")
         .arg(script)
-        .arg(format!("http://{}/", endpoint.address()))
+        .arg(format!("http://{address}/"))
         .arg(&secret)
         .arg(&pictures)
         .arg(browser)
         .arg(BAD_NAME)
         .current_dir(&node)
-        .output()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
         .expect("node");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    print!("{text}");
-    let failed: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.starts_with("ok ") && !line.starts_with("figure "))
-        .collect();
-    assert_eq!((failed, output.status.code()), (vec![], Some(0)), "{errors}");
-    assert!(text.lines().filter(|line| line.starts_with("ok ")).count() >= 15, "{text}");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let mut running = Some(endpoint);
+    let mut passed = 0;
+    let mut failed = Vec::new();
+    for line in BufReader::new(child.stdout.take().expect("a pipe")).lines() {
+        let line = line.expect("text");
+        println!("{line}");
+        match line.split(' ').next() {
+            Some("ok") => passed += 1,
+            Some("figure") => {}
+            Some("restart") => {
+                drop(running.take());
+                running = Some(serve(&address).0);
+                writeln!(stdin, "restarted").expect("it waits");
+            }
+            _ => failed.push(line),
+        }
+    }
+    assert_eq!((failed, child.wait().expect("an end").code()), (vec![], Some(0)));
+    assert!(passed >= 36, "{passed} checks");
 }

@@ -1,8 +1,9 @@
 //! `--web` and `--metrics` of the serving verbs.
 
 use crate::common::{Place, Server, run};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 
@@ -90,4 +91,39 @@ fn addresses_that_cannot_be_served_are_refused_before_anything_is_created() {
     let (said, code) = serve(&["--web-control"]);
     assert!(code == Some(2) && said.contains("--web <HOST:PORT>"), "{said}");
     assert!(!place.path("data").exists());
+}
+
+#[test]
+fn a_run_has_metrics_while_it_lasts() {
+    let place = Place::new();
+    place.file(
+        "layout.toml",
+        "[[volume]]\nname = \"data\"\nunlimited = true\nsize = \"1 GiB\"\n[[volume]]\nname = \"log\"\n\
+         unlimited = true\nsize = \"1 GiB\"\n[[file]]\nname = \"d\"\nrole = \"data\"\nsize = \"64 MiB\"\n\
+         on = \"data\"\n[[file]]\nname = \"l\"\nrole = \"log\"\nsize = \"64 MiB\"\non = \"log\"\n",
+    );
+    place.file(
+        "oltp.toml",
+        "users = 1\nvcores = 1\nsize = \"8 MiB\"\nworking_set = \"4 MiB\"\nbuffer_pool = \"1 MiB\"\n\
+         duration = \"10min\"\ndata = [\"d\"]\nlog = \"l\"\n[[transaction]]\nname = \"t\"\nshare = 1\n\
+         reads = 2\nwrites = 1\nlog = \"1 KiB\"\ncpu = \"1ms\"\n",
+    );
+    let run_it = ["run", "layout.toml", "oltp.toml"];
+    let control = [&run_it[..], &["--web", "127.0.0.1:0", "--web-control"]].concat();
+    let (_, said, code) = run(place.weir(&control));
+    assert!(code == Some(2) && said.contains("give --control PATH"), "{said}");
+    let mut child = place.weir(&[&run_it[..], &["--metrics", "127.0.0.1:0"]].concat());
+    let mut child = child.spawn().expect("a program");
+    let mut said = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    let line = said.next().expect("a line").expect("text");
+    let address =
+        line.strip_prefix("metrics http://").and_then(|rest| rest.strip_suffix("/metrics"));
+    let text = ask(address.unwrap_or_else(|| panic!("{line}")), "GET /metrics", &[], "");
+    assert!(
+        text.contains("weir_volume_size_bytes{host=\"host\",volume=\"log\"} 1073741824.0"),
+        "{text}"
+    );
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process");
+    kill_process(pid, Signal::INT).expect("it runs");
+    assert_eq!(child.wait().expect("an end").code(), Some(130));
 }
