@@ -142,7 +142,10 @@ impl Run<'_> {
         let edition = self.layout.edition.as_ref().map(|name| self.catalog.edition(name));
         let edition = edition.transpose()?;
         let options = OltpOptions { edition, seed: self.seed, every: None, backups };
-        let failed = |source| CompareError::Database { name: self.name.to_owned(), source: Box::new(source) };
+        let failed = |source| CompareError::Database {
+            name: self.name.to_owned(),
+            source: Box::new(source),
+        };
         let observe = |source| CompareError::Observe { name: self.name.to_owned(), source };
         let mut simulation =
             OltpSimulation::new(self.layout, databases, &options).map_err(failed)?;

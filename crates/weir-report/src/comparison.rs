@@ -402,7 +402,7 @@ mod tests {
         let csv = report().csv();
         let heads = csv.lines().next().expect("a head");
         assert!(heads.contains("change_low") && heads.contains("month_difference"), "{csv}");
-        assert!(csv.contains(",4000000,4480000,0.12,0.1,0.14,0.0004,worse,B,yes"), "{csv}");
+        assert!(csv.contains(",4000000,4480000,0.12,0.1,0.14,0.0004,worse,yes"), "{csv}");
         let json: serde_json::Value =
             serde_json::from_str(&report().render(crate::Format::Json)).expect("JSON");
         assert_eq!(json["comparisons"][0]["metrics"][0]["outcome"], "worse");

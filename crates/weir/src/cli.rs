@@ -50,7 +50,7 @@ use weir_units::{Bytes, CacheMode, ParseError, Span};
                         --catalog <FILE>  Load your own catalog edition in addition to the \
                         built-in ones, for example --catalog my-cloud.toml. May be repeated. \
                         docs/LAYOUT.md describes the format.\n\n\
-                        Exit codes: 0 success; 1 the answer is no (a limit throttles, a figure \
+                        Exit codes: 0 success; 1 a negative answer (a limit throttles, a figure \
                         missed its tolerance, no layout meets the need); 2 wrong input or usage; 3 \
                         failure while running; 130 interrupted by Ctrl-C.")]
 pub(crate) struct Cli {

@@ -1,6 +1,6 @@
 //! The command line: the only crate that prints.
 //!
-//! stdout is data, stderr is talk. Exit codes: 0 it worked, 1 the answer is no
+//! stdout is data, stderr is talk. Exit codes: 0 it worked, 1 a negative answer
 //! (a figure missed its tolerance or was not measured), 2 the input or the usage is
 //! wrong, 3 something failed while running, 130 Ctrl-C ended it.
 

@@ -56,8 +56,8 @@ fn check(args: &CompareArgs) -> Result<(), CliError> {
 
 fn options(args: &CompareArgs) -> Options {
     Options {
-        // The share is in hundredths of a per cent.
-        tolerance: float(args.tolerance) / 1e4,
+        // The share is in millionths.
+        tolerance: float(args.tolerance) / 1e6,
         subjects: args.subject.iter().cloned().collect(),
         metrics: args.metric.iter().cloned().collect(),
         map: args.map.clone(),

@@ -64,7 +64,7 @@ fn of_name(name: &str, args: &PricesArgs, catalog: &Catalog) -> Result<Table, Cl
                 Ok(book) => book.iter().for_each(|book| add(&mut table, edition, book, name)),
                 Err(error) => {
                     let rank = relevance(&error, edition, name);
-                    if refused.as_ref().is_none_or(|(best, _)| *best <= rank) {
+                    if refused.as_ref().is_none_or(|(best, _)| *best < rank) {
                         refused = Some((rank, error));
                     }
                 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 /// Commands that other tests run: they serve, need a server, run for minutes, or are no `weir`.
-const RUN_ELSEWHERE: [&str; 15] = [
+const RUN_ELSEWHERE: [&str; 17] = [
     "cargo run --release -- lab run ds14-benchmark",
     "cargo test --workspace",
     "weir serve",
@@ -21,6 +21,8 @@ const RUN_ELSEWHERE: [&str; 15] = [
     "weir lab run",
     // One second instead of a minute; see `SHORTER`.
     "weir sim instance.toml",
+    "weir compare",
+    "weir record",
     "weir export instance.toml --as tsql",
 ];
 /// Shorter forms of some of these, which later commands need.

@@ -190,7 +190,6 @@ fn iolog() -> String {
 /// fio's own replay of the same log with the same number of requests in flight: the limit of the
 /// disk decides, so both take the same time.
 #[test]
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so aloud")]
 fn fio_replays_the_same_trace_at_the_same_rate() {
     needs!("fio");
     let place = Place::without_a_disk();

@@ -52,7 +52,7 @@ async def tools(session):
 
 
 async def answers(session):
-    async def call(name, **arguments):
+    async def call(name, /, **arguments):
         return await session.call_tool(name, arguments)
 
     told = await call("catalog", what="show", name="P30", output="json")
