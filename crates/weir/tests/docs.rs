@@ -94,7 +94,7 @@ fn the_readme_and_the_help_have_the_same_exit_codes() {
     let help = weir(Path::new("."), &["--help"]);
     assert_eq!(
         codes(&help),
-        "Exit codes: 0 success; 1 the answer is no; 2 wrong input or usage; 3 failure while \
+        "Exit codes: 0 success; 1 a negative answer; 2 wrong input or usage; 3 failure while \
          running; 130 interrupted by Ctrl-C"
     );
     assert_eq!(codes(&read("README.md")), codes(&help));

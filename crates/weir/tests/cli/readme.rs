@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 /// Commands that other tests run: they serve, need a server, run for minutes, or are no `weir`.
-const RUN_ELSEWHERE: [&str; 17] = [
+const RUN_ELSEWHERE: [&str; 18] = [
     "cargo run --release -- lab run ds14-benchmark",
     "cargo test --workspace",
     "weir serve",
@@ -23,6 +23,7 @@ const RUN_ELSEWHERE: [&str; 17] = [
     "weir sim instance.toml",
     "weir compare",
     "weir record",
+    "weir sim p40.toml",
     "weir export instance.toml --as tsql",
 ];
 /// Shorter forms of some of these, which later commands need.
