@@ -299,7 +299,12 @@ fn deciding(comparisons: &[PairReport], tolerance: f64) -> Option<DecidingMetric
             }
             // A rate can fall by its whole, a latency can grow by any factor.
             let factor = factor(change);
-            if worst.as_ref().is_none_or(|(known, _)| factor > *known) {
+            // The sum of all disks ties with the only one that has a load, which says more.
+            let is_sharper = |(known, so_far): &(f64, DecidingMetric)| {
+                factor > *known
+                    || (factor >= known * (1.0 - 1e-9) && so_far.subject.starts_with("all "))
+            };
+            if worst.as_ref().is_none_or(is_sharper) {
                 let metric = DecidingMetric {
                     side: pair.side.clone(),
                     subject: own.subject.clone(),

@@ -81,13 +81,16 @@ fn of_name(name: &str, args: &PricesArgs, catalog: &Catalog) -> Result<Table, Cl
     }
 }
 
-/// Ranks the error of an edition: one that suggests a similar region helps most, then one of an
-/// edition that has the item.
-fn relevance(error: &CatalogError, edition: &Edition, name: &str) -> u8 {
+/// Ranks the error of an edition: one that suggests a similar region helps most, then one of the
+/// edition that has the item in most regions.
+fn relevance(error: &CatalogError, edition: &Edition, name: &str) -> usize {
     let has = |book: PriceBook<'_>| book.all(bare(name)).next().is_some();
     match error {
-        CatalogError::NoPrices { near: Some(_), .. } => 2,
-        _ => u8::from(edition.price_book(None, None, None).ok().flatten().is_some_and(has)),
+        CatalogError::NoPrices { near: Some(_), .. } => usize::MAX,
+        _ if edition.price_book(None, None, None).ok().flatten().is_some_and(has) => {
+            edition.regions().len()
+        }
+        _ => 0,
     }
 }
 

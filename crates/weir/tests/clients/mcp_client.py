@@ -77,7 +77,7 @@ async def answers(session):
 
 
 async def refusals(session):
-    async def refused(name, expect, tool, **arguments):
+    async def refused(name, expect, tool, /, **arguments):
         result = await session.call_tool(tool, arguments)
         check(name, is_error(result) and expect in text(result), text(result))
 
