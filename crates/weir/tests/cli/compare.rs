@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
 
-const LAYOUT: &str = "edition = \"azure-premium-2015\"\n[[volume]]\n\
+const LAYOUT: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS13\" }\n[[volume]]\n\
     name = \"data\"\ntier = \"P10\"\n[[volume]]\nname = \"log\"\ntier = \"P20\"\n";
 
 fn jobs(rate: u32) -> String {
