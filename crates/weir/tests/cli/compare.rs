@@ -107,7 +107,7 @@ fn layouts_are_compared_by_simulation_with_several_seeds() {
     assert_eq!(outcome("read p99"), Some("better".into()));
     assert_eq!(outcome("price"), Some("worse".into()));
     // A price decides only if it is asked for.
-    let by_price = [&layouts[..], &["--metric", "price"]].concat();
+    let by_price = [&layouts[..], &["--metric", "price", "--tolerance", "1%"]].concat();
     check(&place, &by_price, 1, "B is worse than A: price of layout is");
     let same = ["layout.toml", "layout.toml", "--workload", "job.fio", "--runtime", "5s"];
     check(&place, &same, 0, "B is like A");
