@@ -7,7 +7,7 @@
 //!   layout --> simulation --> profile-+
 //! ```
 //!
-//! A [profile](profile) holds the values of each metric over time, or of repeated runs. [`stats`]
+//! A [`profile`] holds the values of each metric over time, or of repeated runs. [`stats`]
 //! decides whether two of them differ by more than noise. Consecutive samples of a system depend on
 //! each other, so the values compared are means of ten batches, and the test allows for the
 //! dependence that remains between neighbouring batches. `docs/COMPARE.md` states the method.
