@@ -287,9 +287,13 @@ fn metric(pair: &Pair<'_>, p: Option<f64>, options: &Options) -> MetricReport {
 
 /// Returns the metric that is worse by the most, if that is more than the tolerance.
 fn deciding(comparisons: &[PairReport], tolerance: f64) -> Option<DecidingMetric> {
+    let is_sum = |own: &&MetricReport| own.subject == Subject::sum(&own.kind).to_string();
     let mut worst: Option<(f64, DecidingMetric)> = None;
     for pair in comparisons {
-        for own in pair.metrics.iter().filter(|own| own.decides) {
+        let deciding = pair.metrics.iter().filter(|own| own.decides);
+        // A sum ties with the only disk that has a load, whose name says more.
+        let (sums, single): (Vec<_>, Vec<_>) = deciding.partition(is_sum);
+        for own in single.into_iter().chain(sums) {
             let is_worse =
                 matches!(own.outcome, DifferenceOutcome::Worse | DifferenceOutcome::Different);
             // Without a first value, any value is more than every share of it.
@@ -299,12 +303,7 @@ fn deciding(comparisons: &[PairReport], tolerance: f64) -> Option<DecidingMetric
             }
             // A rate can fall by its whole, a latency can grow by any factor.
             let factor = factor(change);
-            // The sum of all disks ties with the only one that has a load, which says more.
-            let is_sharper = |(known, so_far): &(f64, DecidingMetric)| {
-                factor > *known
-                    || (factor >= known * (1.0 - 1e-9) && so_far.subject.starts_with("all "))
-            };
-            if worst.as_ref().is_none_or(is_sharper) {
+            if worst.as_ref().is_none_or(|(known, _)| factor > *known) {
                 let metric = DecidingMetric {
                     side: pair.side.clone(),
                     subject: own.subject.clone(),

@@ -18,7 +18,7 @@ pub(crate) fn measure(name: &str, text: &str) -> Result<Measured, CompareError> 
     let value: Value = serde_json::from_str(text)
         .map_err(|error| failed(format!("it is not valid JSON: {error}")))?;
     let wrong = |error: serde_json::Error| failed(format!("it is no complete result: {error}"));
-    let profile = match Form::of(&value) {
+    let profile = match Form::recognise(&value) {
         Some(Form::Run) => run(&serde_json::from_value(value).map_err(wrong)?),
         Some(Form::Databases) => databases(&serde_json::from_value(value).map_err(wrong)?),
         Some(Form::Labs) => labs(&serde_json::from_value::<Vec<Lab>>(value).map_err(wrong)?),
@@ -35,7 +35,7 @@ pub(crate) fn measure(name: &str, text: &str) -> Result<Measured, CompareError> 
 /// Returns whether a text is a result that can be compared.
 #[must_use]
 pub fn is_result(text: &str) -> bool {
-    serde_json::from_str(text).is_ok_and(|value| Form::of(&value).is_some())
+    serde_json::from_str(text).is_ok_and(|value| Form::recognise(&value).is_some())
 }
 
 enum Form {
@@ -45,7 +45,7 @@ enum Form {
 }
 
 impl Form {
-    fn of(value: &Value) -> Option<Self> {
+    fn recognise(value: &Value) -> Option<Self> {
         let has = |key: &str| value.get(key).is_some_and(Value::is_array);
         match () {
             () if value.get("clock").is_some() && has("jobs") => Some(Self::Run),

@@ -182,7 +182,7 @@ impl Meter {
         if self.credits == 0 {
             return;
         }
-        let spent = u128::from(self.credits - share.of(self.credits));
+        let spent = u128::from(self.credits - share.part_of(self.credits));
         // The rest of a nanosecond that the tolerance lacks would be a wait.
         let most = u128::from(self.tolerance) * u128::from(self.rate.get());
         let spent = (spent * u128::from(NANOS_PER_SEC)).min(most);

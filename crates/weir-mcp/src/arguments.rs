@@ -22,7 +22,7 @@ pub(crate) struct Arguments<'a> {
 
 impl<'a> Arguments<'a> {
     /// Begins the arguments of a verb.
-    pub(crate) fn of(verb: &[&str], output: Output, roots: &'a Roots, folder: &'a Path) -> Self {
+    pub(crate) fn new(verb: &[&str], output: Output, roots: &'a Roots, folder: &'a Path) -> Self {
         let mut options: Vec<OsString> = verb.iter().map(OsString::from).collect();
         options.push(format!("--output={}", output.name()).into());
         Self { roots, folder, options, positionals: Vec::new(), files: 0 }

@@ -166,7 +166,7 @@ fn prepare<C: Call>(call: JsonObject, roots: &Roots) -> Result<Prepared, String>
         .map_err(|error| format!("wrong arguments: {error}"))?;
     let folder =
         tempfile::tempdir().map_err(|error| format!("making a folder for the call: {error}"))?;
-    let mut arguments = Arguments::of(&call.verb(), call.output(), roots, folder.path());
+    let mut arguments = Arguments::new(&call.verb(), call.output(), roots, folder.path());
     call.add_to(&mut arguments)?;
     Ok(Prepared { arguments: arguments.finish(), folder, output: call.output() })
 }

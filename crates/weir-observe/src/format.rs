@@ -18,7 +18,6 @@
 //! | `error` | errors of both |
 
 mod beside;
-mod bytes;
 mod column;
 mod error;
 mod reader;

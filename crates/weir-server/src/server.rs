@@ -243,6 +243,7 @@ impl Server {
         if let Some((socket, thread)) = self.control.take() {
             socket.close();
             drop(thread.join());
+            socket.end_conversations();
         }
         self.shared.end_freezes();
         self.shared.hosts().iter().for_each(|host| host.mailbox.send(Message::Stop));

@@ -19,7 +19,6 @@
 //! | `error` | errors of both |
 
 mod block;
-mod bytes;
 mod column;
 mod error;
 mod reader;

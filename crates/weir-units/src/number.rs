@@ -63,7 +63,7 @@ impl Share {
 
     /// Returns the part of `whole`, rounded down.
     #[must_use]
-    pub fn of(self, whole: u64) -> u64 {
+    pub fn part_of(self, whole: u64) -> u64 {
         let part = u128::from(whole) * u128::from(self.0) / u128::from(Self::WHOLE.0);
         // A part is at most the whole.
         u64::try_from(part).unwrap_or(whole)
@@ -132,10 +132,10 @@ mod tests {
         let share = |text: &str| text.parse::<Share>().map_err(|error| error.to_string());
         for (text, half_of_seven) in [("0 %", 0), ("50 %", 3), ("99.9999 %", 6), ("100 %", 7)] {
             let share = share(text).expect("a share");
-            assert_eq!((share.to_string().as_str(), share.of(7)), (text, half_of_seven));
+            assert_eq!((share.to_string().as_str(), share.part_of(7)), (text, half_of_seven));
         }
         assert_eq!(share("0"), Ok(Share::NONE));
-        assert_eq!(Share::default().of(u64::MAX), u64::MAX);
+        assert_eq!(Share::default().part_of(u64::MAX), u64::MAX);
         assert_eq!(share("101 %"), Err("\"101 %\" is above the maximum of 100 %".into()));
         assert_eq!(
             share("-1 %"),

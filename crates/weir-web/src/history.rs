@@ -88,7 +88,7 @@ impl History {
 
     /// Returns the samples of a volume or host: their times, and each column as a list or, if all
     /// its values are the same, as a number.
-    pub(crate) fn of(&self, host: &str, volume: Option<&str>) -> Option<Value> {
+    pub(crate) fn samples(&self, host: &str, volume: Option<&str>) -> Option<Value> {
         let track = self.tracks.get(&(host.to_owned(), volume.map(str::to_owned)))?;
         let start = self.times.len().saturating_sub(track.len);
         let times: Vec<u64> = self.times.iter().skip(start).copied().collect();
@@ -125,7 +125,7 @@ mod tests {
             let number = history.push(u64::from(n) * 1_000, &[row, idle]);
             assert_eq!(number, u64::from(n));
         }
-        let a = history.of("h", Some("a")).expect("a volume");
+        let a = history.samples("h", Some("a")).expect("a volume");
         assert_eq!(a["next"], 5_000);
         let times = a["ms"].as_array().expect("times");
         assert_eq!(
@@ -140,15 +140,15 @@ mod tests {
         let second = a["columns"]["write_iops"].as_array().expect("a series");
         assert_eq!(second.len(), 3_600);
         assert_eq!((second[2_599].as_f64(), second[2_600].as_f64()), (Some(7.0), Some(8.0)));
-        let b = history.of("h", Some("b")).expect("a volume");
+        let b = history.samples("h", Some("b")).expect("a volume");
         assert_eq!(b["columns"]["read_iops"], json!(0.0));
         assert_eq!(b["columns"]["write_iops"], Value::Null);
-        assert_eq!(history.of("h", None), None);
+        assert_eq!(history.samples("h", None), None);
         // A volume that is deleted is forgotten, and one of its name starts anew.
         history.push(5_000_000, &[sampled("a", 1.0, 1.0)]);
-        assert_eq!(history.of("h", Some("b")), None);
+        assert_eq!(history.samples("h", Some("b")), None);
         history.push(5_001_000, &[sampled("a", 1.0, 1.0), sampled("b", 2.0, 2.0)]);
-        let b = history.of("h", Some("b")).expect("a volume");
+        let b = history.samples("h", Some("b")).expect("a volume");
         assert_eq!(b["ms"], json!([5_001_000]));
     }
 }

@@ -123,7 +123,7 @@ pub(crate) async fn answer(
                 let allowed = HeaderValue::from_static("GET, HEAD, POST");
                 response.headers_mut().insert(header::ALLOW, allowed);
             }
-            // What is left of its body is not read.
+            // The rest of its body stays unread, so the connection cannot be used again.
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
             response

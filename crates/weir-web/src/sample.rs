@@ -2,27 +2,10 @@
 
 use std::collections::BTreeMap;
 use weir_report::number::float;
+use weir_report::run::CAPS;
 use weir_report::status::{
     CapStatus, ExportStatus, HostStatus, LATENCY_BOUNDS_NS, OpLatency, Status, VolumeStatus,
 };
-
-/// The caps, by their names in readings, in the order of a request's path.
-const CAPS: [&str; 14] = [
-    "log_rate",
-    "disk_iops",
-    "disk_bytes",
-    "disk_burst_iops",
-    "disk_burst_bytes",
-    "host_uncached_iops",
-    "host_uncached_bytes",
-    "host_uncached_burst_iops",
-    "host_uncached_burst_bytes",
-    "host_cached_iops",
-    "host_cached_bytes",
-    "host_cached_burst_iops",
-    "host_cached_burst_bytes",
-    "cache_writeback",
-];
 
 /// The rates of a volume or host, before its limits.
 const RATES: [&str; 9] = [
@@ -75,11 +58,11 @@ pub(crate) fn between(old: &Status, new: &Status) -> Vec<Sampled> {
         let deltas: Vec<Delta> = host
             .volumes
             .iter()
-            .map(|v| Delta::of(old.get(v.name.as_str()).copied().unwrap_or(&zero), v))
+            .map(|v| Delta::between(old.get(v.name.as_str()).copied().unwrap_or(&zero), v))
             .collect();
         let mut sum = Delta::default();
         deltas.iter().for_each(|delta| sum.add(delta));
-        let latencies = Latencies::of(&before.exports, &host.exports);
+        let latencies = Latencies::between(&before.exports, &host.exports);
         let mut numbers = Numbers::rates(&sum, seconds, &latencies.all());
         numbers.host_limits(&host.caps);
         all.push(Sampled { host: host.name.clone(), volume: None, row: numbers.row() });
@@ -107,7 +90,7 @@ struct Delta {
 }
 
 impl Delta {
-    fn of(old: &VolumeStatus, new: &VolumeStatus) -> Self {
+    fn between(old: &VolumeStatus, new: &VolumeStatus) -> Self {
         let since = |now: u64, before: u64| now.saturating_sub(before);
         let waits_ns = CAPS.map(|cap| {
             let at = |v: &VolumeStatus| v.waits_ns.get(cap).copied().unwrap_or(0);
@@ -141,7 +124,7 @@ impl Delta {
 struct Latencies<'a>(Vec<(&'a ExportStatus, Vec<u64>)>);
 
 impl<'a> Latencies<'a> {
-    fn of(old: &[ExportStatus], new: &'a [ExportStatus]) -> Self {
+    fn between(old: &[ExportStatus], new: &'a [ExportStatus]) -> Self {
         let counts = |export: &'a ExportStatus| {
             let before = old.iter().find(|own| own.name == export.name);
             let before = before.map_or(&[][..], |own| &own.latencies);
@@ -249,7 +232,7 @@ impl Numbers {
 
     fn host_limits(&mut self, caps: &[CapStatus]) {
         caps.iter().for_each(|own| self.limit(&own.cap, Some(own.limit)));
-        // Of the two sides of a host, the emptier one.
+        // Cached and uncached limits have buckets of their own; the emptier one runs out first.
         let least = |end: &str| {
             let own = caps.iter().filter(|own| own.cap.ends_with(end));
             own.map(|own| share(own.credits, own.full)).fold(f64::NAN, f64::min)

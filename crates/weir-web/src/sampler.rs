@@ -56,7 +56,7 @@ impl Board {
 
     /// Returns the samples of a volume or host.
     pub(crate) fn history(&self, host: &str, volume: Option<&str>) -> Option<Value> {
-        self.history.of(host, volume)
+        self.history.samples(host, volume)
     }
 
     /// Adds a client, which first gets the description. `None` if there are too many.

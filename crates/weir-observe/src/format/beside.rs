@@ -1,11 +1,11 @@
 //! A thread that encodes one chunk while the next is filled.
 
-use super::bytes::put;
 use super::column::Encoder;
 use crate::columns::Chunk;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
+use weir_bytes::put;
 
 /// A chunk and its encoded payload.
 #[derive(Debug, Default)]

@@ -5,10 +5,10 @@
 //! numbers are stored first, then the next higher ones, which separates noise from zeros and suits
 //! deflate. A constant counter, or an even clock, takes no bytes per value.
 
-use super::bytes::{Input, Wrong, put, put_signed};
 use crate::columns::Column;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use std::fmt;
+use weir_bytes::{Input, Wrong, divisor, put, put_signed};
 
 /// Storage of presence: all values present, or a bitmap.
 const ALL_PRESENT: u8 = 0;
@@ -141,26 +141,6 @@ fn spread(values: impl Iterator<Item = i64>) -> u64 {
         Some(ends.map_or((n, n), |(least, largest)| (least.min(n), largest.max(n))))
     });
     ends.map_or(0, |(least, largest)| largest.wrapping_sub(least).cast_unsigned())
-}
-
-/// Returns the greatest common divisor; 1 if all are zero.
-fn divisor(numbers: impl Iterator<Item = u64>) -> u64 {
-    let mut divisor = 0;
-    for n in numbers {
-        divisor = gcd(divisor, n);
-        // The divisor cannot get smaller.
-        if divisor == 1 {
-            break;
-        }
-    }
-    divisor.max(1)
-}
-
-fn gcd(mut a: u64, mut b: u64) -> u64 {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// Packs bits into bytes, the first bit lowest.

@@ -1,6 +1,5 @@
 //! Reads frames, chunk by chunk, up to the end or the first damage.
 
-use super::bytes::{Input, Wrong};
 use super::column::Decoder;
 use super::error::ReadError;
 use super::{End, MAX_PAYLOAD, MAX_SAMPLES, MAX_VALUES, SIGNATURE, tag};
@@ -8,6 +7,7 @@ use crate::columns::{Chunk, Column, Note};
 use crate::header::{Checked, Contents, Header};
 use std::fmt;
 use std::io::{self, Read};
+use weir_bytes::{Input, Wrong};
 use weir_units::Instant;
 
 /// The end of an observation.

@@ -14,7 +14,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Conversations at once.
@@ -23,6 +23,10 @@ const BUSY: &str = "too many others are asking this server; try again";
 
 /// The longest silence of a conversation without a freeze.
 const SILENCE: Duration = Duration::from_secs(60);
+
+/// The longest wait for the last answers at the end. A client that reads nothing must not keep the
+/// server from stopping.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Longest line that is read.
 const MAX_LINE: u64 = 64 << 10;
@@ -33,6 +37,8 @@ pub(crate) struct ControlSocket {
     socket: LocalSocket,
     /// The conversations, to be ended.
     open: Mutex<BTreeMap<u64, UnixStream>>,
+    /// Notified at the end of each conversation.
+    ended: Condvar,
 }
 
 impl ControlSocket {
@@ -45,7 +51,7 @@ impl ControlSocket {
         let socket = LocalSocket::bind(path, &address)?;
         // Its clients can change and crash hosts.
         socket.restrict().map_err(failed)?;
-        Ok(Self { socket, open: Mutex::default() })
+        Ok(Self { socket, open: Mutex::default(), ended: Condvar::new() })
     }
 
     /// Answers until [`close`](Self::close).
@@ -74,6 +80,7 @@ impl ControlSocket {
                     let _place = place;
                     drop(converse(&stream, &shared));
                     own.open().remove(&number);
+                    own.ended.notify_all();
                 });
             if begun.is_err() {
                 self.open().remove(&number);
@@ -85,13 +92,24 @@ impl ControlSocket {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Accepts no more clients: a blocked [`run`](Self::run) checks its `stop`. Connected clients get
-    /// the answers to their requests.
+    /// Accepts no more clients: a blocked [`run`](Self::run) checks its `stop`.
     pub(crate) fn close(&self) {
         // It fails only where nothing is listened to any more.
         let _ = shutdown(&self.socket.listener, Shutdown::Both);
-        for stream in self.open().values() {
+    }
+
+    /// Ends all conversations after [`run`](Self::run) has ended. Clients get the answers to their
+    /// requests, and recordings their end, unless they do not read them.
+    pub(crate) fn end_conversations(&self) {
+        let open = self.open();
+        for stream in open.values() {
             let _ = shutdown(stream, Shutdown::Read);
+        }
+        let are_open = |open: &mut BTreeMap<u64, UnixStream>| !open.is_empty();
+        let waited = self.ended.wait_timeout_while(open, LAST_WORDS, are_open);
+        let (open, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        for stream in open.values() {
+            let _ = shutdown(stream, Shutdown::Both);
         }
     }
 }

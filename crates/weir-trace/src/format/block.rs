@@ -13,11 +13,11 @@
 //!
 //! Several sequential streams on one device therefore cost almost nothing.
 
-use super::bytes::{Input, Wrong, put, unzigzag, zigzag};
-use super::column::{Decoder, Encoder, divisor};
+use super::column::{Decoder, Encoder};
 use super::{BLOCK, MAX_DEVICES};
 use crate::request::{Kind, Request};
 use std::collections::HashMap;
+use weir_bytes::{Input, Wrong, divisor, put, unzigzag, zigzag};
 use weir_units::{Instant, Span};
 
 /// The most combinations of device, kind and length that have a table.

@@ -11,9 +11,9 @@
 //! A class is the position of the highest bit, and the next bits below it. Deflating noise would
 //! cost time and make it longer.
 
-use super::bytes::{Input, Wrong, put};
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use std::fmt;
+use weir_bytes::{Input, Wrong, divisor, put};
 
 /// Ways to store a column: one number for all rows, repeats, or noise with this many high bits
 /// below the highest one in the class.
@@ -54,26 +54,6 @@ const fn least(class: u32, fine: u32) -> (u64, u32) {
         return (0, u32::MAX);
     }
     ((((1 << fine) + high) as u64) << rest, rest)
-}
-
-/// Returns the greatest common divisor; 1 if all are zero.
-pub(super) fn divisor(numbers: impl Iterator<Item = u64>) -> u64 {
-    let mut divisor = 0;
-    for n in numbers {
-        divisor = gcd(divisor, n);
-        // The divisor cannot get smaller.
-        if divisor == 1 {
-            break;
-        }
-    }
-    divisor.max(1)
-}
-
-fn gcd(mut a: u64, mut b: u64) -> u64 {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// An encoder of columns that reuses its working memory.

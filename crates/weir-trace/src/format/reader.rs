@@ -1,13 +1,13 @@
 //! Reads frames, block by block.
 
 use super::block::{BlockDecoder, Extent};
-use super::bytes::Input;
 use super::error::ReadError;
 use super::{End, Header, MAX_DEVICES, MAX_PAYLOAD, Name, SIGNATURE, tag};
 use crate::read::{ReadTrace, TraceError};
 use crate::request::Request;
 use std::fmt;
 use std::io::{self, Read};
+use weir_bytes::Input;
 use weir_units::Instant;
 
 /// The end of a trace.

@@ -101,6 +101,6 @@ pub struct BeyondEnd {
     pub target: String,
     /// Its size.
     pub size: Bytes,
-    /// What else helps.
+    /// A further remedy.
     pub hint: &'static str,
 }

@@ -218,7 +218,7 @@ impl Read for Pipe {
             let is_over = self.end.is_some_and(|end| self.clock.now() >= end);
             if !self.has_stopped && (is_over || self.stop.load(Ordering::Relaxed)) {
                 self.has_stopped = true;
-                // What the kernel has by now is read.
+                // Events that the kernel holds by now are still read.
                 self.instance.set("tracing_on", "0").map_err(io::Error::other)?;
             }
             match pipe.read(into) {

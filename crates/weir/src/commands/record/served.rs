@@ -31,7 +31,7 @@ pub(super) fn run(control: &Path, args: &RecordArgs) -> Result<u8, CliError> {
     let mut file = File::create(&part).map_err(write)?;
     output::talk("weir: recording; Ctrl-C ends it");
     let copied = copy(recorded, &mut file, args.duration, &signals);
-    // What was received is kept in any case: it is read up to its last whole block.
+    // A partial trace is kept as well: readers use it up to its last whole block.
     keep(&file, &part, &args.out)?;
     copied?;
     report(args)
