@@ -1,25 +1,18 @@
 //! One pass over an observation: its profile, and the verdict of its diagnosis.
 
+use crate::error::CompareError;
+use crate::measured::{Measured, Verdict};
 use crate::observed::Watcher;
+use crate::price::{add_price, price_of};
 use crate::profile::{Data, Profile};
 use crate::side::{Observed, Request};
-use crate::simulated::{add_price, price_of};
 use crate::stats::LEAST_SAMPLES;
-use crate::{CompareError, Measured};
 use weir_diagnose::{Follow, Question, System, question};
 use weir_observe::joined::{Chunks, Joined};
 use weir_observe::{Block, Contents, Header};
-use weir_report::diagnosis::VerdictName;
 
 /// Samples that are read for gauges of sizes and limits.
 const FIRST: usize = 8;
-
-/// The verdict of a diagnosis.
-#[derive(Debug, Clone)]
-pub(crate) struct Verdict {
-    pub(crate) verdict: VerdictName,
-    pub(crate) summary: String,
-}
 
 /// Measures an observation.
 pub(crate) fn measure(

@@ -1,11 +1,12 @@
 //! Differences, their test, the verdict and the report.
 
+use crate::error::CompareError;
+use crate::measured::Measured;
 use crate::profile::{Data, Profile, Row, Subject};
 use crate::side::{Kind, Options, Request};
 use crate::stats::{
     BATCHES, FLOOR, LEAST_SAMPLES, SIGNIFICANCE, Tested, Untested, corrected, test,
 };
-use crate::{CompareError, Measured};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_report::comparison::{
     Better, ComparisonReport, DecidingMetric, DifferenceOutcome, MetricReport, PairReport,

@@ -18,6 +18,7 @@
 //! | [`profile`] | metrics of subjects, with their values |
 //! | [`sequence`] | values over time in bounded memory |
 //! | [`stats`] | the test and its correction for several metrics |
+//! | `measured`, `price` | a side with its profile; its monthly price |
 //! | `observed` | profiles of observations |
 //! | `diagnosed` | one pass over an observation: its profile and its verdict |
 //! | `results` | profiles of results in JSON |
@@ -30,7 +31,9 @@
 mod diagnosed;
 pub mod error;
 mod judge;
+mod measured;
 mod observed;
+mod price;
 pub mod profile;
 mod results;
 pub mod sequence;
@@ -42,6 +45,7 @@ pub use error::CompareError;
 pub use results::is_result;
 pub use side::{Input, Observed, Options, Request, Side, Workload};
 
+use measured::Measured;
 use profile::Profile;
 use side::Kind;
 use weir_report::comparison::ComparisonReport;
@@ -62,16 +66,6 @@ pub fn compare(sides: Vec<Side>, request: &Request<'_>) -> Result<ComparisonRepo
     }
     let sides = sides.into_iter().map(|side| measure(side, request));
     judge::report(kind, sides.collect::<Result<_, _>>()?, request)
-}
-
-/// A side with its measured profile.
-#[derive(Debug)]
-struct Measured {
-    name: String,
-    profile: Profile,
-    verdict: Option<diagnosed::Verdict>,
-    price: Option<simulated::Price>,
-    notes: Vec<String>,
 }
 
 /// Returns the kind of all inputs.

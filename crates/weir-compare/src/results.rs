@@ -1,11 +1,12 @@
 //! Profiles of results in JSON: runs of jobs or databases, and labs.
 
+use crate::error::CompareError;
+use crate::measured::Measured;
 use crate::profile::{
     BATCH_REQUESTS, Data, IOPS, LATENCY, Metric, Profile, RESPONSE, Subject, THROUGHPUT,
     TRANSACTIONS,
 };
 use crate::sequence::Sequence;
-use crate::{CompareError, Measured};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;

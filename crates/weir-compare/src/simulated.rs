@@ -1,9 +1,12 @@
 //! Profiles of layouts: simulations of one workload, with several seeds.
 
-use crate::diagnosed::{self, Verdict};
-use crate::profile::{Data, Metric, Profile, Subject};
+use crate::diagnosed;
+use crate::error::CompareError;
+use crate::measured::{Measured, Verdict};
+use crate::price::{add_price, price_of};
+use crate::profile::Profile;
+use crate::results;
 use crate::side::{Request, Workload};
-use crate::{CompareError, Measured, results};
 use std::collections::BTreeMap;
 use std::io::Cursor;
 use weir_catalog::Catalog;
@@ -13,58 +16,10 @@ use weir_observe::joined::Chunks;
 use weir_observe::run::{Sample, Shape};
 use weir_observe::{Header, Reader, Source, SourceKind, WriteError, Writer};
 use weir_report::Report;
-use weir_report::comparison::{Better, MetricUnit};
 use weir_report::run::SimReport;
 use weir_sim::{OltpOptions, OltpSimulation, Options, Simulation, devices};
-use weir_units::{Instant, Money, Span};
+use weir_units::{Instant, Span};
 use weir_workload::place;
-
-/// The monthly price of a layout.
-#[derive(Debug, Clone)]
-pub(crate) struct Price {
-    pub(crate) month: Money,
-    pub(crate) unpriced: usize,
-    pub(crate) currency: String,
-    pub(crate) basis: String,
-    pub(crate) bill: weir_layout::bill::Bill,
-}
-
-/// Returns the price of a layout, if its edition has prices.
-pub(crate) fn price_of(layout: &Layout, catalog: &Catalog) -> Result<Option<Price>, CompareError> {
-    let Some(name) = &layout.edition else { return Ok(None) };
-    let edition = catalog.edition(name)?;
-    let Some(book) = edition.price_book(layout.region.as_deref(), None, None)? else {
-        return Ok(None);
-    };
-    let bill = layout.bill(Some(edition), Some(&book));
-    let dates = bill.lines.iter().filter_map(|line| line.source.as_ref());
-    let mut dates: Vec<&str> = dates.map(|(_, date)| date.as_str()).collect();
-    dates.sort_unstable();
-    dates.dedup();
-    let dated = if dates.is_empty() { "no prices".to_owned() } else { dates.join(", ") };
-    Ok(Some(Price {
-        month: bill.month(),
-        unpriced: bill.unknown().count(),
-        currency: book.currency().to_owned(),
-        basis: format!("{}, {dated}", book.region()),
-        bill,
-    }))
-}
-
-/// Adds the price to the metrics, if it is known completely.
-pub(crate) fn add_price(profile: &mut Profile, price: Option<&Price>) {
-    if let Some(price) = price.filter(|price| price.unpriced == 0) {
-        let metric = Metric {
-            name: "price".into(),
-            unit: MetricUnit::Number,
-            better: Better::Lower,
-            decides: false,
-        };
-        #[expect(clippy::cast_precision_loss, reason = "millionths of a price are far below 2^53")]
-        let month = price.month.micros() as f64 / 1e6;
-        profile.add(&Subject::new("layout", "layout"), metric, Data::One(month, Some(0.0)));
-    }
-}
 
 /// Measures a layout under the workload.
 pub(crate) fn measure(

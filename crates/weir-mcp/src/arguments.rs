@@ -1,7 +1,7 @@
 //! The arguments of a call as they are built.
 
+use crate::output::Output;
 use crate::roots::Roots;
-use crate::tools::Output;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs;

@@ -16,103 +16,35 @@
 //! |---|---|
 //! | `server` | the protocol: the list of tools, and calls |
 //! | `tools` | the tools: parameters with their schema, and the arguments of the verb |
+//! | `call`, `output` | the parameters that all tools have |
 //! | `arguments` | the arguments of a call as they are built |
 //! | `roots` | the folders whose files may be read |
 //! | `texts` | files that name other files |
 //! | `process` | a verb in a process with limits |
+//! | `settings`, `error` | settings of a server, and reasons why it ended |
 
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod call;
+mod error;
+mod output;
 mod process;
 mod roots;
 mod server;
+mod settings;
 mod texts;
 mod tools;
 
+pub use error::ServeError;
+pub use settings::{Limits, Settings};
+
 use rmcp::ServiceExt as _;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use std::ffi::OsString;
-use std::io;
-use std::path::PathBuf;
-use std::time::Duration;
-
-/// Settings of a server.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// The program whose verbs the tools call.
-    pub program: PathBuf,
-    /// Arguments before each verb, for example `--catalog`.
-    pub arguments: Vec<OsString>,
-    /// Folders whose files may be read.
-    pub roots: Vec<PathBuf>,
-    /// Limits of a call.
-    pub limits: Limits,
-}
-
-/// Limits of a call.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Longest time of a call.
-    pub time: Duration,
-    /// Largest answer, in bytes.
-    pub output: usize,
-    /// Largest file that is read, in bytes.
-    pub file: u64,
-    /// Largest arguments of a call, in bytes of JSON.
-    pub arguments: usize,
-    /// Number of calls at a time.
-    pub calls: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            time: Duration::from_secs(60),
-            output: 1 << 20,
-            file: 256 << 20,
-            arguments: 256 << 10,
-            calls: 2,
-        }
-    }
-}
 
 /// Largest message, in bytes. A longer one cannot be answered, since its identifier is unknown, and
 /// is dropped.
 const LARGEST_MESSAGE: usize = 4 << 20;
-
-/// A reason why a server ended.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// A folder that cannot be used.
-    #[error("--root {}: {reason}", .path.display())]
-    Root {
-        /// The folder.
-        path: PathBuf,
-        /// The reason.
-        reason: String,
-    },
-    /// A failure of the system.
-    #[error("{context}: {source}")]
-    System {
-        /// The activity.
-        context: &'static str,
-        /// The failure.
-        source: io::Error,
-    },
-    /// A failure of the protocol.
-    #[error("the client did not speak the Model Context Protocol: {0}")]
-    Protocol(String),
-}
-
-impl ServeError {
-    /// Returns whether the settings are wrong.
-    #[must_use]
-    pub const fn is_input(&self) -> bool {
-        matches!(self, Self::Root { .. })
-    }
-}
 
 /// Serves a client on stdin and stdout until it closes them.
 ///

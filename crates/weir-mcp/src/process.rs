@@ -1,6 +1,6 @@
 //! A verb in a process with limits.
 
-use crate::Limits;
+use crate::settings::Limits;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

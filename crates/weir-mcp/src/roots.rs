@@ -1,6 +1,6 @@
 //! The folders whose files may be read.
 
-use crate::ServeError;
+use crate::error::ServeError;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,11 @@
 //! The protocol: the list of tools, and calls.
 
+use crate::error::ServeError;
+use crate::output::Output;
 use crate::process::{self, Answer, NoAnswer};
 use crate::roots::Roots;
-use crate::tools::{self, Output, Prepared};
-use crate::{ServeError, Settings};
+use crate::settings::Settings;
+use crate::tools::{self, Prepared};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
     Implementation, JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities,

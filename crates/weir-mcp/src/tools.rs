@@ -8,35 +8,15 @@ mod prices;
 mod simulate;
 
 use crate::arguments::Arguments;
+use crate::call::Call;
+use crate::output::Output;
 use crate::roots::Roots;
 use rmcp::model::{JsonObject, ToolAnnotations};
-use schemars::{JsonSchema, Schema};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use schemars::Schema;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::sync::Arc;
 use tempfile::TempDir;
-
-/// The format of an answer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Output {
-    /// A verdict and tables for people; the shortest.
-    #[default]
-    Text,
-    /// One document with all figures.
-    Json,
-}
-
-impl Output {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Json => "json",
-        }
-    }
-}
 
 /// A call that can run.
 #[derive(Debug)]
@@ -47,18 +27,6 @@ pub(crate) struct Prepared {
     pub(crate) folder: TempDir,
     /// The format of the answer.
     pub(crate) output: Output,
-}
-
-/// Parameters of a tool.
-trait Call: DeserializeOwned + JsonSchema {
-    /// The verb, with its subcommand.
-    fn verb(&self) -> Vec<&str>;
-
-    /// Returns the format of the answer.
-    fn output(&self) -> Output;
-
-    /// Adds the arguments of the verb.
-    fn add_to(&self, arguments: &mut Arguments<'_>) -> Result<(), String>;
 }
 
 /// A tool.
@@ -72,7 +40,7 @@ pub(crate) struct Tool {
 }
 
 impl Tool {
-    const fn of<C: Call>(
+    const fn calling<C: Call>(
         name: &'static str,
         title: &'static str,
         description: &'static str,
@@ -101,38 +69,38 @@ impl Tool {
 }
 
 const TOOLS: [Tool; 6] = [
-    Tool::of::<diagnose::Diagnose>(
+    Tool::calling::<diagnose::Diagnose>(
         "diagnose",
         "Find the limit that throttles a system",
         "Finds the limit (disk, machine, cache, log rate) that throttles a system, with evidence, a fix \
          and its effect, or shows that storage is not the cause. Input: observations or output of other \
          tools (iostat, sar, perfmon, fio, SQL Server DMVs and many more).",
     ),
-    Tool::of::<simulate::Simulate>(
+    Tool::calling::<simulate::Simulate>(
         "simulate",
         "Simulate a workload on a layout",
         "Predicts rates, latency percentiles and waits by limit of fio jobs, a database or a backup on a \
          layout of cloud disks, in virtual time.",
     ),
-    Tool::of::<plan::Plan>(
+    Tool::calling::<plan::Plan>(
         "plan",
         "Find the cheapest layout for a need",
         "Finds the cheapest layout of machine and disks, or managed instance, that meets a need, with its \
          price, its binding limit and the reason why the next cheaper layout fails. Can also compare \
          clouds.",
     ),
-    Tool::of::<compare::Compare>(
+    Tool::calling::<compare::Compare>(
         "compare",
         "Compare measurements or layouts",
         "Compares observations, results of runs, or layouts (by simulation of one workload) side by side, \
          and says which differences are more than noise.",
     ),
-    Tool::of::<catalog::Catalog>(
+    Tool::calling::<catalog::Catalog>(
         "catalog",
         "Look up limits of clouds",
         "Looks up tiers, machines and rules of cloud storage. Each figure has a source and a date.",
     ),
-    Tool::of::<prices::Prices>(
+    Tool::calling::<prices::Prices>(
         "prices",
         "Look up list prices",
         "Shows the list prices of a machine, a disk or a family by region, with source and date.",
@@ -169,26 +137,6 @@ fn prepare<C: Call>(call: JsonObject, roots: &Roots) -> Result<Prepared, String>
     let mut arguments = Arguments::new(&call.verb(), call.output(), roots, folder.path());
     call.add_to(&mut arguments)?;
     Ok(Prepared { arguments: arguments.finish(), folder, output: call.output() })
-}
-
-/// Requires one of two parameters.
-fn one_of<'a>(
-    path: Option<&'a str>,
-    text: Option<&'a str>,
-    name: &str,
-) -> Result<Given<'a>, String> {
-    match (path, text) {
-        (Some(path), None) => Ok(Given::Path(path)),
-        (None, Some(text)) => Ok(Given::Text(text)),
-        (None, None) => Err(format!("give {name} (a path) or {name}_text")),
-        (Some(_), Some(_)) => Err(format!("give {name} or {name}_text, not both")),
-    }
-}
-
-/// A file, or its text.
-enum Given<'a> {
-    Path(&'a str),
-    Text(&'a str),
 }
 
 #[cfg(test)]

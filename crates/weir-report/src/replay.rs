@@ -230,7 +230,6 @@ impl RecordedDevice {
 impl RecordReport {
     fn answer(&self) -> Answer {
         let requests = grouped(self.requests);
-        let each = float(self.bytes) / float(self.requests.max(1));
         let line = match self.lost {
             0 => format!("{requests} requests of {} s are in {}", rate(self.length_s), self.path),
             lost => format!(
@@ -239,7 +238,11 @@ impl RecordReport {
                 self.path
             ),
         };
-        let size = format!("{} bytes, {each:.2} for each request", grouped(self.bytes));
+        let bytes = grouped(self.bytes);
+        let size = match self.requests {
+            0 => format!("{bytes} bytes"),
+            n => format!("{bytes} bytes, {:.2} for each request", float(self.bytes) / float(n)),
+        };
         Answer { line, details: vec![self.source.clone(), size], notes: self.notes.clone() }
     }
 }

@@ -1,7 +1,8 @@
 //! `weir catalog`.
 
-use super::{Call, Output};
 use crate::arguments::Arguments;
+use crate::call::Call;
+use crate::output::Output;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

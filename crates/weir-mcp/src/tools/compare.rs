@@ -1,7 +1,8 @@
 //! `weir compare`.
 
-use super::{Call, Output};
 use crate::arguments::Arguments;
+use crate::call::Call;
+use crate::output::Output;
 use crate::texts;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,7 +1,8 @@
 //! `weir diagnose`.
 
-use super::{Call, Output};
 use crate::arguments::Arguments;
+use crate::call::Call;
+use crate::output::Output;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;

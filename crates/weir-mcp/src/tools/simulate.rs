@@ -1,7 +1,8 @@
 //! `weir sim`.
 
-use super::{Call, Given, Output, one_of};
 use crate::arguments::Arguments;
+use crate::call::{Call, Given, one_of};
+use crate::output::Output;
 use crate::texts;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -170,7 +170,7 @@ fn bad_input_is_named() {
     check(&sim(&["--sample", "0.1"]), 2, "expected 1/N");
     check(&sim(&["--runtime", "1s"]), 2, "--from and --to select a window");
     check(&sim(&["job.fio"]), 2, "web.csv is a trace and job.fio is not");
-    check(&sim(&["--device", "sdz"]), 2, "the traces have no requests in this window");
+    check(&sim(&["--device", "sdz"]), 2, "there are no requests to replay; another --from");
     check(&["sim", "layout.toml", "job.fio", "--pace", "2x"], 2, "--pace is for traces");
     let record = |more: &[&'static str]| [&["record"][..], more].concat();
     check(&record(&["iostat.txt", "--out", "o.weirtrace"]), 2, "which has no single requests");

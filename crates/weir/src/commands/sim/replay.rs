@@ -29,14 +29,16 @@ pub(super) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let signals = Signals::catch()?;
     let watch = Watch::begin(args, &simulation, &signals)?;
     let stopped = watch.drive(&mut simulation, Progress::start(None, args.run.quiet))?;
-    if simulation.completed() == 0 && stopped.is_none() {
-        return Err(CliError::Refused(
-            "the traces have no requests in this window; give another --from, --to, --sample or \
-             --device"
-                .to_owned(),
-        ));
-    }
     let mut report = simulation.report(args.run.seed);
+    if simulation.completed() == 0 && stopped.is_none() {
+        // A trace that was cut off says so in a note.
+        let reasons = report.run.notes.iter().map(|note| format!("; {note}"));
+        return Err(CliError::Refused(format!(
+            "there are no requests to replay{}; another --from, --to, --sample or --device may \
+             select some",
+            reasons.collect::<String>()
+        )));
+    }
     report.run.notes.extend(stopped.map(|stopped| stopped.to_string()));
     output::print(&report, args.run.output.format())?;
     Ok(stopped.map_or(0, |stopped| stopped.code))
