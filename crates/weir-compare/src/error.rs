@@ -71,6 +71,27 @@ pub enum CompareError {
         /// Its subjects.
         of_other: String,
     },
+    /// A name that is mapped twice.
+    #[error("--map: {name} is given twice; map each name of the other sides to another name of A")]
+    MappedTwice {
+        /// The name.
+        name: String,
+    },
+    /// Two subjects with one name after a map.
+    #[error(
+        "--map: {one} and {other} of {side} would both be called {name}; map the other one as well, \
+         for example --map {name}={one}"
+    )]
+    SameName {
+        /// The side.
+        side: String,
+        /// The name.
+        name: String,
+        /// A subject.
+        one: String,
+        /// Another subject.
+        other: String,
+    },
     /// An unknown subject or metric in an option.
     #[error("{option} {name}: there is no such {what} in both inputs{}; there are: {known}",
         weir_units::did_you_mean(.near))]

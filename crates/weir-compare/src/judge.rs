@@ -37,7 +37,7 @@ pub(crate) fn report(
     request: &Request<'_>,
 ) -> Result<ComparisonReport, CompareError> {
     let options = request.options;
-    rename(&mut sides, options)?;
+    rename(&mut sides, &options.map)?;
     let Some((first, others)) = sides.split_first() else { return Err(CompareError::OneSide) };
     let mut all: Vec<Vec<Pair<'_>>> = Vec::new();
     for other in others {
@@ -59,12 +59,22 @@ pub(crate) fn report(
         comparisons.push(PairReport { side: letter(place + 1), metrics: metrics.collect() });
     }
     let decided_by = deciding(&comparisons, options.tolerance);
+    let undecided = match decided_by {
+        Some(_) => None,
+        None => undecided(&comparisons, options.tolerance),
+    };
     let mut notes: Vec<String> = sides.iter().flat_map(|side| side.notes.clone()).collect();
+    let is_selected = options.total_only || !options.subjects.is_empty();
+    for (place, other) in others.iter().enumerate().filter(|_| !is_selected) {
+        notes.extend(not_common(first, other, &letter(place + 1)));
+    }
     notes.extend(unjudged(&all));
     notes.dedup();
     Ok(ComparisonReport {
         is_worse: decided_by.is_some(),
-        verdict: verdict(&comparisons, decided_by.as_ref(), options.tolerance),
+        is_undecided: undecided.is_some(),
+        verdict: undecided
+            .unwrap_or_else(|| verdict(&comparisons, decided_by.as_ref(), options.tolerance)),
         decided_by,
         tolerance: options.tolerance,
         significance: SIGNIFICANCE,
@@ -85,26 +95,58 @@ fn letter(place: usize) -> String {
     }
 }
 
-/// Gives subjects of later sides the names that they have in the first.
-fn rename(sides: &mut [Measured], options: &Options) -> Result<(), CompareError> {
-    for (from, to) in &options.map {
-        let mut found = false;
-        let mut known = BTreeSet::new();
-        for side in sides.iter_mut().skip(1) {
-            for row in &mut side.profile.rows {
-                if row.subject.name == *from {
-                    row.subject.name.clone_from(to);
-                    found = true;
-                } else if !row.subject.is_sum() {
-                    known.insert(row.subject.name.clone());
-                }
-            }
-        }
-        if !found {
-            return Err(unknown("--map", "subject", from, &known));
+/// Gives subjects of later sides the names that they have in the first, all at once, so that two
+/// can exchange their names.
+fn rename(sides: &mut [Measured], map: &[(String, String)]) -> Result<(), CompareError> {
+    for (at, (from, to)) in map.iter().enumerate() {
+        let twice = map[..at].iter().find(|(own, other)| own == from || other == to);
+        if let Some((own, _)) = twice {
+            let name = if own == from { from } else { to };
+            return Err(CompareError::MappedTwice { name: name.clone() });
         }
     }
-    Ok(())
+    let (mut found, mut known) = (BTreeSet::new(), BTreeSet::new());
+    for side in sides.iter_mut().skip(1) {
+        let mut names: BTreeMap<(String, String), String> = BTreeMap::new();
+        for row in &mut side.profile.rows {
+            let subject = &mut row.subject;
+            if subject.is_sum() {
+                continue;
+            }
+            let old = subject.name.clone();
+            known.insert(old.clone());
+            if let Some((from, to)) = map.iter().find(|(from, _)| *from == old) {
+                found.insert(from.clone());
+                subject.name.clone_from(to);
+            }
+            let key = (subject.kind.clone(), subject.name.clone());
+            let before = names.entry(key).or_insert_with(|| old.clone());
+            if *before != old {
+                let name = subject.name.clone();
+                let (one, other) = (before.clone(), old);
+                return Err(CompareError::SameName { side: side.name.clone(), name, one, other });
+            }
+        }
+    }
+    match map.iter().find(|(from, _)| !found.contains(from)) {
+        Some((from, _)) => Err(unknown("--map", "subject", from, &known)),
+        None => Ok(()),
+    }
+}
+
+/// Names the subjects that only one of two sides has.
+fn not_common(first: &Measured, other: &Measured, letter: &str) -> Vec<String> {
+    let note = |own: &Measured, than: &Measured, letter: &str| {
+        let known = than.profile.subjects();
+        let subjects = own.profile.subjects().into_iter();
+        let only = subjects.filter(|own| !own.is_sum() && own.kind != "layout");
+        let only = only.filter(|own| !known.contains(own));
+        let names: Vec<String> = only.map(|own| format!("{} {own}", own.kind)).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        (!names.is_empty())
+            .then(|| format!("not compared, since only {letter} has them: {}", listed(&names)))
+    };
+    [note(first, other, "A"), note(other, first, letter)].into_iter().flatten().collect()
 }
 
 fn unknown(
@@ -318,6 +360,49 @@ fn deciding(comparisons: &[PairReport], tolerance: f64) -> Option<DecidingMetric
     worst.map(|(_, own)| own)
 }
 
+/// Returns the verdict of a comparison that cannot decide: a metric that decides has moved by more
+/// than the tolerance and was not tested, or none of a side was tested.
+fn undecided(comparisons: &[PairReport], tolerance: f64) -> Option<String> {
+    for pair in comparisons {
+        let deciding = || pair.metrics.iter().filter(|own| own.decides);
+        let is_untested = |own: &&MetricReport| own.outcome == DifferenceOutcome::NotTested;
+        let moved = |own: &MetricReport| match own.change {
+            Some(change) => factor(change),
+            None if own.a == own.b => 1.0,
+            None => f64::INFINITY,
+        };
+        let is_beyond = |own: &&MetricReport| match own.change {
+            Some(change) => change.abs() > tolerance,
+            None => own.a != own.b,
+        };
+        let untested = deciding().filter(is_untested).filter(is_beyond);
+        let most = untested.max_by(|one, other| moved(one).total_cmp(&moved(other)));
+        let side = &pair.side;
+        if let Some(own) = most {
+            let change = match own.change {
+                Some(change) => {
+                    let direction = if change < 0.0 { "lower" } else { "higher" };
+                    format!("is {} {direction}", percent(change.abs()))
+                }
+                None => "is not zero".to_owned(),
+            };
+            return Some(format!(
+                "Cannot tell whether {side} is worse than A: {} of {} {change}, more than the \
+                 tolerance of {}, and could not be tested",
+                own.metric,
+                own.subject,
+                percent(tolerance)
+            ));
+        }
+        if deciding().all(|own| own.outcome == DifferenceOutcome::NotTested) {
+            return Some(format!(
+                "Cannot tell whether {side} is worse than A: no metric that decides could be tested"
+            ));
+        }
+    }
+    None
+}
+
 /// Returns the factor by which a value differs, above 1 in both directions.
 fn factor(change: f64) -> f64 {
     let ratio = (1.0 + change).max(1e-9);
@@ -347,7 +432,9 @@ fn verdict(
     let (better, worse) = (count(DifferenceOutcome::Better), count(DifferenceOutcome::Worse));
     let within = format!("within the tolerance of {}", percent(tolerance));
     match (better, worse + count(DifferenceOutcome::Different)) {
-        (0, 0) => format!("{others} {verb} like A: no rate or latency differs by more than noise"),
+        (0, 0) => {
+            format!("{others} {verb} like A: no tested rate or latency differs by more than noise")
+        }
         (0, worse) => {
             format!("{others} {verb} worse than A, {within}: metrics that are worse: {worse}")
         }

@@ -8,11 +8,14 @@ use crate::screen::Screen;
 use crate::table::{Report, Table};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use weir_units::Span;
 
-/// A replay that ends this much later than its last arrival has fallen behind: more than this many
-/// seconds, and more than this part of its length.
-const BEHIND_S: f64 = 0.1;
-const BEHIND: f64 = 0.01;
+/// A replay has fallen behind if a request was complete later than this after it was due.
+pub const BEHIND: Span = Span::from_secs(1);
+/// It has also fallen behind if it ends later than its last arrival by more than this many seconds,
+/// and by more than this part of its length.
+const END_S: f64 = 0.1;
+const END: f64 = 0.01;
 
 /// The result of a replay.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -34,6 +37,16 @@ pub struct ReplayReport {
     pub late: u64,
     /// The longest delay of these.
     pub late_most_ns: u64,
+    /// The longest time from which a request was due to its completion; 0 for a closed replay.
+    pub behind_most_ns: u64,
+    /// Time in which the latest completed request was more than [`BEHIND`] behind.
+    pub behind_ns: u64,
+    /// False if the replay ended before its traces: by a signal or an error.
+    pub is_whole: bool,
+    /// Requests that were issued and not complete at its end.
+    pub in_flight: u64,
+    /// Requests that were due and not issued at its end, if it ended early.
+    pub unissued: u64,
     /// Recorded latencies beside those of the replay.
     pub recorded: Vec<RecordedReport>,
     /// Volumes with write-backs of a host cache.
@@ -56,11 +69,13 @@ pub struct RecordedReport {
 }
 
 impl ReplayReport {
-    /// Returns whether the layout completed the requests as they came.
+    /// Returns whether the layout completed the requests as they came. A replay that ended early
+    /// does not show it.
     #[must_use]
     pub fn keeps_up(&self) -> bool {
-        let behind_s = self.run.elapsed_s - self.due_s;
-        self.is_closed || behind_s <= BEHIND_S.max(self.due_s * BEHIND)
+        let end_s = self.run.elapsed_s - self.due_s;
+        let is_near = self.behind_most_ns <= BEHIND.nanos() && end_s <= END_S.max(self.due_s * END);
+        self.is_whole && (self.is_closed || is_near)
     }
 
     /// Returns the limit that requests waited for most, and its share of their latency.
@@ -84,6 +99,12 @@ impl ReplayReport {
         let requests = grouped(self.requests);
         let (elapsed, due) = (rate(self.run.elapsed_s), rate(self.due_s));
         let line = match (self.is_closed, self.keeps_up()) {
+            _ if !self.is_whole => format!(
+                "No verdict, since the replay ended early: {requests} requests are complete, {} are \
+                 not, and {} were due and not issued",
+                grouped(self.in_flight),
+                grouped(self.unissued)
+            ),
             (true, _) => format!(
                 "{requests} requests take {elapsed} s as fast as their dependencies allow; they \
                  were recorded in {} s",
@@ -112,9 +133,18 @@ impl ReplayReport {
                 time(float(self.late_most_ns))
             )
         });
+        let is_behind = !self.is_closed && self.behind_most_ns > BEHIND.nanos();
+        let behind = is_behind.then(|| {
+            format!(
+                "requests are complete up to {} after they are due, and for {} more than {}",
+                time(float(self.behind_most_ns)),
+                time(float(self.behind_ns)),
+                time(float(BEHIND.nanos()))
+            )
+        });
         Answer {
             line,
-            details: bound.into_iter().chain(latencies).chain(late).collect(),
+            details: behind.into_iter().chain(bound).chain(latencies).chain(late).collect(),
             notes: Vec::new(),
         }
     }
@@ -147,7 +177,19 @@ impl ReplayReport {
 
     /// Returns the figures of the replay, for CSV.
     fn figures(&self) -> Table {
-        let heads = ["|pace", "|requests", "|recorded_s", "|due_s", "|late", "|late_most_ns"];
+        let heads = [
+            "|pace",
+            "|requests",
+            "|recorded_s",
+            "|due_s",
+            "|late",
+            "|late_most_ns",
+            "|behind_most_ns",
+            "|behind_ns",
+            "|is_whole",
+            "|in_flight",
+            "|unissued",
+        ];
         let mut table = Table::new("", &heads).named("replay");
         table.row(cells![
             self.pace.as_str(),
@@ -156,6 +198,11 @@ impl ReplayReport {
             rate(self.due_s),
             grouped(self.late),
             grouped(self.late_most_ns),
+            grouped(self.behind_most_ns),
+            grouped(self.behind_ns),
+            self.is_whole.to_string(),
+            grouped(self.in_flight),
+            grouped(self.unissued),
         ]);
         table
     }
@@ -309,6 +356,11 @@ mod tests {
             due_s,
             late: 0,
             late_most_ns: 0,
+            behind_most_ns: 0,
+            behind_ns: 0,
+            is_whole: true,
+            in_flight: 0,
+            unissued: 0,
             recorded: Vec::new(),
             writebacks: Vec::new(),
         }
@@ -325,6 +377,29 @@ mod tests {
         assert!(first(10.2, 10.0).starts_with("It falls behind"));
         let closed = ReplayReport { is_closed: true, due_s: 0.0, ..report(99.0, 10.0) };
         assert!(closed.text(&Screen::unlimited()).contains("were recorded in 10"));
+    }
+
+    #[test]
+    fn a_replay_that_was_behind_in_its_middle_does_not_keep_up() {
+        let own = ReplayReport {
+            behind_most_ns: 70_000_000_000,
+            behind_ns: 90_000_000_000,
+            ..report(7_200.0, 7_200.0)
+        };
+        let text = own.text(&Screen::unlimited());
+        assert!(text.starts_with("It falls behind: 1,000 requests"), "{text}");
+        assert!(text.contains("complete up to 70") && text.contains("for 90"), "{text}");
+    }
+
+    #[test]
+    fn a_replay_that_ended_early_has_no_verdict() {
+        let own = ReplayReport { is_whole: false, in_flight: 7, unissued: 12, ..report(1.0, 1.0) };
+        assert!(!own.keeps_up());
+        let text = own.text(&Screen::unlimited());
+        let line = text.lines().next().unwrap_or_default();
+        let expect = "No verdict, since the replay ended early: 1,000 requests are complete, 7 are \
+                      not, and 12 were due and not issued";
+        assert_eq!(line, expect);
     }
 
     #[test]

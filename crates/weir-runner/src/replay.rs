@@ -214,6 +214,16 @@ impl<'a> ReplayRun<'a> {
         self.replay.completed()
     }
 
+    /// Ends the replay before its traces end: its report has no verdict, and counts the requests
+    /// that were due by now and are not issued.
+    ///
+    /// # Errors
+    ///
+    /// [`RunnerError`] if a trace cannot be read further.
+    pub fn end_early(&mut self) -> Result<(), RunnerError> {
+        Ok(self.replay.end_early(self.clock.now())?)
+    }
+
     /// Reports the results so far.
     #[must_use]
     pub fn report(&self) -> ReplayReport {

@@ -61,6 +61,8 @@ pub struct ReplaySimulation<'a> {
     series: Option<Series>,
     trace: TraceHash,
     now: Instant,
+    /// The time until which a report or sample counts.
+    until: Instant,
 }
 
 impl<'a> ReplaySimulation<'a> {
@@ -93,6 +95,7 @@ impl<'a> ReplaySimulation<'a> {
             series: options.every.map(Series::new),
             trace: TraceHash::default(),
             now: Instant::ZERO,
+            until: Instant::ZERO,
         })
     }
 
@@ -104,9 +107,26 @@ impl<'a> ReplaySimulation<'a> {
     /// [`ReplaySimError`] if a trace cannot be read or does not fit the layout.
     pub fn run_until(&mut self, until: Instant) -> Result<Option<Instant>, ReplaySimError> {
         let next = self.go(until)?;
-        let done = if next.is_some() { until } else { self.now };
-        self.engines.iter_mut().for_each(|engine| engine.settle_totals(done));
+        self.until = if next.is_some() { until } else { self.now };
         Ok(next)
+    }
+
+    /// Adds what is under way to the totals. It costs time for each request in flight, so that only
+    /// those who look at the totals do it.
+    fn settle(&mut self) {
+        let until = self.until;
+        self.engines.iter_mut().for_each(|engine| engine.settle_totals(until));
+    }
+
+    /// Ends the replay before its traces end: its report has no verdict, and counts the requests
+    /// that were due by now and are not issued.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplaySimError`] if a trace cannot be read further.
+    pub fn end_early(&mut self) -> Result<(), ReplaySimError> {
+        let now = self.now().max(self.until);
+        Ok(self.replay.end_early(now)?)
     }
 
     fn go(&mut self, until: Instant) -> Result<Option<Instant>, ReplaySimError> {
@@ -221,7 +241,8 @@ impl<'a> ReplaySimulation<'a> {
 
     /// Returns the counters so far.
     #[must_use]
-    pub fn sample(&self) -> Sample {
+    pub fn sample(&mut self) -> Sample {
+        self.settle();
         observing::sample(self.layout, &self.engines)
     }
 
@@ -233,7 +254,8 @@ impl<'a> ReplaySimulation<'a> {
 
     /// Reports the results so far.
     #[must_use]
-    pub fn report(&self, seed: u64) -> ReplayReport {
+    pub fn report(&mut self, seed: u64) -> ReplayReport {
+        self.settle();
         let seconds = float(self.replay.elapsed().nanos()) / 1e9;
         let mut jobs = self.replay.jobs();
         for (job, path) in jobs.iter_mut().zip(&self.paths) {

@@ -21,6 +21,11 @@ pub trait ReadTrace {
     /// them.
     fn devices(&self) -> &[String];
 
+    /// Returns the number of devices whose requests may come, as far as it is known.
+    fn wanted(&self) -> usize {
+        self.devices().len()
+    }
+
     /// Allows the trace to leave out requests before `at`. Some may come all the same.
     fn skip_before(&mut self, _at: Instant) {}
 
@@ -36,6 +41,10 @@ impl<T: ReadTrace + ?Sized> ReadTrace for Box<T> {
 
     fn devices(&self) -> &[String] {
         (**self).devices()
+    }
+
+    fn wanted(&self) -> usize {
+        (**self).wanted()
     }
 
     fn skip_before(&mut self, at: Instant) {

@@ -123,6 +123,13 @@ impl<T: ReadTrace> ReadTrace for Selection<T> {
         self.trace.devices()
     }
 
+    fn wanted(&self) -> usize {
+        match self.wanted.len() {
+            0 => self.trace.wanted(),
+            wanted => wanted,
+        }
+    }
+
     fn notes(&self) -> Vec<String> {
         self.trace.notes()
     }

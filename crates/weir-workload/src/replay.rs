@@ -39,7 +39,7 @@ use lane::Lane;
 use std::collections::BTreeSet;
 use stream::Stream;
 use weir_report::number::float;
-use weir_report::replay::ReplayReport;
+use weir_report::replay::{BEHIND, ReplayReport};
 use weir_report::run::{JobReport, RunReport, WritebackReport};
 use weir_trace::Kind;
 use weir_units::{Instant, Span};
@@ -108,6 +108,13 @@ pub struct Replay {
     last: Instant,
     /// Requests that were issued late, and the longest delay.
     late: (u64, Span),
+    /// The longest time from which a request was due to its completion, and the time in which that
+    /// was above [`BEHIND`].
+    behind: (Span, Span),
+    /// The end of the time that counts in `behind`.
+    behind_until: Instant,
+    /// The requests that were due and not issued when it ended, if it ended early.
+    ended_early: Option<u64>,
 }
 
 impl Replay {
@@ -137,6 +144,9 @@ impl Replay {
             first: None,
             last: Instant::ZERO,
             late: (0, Span::ZERO),
+            behind: (Span::ZERO, Span::ZERO),
+            behind_until: Instant::ZERO,
+            ended_early: None,
         })
     }
 
@@ -258,7 +268,42 @@ impl Replay {
             self.streams[stream].open.remove(&(end, tag));
         }
         self.lanes[lane].record(kind, len, now - due, recorded);
+        let is_open = !self.options.pace.is_closed();
+        let lag = if is_open { now - due } else { Span::ZERO };
+        self.behind.0 = self.behind.0.max(lag);
+        if lag > BEHIND {
+            let from = (due + BEHIND).max(self.behind_until);
+            self.behind.1 += now.max(from) - from;
+            self.behind_until = self.behind_until.max(now);
+        }
         Replayed { job: lane, kind, len }
+    }
+
+    /// Ends the replay before its traces end, and counts the requests that were due by `now` and
+    /// are not issued.
+    ///
+    /// # Errors
+    ///
+    /// [`ReplayError`] if a trace cannot be read further.
+    pub fn end_early(&mut self, now: Instant) -> Result<(), ReplayError> {
+        self.ended_early = Some(0);
+        if self.options.pace.is_closed() {
+            return Ok(());
+        }
+        let mut unissued = 0;
+        for at in 0..self.streams.len() {
+            loop {
+                self.fill(at)?;
+                let due = self.streams[at].due(self.options.pace, now);
+                if due.is_none_or(|due| due > now) {
+                    break;
+                }
+                self.streams[at].take();
+                unissued += 1;
+                self.ended_early = Some(unissued);
+            }
+        }
+        Ok(())
     }
 
     /// Returns whether all requests of all traces are complete.
@@ -316,6 +361,11 @@ impl Replay {
             due_s: self.streams.iter().filter_map(due).max().map_or(0.0, seconds),
             late: self.late.0,
             late_most_ns: self.late.1.nanos(),
+            behind_most_ns: self.behind.0.nanos(),
+            behind_ns: self.behind.1.nanos(),
+            is_whole: self.ended_early.is_none() && self.is_done(),
+            in_flight: self.in_flight as u64,
+            unissued: self.ended_early.unwrap_or(0),
             recorded: self.lanes.iter().flat_map(Lane::recorded).collect(),
             run,
             writebacks,

@@ -11,13 +11,19 @@ use weir_units::{Instant, Span};
 /// Two significant digits: percentiles within 1 %, in some tens of kilobytes.
 const DIGITS: u8 = 2;
 
+/// Converts a sum for the computation of a mean.
+#[expect(clippy::cast_precision_loss, reason = "a mean needs no more than 53 bits")]
+pub(crate) const fn wide(sum: u128) -> f64 {
+    sum as f64
+}
+
 /// One kind of operation of one process.
 #[derive(Debug, Clone)]
 pub(crate) struct OpTally {
     ios: u64,
     bytes: u64,
     /// Exact, for the mean.
-    latency_sum: u64,
+    latency_sum: u128,
     latency: Option<Box<Histogram<u64>>>,
 }
 
@@ -29,7 +35,7 @@ impl OpTally {
     pub(crate) fn record(&mut self, bytes: u64, latency: u64) {
         self.ios += 1;
         self.bytes += bytes;
-        self.latency_sum += latency;
+        self.latency_sum += u128::from(latency);
         // The histogram supports two digits.
         let histogram = || Histogram::new(DIGITS).map(Box::new).ok();
         if self.latency.is_none() {
@@ -53,7 +59,7 @@ impl OpTally {
     }
 
     /// Returns the total latency in nanoseconds.
-    pub(crate) const fn latency_sum(&self) -> u64 {
+    pub(crate) const fn latency_sum(&self) -> u128 {
         self.latency_sum
     }
 
@@ -63,7 +69,7 @@ impl OpTally {
         let latency = self.latency.as_ref().map_or_else(LatencyReport::default, |l| {
             let at = |q| l.value_at_quantile(q);
             LatencyReport {
-                mean: float(self.latency_sum) / float(self.ios),
+                mean: wide(self.latency_sum) / float(self.ios),
                 min: l.min(),
                 p50: at(0.5),
                 p90: at(0.9),
@@ -149,7 +155,6 @@ impl Tally {
         workload: &Workload,
         now: Instant,
     ) -> JobReport {
-        let float = weir_report::number::float;
         let mut ops = [OpTally::new(), OpTally::new(), OpTally::new()];
         let (mut first, mut last) = (Instant::FAR, Instant::ZERO);
         for process in members {
@@ -161,11 +166,11 @@ impl Tally {
             first = first.min(start);
             last = last.max(state.ended_at.unwrap_or(now));
         }
-        report.measured_s = float((last - first).nanos()) / 1e9;
+        report.measured_s = weir_report::number::float((last - first).nanos()) / 1e9;
         report.processes = members.len();
-        let latency: u64 = ops.iter().map(|op| op.latency_sum).sum();
+        let latency: u128 = ops.iter().map(|op| op.latency_sum).sum();
         if report.measured_s > 0.0 {
-            report.queue_depth = float(latency) / 1e9 / report.measured_s;
+            report.queue_depth = wide(latency) / 1e9 / report.measured_s;
         }
         let [read, write, trim] = ops.map(|op| op.report(report.measured_s));
         JobReport { read, write, trim, ..report }
@@ -195,6 +200,16 @@ mod tests {
 
     fn parse(name: &str, text: &str) -> JobFile {
         fio::parse(name, text, &Isolated).expect("a job file")
+    }
+
+    #[test]
+    fn the_mean_of_the_longest_latencies_is_exact() {
+        let mut tally = OpTally::new();
+        (0..3).for_each(|_| tally.record(512, u64::MAX));
+        let mut both = tally.clone();
+        both.add(&tally);
+        let mean = both.report(1.0).latency.mean;
+        assert!((mean / 1.844_674_407_370_955_2e19 - 1.0).abs() < 1e-12, "{mean}");
     }
 
     /// Expects these processes in each report.

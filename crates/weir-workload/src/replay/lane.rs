@@ -1,6 +1,6 @@
 //! The requests of a trace to one device, counted.
 
-use crate::tally::OpTally;
+use crate::tally::{OpTally, wide};
 use std::collections::BTreeMap;
 use weir_report::replay::RecordedReport;
 use weir_report::run::JobReport;
@@ -60,8 +60,7 @@ impl Lane {
     }
 
     pub(super) fn job(&self, seconds: f64) -> JobReport {
-        let latency: u64 = self.replayed.iter().map(OpTally::latency_sum).sum();
-        let float = weir_report::number::float;
+        let latency: u128 = self.replayed.iter().map(OpTally::latency_sum).sum();
         let [read, write, trim] = [0, 1, 2].map(|at: usize| self.replayed[at].report(seconds));
         JobReport {
             name: self.name.clone(),
@@ -70,7 +69,7 @@ impl Lane {
             read,
             write,
             trim,
-            queue_depth: if seconds > 0.0 { float(latency) / 1e9 / seconds } else { 0.0 },
+            queue_depth: if seconds > 0.0 { wide(latency) / 1e9 / seconds } else { 0.0 },
             hit_share: None,
             waits_ns: BTreeMap::new(),
             medium_ns: 0,

@@ -133,7 +133,7 @@ impl Stream {
         let name = self.device(device).to_owned();
         let mapped = options.map.iter().find(|(own, _)| *own == name);
         let wanted = mapped.map_or(name.as_str(), |(_, target)| target.as_str());
-        let only = || (devices.len() == 1 && self.trace.devices().len() == 1).then_some(0);
+        let only = || (devices.len() == 1 && self.trace.wanted() == 1).then_some(0);
         let target = devices.iter().position(|own| own.name == wanted).or_else(only);
         let Some(target) = target else {
             let near = weir_units::nearest(wanted, devices.iter().map(|own| own.name.as_str()));

@@ -2,7 +2,7 @@
 
 use crate::cli::CompareArgs;
 use crate::commands::{observe, plan, sim};
-use crate::error::{CliError, NO};
+use crate::error::{CliError, NO, USAGE};
 use crate::input::{read, read_layout};
 use crate::output;
 use std::fs::{self, File};
@@ -32,7 +32,11 @@ pub(crate) fn run(args: &CompareArgs, catalog: &Catalog) -> Result<u8, CliError>
         fs::write(path, report.html()).map_err(|source| CliError::write(path, source))?;
     }
     output::print(&report, args.output.format())?;
-    Ok(if report.is_worse { NO } else { 0 })
+    Ok(match () {
+        () if report.is_worse => NO,
+        () if report.is_undecided => USAGE,
+        () => 0,
+    })
 }
 
 fn check(args: &CompareArgs) -> Result<(), CliError> {

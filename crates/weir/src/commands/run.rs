@@ -291,7 +291,7 @@ impl Drive for WallRun<'_> {
         shape
     }
 
-    fn sample(&self) -> Sample {
+    fn sample(&mut self) -> Sample {
         let status = self.server.status();
         let database = self.run.database();
         let mut sample = counters(&status, self.layout);

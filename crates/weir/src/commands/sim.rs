@@ -123,7 +123,7 @@ impl Drive for Simulation<'_> {
         Self::shape(self)
     }
 
-    fn sample(&self) -> Sample {
+    fn sample(&mut self) -> Sample {
         Self::sample(self)
     }
 }

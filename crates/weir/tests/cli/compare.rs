@@ -54,7 +54,7 @@ fn observations_of_the_same_thing_are_alike_and_a_slower_one_is_worse() {
     sim(&place, &["job.fio", "--seed", "2", "--observe", "b.weirobs"]);
     sim(&place, &["less.fio", "--seed", "3", "--observe", "c.weirobs"]);
     let same = check(&place, &["a.weirobs", "b.weirobs"], 0, "is like A");
-    assert!(same.starts_with("B is like A: no rate or latency differs"), "{same}");
+    assert!(same.starts_with("B is like A: no tested rate or latency differs"), "{same}");
     assert!(same.contains("Welch's t test of 10 batch means"), "{same}");
     let worse = "B is worse than A: throughput of data is 3";
     let told = check(&place, &["a.weirobs", "c.weirobs", "--metric", "throughput"], 1, worse);
@@ -186,6 +186,72 @@ fn files_of_other_tools_are_imported() {
     );
     check(&place, &["a.txt", "a.txt", "--subject", "sdx"], 2, "did you mean \"sda\"");
     check(&place, &["a.txt", "a.txt", "--metric", "iop"], 2, "did you mean \"iops\"");
+}
+
+/// Text of iostat, in which the latency of each disk is given for each second.
+fn iostat(disks: &[&str], latency: impl Fn(u32, &str) -> f64) -> String {
+    let mut text = "Linux 5.10.0 (db1) \t11/22/26 \t_x86_64_\t(4 CPU)\n".to_owned();
+    for second in 0..300 {
+        let _ = write!(
+            text,
+            "\n11/22/26 10:{:02}:{:02}\nDevice            r/s     rkB/s   rrqm/s  %rrqm r_await \
+             rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz  aqu-sz  %util\n",
+            second / 60,
+            second % 60
+        );
+        for disk in disks {
+            let (reads, wait) = (100 + second * 7 % 13, latency(second, disk));
+            let _ = writeln!(
+                text,
+                "{disk}  {reads}.00 {}.00 0.00 0.00 {wait:.2} 8.00 0.00 0.00 0.00 0.00 0.00 0.00 0.20 \
+                 20.00",
+                reads * 8
+            );
+        }
+    }
+    text
+}
+
+#[test]
+fn a_regression_that_cannot_be_tested_is_not_alike() {
+    let place = Place::new();
+    // A latency that drifts by a factor of ten cannot be tested, however much it grows.
+    let drifting = |factor: f64| {
+        iostat(&["sda"], |second, _| factor * (1.0 + 9.0 * f64::from(second) / 300.0))
+    };
+    place.file("a.txt", &drifting(1.0));
+    place.file("b.txt", &drifting(10.0));
+    let told = |args: &[&str]| {
+        let (stdout, stderr, code) = run(place.weir(&[&["compare"], args].concat()));
+        assert_eq!((stderr.as_str(), code), ("", Some(2)), "{stdout}");
+        stdout
+    };
+    let text = told(&["a.txt", "b.txt"]);
+    assert!(text.starts_with("Cannot tell whether B is worse than A: latency"), "{text}");
+    assert!(text.contains("not tested") && !text.contains("is like A"), "{text}");
+    let text = told(&["a.txt", "a.txt", "--metric", "latency"]);
+    assert!(text.contains("no metric that decides could be tested"), "{text}");
+}
+
+#[test]
+fn names_can_be_exchanged_and_what_one_side_lacks_is_noted() {
+    let place = Place::new();
+    let disks = |slow: &'static str| {
+        iostat(&["sda", "sdb"], move |second, disk| {
+            f64::from(second * 7 % 13) / 100.0 + if disk == slow { 9.0 } else { 2.0 }
+        })
+    };
+    place.file("a.txt", &disks("sda"));
+    place.file("b.txt", &disks("sdb"));
+    check(&place, &["a.txt", "b.txt"], 1, "B is worse than A: latency");
+    let swap = ["a.txt", "b.txt", "--map", "sda=sdb", "--map", "sdb=sda"];
+    check(&place, &swap, 0, "B is like A");
+    let merged = ["a.txt", "b.txt", "--map", "sdb=sda"];
+    check(&place, &merged, 2, "would both be called sda");
+    let twice = ["a.txt", "b.txt", "--map", "sdb=sda", "--map", "sda=sda"];
+    check(&place, &twice, 2, "--map: sda is given twice");
+    place.file("one.txt", &iostat(&["sda"], |second, _| f64::from(second * 7 % 13) / 100.0 + 9.0));
+    check(&place, &["a.txt", "one.txt"], 1, "only A has them: volume sdb");
 }
 
 #[test]

@@ -125,6 +125,27 @@ fn a_part_of_a_trace_is_recorded_or_replayed() {
 }
 
 #[test]
+fn a_layout_that_was_overloaded_at_first_does_not_keep_up() {
+    let place = place();
+    // 3,000 writes at once need 6 s; then one a second for ten minutes.
+    let tick = |ms: u64| 128_166_372_000_000_000 + ms * 10_000;
+    let row = |ms: u64| format!("{},web,0,Write,0,4096,20000\n", tick(ms));
+    let early = (0..3000).map(|n| row(n / 10));
+    place.file("burst.csv", &early.chain((1..=600).map(|n| row(n * 1000))).collect::<String>());
+    let sim = ["sim", "layout.toml", "burst.csv", "--map", "web/0=data"];
+    let text = ok(&place, &sim);
+    assert!(text.starts_with("It falls behind: 3,600 requests"), "{text}");
+    let report = json(&place, &sim);
+    let seconds = |key: &str| report[key].as_f64().expect("a time") / 1e9;
+    assert!((5.0..6.5).contains(&seconds("behind_most_ns")), "{}", report["behind_most_ns"]);
+    assert!((4.0..6.5).contains(&seconds("behind_ns")), "{}", report["behind_ns"]);
+    // --device leaves one device, which stands for the only volume.
+    place.file("one.toml", "[[volume]]\nname = \"x\"\nsize = \"1 GiB\"\nunlimited = true\n");
+    let one = json(&place, &["sim", "one.toml", "web.csv", "--device", "web/0"]);
+    assert_eq!((&one["requests"], &one["is_whole"]), (&6000.into(), &true.into()));
+}
+
+#[test]
 fn several_traces_are_replayed_side_by_side() {
     let place = place();
     ok(&place, &["record", "web.csv", "--out", "a.weirtrace", "--device", "web/0"]);

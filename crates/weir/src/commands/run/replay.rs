@@ -49,6 +49,10 @@ pub(super) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let watch = Watch::begin(args, &wall, &signals)?;
     wall.run.start();
     let stopped = watch.drive(&mut wall, Progress::start(None, args.run.quiet));
+    if !matches!(stopped, Ok(None)) {
+        // A trace that cannot be read further is the reason, or one that a signal left unread.
+        let _ = wall.run.end_early();
+    }
     let mut report = wall.run.report();
     report.run.volumes = volumes(&server, report.run.elapsed_s);
     report.run.notes.extend(match &stopped {
@@ -144,7 +148,7 @@ impl Drive for WallReplay<'_> {
         observing::shape(self.layout)
     }
 
-    fn sample(&self) -> Sample {
+    fn sample(&mut self) -> Sample {
         counters(&self.server.status(), self.layout)
     }
 }

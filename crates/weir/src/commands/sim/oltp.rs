@@ -96,7 +96,7 @@ impl Drive for OltpSimulation<'_> {
         Self::shape(self)
     }
 
-    fn sample(&self) -> Sample {
+    fn sample(&mut self) -> Sample {
         Self::sample(self)
     }
 }

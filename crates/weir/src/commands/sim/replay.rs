@@ -29,6 +29,9 @@ pub(super) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let signals = Signals::catch()?;
     let watch = Watch::begin(args, &simulation, &signals)?;
     let stopped = watch.drive(&mut simulation, Progress::start(None, args.run.quiet))?;
+    if stopped.is_some() {
+        simulation.end_early()?;
+    }
     let mut report = simulation.report(args.run.seed);
     if simulation.completed() == 0 && stopped.is_none() {
         // A trace that was cut off says so in a note.
@@ -61,7 +64,7 @@ impl Drive for ReplaySimulation<'_> {
         Self::shape(self)
     }
 
-    fn sample(&self) -> Sample {
+    fn sample(&mut self) -> Sample {
         Self::sample(self)
     }
 }

@@ -63,7 +63,7 @@ pub(crate) trait Drive {
     /// Returns the entities and series to observe.
     fn shape(&self) -> Shape;
     /// Returns the present values of the series.
-    fn sample(&self) -> Sample;
+    fn sample(&mut self) -> Sample;
 }
 
 /// A run that a signal ended.
@@ -174,7 +174,7 @@ impl Observed {
     }
 
     /// Writes the samples due before `next`, while the counters stay as they are.
-    fn pass(&mut self, next: Instant, sample: impl Fn() -> Sample) -> Result<(), CliError> {
+    fn pass(&mut self, next: Instant, sample: impl FnOnce() -> Sample) -> Result<(), CliError> {
         if self.due < next {
             self.shape.row(&sample(), &mut self.row);
         }
