@@ -108,7 +108,7 @@ impl Requests {
             }
             if !self.trace.reader.next(&mut self.collector, &mut self.sheet)? {
                 self.has_ended = true;
-                self.collector.finish();
+                self.collector.finish()?;
             }
         }
     }

@@ -45,6 +45,10 @@ mod tag {
 pub const BLOCK: usize = 1 << 16;
 /// The most bytes in a frame's payload.
 const MAX_PAYLOAD: u32 = 1 << 26;
+/// The most bytes of the name of a device.
+pub const MAX_NAME: usize = 4096;
+/// The most bytes of the names of all devices.
+const MAX_NAMES: usize = 1 << 23;
 /// The most devices of a trace.
 pub const MAX_DEVICES: usize = 1 << 16;
 

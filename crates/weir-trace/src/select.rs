@@ -63,6 +63,8 @@ pub struct Selection<T> {
     is_wanted: Vec<bool>,
     read: u64,
     has_ended: bool,
+    /// It ended at the end of its window.
+    is_part: bool,
 }
 
 impl<T: ReadTrace> Selection<T> {
@@ -72,7 +74,7 @@ impl<T: ReadTrace> Selection<T> {
             trace.skip_before(Instant::ZERO + from);
         }
         let is_wanted = Vec::new();
-        Self { trace, window, sample, wanted, is_wanted, read: 0, has_ended: false }
+        Self { trace, window, sample, wanted, is_wanted, read: 0, has_ended: false, is_part: false }
     }
 
     /// Returns the names that are wanted and that no device of the trace has.
@@ -84,6 +86,17 @@ impl<T: ReadTrace> Selection<T> {
     /// Returns the trace.
     pub const fn trace(&self) -> &T {
         &self.trace
+    }
+
+    /// Returns the trace.
+    pub const fn trace_mut(&mut self) -> &mut T {
+        &mut self.trace
+    }
+
+    /// Returns whether it ended at the end of its window, and not at that of the trace.
+    #[must_use]
+    pub const fn is_part(&self) -> bool {
+        self.is_part
     }
 
     fn wants(&mut self, device: u32) -> bool {
@@ -104,6 +117,7 @@ impl<T: ReadTrace> ReadTrace for Selection<T> {
             let Some(mut request) = self.trace.next_request()? else { break };
             let since = request.at - Instant::ZERO;
             if self.window.to.is_some_and(|to| since >= to) {
+                self.is_part = true;
                 break;
             }
             if since < from || !self.wants(request.device) {

@@ -169,6 +169,33 @@ fn damage_is_named_and_nothing_wrong_is_read() {
 }
 
 #[test]
+fn what_follows_the_end_and_long_names_are_damage() {
+    let requests = steady(90);
+    let bytes = written(&requests, 2, &[]);
+    let (_, _, error) = read(&[bytes.clone(), bytes].concat());
+    let error = error.expect("damage").to_string();
+    assert!(error.contains("bytes follow the end mark; 90 requests before"), "{error}");
+    let to = requests.last().expect("a request").at.nanos() + 1;
+    assert!(error.contains(&format!("--to {to}ns selects them")), "{error}");
+    let mut writer = Writer::new(Vec::new(), &header()).expect("memory");
+    assert!(writer.device(&"n".repeat(4096)).is_ok());
+    let error = writer.device(&"n".repeat(4097)).expect_err("it is too long").to_string();
+    assert!(error.contains("has 4097 bytes"), "{error}");
+    while writer.device(&"n".repeat(4096)).is_ok() {}
+    // The same name in a file, in a frame that is sound.
+    let mut bytes =
+        Writer::new(Vec::new(), &header()).expect("memory").finish_cut().expect("memory");
+    let name = "n".repeat(4097);
+    let payload = format!("[{{\"name\":\"{name}\"}}]").into_bytes();
+    let length = u32::try_from(payload.len()).expect("a short name").to_le_bytes();
+    let frame = [b"NAME".as_slice(), &length, &payload].concat();
+    bytes.extend_from_slice(&frame);
+    bytes.extend_from_slice(&crc32fast::hash(&frame).to_le_bytes());
+    let error = read(&bytes).2.expect("damage").to_string();
+    assert!(error.contains("names of its devices are longer"), "{error}");
+}
+
+#[test]
 fn blocks_before_a_window_are_passed_over() {
     let requests = steady(200_000);
     let bytes = written(&requests, 2, &[]);

@@ -12,6 +12,8 @@ const WINDOW: usize = 1 << 16;
 /// The time, in nanoseconds, by which a request may precede an earlier one; beyond, its time is
 /// wrong.
 const MOST_BACK: i64 = 60_000_000_000;
+/// One request in so many may have a wrong time.
+const MOST_WRONG: u64 = 100;
 /// The most different objects of a trace for caches: each needs memory.
 const MOST_OBJECTS: usize = 1 << 27;
 
@@ -26,6 +28,10 @@ pub(crate) struct Collector {
     latest: Option<i64>,
     /// Requests left out because they were much earlier than one before them, or moved nothing.
     wrong: u64,
+    /// Requests that were taken or left out.
+    taken: u64,
+    /// A request much later than those before it. The next one shows which of them is wrong.
+    held: Option<Request>,
     empty: u64,
     /// Requests that may be reads or writes.
     either: u64,
@@ -48,6 +54,8 @@ impl Collector {
             known: HashMap::new(),
             latest: None,
             wrong: 0,
+            taken: 0,
+            held: None,
             empty: 0,
             either: 0,
             objects: Objects::default(),
@@ -60,8 +68,30 @@ impl Collector {
     }
 
     /// Ends the trace.
-    pub(crate) fn finish(&mut self) {
+    ///
+    /// # Errors
+    ///
+    /// [`ImportError`] if its times are in no order, so that too many requests were left out.
+    pub(crate) fn finish(&mut self) -> Result<(), ImportError> {
+        if let Some(held) = self.held.take() {
+            self.add(&held)?;
+        }
         self.order.finish();
+        if self.wrong > self.taken / MOST_WRONG {
+            return Err(ImportError::whole(format!(
+                "{} of {} requests are more than 60 s earlier than a previous one, so its times are \
+                 wrong; sort it by time, or correct the times that are too late",
+                self.wrong, self.taken
+            )));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, request: &Request) -> Result<(), ImportError> {
+        if let Some(kept) = self.kept(request)? {
+            self.order.add(kept);
+        }
+        Ok(())
     }
 
     /// Describes requests that were changed or left out.
@@ -76,7 +106,7 @@ impl Collector {
             ),
             count(
                 self.wrong,
-                "requests that were more than 60 s earlier than a previous one are left out",
+                "requests that were more than 60 s away from those around them are left out",
             ),
             count(self.empty, "requests without a length are left out: they move no bytes"),
             count(self.either, "requests may be reads or writes: they are taken for reads"),
@@ -93,6 +123,7 @@ impl Collector {
     fn kept(&mut self, request: &Request) -> Result<Option<weir_trace::Request>, ImportError> {
         let Request { at, device, direction, offset, length, latency } = *request;
         let latest = self.latest.unwrap_or(at);
+        self.taken += 1;
         if latest.saturating_sub(at) > MOST_BACK {
             self.wrong += 1;
             return Ok(None);
@@ -154,10 +185,19 @@ impl Sink for Collector {
     }
 
     fn request(&mut self, request: Request) -> Result<(), ImportError> {
-        if let Some(kept) = self.kept(&request)? {
-            self.order.add(kept);
+        if let Some(held) = self.held.take() {
+            if held.at.saturating_sub(request.at) > MOST_BACK {
+                self.taken += 1;
+                self.wrong += 1;
+            } else {
+                self.add(&held)?;
+            }
         }
-        Ok(())
+        if self.latest.is_some_and(|latest| request.at.saturating_sub(latest) > MOST_BACK) {
+            self.held = Some(request);
+            return Ok(());
+        }
+        self.add(&request)
     }
 
     fn object(&mut self, request: Request, object: u64) -> Result<(), ImportError> {

@@ -77,4 +77,11 @@ impl ReadRequests for WeirTrace {
         })?;
         Ok(true)
     }
+
+    fn lost(&self) -> u64 {
+        match self.reader.ending() {
+            Some(Ending::Lossy { lost }) => lost,
+            _ => 0,
+        }
+    }
 }

@@ -111,6 +111,26 @@ fn objects_of_a_trace_for_caches_have_places() {
 }
 
 #[test]
+fn a_wrong_time_does_not_drop_the_rest_of_a_trace() {
+    let rows = |wrong: &[u64]| {
+        let row = |n: u64| {
+            let later = if wrong.contains(&n) { 36_000 } else { 0 };
+            let tick = 128_166_372_000_000_000 + (n + later) * 10_000_000;
+            format!("{tick},web,0,Write,{},4096,20000\n", n * 4096)
+        };
+        (0..1000).map(row).collect::<String>()
+    };
+    let (requests, _, notes) = all(input("input", rows(&[10, 500]), None));
+    assert_eq!(requests.len(), 998);
+    assert!(notes.join("; ").contains("2 requests that were more than 60 s away"), "{notes:?}");
+    // A pause is no wrong time.
+    let after: Vec<u64> = (500..1000).collect();
+    assert_eq!(all(input("input", rows(&after), None)).0.len(), 1000);
+    let error = refused(rows(&[10, 11]), None);
+    assert!(error.contains("988 of 1000 requests are more than 60 s earlier"), "{error}");
+}
+
+#[test]
 fn inputs_without_requests_are_refused() {
     let error = refused("Device r/s w/s\nsda 1 2\n", Some("iostat"));
     assert!(error.contains("which has no single requests; block traces are weirtrace"), "{error}");

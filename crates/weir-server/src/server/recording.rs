@@ -101,7 +101,7 @@ impl Recording<'_> {
         while !has_hung_up(stream)? {
             let now = self.shared.clock.now();
             self.collect(&mut events, &mut writer)?;
-            let limit = Instant::from_nanos(now.nanos().saturating_sub(HELD.nanos()));
+            let limit = settled(now, self.start);
             while let Some(request) = self.order.pop_before(limit) {
                 writer.request(&request).map_err(of_socket)?;
             }
@@ -195,6 +195,12 @@ impl Drop for Recording<'_> {
     }
 }
 
+/// Returns the time of a recording that began at `start` before which no host passes a request on
+/// any more.
+fn settled(now: Instant, start: Instant) -> Instant {
+    Instant::ZERO + (now - start).saturating_sub(HELD)
+}
+
 fn kind(op: Op) -> Kind {
     match op {
         Op::Read => Kind::Read,
@@ -222,5 +228,18 @@ fn of_socket(error: WriteError) -> io::Error {
     match error {
         WriteError::Io(error) => error,
         other => io::Error::other(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_held_back_by_the_time_of_the_recording() {
+        let at = |seconds| Instant::ZERO + Span::from_secs(seconds);
+        // The server has run for 100 s before.
+        assert_eq!(settled(at(105), at(100)), at(4));
+        assert_eq!(settled(at(100), at(100)), at(0));
     }
 }

@@ -278,3 +278,22 @@ fn several_traces_run_side_by_side() {
     assert_eq!((names, report.requests), (vec!["a: data", "b: data"], 20));
     assert!((report.run.elapsed_s - 0.091).abs() < 1e-9, "{}", report.run.elapsed_s);
 }
+
+#[test]
+fn a_replay_that_ends_early_has_no_verdict() {
+    let text = "[[volume]]\nname = \"data\"\nsize = \"1 GiB\"\nlatency = \"1ms\"\n\
+                limits = { iops = 500 }\n";
+    let requests: Vec<Recorded> = (0..4000).map(|n| read(n, None)).collect();
+    let layout = layout(text);
+    let recordings = vec![recording("t", &["data"], &requests)];
+    let simulation = ReplaySimulation::new(&layout, recordings, &options(Pace::Recorded));
+    let mut simulation = simulation.expect("it fits");
+    let until = Instant::ZERO + Span::from_secs(1);
+    assert!(simulation.run_until(until).expect("a run").is_some());
+    simulation.end_early().expect("a trace");
+    let report = simulation.report(1);
+    assert!(!report.is_whole && !report.keeps_up());
+    // A request each millisecond, the first at the start.
+    assert_eq!(report.requests + report.in_flight + report.unissued, 1001);
+    assert!(report.in_flight > 400, "{}", report.in_flight);
+}

@@ -28,8 +28,8 @@ pub enum ReadError {
     },
     /// Damage after the header.
     #[error(
-        "the trace is damaged at byte {at}: {reason}; {before} requests before that are whole, up \
-         to {last_s:.3} s: --to selects them"
+        "the trace is damaged at byte {at}: {reason}; {before} requests before that are whole; \
+         --to {}ns selects them", .last.nanos().saturating_add(1)
     )]
     Damaged {
         /// Offset in the file.
@@ -38,8 +38,8 @@ pub enum ReadError {
         reason: String,
         /// Requests in front of the damage.
         before: u64,
-        /// Time of the last of them in seconds.
-        last_s: f64,
+        /// Time of the last of them.
+        last: Instant,
     },
 }
 
@@ -77,4 +77,17 @@ pub enum WriteError {
     /// Too many devices.
     #[error("the trace has more than {} devices", super::MAX_DEVICES)]
     TooManyDevices,
+    /// A name of a device that is too long.
+    #[error(
+        "the name of a device has {len} bytes, after {before} of other names; one may have {}, and all \
+         together {}",
+        super::MAX_NAME,
+        super::MAX_NAMES
+    )]
+    LongName {
+        /// Bytes of the name.
+        len: usize,
+        /// Bytes of the names before it.
+        before: usize,
+    },
 }

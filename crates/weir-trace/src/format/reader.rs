@@ -2,7 +2,7 @@
 
 use super::block::{BlockDecoder, Extent};
 use super::error::ReadError;
-use super::{End, Header, MAX_DEVICES, MAX_PAYLOAD, Name, SIGNATURE, tag};
+use super::{End, Header, MAX_DEVICES, MAX_NAME, MAX_NAMES, MAX_PAYLOAD, Name, SIGNATURE, tag};
 use crate::read::{ReadTrace, TraceError};
 use crate::request::Request;
 use std::fmt;
@@ -66,6 +66,8 @@ pub struct Reader<R> {
     offset: u64,
     header: Header,
     devices: Vec<String>,
+    /// Bytes of the names of the devices.
+    names: usize,
     decoder: BlockDecoder,
     payload: Vec<u8>,
     block: Vec<Request>,
@@ -94,6 +96,7 @@ impl<R: Read> Reader<R> {
             offset: SIGNATURE.len() as u64,
             header: Header::default(),
             devices: Vec::new(),
+            names: 0,
             decoder: BlockDecoder::new(),
             payload: Vec::new(),
             block: Vec::new(),
@@ -176,30 +179,50 @@ impl<R: Read> Reader<R> {
                 Frame::Whole(tag::NAME) => {
                     let names: Result<Vec<Name>, _> = serde_json::from_slice(&self.payload);
                     let names = names.map_err(|error| self.damaged(start, &error.to_string()))?;
-                    self.devices.extend(names.into_iter().map(|own| own.name));
-                    if self.devices.len() > MAX_DEVICES {
-                        return Err(self.damaged(start, "it has too many devices"));
-                    }
+                    self.declare(names).map_err(|reason| self.damaged(start, reason))?;
                 }
                 Frame::Whole(tag::END) => {
-                    let end: Result<End, _> = serde_json::from_slice(&self.payload);
-                    let end = end.map_err(|error| self.damaged(start, &error.to_string()))?;
-                    if end.requests != self.before {
-                        let reason = format!(
-                            "it says that it has {} requests, but there are {}",
-                            end.requests, self.before
-                        );
-                        return Err(self.damaged(start, &reason));
-                    }
-                    self.ending = Some(match end.lost {
-                        0 => Ending::Complete,
-                        lost => Ending::Lossy { lost },
-                    });
+                    self.ending = Some(self.end(start)?);
                 }
                 Frame::Whole(_) => {}
             }
         }
         Ok(false)
+    }
+
+    /// Takes the names of devices.
+    fn declare(&mut self, names: Vec<Name>) -> Result<(), &'static str> {
+        for Name { name } in names {
+            self.names += name.len();
+            if name.len() > MAX_NAME || self.names > MAX_NAMES {
+                return Err("the names of its devices are longer than they may be");
+            }
+            if self.devices.len() == MAX_DEVICES {
+                return Err("it has too many devices");
+            }
+            self.devices.push(name);
+        }
+        Ok(())
+    }
+
+    /// Takes the end mark, which began at `start`. Nothing may follow it.
+    fn end(&mut self, start: u64) -> Result<Ending, ReadError> {
+        let end: Result<End, _> = serde_json::from_slice(&self.payload);
+        let end = end.map_err(|error| self.damaged(start, &error.to_string()))?;
+        if end.requests != self.before {
+            let reason = format!(
+                "it says that it has {} requests, but there are {}",
+                end.requests, self.before
+            );
+            return Err(self.damaged(start, &reason));
+        }
+        if fill(&mut self.input, &mut [0])? > 0 {
+            return Err(self.damaged(self.offset, "bytes follow the end mark"));
+        }
+        Ok(match end.lost {
+            0 => Ending::Complete,
+            lost => Ending::Lossy { lost },
+        })
     }
 
     /// Takes a block; returns whether it is wanted.
@@ -219,9 +242,8 @@ impl<R: Read> Reader<R> {
     }
 
     fn damaged(&self, at: u64, reason: &str) -> ReadError {
-        #[expect(clippy::cast_precision_loss, reason = "for a message")]
-        let last_s = self.last.nanos() as f64 / 1e9;
-        ReadError::Damaged { at, reason: reason.to_owned(), before: self.before, last_s }
+        let (before, last) = (self.before, self.last);
+        ReadError::Damaged { at, reason: reason.to_owned(), before, last }
     }
 
     /// Reads a frame into `payload`.

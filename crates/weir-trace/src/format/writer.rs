@@ -2,7 +2,7 @@
 
 use super::block::BlockEncoder;
 use super::error::WriteError;
-use super::{BLOCK, End, Header, MAX_DEVICES, Name, SIGNATURE, tag};
+use super::{BLOCK, End, Header, MAX_DEVICES, MAX_NAME, MAX_NAMES, Name, SIGNATURE, tag};
 use crate::request::{Kind, Request};
 use serde::Serialize;
 use std::io::Write;
@@ -16,6 +16,8 @@ pub struct Writer<W> {
     devices: usize,
     /// Declared devices that are not written.
     names: Vec<Name>,
+    /// Bytes of the names of all devices.
+    name_bytes: usize,
     requests: u64,
     bytes: u64,
 }
@@ -34,6 +36,7 @@ impl<W: Write> Writer<W> {
             block: Vec::with_capacity(BLOCK),
             devices: 0,
             names: Vec::new(),
+            name_bytes: 0,
             requests: 0,
             bytes: SIGNATURE.len() as u64,
         };
@@ -45,12 +48,17 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// [`WriteError::TooManyDevices`].
+    /// [`WriteError::TooManyDevices`], or [`WriteError::LongName`].
     pub fn device(&mut self, name: &str) -> Result<u32, WriteError> {
         let number = u32::try_from(self.devices).map_err(|_| WriteError::TooManyDevices)?;
         if self.devices == MAX_DEVICES {
             return Err(WriteError::TooManyDevices);
         }
+        let (len, before) = (name.len(), self.name_bytes);
+        if len > MAX_NAME || before + len > MAX_NAMES {
+            return Err(WriteError::LongName { len, before });
+        }
+        self.name_bytes += len;
         self.devices += 1;
         self.names.push(Name { name: name.to_owned() });
         Ok(number)
@@ -113,6 +121,18 @@ impl<W: Write> Writer<W> {
         Ok(self.out)
     }
 
+    /// Writes what is held without an end, since the trace is a copy of one that was cut off, and
+    /// returns the output.
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError::Io`].
+    pub fn finish_cut(mut self) -> Result<W, WriteError> {
+        self.write_block()?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
     /// Returns the number of requests so far.
     #[must_use]
     pub const fn requests(&self) -> u64 {
@@ -146,7 +166,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn frame(&mut self, tag: [u8; 4], payload: &[u8]) -> Result<(), WriteError> {
-        // A block has at most 2^16 requests of less than 64 bytes, a name at most 64 KiB.
+        // A block has at most 2^16 requests of less than 64 bytes, and names are limited.
         let length = u32::try_from(payload.len()).map_err(std::io::Error::other)?;
         let mut head = [0; 8];
         head[..4].copy_from_slice(&tag);
