@@ -383,6 +383,9 @@ pub(crate) struct RunArgs {
     /// it. Without this option the data is kept in memory and lost at exit.
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    /// Replay traces although the folder of --data holds volumes: their contents are overwritten.
+    #[arg(long, requires = "data")]
+    pub(crate) overwrite: bool,
     /// Recover the database, report the result and exit.
     #[arg(long, requires = "data")]
     pub(crate) recover_only: bool,

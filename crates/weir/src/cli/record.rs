@@ -14,8 +14,9 @@ use weir_workload::replay::Pace;
                         weir record --device /dev/sda --out sda.weirtrace --duration 1min\n  \
                         weir sim layout.toml web.weirtrace --map web/0=data\n\n\
                         docs/TRACES.md describes the file and what a replay keeps. Exit codes: 0 \
-                        recorded; 1 requests are missing, because the recorder was too slow; 2 \
-                        wrong input.")]
+                        recorded; 1 requests are missing: the recorder was too slow, or the trace \
+                        was cut off; 2 wrong input; 3 the recording failed or ended early, and what \
+                        was written is kept.")]
 pub(crate) struct RecordArgs {
     /// Block trace of another tool, or a trace of Weir, to convert. weir observe kinds lists the
     /// kinds. Give all files of a binary trace of blktrace together.
@@ -48,10 +49,11 @@ pub(crate) struct PartArgs {
     /// record records this block device of Linux, for example /dev/sda, as root.
     #[arg(long = "device", value_name = "NAME")]
     pub(crate) devices: Vec<String>,
-    /// Begin at this time of the trace, for example 10min; its first request has time 0.
+    /// Begin at this time since the start of the trace, for example 10min. That is its first request,
+    /// or the start of a recording of Weir.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) from: Option<Span>,
-    /// End before this time of the trace, for example 1h.
+    /// End before this time since the start of the trace, for example 1h.
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
     pub(crate) to: Option<Span>,
     /// Use a sample of the requests, for example 1/10. Rates shrink in proportion.

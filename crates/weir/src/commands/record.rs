@@ -11,11 +11,13 @@ use crate::commands::traces::{check_window, open_foreign, open_own, select};
 use crate::error::CliError;
 use crate::signals::Signals;
 use copy::Copied;
+use file::part_of;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use weir_trace::Ending;
 use weir_trace::format::SIGNATURE;
+use weir_trace::{Ending, Reader};
+use weir_units::Instant;
 
 pub(crate) fn run(args: &RecordArgs) -> Result<u8, CliError> {
     check_out(&args.out, &args.traces)?;
@@ -41,17 +43,15 @@ fn converted(args: &RecordArgs) -> Result<u8, CliError> {
         [one] if kind.is_none_or(|kind| kind.name == "weirtrace") => open_own(one)?,
         _ => None,
     };
+    let part = part_of(&args.out)?;
     if let Some(reader) = own {
         let source = format!("{}: {}", args.traces[0].display(), reader.header().source);
         let start = reader.header().start_unix_ns;
-        let mut copy = Copied::begin(select(reader, &args.part), &args.out)?.until(signals);
+        let mut copy = Copied::begin(select(reader, &args.part), part, &args.out)?.until(signals);
         copy.open(start, &source, &options.by, args)?;
         copy.all()?;
-        let lost = match copy.trace().ending() {
-            Some(Ending::Lossy { lost }) => lost,
-            _ => 0,
-        };
-        return copy.finish(source, lost, args);
+        let missing = missing(&mut copy);
+        return copy.finish(source, missing, args);
     }
     let opened = open_foreign(&args.traces, kind, &options)?;
     let Ok([requests]) = <[_; 1]>::try_from(opened) else {
@@ -62,11 +62,28 @@ fn converted(args: &RecordArgs) -> Result<u8, CliError> {
         ));
     };
     let source = format!("{}: {}", requests.name(), requests.kind().about);
-    let mut copy = Copied::begin(select(requests, &args.part), &args.out)?.until(signals);
+    let mut copy = Copied::begin(select(requests, &args.part), part, &args.out)?.until(signals);
     let start = copy.trace().start_unix_ns().or(options.start);
     copy.open(start, &source, &options.by, args)?;
     copy.all()?;
-    copy.finish(source, 0, args)
+    let lost = copy.trace().lost();
+    copy.finish(source, (lost, false), args)
+}
+
+/// Returns how many requests a trace lost, and whether it was cut off behind the copied part.
+fn missing<R: Read>(copy: &mut Copied<'_, Reader<R>>) -> (u64, bool) {
+    let is_part = copy.is_part();
+    let reader = copy.trace_mut();
+    if is_part {
+        // The number is at the end of the trace. Damage on the way there is behind the part.
+        reader.skip_before(Instant::FAR);
+        while let Ok(Some(_)) = reader.next_request() {}
+    }
+    match reader.ending() {
+        Some(Ending::Lossy { lost }) => (lost, false),
+        Some(Ending::Cut { .. }) => (0, !is_part),
+        _ => (0, false),
+    }
 }
 
 /// Checks that a trace can be written there. Only a trace that is not also an input is replaced.

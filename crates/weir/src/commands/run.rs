@@ -115,7 +115,9 @@ fn check(args: &RunArgs) -> Result<&Path, CliError> {
             "weir run takes one OLTP description, or traces; give one description".to_owned(),
         ));
     };
-    let trace_option = if args.map.is_empty() { args.replay.given() } else { Some("--map") };
+    let map = (!args.map.is_empty()).then_some("--map");
+    let overwrite = args.overwrite.then_some("--overwrite");
+    let trace_option = map.or(overwrite).or_else(|| args.replay.given());
     if let Some(option) = trace_option {
         return Err(CliError::Refused(format!("{option} is for traces, and none is given")));
     }

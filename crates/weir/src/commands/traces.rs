@@ -3,15 +3,17 @@
 use crate::cli::{PartArgs, ReplayArgs};
 use crate::error::CliError;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use weir_import::{Input, Kind, Options, Requests, decompressed, trace_kind};
+use weir_import::{Bytes, Input, Kind, Options, Requests, decompressed, trace_kind};
 use weir_trace::format::SIGNATURE;
 use weir_trace::{ReadTrace, Reader, Selection};
 use weir_workload::replay::{Pace, Recording, ReplayOptions};
 
 /// The bytes at the beginning of a file that show its kind.
 const GLANCE: u64 = 64 << 10;
+/// The bytes of the signature.
+const SIGNATURE_LEN: u64 = SIGNATURE.len() as u64;
 
 /// Returns whether all jobs are traces, by their contents; some jobs and some traces are an error.
 pub(super) fn are_traces(jobs: &[PathBuf]) -> Result<bool, CliError> {
@@ -42,16 +44,16 @@ fn is_trace(path: &Path) -> bool {
     read.is_ok() && trace_kind(&begin).is_some()
 }
 
-/// Opens a file of Weir; `None` if it is of another kind.
-pub(super) fn open_own(path: &Path) -> Result<Option<Reader<BufReader<File>>>, CliError> {
+/// Opens a file of Weir, compressed or not; `None` if it is of another kind.
+pub(super) fn open_own(path: &Path) -> Result<Option<Reader<Bytes>>, CliError> {
     let read = |source| CliError::Read { path: path.to_owned(), source };
-    let mut begin = [0; SIGNATURE.len()];
-    let file = File::open(path).map_err(read)?;
-    if (&file).read_exact(&mut begin).is_err() || begin != SIGNATURE {
+    let open = || File::open(path).and_then(decompressed);
+    let mut begin = Vec::new();
+    let glance = open().and_then(|input| input.take(SIGNATURE_LEN).read_to_end(&mut begin));
+    if glance.map_err(read)? < SIGNATURE.len() || begin != SIGNATURE {
         return Ok(None);
     }
-    let file = File::open(path).map_err(read)?;
-    let reader = Reader::open(BufReader::with_capacity(1 << 18, file));
+    let reader = Reader::open(open().map_err(read)?);
     Ok(Some(reader.map_err(|source| CliError::Trace { path: path.to_owned(), source })?))
 }
 

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
+use weir_trace::{Reader, Writer};
 
 const LAYOUT: &str = "[[volume]]\nname = \"data\"\nsize = \"1 GiB\"\nlatency = \"1ms\"\n\
     limits = { iops = 500 }\n[[volume]]\nname = \"log\"\nsize = \"1 GiB\"\nlatency = \"1ms\"\n\
@@ -171,6 +172,44 @@ fn a_truncated_trace_is_replayed_as_far_as_it_is_whole() {
     fs::write(&path, damaged).expect("a file");
     let said = refused(&place, &["sim", "layout.toml", "web.weirtrace"], 2);
     assert!(said.contains("web.weirtrace: the trace is damaged at byte"), "{said}");
+}
+
+#[test]
+fn a_copy_of_a_trace_that_lacks_requests_says_so() {
+    let place = place();
+    ok(&place, &["record", "web.csv", "--out", "web.weirtrace"]);
+    let whole = fs::read(place.path("web.weirtrace")).expect("a trace");
+    let mut reader = Reader::open(whole.as_slice()).expect("a trace");
+    let mut writer = Writer::new(Vec::new(), reader.header()).expect("memory");
+    let mut known = 0;
+    while let Some(request) = reader.next_request().expect("sound") {
+        for name in reader.devices().iter().skip(known) {
+            writer.device(name).expect("memory");
+            known += 1;
+        }
+        writer.request(&request).expect("in order");
+    }
+    let lossy = writer.finish(777).expect("memory");
+    fs::write(place.path("lossy.weirtrace"), &lossy).expect("a file");
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, &lossy).expect("memory");
+    fs::write(place.path("lossy.weirtrace.gz"), packed.finish().expect("memory")).expect("a file");
+    fs::write(place.path("cut.weirtrace"), &whole[..whole.len() - 1]).expect("a file");
+    let check = |args: &[&str], lost: u64, expect: &str| {
+        let all = [&["record"], args, &["--out", "copy.weirtrace", "-o", "json"]].concat();
+        let (stdout, stderr, code) = run(place.weir(&all));
+        assert_eq!((stderr.as_str(), code), ("", Some(1)), "{args:?}: {stdout}");
+        let report: Value = serde_json::from_str(&stdout).expect("JSON");
+        assert_eq!(report["lost"], lost, "{args:?}");
+        let text = ok(&place, &[&["sim", "layout.toml", "copy.weirtrace"][..], &MAPS].concat());
+        assert!(text.contains(expect), "{args:?}: {text}");
+    };
+    check(&["lossy.weirtrace"], 777, "777 requests are missing");
+    check(&["lossy.weirtrace", "--to", "10s"], 777, "777 requests are missing");
+    check(&["lossy.weirtrace.gz"], 777, "777 requests are missing");
+    check(&["cut.weirtrace"], 0, "no end mark");
+    // What is in front of the cut is whole.
+    ok(&place, &["record", "cut.weirtrace", "--out", "copy.weirtrace", "--to", "10s"]);
 }
 
 #[test]

@@ -134,15 +134,22 @@ fn one_recording_at_a_time_and_only_of_known_exports() {
     };
     refused(&["--device", "dta"], "there is no export \"dta\"");
     refused(&["--from", "1s"], "--from is for traces");
-    assert!(!place.path("served.weirtrace.part").exists());
+    let names = std::fs::read_dir(place.dir()).expect("a folder").flatten();
+    assert!(names.into_iter().all(|own| !own.path().to_string_lossy().ends_with(".part")));
     let first = Recorder::start(place.weir(&[&RECORD[..], &["--device", "log"]].concat()));
     refused(&[], "another recording of this server is under way");
     place.open("data").write(0, &[1; 512]).expect("a write");
     place.open("log").write(0, &[1; 512]).expect("a write");
     let report = first.stop();
     assert_eq!((&report["requests"], &report["devices"][0]["name"]), (&1.into(), &"log".into()));
-    // The first one has ended.
+    // The first one has ended. Its trace is not replaced by an empty one.
     let timed = [&RECORD[..], &["--duration", "50ms"]].concat();
+    let (stdout, said, code) = Recorder::start(place.weir(&timed)).wait();
+    assert_eq!((stdout.as_str(), code), ("", Some(2)), "{said}");
+    assert!(said.contains("no request came, so served.weirtrace keeps the trace"), "{said}");
+    let kept = std::fs::read(place.path("served.weirtrace")).expect("a trace");
+    assert!(kept.len() > 100, "{} bytes", kept.len());
+    std::fs::remove_file(place.path("served.weirtrace")).expect("a file");
     let (_, said, code) = Recorder::start(place.weir(&timed)).wait();
     assert_eq!((said.as_str(), code), ("", Some(0)));
     server.stop();
@@ -245,6 +252,13 @@ fn a_trace_is_replayed_in_real_time() {
     let elapsed = report["elapsed_s"].as_f64().expect("a time");
     assert!(elapsed >= 0.196, "the last request arrives after 196 ms: {elapsed}");
     assert_eq!(report["volumes"][0]["name"], "data");
+    // The volumes of a folder are not overwritten by accident.
+    let data = [&args[..], &["--data", "d"]].concat();
+    assert_eq!(run(place.weir(&data)).2, Some(0));
+    let (stdout, stderr, code) = run(place.weir(&data));
+    assert_eq!((stdout.as_str(), code), ("", Some(2)));
+    assert!(stderr.contains("--data d: it holds volumes"), "{stderr}");
+    assert_eq!(run(place.weir(&[&data[..], &["--overwrite"]].concat())).2, Some(0));
     let (_, stderr, code) = run(place.weir(&[&args[..], &["--runtime", "1s"]].concat()));
     assert_eq!(code, Some(2));
     assert!(stderr.contains("--runtime is for databases"), "{stderr}");

@@ -1,13 +1,14 @@
 //! Copies a trace to a file, under a temporary name until it is complete.
 
-use super::file::{Tally, keep, part_of};
+use super::file::{Tally, has_requests, keep};
 use crate::cli::RecordArgs;
 use crate::error::{CliError, NO};
 use crate::output;
 use crate::signals::Signals;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use tempfile::NamedTempFile;
 use weir_trace::{Header, ReadTrace, Request, Selection, Writer};
 
 /// Requests between two looks at signals.
@@ -19,17 +20,21 @@ pub(super) struct Copied<'a, T> {
     /// The first request, which must be read to know the start of the trace.
     first: Option<Request>,
     out: &'a Path,
-    part: PathBuf,
+    part: Option<NamedTempFile>,
     writer: Option<Writer<BufWriter<File>>>,
     tally: Tally,
     signals: Option<Signals>,
 }
 
 impl<'a, T: ReadTrace> Copied<'a, T> {
-    /// Reads the first request.
-    pub(super) fn begin(mut trace: Selection<T>, out: &'a Path) -> Result<Self, CliError> {
+    /// Reads the first request. The copy goes to `part`, which gets the name `out` at its end.
+    pub(super) fn begin(
+        mut trace: Selection<T>,
+        part: NamedTempFile,
+        out: &'a Path,
+    ) -> Result<Self, CliError> {
         let first = trace.next_request().map_err(CliError::Replayed)?;
-        let (part, tally) = (part_of(out), Tally::default());
+        let (part, tally) = (Some(part), Tally::default());
         Ok(Self { trace, first, out, part, writer: None, tally, signals: None })
     }
 
@@ -49,7 +54,17 @@ impl<'a, T: ReadTrace> Copied<'a, T> {
         self.trace.trace()
     }
 
-    /// Creates the file, for a trace that began at `start`, in nanoseconds since 1970.
+    /// Returns the trace, to read what is behind the copied part.
+    pub(super) const fn trace_mut(&mut self) -> &mut T {
+        self.trace.trace_mut()
+    }
+
+    /// Returns whether the copy ended at the end of its window, and not at that of the trace.
+    pub(super) const fn is_part(&self) -> bool {
+        self.trace.is_part()
+    }
+
+    /// Begins the file, for a trace that began at `start`, in nanoseconds since 1970.
     pub(super) fn open(
         &mut self,
         start: Option<i64>,
@@ -63,7 +78,9 @@ impl<'a, T: ReadTrace> Copied<'a, T> {
             source: source.to_owned(),
             by: by.to_owned(),
         };
-        let file = File::create(&self.part).map_err(|source| CliError::write(self.out, source))?;
+        let Some(part) = &self.part else { return Ok(()) };
+        let file = part.as_file().try_clone();
+        let file = file.map_err(|source| CliError::write(self.out, source))?;
         let writer = Writer::new(BufWriter::new(file), &header);
         self.writer = Some(writer.map_err(|source| self.unwritten(source))?);
         Ok(())
@@ -115,27 +132,36 @@ impl<'a, T: ReadTrace> Copied<'a, T> {
         Ok(())
     }
 
+    /// Keeps what was written of a recording that failed, if that has requests. Returns whether it
+    /// has.
+    pub(super) fn keep_written(mut self) -> Result<bool, CliError> {
+        // What it still holds cannot be written.
+        drop(self.writer.take());
+        match self.part.take().filter(|part| has_requests(part.path())) {
+            Some(part) => keep(part, self.out).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Ends the copy, of a trace that lacks requests if they were `lost` or it was `cut` off. A copy
+    /// of a cut trace has no end either.
     pub(super) fn finish(
         mut self,
         source: String,
-        lost: u64,
+        (lost, cut): (u64, bool),
         args: &RecordArgs,
     ) -> Result<u8, CliError> {
         let Some(writer) = self.writer.take() else { return Ok(0) };
-        let out = writer.finish(lost).map_err(|source| self.unwritten(source))?;
+        let done = if cut { writer.finish_cut() } else { writer.finish(lost) };
+        let out = done.map_err(|source| self.unwritten(source))?;
         let write = |source| CliError::write(self.out, source);
-        let file = out.into_inner().map_err(|error| write(error.into_error()))?;
-        keep(&file, &self.part, self.out)?;
+        drop(out.into_inner().map_err(|error| write(error.into_error()))?);
+        if let Some(part) = self.part.take() {
+            keep(part, self.out)?;
+        }
         let notes = self.trace.notes();
         let tally = std::mem::take(&mut self.tally);
         output::print(&tally.report(self.out, source, (lost, notes))?, args.output.format())?;
-        Ok(if lost > 0 { NO } else { 0 })
-    }
-}
-
-impl<T> Drop for Copied<'_, T> {
-    fn drop(&mut self) {
-        // A complete file has its final name.
-        let _ = fs::remove_file(&self.part);
+        Ok(if lost > 0 || cut { NO } else { 0 })
     }
 }

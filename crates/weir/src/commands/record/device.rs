@@ -6,6 +6,7 @@
 //! left is removed by the next recording.
 
 use super::copy::Copied;
+use super::file::part_of;
 use crate::cli::RecordArgs;
 use crate::commands::traces::select;
 use crate::error::CliError;
@@ -59,6 +60,7 @@ pub(super) fn run(args: &RecordArgs) -> Result<u8, CliError> {
         flag::register(signal, Arc::clone(&stop))
             .map_err(|source| CliError::System { context: "catching signals", source })?;
     }
+    let part = part_of(&args.out)?;
     let instance = Instance::create(&root()?)?;
     let pipe = instance.start(&devices, args.duration, stop)?;
     output::talk("weir: recording; Ctrl-C ends it");
@@ -75,7 +77,7 @@ pub(super) fn run(args: &RecordArgs) -> Result<u8, CliError> {
     let requests = opened.map_err(|(name, source)| CliError::Import { name, source })?;
     let Some(requests) = requests.into_iter().next() else { return Ok(0) };
     let named = Named::new(requests, &devices);
-    let mut copy = Copied::begin(select(named, &crate::cli::PartArgs::default()), &args.out)?;
+    let mut copy = Copied::begin(select(named, &crate::cli::PartArgs::default()), part, &args.out)?;
     if copy.is_empty() {
         return Err(CliError::Refused(format!(
             "no request came to {}, so there is nothing to record",
@@ -83,9 +85,18 @@ pub(super) fn run(args: &RecordArgs) -> Result<u8, CliError> {
         )));
     }
     copy.open(start, &source, concat!("weir ", env!("CARGO_PKG_VERSION")), args)?;
-    copy.all()?;
+    if let Err(error) = copy.all() {
+        // A recording cannot be repeated.
+        if copy.keep_written()? {
+            let out = args.out.display();
+            output::talk(&format!(
+                "weir: {out} has the requests that were written before the error"
+            ));
+        }
+        return Err(error);
+    }
     let lost = copy.trace().requests.lost();
-    copy.finish(source, lost, args)
+    copy.finish(source, (lost, false), args)
 }
 
 /// Returns the block device of a path.

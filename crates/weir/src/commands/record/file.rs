@@ -1,8 +1,12 @@
 //! The file of a recording, and what is in it.
 
+use crate::commands::traces::open_own;
 use crate::error::CliError;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use tempfile::{Builder, NamedTempFile};
 use weir_report::number::float;
 use weir_report::replay::{RecordReport, RecordedDevice};
 use weir_trace::{Kind, Request};
@@ -61,15 +65,32 @@ impl Tally {
     }
 }
 
-/// Gives a complete file its name.
-pub(super) fn keep(file: &File, part: &Path, out: &Path) -> Result<(), CliError> {
-    let kept = file.sync_all().and_then(|()| fs::rename(part, out));
-    kept.map_err(|source| CliError::write(out, source))
+/// Makes a file for a recording in the folder of `out`, with a name that no other file has. It is
+/// removed unless it is kept.
+pub(super) fn part_of(out: &Path) -> Result<NamedTempFile, CliError> {
+    let folder = match out.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut prefix = OsString::from(".");
+    prefix.push(out.file_name().unwrap_or_default());
+    prefix.push(".");
+    let mut builder = Builder::new();
+    // The user's mask applies, as to every new file.
+    builder.prefix(&prefix).suffix(".part").permissions(Permissions::from_mode(0o666));
+    builder.tempfile_in(folder).map_err(|source| CliError::write(out, source))
 }
 
-/// Returns the name of a file until it is complete.
-pub(super) fn part_of(out: &Path) -> PathBuf {
-    let mut part = out.to_owned().into_os_string();
-    part.push(".part");
-    PathBuf::from(part)
+/// Gives a file its name.
+pub(super) fn keep(part: NamedTempFile, out: &Path) -> Result<(), CliError> {
+    let write = |source| CliError::write(out, source);
+    part.as_file().sync_all().map_err(write)?;
+    part.persist(out).map_err(|error| write(error.error))?;
+    Ok(())
+}
+
+/// Returns whether a file is a trace with at least one request.
+pub(super) fn has_requests(path: &Path) -> bool {
+    let reader = open_own(path).ok().flatten();
+    reader.is_some_and(|mut reader| matches!(reader.next_request(), Ok(Some(_))))
 }

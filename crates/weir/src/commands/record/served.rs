@@ -1,15 +1,16 @@
 //! `weir record --control`: the requests to the volumes of a running server.
 
-use super::file::{Tally, keep, part_of};
+use super::file::{Tally, has_requests, keep, part_of};
 use crate::cli::RecordArgs;
 use crate::commands::traces::open_own;
 use crate::error::{CliError, FAILED, NO};
 use crate::output;
 use crate::signals::Signals;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, ErrorKind, Write};
 use std::path::Path;
 use std::time::Duration;
+use tempfile::NamedTempFile;
 use weir_server::control::Recorded;
 use weir_trace::Ending;
 use weir_units::{Instant, Span};
@@ -26,14 +27,18 @@ pub(super) fn run(control: &Path, args: &RecordArgs) -> Result<u8, CliError> {
     }
     let signals = Signals::catch()?;
     let recorded = Recorded::begin(control, &args.part.devices, NOTICE)?;
-    let part = part_of(&args.out);
-    let write = |source| CliError::write(&args.out, source);
-    let mut file = File::create(&part).map_err(write)?;
+    let mut part = part_of(&args.out)?;
     output::talk("weir: recording; Ctrl-C ends it");
-    let copied = copy(recorded, &mut file, args.duration, &signals);
-    // A partial trace is kept as well: readers use it up to its last whole block.
-    keep(&file, &part, &args.out)?;
-    copied?;
+    let copied = copy(recorded, part.as_file_mut(), args.duration, &signals);
+    if has_requests(part.path()) {
+        // A partial trace is kept as well: readers use it up to its last whole block.
+        keep(part, &args.out)?;
+        copied?;
+    } else {
+        copied?;
+        check_empty(&part, args)?;
+        keep(part, &args.out)?;
+    }
     report(args)
 }
 
@@ -69,12 +74,29 @@ fn failed(source: io::Error) -> CliError {
     CliError::System { context: "recording", source }
 }
 
+/// Refuses a recording without requests that would replace a trace, or that is none.
+fn check_empty(part: &NamedTempFile, args: &RecordArgs) -> Result<(), CliError> {
+    // The server may have gone before it sent anything.
+    let gone = || failed(io::Error::from(ErrorKind::UnexpectedEof));
+    let mut reader = open_own(part.path()).ok().flatten().ok_or_else(gone)?;
+    if !has_requests(&args.out) {
+        return Ok(());
+    }
+    let is_sound = reader.next_request().is_ok();
+    match reader.ending().filter(|_| is_sound) {
+        Some(Ending::Complete | Ending::Lossy { .. }) => Err(CliError::Refused(format!(
+            "no request came, so {} keeps the trace that it has; give another --out for an empty one",
+            args.out.display()
+        ))),
+        _ => Err(gone()),
+    }
+}
+
 /// Reads the file again and reports it.
 fn report(args: &RecordArgs) -> Result<u8, CliError> {
     let out = args.out.as_path();
     let Some(mut reader) = open_own(out)? else {
         // The server has gone before it sent anything.
-        let _ = fs::remove_file(out);
         let source = io::Error::from(ErrorKind::UnexpectedEof);
         return Err(failed(source));
     };

@@ -9,6 +9,7 @@ use crate::input::{edition_of, read_layout, say_notes};
 use crate::output;
 use crate::progress::Progress;
 use crate::signals::Signals;
+use std::fs;
 use weir_catalog::Catalog;
 use weir_layout::Layout;
 use weir_observe::run::{Sample, Shape};
@@ -26,6 +27,7 @@ pub(super) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     check(args)?;
     let layout = read_layout(&args.layout, catalog)?;
     say_notes(&layout);
+    check_data(args)?;
     let replay = replay_options(&args.replay, &args.map)?;
     let recordings = open_all(&args.jobs, &args.replay.part)?;
     let signals = Signals::catch()?;
@@ -80,6 +82,21 @@ fn check(args: &RunArgs) -> Result<(), CliError> {
         }
         None => Ok(()),
     }
+}
+
+/// Refuses to write noise to volumes that are there, unless that is wanted.
+fn check_data(args: &RunArgs) -> Result<(), CliError> {
+    let Some(data) = args.data.as_ref().filter(|_| !args.overwrite) else { return Ok(()) };
+    let has_volumes =
+        fs::read_dir(data.join("volumes")).is_ok_and(|mut entries| entries.next().is_some());
+    if has_volumes {
+        return Err(CliError::Refused(format!(
+            "--data {}: it holds volumes, and a replay writes noise to them; give another folder, or \
+             --overwrite",
+            data.display()
+        )));
+    }
+    Ok(())
 }
 
 /// Returns the devices of the layout with the addresses at which they are served.
