@@ -4,6 +4,8 @@
   const PROTOCOL = 1;
   const KEPT = 3600;
   const SPARK = 60;
+  // Rows of a chart's table.
+  const ROWS = 200;
   const byId = (id) => document.getElementById(id);
   const make = (tag, className, text) => {
     const element = document.createElement(tag);
@@ -193,6 +195,7 @@
       if (item.key === key) list.setAttribute("aria-activedescendant", item.element.id);
     }
     data = null;
+    for (const chart of CHARTS) chart.table.open = false;
     showFacts();
     showEvents();
     fetchHistory();
@@ -323,7 +326,10 @@
     chart.legend = make("ul", "legend");
     chart.place = make("div", "plot");
     chart.place.setAttribute("role", "img");
-    figure.append(caption, chart.legend, chart.place);
+    chart.table = make("details", "as-table");
+    chart.table.append(make("summary", "", "Table"), make("div", "scroll"));
+    chart.table.addEventListener("toggle", () => showTable(chart));
+    figure.append(caption, chart.legend, chart.place, chart.table);
     chart.figure = figure;
     container.append(figure);
   }
@@ -357,8 +363,9 @@
     let series = chart.series().map((own) => ({ ...own, values: valuesOf(chart, own, from) }));
     series = series.filter((own) => own.values.some((y) => (own.isOptional || chart.isNonZero ? y : y !== null)));
     chart.figure.hidden = series.length === 0 && chart.id !== "waits";
+    chart.shown = { x, series };
     showLegend(chart, series);
-    chart.note.textContent = noteOf(chart, series);
+    showNote(chart);
     let drawn = series.map((own) => own.values);
     if (chart.isStacked) {
       // Painted from the top of the stack to its bottom, each down to zero.
@@ -377,6 +384,7 @@
     if (!chart.plot || chart.shape !== shape) {
       if (chart.plot) chart.plot.destroy();
       chart.shape = shape;
+      chart.at = undefined;
       chart.plot = plotOf(chart, series, [x, ...drawn]);
       charts[chart.id] = chart.plot;
     } else {
@@ -385,6 +393,37 @@
     const said = series.map((own) => `${own.label} ${chart.unit(lastOf(chart, own))}`).join(", ");
     chart.place.setAttribute("aria-label", `${chart.title}: ${said || "nothing"}`);
   }
+
+  /// Shows the values of a chart as a table, if it is open. It stays as it is until it is opened again.
+  function showTable(chart) {
+    const place = chart.table.querySelector("div");
+    place.replaceChildren();
+    if (!chart.table.open || !chart.shown) return;
+    const { x, series } = chart.shown;
+    const step = Math.ceil(x.length / ROWS);
+    const table = make("table");
+    const said = step > 1 ? `, one of ${step} samples` : "";
+    table.append(make("caption", "note", `${chart.title}, at ${clock(x[x.length - 1])}${said}`));
+    const head = table.createTHead().insertRow();
+    for (const text of ["time", ...series.map((own) => own.label)]) {
+      const cell = make("th", "", text);
+      cell.scope = "col";
+      head.append(cell);
+    }
+    const body = table.createTBody();
+    for (let i = x.length - 1; i >= 0; i -= step) {
+      const row = body.insertRow();
+      const time = make("th", "", clock(x[i]));
+      time.scope = "row";
+      row.append(time, ...series.map((own) => {
+        const y = own.values[i];
+        return make("td", "", chart.unit(y === null || y === undefined ? null : y * (chart.scale || 1)));
+      }));
+    }
+    place.append(table);
+  }
+
+  const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString();
 
   /// The top of the axis: above the data, and above the nearest limit.
   function topOf(chart, series, drawn) {
@@ -421,7 +460,7 @@
         points: { show: false },
         spanGaps: false,
       }))],
-      hooks: { draw: [(plot) => markEvents(plot)] },
+      hooks: { draw: [(plot) => markEvents(plot)], setCursor: [(plot) => pointAt(chart, plot.cursor.idx)] },
     };
     return new uPlot(options, values, chart.place);
   }
@@ -444,8 +483,25 @@
     ctx.restore();
   }
 
-  function lastOf(chart, own) {
-    const y = own.values[own.values.length - 1];
+  /// Shows the values under the pointer in the legend; those of the end if it is elsewhere.
+  function pointAt(chart, index) {
+    const at = index === null || index === undefined ? undefined : index;
+    if (chart.at === at || !chart.shown) return;
+    chart.at = at;
+    showLegend(chart, chart.shown.series);
+    showNote(chart);
+  }
+
+  function showNote(chart) {
+    const { x, series } = chart.shown;
+    chart.note.textContent = chart.at < x.length ? clock(x[chart.at]) : noteOf(chart, series);
+  }
+
+  /// Returns the value at the end, which is the present on a live page.
+  const lastOf = (chart, own) => valueAt(chart, own, own.values.length - 1);
+
+  function valueAt(chart, own, index) {
+    const y = own.values[index];
     return y === null || y === undefined ? null : y * (chart.scale || 1);
   }
 
@@ -462,7 +518,8 @@
       }));
     }
     series.forEach((own, i) => {
-      const text = chart.unit(lastOf(chart, own));
+      const pointed = chart.at !== undefined && chart.at < own.values.length;
+      const text = chart.unit(pointed ? valueAt(chart, own, chart.at) : lastOf(chart, own));
       const place = chart.legend.children[i].querySelector(".value");
       if (place.textContent !== text) place.textContent = text;
     });

@@ -140,6 +140,16 @@ try {
   await page.screenshot({ path: path.join(pictures, "live-dark.png"), fullPage: true });
   const heap = await page.evaluate(() => performance.memory.usedJSHeapSize);
   console.log(`figure heap ${(heap / 2 ** 20).toFixed(1)} MiB`);
+  await page.focus("#chart-iops summary");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("#chart-iops tbody tr");
+  const head = await page.locator("#chart-iops table thead th").allTextContents();
+  const rows = await page.locator("#chart-iops tbody tr").count();
+  check(head[0] === "time" && head[1] === "total" && rows >= 12, "a chart is also a table, by the keyboard");
+  await page.keyboard.press("Enter");
+  await page.hover("#chart-iops .plot");
+  check(/\d:\d\d/.test(await page.textContent("#chart-iops .note")), "the pointer shows the time of a sample");
+  await page.mouse.move(2, 2);
   // A server that was started again counts its samples anew.
   const before = await page.evaluate(() => window.weirPage.read().data.next);
   console.log("restart");
