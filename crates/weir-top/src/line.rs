@@ -27,6 +27,8 @@ pub(crate) struct Line {
     /// The tier, or the size of the machine.
     pub(crate) kind: String,
     pub(crate) row: Row,
+    /// The host caches it.
+    is_cached: bool,
     /// Its own limits.
     pub(crate) caps: Vec<CapUse>,
     /// Seconds until its burst credits are used up.
@@ -64,8 +66,9 @@ impl Line {
         self.at(DEPTH)
     }
 
+    /// Returns the share of reads that the host cache served; NaN without one.
     pub(crate) fn hit_rate(&self) -> f64 {
-        self.at(HIT_RATE)
+        if self.is_cached { self.at(HIT_RATE) } else { f64::NAN }
     }
 
     /// Returns the mean number of requests that wait at caps.
@@ -116,6 +119,7 @@ pub(crate) fn lines(old: &Status, report: &StatusReport, sampled: Vec<Sampled>) 
         let own = caps::of_host(before, host, seconds);
         let last = own.iter().filter_map(|cap| cap.credits_last_s).reduce(f64::min);
         lines.extend(sampled.next().map(|sampled| Line {
+            is_cached: host.volumes.iter().any(|volume| volume.cache != "none"),
             kind: host.size.as_deref().map(clean).unwrap_or_default(),
             credits_last_s: last,
             ..line(sampled, own, false)
@@ -125,6 +129,7 @@ pub(crate) fn lines(old: &Status, report: &StatusReport, sampled: Vec<Sampled>) 
             let own = caps::of_volume(before, volume, seconds);
             let rates = report.rates.get(&volume.name);
             lines.extend(sampled.next().map(|sampled| Line {
+                is_cached: volume.cache != "none",
                 kind: volume.tier.as_deref().map(clean).unwrap_or_default(),
                 credits_last_s: rates.and_then(|rates| rates.credits_last_s),
                 ..line(sampled, own, rates.is_some_and(is_throttled))
@@ -138,5 +143,14 @@ fn line(sampled: Sampled, caps: Vec<CapUse>, is_throttled: bool) -> Line {
     let Sampled { host, volume, row } = sampled;
     let name = clean(volume.as_deref().unwrap_or(&host));
     let item = Item { host, volume };
-    Line { item, name, kind: String::new(), row, caps, credits_last_s: None, is_throttled }
+    Line {
+        item,
+        name,
+        kind: String::new(),
+        row,
+        is_cached: true,
+        caps,
+        credits_last_s: None,
+        is_throttled,
+    }
 }

@@ -154,7 +154,7 @@ fn the_list_has_rates_limits_waits_credits_and_the_verdict() {
     };
     assert_eq!(
         cells("data "),
-        "data P10 3,500 3,500 100 % 13.7 100 14 % 4.00 ms 4.97 ms 14.0 0 % 10.5 disk_burst_iops 50 % 12 min 50 s"
+        "data P10 3,500 3,500 100 % 13.7 100 14 % 4.00 ms 4.97 ms 14.0 - 10.5 disk_burst_iops 50 % 12 min 50 s"
     );
     assert_eq!(cells("idle "), "idle P10 0 3,500 0 % 0 100 0 % - - 0 - 0 - 50 % -");
     // The host has the sums, and the limits of which most is used.
@@ -191,6 +191,7 @@ fn the_list_is_sorted_by_each_column_and_reversed() {
     let reading = |second: u64| {
         let own = |name: &str, tier: &str, iops, wait, limit, credits, hits, bytes| VolumeStatus {
             tier: Some(tier.into()),
+            cache: "read-only".into(),
             limit_iops: Some(limit),
             burst_iops: Some(2 * limit),
             limit_bytes_per_s: Some(limit << 20),
