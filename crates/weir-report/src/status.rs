@@ -147,6 +147,9 @@ pub struct VolumeStatus {
     pub pending_writeback_bytes: u64,
     /// Host cache: `none`, `read-only` or `read-write`.
     pub cache: String,
+    /// Set if it is on the host's own SSD, which the limits for uncached I/O do not count.
+    #[serde(default)]
+    pub is_local: bool,
     /// Sustained IOPS limit, if any.
     pub limit_iops: Option<u64>,
     /// Sustained throughput limit, if any.
@@ -258,7 +261,8 @@ impl VolumeStatus {
 }
 
 /// Returns what a limit allows in the next second. A burst without credits is one on demand.
-fn allowed_now(limit: Option<u64>, burst: Option<u64>, credits: Option<u64>) -> Option<u64> {
+#[must_use]
+pub fn allowed_now(limit: Option<u64>, burst: Option<u64>, credits: Option<u64>) -> Option<u64> {
     let limit = limit?;
     Some(match (burst, credits) {
         (Some(burst), Some(credits)) => limit.saturating_add(credits).min(burst),
@@ -389,7 +393,8 @@ fn some_mib(bytes: Option<u64>) -> Cell {
 }
 
 /// Returns how long credits last, in words.
-fn credits_words(volume: &VolumeStatus, last_s: Option<f64>) -> String {
+#[must_use]
+pub fn credits_words(volume: &VolumeStatus, last_s: Option<f64>) -> String {
     match (volume.credits_share(), last_s) {
         (None, _) => "bursts on demand".to_owned(),
         // An empty bucket that earns and spends.

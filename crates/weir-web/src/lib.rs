@@ -8,10 +8,6 @@
 //! |---|---|
 //! | [`source`] | the server that is watched |
 //! | [`metrics`] | the counters in OpenMetrics |
-//! | `sample` | the rates between two readings |
-//! | `history` | an hour of rates |
-//! | `events` | changes between two readings |
-//! | `verdict` | the present state in a sentence |
 //! | `sampler` | readings once a second, and the frames pushed to clients |
 //! | [`token`] | the secret of clients that may change something |
 //! | `guard` | requests that are refused whatever they ask for |
@@ -24,16 +20,12 @@
 
 mod commands;
 pub mod endpoint;
-mod events;
 mod guard;
-mod history;
 mod http;
 pub mod metrics;
-mod sample;
 mod sampler;
 pub mod source;
 pub mod token;
-mod verdict;
 mod watched;
 
 pub use endpoint::{Bound, Content, Endpoint, WebError};

@@ -1,25 +1,20 @@
 //! Readings once a second, and the frames that are pushed to the clients of the page.
 
-use crate::events::{self, Event};
-use crate::history::History;
-use crate::sample::{self, Sampled};
 use crate::source::Source;
-use crate::verdict;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 use weir_report::status::Status;
+use weir_watch::sample;
+use weir_watch::{Taken, Watch};
 
-/// The readings that the sentence about the present looks back.
-const LOOK_BACK: usize = 10;
-/// Events that are kept.
-const EVENTS: usize = 200;
+/// Samples of the history: an hour of seconds.
+const KEPT: usize = 3_600;
 /// Clients of the page at the same time.
 const CLIENTS: usize = 16;
 /// The form of the frames, which the page compares with its own.
@@ -32,12 +27,10 @@ const UNREAD: usize = 8;
 pub(crate) struct Board {
     /// The page may change something.
     controls: bool,
-    readings: VecDeque<Status>,
+    watch: Watch,
     description: Value,
     /// The number of the description.
     version: u64,
-    history: History,
-    events: VecDeque<Event>,
     clients: Vec<mpsc::Sender<Bytes>>,
 }
 
@@ -45,18 +38,16 @@ impl Board {
     pub(crate) fn new(controls: bool) -> Self {
         Self {
             controls,
-            readings: VecDeque::new(),
+            watch: Watch::keeping(KEPT),
             description: Value::Null,
             version: 0,
-            history: History::default(),
-            events: VecDeque::new(),
             clients: Vec::new(),
         }
     }
 
     /// Returns the samples of a volume or host.
     pub(crate) fn history(&self, host: &str, volume: Option<&str>) -> Option<Value> {
-        self.history.samples(host, volume)
+        self.watch.history().samples(host, volume)
     }
 
     /// Adds a client, which first gets the description. `None` if there are too many.
@@ -79,10 +70,7 @@ impl Board {
 
     /// Notes an event of the present.
     pub(crate) fn note(&mut self, ms: u64, item: String, text: String) {
-        if self.events.len() == EVENTS {
-            self.events.pop_front();
-        }
-        self.events.push_back(Event { ms, item, text });
+        self.watch.note(ms, item, text);
     }
 
     /// Takes a reading, and pushes what it changes.
@@ -93,26 +81,13 @@ impl Board {
             self.version += 1;
             self.push(&self.hello());
         }
-        let before = self.events.len();
-        let last = self.events.back().cloned();
-        if let Some(old) = self.readings.back() {
-            for (item, text) in events::between(old, &status) {
-                self.note(ms, item, text);
-            }
-        }
-        let sampled = self.readings.back().map(|old| sample::between(old, &status));
-        let sentence = self.readings.front().map(|old| verdict::sentence(old, &status));
-        if self.readings.len() == LOOK_BACK {
-            self.readings.pop_front();
-        }
-        self.readings.push_back(status);
-        let has_news = self.events.len() != before || self.events.back() != last.as_ref();
-        let Some(sampled) = sampled else { return };
-        let number = self.history.push(ms, &sampled);
+        let last = self.watch.events().back().cloned();
+        let Some(taken) = self.watch.take(ms, status) else { return };
         if self.clients.is_empty() {
             return;
         }
-        self.push(&self.frame(number, ms, &sampled, sentence, has_news));
+        let has_news = self.watch.events().back() != last.as_ref();
+        self.push(&self.frame(ms, &taken, has_news));
     }
 
     /// Sends a frame to all clients, and drops those that do not read.
@@ -121,24 +96,17 @@ impl Board {
     }
 
     /// Returns one sample for clients; rows are in the order of the description.
-    fn frame(
-        &self,
-        number: u64,
-        ms: u64,
-        sampled: &[Sampled],
-        sentence: Option<String>,
-        has_news: bool,
-    ) -> Bytes {
-        let rows: Vec<&[f32]> = sampled.iter().map(|one| &one.row[..]).collect();
+    fn frame(&self, ms: u64, taken: &Taken, has_news: bool) -> Bytes {
+        let rows: Vec<&[f32]> = taken.sampled.iter().map(|one| &one.row[..]).collect();
         let mut data = json!({
-            "number": number,
+            "number": taken.number,
             "ms": ms,
             "version": self.version,
             "rows": rows,
-            "sentence": sentence,
+            "sentence": taken.sentence,
         });
         if has_news {
-            data["events"] = json!(self.events);
+            data["events"] = json!(self.watch.events());
         }
         Bytes::from(event("sample", &data))
     }
@@ -151,7 +119,7 @@ impl Board {
             "controls": self.controls,
             "columns": sample::columns(),
             "hosts": self.description,
-            "events": self.events,
+            "events": self.watch.events(),
         });
         Bytes::from(event("describe", &data))
     }
@@ -196,7 +164,24 @@ pub(crate) async fn run(board: Rc<RefCell<Board>>, source: Arc<dyn Source>, ever
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::tests::reading;
+    use weir_report::status::{HostStatus, VolumeStatus};
+
+    /// A P10 that did `n` reads of 4 KiB since the start, and waited a millisecond for each.
+    fn reading(seconds: u64, n: u64) -> Status {
+        let volume = VolumeStatus {
+            name: "data".into(),
+            tier: Some("P10".into()),
+            limit_iops: Some(500),
+            reads: n,
+            read_bytes: n << 12,
+            medium_ns: n * 1_000_000,
+            waits_ns: [("disk_iops".to_owned(), n * 1_000_000)].into(),
+            ..VolumeStatus::default()
+        };
+        let host =
+            HostStatus { name: "host".into(), volumes: vec![volume], ..HostStatus::default() };
+        Status { uptime_ns: seconds * 1_000_000_000, hosts: vec![host], ..Status::default() }
+    }
 
     /// Returns the events of frames: names and data.
     fn parsed(frames: &mut mpsc::Receiver<Bytes>) -> Vec<(String, Value)> {

@@ -13,6 +13,7 @@ mod number;
 mod observe;
 mod plan;
 mod record;
+mod top;
 mod volume;
 mod web;
 
@@ -33,6 +34,7 @@ pub(crate) use observe::{
 };
 pub(crate) use plan::PlanArgs;
 pub(crate) use record::{PartArgs, RecordArgs, ReplayArgs};
+pub(crate) use top::{StatusArgs, TopArgs};
 pub(crate) use volume::{CreateArgs, HostCommand, VolumeCommand};
 pub(crate) use web::WebArgs;
 
@@ -195,10 +197,26 @@ pub(crate) enum Command {
     Lab(LabCommand),
     /// Show the rates, limits and binding caps of a running server.
     #[command(after_help = "Example:\n  \
-                      weir status --interval 5s --output json\n\n\
+                      weir status --interval 5s --output json\n  \
+                      weir status --watch 5s --output json > status.jsonl\n\n\
                       For volumes that burst, the report says what they may do now, what they \
                       fall back to, and how long their credits last at the present rate.")]
     Status(StatusArgs),
+    /// Watch a running server in the terminal: rates, limits, waits, credits and the binding cap of
+    /// each volume.
+    #[command(after_help = "Example:\n  \
+                      weir top\n  \
+                      weir top weir.sock --interval 500ms\n\n\
+                      Keys: Up and Down select, Enter shows one volume with its limits, waits and \
+                      history, Esc goes back; s sorts by the next column, r reverses the order, p \
+                      pauses; t changes the tier of the selected volume; ? explains the columns; q \
+                      and Ctrl-C quit.\n\n\
+                      If the server stops or hangs, weir top says so and dims its last figures until \
+                      a server answers at the same socket. NO_COLOR switches colours off. In scripts, use \
+                      weir status --watch. docs/TOP.md describes the columns. Exit codes: 0 quit, also \
+                      by Ctrl-C or a signal; 2 bad usage, or stdin or stdout is no terminal; 3 no server \
+                      answers at the start, or the terminal fails.")]
+    Top(TopArgs),
     /// List or change the volumes of a running server.
     #[command(subcommand)]
     Volume(VolumeCommand),
@@ -572,23 +590,6 @@ impl OutputArgs {
             OutputFormat::Markdown => Format::Markdown,
         }
     }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct StatusArgs {
-    /// Measure rates over this time, at most 1h, for example 500ms or 5s.
-    #[arg(
-        long,
-        default_value = "1s",
-        value_name = "TIME",
-        value_parser = some_time,
-        allow_hyphen_values = true
-    )]
-    pub(crate) interval: Span,
-    #[command(flatten)]
-    pub(crate) control: ControlArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]

@@ -23,6 +23,7 @@ use weir_report::chart::DrawError;
 use weir_runner::{OltpRunError, RunnerError};
 use weir_server::ServerError;
 use weir_sim::{OltpSimError, ReplaySimError, SimError};
+use weir_top::TopError;
 use weir_trace::TraceError;
 use weir_web::WebError;
 use weir_workload::{FioError, PlaceError};
@@ -56,6 +57,8 @@ pub(crate) enum CliError {
     Mount(#[from] MountError),
     #[error("{0}")]
     Web(#[from] WebError),
+    #[error("{0}")]
+    Top(#[from] TopError),
     #[error("{0}")]
     Jobs(#[from] FioError),
     #[error("{0}")]
@@ -228,13 +231,14 @@ impl CliError {
             Self::Ended(signal) => u8::try_from(128 + signal).unwrap_or(FAILED),
             Self::Lab(error) if error.is_usage() => USAGE,
             Self::Lab(_) => FAILED,
-            Self::Server(error) if error.is_input() => USAGE,
+            Self::Server(error) | Self::Top(TopError::Server(error)) if error.is_input() => USAGE,
             Self::Blob(error) if error.is_input() => USAGE,
             Self::Mount(error) if error.is_input() => USAGE,
             Self::Server(_)
             | Self::Mount(_)
             | Self::Blob(_)
             | Self::Web(_)
+            | Self::Top(_)
             | Self::System { .. }
             | Self::Folder { .. } => FAILED,
         }

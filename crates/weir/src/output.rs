@@ -21,24 +21,37 @@ pub(crate) fn print_detailed(
 }
 
 /// Returns the width and colours of stdout: `COLUMNS`, else the terminal's width, else 80.
-fn screen() -> Screen {
+pub(crate) fn screen() -> Screen {
     let stdout = io::stdout();
+    let is_plain = is_plain();
     let stated = env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
     let measured = || terminal_size::terminal_size_of(&stdout).map(|(width, _)| width.0.into());
     let width = stated.filter(|width| *width > 0).or_else(measured).unwrap_or(PIPE_WIDTH);
-    let is_plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-        || env::var_os("TERM").is_some_and(|term| term == "dumb");
     Screen::of_width(width).with_colours(stdout.is_terminal() && !is_plain)
+}
+
+/// Returns whether the user wants no colours.
+pub(crate) fn is_plain() -> bool {
+    env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) || is_dumb()
+}
+
+/// Returns whether the terminal has no cursor that can be moved.
+pub(crate) fn is_dumb() -> bool {
+    env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// Prints text to stdout.
 pub(crate) fn print_text(text: &str) -> Result<(), CliError> {
+    print_more(text).map(drop)
+}
+
+/// Prints text to stdout. Returns whether anybody reads it.
+pub(crate) fn print_more(text: &str) -> Result<bool, CliError> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(CliError::System { context: "writing the output", source: error })
-        }
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(source) => Err(CliError::System { context: "writing the output", source }),
     }
 }
 

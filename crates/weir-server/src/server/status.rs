@@ -4,6 +4,7 @@ use super::shared::{Shared, Used};
 use crate::host_loop::{HostLoop, LATENCY_OPS};
 use crate::mailbox::Mailbox;
 use std::collections::BTreeMap;
+use weir_core::spec::Place;
 use weir_core::{Cap, GateLimits, Limit, VolumeId, Waits};
 use weir_layout::{Export, Host};
 use weir_report::status::{CapStatus, ExportStatus, HostStatus, OpLatency, Status, VolumeStatus};
@@ -135,6 +136,7 @@ fn volume_status(
         allocated_bytes: used.unwrap_or_else(|| running.allocated(id).unwrap_or(Bytes::ZERO).get()),
         pending_writeback_bytes: running.owed(id).get(),
         cache: volume.spec.cache.name().to_owned(),
+        is_local: volume.spec.place == Place::Local,
         limit_iops: gate.iops.map(|limit| limit.rate.get()),
         limit_bytes_per_s: gate.bytes.map(|limit| limit.rate.get()),
         burst_iops: gate.iops.and_then(|limit| limit.burst).map(|(peak, _)| peak.get()),

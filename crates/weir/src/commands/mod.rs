@@ -23,8 +23,10 @@ mod run;
 mod serve;
 mod sim;
 mod status;
+mod top;
 mod traces;
 mod waiting;
+mod watch;
 mod web;
 
 use crate::cli::{Cli, Command};
@@ -53,7 +55,11 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Backup(command) => backup::run(&command, &catalog()?),
         Command::Restore(args) => restore::run(&args, &catalog()?),
         Command::Lab(command) => lab::run(&command, &catalog()?),
-        Command::Status(args) => status::run(&args),
+        Command::Status(args) => match args.watch {
+            Some(every) => watch::run(&args, every),
+            None => status::run(&args),
+        },
+        Command::Top(args) => top::run(&args),
         Command::Volume(command) => status::volume(&command),
         Command::Host(command) => status::host(&command),
         Command::Catalog(command) => catalog::run(&command, &catalog()?),

@@ -116,7 +116,8 @@ fn send(control: &ControlArgs, request: &Request) -> Result<Value, CliError> {
     Ok(ask(&control.control, request)?)
 }
 
-fn reading(control: &ControlArgs) -> Result<Status, CliError> {
+/// Asks a server for its counters.
+pub(super) fn reading(control: &ControlArgs) -> Result<Status, CliError> {
     let value = send(control, &Request::Status)?;
     serde_json::from_value(value).map_err(|error| {
         CliError::Refused(format!(

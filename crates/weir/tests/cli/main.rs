@@ -33,5 +33,7 @@ mod serve;
 mod sim;
 mod sim_backup;
 mod sim_oltp;
+mod terminal;
 mod tools;
+mod top;
 mod web;

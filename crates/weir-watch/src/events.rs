@@ -7,17 +7,18 @@ use weir_report::status::{HostStatus, Status, VolumeStatus};
 
 /// A change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Event {
+pub struct Event {
     /// Milliseconds since 1970.
-    pub(crate) ms: u64,
+    pub ms: u64,
     /// The volume or host.
-    pub(crate) item: String,
+    pub item: String,
     /// The change in words.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 /// Returns the changes from `old` to `new`: (volume or host, words).
-pub(crate) fn between(old: &Status, new: &Status) -> Vec<(String, String)> {
+#[must_use]
+pub fn between(old: &Status, new: &Status) -> Vec<(String, String)> {
     let mut changes = Vec::new();
     let hosts: BTreeMap<&str, &HostStatus> = named(&old.hosts, |host| &host.name);
     for host in &new.hosts {

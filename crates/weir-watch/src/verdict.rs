@@ -1,14 +1,14 @@
 //! The present state in a sentence.
 
 use weir_report::number::{float, grouped, mib, percent, rate};
-use weir_report::status::{Rates, Status, StatusReport, VolumeStatus, lasting};
+use weir_report::status::{Rates, StatusReport, VolumeStatus, lasting};
 
 /// Credits that last longer are not mentioned.
 const SOON_S: f64 = 3_600.0;
 
-/// Describes the state between two readings.
-pub(crate) fn sentence(old: &Status, new: &Status) -> String {
-    let report = StatusReport::between(old, new.clone());
+/// Describes the state between the two readings of a report.
+#[must_use]
+pub fn sentence(report: &StatusReport) -> String {
     let volumes = || {
         let all = report.now.hosts.iter().flat_map(|host| &host.volumes);
         all.filter_map(|volume| Some((volume, report.rates.get(&volume.name)?)))
@@ -46,7 +46,8 @@ pub(crate) fn sentence(old: &Status, new: &Status) -> String {
 }
 
 /// Returns whether requests wait at caps for longer than the medium takes.
-fn is_throttled(rates: &Rates) -> bool {
+#[must_use]
+pub fn is_throttled(rates: &Rates) -> bool {
     rates.binding_limit.as_deref().is_some_and(|cap| cap != "medium")
 }
 
@@ -77,11 +78,16 @@ fn used(volume: &VolumeStatus, rates: &Rates) -> String {
 mod tests {
     use super::*;
     use crate::sample::tests::reading;
+    use weir_report::status::Status;
+
+    fn between(old: &Status, new: &Status) -> String {
+        sentence(&StatusReport::between(old, new.clone()))
+    }
 
     #[test]
     fn the_state_is_one_sentence_or_two() {
         let check =
-            |old: &Status, new: &Status, expect: &str| assert_eq!(sentence(old, new), expect);
+            |old: &Status, new: &Status, expect: &str| assert_eq!(between(old, new), expect);
         check(&reading(1, 5), &reading(11, 5), "No requests in the last 10.0 s.");
         let mut waiting = reading(11, 35_000);
         check(
@@ -94,7 +100,7 @@ mod tests {
         // Two caps together take more than the medium.
         let waits = [("disk_iops", 14_000_000_000), ("disk_bytes", 22_000_000_000)];
         waiting.hosts[0].volumes[0].waits_ns = waits.map(|(cap, ns)| (cap.to_owned(), ns)).into();
-        let words = sentence(&reading(1, 0), &waiting);
+        let words = between(&reading(1, 0), &waiting);
         assert!(
             words.starts_with("data is throttled by disk_bytes, where its requests spend 31.0 %"),
             "{words}"

@@ -20,14 +20,34 @@ const RATES: [&str; 9] = [
     "p99_ms",
 ];
 
+/// Column of reads per second.
+pub const READ_IOPS: usize = 0;
+/// Column of writes and discards per second.
+pub const WRITE_IOPS: usize = 1;
+/// Column of bytes read per second.
+pub const READ_BYTES: usize = 2;
+/// Column of bytes written per second.
+pub const WRITE_BYTES: usize = 3;
+/// Column of the mean latency in milliseconds.
+pub const LATENCY_MS: usize = 4;
+/// Column of the queue depth.
+pub const DEPTH: usize = 5;
+/// Column of the share of reads that the host cache served.
+pub const HIT_RATE: usize = 6;
+/// Column of the 99th percentile of the latency in milliseconds.
+pub const P99_MS: usize = 8;
+/// The first of the columns of seconds waited per second, in the order of [`CAPS`].
+pub const WAITS: usize = RATES.len() + 4 + CAPS.len();
+
 /// The number of columns: rates, what the limits allow now, credits, limits and waits.
-pub(crate) const WIDTH: usize = RATES.len() + 4 + 2 * CAPS.len();
+pub const WIDTH: usize = RATES.len() + 4 + 2 * CAPS.len();
 
 /// One row. A number that does not exist is NaN.
-pub(crate) type Row = [f32; WIDTH];
+pub type Row = [f32; WIDTH];
 
 /// Returns the names of the columns.
-pub(crate) fn columns() -> Vec<String> {
+#[must_use]
+pub fn columns() -> Vec<String> {
     let now = ["now_iops", "now_bytes", "credits_iops", "credits_bytes"];
     let plain = RATES.iter().chain(&now).map(|name| (*name).to_owned());
     let of = |kind: &'static str| CAPS.iter().map(move |cap| format!("{kind}:{cap}"));
@@ -35,16 +55,19 @@ pub(crate) fn columns() -> Vec<String> {
 }
 
 /// A volume or host with its row.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Sampled {
-    pub(crate) host: String,
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sampled {
+    /// The host.
+    pub host: String,
     /// `None` for the host itself.
-    pub(crate) volume: Option<String>,
-    pub(crate) row: Row,
+    pub volume: Option<String>,
+    /// The numbers, by column.
+    pub row: Row,
 }
 
 /// Returns the rates between two readings, host by host, each before its volumes.
-pub(crate) fn between(old: &Status, new: &Status) -> Vec<Sampled> {
+#[must_use]
+pub fn between(old: &Status, new: &Status) -> Vec<Sampled> {
     let seconds = float(new.uptime_ns.saturating_sub(old.uptime_ns)) / 1e9;
     let mut all = Vec::new();
     for host in &new.hosts {
@@ -321,7 +344,20 @@ pub(crate) mod tests {
     #[test]
     fn a_row_has_rates_limits_and_waits() {
         let all = between(&reading(10, 1_000), &reading(12, 2_000));
-        assert_eq!(columns().len(), WIDTH);
+        let names = columns();
+        assert_eq!(names.len(), WIDTH);
+        let named = [
+            (READ_IOPS, "read_iops"),
+            (WRITE_IOPS, "write_iops"),
+            (READ_BYTES, "read_bytes"),
+            (WRITE_BYTES, "write_bytes"),
+            (LATENCY_MS, "latency_ms"),
+            (DEPTH, "depth"),
+            (HIT_RATE, "hit_rate"),
+            (P99_MS, "p99_ms"),
+            (WAITS, "wait:log_rate"),
+        ];
+        named.iter().for_each(|(at, name)| assert_eq!(names[*at], *name));
         let names: Vec<_> =
             all.iter().map(|one| (one.host.as_str(), one.volume.as_deref())).collect();
         assert_eq!(names, [("host", None), ("host", Some("data"))]);

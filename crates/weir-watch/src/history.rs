@@ -1,4 +1,4 @@
-//! An hour of rates.
+//! The rates of the past.
 //!
 //! A column that never changed is one number, so an idle volume takes little memory.
 
@@ -6,15 +6,14 @@ use crate::sample::{Row, Sampled, WIDTH, columns};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The number of kept samples: an hour of seconds.
-pub(crate) const KEPT: usize = 3_600;
-
 /// A volume, or with `None` a host.
 type Key = (String, Option<String>);
 
 /// The samples of all volumes and hosts.
-#[derive(Debug, Default)]
-pub(crate) struct History {
+#[derive(Debug)]
+pub struct History {
+    /// The number of samples that are kept.
+    kept: usize,
     /// The number of the next sample.
     next: u64,
     /// The time of each kept sample, in milliseconds since 1970.
@@ -45,8 +44,8 @@ impl Track {
         Self { len: 0, columns: row.iter().map(|value| Column::Same(*value)).collect() }
     }
 
-    fn push(&mut self, row: &Row) {
-        let is_full = self.len == KEPT;
+    fn push(&mut self, row: &Row, kept: usize) {
+        let is_full = self.len == kept;
         for (column, value) in self.columns.iter_mut().zip(row) {
             match column {
                 Column::Same(same) if is_same(*same, *value) => {}
@@ -64,14 +63,20 @@ impl Track {
                 }
             }
         }
-        self.len = (self.len + 1).min(KEPT);
+        self.len = (self.len + 1).min(kept);
     }
 }
 
 impl History {
+    /// Creates a history of this many samples.
+    #[must_use]
+    pub const fn keeping(samples: usize) -> Self {
+        Self { kept: samples, next: 0, times: VecDeque::new(), tracks: BTreeMap::new() }
+    }
+
     /// Adds a sample, and forgets volumes that it does not have. Returns its number.
-    pub(crate) fn push(&mut self, ms: u64, sampled: &[Sampled]) -> u64 {
-        if self.times.len() == KEPT {
+    pub fn push(&mut self, ms: u64, sampled: &[Sampled]) -> u64 {
+        if self.times.len() == self.kept {
             self.times.pop_front();
         }
         self.times.push_back(ms);
@@ -80,7 +85,7 @@ impl History {
         self.tracks.retain(|key, _| present.contains(key));
         for one in sampled {
             let track = self.tracks.entry(key(one)).or_insert_with(|| Track::new(&one.row));
-            track.push(&one.row);
+            track.push(&one.row, self.kept);
         }
         self.next += 1;
         self.next - 1
@@ -88,7 +93,8 @@ impl History {
 
     /// Returns the samples of a volume or host: their times, and each column as a list or, if all
     /// its values are the same, as a number.
-    pub(crate) fn samples(&self, host: &str, volume: Option<&str>) -> Option<Value> {
+    #[must_use]
+    pub fn samples(&self, host: &str, volume: Option<&str>) -> Option<Value> {
         let track = self.tracks.get(&(host.to_owned(), volume.map(str::to_owned)))?;
         let start = self.times.len().saturating_sub(track.len);
         let times: Vec<u64> = self.times.iter().skip(start).copied().collect();
@@ -101,6 +107,27 @@ impl History {
             all.insert(name, values);
         }
         Some(json!({ "next": self.next, "ms": times, "columns": all }))
+    }
+
+    /// Returns up to `len` values of a column of a volume or host, the oldest first, without the
+    /// newest `skip` ones.
+    #[must_use]
+    pub fn last(
+        &self,
+        host: &str,
+        volume: Option<&str>,
+        column: usize,
+        (skip, len): (usize, usize),
+    ) -> Vec<f32> {
+        let Some(track) = self.tracks.get(&(host.to_owned(), volume.map(str::to_owned))) else {
+            return Vec::new();
+        };
+        let end = track.len.saturating_sub(skip);
+        let range = end.saturating_sub(len)..end;
+        match &track.columns[column] {
+            Column::Same(value) => vec![*value; range.len()],
+            Column::Series(series) => series.range(range).copied().collect(),
+        }
     }
 }
 
@@ -118,7 +145,7 @@ mod tests {
 
     #[test]
     fn an_hour_is_kept_and_equal_numbers_are_one() {
-        let mut history = History::default();
+        let mut history = History::keeping(3_600);
         for n in 0..5_000_u16 {
             let row = sampled("a", f32::from(n), if n < 4_000 { 7.0 } else { 8.0 });
             let idle = sampled("b", 0.0, f32::NAN);
@@ -140,6 +167,12 @@ mod tests {
         let second = a["columns"]["write_iops"].as_array().expect("a series");
         assert_eq!(second.len(), 3_600);
         assert_eq!((second[2_599].as_f64(), second[2_600].as_f64()), (Some(7.0), Some(8.0)));
+        let last = |column, skip| history.last("h", Some("a"), column, (skip, 3));
+        assert_eq!(last(0, 0), [4_997.0, 4_998.0, 4_999.0]);
+        assert_eq!(last(0, 3_598), [1_400.0, 1_401.0]);
+        assert_eq!(last(0, 5_000), [0.0_f32; 0]);
+        assert_eq!(history.last("h", Some("b"), 0, (0, 2)), [0.0, 0.0]);
+        assert_eq!(history.last("h", Some("other"), 0, (0, 2)), [0.0_f32; 0]);
         let b = history.samples("h", Some("b")).expect("a volume");
         assert_eq!(b["columns"]["read_iops"], json!(0.0));
         assert_eq!(b["columns"]["write_iops"], Value::Null);
