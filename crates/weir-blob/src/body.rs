@@ -10,38 +10,67 @@ use std::fmt;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// Timeout for the next bytes of a request body.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Timeout for the rest of a refused request body.
 const DRAIN: Duration = Duration::from_secs(5);
+
+/// The least rate of a body. A body of n bytes may keep the service waiting for `grace` and the time
+/// that n bytes take at `rate`; the total is therefore bounded as well.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// Wait that does not depend on the length.
+    pub grace: Duration,
+    /// In bytes per second.
+    pub rate: u64,
+}
+
+impl Pace {
+    /// The least rate of the service.
+    pub const DEFAULT: Self = Self { grace: Duration::from_secs(30), rate: 16 << 10 };
+
+    /// Returns how much longer a body of which `received` bytes took `waited` may take for its next
+    /// bytes.
+    #[must_use]
+    pub fn left(&self, received: u64, waited: Duration) -> Duration {
+        let earned = received.saturating_mul(1000) / self.rate;
+        (self.grace + Duration::from_millis(earned)).saturating_sub(waited)
+    }
+}
 
 /// A request body that is being received.
 #[derive(Debug)]
 pub struct Body {
     incoming: Option<Incoming>,
+    pace: Pace,
+    received: u64,
+    /// Time spent waiting for the client.
+    waited: Duration,
 }
 
 impl Body {
     /// Wraps the body of a connection.
     #[must_use]
-    pub const fn new(incoming: Incoming) -> Self {
-        Self { incoming: Some(incoming) }
+    pub const fn new(incoming: Incoming, pace: Pace) -> Self {
+        Self { incoming: Some(incoming), pace, received: 0, waited: Duration::ZERO }
     }
 
     /// Returns the next bytes; `None` at the end.
     ///
     /// # Errors
     ///
-    /// The client disconnected or timed out before the end.
+    /// The client disconnected, or sent too slowly.
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         let Some(incoming) = &mut self.incoming else { return Ok(None) };
         loop {
-            let frame = tokio::time::timeout(PATIENCE, incoming.frame()).await;
+            let begun = tokio::time::Instant::now();
+            let left = self.pace.left(self.received, self.waited);
+            let frame = tokio::time::timeout(left, incoming.frame()).await;
+            self.waited += begun.elapsed();
             match frame.map_err(|_| Code::OperationTimedOut)? {
                 None => return Ok(None),
                 Some(Err(_)) => return Err(Code::InvalidInput.into()),
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
+                        self.received += data.len() as u64;
                         return Ok(Some(data));
                     }
                 }
@@ -215,5 +244,27 @@ impl Reply {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_has_a_least_rate_and_an_end() {
+        let check = |received, waited, expect| {
+            let left = Pace::DEFAULT.left(received, Duration::from_secs(waited));
+            assert_eq!(left, Duration::from_secs(expect), "{received} bytes in {waited} s");
+        };
+        check(0, 0, 30);
+        check(0, 30, 0);
+        // A byte each 15 s prolongs it by nothing.
+        check(2, 31, 0);
+        check(1 << 20, 31, 63);
+        check(1 << 20, 94, 0);
+        // The longest write of pages ends within 5 min.
+        check(4 << 20, 0, 286);
+        assert!(Pace::DEFAULT.left(u64::MAX, Duration::ZERO) > Duration::from_secs(1 << 30));
     }
 }

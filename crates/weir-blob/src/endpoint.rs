@@ -2,9 +2,10 @@
 
 use crate::auth::account::{Account, Accounts, WELL_KNOWN};
 use crate::error::BlobError;
-use crate::http::serve;
+use crate::http::{Client, HEAD_TIMEOUT, serve};
 use crate::journal::Journal;
 use crate::pieces::Pieces;
+use crate::places::{Place, Places};
 use crate::service::Service;
 use crate::state::State;
 use crate::time::Moment;
@@ -14,11 +15,10 @@ use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio_rustls::TlsAcceptor;
 use weir_layout::Blob as Settings;
 use weir_layout::blob::BlobKey;
@@ -29,8 +29,10 @@ use weir_server::Handle;
 const FOLDER: &str = "blob";
 const JOURNAL: &str = "records.redb";
 const PIECES: &str = "pieces";
-/// Maximum number of connections. Further ones wait in the socket's backlog.
+/// Maximum number of connections.
 const MAX_CONNECTIONS: usize = 4096;
+/// Maximum number of connections of a client address.
+const MAX_OF_ADDRESS: usize = 1024;
 /// Timeout of the TLS handshake.
 const TLS_TIMEOUT: Duration = Duration::from_secs(10);
 /// Delay after a failed accept, for example if file descriptors are exhausted.
@@ -42,6 +44,7 @@ pub struct Endpoint {
     address: SocketAddr,
     secure: bool,
     accounts: Accounts,
+    is_full: bool,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<Result<(), BlobError>>>,
 }
@@ -73,7 +76,9 @@ impl Endpoint {
             |source| BlobError::System { context: "starting the blob service".into(), source };
         let thread = thread.map_err(system)?;
         match is_ready.blocking_recv() {
-            Ok(()) => Ok(Self { address, secure, accounts, stop, thread: Some(thread) }),
+            Ok(is_full) => {
+                Ok(Self { address, secure, accounts, is_full, stop, thread: Some(thread) })
+            }
             // The thread failed before it was ready; its result has the reason.
             Err(_) => Err(ended(thread)
                 .err()
@@ -85,6 +90,13 @@ impl Endpoint {
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Returns whether the disk was full at the start, so that only reads and deletes are served until
+    /// there is space.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.is_full
     }
 
     /// The URL of each account.
@@ -164,7 +176,7 @@ struct Parts {
 
 fn run(
     parts: Parts,
-    ready: oneshot::Sender<()>,
+    ready: oneshot::Sender<bool>,
     stop: watch::Receiver<bool>,
 ) -> Result<(), BlobError> {
     let system = |source| BlobError::System { context: "starting the blob service".into(), source };
@@ -178,7 +190,7 @@ fn run(
         let listener = TcpListener::from_std(socket).map_err(system)?;
         let service = Rc::new(service);
         // `start` waits for this.
-        let _ = ready.send(());
+        let _ = ready.send(service.is_full());
         accept(&listener, tls, &service, stop).await;
         service.close().await.map_err(BlobError::Recover)
     })
@@ -242,10 +254,8 @@ async fn accept(
     service: &Rc<Service>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let all = u32::try_from(MAX_CONNECTIONS).unwrap_or(u32::MAX);
+    let places = Places::new(MAX_CONNECTIONS, MAX_OF_ADDRESS);
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = stop.changed() => break,
@@ -254,30 +264,45 @@ async fn accept(
             tokio::time::sleep(PAUSE).await;
             continue;
         };
+        // Without a place the client sees its connection close.
+        let Some(taken) = places.take(from.ip()) else { continue };
         let (service, tls, stop) = (Rc::clone(service), tls.clone(), stop.clone());
         tokio::task::spawn_local(async move {
-            let _place = place;
-            connect(stream, from, tls, service, stop).await;
+            let place = Rc::clone(&taken.place);
+            tokio::select! {
+                () = connect(stream, from, tls, service, stop, Rc::clone(&place)) => {}
+                () = place.ended() => {}
+            }
+            drop(taken);
         });
     }
-    // Every connection returns its permit when it ends.
-    drop(places.acquire_many(all).await);
+    places.all_free().await;
 }
 
+/// Serves a client. Nothing is allocated for it before it says something.
 async fn connect(
     stream: TcpStream,
     from: SocketAddr,
     tls: Option<TlsAcceptor>,
     service: Rc<Service>,
-    stop: watch::Receiver<bool>,
+    mut stop: watch::Receiver<bool>,
+    place: Rc<Place>,
 ) {
     drop(stream.set_nodelay(true));
+    let says_something = tokio::select! {
+        readable = tokio::time::timeout(HEAD_TIMEOUT, stream.readable()) => readable.is_ok(),
+        _ = stop.changed() => false,
+    };
+    if !says_something {
+        return;
+    }
+    let client = Client { from: from.ip(), secure: tls.is_some(), place };
     match tls {
-        None => serve(stream, from.ip(), false, service, stop).await,
+        None => Box::pin(serve(stream, client, service, stop)).await,
         Some(acceptor) => {
-            let agreed = tokio::time::timeout(TLS_TIMEOUT, acceptor.accept(stream)).await;
+            let agreed = tokio::time::timeout(TLS_TIMEOUT, Box::pin(acceptor.accept(stream))).await;
             if let Ok(Ok(stream)) = agreed {
-                serve(stream, from.ip(), true, service, stop).await;
+                Box::pin(serve(stream, client, service, stop)).await;
             }
         }
     }

@@ -228,6 +228,11 @@ pub(crate) fn parse_target(
 /// Decodes a part of a path. Blob names never become file names. Parts such as `..` are refused
 /// nevertheless, because the service's clients resolve them before sending.
 fn decode(text: &str) -> Result<String> {
+    let is_escaped =
+        |rest: &str| rest.get(..2).is_some_and(|two| two.bytes().all(|b| b.is_ascii_hexdigit()));
+    if text.split('%').skip(1).any(|rest| !is_escaped(rest)) {
+        return Err(Code::InvalidUri.into());
+    }
     let decoded = percent_decode_str(text).decode_utf8().map_err(|_| Code::InvalidUri)?;
     let climbs = decoded.split(['/', '\\']).any(|part| part == "." || part == "..");
     if climbs || decoded.contains('\0') {
@@ -306,6 +311,14 @@ mod tests {
         check("h", "/acc/con/..%5c..%5cx", None);
         check("h", "/acc/con%2fx/b", None);
         check("h", "/acc/con/...", Some(["acc", "con", "..."]));
+    }
+
+    #[test]
+    fn a_percent_sign_without_two_digits_is_refused() {
+        for path in ["/acc/con/%zz", "/acc/con/a%", "/acc/con/a%4", "/acc/con/%é", "/acc/c%2n/b"] {
+            check("h", path, None);
+        }
+        check("h", "/acc/con/%25zz", Some(["acc", "con", "%zz"]));
     }
 
     #[test]

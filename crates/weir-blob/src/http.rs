@@ -1,9 +1,11 @@
 //! HTTP connections: reads requests, calls the service, sends responses.
 
-use crate::body::{Body, Content, Reply, Rest, Source};
+use crate::body::{Body, Content, Pace, Reply, Rest, Source};
 use crate::fault::{Code, Fault};
 use crate::head::Head;
+use crate::places::{Place, Work};
 use crate::service::Service;
+use crate::stream::Watched;
 use crate::time::Moment;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
@@ -12,68 +14,95 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io;
 use std::net::IpAddr;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
-/// Timeout for the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Timeout for the head of a request, also of the first one.
+pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout for the requests in flight when the server stops.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Maximum number of bytes of a refused request that are read before the response is sent.
 const DRAIN: usize = 8 << 20;
 
+/// A connection as its requests see it.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    pub(crate) from: IpAddr,
+    pub(crate) secure: bool,
+    pub(crate) place: Rc<Place>,
+}
+
 /// Serves a connection until it ends, or until `stop` changes and the request in flight is
 /// answered.
 pub(crate) async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
-    from: IpAddr,
-    secure: bool,
+    client: Client,
     service: Rc<Service>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let handler = service_fn(move |request| handle(Rc::clone(&service), request, from, secure));
+    let place = Rc::clone(&client.place);
+    let own = Rc::clone(&service);
+    let stream = Watched::new(stream, Box::new(move || own.is_memory_short()));
+    let handler = service_fn(move |request| handle(&service, request, &client));
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), handler));
-    tokio::select! {
-        // A disconnected client is not an error.
-        _ = connection.as_mut() => return,
-        _ = stop.changed() => {}
+    // A client that has sent all of its requests may close its side.
+    builder.half_close(true);
+    let mut connection = builder.serve_connection(TokioIo::new(stream), handler);
+    let ended = tokio::select! {
+        ended = poll_fn(|context| connection.poll_without_shutdown(context)) => Some(ended),
+        _ = stop.changed() => None,
+    };
+    let ended = match ended {
+        Some(ended) => ended,
+        None => {
+            Pin::new(&mut connection).graceful_shutdown();
+            let rest = poll_fn(|context| connection.poll_without_shutdown(context));
+            tokio::time::timeout(PATIENCE, rest).await.unwrap_or(Ok(()))
+        }
+    };
+    // A disconnected client is not an error.
+    if ended.is_ok() {
+        connection.into_parts().io.into_inner().end(place.was_cut()).await;
     }
-    connection.as_mut().graceful_shutdown();
-    drop(tokio::time::timeout(PATIENCE, connection).await);
 }
 
-async fn handle(
-    service: Rc<Service>,
-    request: Request<Incoming>,
-    from: IpAddr,
-    secure: bool,
-) -> Result<Response<Carried>, Infallible> {
-    // Runs in a separate task, so that a disconnected client does not leave a change half done.
-    let answer = tokio::task::spawn_local(answer(service, request, from, secure)).await;
-    Ok(answer.unwrap_or_else(|_| {
-        let mut response = Response::new(Carried::Whole(None));
-        *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-        response
-    }))
+/// The response to a request.
+type Answering = Pin<Box<dyn Future<Output = Result<Response<Sending>, Infallible>>>>;
+
+/// Answers in a separate task, so that a disconnected client does not leave a change half done.
+///
+/// A connection holds only a pointer to it, because an idle connection should take little memory.
+fn handle(service: &Rc<Service>, request: Request<Incoming>, client: &Client) -> Answering {
+    let work = client.place.begin();
+    let answer = answer(Rc::clone(service), request, client.clone());
+    let answer = tokio::task::spawn_local(answer);
+    Box::pin(async move {
+        let answer = answer.await.unwrap_or_else(|_| {
+            let mut response = Response::new(Carried::Whole(None));
+            *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+            response
+        });
+        Ok(answer.map(|carried| Sending { carried, _work: work }))
+    })
 }
 
 async fn answer(
     service: Rc<Service>,
     request: Request<Incoming>,
-    from: IpAddr,
-    secure: bool,
+    client: Client,
 ) -> Response<Carried> {
     let now = Moment(weir_wall::calendar());
+    let Client { from, secure, place } = client;
     let (parts, incoming) = request.into_parts();
-    let mut body = Body::new(incoming);
+    let mut body = Body::new(incoming, Pace::DEFAULT);
     let is_head = parts.method == Method::HEAD;
     let echo = Echo::new(&parts.headers);
     let (head, reply) =
@@ -92,6 +121,7 @@ async fn answer(
     let mut reply = reply.unwrap_or_else(|fault| refusal(&fault, &id, now));
     if refused && !body.drain(DRAIN).await {
         reply.set("connection", "close");
+        place.cut();
     }
     if let Some(head) = &head
         && head.method != Method::OPTIONS
@@ -176,7 +206,33 @@ fn respond(reply: Reply, is_head: bool) -> Response<Carried> {
     response
 }
 
-/// The body of a response on a connection.
+/// The body of a response, whose request is in flight until it is sent.
+pub(crate) struct Sending {
+    carried: Carried,
+    _work: Work,
+}
+
+impl hyper::body::Body for Sending {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        hyper::body::Body::poll_frame(Pin::new(&mut self.get_mut().carried), context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        hyper::body::Body::is_end_stream(&self.carried)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        hyper::body::Body::size_hint(&self.carried)
+    }
+}
+
+/// The content of a response on a connection.
 pub(crate) enum Carried {
     Whole(Option<Bytes>),
     Parts { left: u64, first: Option<Bytes>, rest: Option<Rest>, next: Option<Source> },

@@ -16,6 +16,9 @@
 //! | [`endpoint`] | start and stop: socket, thread, state in the data directory |
 //! | `error` | errors of the endpoint |
 //! | `http` | connections, requests, responses |
+//! | `places` | limits of connections |
+//! | `room` | limits of memory for bodies |
+//! | `stream` | sockets whose clients must read, and their end |
 //! | [`tls`] | certificates |
 //! | [`head`] | the head of a request |
 //! | [`auth`] | authentication and signatures |
@@ -46,9 +49,12 @@ pub mod journal;
 pub mod lease;
 pub mod operation;
 pub mod pieces;
+mod places;
 pub mod record;
+mod room;
 pub mod service;
 pub mod state;
+mod stream;
 pub mod tags;
 pub mod time;
 pub mod tls;

@@ -82,6 +82,32 @@ impl Operation {
         found.ok_or_else(|| missing(&comp, &restype))
     }
 
+    /// Returns whether the operation stores records, for which a full disk has no space.
+    #[must_use]
+    pub const fn needs_room(self) -> bool {
+        !matches!(
+            self,
+            Op::ListContainers
+                | Op::GetServiceProperties
+                | Op::GetServiceStats
+                | Op::GetAccountInfo
+                | Op::FindBlobs
+                | Op::GetContainerProperties
+                | Op::GetContainerAcl
+                | Op::DeleteContainer
+                | Op::ListBlobs
+                | Op::GetBlob
+                | Op::GetBlobProperties
+                | Op::GetTags
+                | Op::AbortCopy
+                | Op::DeleteBlob
+                | Op::PutPage
+                | Op::PutPageFromUrl
+                | Op::GetPageRanges
+                | Op::GetBlockList
+        )
+    }
+
     /// Returns the resource type.
     #[must_use]
     pub const fn level(self) -> Level {

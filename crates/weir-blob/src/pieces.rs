@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Size of the write buffer.
-const GATHER: usize = 1 << 20;
+pub(crate) const GATHER: usize = 1 << 20;
 
 /// The storage of pieces.
 #[derive(Debug)]

@@ -51,6 +51,9 @@ impl Service {
     /// The error response.
     pub async fn answer(self: &Rc<Self>, head: &Head, body: &mut Body) -> Result<Reply> {
         let (operation, caller, only_new) = self.admit(head)?;
+        if operation.needs_room() {
+            self.journal.check_room().await.map_err(Fault::internal)?;
+        }
         let own;
         let head = if only_new {
             // Permission to create only must not replace a blob that another request creates

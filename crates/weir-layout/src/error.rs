@@ -54,6 +54,24 @@ pub enum Kind {
         /// The keys, and the remedy.
         reason: String,
     },
+    /// A text that is too large for a layout.
+    #[error("a layout has at most {most}; this file has more, so it may be something else")]
+    TooLarge {
+        /// Maximum size.
+        most: Bytes,
+    },
+    /// More hosts, volumes or files than a layout can have.
+    #[error(
+        "the layout has {count} {what}, and at most {most} are possible; divide it into several"
+    )]
+    TooMany {
+        /// The kind of the tables.
+        what: &'static str,
+        /// Number in the layout, or in its part up to the place of the error.
+        count: usize,
+        /// Maximum number.
+        most: usize,
+    },
     /// A name that is used twice.
     #[error("the name {name:?} is used twice; each export needs its own name")]
     Duplicate {

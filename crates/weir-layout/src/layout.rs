@@ -2,7 +2,7 @@
 
 use crate::blob::Blob;
 use crate::database_file::File;
-use crate::error::{Fault, Kind, Wrong};
+use crate::error::{self, Fault, Kind, LayoutError, Wrong};
 use crate::file::FileSystem;
 use crate::instance::Instance;
 use crate::luns::lowest;
@@ -75,6 +75,20 @@ pub struct Export {
 }
 
 impl Layout {
+    /// Maximum size of a layout file.
+    pub const MAX_SIZE: Bytes = Bytes::mib(4);
+    /// Maximum number of volumes of a layout, and of its database files.
+    pub const MAX_VOLUMES: usize = 10_000;
+    /// Maximum number of hosts of a layout.
+    pub const MAX_HOSTS: usize = 1_000;
+
+    /// Returns the error for a file above [`MAX_SIZE`](Self::MAX_SIZE).
+    #[must_use]
+    pub fn too_large(file: &str) -> LayoutError {
+        let place = error::Place { file: file.to_owned(), at: None };
+        LayoutError { place, kind: Kind::TooLarge { most: Self::MAX_SIZE } }
+    }
+
     /// Returns an export by name, with the index of its host.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use crate::pool;
 use crate::volume::{
     self, Volume, catalog_latency, gate_limits, gate_of, own_latency, with_reserve,
 };
+use std::collections::HashSet;
 use weir_catalog::{BurstKind, Catalog, Edition, HostLimits, HostSize};
 use weir_core::{
     CacheSpec, DeviceId, DeviceSpec, Engine, GateLimits, HostSpec, Latency, Limit, Place, VolumeId,
@@ -28,8 +29,12 @@ impl Layout {
     ///
     /// [`LayoutError`], with file, line and column.
     pub fn parse(file: &str, text: &str, catalog: &Catalog) -> Result<Self, LayoutError> {
+        if text.len() as u64 > Self::MAX_SIZE.get() {
+            return Err(Self::too_large(file));
+        }
         let source = Source { name: file, text, catalog };
         let keys: LayoutFile = toml::from_str(text).map_err(|e| source.syntax(&e))?;
+        check_counts(&keys).map_err(|fault| source.at(fault))?;
         let edition = match &keys.edition {
             None => None,
             Some(name) => {
@@ -79,6 +84,9 @@ struct Builder<'a> {
     /// Indices of each host's files in the layout file.
     file_indices: Vec<Vec<usize>>,
     blob: Option<BlobKeys>,
+    /// Names of volumes and stripes.
+    names: HashSet<String>,
+    file_names: HashSet<String>,
 }
 
 impl<'a> Builder<'a> {
@@ -91,7 +99,10 @@ impl<'a> Builder<'a> {
         let given = keys.host.as_ref().map(|h| h.0.clone()).unwrap_or_default();
         let given = if given.is_empty() { vec![unlimited] } else { given };
         let (hosts, sizes, file_indices) = (Vec::new(), Vec::new(), Vec::new());
-        let mut builder = Self { edition, source, hosts, sizes, file_indices, blob: None };
+        let (names, file_names) = (HashSet::new(), HashSet::new());
+        let blob = None;
+        let mut builder =
+            Self { edition, source, hosts, sizes, file_indices, blob, names, file_names };
         let single = given.len() == 1;
         for (index, keys) in given.iter().enumerate() {
             let within = |fault: Fault| source.at(fault.within(&format!("host.{index}")));
@@ -310,7 +321,7 @@ impl<'a> Builder<'a> {
         check_name(&keys.name)?;
         files::check_keys(keys).or_else(|(key, reason)| wrong(key, &reason))?;
         let host = self.host_of(&what, keys.host.as_deref())?;
-        if self.hosts.iter().any(|host| host.files.iter().any(|file| file.name == keys.name)) {
+        if !self.file_names.insert(keys.name.clone()) {
             return Err(Kind::Duplicate { name: keys.name.clone() }.at("name"));
         }
         let (device, base) = match (&self.hosts[host].instance, &keys.on) {
@@ -343,7 +354,9 @@ impl<'a> Builder<'a> {
         keys: &VolumeKeys,
     ) -> Result<VolumeId, Fault> {
         check_name(name)?;
-        self.check_free(name)?;
+        self.take_name(name)?;
+        let count = self.hosts.iter().map(|host| host.volumes.len()).sum::<usize>() + 1;
+        check_count("volumes", count, Layout::MAX_VOLUMES)?;
         let keys = volume::with_local_disk(name, keys, self.sizes[host])?;
         let volume = volume::resolve(name, &keys, self.edition)?;
         let host = &mut self.hosts[host];
@@ -356,13 +369,13 @@ impl<'a> Builder<'a> {
         Ok(VolumeId(host.volumes.len() - 1))
     }
 
-    fn check_free(&self, name: &str) -> Result<(), Fault> {
-        let taken = self.hosts.iter().any(|host| {
-            host.volumes.iter().any(|v| v.name == name)
-                || host.exports.iter().any(|e| e.name == name)
-        });
-        let duplicate = || Kind::Duplicate { name: name.to_owned() }.at("name");
-        if taken { Err(duplicate()) } else { Ok(()) }
+    /// Takes the name of a volume or stripe.
+    fn take_name(&mut self, name: &str) -> Result<(), Fault> {
+        if self.names.insert(name.to_owned()) {
+            Ok(())
+        } else {
+            Err(Kind::Duplicate { name: name.to_owned() }.at("name"))
+        }
     }
 
     fn export(
@@ -385,7 +398,7 @@ impl<'a> Builder<'a> {
         let what = format!("stripe {:?}", keys.name);
         let contradiction = |reason: String| Kind::Contradiction { what: what.clone(), reason };
         check_name(&keys.name)?;
-        self.check_free(&keys.name)?;
+        self.take_name(&keys.name)?;
         if keys.unit == Bytes::ZERO || !keys.unit.get().is_multiple_of(512) {
             let reason = "unit must be a positive multiple of 512 bytes".to_owned();
             return Err(contradiction(reason).at("unit"));
@@ -500,6 +513,24 @@ fn region(name: &str, edition: Option<&Edition>) -> Result<String, Kind> {
         Some(book) => Ok(book.region().to_owned()),
         None => Ok(name.to_owned()),
     }
+}
+
+/// Checks the numbers of tables, before anything is done for each of them.
+fn check_counts(keys: &LayoutFile) -> Result<(), Fault> {
+    let hosts = keys.host.as_ref().map_or(0, |hosts| hosts.0.len());
+    let counts = [
+        ("host", "hosts", hosts, Layout::MAX_HOSTS),
+        ("volume", "volumes", keys.volume.len(), Layout::MAX_VOLUMES),
+        ("stripe", "stripes", keys.stripe.len(), Layout::MAX_VOLUMES),
+        ("file", "files", keys.file.len(), Layout::MAX_VOLUMES),
+    ];
+    counts.into_iter().try_for_each(|(key, what, count, most)| {
+        check_count(what, count, most).map_err(|fault| fault.within(&format!("{key}.{most}")))
+    })
+}
+
+fn check_count(what: &'static str, count: usize, most: usize) -> Result<(), Fault> {
+    if count > most { Err(Kind::TooMany { what, count, most }.into()) } else { Ok(()) }
 }
 
 fn check_columns(count: usize) -> Result<(), String> {

@@ -629,3 +629,38 @@ fn performance_plus_is_for_disks_above_the_largest_tier_without_it() {
         assert!(error.contains(words), "{error}");
     }
 }
+
+#[test]
+fn layouts_beyond_all_bounds_are_refused_in_one_sentence() {
+    let volumes = |count: usize| -> String {
+        (0..count)
+            .map(|n| format!("[[volume]]\nname=\"v{n}\"\nunlimited=true\nsize=\"1GiB\"\n"))
+            .collect()
+    };
+    let largest = volumes(Layout::MAX_VOLUMES);
+    assert_eq!(layout(&largest).hosts[0].exports.len(), 10_000);
+    let more = volumes(Layout::MAX_VOLUMES + 1);
+    let error = parse(&more).expect_err("too many volumes");
+    let expect =
+        "the layout has 10001 volumes, and at most 10000 are possible; divide it into several";
+    assert_eq!(error, format!("layout.toml:40001:1: {expect}"));
+    let stripes = |name: usize| {
+        format!(
+            "[[stripe]]\nname=\"s{name}\"\nunit=\"64KiB\"\n\
+             volumes={{count=1000, unlimited=true, size=\"1GiB\"}}\n"
+        )
+    };
+    let columns: String = (0..11).map(stripes).collect();
+    let error = parse(&columns).expect_err("too many columns");
+    assert!(error.ends_with(expect), "{error}");
+    let hosts: String = (0..1_001).map(|n| format!("[[host]]\nname=\"h{n}\"\n")).collect();
+    let error = parse(&hosts).expect_err("too many hosts");
+    assert!(error.contains("the layout has 1001 hosts, and at most 1000 are possible"), "{error}");
+    // Not even the keys are read.
+    let keys: String = (0..400_000).map(|n| format!("key{n}=1\n")).collect();
+    let error = parse(&keys).expect_err("an unknown key");
+    assert_eq!(
+        error,
+        "layout.toml: a layout has at most 4 MiB; this file has more, so it may be something else"
+    );
+}

@@ -173,6 +173,16 @@ impl Core {
         self.limits.admit(io, Box::new(go));
     }
 
+    /// Lets the kernel forget the attributes of an inode. It waits for no lock of the kernel, so a thread
+    /// that answers requests may do it.
+    pub(crate) fn forget_attributes(&self, node: u64) {
+        let notifier = self.notifier.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(notifier) = notifier {
+            // An inode that the kernel does not know is no error; a negative offset keeps its pages.
+            let _ = notifier.inval_inode(INodeNo(node), -1, 0);
+        }
+    }
+
     /// Returns the attributes of an inode for the kernel.
     pub(crate) fn attributes(&self, node: u64, stat: &Stat) -> Result<FileAttr, Errno> {
         let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);

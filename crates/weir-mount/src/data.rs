@@ -147,8 +147,7 @@ impl Core {
         }
         let written = write_all(&open.fd, write, data);
         if write.drops_set_id {
-            // The write has succeeded; a failure to change the mode does not make it fail.
-            let _ = self.drop_set_id(&open.inode.fd);
+            self.drop_set_id_of(&open.inode);
         }
         // Settled before the reply, so that the program that receives it finds the space counted.
         drop(changing);
@@ -180,7 +179,7 @@ impl Core {
         self: &Arc<Self>,
         handle: u64,
         (offset, len): (u64, u64),
-        mode: i32,
+        (mode, drops_set_id): (i32, bool),
         reply: ReplyEmpty,
     ) {
         const KNOWN: FallocateFlags = FallocateFlags::KEEP_SIZE
@@ -205,16 +204,19 @@ impl Core {
             Err(errno) => return reply.error(fuse(errno)),
         };
         let io = Io { file: open.inode.file, op: Op::Discard, offset, len, durable: false };
-        let done = move |verdict: Result<(), Errno>| {
+        let done = move |core: &Arc<Self>, verdict: Result<(), Errno>| {
             let allocate = |()| rustix::fs::fallocate(&open.fd, mode, offset, len);
             let done = verdict.and_then(allocate);
+            if done.is_ok() && drops_set_id {
+                core.drop_set_id_of(&open.inode);
+            }
             drop(changing);
             answer(reply, done);
         };
         if !discards || self.limits.try_admit(&io) {
-            self.run(move |_| done(Ok(())));
+            self.run(move |core| done(core, Ok(())));
         } else {
-            self.run_admitted(io, 0, move |_, verdict| done(verdict));
+            self.run_admitted(io, 0, done);
         }
     }
 

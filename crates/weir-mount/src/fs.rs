@@ -48,11 +48,21 @@ fn caller(request: &Request) -> Caller {
     Caller { user: request.uid(), group: request.gid() }
 }
 
-fn answer_entry(reply: ReplyEntry, kept_for: Duration, found: Result<FileAttr, Errno>) {
+fn answer_entry(
+    core: &Core,
+    reply: ReplyEntry,
+    kept_for: Duration,
+    found: Result<FileAttr, Errno>,
+) {
     match found {
-        Ok(attributes) => reply.entry(&kept_for, &attributes, Generation(0)),
+        Ok(attributes) => reply.entry(&kept_for, &attributes, generation(core, &attributes)),
         Err(errno) => reply.error(fuse(errno)),
     }
+}
+
+/// Returns the generation of an inode that was just looked up.
+fn generation(core: &Core, attributes: &FileAttr) -> Generation {
+    Generation(u64::from(core.table.generation(attributes.ino.0)))
 }
 
 fn answer_attributes(reply: ReplyAttr, kept_for: Duration, found: Result<FileAttr, Errno>) {
@@ -101,7 +111,7 @@ impl Filesystem for Fs {
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let (name, kept) = (name.to_owned(), self.keeps());
-        self.0.run(move |core| answer_entry(reply, kept, core.lookup(parent.0, &name)));
+        self.0.run(move |core| answer_entry(core, reply, kept, core.lookup(parent.0, &name)));
     }
 
     fn forget(&self, _: &Request, node: INodeNo, lookups: u64) {
@@ -156,7 +166,7 @@ impl Filesystem for Fs {
     ) {
         let (name, caller, kept) = (name.to_owned(), caller(request), self.keeps());
         self.0.run(move |core| {
-            answer_entry(reply, kept, core.mknod(caller, (parent.0, &name), mode));
+            answer_entry(core, reply, kept, core.mknod(caller, (parent.0, &name), mode));
         });
     }
 
@@ -171,7 +181,7 @@ impl Filesystem for Fs {
     ) {
         let (name, caller, kept) = (name.to_owned(), caller(request), self.keeps());
         self.0.run(move |core| {
-            answer_entry(reply, kept, core.mkdir(caller, (parent.0, &name), mode));
+            answer_entry(core, reply, kept, core.mkdir(caller, (parent.0, &name), mode));
         });
     }
 
@@ -196,7 +206,7 @@ impl Filesystem for Fs {
         let (name, target) = (name.to_owned(), target.as_os_str().to_owned());
         let (caller, kept) = (caller(request), self.keeps());
         self.0.run(move |core| {
-            answer_entry(reply, kept, core.symlink(caller, (parent.0, &name), &target));
+            answer_entry(core, reply, kept, core.symlink(caller, (parent.0, &name), &target));
         });
     }
 
@@ -227,7 +237,7 @@ impl Filesystem for Fs {
     ) {
         let (name, kept) = (new_name.to_owned(), self.keeps());
         self.0.run(move |core| {
-            answer_entry(reply, kept, core.link(node.0, (new_parent.0, &name)));
+            answer_entry(core, reply, kept, core.link(node.0, (new_parent.0, &name)));
         });
     }
 
@@ -254,7 +264,8 @@ impl Filesystem for Fs {
         self.0.run(move |core| match core.create(caller, (parent.0, &name), mode, flags) {
             Ok((attributes, handle)) => {
                 let handle = FileHandle(handle);
-                reply.created(&kept, &attributes, Generation(0), handle, opened_as);
+                let generation = generation(core, &attributes);
+                reply.created(&kept, &attributes, generation, handle, opened_as);
             }
             Err(errno) => reply.error(fuse(errno)),
         });
@@ -373,7 +384,7 @@ impl Filesystem for Fs {
             let mut added = 0_u32;
             let read = core.dirs.get(handle.0).and_then(|dir| {
                 core.readdir(&dir, offset, |listed| {
-                    let attributes = match core.entry_attributes(&dir, listed) {
+                    let mut attributes = match core.entry_attributes(&dir, listed) {
                         Ok(attributes) => attributes,
                         // It was removed meanwhile, or is on another device.
                         Err(Errno::NOENT | Errno::XDEV) => return Ok(false),
@@ -381,10 +392,15 @@ impl Filesystem for Fs {
                         Err(_) if added > 0 => return Ok(true),
                         Err(errno) => return Err(errno),
                     };
+                    let is_dots = listed.name == "." || listed.name == "..";
+                    if is_dots {
+                        // These are the attributes of the directory. The kernel takes only the number.
+                        attributes.ino = INodeNo(listed.node);
+                    }
                     let (node, next) = (attributes.ino, listed.next);
-                    let full =
-                        reply.add(node, next, listed.name, &kept, &attributes, Generation(0));
-                    if full && listed.name != "." && listed.name != ".." {
+                    let generation = generation(core, &attributes);
+                    let full = reply.add(node, next, listed.name, &kept, &attributes, generation);
+                    if full && !is_dots {
                         core.table.forget(node.0, 1);
                     }
                     added += 1;
@@ -459,7 +475,7 @@ impl Filesystem for Fs {
 
     fn fallocate(
         &self,
-        _: &Request,
+        request: &Request,
         _: INodeNo,
         handle: FileHandle,
         offset: u64,
@@ -467,7 +483,9 @@ impl Filesystem for Fs {
         mode: i32,
         reply: ReplyEmpty,
     ) {
-        self.0.fallocate(handle.0, (offset, length), mode, reply);
+        // The kernel says so only for writes. An unprivileged user lacks the capability.
+        let drops_set_id = request.uid() != 0;
+        self.0.fallocate(handle.0, (offset, length), (mode, drops_set_id), reply);
     }
 
     fn lseek(

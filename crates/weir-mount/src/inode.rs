@@ -8,10 +8,12 @@
 use crate::limits::{Errno, FileId, Limits, Space};
 use rustix::fs::{FileType, SeekFrom, Stat};
 use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::hash::BuildHasher;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Block size in which most file systems allocate.
@@ -287,6 +289,8 @@ pub(crate) struct Table {
     open: Arc<AtomicUsize>,
     /// The number at which idle inodes are closed.
     most: usize,
+    /// The generation of the next inode.
+    next: AtomicU32,
 }
 
 #[derive(Debug)]
@@ -299,6 +303,9 @@ struct Known {
     at: (u64, OsString),
     /// An invalidation was sent, but the kernel may have kept the entry because it was in use.
     was_invalidated: bool,
+    /// Differs from that of an earlier file with the same number, so that a handle of that file
+    /// (`name_to_handle_at`) does not open this one.
+    generation: u32,
 }
 
 impl Known {
@@ -322,10 +329,13 @@ impl Table {
     /// Creates a table with the root, which stays for the whole mount.
     pub(crate) fn new(root: Arc<Inode>, open: Arc<AtomicUsize>, most: usize) -> Self {
         let (node, at) = (root.node, (ROOT, OsString::new()));
-        let known = Known { inode: Some(root), lookups: 1, at, was_invalidated: false };
+        let known =
+            Known { inode: Some(root), lookups: 1, at, was_invalidated: false, generation: 0 };
         let known = HashMap::from([(node, known)]);
         open.fetch_add(1, Ordering::Relaxed);
-        Self { known: Mutex::new(known), open, most }
+        // A handle of an earlier mount should not fit, either.
+        let next = u32::try_from(RandomState::new().hash_one(node) >> 32).unwrap_or(0);
+        Self { known: Mutex::new(known), open, most, next: AtomicU32::new(next) }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Known>> {
@@ -345,7 +355,13 @@ impl Table {
     ) -> Arc<Inode> {
         let mut table = self.lock();
         let at = || (parent, name.to_owned());
-        let new = || Known { inode: None, lookups: 0, at: at(), was_invalidated: false };
+        let new = || Known {
+            inode: None,
+            lookups: 0,
+            at: at(),
+            was_invalidated: false,
+            generation: self.next.fetch_add(1, Ordering::Relaxed),
+        };
         let known = table.entry(node).or_insert_with(new);
         known.lookups += 1;
         if known.at.0 != parent || known.at.1 != name {
@@ -360,6 +376,11 @@ impl Table {
             self.close_some(&mut table);
         }
         inode
+    }
+
+    /// Returns the generation of an inode that the kernel knows.
+    pub(crate) fn generation(&self, node: u64) -> u32 {
+        self.lock().get(&node).map_or(0, |known| known.generation)
     }
 
     /// Closes an eighth of the limit, so that the next call is not soon.

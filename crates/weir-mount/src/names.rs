@@ -127,16 +127,29 @@ impl Core {
         let fd = handle.as_ref().map(|handle| &handle.fd).or(opened.as_ref()).ok_or(Errno::BADF)?;
         let _changing = inode.reserve(&self.limits, fd, inode::Change::Cut { size })?;
         rustix::fs::ftruncate(fd, size)?;
-        self.drop_set_id(&inode.fd)
+        self.drop_set_id(&inode.fd).map(drop)
+    }
+
+    /// Removes the set-id bits after a change of a file's bytes, and lets the kernel forget the mode
+    /// that it knows.
+    pub(crate) fn drop_set_id_of(&self, inode: &Inode) {
+        // The change has succeeded; a failure to change the mode does not make it fail.
+        if self.drop_set_id(&inode.fd) == Ok(true) {
+            self.forget_attributes(inode.node);
+        }
     }
 
     /// Removes the set-id bits. The kernel delegates this, because it would need a request before
-    /// each write.
-    pub(crate) fn drop_set_id(&self, fd: &OwnedFd) -> Result<(), Errno> {
+    /// each write. Returns whether there were any.
+    fn drop_set_id(&self, fd: &OwnedFd) -> Result<bool, Errno> {
         let mode = rustix::fs::fstat(fd)?.st_mode;
         // Without group execute permission, the set-group-id bit has another meaning.
         let drop = if mode & 0o010 == 0 { 0o4000 } else { SET_ID };
-        if mode & drop != 0 { self.chmod(fd, mode & !drop) } else { Ok(()) }
+        if mode & drop == 0 {
+            return Ok(false);
+        }
+        self.chmod(fd, mode & !drop)?;
+        Ok(true)
     }
 
     fn chmod(&self, fd: &OwnedFd, mode: u32) -> Result<(), Errno> {
@@ -453,7 +466,7 @@ impl Core {
         check_attribute(name)?;
         let path = Self::proc_path(&self.inode(node)?.fd);
         if size == 0 {
-            return Ok(Err(rustix::fs::getxattr(path, name, &mut [0_u8; 0][..])?));
+            return Ok(Err(rustix::fs::getxattr_query(path, name)?));
         }
         let mut value = vec![0; size];
         let len = rustix::fs::getxattr(path, name, &mut value[..])?;
@@ -468,7 +481,7 @@ impl Core {
     ) -> Result<Result<Vec<u8>, usize>, Errno> {
         let path = Self::proc_path(&self.inode(node)?.fd);
         if size == 0 {
-            return Ok(Err(rustix::fs::listxattr(path, &mut [0_u8; 0][..])?));
+            return Ok(Err(rustix::fs::listxattr_query(path)?));
         }
         let mut names = vec![0; size];
         let len = rustix::fs::listxattr(path, &mut names[..])?;

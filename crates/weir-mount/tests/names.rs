@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Bed, Notes, errno, python};
+use common::{Bed, Notes, errno, needs, python};
 use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, Mode, RenameFlags, SeekFrom, XattrFlags};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -184,7 +184,27 @@ for path in [a + '/f', a + '/new']:
 os.chmod(theirs + '/f', 0o6777)
 os.write(fd, b'x'); os.close(fd)
 assert os.stat(theirs + '/f').st_mode & 0o6000 == 0, oct(os.stat(theirs + '/f').st_mode)
+# Also those of files of others, whatever the kernel knows of their mode, and however they change.
+changes = {
+    'append': (os.O_APPEND, lambda fd: os.write(fd, b'x')),
+    'sync': (os.O_SYNC, lambda fd: os.write(fd, b'x')),
+    'allocate': (0, lambda fd: os.posix_fallocate(fd, 0, 8192)),
+    'cut': (0, lambda fd: os.ftruncate(fd, 1)),
+}
+for name, (flags, change) in changes.items():
+    path = shared + '/' + name
+    assert os.stat(path).st_mode & 0o7777 == 0o6777
+    fd = os.open(path, os.O_WRONLY | flags)
+    change(fd)
+    assert os.stat(path).st_mode & 0o7777 == 0o777, (name, oct(os.stat(path).st_mode))
+    os.close(fd)
+    assert os.stat(path).st_mode & 0o7777 == 0o777, (name, oct(os.stat(path).st_mode))
 ";
+    for name in ["append", "sync", "allocate", "cut"] {
+        let path = bed.a(&format!("shared/{name}"));
+        fs::write(&path, b"bytes").unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o6777)).unwrap();
+    }
     python(program, &[&bed.a(""), &bed.a("theirs"), &bed.a("shared")]);
 }
 
@@ -203,6 +223,9 @@ fn extended_attributes() {
     assert_eq!(rustix::fs::getxattr(&path, "user.none", &mut value[..]), Err(Errno::NODATA));
     let len = rustix::fs::listxattr(&path, &mut value[..]).unwrap();
     assert_eq!(&value[..len], b"user.weir\0");
+    // Programs that copy attributes ask for the sizes first.
+    assert_eq!(rustix::fs::getxattr_query(&path, "user.weir"), Ok(5));
+    assert_eq!(rustix::fs::listxattr_query(&path), Ok(10));
     rustix::fs::removexattr(&path, "user.weir").unwrap();
     assert_eq!(rustix::fs::listxattr(&path, &mut value[..]), Ok(0));
     // An access control list would have no effect.
@@ -211,7 +234,65 @@ fn extended_attributes() {
     let set = rustix::fs::setxattr(&path, list, &empty, XattrFlags::empty());
     assert_eq!(set, Err(Errno::OPNOTSUPP));
     assert_eq!(rustix::fs::getxattr(&path, list, &mut value[..]), Err(Errno::OPNOTSUPP));
+    if rustix::process::geteuid().is_root() {
+        capabilities(&path);
+    }
     bed.unmount();
+}
+
+#[test]
+fn a_handle_of_a_removed_file_is_stale() {
+    let Some(bed) = Bed::unlimited() else { return };
+    if !needs("root for open_by_handle_at", rustix::process::geteuid().is_root()) {
+        return;
+    }
+    let program = "
+import ctypes, errno, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+a = sys.argv[1]
+mount = os.open(a, os.O_RDONLY)
+def handle_of(path):
+    handle = ctypes.create_string_buffer(struct.pack('Ii', 128, 0), 136)
+    at = ctypes.c_int()
+    assert libc.name_to_handle_at(-100, path.encode(), handle, ctypes.byref(at), 0) == 0
+    return handle
+def read(handle):
+    fd = libc.open_by_handle_at(mount, handle, os.O_RDONLY)
+    if fd < 0:
+        return ctypes.get_errno()
+    found = os.read(fd, 100)
+    os.close(fd)
+    return found
+def write(name, text):
+    with open(a + name, 'w') as file:
+        file.write(text)
+write('old', 'old')
+old = handle_of(a + 'old')
+assert read(old) == b'old'
+os.unlink(a + 'old')
+assert read(old) == errno.ESTALE
+# Some file systems use the number of a removed file for the next one.
+for n in range(50):
+    write(f'new{n}', 'new')
+    assert read(handle_of(a + f'new{n}')) == b'new'
+    assert read(old) == errno.ESTALE, read(old)
+";
+    python(program, &[&bed.a("")]);
+    bed.unmount();
+}
+
+/// The capabilities of a program can be read as they were set, and go with a write.
+fn capabilities(path: &std::path::Path) {
+    // Version 2, effective, CAP_NET_RAW.
+    let mut given = [0; 20];
+    (given[0], given[3], given[5]) = (1, 2, 0x20);
+    rustix::fs::setxattr(path, "security.capability", &given, XattrFlags::empty()).unwrap();
+    let mut found = [0; 64];
+    let len = rustix::fs::getxattr(path, "security.capability", &mut found[..]);
+    assert_eq!((len, &found[..20]), (Ok(20), &given[..]));
+    OpenOptions::new().append(true).open(path).unwrap().write_all(b"x").unwrap();
+    let len = rustix::fs::getxattr(path, "security.capability", &mut found[..]);
+    assert_eq!(len, Err(Errno::NODATA));
 }
 
 #[test]
@@ -278,6 +359,28 @@ fn ways_to_open() {
         rustix::fs::accessat(CWD, bed.a("f"), rustix::fs::Access::EXEC_OK, AtFlags::empty())
             .is_err()
     );
+    bed.unmount();
+}
+
+/// The numbers of `.` and `..` are those of the directory and of its parent, in every list.
+#[test]
+fn dots_have_the_numbers_of_their_directories() {
+    let Some(bed) = Bed::unlimited() else { return };
+    fs::create_dir_all(bed.a("x/y/z")).unwrap();
+    let inode = |path: &str| fs::metadata(bed.a(path)).unwrap().ino();
+    for (dir, parent) in [("x", ""), ("x/y", "x"), ("x/y/z", "x/y")] {
+        // The kernel asks for attributes, too, only in the first of several lists.
+        for _ in 0..3 {
+            let opened = File::open(bed.a(dir)).unwrap();
+            let listed = rustix::fs::Dir::read_from(&opened).unwrap().map(Result::unwrap);
+            let dots: BTreeSet<_> = listed
+                .filter(|entry| entry.file_name().to_bytes().starts_with(b"."))
+                .map(|entry| (entry.file_name().to_owned(), entry.ino()))
+                .collect();
+            let expect = [(c".".to_owned(), inode(dir)), (c"..".to_owned(), inode(parent))];
+            assert_eq!(dots, expect.into(), "{dir}");
+        }
+    }
     bed.unmount();
 }
 

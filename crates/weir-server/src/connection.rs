@@ -1,6 +1,8 @@
 //! The buffers of one client.
 
 use crate::host_loop::{ClientId, Elsewhere, HostLoop, ReplyTo};
+use crate::memory::{INPUT, Share};
+use crate::places::Place;
 use crate::seat::{Seat, Sitting};
 use crate::volume::View;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -12,11 +14,9 @@ use weir_core::DeviceId;
 use weir_proto::server::{Parsed, Session, parse_request};
 use weir_proto::{Command, Errno, reply};
 use weir_store::Store;
-use weir_units::Instant;
+use weir_units::{Instant, Span};
 use weir_wall::{Interest, calendar};
 
-/// Input buffer of a connection; grows for a larger write and shrinks again.
-const INPUT: usize = 256 << 10;
 /// Looks at a buffer without anything larger in it before it shrinks.
 const PATIENCE: u32 = 64;
 /// The largest output buffer that is kept for the next replies: of a read as long as backups have.
@@ -25,9 +25,12 @@ const OUTPUT: usize = (4 << 20) + 4096;
 const ROUND: usize = 512 << 10;
 /// Requests of one client under way; more stay in its socket.
 const MAX_IN_FLIGHT: usize = 4096;
-/// Bytes of a client's reads that may be in memory, unread by it or on workers, before
-/// nothing more is made ready for it; and of its writes, before no more are taken.
-const MAX_HELD: usize = 64 << 20;
+/// Bytes of a client's writes that may be in memory before no more are taken.
+const MAX_WRITING: usize = 64 << 20;
+/// Bytes per second that a client must send of a request that it has begun.
+const LEAST_RATE: u64 = 128 << 10;
+/// Bytes that a client must take of its replies in the time that a stalled one has.
+const LEAST_TAKEN: u64 = 64 << 10;
 
 /// A client's socket.
 #[derive(Debug)]
@@ -75,13 +78,17 @@ pub(crate) struct Connection {
     pub(crate) device: DeviceId,
     session: Session,
     input: Vec<u8>,
-    /// Input received and not yet taken: `input[start..end]`.
+    /// Input received and not yet taken: `input[start..end]`. It grows for a larger write and shrinks
+    /// again.
     start: usize,
     end: usize,
     /// Looks at the input since it last held a write larger than [`INPUT`].
     small: u32,
-    /// Payload of a refused write that is still to come.
+    /// Payload of a refused write that is still to come, and the error that is sent after it:
+    /// clients take an error before the end of the payload for a defect of the server.
     skip: usize,
+    skipped: usize,
+    refused: Option<(u64, Errno, &'static str)>,
     pub(crate) out: Vec<u8>,
     sent: usize,
     /// Times that the output was empty since it last held more than [`INPUT`].
@@ -90,6 +97,17 @@ pub(crate) struct Connection {
     /// Bytes in memory for it: see [`ReplyTo`].
     reading: usize,
     writing: usize,
+    /// Its part of the host's memory.
+    pub(crate) share: Share,
+    /// Bytes of memory that a request waits for. Nothing is received then.
+    wanted: Option<usize>,
+    /// It is in the queue for memory.
+    pub(crate) queued: bool,
+    /// Since when the first request in the input is incomplete.
+    half_sent: Option<Instant>,
+    /// Since when it has replies to take, and how many bytes it had taken by then.
+    unread: Option<(Instant, u64)>,
+    taken: u64,
     /// It has taken some of its replies since someone last looked.
     pub(crate) listens: bool,
     /// It said goodbye, or the server stops: nothing more is taken from it.
@@ -101,6 +119,7 @@ pub(crate) struct Connection {
     view: Option<Arc<View>>,
     /// The events that the socket is watched for.
     pub(crate) interest: Interest,
+    _place: Option<Place>,
 }
 
 /// The state of a connection after a step.
@@ -125,23 +144,38 @@ impl Connection {
             end: hello.rest.len(),
             small: 0,
             skip: 0,
+            skipped: 0,
+            refused: None,
             out: Vec::new(),
             sent: 0,
             little: 0,
             in_flight: 0,
             reading: 0,
             writing: 0,
+            share: Share::default(),
+            wanted: None,
+            queued: false,
+            half_sent: None,
+            unread: None,
+            taken: 0,
             listens: false,
             closing: false,
             seat: hello.seat,
             sitting: None,
             view: hello.view,
             interest: Interest::READ,
+            _place: hello.place,
         }
     }
 
+    /// Returns the bytes in memory for this client.
+    #[inline]
+    pub(crate) fn held(&self) -> usize {
+        self.input.len() + self.out.capacity() + self.reading + self.writing
+    }
+
     pub(crate) fn reply_to(&mut self) -> ReplyTo<'_> {
-        let full = self.is_full();
+        let room = self.room();
         ReplyTo {
             out: &mut self.out,
             structured: self.session.structured,
@@ -149,13 +183,18 @@ impl Connection {
             in_flight: &mut self.in_flight,
             reading: &mut self.reading,
             writing: &mut self.writing,
-            full,
+            room,
         }
+    }
+
+    /// Returns the bytes of replies that may be made ready for it.
+    pub(crate) fn room(&self) -> usize {
+        self.share.room + self.out.capacity() - self.out.len()
     }
 
     /// Returns whether no more data should be made ready for it.
     pub(crate) fn is_full(&self) -> bool {
-        self.unsent() + self.reading >= MAX_HELD
+        self.share.is_over && self.unsent() + self.reading > 0
     }
 
     /// Returns whether there is input that has not been taken.
@@ -175,8 +214,10 @@ impl Connection {
 
     /// Returns the events to wait for now.
     pub(crate) fn wants(&self) -> Interest {
-        let room = self.in_flight < MAX_IN_FLIGHT && !self.is_full() && self.writing < MAX_HELD;
-        Interest { read: room && !self.closing, write: self.unsent() > 0 }
+        let is_over = self.share.is_over && (self.writing > 0 || self.is_full());
+        let has_room = self.in_flight < MAX_IN_FLIGHT && !is_over && self.wanted.is_none();
+        let takes = has_room && self.writing < MAX_WRITING && !self.closing;
+        Interest { read: takes, write: self.unsent() > 0 }
     }
 
     /// Receives what is there and submits the requests in it.
@@ -223,9 +264,14 @@ impl Connection {
             if self.skip > 0 {
                 let drop = self.skip.min(self.end - self.start);
                 self.skip -= drop;
+                self.skipped += drop;
                 self.start += drop;
                 if self.skip > 0 {
                     break;
+                }
+                self.half_sent = None;
+                if let Some((cookie, errno, reason)) = self.refused.take() {
+                    reply::error(&mut self.out, self.session.structured, cookie, errno, reason);
                 }
             }
             let size = self.view.as_ref().map_or_else(|| host.size(self.device), |v| v.size());
@@ -238,13 +284,19 @@ impl Connection {
                     return State::Open;
                 }
                 Ok(Parsed::Refused { cookie, errno, reason, consumed, skip }) => {
-                    let structured = self.session.structured;
-                    reply::error(&mut self.out, structured, cookie, errno, reason);
                     self.start += consumed;
-                    self.skip = skip as usize;
+                    self.half_sent = None;
+                    if skip == 0 {
+                        let structured = self.session.structured;
+                        reply::error(&mut self.out, structured, cookie, errno, reason);
+                    } else {
+                        self.refused = Some((cookie, errno, reason));
+                        (self.skip, self.skipped) = (skip as usize, 0);
+                    }
                 }
                 Ok(Parsed::Request { request, payload, consumed }) => {
                     self.start += consumed;
+                    self.half_sent = None;
                     if request.command == Command::Disconnect {
                         self.closing = true;
                         return State::Open;
@@ -276,18 +328,23 @@ impl Connection {
         State::Open
     }
 
-    /// Makes the input large enough for a request of `len` bytes.
+    /// Makes the input large enough for a request of `len` bytes, or notes that it waits for memory.
     fn make_room(&mut self, len: usize) {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
         }
         if len > INPUT {
             self.small = 0;
-            self.compact(len.max(self.input.len()));
+            let growth = len.saturating_sub(self.input.len());
+            self.wanted = Some(growth).filter(|growth| *growth > self.share.room);
+            if self.wanted.is_none() {
+                self.share.room -= growth;
+                self.compact(len.max(self.input.len()));
+            }
             return;
         }
         self.small = self.small.saturating_add(1);
-        if self.input.len() > INPUT && self.small >= PATIENCE {
+        if self.input.len() > INPUT && (self.small >= PATIENCE || self.share.is_tight) {
             self.compact(INPUT);
         } else if self.start + len > self.input.len() {
             self.compact(self.input.len());
@@ -315,6 +372,7 @@ impl Connection {
                 Ok(0) => return State::Closed,
                 Ok(n) => {
                     self.sent += n;
+                    self.taken += n as u64;
                     self.listens = true;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -338,12 +396,79 @@ impl Connection {
         self.little = if self.out.len() > INPUT { 0 } else { self.little.saturating_add(1) };
         self.sent = 0;
         self.out.clear();
-        if self.little >= PATIENCE {
+        let few = self.little >= PATIENCE || self.share.is_tight;
+        self.out.shrink_to(if few { INPUT } else { OUTPUT });
+    }
+
+    /// Gives back memory that is kept for later requests.
+    pub(crate) fn tidy(&mut self) {
+        if self.start == self.end && self.input.len() > INPUT {
+            (self.start, self.end) = (0, 0);
+            self.compact(INPUT);
+        }
+        if self.unsent() == 0 {
+            (self.sent, self.little) = (0, 0);
+            self.out.clear();
             self.out.shrink_to(INPUT);
-        } else {
-            self.out.shrink_to(OUTPUT);
         }
     }
+
+    /// Returns whether it waits for memory that others hold. `held` is the length of a read that waits
+    /// until there is room for it.
+    pub(crate) fn waits_for_memory(&self, held: Option<usize>) -> bool {
+        self.wanted.is_some() || (held.is_some() && self.unsent() == 0 && self.reading == 0)
+    }
+
+    /// Returns whether there is memory now for a request or a read that waits.
+    pub(crate) fn can_go_on(&self, held: Option<usize>) -> bool {
+        self.wanted.is_some_and(|wanted| wanted <= self.share.room)
+            || held.is_some_and(|held| held <= self.room())
+    }
+
+    /// Lets it ask for memory again.
+    pub(crate) fn try_again(&mut self) {
+        self.wanted = None;
+    }
+
+    /// Notes at `now` whether it keeps the server waiting. Returns whether it does.
+    pub(crate) fn note_stall(&mut self, now: Instant) -> bool {
+        let is_half_sent = (self.has_input() || self.skip > 0) && self.wants().read;
+        self.half_sent = is_half_sent.then(|| self.half_sent.unwrap_or(now));
+        let has_unread = self.unsent() > 0;
+        self.unread = has_unread.then(|| self.unread.unwrap_or((now, self.taken)));
+        is_half_sent || has_unread
+    }
+
+    /// Returns whether it has kept the server waiting for too long: it sends a request too slowly, or
+    /// takes no replies.
+    pub(crate) fn has_stalled(&mut self, now: Instant, stall: Stalling) -> bool {
+        self.note_stall(now);
+        // The end of a client that holds nothing of the budget would help nobody.
+        let is_in_the_way = self.share.is_tight && self.share.holds_some();
+        let most = if is_in_the_way { stall.when_short } else { stall.at_ease };
+        if let Some(since) = self.half_sent {
+            let sent = if self.skip > 0 { self.skipped } else { self.end - self.start } as u64;
+            let earned = Span::from_millis(sent * 1000 / LEAST_RATE);
+            if now - since > most + earned {
+                return true;
+            }
+        }
+        if let Some((since, taken)) = self.unread
+            && now - since > most
+        {
+            self.unread = Some((now, self.taken));
+            return self.taken - taken < LEAST_TAKEN;
+        }
+        false
+    }
+}
+
+/// The longest time in which a client may keep the server waiting. A stopped program should find its
+/// client connected when it goes on, so this is long unless others need the memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stalling {
+    pub(crate) at_ease: Span,
+    pub(crate) when_short: Span,
 }
 
 /// The result of a handshake.
@@ -357,6 +482,8 @@ pub(crate) struct Established {
     pub(crate) seat: Option<Arc<Seat>>,
     /// The device as it was at a freeze, if the client has chosen that.
     pub(crate) view: Option<Arc<View>>,
+    /// Its place among the server's clients.
+    pub(crate) place: Option<Place>,
 }
 
 /// Returns whether a client may do this: it writes to a page blob only without a lease on that.

@@ -230,7 +230,7 @@ impl Errands {
             in_flight: &mut errand.in_flight,
             reading: &mut errand.reading,
             writing: &mut errand.writing,
-            full: false,
+            room: usize::MAX,
         })
     }
 

@@ -73,10 +73,27 @@ pub struct ReplyTo<'a> {
     /// Bytes held in memory for its writes: the store does not have them, or a
     /// cache keeps them and they are not answered.
     pub writing: &'a mut usize,
-    /// The client has too many unread replies: no data should be added
-    /// until [`HostLoop::resume`].
-    pub full: bool,
+    /// Bytes of data that may be made ready for it. A read of more waits until
+    /// [`HostLoop::resume`].
+    pub room: usize,
 }
+
+impl ReplyTo<'_> {
+    /// Makes space for the reply to a read of `length` bytes. A long reply gets no more than it
+    /// needs, since memory is counted by capacity.
+    #[inline]
+    fn reserve(&mut self, length: usize) {
+        /// Header of a structured reply to a read.
+        const HEADER: usize = 28;
+        let needed = HEADER + length;
+        if self.out.capacity() - self.out.len() < needed {
+            self.out.reserve_exact(needed.max(self.out.len().min(MOST_AHEAD)));
+        }
+    }
+}
+
+/// The most bytes that a reply buffer grows by for replies to come.
+const MOST_AHEAD: usize = 1 << 20;
 
 /// Finds a client's buffer; `None` if the client has gone.
 pub trait Replies {
@@ -182,7 +199,7 @@ pub struct HostLoop {
     owners: Vec<usize>,
     pending: Slab<Pending>,
     /// Reads that are due and whose client does not take its replies.
-    held: HashMap<ClientId, Vec<usize>>,
+    held: HashMap<ClientId, VecDeque<usize>>,
     jobs: Vec<Job>,
     /// Volumes whose lanes have jobs for a worker.
     lanes: Vec<usize>,
@@ -478,14 +495,15 @@ impl HostLoop {
     fn read(&mut self, now: Instant, key: usize, replies: &mut impl Replies) {
         let Pending { client, device, request, .. } = self.pending[key];
         let map = &self.devices[device].map;
-        let Some(to) = replies.reply_to(client) else {
+        let Some(mut to) = replies.reply_to(client) else {
             self.settle(now, key, false);
             return;
         };
-        if to.full {
-            self.held.entry(client).or_default().push(key);
+        if request.length as usize > to.room {
+            self.held.entry(client).or_default().push_back(key);
             return;
         }
+        to.reserve(request.length as usize);
         if let Some(Elsewhere::Store { store: from, offset, len }) = self.pending[key].from.take() {
             let start = to.out.len();
             reply::read_header(to.out, to.structured, request.cookie, request.offset, len);
@@ -550,15 +568,32 @@ impl HostLoop {
         self.engine.backlog(now, device)
     }
 
-    /// Goes on with what was held because `client` left its replies unread: it has
-    /// taken some, or it has gone.
+    /// Goes on with the reads of `client` that waited for room, in their order, up to the first one
+    /// that still has none. Those of a client that has gone are dropped.
     pub fn resume(&mut self, now: Instant, client: ClientId, replies: &mut impl Replies) {
         if self.held.is_empty() {
             return;
         }
-        for key in self.held.remove(&client).unwrap_or_default() {
+        let mut keys = self.held.remove(&client).unwrap_or_default();
+        while let Some(key) = keys.pop_front() {
             self.read(now, key, replies);
+            if let Some(again) = self.held.remove(&client) {
+                again.into_iter().rev().for_each(|key| keys.push_front(key));
+                break;
+            }
         }
+        if !keys.is_empty() {
+            self.held.insert(client, keys);
+        }
+    }
+
+    /// Returns the length of the next read of `client` that waits for room.
+    pub(crate) fn next_held(&self, client: ClientId) -> Option<usize> {
+        if self.held.is_empty() {
+            return None;
+        }
+        let key = self.held.get(&client)?.front()?;
+        Some(self.pending[*key].request.length as usize)
     }
 
     /// Takes back what a worker did, and answers those who waited for it.
@@ -624,8 +659,9 @@ impl HostLoop {
 
     fn answer_read(&mut self, now: Instant, key: usize, data: &[u8], replies: &mut impl Replies) {
         let Pending { client, request, .. } = self.pending[key];
-        if let Some(to) = replies.reply_to(client) {
+        if let Some(mut to) = replies.reply_to(client) {
             let Request { cookie, offset, length, .. } = request;
+            to.reserve(data.len());
             reply::read_header(to.out, to.structured, cookie, offset, length);
             to.out.extend_from_slice(data);
             *to.in_flight -= 1;

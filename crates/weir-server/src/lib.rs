@@ -20,10 +20,13 @@
 //! | `reactor` | sockets and deadlines of one host |
 //! | `mailbox` | the way to a host's thread, for other threads |
 //! | `errand` | requests without a socket |
+//! | `bounds` | the limits of what clients can take |
 //! | `connection` | the buffers of one client |
 //! | [`disk`] | a device in process, without a socket |
 //! | [`seat`] | the clients that may write to a page blob |
+//! | `door` | limits of clients and of unfinished handshakes |
 //! | `listener` | accepted connections, and their handshake |
+//! | `memory` | the memory for payloads, and its division among clients |
 //! | `local_socket` | a Unix socket to listen on |
 //! | `places` | a limit of concurrent connections |
 //! | [`control`] | the control socket, both ends |
@@ -35,15 +38,18 @@
 
 #![forbid(unsafe_code)]
 
+mod bounds;
 mod connection;
 pub mod control;
 pub mod disk;
+mod door;
 mod errand;
 pub mod error;
 pub mod host_loop;
 mod listener;
 mod local_socket;
 mod mailbox;
+mod memory;
 pub mod notice;
 pub mod observer;
 mod places;
@@ -55,6 +61,7 @@ mod tap;
 pub mod volume;
 mod worker;
 
+pub use bounds::Bounds;
 pub use disk::{Answer, Ask, Disk, NotDone, Passing, Terms};
 pub use error::ServerError;
 pub use listener::Address;

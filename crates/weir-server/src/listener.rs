@@ -1,13 +1,13 @@
 //! Accepting clients, and the handshake up to the chosen export.
 //!
 //! Each handshake has a thread of its own and a time limit, so that a silent client does not delay
-//! others.
+//! others; [`crate::door`] limits their number.
 
 use crate::connection::{Established, Stream};
+use crate::door::{Door, Entry};
 use crate::error::ServerError;
 use crate::local_socket::LocalSocket;
 use crate::mailbox::{Mailbox, Message};
-use crate::places::Places;
 use crate::seat::Seat;
 use crate::volume::View;
 use rustix::net::sockopt::set_socket_keepalive;
@@ -21,19 +21,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 use weir_core::DeviceId;
-use weir_proto::server::{Exports, Handshake, Step};
+use weir_proto::server::{Exports, Handshake, Session, Step};
 use weir_proto::{BlockSizes, Export, TransmissionFlags};
 use weir_store::Store;
 use weir_units::Bytes;
 use weir_wall::{Clock, calendar};
 
-/// The longest time for a handshake.
-const HANDSHAKE: Duration = Duration::from_secs(30);
 /// Before a listener tries again that could not accept: out of descriptors, say,
 /// and nothing tells when there are some again.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Handshakes at once; further clients are turned away.
-const MAX_HANDSHAKES: usize = 256;
 
 /// An address for NBD clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -249,8 +245,7 @@ impl Listener {
     }
 
     /// Accepts until [`close`](Self::close).
-    pub(crate) fn run(&self, directory: &Arc<Directory>, stop: &AtomicBool) {
-        let handshakes = Places::new(MAX_HANDSHAKES);
+    pub(crate) fn run(&self, directory: &Arc<Directory>, door: &Arc<Door>, stop: &AtomicBool) {
         loop {
             let accepted = self.accept();
             if stop.load(Ordering::Acquire) {
@@ -260,16 +255,15 @@ impl Listener {
                 pause();
                 continue;
             };
-            let Some(place) = handshakes.take() else { continue };
+            let Some(entry) = door.enter(stream) else { continue };
             let directory = Arc::clone(directory);
             // Without a thread the client sees its connection close.
             let _ = std::thread::Builder::new()
                 .name("weir-handshake".to_owned())
                 .stack_size(256 << 10)
                 .spawn(move || {
-                    let _place = place;
                     // A client that fails its handshake is its own problem.
-                    let _ = shake_hands(stream, &directory);
+                    let _ = shake_hands(entry, &directory);
                 });
         }
     }
@@ -290,42 +284,9 @@ pub(crate) fn pause() {
 }
 
 /// Negotiates with a client and hands it to its host.
-fn shake_hands(stream: Stream, directory: &Directory) -> io::Result<()> {
-    // The limit is for all of it: a client that sends a byte now and then has no
-    // more time than one that sends none.
-    let clock = Clock::start();
-    let left = || {
-        let left = HANDSHAKE.saturating_sub(Duration::from_nanos(clock.now().nanos()));
-        if left.is_zero() { Err(io::Error::from(io::ErrorKind::TimedOut)) } else { Ok(left) }
-    };
-    set_timeouts(&stream, Some(HANDSHAKE))?;
-    let mut out = Vec::new();
-    let mut handshake = Handshake::start(&mut out);
-    (&stream).write_all(&out)?;
-    let mut input = Vec::new();
-    let session = loop {
-        out.clear();
-        let progress = handshake
-            .handle(directory, &input, &mut out)
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-        input.drain(..progress.consumed);
-        (&stream).write_all(&out)?;
-        match progress.step {
-            Step::Again => {}
-            Step::Aborted => return Ok(()),
-            Step::Established(session) => break session,
-            Step::NeedMore { at_least } => {
-                let mut chunk = [0; 4096];
-                while input.len() < at_least {
-                    set_timeouts(&stream, Some(left()?))?;
-                    match (&stream).read(&mut chunk)? {
-                        0 => return Ok(()),
-                        n => input.extend_from_slice(&chunk[..n]),
-                    }
-                }
-            }
-        }
-    };
+fn shake_hands(entry: Entry, directory: &Directory) -> io::Result<()> {
+    let Some((session, rest)) = negotiate(&entry, directory)? else { return Ok(()) };
+    let Some((stream, place)) = entry.establish() else { return Ok(()) };
     set_timeouts(&stream, None)?;
     match &stream {
         Stream::Unix(stream) => stream.set_nonblocking(true)?,
@@ -333,10 +294,51 @@ fn shake_hands(stream: Stream, directory: &Directory) -> io::Result<()> {
     }
     if let Some(served) = directory.get(&session.export.name) {
         let Served { device, seat, view, host, .. } = served;
-        let hello = Established { session, device, rest: input, seat, view };
+        let hello = Established { session, device, rest, seat, view, place: Some(place) };
         host.send(Message::Client(stream, hello));
     }
     Ok(())
+}
+
+/// Negotiates with a client. Returns its session and the bytes behind the handshake, unless the
+/// client ends it.
+fn negotiate(entry: &Entry, directory: &Directory) -> io::Result<Option<(Session, Vec<u8>)>> {
+    let stream = &entry.guest.stream;
+    // The limit is for all of it: a client that sends a byte now and then has no
+    // more time than one that sends none.
+    let (clock, most) = (Clock::start(), Duration::from_nanos(entry.longest().nanos()));
+    let left = || {
+        let left = most.saturating_sub(Duration::from_nanos(clock.now().nanos()));
+        if left.is_zero() { Err(io::Error::from(io::ErrorKind::TimedOut)) } else { Ok(left) }
+    };
+    set_timeouts(stream, Some(most))?;
+    let (mut input, mut out) = (Vec::new(), Vec::new());
+    let mut handshake = Handshake::start(&mut out);
+    (&*stream).write_all(&out)?;
+    loop {
+        out.clear();
+        let progress = handshake
+            .handle(directory, &input, &mut out)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        input.drain(..progress.consumed);
+        (&*stream).write_all(&out)?;
+        match progress.step {
+            Step::Again => {}
+            Step::Aborted => return Ok(None),
+            Step::Established(session) => return Ok(Some((session, input))),
+            Step::NeedMore { at_least } => {
+                let mut chunk = [0; 4096];
+                while input.len() < at_least {
+                    set_timeouts(stream, Some(left()?))?;
+                    match (&*stream).read(&mut chunk)? {
+                        0 => return Ok(None),
+                        n => input.extend_from_slice(&chunk[..n]),
+                    }
+                    entry.guest.has_spoken.store(true, Ordering::Release);
+                }
+            }
+        }
+    }
 }
 
 fn set_timeouts(stream: &Stream, timeout: Option<Duration>) -> io::Result<()> {

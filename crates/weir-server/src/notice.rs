@@ -30,6 +30,25 @@ pub enum Notice {
         /// The volume.
         volume: String,
     },
+    /// Clients were disconnected that had sent half a request, or had taken no replies.
+    Stalled {
+        /// Their number.
+        clients: usize,
+    },
+    /// Clients that had not finished their handshake were disconnected to let others in.
+    Silent {
+        /// The largest number of handshakes at once.
+        most: usize,
+        /// Clients disconnected since the last notice, or the start.
+        clients: u64,
+    },
+    /// Clients were rejected because there are too many.
+    TooMany {
+        /// The largest number of clients.
+        most: usize,
+        /// Clients rejected since the last notice, or the start.
+        clients: u64,
+    },
 }
 
 impl fmt::Display for Notice {
@@ -46,6 +65,22 @@ impl fmt::Display for Notice {
                      in memory, and flushes fail, until {end}"
                 )
             }
+            Self::Stalled { clients } => write!(
+                f,
+                "disconnected {clients} NBD client{}: half a request was sent, or replies were not \
+                 read, for too long",
+                if *clients == 1 { "" } else { "s" }
+            ),
+            Self::Silent { most, clients } => write!(
+                f,
+                "{most} NBD handshakes are unfinished: disconnected {clients} of the oldest to let \
+                 others in; the next notice comes in a minute or later"
+            ),
+            Self::TooMany { most, clients } => write!(
+                f,
+                "{most} NBD clients are connected: rejected {clients}; the next notice comes in a \
+                 minute or later"
+            ),
             Self::Settled { volume } => {
                 write!(f, "volume {volume:?}: all data that was kept in memory is stored now")
             }

@@ -1,15 +1,17 @@
 //! Sockets and deadlines of one host: the loop that turns [`HostLoop`].
 
-use crate::connection::{Connection, Established, State, Stream};
+use crate::connection::{Connection, Established, Stalling, State, Stream};
 use crate::errand::{Errands, NewErrand};
 use crate::error::ServerError;
 use crate::host_loop::{ClientId, HostLoop, Owing, Replies, ReplyTo};
 use crate::mailbox::{Adding, Mailbox, Message, Removing};
+use crate::memory::Memory;
 use crate::notice::{Listening, Notice};
 use crate::worker::Workers;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, OwnedFd};
 use slab::Slab;
+use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -29,11 +31,19 @@ const SEND_AT: usize = 16 << 10;
 /// The longest time in which a client takes no reply once the server stops.
 const PATIENCE: Span = Span::from_secs(3);
 
+/// Clients that waited for memory and are looked after in one round.
+const FED_AT_ONCE: usize = 16;
+
 /// The clients of a reactor, by number.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Clients {
     open: Slab<Connection>,
     count: u32,
+    memory: Memory,
+    /// The client whose buffer was lent last: its holdings may have grown.
+    lent: Option<ClientId>,
+    /// A client began to wait for memory, so unused memory should not be kept.
+    is_untidy: bool,
 }
 
 impl Clients {
@@ -46,6 +56,53 @@ impl Clients {
     fn get(&mut self, id: ClientId) -> Option<&mut Connection> {
         let key = usize::try_from(id.0 & u64::from(u32::MAX)).ok()?;
         self.open.get_mut(key).filter(|connection| connection.id == id)
+    }
+
+    /// Charges a client for what it holds, and returns it.
+    fn settled(&mut self, id: ClientId) -> Option<&mut Connection> {
+        let key = usize::try_from(id.0 & u64::from(u32::MAX)).ok()?;
+        let connection = self.open.get_mut(key).filter(|connection| connection.id == id)?;
+        let held = connection.held();
+        self.memory.settle(&mut connection.share, held);
+        Some(connection)
+    }
+
+    /// Returns a client whose reply buffer is about to grow, after the one before is charged.
+    fn lend(&mut self, id: ClientId) -> Option<&mut Connection> {
+        if let Some(last) = self.lent.replace(id)
+            && last != id
+        {
+            self.settled(last);
+        }
+        self.settled(id)
+    }
+
+    /// Takes back memory that clients keep for later requests.
+    fn tidy(&mut self) {
+        for (_, connection) in &mut self.open {
+            connection.tidy();
+            let held = connection.held();
+            self.memory.settle(&mut connection.share, held);
+        }
+    }
+
+    /// Removes a client.
+    fn remove(&mut self, id: ClientId) -> bool {
+        let Ok(key) = usize::try_from(id.0 & u64::from(u32::MAX)) else { return false };
+        if self.get(id).is_none() {
+            return false;
+        }
+        // Closing the socket also takes it out of the poller.
+        let connection = self.open.remove(key);
+        self.memory.release(&connection.share);
+        true
+    }
+
+    /// Removes all clients.
+    fn clear(&mut self) {
+        for connection in self.open.drain() {
+            self.memory.release(&connection.share);
+        }
     }
 }
 
@@ -71,8 +128,17 @@ impl Replies for Outbox<'_> {
         if self.touched.last() != Some(&client) {
             self.touched.push(client);
         }
-        Some(connection.reply_to())
+        self.clients.lend(client).map(Connection::reply_to)
     }
+}
+
+/// The options of a host's thread.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) notices: Listening,
+    pub(crate) waiting: Waiting,
+    pub(crate) memory: Memory,
+    pub(crate) stall: Stalling,
 }
 
 /// One host's thread.
@@ -96,6 +162,9 @@ pub(crate) struct Reactor {
     touched: Vec<ClientId>,
     /// Set when it is to stop: when it next looks for clients that do not listen.
     stopping: Option<Instant>,
+    /// Set while clients keep the server waiting: when it next looks for those that have stalled.
+    patrol: Option<Instant>,
+    stall: Stalling,
 }
 
 impl Reactor {
@@ -104,15 +173,16 @@ impl Reactor {
         volumes: Vec<String>,
         host: HostLoop,
         clock: Clock,
-        (notices, waiting): (Listening, Waiting),
+        setup: Setup,
     ) -> Result<Self, ServerError> {
+        let Setup { notices, waiting, memory, stall } = setup;
         let system = ServerError::system("preparing a host's thread");
         let (poller, wake) = descriptors().map_err(system)?;
         let (sender, inbox) = channel();
         let mailbox = Mailbox { sender, wake: Arc::new(wake) };
         let back = mailbox.clone();
         let workers = Workers::new(name, move |done| back.send(Message::Finished(done)));
-        let (clients, touched) = (Clients::default(), Vec::new());
+        let clients = Clients { open: Slab::new(), count: 0, memory, lent: None, is_untidy: false };
         let name = name.to_owned();
         Ok(Self {
             name,
@@ -128,8 +198,10 @@ impl Reactor {
             volumes,
             notices,
             removing: Vec::new(),
-            touched,
+            touched: Vec::new(),
             stopping: None,
+            patrol: None,
+            stall,
         })
     }
 
@@ -165,7 +237,9 @@ impl Reactor {
 
     /// Waits for events or until something is due; returns the time.
     fn wait(&mut self, events: &mut Events) -> Result<Instant, ServerError> {
-        let due = [self.host.deadline(), self.stopping].into_iter().flatten().min();
+        let fed = self.clients.memory.is_awaited().then_some(Instant::ZERO);
+        let due = [self.host.deadline(), self.stopping, self.patrol, fed];
+        let due = due.into_iter().flatten().min();
         let is_used = !self.clients.open.is_empty();
         let timeout = self.sleeper.timeout(self.clock.now(), due, is_used);
         let waited = self.poller.wait(events, timeout);
@@ -184,12 +258,13 @@ impl Reactor {
             return self.read_mail(now);
         }
         let id = ClientId(data);
-        let Some(connection) = self.clients.get(id) else { return Ok(()) };
+        let Some(connection) = self.clients.settled(id) else { return Ok(()) };
         let state = match event {
             Event { readable: true, .. } => connection.receive(now, &mut self.host),
             Event { ended: true, .. } => State::Closed,
             _ => State::Open,
         };
+        self.clients.settled(id);
         match state {
             State::Open => self.touched.push(id),
             State::Closed => self.forget(id, now),
@@ -214,7 +289,7 @@ impl Reactor {
                 Message::Remove(removing) => self.remove(removing),
                 Message::Crash(answer) => {
                     let _ = answer.send(self.host.crash(self.clock.now()));
-                    self.clients.open.clear();
+                    self.clients.clear();
                     self.errands.forget_all();
                 }
                 Message::Stop => {
@@ -285,9 +360,10 @@ impl Reactor {
         if self.stopping.is_some() || watched.is_err() || is_going {
             return;
         }
-        let mut connection = Connection::new(stream, id, hello);
+        self.clients.open.insert(Connection::new(stream, id, hello));
+        let Some(connection) = self.clients.settled(id) else { return };
         let state = connection.take(now, &mut self.host);
-        self.clients.open.insert(connection);
+        self.clients.settled(id);
         match state {
             State::Open => self.touched.push(id),
             State::Closed => self.forget(id, now),
@@ -302,6 +378,15 @@ impl Reactor {
         self.host.advance(now, &mut Outbox { clients, errands, touched });
         while let Some(id) = self.touched.pop() {
             self.look_after(id, now)?;
+        }
+        if std::mem::take(&mut self.clients.is_untidy) {
+            self.clients.tidy();
+        }
+        if self.clients.memory.has_freed() {
+            self.feed(now)?;
+        }
+        if self.patrol.is_some_and(|due| due <= now) {
+            self.look_for_stalls(now);
         }
         for job in self.host.take_jobs() {
             self.workers.run(job);
@@ -333,12 +418,16 @@ impl Reactor {
         }
         let Some(connection) = self.clients.get(id) else { return Ok(()) };
         let mut state = connection.flush();
-        if state == State::Open && !connection.is_full() {
+        connection.try_again();
+        let Some(connection) = self.clients.settled(id) else { return Ok(()) };
+        let held = self.host.next_held(id);
+        // Without room for the next one, nothing would go on, and the client be looked after for ever.
+        if state == State::Open && held.is_some_and(|length| length <= connection.room()) {
             let (clients, errands) = (&mut self.clients, &mut self.errands);
             let touched = &mut self.touched;
             self.host.resume(now, id, &mut Outbox { clients, errands, touched });
         }
-        let Some(connection) = self.clients.get(id) else { return Ok(()) };
+        let Some(connection) = self.clients.settled(id) else { return Ok(()) };
         if state == State::Open && connection.has_input() {
             state = connection.take(now, &mut self.host);
         }
@@ -346,22 +435,77 @@ impl Reactor {
             self.forget(id, now);
             return Ok(());
         }
+        let Some(connection) = self.clients.settled(id) else { return Ok(()) };
         let wants = connection.wants();
         if wants != connection.interest {
             connection.interest = wants;
             let watched = self.poller.modify(&connection.stream, id.0, wants);
             watched.map_err(ServerError::system("watching a client"))?;
         }
+        if connection.note_stall(now) && self.patrol.is_none() {
+            self.patrol = Some(now + patrol_interval(self.stall));
+        }
+        if !connection.queued && connection.waits_for_memory(self.host.next_held(id)) {
+            connection.queued = true;
+            self.clients.memory.waiting.push_back(id);
+            self.clients.is_untidy = true;
+        }
         Ok(())
+    }
+
+    /// Looks after clients that waited for memory and have it now, in the order in which they came.
+    fn feed(&mut self, now: Instant) -> Result<(), ServerError> {
+        let mut left = FED_AT_ONCE;
+        let mut still = VecDeque::new();
+        for id in std::mem::take(&mut self.clients.memory.waiting) {
+            let held = self.host.next_held(id);
+            let Some(connection) = self.clients.settled(id) else { continue };
+            if !connection.waits_for_memory(held) {
+                connection.queued = false;
+                continue;
+            }
+            let can_go_on = connection.can_go_on(held);
+            if can_go_on && left > 0 {
+                left -= 1;
+                connection.queued = false;
+                self.look_after(id, now)?;
+                continue;
+            }
+            if can_go_on {
+                self.clients.memory.look_again();
+            }
+            still.push_back(id);
+        }
+        still.append(&mut self.clients.memory.waiting);
+        self.clients.memory.waiting = still;
+        // The last ones may have become ready to send.
+        while let Some(id) = self.touched.pop() {
+            self.look_after(id, now)?;
+        }
+        Ok(())
+    }
+
+    /// Drops clients that have stalled, and looks again later if others may.
+    fn look_for_stalls(&mut self, now: Instant) {
+        self.clients.tidy();
+        let (mut stalled, mut others) = (Vec::new(), false);
+        for (_, connection) in &mut self.clients.open {
+            if connection.has_stalled(now, self.stall) {
+                stalled.push(connection.id);
+            } else {
+                others |= connection.note_stall(now);
+            }
+        }
+        self.patrol = others.then(|| now + patrol_interval(self.stall));
+        if !stalled.is_empty() {
+            self.notices.tell(Notice::Stalled { clients: stalled.len() });
+        }
+        stalled.into_iter().for_each(|id| self.forget(id, now));
     }
 
     /// Drops a client; what it asked for completes and goes nowhere.
     fn forget(&mut self, id: ClientId, now: Instant) {
-        if self.clients.get(id).is_some()
-            && let Ok(key) = usize::try_from(id.0 & u64::from(u32::MAX))
-        {
-            // Closing the socket also takes it out of the poller.
-            drop(self.clients.open.remove(key));
+        if self.clients.remove(id) {
             let (clients, errands) = (&mut self.clients, &mut self.errands);
             let touched = &mut self.touched;
             self.host.resume(now, id, &mut Outbox { clients, errands, touched });
@@ -397,4 +541,10 @@ fn descriptors() -> io::Result<(Poller, OwnedFd)> {
     let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
     poller.add(&wake, WAKE, Interest::READ)?;
     Ok((poller, wake))
+}
+
+/// Returns the time between two looks for stalled clients.
+fn patrol_interval(stall: Stalling) -> Span {
+    let least = stall.at_ease.min(stall.when_short);
+    Span::from_nanos((least.nanos() / 4).clamp(1, 10_000_000_000))
 }

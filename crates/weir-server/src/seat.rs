@@ -14,6 +14,8 @@ pub struct Seat(Mutex<Writers>);
 struct Writers {
     /// Clients of the export that have written.
     clients: usize,
+    /// Writes over REST that are under way.
+    visitors: usize,
     /// A client sat since this was last asked.
     wrote: bool,
     /// Until when it is leased over REST, in nanoseconds since 1970.
@@ -23,6 +25,10 @@ struct Writers {
 /// A client of the export that has written sits; it rises when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Sitting(Arc<Seat>);
+
+/// A write over REST: no client of the export begins to write before it is done.
+#[derive(Debug)]
+pub struct Visit(Arc<Seat>);
 
 impl Seat {
     fn writers(&self) -> MutexGuard<'_, Writers> {
@@ -61,10 +67,23 @@ impl Seat {
         self.writers().leased_until > now
     }
 
-    /// Registers a writer, unless the blob is leased at `now`.
+    /// Registers a write over REST until the result is dropped. Returns `None` if clients of the
+    /// export sit here.
+    #[must_use]
+    pub fn visit(self: &Arc<Self>) -> Option<Visit> {
+        let mut writers = self.writers();
+        if writers.clients > 0 {
+            return None;
+        }
+        writers.visitors += 1;
+        drop(writers);
+        Some(Visit(Arc::clone(self)))
+    }
+
+    /// Registers a writer, unless the blob is leased at `now` or is written to over REST.
     pub(crate) fn sit(self: &Arc<Self>, now: u64) -> Option<Sitting> {
         let mut writers = self.writers();
-        if writers.leased_until > now {
+        if writers.leased_until > now || writers.visitors > 0 {
             return None;
         }
         writers.clients += 1;
@@ -80,9 +99,29 @@ impl Drop for Sitting {
     }
 }
 
+impl Drop for Visit {
+    fn drop(&mut self) {
+        self.0.writers().visitors -= 1;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_write_over_rest_keeps_clients_of_the_export_out_and_the_reverse() {
+        let seat = Arc::new(Seat::default());
+        let (first, second) = (seat.visit(), seat.visit());
+        assert!(first.is_some() && second.is_some() && seat.sit(0).is_none());
+        drop(first);
+        assert!(seat.sit(0).is_none() && !seat.is_taken() && !seat.has_written());
+        drop(second);
+        let sitting = seat.sit(0).expect("nothing is written over REST");
+        assert!(seat.visit().is_none());
+        drop(sitting);
+        assert!(seat.visit().is_some());
+    }
 
     #[test]
     fn one_writes_at_a_time() {

@@ -26,6 +26,7 @@ pub use options::Options;
 pub use paged::Paged;
 
 use crate::control::{ControlSocket, Request};
+use crate::door::Door;
 use crate::error::ServerError;
 use crate::host_loop::{Behind, HostLoop};
 use crate::listener::{Address, Directory, Listener};
@@ -93,7 +94,8 @@ impl Server {
             None => None,
         };
         let clock = Clock::start();
-        let mut starting = Starting::new(edition, data.as_ref(), clock, options);
+        let mut starting =
+            Starting::new(edition, data.as_ref(), clock, options, layout.hosts.len());
         starting.look_for_made(&layout)?;
         let hosts = layout.hosts.into_iter().map(|host| starting.host(host));
         let (hosts, reactors): (Vec<_>, Vec<_>) =
@@ -126,7 +128,8 @@ impl Server {
         let mut server =
             Self { shared, stop, listeners: listening, control: None, reactors: running };
         server.run(reactors)?;
-        server.listen(listeners, directory)?;
+        let door = Door::new(options.bounds, clock, options.notices.clone());
+        server.listen(listeners, directory, Arc::new(door))?;
         if let Some(socket) = control {
             server.open_control(socket)?;
         }
@@ -155,14 +158,19 @@ impl Server {
         &mut self,
         listeners: Vec<Listener>,
         directory: Arc<Directory>,
+        door: Arc<Door>,
     ) -> Result<(), ServerError> {
         for listener in listeners {
             let listener = Arc::new(listener);
-            let (own, directory, stop) =
-                (Arc::clone(&listener), Arc::clone(&directory), Arc::clone(&self.stop));
+            let (own, directory, door, stop) = (
+                Arc::clone(&listener),
+                Arc::clone(&directory),
+                Arc::clone(&door),
+                Arc::clone(&self.stop),
+            );
             let thread = std::thread::Builder::new()
                 .name("weir-listen".to_owned())
-                .spawn(move || own.run(&directory, &stop))
+                .spawn(move || own.run(&directory, &door, &stop))
                 .map_err(ServerError::system("starting a listener's thread"))?;
             self.listeners.push((listener, thread));
         }

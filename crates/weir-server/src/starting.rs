@@ -5,10 +5,12 @@
 //! socket (a size, a cache mode) hold as long as the layout declares the same as before. If the
 //! layout was edited, it decides, unless that would lose or misread data.
 
+use crate::connection::Stalling;
 use crate::error::ServerError;
 use crate::host_loop::HostLoop;
 use crate::listener::{Directory, Served};
-use crate::reactor::Reactor;
+use crate::memory::Memory;
+use crate::reactor::{Reactor, Setup};
 use crate::server::options::Options;
 use crate::server::paged::Paged;
 use crate::server::shared::HostState;
@@ -88,6 +90,8 @@ pub(crate) struct Starting<'a> {
     pub(crate) refused: Vec<Refused>,
     /// A volume that was made on a running server, with its host, until it is added.
     made: Vec<(String, NewVolume)>,
+    /// The number of hosts.
+    hosts: usize,
 }
 
 impl<'a> Starting<'a> {
@@ -96,6 +100,7 @@ impl<'a> Starting<'a> {
         data: Option<&'a DataDir>,
         clock: Clock,
         options: &'a Options,
+        hosts: usize,
     ) -> Self {
         Self {
             edition,
@@ -105,6 +110,7 @@ impl<'a> Starting<'a> {
             directory: Directory::default(),
             refused: Vec::new(),
             made: Vec::new(),
+            hosts,
         }
     }
 
@@ -197,8 +203,15 @@ impl<'a> Starting<'a> {
         let mut host_loop = HostLoop::new(host.spec.clone(), stores)?;
         host_loop.set_observer(self.options.observer.clone());
         let names = host.volumes.iter().map(|volume| volume.name.clone()).collect();
-        let told = (self.options.notices.clone(), self.options.waiting);
-        let reactor = Reactor::new(&host.name, names, host_loop, self.clock, told)?;
+        let bounds = &self.options.bounds;
+        let memory = usize::try_from(bounds.memory.get()).unwrap_or(usize::MAX);
+        let setup = Setup {
+            notices: self.options.notices.clone(),
+            waiting: self.options.waiting,
+            memory: Memory::new(memory, self.hosts),
+            stall: Stalling { at_ease: bounds.stall, when_short: bounds.stall_when_short },
+        };
+        let reactor = Reactor::new(&host.name, names, host_loop, self.clock, setup)?;
         let mailbox = reactor.mailbox();
         let pages = (0..).zip(&stored).filter_map(|(id, stored): (usize, &Option<_>)| {
             Some((id, Paged::from_volume(stored.as_ref()?)?))

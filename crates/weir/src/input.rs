@@ -2,8 +2,8 @@
 
 use crate::error::CliError;
 use crate::output;
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
@@ -26,9 +26,22 @@ pub(crate) fn read_layout_text(
     path: &Path,
     catalog: &Catalog,
 ) -> Result<(String, Layout), CliError> {
-    let text = read(path, "layout")?;
+    let text = read_layout_file(path)?;
     let layout = Layout::parse(&path.display().to_string(), &text, catalog)?;
     Ok((text, layout))
+}
+
+/// Reads the text of a layout, unless it is too large for one.
+fn read_layout_file(path: &Path) -> Result<String, CliError> {
+    let most = Layout::MAX_SIZE.get();
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
+    read.map_err(|source| CliError::Read { path: path.to_owned(), source })?;
+    if bytes.len() as u64 > most {
+        return Err(Layout::too_large(&path.display().to_string()).into());
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| CliError::NotText { path: path.to_owned(), what: "layout" })
 }
 
 /// Returns the edition of a layout, if it has one.

@@ -1,6 +1,6 @@
 //! Operations on an account.
 
-use super::shared::{MAX_DOCUMENT, Service};
+use super::shared::Service;
 use crate::body::{Body, Reply};
 use crate::fault::{Fault, Result};
 use crate::head::Head;
@@ -25,7 +25,7 @@ impl Service {
     }
 
     pub(super) async fn set_properties(&self, head: &Head, body: &mut Body) -> Result<Reply> {
-        let document = body.all(MAX_DOCUMENT).await?;
+        let document = self.document(head, body).await?;
         let account = &head.target.account;
         let changed = self.state.borrow().properties(account).changed(&document)?;
         self.state.borrow_mut().set_properties(account, changed.clone());

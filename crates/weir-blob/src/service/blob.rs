@@ -1,6 +1,6 @@
 //! Operations on blobs of all types: properties, metadata, tags, leases, snapshots, deletion.
 
-use super::shared::{MAX_DOCUMENT, Service, names, new_id, parse_metadata, stamp};
+use super::shared::{Service, names, new_id, parse_metadata, stamp};
 use crate::body::{Body, Reply};
 use crate::condition::{Conditions, Subject};
 use crate::fault::{Code, Fault, Result};
@@ -209,7 +209,7 @@ impl Service {
     /// Sets tags. They are not part of the blob's state, so its ETag stays.
     pub(super) async fn set_tags(&self, head: &Head, body: &mut Body) -> Result<Reply> {
         let names = names(head)?;
-        let document = body.all(MAX_DOCUMENT).await?;
+        let document = self.document(head, body).await?;
         let root = Element::root(&document, "Tags")?;
         let set = root.child("TagSet").ok_or(Code::MissingRequiredXmlNode)?;
         let mut tags = Tags::new();

@@ -11,6 +11,7 @@ use crate::fault::{Code, Fault, Result};
 use crate::head::Head;
 use crate::journal::Change;
 use crate::lease::Leased;
+use crate::pieces::GATHER;
 use crate::record::{Blob, Block, Blocks, Content, ContentHeaders, Piece};
 use crate::state::{Names, base};
 use crate::tags::Tags;
@@ -116,6 +117,7 @@ impl Service {
         most: u64,
     ) -> Result<(Piece, Sums)> {
         let mut check = Check::parse(head, keeps)?;
+        let _room = self.room_for(head, GATHER).await?;
         let mut new = self.pieces.begin().map_err(Fault::internal)?;
         let mut len = 0;
         while let Some(bytes) = body.next().await? {
@@ -229,8 +231,10 @@ impl Service {
     pub(super) async fn put_block_list(&self, head: &Head, body: &mut Body) -> Result<Reply> {
         let names = names(head)?;
         let check = Check::parse(head, false)?;
+        let room = self.room_for(head, MAX_DOCUMENT).await?;
         let (document, sums) = body.checked(check, MAX_DOCUMENT).await?;
         let wanted = parse_block_list(&document)?;
+        drop((document, room));
         let lock = self.lock(names);
         let _alone = lock.write().await;
         self.check_make(head, names)?;

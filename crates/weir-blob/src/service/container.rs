@@ -1,6 +1,6 @@
 //! Containers.
 
-use super::shared::{MAX_DOCUMENT, Service, new_id, parse_metadata};
+use super::shared::{Service, new_id, parse_metadata};
 use crate::auth::sas::Policy;
 use crate::body::{Body, Reply};
 use crate::condition::{Conditions, Etag, Subject};
@@ -141,7 +141,7 @@ impl Service {
     }
 
     pub(super) async fn set_acl(&self, head: &Head, body: &mut Body) -> Result<Reply> {
-        let document = body.all(MAX_DOCUMENT).await?;
+        let document = self.document(head, body).await?;
         let (public, policies) = (parse_public(head)?, parse_policies(&document)?);
         let change = |record: &mut Container| {
             self.check_container(head, record)?;

@@ -234,6 +234,8 @@ impl Service {
         // A concurrent read may see a part of the write, so the ETag changes before and after it.
         self.touch(names);
         let open = self.volumes.open(&volume)?;
+        // A client of the export may have begun to write since the check.
+        let _visit = open.pages.seat().visit().ok_or(Code::LeaseIdMissing)?;
         if write.clears {
             open.clear(write.start, write.len, None).await?;
         } else {
@@ -280,10 +282,12 @@ impl Service {
             let state = self.state.borrow();
             page_of(state.blob(names, None)?)?.volume.clone()
         };
+        let open = self.volumes.open(&volume)?;
+        let _visit = open.pages.seat().visit().ok_or(Code::LeaseIdMissing)?;
         self.volumes.resize(&volume, size).await?;
         if size == 0 {
             // An empty blob keeps the smallest volume, whose bytes must be cleared.
-            self.volumes.open(&volume)?.clear(0, PAGE, Some(weir_server::Terms::default())).await?;
+            open.clear(0, PAGE, Some(weir_server::Terms::default())).await?;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use crate::fault::{Code, Fault, Result};
 use crate::head::Head;
 use crate::record::{Blob, Blocks, Content, Piece};
 use bytes::{Bytes, BytesMut};
+use std::net::IpAddr;
 use std::rc::Rc;
 
 /// Size of a read. Longer responses are streamed in parts of this size.
@@ -66,7 +67,9 @@ impl Service {
             return Ok(reply);
         }
         let first_end = end.min(start + PART);
-        let first = self.read_part(&blob, start, first_end, false).await?;
+        let named = Named::new(self, &blob, head);
+        let room = self.sent.reserve(&named.account, named.from, first_end - start).await?;
+        let first = room.hold(self.read_part(&blob, start, first_end, false).await?);
         if wants_md5 {
             reply.set("content-md5", &md5_base64(&first));
         }
@@ -80,7 +83,6 @@ impl Service {
         if first_end == end {
             return Ok(reply.bytes(first));
         }
-        let named = Named::new(self, &blob);
         let rest = parts(Rc::new(named), blob, first_end, end);
         reply.content = Carried::Parts(end - start, first, rest);
         Ok(reply)
@@ -141,7 +143,14 @@ fn parts(named: Rc<Named>, blob: Rc<Blob>, start: u64, end: u64) -> Rest {
             }
             let next = end.min(start + PART);
             // A response that has started cannot fail with a status, so the read waits.
-            let part = named.service.read_part(&blob, start, next, true).await;
+            let service = &named.service;
+            let part = match service.sent.wait(&named.account, named.from, next - start).await {
+                Ok(room) => {
+                    let part = service.read_part(&blob, start, next, true).await;
+                    part.map(|bytes| room.hold(bytes))
+                }
+                Err(fault) => Err(fault),
+            };
             Some((part, parts(named, blob, next, end)))
         })
     }))
@@ -151,13 +160,17 @@ fn parts(named: Rc<Named>, blob: Rc<Blob>, start: u64, end: u64) -> Rest {
 struct Named {
     service: Rc<Service>,
     pieces: Vec<Piece>,
+    /// The account and the client that the memory of the read is charged to.
+    account: String,
+    from: IpAddr,
 }
 
 impl Named {
-    fn new(service: &Rc<Service>, blob: &Blob) -> Self {
+    fn new(service: &Rc<Service>, blob: &Blob, head: &Head) -> Self {
         let pieces: Vec<Piece> = blob.pieces().collect();
         pieces.iter().for_each(|piece| service.pieces.name(*piece));
-        Self { service: Rc::clone(service), pieces }
+        let (account, from) = (head.target.account.clone(), head.from);
+        Self { service: Rc::clone(service), pieces, account, from }
     }
 }
 

@@ -19,7 +19,7 @@ impl Service {
     pub async fn recover(&self) -> Result<()> {
         let named = self.state.borrow().volumes();
         for volume in self.volumes.all().iter().filter(|volume| !named.contains(*volume)) {
-            self.volumes.delete(volume).await?;
+            self.unless_full(self.volumes.delete(volume).await)?;
         }
         let now = (self.clock)();
         let mut changes = vec![Change::put(Key::Running, &true)];
@@ -37,11 +37,16 @@ impl Service {
             }
             state.next(at);
         }
-        self.commit(changes).await?;
+        self.unless_full(self.commit(changes).await)?;
         for volume in self.volumes.all() {
-            self.forget_snapshots(&volume).await?;
+            self.unless_full(self.forget_snapshots(&volume).await)?;
         }
         self.name_exports()
+    }
+
+    /// Permits a step of the recovery to fail on a full disk. The next start makes up for it.
+    fn unless_full(&self, result: Result<()>) -> Result<()> {
+        if self.journal.is_full() { Ok(()) } else { result }
     }
 
     /// Exports the volumes of blobs under their names, and hides those that only snapshots use.
@@ -138,6 +143,7 @@ impl Service {
         if quiet {
             changes.push(Change::remove(Key::Running));
         }
-        self.commit(changes).await
+        // The next start recovers as after a crash.
+        self.unless_full(self.commit(changes).await)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::properties::Properties;
 use crate::auth::account::Accounts;
-use crate::body::Reply;
+use crate::body::{Body, Reply};
 use crate::condition::{Conditions, Subject};
 use crate::fault::{Code, Fault, Result};
 use crate::head::Head;
@@ -10,9 +10,11 @@ use crate::journal::{Change, Journal};
 use crate::lease::{Lease, Leased};
 use crate::pieces::Pieces;
 use crate::record::{Blob, Content, Key, Metadata, PageContent};
+use crate::room::{Room, Rooms};
 use crate::state::{Names, State, base};
 use crate::time::Moment;
 use crate::volumes::Volumes;
+use bytes::Bytes;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -21,11 +23,9 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::{RwLock, Semaphore, SemaphorePermit};
+use tokio::sync::RwLock;
 use weir_store::SnapshotId;
 
-/// Limit of request bytes in memory. Further requests wait.
-const BUDGET_KIB: usize = 256 << 10;
 /// Maximum size of an XML document in a request.
 pub(super) const MAX_DOCUMENT: usize = 8 << 20;
 
@@ -45,8 +45,10 @@ pub struct Service {
     pub(super) requests: Cell<u64>,
     /// Set at shutdown, to end long operations.
     pub(super) ending: Arc<AtomicBool>,
-    /// Remaining budget of request bytes in memory, in KiB.
-    pub(super) budget: Semaphore,
+    /// Memory for the bodies of requests.
+    pub(super) received: Rooms,
+    /// Memory for the bodies of responses.
+    pub(super) sent: Rooms,
 }
 
 impl Service {
@@ -59,6 +61,7 @@ impl Service {
         state: State,
         clock: fn() -> Moment,
     ) -> Self {
+        let count = accounts.iter().count();
         Self {
             accounts,
             volumes,
@@ -70,8 +73,20 @@ impl Service {
             run: uuid::Uuid::new_v4().as_u64_pair().0,
             requests: Cell::default(),
             ending: Arc::default(),
-            budget: Semaphore::new(BUDGET_KIB),
+            received: Rooms::new(count),
+            sent: Rooms::new(count),
         }
+    }
+
+    /// Returns whether the disk has no space for records.
+    #[must_use]
+    pub(crate) fn is_full(&self) -> bool {
+        self.journal.is_full()
+    }
+
+    /// Returns whether the memory for responses is short.
+    pub(crate) fn is_memory_short(&self) -> bool {
+        self.sent.is_short()
     }
 
     /// Returns a unique request id.
@@ -95,10 +110,15 @@ impl Service {
     }
 
     /// Reserves memory for the body of a request.
-    pub(super) async fn room_for(&self, head: &Head, most: usize) -> Result<SemaphorePermit<'_>> {
+    pub(super) async fn room_for(&self, head: &Head, most: usize) -> Result<Room> {
         let len = head.number("content-length")?.unwrap_or(most as u64).min(most as u64);
-        let kib = u32::try_from(len.div_ceil(1024)).unwrap_or(u32::MAX);
-        self.budget.acquire_many(kib).await.map_err(Fault::internal)
+        self.received.reserve(&head.target.account, head.from, len).await
+    }
+
+    /// Receives a document.
+    pub(super) async fn document(&self, head: &Head, body: &mut Body) -> Result<Bytes> {
+        let _room = self.room_for(head, MAX_DOCUMENT).await?;
+        body.all(MAX_DOCUMENT).await
     }
 
     pub(super) async fn commit(&self, changes: Vec<Change>) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Reads frames, chunk by chunk, up to the end or the first damage.
+//! Reads frames, chunk by chunk, and leaves out those that are damaged.
 
 use super::column::Decoder;
 use super::error::ReadError;
@@ -6,9 +6,12 @@ use super::{End, MAX_PAYLOAD, MAX_SAMPLES, MAX_VALUES, SIGNATURE, tag};
 use crate::columns::{Chunk, Column, Note};
 use crate::header::{Checked, Contents, Header};
 use std::fmt;
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use weir_bytes::{Input, Wrong};
 use weir_units::Instant;
+
+/// Bytes of a frame before its payload: tag and length.
+const HEAD: usize = 8;
 
 /// The end of an observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +26,15 @@ pub enum Ending {
     Cut {
         /// Bytes of an incomplete chunk.
         left_over: u64,
+    },
+    /// Damaged blocks are left out. Everything else is read.
+    Gaps {
+        /// Number of damaged blocks.
+        blocks: u64,
+        /// Offset of the first one in the file.
+        at: u64,
+        /// Number of samples in them; `None` if there is no end mark.
+        samples: Option<u64>,
     },
     /// The file is damaged from an offset on. Everything before it is read.
     Damaged {
@@ -49,6 +61,16 @@ impl fmt::Display for Ending {
                     ),
                 }
             }
+            Self::Gaps { blocks, at, samples } => {
+                let (s, are) = if *blocks == 1 { ("", "is") } else { ("s", "are") };
+                write!(f, "{blocks} damaged block{s}, the first at byte {at}, {are} left out")?;
+                match samples {
+                    Some(samples) => write!(f, " with {samples} samples"),
+                    None => {
+                        f.write_str("; no end mark: its writer was killed, or is still writing")
+                    }
+                }
+            }
             Self::Damaged { at, reason } => {
                 write!(f, "damaged at byte {at}: {reason}; the rest is left out")
             }
@@ -56,18 +78,50 @@ impl fmt::Display for Ending {
     }
 }
 
+/// The offset, the tag and the payload of a frame.
+type Placed = (u64, [u8; 4], Vec<u8>);
+
 /// A frame, or the reason why there is none.
 enum Frame {
     Whole([u8; 4], Vec<u8>),
-    /// The file ended inside the frame, after this number of bytes.
-    Cut(u64),
-    Bad(String),
+    /// The file ended inside the frame, after these bytes.
+    Cut(Vec<u8>),
+    /// The frame is damaged: the reason, and its bytes as far as they were read.
+    Bad(String, Vec<u8>),
+}
+
+/// The input, before it bytes that are read again.
+struct Source<R> {
+    again: Cursor<Vec<u8>>,
+    rest: R,
+}
+
+impl<R> fmt::Debug for Source<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("again", &self.again.get_ref().len()).finish_non_exhaustive()
+    }
+}
+
+impl<R: Read> Read for Source<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.again.read(buffer)? {
+            0 => self.rest.read(buffer),
+            some => Ok(some),
+        }
+    }
+}
+
+/// The damaged blocks so far.
+#[derive(Debug, Default)]
+struct Lost {
+    blocks: u64,
+    first: u64,
 }
 
 /// A reader of observations that holds one chunk at a time.
 #[derive(Debug)]
 pub struct Reader<R> {
-    input: R,
+    input: Source<R>,
     /// Bytes read.
     offset: u64,
     header: Header,
@@ -76,6 +130,7 @@ pub struct Reader<R> {
     last: Option<Instant>,
     samples: u64,
     ending: Option<Ending>,
+    lost: Lost,
     decoder: Decoder,
 }
 
@@ -97,12 +152,12 @@ impl<R: Read> Reader<R> {
             }
             Frame::Whole(..) => return Err(damaged("it is not where it should be".to_owned())),
             Frame::Cut(_) => return Err(damaged("the file ends in it".to_owned())),
-            Frame::Bad(reason) => return Err(damaged(reason)),
+            Frame::Bad(reason, _) => return Err(damaged(reason)),
         };
         let mut checked = Checked::default();
         checked.extend(&header.contents).map_err(|error| damaged(error.to_string()))?;
         Ok(Self {
-            input,
+            input: Source { again: Cursor::default(), rest: input },
             offset,
             header,
             checked,
@@ -110,6 +165,7 @@ impl<R: Read> Reader<R> {
             last: None,
             samples: 0,
             ending: None,
+            lost: Lost::default(),
             decoder: Decoder::new(),
         })
     }
@@ -157,21 +213,16 @@ impl<R: Read> Reader<R> {
     /// [`ReadError::Io`] for an I/O error. A cut or damaged file is no error but an
     /// [`ending`](Self::ending).
     pub fn next_chunk(&mut self) -> Result<Option<Chunk>, ReadError> {
-        while self.ending.is_none() {
-            let start = self.offset;
-            let damaged = |reason: &str| Ending::Damaged { at: start, reason: reason.to_owned() };
-            match frame(&mut self.input, &mut self.offset)? {
-                Frame::Cut(left_over) => self.ending = Some(Ending::Cut { left_over }),
-                Frame::Bad(reason) => self.ending = Some(damaged(&reason)),
-                Frame::Whole(tag::DATA, payload) => match self.chunk(&payload) {
+        while let Some((start, tag, payload)) = self.whole()? {
+            let taken = match tag {
+                tag::DATA => match self.chunk(&payload) {
                     Ok(chunk) => return Ok(Some(chunk)),
-                    Err(reason) => self.ending = Some(damaged(reason)),
+                    Err(reason) => Err(reason.to_owned()),
                 },
-                Frame::Whole(tag, payload) => {
-                    if let Err(reason) = self.take(tag, &payload) {
-                        self.ending = Some(damaged(&reason));
-                    }
-                }
+                _ => self.take(tag, &payload),
+            };
+            if let Err(reason) = taken {
+                self.ending = Some(Ending::Damaged { at: start, reason });
             }
         }
         Ok(None)
@@ -184,24 +235,82 @@ impl<R: Read> Reader<R> {
     ///
     /// [`ReadError::Io`] for an I/O error.
     pub fn skip_to_end(&mut self) -> Result<(), ReadError> {
-        while self.ending.is_none() {
-            let start = self.offset;
-            let damaged = |reason: String| Ending::Damaged { at: start, reason };
-            match frame(&mut self.input, &mut self.offset)? {
-                Frame::Cut(left_over) => self.ending = Some(Ending::Cut { left_over }),
-                Frame::Bad(reason) => self.ending = Some(damaged(reason)),
-                Frame::Whole(tag::DATA, payload) => match Input(&payload).length() {
-                    Ok(samples) => self.samples += samples as u64,
-                    Err(reason) => self.ending = Some(damaged(reason.to_owned())),
-                },
-                Frame::Whole(tag, payload) => {
-                    if let Err(reason) = self.take(tag, &payload) {
-                        self.ending = Some(damaged(reason));
+        while let Some((start, tag, payload)) = self.whole()? {
+            let taken = match tag {
+                tag::DATA => match Input(&payload).length() {
+                    Ok(samples) => {
+                        self.samples += samples as u64;
+                        Ok(())
                     }
-                }
+                    Err(reason) => Err(reason.to_owned()),
+                },
+                _ => self.take(tag, &payload),
+            };
+            if let Err(reason) = taken {
+                self.ending = Some(Ending::Damaged { at: start, reason });
             }
         }
         Ok(())
+    }
+
+    /// Reads the next whole frame. Sets the ending if there is none.
+    fn whole(&mut self) -> io::Result<Option<Placed>> {
+        while self.ending.is_none() {
+            let start = self.offset;
+            let (bytes, ending) = match frame(&mut self.input, &mut self.offset)? {
+                Frame::Whole(tag, payload) => return Ok(Some((start, tag, payload))),
+                Frame::Cut(bytes) => {
+                    let left_over = bytes.len() as u64;
+                    let ending = match self.lost {
+                        Lost { blocks: 0, .. } => Ending::Cut { left_over },
+                        Lost { blocks, first } => Ending::Gaps { blocks, at: first, samples: None },
+                    };
+                    (bytes, ending)
+                }
+                Frame::Bad(reason, bytes) => (bytes, Ending::Damaged { at: start, reason }),
+            };
+            if self.pass_over(start, bytes)? {
+                if self.lost.blocks == 0 {
+                    self.lost.first = start;
+                }
+                self.lost.blocks += 1;
+            } else {
+                self.ending = Some(ending);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Goes to the next whole frame after a damaged one that begins at `start`, if that was a chunk or
+    /// a note. Chunks after lost declarations could be misread.
+    fn pass_over(&mut self, start: u64, mut bytes: Vec<u8>) -> io::Result<bool> {
+        /// The most bytes in which a frame is looked for.
+        const SEARCHED: u64 = 64 << 20;
+        /// The most places that are tried.
+        const TRIES: usize = 64;
+        let is_like = |tag: [u8; 4]| bytes.iter().zip(tag).filter(|(a, b)| **a == *b).count() >= 3;
+        if bytes.len() < HEAD || !(is_like(tag::DATA) || is_like(tag::NOTE)) {
+            return Ok(false);
+        }
+        let end = HEAD + word(&bytes[4..HEAD]) as usize + 4;
+        self.input.by_ref().take(SEARCHED).read_to_end(&mut bytes)?;
+        let is_tag = |at: &usize| {
+            let four = bytes.get(*at..*at + 4);
+            four.is_some_and(|four| {
+                [tag::DATA, tag::MORE, tag::NOTE, tag::END].iter().any(|t| t == four)
+            })
+        };
+        let is_whole = |at: &usize| {
+            let mut rest = &bytes[*at..];
+            matches!(frame(&mut rest, &mut 0), Ok(Frame::Whole(..)))
+        };
+        // The place that the length says is right even if the file ends there, or in the next frame.
+        let expected = Some(end).filter(|end| *end == bytes.len() || is_tag(end));
+        let next = expected.or_else(|| (1..bytes.len()).filter(is_tag).take(TRIES).find(is_whole));
+        let Some(next) = next else { return Ok(false) };
+        self.offset = start + next as u64;
+        self.input.again = Cursor::new(bytes.split_off(next));
+        Ok(true)
     }
 
     /// Handles a frame other than a chunk.
@@ -220,6 +329,13 @@ impl<R: Read> Reader<R> {
             }
             tag::END => {
                 let end: End = serde_json::from_slice(payload).map_err(said)?;
+                if self.lost.blocks > 0
+                    && let Some(samples) = end.samples.checked_sub(self.samples)
+                {
+                    let Lost { blocks, first } = self.lost;
+                    self.ending = Some(Ending::Gaps { blocks, at: first, samples: Some(samples) });
+                    return Ok(());
+                }
                 if end.samples != self.samples {
                     let (is, said) = (self.samples, end.samples);
                     return Err(format!("there are {is} samples and the end mark says {said}"));
@@ -288,22 +404,23 @@ fn frame(input: &mut impl Read, offset: &mut u64) -> io::Result<Frame> {
         *offset += got as u64;
         Ok(got as u64 == n)
     };
-    if !more(&mut bytes, 8)? {
-        return Ok(Frame::Cut(bytes.len() as u64));
+    if !more(&mut bytes, HEAD as u64)? {
+        return Ok(Frame::Cut(bytes));
     }
     let length = word(&bytes[4..]);
     if length > MAX_PAYLOAD {
-        return Ok(Frame::Bad(format!("a part of {length} bytes is longer than any")));
+        return Ok(Frame::Bad(format!("a part of {length} bytes is longer than any"), bytes));
     }
     if !more(&mut bytes, u64::from(length) + 4)? {
-        return Ok(Frame::Cut(bytes.len() as u64));
+        return Ok(Frame::Cut(bytes));
     }
     let sum = bytes.split_off(bytes.len() - 4);
     if word(&sum) != crc32fast::hash(&bytes) {
-        return Ok(Frame::Bad("a checksum does not fit".to_owned()));
+        bytes.extend(sum);
+        return Ok(Frame::Bad("a checksum does not fit".to_owned(), bytes));
     }
     let tag = [bytes[0], bytes[1], bytes[2], bytes[3]];
-    Ok(Frame::Whole(tag, bytes.split_off(8)))
+    Ok(Frame::Whole(tag, bytes.split_off(HEAD)))
 }
 
 fn word(bytes: &[u8]) -> u32 {

@@ -145,24 +145,66 @@ fn a_truncated_file_is_read_up_to_its_last_complete_frame() {
     );
 }
 
+/// Returns the places of chunks in a file.
+fn chunks(bytes: &[u8]) -> Vec<usize> {
+    let is_chunk = |at: &usize| bytes[*at..*at + 4] == tag::DATA;
+    (0..bytes.len() - 4).filter(is_chunk).collect()
+}
+
 #[test]
-fn damage_is_reported_with_its_position() {
-    let mut bytes = file(10_000);
-    let second = bytes.windows(4).enumerate().filter(|(_, four)| *four == tag::DATA).nth(1);
-    let at = second.expect("a chunk").0;
-    bytes[at + 20] ^= 0x40;
-    let read = Observation::read(&bytes[..]).expect("an observation");
-    let reason = "a checksum does not fit".to_owned();
-    assert_eq!(read.ending, Ending::Damaged { at: at as u64, reason });
+fn a_flipped_byte_loses_its_block_and_no_more() {
+    let whole = file(10_000);
+    let data = chunks(&whole);
+    assert_eq!(data.len(), 3);
+    // Tag, each byte of the length, payload and checksum.
+    for at in [0, 3, 4, 5, 6, 7, 8, 20, data[2] - data[1] - 1] {
+        for bits in [1, 0x40, 0x80] {
+            let mut bytes = whole.clone();
+            bytes[data[1] + at] ^= bits;
+            let read = Observation::read(&bytes[..]).expect("an observation");
+            let gaps = Ending::Gaps { blocks: 1, at: data[1] as u64, samples: Some(4_096) };
+            assert_eq!(read.ending, gaps, "byte {at} ^ {bits}");
+            let kept: Vec<Instant> = (0..4_096).chain(8_192..10_000).map(self::at).collect();
+            assert_eq!(read.times, kept);
+        }
+    }
+    let ending = Ending::Gaps { blocks: 1, at: 99, samples: Some(4_096) };
     assert_eq!(
-        read.ending.to_string(),
-        format!("damaged at byte {at}: a checksum does not fit; the rest is left out")
+        ending.to_string(),
+        "1 damaged block, the first at byte 99, is left out with 4096 samples"
     );
+}
+
+#[test]
+fn damage_in_the_last_block_of_a_file_that_was_cut_is_said() {
+    let whole = file(10_000);
+    let data = chunks(&whole);
+    let mut bytes = whole[..data[2]].to_vec();
+    bytes[data[1] + 20] ^= 0x40;
+    let read = Observation::read(&bytes[..]).expect("an observation");
+    assert_eq!(read.ending, Ending::Gaps { blocks: 1, at: data[1] as u64, samples: None });
     assert_eq!(read.times.len(), 4_096);
 }
 
+#[test]
+fn damaged_declarations_leave_out_the_rest() {
+    let mut writer = Writer::new(Vec::new(), &header(1)).expect("memory");
+    let more = Contents { entities: Vec::new(), series: vec![series_of(EntityId(0), "late")] };
+    writer.declare(&more).expect("it fits");
+    let mut bytes = writer.finish(true).expect("memory");
+    let more = bytes.windows(4).position(|four| four == tag::MORE).expect("declarations");
+    bytes[more + 12] ^= 1;
+    let read = Observation::read(&bytes[..]).expect("an observation");
+    let reason = "a checksum does not fit".to_owned();
+    assert_eq!(read.ending, Ending::Damaged { at: more as u64, reason });
+    assert_eq!(
+        read.ending.to_string(),
+        format!("damaged at byte {more}: a checksum does not fit; the rest is left out")
+    );
+}
+
 proptest! {
-    /// Whatever happens to the bytes, the result is a prefix of the written data.
+    /// Whatever happens to the bytes, each sample of the result was written.
     #[test]
     fn damage_never_adds_values(
         flips in prop::collection::vec((any::<prop::sample::Index>(), 1..=255_u8), 0..4),
@@ -180,9 +222,13 @@ proptest! {
         }
         if let Ok(read) = Observation::read(&bytes[..]) {
             let samples = read.times.len();
-            prop_assert_eq!(&read.times[..], &whole.times[..samples]);
+            let places: Vec<_> =
+                read.times.iter().map(|at| whole.times.binary_search(at).ok()).collect();
+            prop_assert!(places.iter().all(Option::is_some));
             for (column, full) in read.columns.iter().zip(&whole.columns) {
-                prop_assert!(column.iter().eq(full.iter().take(samples)));
+                let full: Vec<_> = full.iter().collect();
+                let kept = places.iter().flatten().map(|at| full[*at]);
+                prop_assert!(column.iter().eq(kept));
             }
             prop_assert!(samples == 2_100 || read.ending != Ending::Complete);
         }

@@ -1,5 +1,6 @@
 //! The options of a server.
 
+use crate::bounds::Bounds;
 use crate::listener::Address;
 use crate::notice::Listening;
 use crate::observer::Observer;
@@ -28,4 +29,6 @@ pub struct Options {
     pub no_exports: bool,
     /// How the hosts' threads wait for deadlines.
     pub waiting: Waiting,
+    /// The most that clients can take from the server.
+    pub bounds: Bounds,
 }

@@ -3,10 +3,12 @@
 use crate::common::{Place, Raw, request, start, unlimited};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 use weir_client::Connection;
 use weir_proto::{Command, Errno, Uri};
-use weir_server::{Address, Options, ServerError, Waiting};
-use weir_units::Span;
+use weir_server::{Address, Bounds, Listening, Notice, Options, ServerError, Waiting};
+use weir_units::{Bytes, Span};
 use weir_wall::Clock;
 
 const TWO_HOSTS: &str = r#"
@@ -130,6 +132,184 @@ fn an_oversized_write_is_refused_and_its_payload_passed_over() {
     assert_eq!(raw.answer(), Some((3, Ok(vec![]))));
     raw.send(&request(Command::Read, 4, 0, length - 1));
     assert_eq!(raw.answer(), Some((4, Ok(vec![0xEE; 32 << 20]))));
+}
+
+/// A client that gets an error before it has sent the payload takes that for a defect.
+#[test]
+fn the_error_of_a_write_comes_after_its_payload() {
+    let place = Place::new();
+    let _server = place.serve(&unlimited("1 MiB", &["v"]));
+    let mut raw = Raw::open(&place.socket(), "v");
+    for (offset, length, errno) in
+        [(0, (32 << 20) + 1, Errno::Inval), (1 << 20, 4096, Errno::NoSpc)]
+    {
+        raw.send(&request(Command::Write, 1, offset, length));
+        (1..length / 4096).for_each(|_| raw.send(&[0xEE; 4096]));
+        assert!(raw.is_silent());
+        raw.send(&vec![0xEE; 4096 + length as usize % 4096]);
+        assert_eq!(raw.answer(), Some((1, Err(errno))));
+    }
+    raw.send(&request(Command::Read, 2, 0, 4));
+    assert_eq!(raw.answer(), Some((2, Ok(vec![0; 4]))));
+}
+
+/// Options with these bounds, and the notices of the server.
+fn bounded(place: &Place, bounds: Bounds) -> (Options, Receiver<Notice>) {
+    let (sender, notices) = channel();
+    let notices_to = Listening::with(move |notice| drop(sender.send(notice)));
+    (Options { bounds, notices: notices_to, ..place.options() }, notices)
+}
+
+#[test]
+fn silent_clients_do_not_keep_others_out() {
+    let place = Place::new();
+    let (options, notices) = bounded(&place, Bounds { handshakes: 4, ..Bounds::default() });
+    let _server = start(&unlimited("1 MiB", &["v"]), &options).expect("a server");
+    let silent: Vec<_> =
+        (0..20).map(|_| UnixStream::connect(place.socket()).expect("a server")).collect();
+    let mut client = place.open("v");
+    client.write(0, b"heard").expect("a write");
+    let told = notices.recv().expect("a notice");
+    assert_eq!(told, Notice::Silent { most: 4, clients: 1 });
+    assert_eq!(notices.try_recv().ok(), None);
+    drop(silent);
+}
+
+#[test]
+fn clients_beyond_the_most_are_rejected_and_told() {
+    let place = Place::new();
+    let (options, notices) = bounded(&place, Bounds { clients: 2, ..Bounds::default() });
+    let _server = start(&unlimited("1 MiB", &["v"]), &options).expect("a server");
+    let (first, second) = (place.open("v"), place.open("v"));
+    assert!(Connection::open(&place.uri("v")).is_err());
+    assert_eq!(notices.recv().ok(), Some(Notice::TooMany { most: 2, clients: 1 }));
+    drop(first);
+    // The server sees that it has gone, in a moment.
+    while Connection::open(&place.uri("v")).is_err() {
+        std::thread::yield_now();
+    }
+    drop(second);
+}
+
+#[test]
+fn a_client_that_stalls_is_disconnected() {
+    let place = Place::new();
+    let stall = Span::from_millis(100);
+    let bounds = Bounds { stall, stall_when_short: stall, ..Bounds::default() };
+    let (options, notices) = bounded(&place, bounds);
+    let _server = start(&unlimited("64 MiB", &["v"]), &options).expect("a server");
+    // One that is silent between requests may be so for ever.
+    let mut idle = Raw::open(&place.socket(), "v");
+    let mut half_sent = Raw::open(&place.socket(), "v");
+    half_sent.send(&request(Command::Write, 1, 0, 65_536));
+    half_sent.send(&[1; 1000]);
+    assert_eq!(half_sent.answer(), None);
+    assert_eq!(notices.recv().ok(), Some(Notice::Stalled { clients: 1 }));
+    let mut refused = Raw::open(&place.socket(), "v");
+    refused.send(&request(Command::Write, 1, 0, u32::MAX));
+    assert_eq!(refused.answer(), None);
+    assert_eq!(notices.recv().ok(), Some(Notice::Stalled { clients: 1 }));
+    let deaf = Raw::open(&place.socket(), "v");
+    deaf.send(&request(Command::Read, 1, 0, 32 << 20));
+    assert_eq!(notices.recv().ok(), Some(Notice::Stalled { clients: 1 }));
+    idle.send(&request(Command::Read, 2, 0, 4));
+    assert_eq!(idle.answer(), Some((2, Ok(vec![0; 4]))));
+}
+
+/// The program of a client may be stopped, and go on later.
+#[test]
+fn a_stalled_client_stays_while_there_is_memory() {
+    let place = Place::new();
+    let stall_when_short = Span::from_millis(100);
+    let bounds = Bounds { memory: Bytes::mib(128), stall_when_short, ..Bounds::default() };
+    let (options, notices) = bounded(&place, bounds);
+    let _server = start(&unlimited("64 MiB", &["v"]), &options).expect("a server");
+    let read = request(Command::Read, 1, 0, 32 << 20);
+    let mut stopped = Raw::open(&place.socket(), "v");
+    stopped.send(&read);
+    // Five times as long as one may take while memory is short.
+    let idle = Raw::open(&place.socket(), "v");
+    assert!((0..10).all(|_| idle.is_silent()));
+    assert_eq!(stopped.answer(), Some((1, Ok(vec![0; 32 << 20]))));
+    assert_eq!(notices.try_recv().ok(), None);
+    // This one holds nothing that others could use.
+    let mut half_sent = Raw::open(&place.socket(), "v");
+    half_sent.send(&request(Command::Write, 2, 0, 4096));
+    half_sent.send(&[1; 1000]);
+    // Three of these take more than half of the memory.
+    let deaf: Vec<_> = (0..3)
+        .map(|_| {
+            let raw = Raw::open(&place.socket(), "v");
+            raw.send(&read);
+            raw
+        })
+        .collect();
+    assert!(matches!(notices.recv(), Ok(Notice::Stalled { .. })));
+    half_sent.send(&[1; 3096]);
+    assert_eq!(half_sent.answer(), Some((2, Ok(Vec::new()))));
+    drop(deaf);
+}
+
+#[test]
+fn clients_that_hold_much_memory_wait_for_themselves() {
+    let place = Place::new();
+    let memory = Bytes::mib(128);
+    let (options, _) = bounded(&place, Bounds { memory, ..Bounds::default() });
+    let _server = start(&unlimited("64 MiB", &["v"]), &options).expect("a server");
+    let write = request(Command::Write, 1, 0, 32 << 20);
+    let hostile: Vec<_> = (0..24)
+        .map(|n| {
+            let raw = Raw::open(&place.socket(), "v");
+            if n % 2 == 0 {
+                raw.send(&write);
+                // The server stops to receive from those that have no part of the memory.
+                raw.stream.set_write_timeout(Some(Duration::from_millis(50))).expect("a timeout");
+                let _ = (&raw.stream).write_all(&vec![1; (32 << 20) - 1]);
+            } else {
+                (0..4).for_each(|n| raw.send(&request(Command::Read, n, 0, 32 << 20)));
+            }
+            raw
+        })
+        .collect();
+    // Others are served, in requests of any usual size.
+    let mut other = place.open("v");
+    let data = vec![7; 2 << 20];
+    let mut found = vec![0; 2 << 20];
+    for n in 0..20 {
+        other.write(n << 21, &data).expect("a write");
+        other.read(n << 21, &mut found).expect("a read");
+        assert!(found == data);
+    }
+    // Memory that comes back is used by those that wait.
+    let mut largest = Raw::open(&place.socket(), "v");
+    largest.send(&request(Command::Read, 9, 0, 32 << 20));
+    drop(hostile);
+    assert!(largest.answer().is_some_and(|(_, data)| data.is_ok_and(|d| d.len() == 32 << 20)));
+}
+
+#[test]
+fn a_small_request_does_not_wait_for_the_large_ones_before_it() {
+    let place = Place::new();
+    let memory = Bytes::mib(128);
+    let (options, _) = bounded(&place, Bounds { memory, ..Bounds::default() });
+    let _server = start(&unlimited("64 MiB", &["v"]), &options).expect("a server");
+    let deaf = |count: usize, reads: u64, length: u32| -> Vec<Raw> {
+        let open = |_| {
+            let raw = Raw::open(&place.socket(), "v");
+            (0..reads).for_each(|n| raw.send(&request(Command::Read, n, 0, length)));
+            raw
+        };
+        (0..count).map(open).collect()
+    };
+    // Three of them get the memory for large holdings.
+    let large = deaf(24, 1, 32 << 20);
+    let small = deaf(40, 2, 1 << 20);
+    let mut last = Raw::open(&place.socket(), "v");
+    last.send(&request(Command::Read, 7, 0, 1 << 20));
+    assert!(last.is_silent());
+    drop(small);
+    assert_eq!(last.answer(), Some((7, Ok(vec![0; 1 << 20]))));
+    drop(large);
 }
 
 /// Sends `bytes` and waits until the server has hung up.

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use weir_catalog::Catalog;
 use weir_client::Connection;
 use weir_layout::Layout;
@@ -125,6 +126,14 @@ impl Raw {
 
     pub(crate) fn send(&self, bytes: &[u8]) {
         (&self.stream).write_all(bytes).expect("the server listens");
+    }
+
+    /// Returns whether no reply comes for a moment.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.stream.set_read_timeout(Some(Duration::from_millis(50))).expect("a timeout");
+        let is_silent = (&self.stream).read(&mut [0]).is_err();
+        self.stream.set_read_timeout(None).expect("no timeout");
+        is_silent && self.input.is_empty()
     }
 
     /// The next reply; `None` if the server has hung up.

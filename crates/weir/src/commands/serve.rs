@@ -86,6 +86,12 @@ fn introduce(args: &ServeArgs, server: &Server, blob: Option<&Endpoint>) -> Resu
             output::print_text(&format!("{name} {uri}\n"))?;
         }
     }
+    if blob.is_some_and(Endpoint::is_full) {
+        output::talk(
+            "weir: blobs: the disk of the data folder is full: reads and deletes are served, and \
+             nothing else until there is space",
+        );
+    }
     for url in blob.iter().flat_map(|blob| blob.urls()) {
         output::print_text(&format!("blobs {url}\n"))?;
     }

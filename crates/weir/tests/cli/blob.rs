@@ -2,6 +2,7 @@
 
 mod client;
 mod crash;
+mod hostile;
 mod limits;
 mod refused;
 mod sdk;

@@ -58,7 +58,7 @@ impl Replies for Clients {
             in_flight: &mut client.in_flight,
             reading: &mut client.reading,
             writing: &mut client.writing,
-            full: client.full,
+            room: if client.full { 0 } else { usize::MAX },
         })
     }
 }

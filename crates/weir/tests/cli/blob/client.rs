@@ -18,7 +18,7 @@ pub(crate) struct Client {
     /// The `Host` header of the requests.
     host: String,
     /// The prefix of each path.
-    prefix: &'static str,
+    prefix: String,
     account: Account,
 }
 
@@ -44,17 +44,27 @@ impl Answer {
 impl Client {
     pub(super) fn new(url: &str) -> Self {
         let rest = url.strip_prefix("http://").expect("a URL");
-        let (address, _) = rest.split_once('/').expect("an account");
-        let account = Account::new("devstoreaccount1", KEY).expect("an account");
-        let (address, host) = (address.to_owned(), address.to_owned());
-        Self { url: url.to_owned(), address, host, prefix: "/devstoreaccount1", account }
+        let (address, name) = rest.split_once('/').expect("an account");
+        let account = Account::new(name, KEY).expect("an account");
+        let (address, host, prefix) = (address.to_owned(), address.to_owned(), format!("/{name}"));
+        Self { url: url.to_owned(), address, host, prefix, account }
+    }
+
+    /// The same for another account with the same key.
+    pub(super) fn of_account(&self, name: &str) -> Self {
+        Self::new(&format!("http://{}/{name}", self.address))
+    }
+
+    /// Opens a connection to the server.
+    pub(super) fn connect(&self) -> TcpStream {
+        TcpStream::connect(&self.address).expect("a server")
     }
 
     /// The same with the account in the name of the host, and not in the path.
     pub(super) fn by_host(&self) -> Self {
         let (_, port) = self.address.rsplit_once(':').expect("a port");
         let host = format!("devstoreaccount1.blob.localhost:{port}");
-        Self { host, prefix: "", ..self.clone() }
+        Self { host, prefix: String::new(), ..self.clone() }
     }
 
     /// The URL of the account with a signature that permits all for a year.
@@ -77,33 +87,45 @@ impl Client {
         body: &[u8],
     ) -> Option<Answer> {
         let mut stream = TcpStream::connect(&self.address).ok()?;
+        let request = self.head((method, path), headers, body.len(), "connection: close\r\n");
+        stream.write_all(request.as_bytes()).ok()?;
+        stream.write_all(body).ok()?;
+        read_answer(stream, method == "HEAD")
+    }
+
+    /// The head of a request with a body of `len` bytes.
+    pub(super) fn head(
+        &self,
+        (method, path): (&str, &str),
+        headers: &[(&str, &str)],
+        len: usize,
+        connection: &str,
+    ) -> String {
         let (bare, query) = path.split_once('?').unwrap_or((path, ""));
         let mut all: BTreeMap<&str, String> =
             headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         all.insert("x-ms-date", Moment(weir_wall::calendar()).http());
         all.insert("x-ms-version", "2021-12-02".to_owned());
-        let length = if body.is_empty() { String::new() } else { body.len().to_string() };
+        let length = if len == 0 { String::new() } else { len.to_string() };
         let mut text = format!("{method}\n\n\n{length}\n\n\n\n\n\n\n\n\n");
         for (name, value) in all.iter().filter(|(name, _)| name.starts_with("x-ms-")) {
             text += &format!("{name}:{value}\n");
         }
-        text += &format!("/devstoreaccount1{}{bare}", self.prefix);
+        text += &format!("/{}{}{bare}", self.account.name, self.prefix);
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').expect("a value");
             text += &format!("\n{name}:{}", value.replace("%3A", ":"));
         }
-        let authorization = format!("SharedKey devstoreaccount1:{}", self.account.sign(&text));
+        let authorization = format!("SharedKey {}:{}", self.account.name, self.account.sign(&text));
         let mut request =
             format!("{method} {}{path} HTTP/1.1\r\nhost: {}\r\n", self.prefix, self.host);
-        request += &format!("authorization: {authorization}\r\nconnection: close\r\n");
-        request += &format!("content-length: {}\r\n", body.len());
+        request += &format!("authorization: {authorization}\r\n{connection}");
+        request += &format!("content-length: {len}\r\n");
         for (name, value) in &all {
             request += &format!("{name}: {value}\r\n");
         }
         request += "\r\n";
-        stream.write_all(request.as_bytes()).ok()?;
-        stream.write_all(body).ok()?;
-        read_answer(stream, method == "HEAD")
+        request
     }
 
     /// Asks a server that is there.
@@ -180,7 +202,7 @@ impl Client {
     }
 }
 
-fn read_answer(stream: TcpStream, is_head: bool) -> Option<Answer> {
+pub(super) fn read_answer(stream: TcpStream, is_head: bool) -> Option<Answer> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
