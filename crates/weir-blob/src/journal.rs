@@ -1,7 +1,7 @@
 //! The journal, which makes records durable: an embedded database in the data directory, and a
 //! thread that commits concurrent changes together.
 //!
-//! A commit needs space, also one that removes records. A file of [`RESERVE`] bytes beside the database
+//! A commit needs space, also one that removes records. A file of `RESERVE` bytes beside the database
 //! keeps some, so that a full disk can be cleared. While that file cannot be kept, the journal is full:
 //! the service accepts only operations that need no records or remove some.
 
