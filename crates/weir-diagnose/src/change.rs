@@ -48,6 +48,36 @@ pub enum Change {
         /// Number of columns.
         columns: u32,
     },
+    /// Another stripe unit, in bytes.
+    Unit {
+        /// The stripe's name.
+        name: String,
+        /// The unit.
+        bytes: u64,
+    },
+    /// Other bought limits of a provisioned volume; of a stripe all columns have them.
+    Bought {
+        /// The volume's or stripe's name.
+        name: String,
+        /// Operations per second.
+        iops: u64,
+        /// Bytes per second.
+        throughput: u64,
+    },
+    /// Another number of vCores of a managed instance.
+    Vcores {
+        /// The host's name, for layouts with several.
+        host: String,
+        /// Number of vCores.
+        vcores: u32,
+    },
+    /// Other bought operations per second of a managed instance.
+    InstanceIops {
+        /// The host's name, for layouts with several.
+        host: String,
+        /// Operations per second.
+        iops: u64,
+    },
     /// Several changes together.
     All(Vec<Change>),
 }
@@ -87,6 +117,14 @@ impl Change {
                 format!("{} of instance storage", weir_units::Bytes::new(*bytes))
             }
             Self::Columns { name, columns } => format!("{name} with {columns} columns"),
+            Self::Unit { name, bytes } => {
+                format!("{name} with a stripe unit of {}", weir_units::Bytes::new(*bytes))
+            }
+            Self::Bought { name, iops, throughput } => {
+                format!("{name} with {iops} IOPS and {} MiB/s bought", throughput >> 20)
+            }
+            Self::Vcores { host, vcores } => format!("{host} with {vcores} vCores"),
+            Self::InstanceIops { host, iops } => format!("{host} with {iops} IOPS"),
             Self::All(changes) => changes.iter().map(Self::words).collect::<Vec<_>>().join(", "),
         }
     }
@@ -117,19 +155,13 @@ impl Change {
             }
             Self::Tier { name, tier } => {
                 let tier = Value::String(tier.clone());
-                let own = match named(layout, "volume", name) {
-                    Some(volume) => volume,
-                    None => named(layout, "stripe", name)?.get_mut("volumes")?.as_table_mut()?,
-                };
+                let own = disks(layout, name)?;
                 own.remove("size");
                 own.insert("tier".to_owned(), tier);
                 Some(())
             }
             Self::Cache { name, mode } => {
-                let own = match named(layout, "volume", name) {
-                    Some(volume) => volume,
-                    None => named(layout, "stripe", name)?.get_mut("volumes")?.as_table_mut()?,
-                };
+                let own = disks(layout, name)?;
                 own.insert("cache".to_owned(), Value::String(mode.name().to_owned()));
                 Some(())
             }
@@ -147,6 +179,28 @@ impl Change {
                 volumes.insert("count".to_owned(), Value::Integer(i64::from(*columns)));
                 Some(())
             }
+            Self::Unit { name, bytes } => {
+                let unit = Value::String(format!("{bytes} B"));
+                named(layout, "stripe", name)?.insert("unit".to_owned(), unit);
+                Some(())
+            }
+            Self::Bought { name, iops, throughput } => {
+                let own = disks(layout, name)?;
+                own.insert("iops".to_owned(), Value::Integer(i64::try_from(*iops).ok()?));
+                let throughput = Value::String(format!("{throughput} B/s"));
+                own.insert("throughput".to_owned(), throughput);
+                Some(())
+            }
+            Self::Vcores { host, vcores } => {
+                let vcores = Value::Integer(i64::from(*vcores));
+                host_table(layout, host)?.insert("vcores".to_owned(), vcores);
+                Some(())
+            }
+            Self::InstanceIops { host, iops } => {
+                let iops = Value::Integer(i64::try_from(*iops).ok()?);
+                host_table(layout, host)?.insert("iops".to_owned(), iops);
+                Some(())
+            }
             Self::All(changes) => changes.iter().try_for_each(|change| change.apply_to(layout)),
         }
     }
@@ -161,6 +215,15 @@ fn host_table<'a>(layout: &'a mut Table, name: &str) -> Option<&'a mut Table> {
             .filter_map(Value::as_table_mut)
             .find(|own| own.get("name").and_then(Value::as_str) == Some(name)),
         _ => None,
+    }
+}
+
+/// Returns the keys of a volume, or those of a stripe's equal columns.
+fn disks<'a>(layout: &'a mut Table, name: &str) -> Option<&'a mut Table> {
+    // A second lookup, since the first borrow would last for both.
+    match named(layout, "volume", name).is_some() {
+        true => named(layout, "volume", name),
+        false => named(layout, "stripe", name)?.get_mut("volumes")?.as_table_mut(),
     }
 }
 
@@ -206,6 +269,9 @@ mod tests {
         let cached = after(&Change::All(vec![cache, columns]));
         assert_eq!(cached.hosts[0].spec.volumes[0].cache, weir_core::CacheMode::ReadOnly);
         assert_eq!(cached.hosts[0].volumes.len(), 5);
+        let unit = after(&Change::Unit { name: name(), bytes: 256 << 10 });
+        let pool = unit.hosts[0].exports.iter().find(|export| export.name == "pool");
+        assert_eq!(pool.and_then(|pool| pool.unit), Some(weir_units::Bytes::kib(256)));
         let missing = Change::Size { name: "missing".to_owned(), bytes: 1 };
         assert_eq!(missing.apply(LAYOUT), None);
     }

@@ -68,7 +68,7 @@ pub fn prove(
     present: Option<Present<'_>>,
     may_grow: bool,
 ) -> Result<Proof, ProofError> {
-    let how = How { seed: 1, bursts: question.wishes.peaks.is_some() };
+    let how = How { seed: 1, bursts: question.wishes.peaks.is_some(), ..How::default() };
     let mut proof = Proof::default();
     if let Some(Present { name, text }) = present {
         match verify(name, text, question.need, question.catalog, how) {

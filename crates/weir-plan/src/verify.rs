@@ -16,8 +16,9 @@ use std::fmt::Write as _;
 use weir_catalog::{Catalog, Edition};
 use weir_core::{GateLimits, Limit};
 use weir_layout::{Export, Host, Layout, LayoutError, Role};
-use weir_sim::{Options, SimError, devices, simulate};
-use weir_units::{Bytes, Span};
+use weir_observe::run::Sample;
+use weir_sim::{Options, SimError, Simulation, devices};
+use weir_units::{Bytes, Instant, Span};
 use weir_workload::{FioError, Isolated, PlaceError, fio, place};
 
 /// A rate is met if it falls short by at most this share, in millionths. A latency may exceed its
@@ -26,6 +27,9 @@ pub const TOLERANCE: u64 = 20_000;
 
 /// Number of requests to simulate, as far as a run of 2 to 10 seconds allows.
 const REQUESTS: u64 = 400_000;
+
+/// The same for a quick run.
+const QUICK_REQUESTS: u64 = 40_000;
 
 /// Results this close to a target, in millionths, are simulated for longer; then by what factor.
 const NEAR: u64 = 10_000;
@@ -58,6 +62,9 @@ pub struct Got {
     pub latency: f64,
     /// The median latency of reads or of writes, whichever is longer, in nanoseconds.
     pub median: u64,
+    /// The 99th percentile of the latency of reads or of writes, whichever is longer, in
+    /// nanoseconds.
+    pub p99: u64,
     /// The target of the median latency, if the need states one.
     pub asked_latency: Option<Span>,
     /// True if the median was longer in a longer run, which means that the queue grows.
@@ -145,6 +152,18 @@ pub struct How {
     pub seed: u64,
     /// True if volumes burst, from full credits.
     pub bursts: bool,
+    /// True for one short run: a result close to its target is not simulated for longer.
+    pub is_quick: bool,
+}
+
+/// The result of a simulation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Verified {
+    /// The results of the roles, each with the index of its load.
+    pub roles: Vec<(usize, Got)>,
+    /// The counters of all volumes at the end: at the peak of operations, and then at that of
+    /// throughput if a role has one.
+    pub samples: Vec<Sample>,
 }
 
 /// Simulates `need` on the layout in `text`, which messages call `name`. Returns one result per
@@ -176,10 +195,26 @@ pub fn verify_all(
     catalog: &Catalog,
     how: How,
 ) -> Result<Vec<(usize, Got)>, VerifyError> {
+    Ok(verify_counted(name, text, loads, catalog, how)?.roles)
+}
+
+/// Simulates like [`verify_all`], and returns the counters of the volumes, too.
+///
+/// # Errors
+///
+/// As [`verify`].
+pub fn verify_counted(
+    name: &str,
+    text: &str,
+    loads: &[Load<'_>],
+    catalog: &Catalog,
+    how: How,
+) -> Result<Verified, VerifyError> {
     let mut layout = Layout::parse(name, text, catalog)?;
     let edition = layout.edition.as_ref().and_then(|name| catalog.edition(name).ok());
     without_bursts(&mut layout, how.bursts);
-    let mut all = run(&layout, loads, how.seed, Arrivals::at_operations)?;
+    let (mut roles, sample) = run(&layout, loads, how, Arrivals::at_operations)?;
+    let mut samples = vec![sample];
     let once = |own: &RoleNeed| {
         Arrivals::at_throughput(own.throughput, largest(&layout, own.role, edition))
     };
@@ -189,12 +224,13 @@ pub fn verify_all(
             true => once(own),
             false => Arrivals::at_operations(own),
         };
-        let got = run(&layout, loads, how.seed, own)?;
-        all.extend(got.into_iter().filter(|(at, got): &(usize, Got)| {
+        let (got, sample) = run(&layout, loads, how, own)?;
+        samples.push(sample);
+        roles.extend(got.into_iter().filter(|(at, got): &(usize, Got)| {
             loads[*at].need.role(got.role).is_some_and(|own| is_more(&own))
         }));
     }
-    Ok(all)
+    Ok(Verified { roles, samples })
 }
 
 /// Open-loop arrivals of a role.
@@ -247,7 +283,7 @@ fn largest(layout: &Layout, role: Role, edition: Option<&Edition>) -> u64 {
 }
 
 /// Removes bursts and reserves from the limits: those of machines, and those of volumes unless `of_hosts_alone`.
-pub(crate) fn without_bursts(layout: &mut Layout, of_hosts_alone: bool) {
+pub fn without_bursts(layout: &mut Layout, of_hosts_alone: bool) {
     let lasting = |limit: Limit| Limit { burst: None, reserve: None, ..limit };
     let base = |limit: Option<Limit>| limit.map(lasting);
     let without = |gate: &mut GateLimits| {
@@ -329,24 +365,28 @@ impl Job<'_> {
 fn run(
     layout: &Layout,
     loads: &[Load<'_>],
-    seed: u64,
+    how: How,
     of: impl Fn(&RoleNeed) -> Arrivals,
-) -> Result<Vec<(usize, Got)>, VerifyError> {
+) -> Result<(Vec<(usize, Got)>, Sample), VerifyError> {
     let all: u64 = roles(loads).map(|(.., own)| of(own).rate).sum();
+    if how.is_quick {
+        let seconds = (QUICK_REQUESTS / all.max(1)).clamp(2, 10);
+        return run_for(seconds, layout, loads, how.seed, &of);
+    }
     let seconds = (REQUESTS / all.max(1)).clamp(2, 10);
-    let got = run_for(seconds, layout, loads, seed, &of)?;
+    let (got, sample) = run_for(seconds, layout, loads, how.seed, &of)?;
     let is_near = |got: &Got| (got.part() - (1.0 - part_of(TOLERANCE))).abs() < part_of(NEAR);
     // At a saturated limit the queue grows during the whole run, so a latency that is met in a
     // short run must also be met in a longer one.
     let is_fast = |got: &Got| got.asked_latency.is_some() && got.is_fast();
     if !got.iter().any(|(_, got)| is_near(got) || is_fast(got)) {
-        return Ok(got);
+        return Ok((got, sample));
     }
-    let mut longer = run_for(seconds * LONGER, layout, loads, seed, &of)?;
+    let (mut longer, sample) = run_for(seconds * LONGER, layout, loads, how.seed, &of)?;
     for ((_, own), (_, before)) in longer.iter_mut().zip(&got) {
         own.grows = own.median > before.median + before.median / GROWS;
     }
-    Ok(longer)
+    Ok((longer, sample))
 }
 
 /// Lists all roles with the index and database of their load.
@@ -363,7 +403,7 @@ fn run_for(
     loads: &[Load<'_>],
     seed: u64,
     of: &impl Fn(&RoleNeed) -> Arrivals,
-) -> Result<Vec<(usize, Got)>, VerifyError> {
+) -> Result<(Vec<(usize, Got)>, Sample), VerifyError> {
     let mut text = format!(
         "[global]\nioengine=libaio\ndirect=1\ntime_based\nruntime={seconds}\nramp_time={RAMP}\n\
          io_submit_mode=offload\niodepth=4096\n"
@@ -387,16 +427,20 @@ fn run_for(
     let file = fio::parse("the need", &text, &Isolated)?;
     let placed = place(&file, &devices(layout), &[])?;
     warm.dedup();
-    let report = simulate(layout, placed, &Options { seed, warm, ..Options::default() })?;
+    let options = Options { seed, warm, ..Options::default() };
+    let mut simulation = Simulation::new(layout, placed, &options)?;
+    simulation.run_until(Instant::FAR)?;
+    let report = simulation.report();
     let got = roles(loads).map(|(load, _, own)| {
         let Arrivals { rate: asked, request, bytes } = of(own);
         let prefix = prefix(load, own.role);
-        let (mut got, mut time, mut median) = (0.0, 0.0, 0);
+        let (mut got, mut time, mut median, mut p99) = (0.0, 0.0, 0, 0);
         for job in report.jobs.iter().filter(|job| job.name.starts_with(&prefix)) {
             for op in [&job.read, &job.write] {
                 got += op.iops;
                 time += op.iops * op.latency.mean;
                 median = median.max(op.latency.p50);
+                p99 = p99.max(op.latency.p99);
             }
         }
         let latency = if got > 0.0 { time / got } else { 0.0 };
@@ -404,10 +448,11 @@ fn run_for(
         let asked_latency = own.latency.filter(|_| request == own.request);
         let role = own.role;
         let grows = false;
-        let own = Got { role, request, asked, bytes, got, latency, median, asked_latency, grows };
+        let own =
+            Got { role, request, asked, bytes, got, latency, median, p99, asked_latency, grows };
         (load, own)
     });
-    Ok(got.collect())
+    Ok((got.collect(), simulation.sample()))
 }
 
 /// Returns the prefix of the names of a role's jobs.

@@ -22,6 +22,8 @@
 //! | [`observe`] | the contents of an observation |
 //! | [`checklist`] | the storage requirements of an application |
 //! | [`percentiles`] | the same over time |
+//! | [`fit`] | whether a layout carries a need |
+//! | [`tune`] | the record of a tuned layout |
 //! | [`fleet`] | the packing of a fleet onto instances, with price and lower bound |
 //! | [`plan`] | a layout for a need, its price, and what comes next |
 //! | [`compare`] | one need on several clouds |
@@ -51,6 +53,7 @@ pub mod comparison;
 pub mod diagnosis;
 #[cfg(feature = "finite")]
 pub mod finite;
+pub mod fit;
 pub mod fleet;
 pub mod lab;
 pub mod number;
@@ -66,6 +69,7 @@ mod scale;
 pub mod screen;
 pub mod status;
 pub mod table;
+pub mod tune;
 
 pub use screen::Screen;
 pub use table::{Format, Report, Table};

@@ -208,7 +208,7 @@ impl Contest<'_> {
             // A layout that is used up to its limits has a queue.
             need.roles.iter_mut().for_each(|role| role.latency = None);
         }
-        let how = How { seed: 1, bursts: question.wishes.peaks.is_some() };
+        let how = How { seed: 1, bursts: question.wishes.peaks.is_some(), ..How::default() };
         let got = verify("the plan", &answer.plan.layout, &need, question.catalog, how)?;
         if !got.iter().all(Got::has_rate) {
             own.notes.push(format!(

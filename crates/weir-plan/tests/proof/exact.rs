@@ -79,7 +79,7 @@ fn a_throughput_at_a_limit_is_met_in_simulation() {
         );
         let (need, outcome) = planned(&text, &catalog, "azure-now").expect("a need");
         let Outcome::Met(answer) = outcome else { panic!("{text}: no plan") };
-        let how = How { seed: 1, bursts: false };
+        let how = How { seed: 1, bursts: false, ..How::default() };
         let got = verify("plan.toml", &answer.plan.layout, &need, &catalog, how).expect("a run");
         // A latency that grows would tell of more bytes than the machine lets through.
         assert!(got.iter().all(|got| got.is_met() && !got.grows), "{got:#?}\n{text}");

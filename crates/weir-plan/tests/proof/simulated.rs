@@ -59,7 +59,7 @@ fn roles_that_share_a_cache_meet_the_need() {
         );
         let (need, outcome) = planned(&text, &catalog, "azure-premium-2015").expect("a need");
         let Outcome::Met(answer) = outcome else { panic!("{text}: no plan") };
-        let how = How { seed: 1, bursts: false };
+        let how = How { seed: 1, bursts: false, ..How::default() };
         let got = verify("plan.toml", &answer.plan.layout, &need, &catalog, how).expect("a run");
         assert!(got.iter().all(|got| got.is_met()), "{got:#?}\n{text}\n{}", answer.plan.layout);
     }
@@ -79,7 +79,7 @@ fn requests_that_do_not_fit_the_stripe_unit_meet_the_need() {
             let (need, outcome) = planned(&text, &catalog, edition).expect("a need");
             let Outcome::Met(answer) = outcome else { panic!("{text}: no plan") };
             let layout = &answer.plan.layout;
-            let how = How { seed: kib, bursts: false };
+            let how = How { seed: kib, bursts: false, ..How::default() };
             let got = verify("plan.toml", layout, &need, &catalog, how).expect("a run");
             assert!(got.iter().all(Got::is_met), "{got:#?}\n{text}\n{layout}");
             let caps = answer.plan.caps.iter().filter(|cap| cap.cap == "disk operations");
@@ -122,8 +122,9 @@ fn check(seed: u64, needs: u64, kinds: &[Kind]) -> Count {
             count.unmet += 1;
             continue;
         };
-        let simulated =
-            |layout: &str| verify("a.toml", layout, &need, &catalog, How { seed, bursts: false });
+        let simulated = |layout: &str| {
+            verify("a.toml", layout, &need, &catalog, How { seed, bursts: false, ..How::default() })
+        };
         let layout = &answer.plan.layout;
         let got = simulated(layout).unwrap_or_else(|error| panic!("{error}\n{text}\n{layout}"));
         assert!(got.iter().all(|got| got.is_met()), "{got:#?}\n{text}\n{layout}");

@@ -1,0 +1,343 @@
+//! Changes that relieve a limit: they raise it, or move load away from it.
+//!
+//! Data has to fit after every change, so sizes, tiers, columns and machines only grow. Candidates
+//! that a layout cannot have (too many disks, a cache on a disk that cannot have one) are left out
+//! by [`expand`], which resolves each.
+
+use crate::error::TuneError;
+use crate::limit::{Place, is_cached, is_of_host};
+use crate::measure::Measured;
+use crate::price::Price;
+use weir_catalog::{Catalog, Edition, HostSize, PriceBook, Tier};
+use weir_core::{CacheMode, Cap, Place as Medium};
+use weir_diagnose::Change;
+use weir_layout::{Export, Host, Layout, ManagedInstance, Role, Volume};
+use weir_units::{Bytes, BytesPerSec, Iops};
+
+/// A limit with less than this share of all waits is left alone.
+const MINOR: f64 = 0.05;
+
+/// Stripe units that candidates have.
+const UNITS: [u64; 4] = [128 << 10, 256 << 10, 512 << 10, 1 << 20];
+
+/// Steps of a bought rate or of a size that buys rates, in per cent of the present one.
+const STEPS: [u64; 14] = [110, 120, 130, 150, 175, 200, 250, 300, 400, 500, 600, 800, 1_000, 1_600];
+
+/// vCores of managed instances.
+const VCORES: [u32; 11] = [6, 8, 10, 12, 16, 20, 24, 32, 40, 64, 80];
+
+/// Most additional columns of a stripe.
+const COLUMNS: u32 = 31;
+
+/// Most machine sizes for each limit, the cheapest first.
+const HOSTS: usize = 12;
+
+/// A layout after one more change.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidate {
+    /// The change.
+    pub(crate) change: Change,
+    /// The text after the change.
+    pub(crate) text: String,
+    /// The layout after the change.
+    pub(crate) layout: Layout,
+    /// The price after the change.
+    pub(crate) price: Price,
+}
+
+/// Returns the layouts after each change that relieves a limit with waits in `measured`. If there
+/// are none, the latency is that of the media, and only a cache helps.
+pub(crate) fn expand(
+    text: &str,
+    layout: &Layout,
+    measured: &Measured,
+    catalog: &Catalog,
+) -> Result<Vec<Candidate>, TuneError> {
+    let edition = layout.edition.as_ref().map(|name| catalog.edition(name)).transpose()?;
+    let all: u64 = measured.waits.iter().map(|(_, ns)| *ns).sum();
+    let major = measured.waits.iter().filter(|(_, ns)| {
+        weir_report::number::float(*ns) >= MINOR * weir_report::number::float(all)
+    });
+    let mut changes: Vec<Change> = Vec::new();
+    for (place, _) in major {
+        for change in relief(layout, *place, edition)? {
+            if !changes.contains(&change) {
+                changes.push(change);
+            }
+        }
+    }
+    if measured.waits.is_empty() {
+        for host in &layout.hosts {
+            changes.extend(host.exports.iter().flat_map(|own| cache_on(host, own, edition)));
+        }
+    }
+    let mut candidates = Vec::new();
+    for change in changes {
+        let Some(text) = change.apply(text) else { continue };
+        let Ok(layout) = Layout::parse("layout.toml", &text, catalog) else { continue };
+        let price = Price::of_layout(&layout, catalog)?;
+        candidates.push(Candidate { change, text, layout, price });
+    }
+    Ok(candidates)
+}
+
+/// Returns the changes that relieve a limit.
+fn relief(
+    layout: &Layout,
+    place: Place,
+    edition: Option<&Edition>,
+) -> Result<Vec<Change>, TuneError> {
+    let Some((host, export)) = place.parts(layout) else { return Ok(Vec::new()) };
+    let mut changes = Vec::new();
+    if let Some(export) = export {
+        if place.cap == Cap::CacheWriteback {
+            changes.push(Change::Cache { name: export.name.clone(), mode: CacheMode::ReadOnly });
+        }
+        changes.extend(units(export));
+        changes.extend(cache_on(host, export, edition));
+        changes.extend(columns(export));
+        changes.extend(edition.map(|own| disks(host, export, place.cap, own)).unwrap_or_default());
+        return Ok(changes);
+    }
+    let caches = host.exports.iter().flat_map(|own| match is_cached(place.cap) {
+        true => cache_off(host, own),
+        false => cache_on(host, own, edition),
+    });
+    if is_of_host(place.cap) && place.cap != Cap::LogRate {
+        changes.extend(caches);
+    }
+    changes.extend(host.exports.iter().filter(|_| !place.cap.counts_bytes()).flat_map(units));
+    match (&host.instance, edition) {
+        (Some(_), Some(edition)) => changes.extend(instance(host, place.cap, edition)),
+        (None, Some(edition)) => {
+            let book = edition.price_book(layout.region.as_deref(), None, None)?;
+            changes.extend(machines(host, place, layout, (edition, book.as_ref())));
+        }
+        _ => {}
+    }
+    Ok(changes)
+}
+
+/// Returns larger units of a stripe: a request that crosses a unit counts once for each column.
+fn units(export: &Export) -> Vec<Change> {
+    let Some(unit) = export.unit else { return Vec::new() };
+    let larger = UNITS.into_iter().filter(|own| *own > unit.get());
+    larger.map(|bytes| Change::Unit { name: export.name.clone(), bytes }).collect()
+}
+
+fn columns(export: &Export) -> Vec<Change> {
+    let Some(now) = export.unit.and_then(|_| u32::try_from(export.volumes.len()).ok()) else {
+        return Vec::new();
+    };
+    let more = now + 1..=now.saturating_add(COLUMNS);
+    more.map(|columns| Change::Columns { name: export.name.clone(), columns }).collect()
+}
+
+/// Returns the change to a read-only cache, unless the export has a cache, holds a log or cannot
+/// be cached.
+fn cache_on(host: &Host, export: &Export, edition: Option<&Edition>) -> Option<Change> {
+    let caches = edition?.host_cache()?;
+    let mut volumes = export.volumes.iter().filter_map(|id| host.volumes.get(id.0));
+    let can = |volume: &Volume| {
+        let family = volume.family.as_deref().unwrap_or_default();
+        volume.spec.cache == CacheMode::None
+            && volume.spec.place == Medium::Remote
+            && caches.can_cache(family, volume.spec.size)
+    };
+    let is_log =
+        host.files.iter().any(|file| file.device == export.device && file.role == Role::Log);
+    let is_possible = host.spec.cache.is_some() && host.instance.is_none() && !is_log;
+    (is_possible && volumes.all(can))
+        .then(|| Change::Cache { name: export.name.clone(), mode: CacheMode::ReadOnly })
+}
+
+/// Returns the change to no cache.
+fn cache_off(host: &Host, export: &Export) -> Option<Change> {
+    let mut volumes = export.volumes.iter().filter_map(|id| host.volumes.get(id.0));
+    let is_cached = volumes.any(|own| own.spec.cache != CacheMode::None);
+    is_cached.then(|| Change::Cache { name: export.name.clone(), mode: CacheMode::None })
+}
+
+/// Returns larger tiers, sizes or bought rates of the disks of an export.
+fn disks(host: &Host, export: &Export, cap: Cap, edition: &Edition) -> Vec<Change> {
+    let Some(volume) = export.volumes.first().and_then(|id| host.volumes.get(id.0)) else {
+        return Vec::new();
+    };
+    let (Some(family), false) = (volume.family.as_deref(), volume.choices().has_own_limits) else {
+        return Vec::new();
+    };
+    let name = || export.name.clone();
+    if let Some(provisioned) =
+        edition.provisioned_families().iter().find(|own| own.family == family)
+    {
+        return bought(volume, &name(), cap, provisioned);
+    }
+    if edition.sized(family).is_some() {
+        let size = volume.spec.size.get();
+        let larger = STEPS.iter().map(|step| (size / 100).saturating_mul(*step));
+        let whole = larger.map(|bytes| bytes.next_multiple_of(1 << 30));
+        return whole.map(|bytes| Change::Size { name: name(), bytes }).collect();
+    }
+    let set = host.instance.as_ref().and_then(|own| own.tiers.as_deref()).unwrap_or(family);
+    let Ok(set) = edition.tier_set(set) else { return Vec::new() };
+    let rate = |tier: &Tier| match cap.counts_bytes() {
+        true => tier.throughput.get(),
+        false => tier.iops.get(),
+    };
+    let gate = &volume.spec.limits.gate;
+    let now = if cap.counts_bytes() { gate.bytes } else { gate.iops };
+    let now = now.map_or(0, |limit| limit.rate.get());
+    let mut changes = Vec::new();
+    let mut most = now;
+    for (at, tier) in set.tiers.iter().enumerate() {
+        let is_write_back = cap == Cap::CacheWriteback;
+        if tier.holds < volume.spec.size || (rate(tier) <= most && !is_write_back) {
+            continue;
+        }
+        most = rate(tier);
+        if host.instance.is_none() {
+            changes.push(Change::Tier { name: name(), tier: tier.name.clone() });
+            continue;
+        }
+        // The smallest file of the tier, in whole GiB.
+        let below = at.checked_sub(1).map_or(0, |below| set.tiers[below].holds.get());
+        let bytes = below.saturating_add(1 << 30).max(volume.spec.size.get());
+        changes.push(grown(host, &name(), bytes));
+    }
+    changes
+}
+
+/// Returns the growth of a file of an instance, with the storage that it needs.
+fn grown(host: &Host, name: &str, bytes: u64) -> Change {
+    let change = Change::Size { name: name.to_owned(), bytes };
+    let Some(instance) = &host.instance else { return change };
+    let own = |file: &weir_layout::File| if file.name == name { bytes } else { file.size.get() };
+    let needed: u64 = host.files.iter().map(own).fold(0, u64::saturating_add);
+    let reserved = host.billed_storage().unwrap_or(instance.storage).get();
+    if needed <= reserved {
+        return change;
+    }
+    let step = instance.storage_step.get().max(1 << 30);
+    let storage = Change::Storage { host: host.name.clone(), bytes: needed.next_multiple_of(step) };
+    Change::All(vec![change, storage])
+}
+
+/// Returns larger bought rates of a provisioned disk.
+fn bought(
+    volume: &Volume,
+    name: &str,
+    cap: Cap,
+    family: &weir_catalog::Provisioned,
+) -> Vec<Change> {
+    let gate = &volume.spec.limits.gate;
+    let (Some(iops), Some(bytes)) = (gate.iops, gate.bytes) else { return Vec::new() };
+    let (iops, bytes) = (iops.rate.get(), bytes.rate.get());
+    let step = family.throughput_step.map_or(1_000_000, BytesPerSec::get);
+    let most = family.max_iops(volume.spec.size).get();
+    let mut changes = Vec::new();
+    for percent in STEPS {
+        let scaled = |rate: u64| (u128::from(rate) * u128::from(percent)).div_ceil(100);
+        let scaled = |rate: u64| u64::try_from(scaled(rate)).unwrap_or(u64::MAX);
+        let (mut iops, mut throughput) = match cap.counts_bytes() {
+            true => (iops, scaled(bytes).next_multiple_of(step)),
+            false => (scaled(iops).min(most), bytes),
+        };
+        // Throughput may need operations, and operations throughput.
+        if let Some(each) = family.throughput_per_iops {
+            iops = iops.max(throughput.div_ceil(each.get().max(1))).min(most);
+        }
+        if let Some(own) = Iops::new(iops) {
+            throughput = throughput.max(family.min_throughput(own).get());
+        }
+        throughput = throughput.min(family.maximum.throughput.get());
+        let change = Change::Bought { name: name.to_owned(), iops, throughput };
+        if !changes.contains(&change) {
+            changes.push(change);
+        }
+    }
+    changes
+}
+
+/// Returns larger managed instances.
+fn instance(host: &Host, cap: Cap, edition: &Edition) -> Vec<Change> {
+    let Some(own) = &host.instance else { return Vec::new() };
+    let name = || host.name.clone();
+    let mut changes = Vec::new();
+    if own.kind == ManagedInstance::NextGenGp && !cap.counts_bytes() {
+        let now = host.spec.uncached.iops.map_or(0, |limit| limit.rate.get());
+        let more = STEPS.iter().map(|step| (now / 100).saturating_mul(*step));
+        changes.extend(more.map(|iops| Change::InstanceIops { host: name(), iops }));
+        // Storage includes operations.
+        let storage = host.billed_storage().unwrap_or(own.storage).get();
+        let step = own.storage_step.get().max(1 << 30);
+        let more = STEPS.iter().map(|percent| (storage / 100).saturating_mul(*percent));
+        let more = more.map(|bytes| bytes.next_multiple_of(step));
+        changes.extend(more.map(|bytes| Change::Storage { host: name(), bytes }));
+    }
+    let _ = edition;
+    let more = VCORES.into_iter().filter(|vcores| *vcores > own.vcores);
+    changes.extend(more.map(|vcores| Change::Vcores { host: name(), vcores }));
+    changes
+}
+
+/// Returns machines with a higher limit, the cheapest first, without those that a cheaper one
+/// matches in every limit.
+fn machines(
+    host: &Host,
+    place: Place,
+    layout: &Layout,
+    (edition, book): (&Edition, Option<&PriceBook<'_>>),
+) -> Vec<Change> {
+    let Some(now) = host.qualified_size().and_then(|name| edition.host(&name).ok()) else {
+        return Vec::new();
+    };
+    let limits = |size: &HostSize| {
+        let pair = |own: Option<&weir_catalog::HostLimits>| {
+            own.map_or([0, 0], |own| [own.iops.get(), own.throughput.get()])
+        };
+        let ([a, b], [c, d]) = (pair(size.uncached.as_ref()), pair(size.cached.as_ref()));
+        [a, b, c, d]
+    };
+    let bound = usize::from(place.cap.counts_bytes()) + if is_cached(place.cap) { 2 } else { 0 };
+    let present = place.rate(layout).unwrap_or(0);
+    let price = |size: &HostSize| book.and_then(|book| book.host(&size.name)).map(|own| own.month);
+    let has_price = price(now).is_some();
+    let is_larger = |size: &&HostSize| {
+        size.vcpus >= now.vcpus
+            && size.memory.unwrap_or(Bytes::ZERO) >= now.memory.unwrap_or(Bytes::ZERO)
+            && limits(size)[bound] > present
+            && !size.stands_for_others
+            && edition.series_of(size).is_none_or(|series| series.service.is_none())
+            && (!has_price || price(size).is_some())
+    };
+    let mut all: Vec<&HostSize> = edition.hosts().filter(is_larger).collect();
+    all.sort_by_key(|size| (price(size), size.vcpus, size.name.clone()));
+    let mut kept: Vec<&HostSize> = Vec::new();
+    for size in all {
+        let is_matched = |own: &&HostSize| {
+            let (mut own, other) = (limits(own).into_iter(), limits(size));
+            other.into_iter().all(|rate| own.next().is_some_and(|own| own >= rate))
+        };
+        let fits = || {
+            let change = change_to(host, size, edition);
+            size.max_data_disks.is_none_or(|most| {
+                let remote = host.volumes.iter().filter(|own| own.spec.place == Medium::Remote);
+                remote.count() as u64 <= u64::from(most)
+            }) && change.is_some()
+        };
+        if !kept.iter().any(is_matched) && fits() {
+            kept.push(size);
+        }
+    }
+    kept.into_iter().take(HOSTS).filter_map(|size| change_to(host, size, edition)).collect()
+}
+
+/// Returns the change to a machine size, with its series where several have the size.
+fn change_to(host: &Host, size: &HostSize, edition: &Edition) -> Option<Change> {
+    let name = match edition.host(&size.name) {
+        Ok(found) if found.series == size.series => size.name.clone(),
+        _ => size.qualified(),
+    };
+    edition.host(&name).ok()?;
+    Some(Change::HostSize { host: host.name.clone(), size: name })
+}

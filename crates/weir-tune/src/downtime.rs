@@ -1,0 +1,68 @@
+//! The downtime of a change, by provider.
+
+use weir_diagnose::Change;
+use weir_layout::{Layout, Volume};
+use weir_units::Bytes;
+
+/// Azure detaches a disk that grows past this size.
+const AZURE_ONLINE: Bytes = Bytes::gib(4 << 10);
+
+/// Returns what a change of `before` to `after` interrupts.
+pub(crate) fn downtime(change: &Change, before: &Layout, after: &Layout) -> String {
+    let provider = before.provider.as_deref().unwrap_or_default();
+    match change {
+        Change::All(all) => {
+            let mut words: Vec<String> = Vec::new();
+            for own in all.iter().map(|own| downtime(own, before, after)) {
+                if !words.contains(&own) {
+                    words.push(own);
+                }
+            }
+            // A change without downtime says nothing beside one with it.
+            if words.len() > 1 {
+                words.retain(|own| !own.starts_with("none"));
+            }
+            words.join("; ")
+        }
+        Change::HostSize { .. } => "the machine restarts".to_owned(),
+        Change::Columns { .. } | Change::Unit { .. } => {
+            "the stripe is built anew: copy its data to the new one, then switch over".to_owned()
+        }
+        Change::Cache { .. } => {
+            "the disk is detached and attached again: stop the database on it for some seconds"
+                .to_owned()
+        }
+        Change::Vcores { .. } => {
+            "none until a failover at the end, of about 10 seconds; connections are lost".to_owned()
+        }
+        Change::Storage { .. } | Change::InstanceIops { .. } => {
+            "none until a failover at the end, of about 10 seconds".to_owned()
+        }
+        Change::Bought { .. } => match provider {
+            "aws" => "none; the volume cannot change again for 6 hours".to_owned(),
+            "azure" => "none; a disk can change up to four times in 24 hours".to_owned(),
+            _ => "none".to_owned(),
+        },
+        Change::Size { name, .. } | Change::Tier { name, .. } => {
+            let size = |layout: &Layout| largest(layout, name);
+            match provider {
+                _ if before.hosts.iter().any(|host| host.instance.is_some()) => "none".to_owned(),
+                "azure" if size(before) <= AZURE_ONLINE && size(after) > AZURE_ONLINE => {
+                    "the disk is detached: it grows past 4 TiB".to_owned()
+                }
+                "aws" => "none; the volume cannot change again for 6 hours".to_owned(),
+                _ => "none".to_owned(),
+            }
+        }
+    }
+}
+
+/// Returns the size of the largest disk of a volume or stripe.
+fn largest(layout: &Layout, name: &str) -> Bytes {
+    let size = |own: &Volume| own.tier_size.unwrap_or(own.spec.size);
+    let all = layout.hosts.iter().flat_map(|host| {
+        let exports = host.exports.iter().filter(|export| export.name == name);
+        exports.flat_map(|export| export.volumes.iter().filter_map(|id| host.volumes.get(id.0)))
+    });
+    all.map(size).max().unwrap_or(Bytes::ZERO)
+}

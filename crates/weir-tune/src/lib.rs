@@ -1,0 +1,46 @@
+//! Whether a layout carries a load, and the cheapest changes until it does.
+//!
+//! [`fit()`] simulates a need on a layout: which roles it carries, with how much headroom, and the
+//! cheapest single change that makes it carry the rest. [`tune()`] walks on from there: it measures,
+//! finds the limit that holds the load back, chooses the cheapest changes that reach the goal,
+//! applies them one by one and measures after each.
+//!
+//! ```text
+//!   layout, load --> measure --> limit with the longest waits --> candidates that raise it
+//!                       ^                                              |
+//!                       +---------- cheapest candidate first <---------+
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`load`] | [`Load`]: a need, jobs or databases |
+//! | [`measure`] | [`Bench`]: a load simulated on layouts; rates, latencies and waits at limits |
+//! | [`goal`] | [`Goal`], and how it is written |
+//! | [`limit`] | the limits of a layout, and where they are |
+//! | `candidate` | changes that relieve a limit |
+//! | `downtime` | the downtime of a change, by provider |
+//! | [`price`] | the monthly price of a layout |
+//! | `search` | the cheapest changes that reach a goal |
+//! | [`fit`] | [`fit()`](fit::fit) |
+//! | [`tune`] | [`tune()`](tune::tune) |
+
+#![forbid(unsafe_code)]
+
+mod candidate;
+mod downtime;
+mod error;
+pub mod fit;
+pub mod goal;
+pub mod limit;
+pub mod load;
+pub mod measure;
+pub mod price;
+mod search;
+pub mod tune;
+
+pub use error::TuneError;
+pub use fit::{FitOptions, fit};
+pub use goal::Goal;
+pub use load::Load;
+pub use measure::{Bench, Measured};
+pub use tune::{TuneOptions, tune};

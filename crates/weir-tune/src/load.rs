@@ -1,0 +1,16 @@
+//! The load that a layout has to carry.
+
+use weir_oltp::Description;
+use weir_plan::Need;
+use weir_workload::JobFile;
+
+/// A load.
+#[derive(Debug, Clone)]
+pub enum Load {
+    /// Rates of each role. Requests arrive at these rates, whether or not earlier ones are complete.
+    Need(Need),
+    /// Jobs of fio.
+    Jobs(JobFile),
+    /// Databases, and backups beside them.
+    Databases(Vec<Description>, Vec<weir_pipeline::Description>),
+}

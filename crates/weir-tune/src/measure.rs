@@ -1,0 +1,274 @@
+//! A load simulated on layouts.
+
+use crate::error::TuneError;
+use crate::limit::{Place, cap_named};
+use crate::load::Load;
+use std::collections::BTreeMap;
+use weir_catalog::Catalog;
+use weir_layout::{Layout, Role};
+use weir_observe::run::Sample;
+use weir_plan::Need;
+use weir_plan::verify::{Got, How, Load as NeedLoad, verify_counted, without_bursts};
+use weir_report::number::float;
+use weir_report::run::RunReport;
+use weir_sim::{OltpOptions, OltpSimulation, Options, Simulation, devices};
+use weir_units::{Instant, Span};
+use weir_workload::place;
+
+/// Draws of a medium's latency, for its 99th percentile.
+const DRAWS: u64 = 2_000;
+
+/// The result of a load on a layout.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Measured {
+    /// Operations per second.
+    pub iops: f64,
+    /// Bytes per second.
+    pub bytes_per_s: f64,
+    /// Median latency of reads or of writes, the longest of all jobs, in nanoseconds.
+    pub median_ns: u64,
+    /// 99th percentile of the latency, the longest of all jobs, in nanoseconds.
+    pub p99_ns: u64,
+    /// Mean latency at storage in nanoseconds.
+    pub mean_ns: f64,
+    /// Transactions per minute of all databases, if the load is databases.
+    pub transactions_per_min: Option<f64>,
+    /// The results of the roles, if the load is a need.
+    pub roles: Vec<Got>,
+    /// Wait time at each limit in nanoseconds, the longest first.
+    pub waits: Vec<(Place, u64)>,
+    /// Time at storage of all requests, in nanoseconds: waits and service times.
+    pub storage_ns: u64,
+}
+
+impl Measured {
+    /// Returns the share of the time at storage that requests waited at limits.
+    #[must_use]
+    pub fn waited(&self) -> f64 {
+        let waited: u64 = self.waits.iter().map(|(_, ns)| *ns).sum();
+        if self.storage_ns == 0 { 0.0 } else { float(waited) / float(self.storage_ns) }
+    }
+
+    /// Returns the limit with the longest waits, and their share of the time at storage.
+    #[must_use]
+    pub fn binding(&self) -> Option<(Place, f64)> {
+        let (place, ns) = *self.waits.first()?;
+        Some((place, float(ns) / float(self.storage_ns.max(1))))
+    }
+}
+
+/// The effort of a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// A short run, for the choice among many layouts.
+    Quick,
+    /// A run long enough for a queue to grow.
+    Full,
+}
+
+/// A load, and how it is simulated.
+#[derive(Debug, Clone)]
+pub struct Bench<'a> {
+    /// The catalog.
+    pub catalog: &'a Catalog,
+    /// The load.
+    pub load: Load,
+    /// Seed of quick runs; full runs have the next one.
+    pub seed: u64,
+    /// Simulated time of jobs and databases; their own by default.
+    pub runtime: Option<Span>,
+    /// True if volumes and machines burst, from the credits that the layout gives them. By default,
+    /// a layout has to carry the load when credits are spent.
+    pub bursts: bool,
+}
+
+impl Bench<'_> {
+    /// Simulates the load on the layout in `text`, which messages call `name`.
+    ///
+    /// # Errors
+    ///
+    /// [`TuneError`] if the load does not run on the layout.
+    pub fn measure(&self, name: &str, text: &str, effort: Effort) -> Result<Measured, TuneError> {
+        let mut layout = Layout::parse(name, text, self.catalog)?;
+        if !self.bursts {
+            without_bursts(&mut layout, false);
+        }
+        let seed = match effort {
+            Effort::Quick => self.seed,
+            Effort::Full => self.seed.wrapping_add(1),
+        };
+        let mut measured = match &self.load {
+            Load::Need(need) => {
+                let how = How { seed, bursts: self.bursts, is_quick: effort == Effort::Quick };
+                self.need((name, text), &layout, need, how)?
+            }
+            Load::Jobs(file) => {
+                let file = file.clone().scale(None, self.runtime_of(effort));
+                let placed = place(&file, &devices(&layout), &[])?;
+                let options = Options { seed, warm: cached(&layout), ..Options::default() };
+                let mut simulation = Simulation::new(&layout, placed, &options)?;
+                simulation.run_until(Instant::FAR)?;
+                let mut measured = of_jobs(&simulation.report());
+                measured.add_waits(&layout, &simulation.sample());
+                measured
+            }
+            Load::Databases(databases, backups) => {
+                let mut databases = databases.clone();
+                for own in &mut databases {
+                    own.duration = self.runtime_of(effort).unwrap_or(own.duration);
+                }
+                let edition = layout.edition.as_ref().map(|name| self.catalog.edition(name));
+                let edition = edition.transpose()?;
+                let options = OltpOptions { edition, seed, every: None, backups };
+                let mut simulation = OltpSimulation::new(&layout, &databases, &options)?;
+                simulation.run_until(Instant::FAR);
+                let report = simulation.report();
+                let (sample, elapsed) = (simulation.sample(), simulation.now());
+                let mut measured = of_volumes(&sample, elapsed);
+                measured.transactions_per_min =
+                    Some(report.databases.iter().map(|own| own.load.transactions_per_min).sum());
+                measured.add_waits(&layout, &sample);
+                measured
+            }
+        };
+        measured.waits.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(&other.0)));
+        Ok(measured)
+    }
+
+    /// Returns the simulated time: half of it for a quick run.
+    fn runtime_of(&self, effort: Effort) -> Option<Span> {
+        match effort {
+            Effort::Quick => self.runtime.map(|own| Span::from_nanos(own.nanos() / 2)),
+            Effort::Full => self.runtime,
+        }
+    }
+
+    fn need(
+        &self,
+        (name, text): (&str, &str),
+        layout: &Layout,
+        need: &Need,
+        how: How,
+    ) -> Result<Measured, TuneError> {
+        let need = with_promises(need, layout);
+        let loads = [NeedLoad { database: None, need: &need }];
+        let verified = verify_counted(name, text, &loads, self.catalog, how)?;
+        let mut measured = Measured {
+            roles: verified.roles.into_iter().map(|(_, got)| got).collect(),
+            ..Measured::default()
+        };
+        let mut ns = 0.0;
+        for got in &measured.roles {
+            measured.iops += got.got;
+            measured.bytes_per_s += got.got * float(got.request);
+            measured.median_ns = measured.median_ns.max(got.median);
+            measured.p99_ns = measured.p99_ns.max(got.p99);
+            ns += got.got * got.latency;
+        }
+        measured.mean_ns = if measured.iops > 0.0 { ns / measured.iops } else { 0.0 };
+        for sample in &verified.samples {
+            measured.add_waits(layout, sample);
+        }
+        Ok(measured)
+    }
+}
+
+/// Returns the exports with a host cache. Measurements are of the steady state, with warm caches.
+fn cached(layout: &Layout) -> Vec<String> {
+    let exports =
+        layout.hosts.iter().flat_map(|host| host.exports.iter().map(move |own| (host, own)));
+    let is_cached = |(host, export): &(&weir_layout::Host, &weir_layout::Export)| {
+        let mut volumes = export.volumes.iter().map(|id| &host.spec.volumes[id.0]);
+        volumes.any(|volume| volume.cache != weir_core::CacheMode::None)
+    };
+    exports.filter(is_cached).map(|(_, export)| export.name.clone()).collect()
+}
+
+/// Returns the need with a latency target for each role: its own, or else the 99th percentile of a
+/// request that does not wait, on the slowest disk of the role. A median beyond that is a queue.
+#[must_use]
+pub fn with_promises(need: &Need, layout: &Layout) -> Need {
+    let mut need = need.clone();
+    for own in &mut need.roles {
+        own.latency = own.latency.or_else(|| promise(layout, own.role, own.request, own.reads));
+    }
+    need
+}
+
+/// Returns the 99th percentile of the unloaded latency of a role's disks.
+fn promise(layout: &Layout, role: Role, request: u64, reads: u64) -> Option<Span> {
+    let mut longest: Option<Span> = None;
+    for host in &layout.hosts {
+        let files = host.files.iter().filter(|file| file.role == role);
+        let exports = files.filter_map(|file| host.export_of(file));
+        for id in exports.flat_map(|export| &export.volumes) {
+            let medium = &host.spec.volumes[id.0].medium;
+            let used =
+                [(&medium.read, reads > 0), (&medium.write, reads < weir_plan::share::WHOLE)];
+            for (latency, _) in used.into_iter().filter(|(own, is_used)| *is_used && !own.is_zero())
+            {
+                let mut drawn: Vec<Span> =
+                    (0..DRAWS).map(|serial| latency.draw(1, serial, request)).collect();
+                drawn.sort_unstable();
+                longest = longest.max(drawn.get(drawn.len() * 99 / 100).copied());
+            }
+        }
+    }
+    longest
+}
+
+fn of_jobs(report: &RunReport) -> Measured {
+    let mut measured = Measured::default();
+    let mut ns = 0.0;
+    for job in &report.jobs {
+        for op in [&job.read, &job.write, &job.trim] {
+            measured.iops += op.iops;
+            measured.bytes_per_s += op.bytes_per_s;
+            measured.median_ns = measured.median_ns.max(op.latency.p50);
+            measured.p99_ns = measured.p99_ns.max(op.latency.p99);
+            ns += op.iops * op.latency.mean;
+        }
+    }
+    measured.mean_ns = if measured.iops > 0.0 { ns / measured.iops } else { 0.0 };
+    measured
+}
+
+/// Returns the rates and the mean latency of all volumes. Counters have no percentiles.
+fn of_volumes(sample: &Sample, elapsed: Instant) -> Measured {
+    let seconds = float(elapsed.since(Instant::ZERO).nanos()) / 1e9;
+    let (mut operations, mut bytes, mut ns) = (0, 0, 0);
+    for own in &sample.volumes {
+        operations += own.reads + own.writes;
+        bytes += own.read_bytes + own.write_bytes;
+        ns += own.medium_ns + own.waits.iter().map(|(_, ns)| ns).sum::<u64>();
+    }
+    let per_second = |n: u64| if seconds > 0.0 { float(n) / seconds } else { 0.0 };
+    Measured {
+        iops: per_second(operations),
+        bytes_per_s: per_second(bytes),
+        mean_ns: float(ns) / float(operations.max(1)),
+        ..Measured::default()
+    }
+}
+
+impl Measured {
+    /// Adds the waits of all volumes; those at a limit of the host are summed up.
+    fn add_waits(&mut self, layout: &Layout, sample: &Sample) {
+        let mut all: BTreeMap<Place, u64> = self.waits.drain(..).collect();
+        let hosts = layout.hosts.iter().enumerate();
+        let volumes =
+            hosts.flat_map(|(at, host)| (0..host.volumes.len()).map(move |own| (at, own)));
+        for ((host, volume), counters) in volumes.zip(&sample.volumes) {
+            self.storage_ns += counters.medium_ns;
+            for (name, ns) in &counters.waits {
+                self.storage_ns += ns;
+                let cap = cap_named(name);
+                let place = cap.and_then(|cap| Place::of_volume(layout, host, volume, cap));
+                if let Some(place) = place {
+                    *all.entry(place).or_default() += ns;
+                }
+            }
+        }
+        self.waits = all.into_iter().filter(|(_, ns)| *ns > 0).collect();
+    }
+}

@@ -1,0 +1,332 @@
+//! From a layout that misses its goal to the cheapest one that reaches it, step by step.
+
+use crate::downtime::downtime;
+use crate::error::TuneError;
+use crate::goal::Goal;
+use crate::limit::{Place, words};
+use crate::load::Load;
+use crate::measure::{Bench, Effort, Measured};
+use crate::price::Price;
+use crate::search::{Bounds, Found, Outcome, Search};
+use weir_diagnose::Change;
+use weir_layout::Layout;
+use weir_report::number::{Amount, Delta, float, percent};
+use weir_report::tune::{TuneEnd, TuneMetric, TunePrice, TuneReport, TuneState, TuneStep};
+use weir_units::Money;
+
+/// Most steps.
+pub const MOST_STEPS: usize = 5;
+
+/// A step did not bring what was predicted if a rate or latency differs by more than this share.
+pub const ALIKE: f64 = 0.05;
+
+/// Options of a search for changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TuneOptions {
+    /// Highest price per month.
+    pub budget: Option<Money>,
+    /// Most layouts to simulate; 400 by default.
+    pub simulations: Option<usize>,
+}
+
+/// A tuned layout: its text, and the record of how it was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tuned {
+    /// The text of the layout after the last step.
+    pub text: String,
+    /// The record.
+    pub report: TuneReport,
+}
+
+/// Changes the layout in `text`, which messages call `name`, step by step until the goal is reached.
+///
+/// # Errors
+///
+/// [`TuneError`] if the load does not run on the layout, or the goal does not fit the load.
+pub fn tune(
+    name: &str,
+    text: &str,
+    bench: &Bench<'_>,
+    goal: &Goal,
+    options: TuneOptions,
+) -> Result<Tuned, TuneError> {
+    goal.check(&bench.load)?;
+    let layout = Layout::parse(name, text, bench.catalog)?;
+    let measured = bench.measure(name, text, Effort::Full)?;
+    if measured.iops <= 0.0 {
+        return Err(TuneError::NoLoad);
+    }
+    let price = Price::of_layout(&layout, bench.catalog)?;
+    let mut walk = Walk {
+        bench,
+        goal,
+        text: text.to_owned(),
+        layout,
+        measured,
+        price,
+        report: TuneReport { goal: goal.words(&bench.load), ..TuneReport::default() },
+    };
+    walk.report.before = walk.state();
+    walk.report.budget = options.budget.map(Amount);
+    let present = walk.price.clone();
+    if goal.is_met(&walk.measured) {
+        walk.end(TuneEnd::Reached, "the goal is reached already".to_owned());
+        return Ok(walk.finish(&present));
+    }
+    let bounds = Bounds {
+        budget: options.budget,
+        changes: MOST_STEPS,
+        simulations: options.simulations.unwrap_or(400),
+    };
+    let mut search = Search::from(bench, goal, bounds, (text, &walk.measured))?;
+    let outcome = search.run()?;
+    walk.report.simulated = search.simulations;
+    match outcome {
+        Outcome::Reached(found) => walk.follow(found)?,
+        Outcome::BeyondBudget(found) => walk.beyond(&found, options.budget),
+        Outcome::Exhausted => walk.exhausted(),
+        Outcome::Stopped => {
+            let words = format!(
+                "no layout among the {} cheapest reaches the goal; raise --simulations to look \
+                 further",
+                search.simulations
+            );
+            walk.end(TuneEnd::Stopped, words);
+        }
+    }
+    Ok(walk.finish(&present))
+}
+
+/// The walk from layout to layout.
+struct Walk<'a> {
+    bench: &'a Bench<'a>,
+    goal: &'a Goal,
+    text: String,
+    layout: Layout,
+    measured: Measured,
+    price: Price,
+    report: TuneReport,
+}
+
+impl Walk<'_> {
+    fn end(&mut self, end: TuneEnd, verdict: String) {
+        (self.report.end, self.report.verdict) = (end, verdict);
+    }
+
+    /// Describes the present layout.
+    fn state(&self) -> TuneState {
+        let place = self.measured.binding();
+        TuneState {
+            metrics: metrics(self.goal, &self.bench.load, &self.measured),
+            waited: self.measured.waited(),
+            binding_limit: place.map(|(place, _)| place.cap.name().to_owned()),
+            limit_of: place.map(|(place, _)| place.name(&self.layout)),
+            month: self.price.currency.as_ref().map(|_| Amount(self.price.month())),
+        }
+    }
+
+    /// Applies the changes that a search found, and measures after each.
+    fn follow(&mut self, found: Found) -> Result<(), TuneError> {
+        let mut rest = found.changes;
+        while !rest.is_empty() {
+            let next = self.next(&rest);
+            let change = rest.remove(next);
+            if !self.step(&change)? {
+                let words = format!(
+                    "{} did not bring what was predicted; the walk ends there",
+                    change.words()
+                );
+                self.end(TuneEnd::Unpredicted, words);
+                return Ok(());
+            }
+        }
+        let count = self.report.steps.len();
+        let words =
+            format!("the goal is reached in {count} {}", if count == 1 { "step" } else { "steps" });
+        match self.goal.is_met(&self.measured) {
+            true => self.end(TuneEnd::Reached, words),
+            false => self.end(
+                TuneEnd::Unpredicted,
+                "the last layout reaches the goal in one run and misses it in another: it is at \
+                 the edge"
+                    .to_owned(),
+            ),
+        }
+        Ok(())
+    }
+
+    /// Returns the change that raises the limit that binds now, or the first one.
+    fn next(&self, rest: &[Change]) -> usize {
+        let Some((place, _)) = self.measured.binding() else { return 0 };
+        let name = place.name(&self.layout);
+        rest.iter().position(|change| subjects(change).contains(&name.as_str())).unwrap_or(0)
+    }
+
+    /// Applies a change, and returns whether it brought what was predicted.
+    fn step(&mut self, change: &Change) -> Result<bool, TuneError> {
+        let because = self.measured.binding().map(|own| self.because(own));
+        let Some(text) = change.apply(&self.text) else { return Ok(false) };
+        let layout = Layout::parse("layout.toml", &text, self.bench.catalog)?;
+        let price = Price::of_layout(&layout, self.bench.catalog)?;
+        let predicted = self.bench.measure("layout.toml", &text, Effort::Quick)?;
+        let measured = self.bench.measure("layout.toml", &text, Effort::Full)?;
+        let deviation = deviation(&predicted, &measured);
+        let downtime = downtime(change, &self.layout, &layout);
+        let is_known = self.price.bill.is_comparable(&price.bill);
+        let cost = (is_known && price.currency.is_some())
+            .then(|| Delta::between(self.price.month(), price.month()));
+        (self.text, self.layout, self.measured, self.price) = (text, layout, measured, price);
+        let load = &self.bench.load;
+        self.report.steps.push(TuneStep {
+            change: change.words(),
+            because,
+            downtime,
+            cost,
+            predicted: metrics(self.goal, load, &predicted),
+            measured: metrics(self.goal, load, &self.measured),
+            deviation,
+            state: self.state(),
+        });
+        Ok(deviation <= ALIKE)
+    }
+
+    fn because(&self, (place, share): (Place, f64)) -> String {
+        format!(
+            "{} waits at its {} for {} of its time at storage",
+            place.name(&self.layout),
+            words(place.cap),
+            percent(share)
+        )
+    }
+
+    fn beyond(&mut self, found: &Found, budget: Option<Money>) {
+        let currency = found.price.currency.clone().unwrap_or_default();
+        let changes: Vec<String> = found.changes.iter().map(Change::words).collect();
+        let words = format!(
+            "nothing within the budget of {} {currency} reaches the goal; the cheapest layout that \
+             does costs {} {currency} a month: {}",
+            budget.unwrap_or(Money::ZERO),
+            found.price.month(),
+            changes.join(", ")
+        );
+        self.end(TuneEnd::BeyondBudget, words);
+    }
+
+    fn exhausted(&mut self) {
+        match self.measured.binding() {
+            Some((place, share)) if self.measured.waited() > crate::goal::WAITED => {
+                let words = format!(
+                    "no change of this layout reaches the goal: {} waits at its {} for {} of its \
+                     time at storage, and nothing on offer raises that far enough",
+                    place.name(&self.layout),
+                    words(place.cap),
+                    percent(share)
+                );
+                self.end(TuneEnd::Exhausted, words);
+            }
+            _ => {
+                let words = format!(
+                    "the limit is not a cap of storage: only {} of the time at storage is waiting \
+                     at limits; more requests in flight, a faster kind of disk or the application \
+                     decide",
+                    percent(self.measured.waited())
+                );
+                self.end(TuneEnd::NotStorage, words);
+            }
+        }
+    }
+
+    fn finish(mut self, present: &Price) -> Tuned {
+        self.report.is_met = self.goal.is_met(&self.measured);
+        self.report.after = self.state();
+        let is_priced = present.currency.is_some() && self.price.currency.is_some();
+        self.report.price = is_priced.then(|| TunePrice {
+            currency: present.currency.clone().unwrap_or_default(),
+            region: present.region.clone().unwrap_or_default(),
+            before: Amount(present.month()),
+            after: Amount(self.price.month()),
+            difference: present
+                .bill
+                .is_comparable(&self.price.bill)
+                .then(|| Delta::between(present.month(), self.price.month())),
+            unknown: self.price.bill.unknown().map(|line| line.what.clone()).collect(),
+        });
+        self.report.layout.clone_from(&self.text);
+        Tuned { text: self.text, report: self.report }
+    }
+}
+
+/// Returns the names of files, disks, stripes and hosts that a change is about.
+fn subjects(change: &Change) -> Vec<&str> {
+    match change {
+        Change::Size { name, .. }
+        | Change::Tier { name, .. }
+        | Change::Cache { name, .. }
+        | Change::Columns { name, .. }
+        | Change::Unit { name, .. }
+        | Change::Bought { name, .. } => vec![name],
+        Change::HostSize { host, .. }
+        | Change::Storage { host, .. }
+        | Change::Vcores { host, .. }
+        | Change::InstanceIops { host, .. } => vec![host],
+        Change::All(all) => all.iter().flat_map(subjects).collect(),
+    }
+}
+
+/// Returns the metrics of the goal, or those that describe the load.
+fn metrics(goal: &Goal, load: &Load, measured: &Measured) -> Vec<TuneMetric> {
+    let mut all: Vec<TuneMetric> = Vec::new();
+    for got in &measured.roles {
+        let role = got.role.name();
+        let is_bytes = got.bytes.is_some();
+        let factor = if is_bytes { float(got.request) } else { 1.0 };
+        let asked = got.bytes.map_or_else(|| float(got.asked), float);
+        let name = if is_bytes { "bytes_per_s" } else { "iops" };
+        all.push(TuneMetric {
+            name: format!("{role} {name}"),
+            value: got.got * factor,
+            target: Some(asked),
+            is_met: got.has_rate(),
+        });
+        all.push(TuneMetric {
+            name: format!("{role} latency_ns"),
+            value: float(got.median),
+            target: got.asked_latency.map(|own| float(own.nanos())),
+            is_met: got.is_fast(),
+        });
+    }
+    for target in &goal.targets {
+        let Some(value) = target.value(measured) else { continue };
+        let one = Goal { targets: vec![*target] };
+        all.push(TuneMetric {
+            name: match target.name() {
+                "throughput" => "bytes_per_s".to_owned(),
+                "latency" => "latency_ns".to_owned(),
+                "p99" => "p99_ns".to_owned(),
+                "transactions" => "transactions_per_min".to_owned(),
+                name => name.to_owned(),
+            },
+            value,
+            target: Some(target.asked()),
+            is_met: one.is_met(measured),
+        });
+    }
+    let more = [
+        ("iops", Some(measured.iops)),
+        ("transactions_per_min", measured.transactions_per_min),
+        ("mean_ns", Some(measured.mean_ns)),
+    ];
+    let is_need = matches!(load, Load::Need(_));
+    for (name, value) in more.into_iter().filter(|_| !is_need) {
+        if let Some(value) = value.filter(|_| all.iter().all(|own| own.name != name)) {
+            all.push(TuneMetric { name: name.to_owned(), value, target: None, is_met: true });
+        }
+    }
+    all
+}
+
+/// Returns the larger of the relative differences of rate and mean latency.
+fn deviation(predicted: &Measured, measured: &Measured) -> f64 {
+    let apart = |one: f64, other: f64| (one / other.max(1e-9) - 1.0).abs();
+    apart(predicted.iops, measured.iops).max(apart(predicted.mean_ns, measured.mean_ns))
+}
