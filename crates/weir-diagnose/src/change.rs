@@ -48,6 +48,17 @@ pub enum Change {
         /// Number of columns.
         columns: u32,
     },
+    /// A volume becomes a stripe of equal volumes.
+    Stripe {
+        /// The volume's name, and then the stripe's.
+        name: String,
+        /// Number of columns.
+        columns: u32,
+        /// The tier of each, if it is another one.
+        tier: Option<String>,
+        /// The stripe unit, in bytes.
+        unit: u64,
+    },
     /// Another stripe unit, in bytes.
     Unit {
         /// The stripe's name.
@@ -77,6 +88,13 @@ pub enum Change {
         host: String,
         /// Operations per second.
         iops: u64,
+    },
+    /// A file of a machine is on another volume or stripe.
+    Move {
+        /// The file's name.
+        file: String,
+        /// The volume's or stripe's name.
+        on: String,
     },
     /// Several changes together.
     All(Vec<Change>),
@@ -117,6 +135,10 @@ impl Change {
                 format!("{} of instance storage", weir_units::Bytes::new(*bytes))
             }
             Self::Columns { name, columns } => format!("{name} with {columns} columns"),
+            Self::Stripe { name, columns, tier, .. } => {
+                let tier = tier.as_ref().map(|tier| format!(" {tier}")).unwrap_or_default();
+                format!("{name} as a stripe of {columns}{tier} disks")
+            }
             Self::Unit { name, bytes } => {
                 format!("{name} with a stripe unit of {}", weir_units::Bytes::new(*bytes))
             }
@@ -125,6 +147,7 @@ impl Change {
             }
             Self::Vcores { host, vcores } => format!("{host} with {vcores} vCores"),
             Self::InstanceIops { host, iops } => format!("{host} with {iops} IOPS"),
+            Self::Move { file, on } => format!("{file} moved to {on}"),
             Self::All(changes) => changes.iter().map(Self::words).collect::<Vec<_>>().join(", "),
         }
     }
@@ -179,6 +202,31 @@ impl Change {
                 volumes.insert("count".to_owned(), Value::Integer(i64::from(*columns)));
                 Some(())
             }
+            Self::Stripe { name, columns, tier, unit } => {
+                let volumes = layout.get_mut("volume")?.as_array_mut()?;
+                let is_it = |own: &Value| own.get("name").and_then(Value::as_str) == Some(name);
+                let at = volumes.iter().position(is_it)?;
+                let Value::Table(mut each) = volumes.remove(at) else { return None };
+                if volumes.is_empty() {
+                    layout.remove("volume");
+                }
+                let mut stripe = Table::new();
+                stripe.insert("name".to_owned(), each.remove("name")?);
+                if let Some(host) = each.remove("host") {
+                    stripe.insert("host".to_owned(), host);
+                }
+                stripe.insert("unit".to_owned(), Value::String(format!("{unit} B")));
+                each.remove("lun");
+                each.insert("count".to_owned(), Value::Integer(i64::from(*columns)));
+                if let Some(tier) = tier {
+                    each.remove("size");
+                    each.insert("tier".to_owned(), Value::String(tier.clone()));
+                }
+                stripe.insert("volumes".to_owned(), Value::Table(each));
+                let stripes = layout.entry("stripe").or_insert_with(|| Value::Array(Vec::new()));
+                stripes.as_array_mut()?.push(Value::Table(stripe));
+                Some(())
+            }
             Self::Unit { name, bytes } => {
                 let unit = Value::String(format!("{bytes} B"));
                 named(layout, "stripe", name)?.insert("unit".to_owned(), unit);
@@ -199,6 +247,10 @@ impl Change {
             Self::InstanceIops { host, iops } => {
                 let iops = Value::Integer(i64::try_from(*iops).ok()?);
                 host_table(layout, host)?.insert("iops".to_owned(), iops);
+                Some(())
+            }
+            Self::Move { file, on } => {
+                named(layout, "file", file)?.insert("on".to_owned(), Value::String(on.clone()));
                 Some(())
             }
             Self::All(changes) => changes.iter().try_for_each(|change| change.apply_to(layout)),
@@ -272,6 +324,18 @@ mod tests {
         let unit = after(&Change::Unit { name: name(), bytes: 256 << 10 });
         let pool = unit.hosts[0].exports.iter().find(|export| export.name == "pool");
         assert_eq!(pool.and_then(|pool| pool.unit), Some(weir_units::Bytes::kib(256)));
+        let moved = Change::Move { file: "missing".to_owned(), on: name() };
+        assert_eq!(moved.apply(LAYOUT), None);
+        let stripe = Change::Stripe {
+            name: "log".to_owned(),
+            columns: 3,
+            tier: Some("P10".to_owned()),
+            unit: 64 << 10,
+        };
+        let striped = after(&stripe);
+        assert_eq!(tiers(&striped), ["P10"; 5]);
+        let log = striped.hosts[0].exports.iter().find(|export| export.name == "log");
+        assert_eq!(log.map(|log| log.volumes.len()), Some(3));
         let missing = Change::Size { name: "missing".to_owned(), bytes: 1 };
         assert_eq!(missing.apply(LAYOUT), None);
     }

@@ -1,7 +1,7 @@
 //! Whether a layout carries a need.
 
 use crate::cells;
-use crate::number::{Amount, Delta, float, mib, percent, rate, time};
+use crate::number::{Amount, Delta, float, gib, mib, percent, rate, time};
 use crate::screen::{Colour, Screen};
 use crate::table::{Cell, Report, Table};
 use serde::Serialize;
@@ -71,12 +71,23 @@ pub struct FitRole {
     pub is_latency_assumed: bool,
     /// Set if the queue grows during the run.
     pub is_queue_growing: bool,
+    /// Size that the need states, and the room of the role, in bytes; `None` if it fits.
+    pub lack: Option<FitRoom>,
     /// Share by which the rates may grow until the answer is no; negative if they have to shrink.
     pub headroom: f64,
     /// Set if the headroom is at least the stated one.
     pub is_headroom_beyond: bool,
     /// The limit that ends the headroom; `None` if no limit does, but the latency of the disks.
     pub limit: Option<FitLimit>,
+}
+
+/// A size that does not fit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct FitRoom {
+    /// The size that the need states.
+    pub size_bytes: u64,
+    /// The room of the role.
+    pub room_bytes: u64,
 }
 
 /// A change of the layout.
@@ -109,6 +120,8 @@ pub struct FitReport {
     pub month: Option<Amount>,
     /// Currency of the prices.
     pub currency: Option<String>,
+    /// What the machine or instance has too little of, in words.
+    pub too_small: Vec<String>,
     /// Notes.
     pub notes: Vec<String>,
 }
@@ -149,6 +162,14 @@ impl FitRole {
     fn reason(&self) -> String {
         let target = self.latency_target_ns.unwrap_or(0);
         match () {
+            () if self.lack.is_some() => {
+                let FitRoom { size_bytes, room_bytes } = self.lack.unwrap_or_default();
+                format!(
+                    "it needs {} GiB of room and has {} GiB",
+                    gib(size_bytes),
+                    gib(room_bytes)
+                )
+            }
             () if self.delivered < 0.98 * self.asked => format!(
                 "{} of {} asked",
                 amount(self.is_bytes, self.delivered),
@@ -166,7 +187,12 @@ impl FitRole {
 
 impl FitReport {
     fn verdict(&self) -> String {
-        let worst = self.roles.iter().max_by_key(|role| role.answer);
+        if !self.too_small.is_empty() {
+            return format!("no: {}", self.too_small.join("; "));
+        }
+        let worst = self.roles.iter().max_by(|one, two| {
+            one.answer.cmp(&two.answer).then(two.headroom.total_cmp(&one.headroom))
+        });
         let Some(worst) = worst else { return self.answer.name().to_owned() };
         match self.answer {
             FitAnswer::Yes => {
@@ -185,7 +211,11 @@ impl FitReport {
                 worst.limit_words()
             ),
             FitAnswer::No => {
-                format!("no: {}: {}; {}", worst.role, worst.reason(), worst.limit_words())
+                let limit = match worst.lack {
+                    Some(_) => String::new(),
+                    None => format!("; {}", worst.limit_words()),
+                };
+                format!("no: {}: {}{limit}", worst.role, worst.reason())
             }
         }
     }

@@ -163,16 +163,16 @@ impl TuneReport {
         let currency = self.price.as_ref().map_or("price", |own| own.currency.as_str());
         let month = format!(">{currency} a month|month_difference");
         let heads =
-            [">step|step", "change", "reason|because", &month, "downtime", ">off by|deviation"];
+            [">step|step", "change", &month, "downtime", ">off by|deviation", "|because"];
         let mut table = Table::new("Steps", &heads).named("steps");
         for (at, step) in self.steps.iter().enumerate() {
             table.row(cells![
                 Cell::number((at + 1).to_string(), crate::number::float(at as u64 + 1)),
                 step.change.as_str(),
-                step.because.as_deref().unwrap_or("-"),
                 step.cost.map_or_else(Cell::none, Cell::from),
                 step.downtime.as_str(),
                 percent(step.deviation),
+                step.because.as_deref().unwrap_or_default(),
             ]);
         }
         table
@@ -232,12 +232,12 @@ impl Report for TuneReport {
             let _ = writeln!(out, "{}", screen.prose(&line, 2));
         }
         for table in self.tables().iter().filter(|table| !table.rows.is_empty()) {
-            let _ = write!(out, "\n{}\n{}", table.title, table.text(screen));
+            let _ = writeln!(out, "\n{}\n{}", table.title, table.text(screen));
         }
         for (at, step) in self.steps.iter().enumerate() {
             if let Some(because) = &step.because {
-                let line = format!("{}: {because}", at + 1);
-                let _ = writeln!(out, "{}", screen.prose(&line, 3));
+                let line = format!("step {}: {because}", at + 1);
+                let _ = writeln!(out, "{}", screen.prose(&line, 2));
             }
         }
         for note in &self.notes {

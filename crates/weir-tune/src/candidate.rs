@@ -7,11 +7,12 @@
 use crate::error::TuneError;
 use crate::limit::{Place, is_cached, is_of_host};
 use crate::measure::Measured;
+use crate::place::Lack;
 use crate::price::Price;
 use weir_catalog::{Catalog, Edition, HostSize, PriceBook, Tier};
 use weir_core::{CacheMode, Cap, Place as Medium};
 use weir_diagnose::Change;
-use weir_layout::{Export, Host, Layout, ManagedInstance, Role, Volume};
+use weir_layout::{Export, File, Host, Layout, ManagedInstance, Role, Volume};
 use weir_units::{Bytes, BytesPerSec, Iops};
 
 /// A limit with less than this share of all waits is left alone.
@@ -19,6 +20,12 @@ const MINOR: f64 = 0.05;
 
 /// Stripe units that candidates have.
 const UNITS: [u64; 4] = [128 << 10, 256 << 10, 512 << 10, 1 << 20];
+
+/// The unit of a new stripe: the advice for transactions. Larger ones are candidates after it.
+const UNIT: u64 = 64 << 10;
+
+/// Columns of a new stripe.
+const STRIPES: [u32; 9] = [2, 3, 4, 5, 6, 8, 10, 12, 16];
 
 /// Steps of a bought rate or of a size that buys rates, in per cent of the present one.
 const STEPS: [u64; 14] = [110, 120, 130, 150, 175, 200, 250, 300, 400, 500, 600, 800, 1_000, 1_600];
@@ -28,6 +35,9 @@ const VCORES: [u32; 11] = [6, 8, 10, 12, 16, 20, 24, 32, 40, 64, 80];
 
 /// Most additional columns of a stripe.
 const COLUMNS: u32 = 31;
+
+/// Most volumes or stripes to which a file may move.
+const TARGETS: usize = 8;
 
 /// Most machine sizes for each limit, the cheapest first.
 const HOSTS: usize = 12;
@@ -59,6 +69,9 @@ pub(crate) fn expand(
         weir_report::number::float(*ns) >= MINOR * weir_report::number::float(all)
     });
     let mut changes: Vec<Change> = Vec::new();
+    for lack in &measured.lacks {
+        changes.extend(larger(layout, *lack, edition));
+    }
     for (place, _) in major {
         for change in relief(layout, *place, edition)? {
             if !changes.contains(&change) {
@@ -66,7 +79,7 @@ pub(crate) fn expand(
             }
         }
     }
-    if measured.waits.is_empty() {
+    if measured.waits.is_empty() && measured.lacks.is_empty() {
         for host in &layout.hosts {
             changes.extend(host.exports.iter().flat_map(|own| cache_on(host, own, edition)));
         }
@@ -95,7 +108,9 @@ fn relief(
         }
         changes.extend(units(export));
         changes.extend(cache_on(host, export, edition));
+        changes.extend(moves(host, export));
         changes.extend(columns(export));
+        changes.extend(edition.map(|own| stripes(host, export, own)).unwrap_or_default());
         changes.extend(edition.map(|own| disks(host, export, place.cap, own)).unwrap_or_default());
         return Ok(changes);
     }
@@ -118,11 +133,87 @@ fn relief(
     Ok(changes)
 }
 
+/// Returns the changes that give a role the room that it lacks, on each of its disks.
+fn larger(layout: &Layout, lack: Lack, edition: Option<&Edition>) -> Vec<Change> {
+    let more = lack.size.get() - lack.room.get();
+    let mut changes = Vec::new();
+    for host in &layout.hosts {
+        for file in host.files.iter().filter(|file| file.role == lack.role) {
+            if host.instance.is_some() {
+                let bytes = file.size.get().saturating_add(more).next_multiple_of(1 << 30);
+                changes.push(grown(host, &file.name, bytes));
+                continue;
+            }
+            let Some(export) = host.export_of(file) else { continue };
+            changes.extend(edition.map(|own| roomier(host, export, more, own)).unwrap_or_default());
+        }
+    }
+    changes
+}
+
+/// Returns the smallest growths of an export by at least `more` bytes.
+fn roomier(host: &Host, export: &Export, more: u64, edition: &Edition) -> Vec<Change> {
+    let columns = export.volumes.len() as u64;
+    let each = export.size.get().saturating_add(more).div_ceil(columns.max(1));
+    let name = || export.name.clone();
+    let Some(volume) = export.volumes.first().and_then(|id| host.volumes.get(id.0)) else {
+        return Vec::new();
+    };
+    let mut changes = Vec::new();
+    if export.unit.is_some() {
+        let own = volume.spec.size.get().max(1);
+        let needed = export.size.get().saturating_add(more).div_ceil(own);
+        changes.extend(
+            u32::try_from(needed).ok().map(|columns| Change::Columns { name: name(), columns }),
+        );
+    }
+    let family = volume.family.as_deref().unwrap_or_default();
+    match edition.tier_set(family) {
+        Ok(set) => {
+            let tiers = set.tiers.iter().filter(|tier| tier.holds.get() >= each);
+            changes.extend(tiers.map(|tier| Change::Tier { name: name(), tier: tier.name.clone() }));
+        }
+        Err(_) if export.unit.is_none() => {
+            changes.push(Change::Size { name: name(), bytes: each.next_multiple_of(1 << 30) });
+        }
+        Err(_) => {}
+    }
+    changes
+}
+
 /// Returns larger units of a stripe: a request that crosses a unit counts once for each column.
 fn units(export: &Export) -> Vec<Change> {
     let Some(unit) = export.unit else { return Vec::new() };
     let larger = UNITS.into_iter().filter(|own| *own > unit.get());
     larger.map(|bytes| Change::Unit { name: export.name.clone(), bytes }).collect()
+}
+
+/// Returns the moves of files to other exports of a machine with room for them.
+fn moves(host: &Host, export: &Export) -> Vec<Change> {
+    if host.instance.is_some() {
+        return Vec::new();
+    }
+    let room = |other: &Export| {
+        let files = host.files.iter().filter(|file| file.device == other.device);
+        files.fold(other.size.get(), |room, file| room.saturating_sub(file.size.get()))
+    };
+    let mut changes = Vec::new();
+    for file in host.files.iter().filter(|file| file.device == export.device) {
+        // A backup on the disk of its data or log would be lost with it.
+        let is_backup = |file: &File| file.role == Role::Backup;
+        let goes_along = |other: &Export| {
+            let mut there = host.files.iter().filter(|own| own.device == other.device);
+            there.all(|own| is_backup(own) == is_backup(file))
+        };
+        let fits = |other: &&Export| {
+            other.device != export.device && room(other) >= file.size.get() && goes_along(other)
+        };
+        let others = host.exports.iter().filter(fits).take(TARGETS);
+        changes.extend(
+            others.map(|other| Change::Move { file: file.name.clone(), on: other.name.clone() }),
+        );
+    }
+    changes
 }
 
 fn columns(export: &Export) -> Vec<Change> {
@@ -131,6 +222,34 @@ fn columns(export: &Export) -> Vec<Change> {
     };
     let more = now + 1..=now.saturating_add(COLUMNS);
     more.map(|columns| Change::Columns { name: export.name.clone(), columns }).collect()
+}
+
+/// Returns the stripes that a volume of a machine can become: of its own tier, and of lower tiers
+/// that hold the data together.
+fn stripes(host: &Host, export: &Export, edition: &Edition) -> Vec<Change> {
+    let (None, [id]) = (export.unit, export.volumes.as_slice()) else { return Vec::new() };
+    let Some(volume) = host.volumes.get(id.0) else { return Vec::new() };
+    let is_remote = volume.spec.place == Medium::Remote && host.instance.is_none();
+    if !is_remote || volume.choices().has_own_limits {
+        return Vec::new();
+    }
+    let family = volume.family.as_deref().unwrap_or_default();
+    let tiers = edition.tier_set(family).map(|set| set.tiers.as_slice()).unwrap_or_default();
+    let mut kinds: Vec<(Option<String>, u64)> = vec![(None, volume.spec.size.get())];
+    if volume.tier.is_some() {
+        let smaller = tiers.iter().filter(|tier| tier.holds < volume.spec.size);
+        kinds.extend(smaller.map(|tier| (Some(tier.name.clone()), tier.holds.get())));
+    }
+    let mut changes = Vec::new();
+    for (tier, size) in kinds {
+        for columns in STRIPES {
+            if u64::from(columns).saturating_mul(size) >= volume.spec.size.get() {
+                let (name, tier) = (export.name.clone(), tier.clone());
+                changes.push(Change::Stripe { name, columns, tier, unit: UNIT });
+            }
+        }
+    }
+    changes
 }
 
 /// Returns the change to a read-only cache, unless the export has a cache, holds a log or cannot

@@ -25,8 +25,8 @@ pub(crate) fn downtime(change: &Change, before: &Layout, after: &Layout) -> Stri
             words.join("; ")
         }
         Change::HostSize { .. } => "the machine restarts".to_owned(),
-        Change::Columns { .. } | Change::Unit { .. } => {
-            "the stripe is built anew: copy its data to the new one, then switch over".to_owned()
+        Change::Columns { .. } | Change::Unit { .. } | Change::Stripe { .. } => {
+            "a new stripe is built: copy the data to it, then switch over".to_owned()
         }
         Change::Cache { .. } => {
             "the disk is detached and attached again: stop the database on it for some seconds"
@@ -38,8 +38,11 @@ pub(crate) fn downtime(change: &Change, before: &Layout, after: &Layout) -> Stri
         Change::Storage { .. } | Change::InstanceIops { .. } => {
             "none until a failover at the end, of about 10 seconds".to_owned()
         }
+        Change::Move { .. } => {
+            "the file's database is offline while the file is copied to the other disk".to_owned()
+        }
         Change::Bought { .. } => match provider {
-            "aws" => "none; the volume cannot change again for 6 hours".to_owned(),
+            "aws" => "none; a volume can change up to four times in 24 hours".to_owned(),
             "azure" => "none; a disk can change up to four times in 24 hours".to_owned(),
             _ => "none".to_owned(),
         },
@@ -50,7 +53,7 @@ pub(crate) fn downtime(change: &Change, before: &Layout, after: &Layout) -> Stri
                 "azure" if size(before) <= AZURE_ONLINE && size(after) > AZURE_ONLINE => {
                     "the disk is detached: it grows past 4 TiB".to_owned()
                 }
-                "aws" => "none; the volume cannot change again for 6 hours".to_owned(),
+                "aws" => "none; a volume can change up to four times in 24 hours".to_owned(),
                 _ => "none".to_owned(),
             }
         }

@@ -36,7 +36,42 @@ pub enum TuneError {
         /// The reason, and what to do.
         reason: &'static str,
     },
+    /// No volume or stripe is obviously that of a role.
+    #[error("{layout}: has no file for the {role} of the load; {}", where_to_add(.role, .exports, *.is_instance))]
+    NoPlace {
+        /// The layout.
+        layout: String,
+        /// The role.
+        role: &'static str,
+        /// The volumes and stripes.
+        exports: String,
+        /// True if the host is a managed instance, whose files are volumes.
+        is_instance: bool,
+    },
+    /// The volume or stripe of a role is full.
+    #[error(
+        "{layout}: {export} has no room for the {role} of the load; make its other files smaller, or \
+         add a [[file]] with role = \"{role}\" on another volume"
+    )]
+    NoRoom {
+        /// The layout.
+        layout: String,
+        /// The role.
+        role: &'static str,
+        /// The volume or stripe.
+        export: String,
+    },
     /// The load does nothing.
     #[error("the load has no requests; give it a rate above 0")]
     NoLoad,
+}
+
+/// Returns what to add to a layout for a role.
+fn where_to_add(role: &str, exports: &str, is_instance: bool) -> String {
+    match is_instance {
+        true => format!("add a [[file]] with role = \"{role}\", or leave the {role} out of the load"),
+        false => format!(
+            "add a [[file]] with role = \"{role}\", size and on = NAME, where NAME is one of {exports}"
+        ),
+    }
 }

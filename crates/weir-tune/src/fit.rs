@@ -10,11 +10,11 @@ use crate::price::Price;
 use crate::search::{Bounds, Outcome, Search};
 use weir_catalog::Catalog;
 use weir_diagnose::Change;
-use weir_layout::{Layout, Role};
+use weir_layout::{Host, Instance, Layout, Role};
 use weir_plan::Need;
 use weir_plan::share::WHOLE;
 use weir_plan::verify::Got;
-use weir_report::fit::{FitAnswer, FitChange, FitLimit, FitReport, FitRole};
+use weir_report::fit::{FitAnswer, FitChange, FitLimit, FitReport, FitRole, FitRoom};
 use weir_report::number::{Amount, Delta, float};
 
 /// A role with less headroom than this, in millionths, is carried barely.
@@ -58,12 +58,25 @@ pub fn fit(
         return Err(TuneError::NoLoad);
     }
     let mut roles: Vec<FitRole> = Vec::new();
-    for got in &measured.roles {
-        let mut role = question.role(need, got)?;
+    for (at, got) in measured.roles.iter().enumerate() {
+        // A role has a second row if its peak of throughput is apart from that of operations.
+        let before = &measured.roles[..at];
+        let row = before.iter().filter(|other| other.role == got.role).count();
+        let mut role = question.role(need, got, row)?;
+        let lack = measured.lacks.iter().find(|own| own.role == got.role);
+        if let Some(lack) = lack {
+            role.answer = FitAnswer::No;
+            role.lack =
+                Some(FitRoom { size_bytes: lack.size.get(), room_bytes: lack.room.get() });
+        }
         role.is_latency_assumed = is_stated.role(got.role).is_some_and(|own| own.latency.is_none());
         roles.push(role);
     }
-    let answer = roles.iter().map(|role| role.answer).max().unwrap_or_default();
+    let too_small = too_small(&layout, is_stated, catalog);
+    let answer = match too_small.is_empty() {
+        true => roles.iter().map(|role| role.answer).max().unwrap_or_default(),
+        false => FitAnswer::No,
+    };
     let change = match answer {
         FitAnswer::Yes => None,
         _ => question.change(need)?,
@@ -76,8 +89,35 @@ pub fn fit(
         change,
         month: price.currency.as_ref().map(|_| Amount(price.month())),
         currency: price.currency,
+        too_small,
         notes: Vec::new(),
     })
+}
+
+/// Returns what no machine of the layout has enough of, in words.
+fn too_small(layout: &Layout, need: &Need, catalog: &Catalog) -> Vec<String> {
+    let edition = layout.edition.as_deref().and_then(|name| catalog.edition(name).ok());
+    let size = |host: &Host| edition?.host(&host.qualified_size()?).ok();
+    let mut words = Vec::new();
+    for host in &layout.hosts {
+        let cores = |own: &Instance| own.vcores;
+        let vcpus =
+            host.instance.as_ref().map(cores).or_else(|| size(host).and_then(|own| own.vcpus));
+        let memory = size(host).and_then(|own| own.memory);
+        if let Some(vcpus) = vcpus.filter(|own| *own < need.vcpus) {
+            words.push(format!(
+                "{} has {vcpus} vCPUs, and the need asks for {}",
+                host.name, need.vcpus
+            ));
+        }
+        if let Some(memory) = memory.filter(|own| *own < need.memory) {
+            words.push(format!(
+                "{} has {memory} of memory, and the need asks for {}",
+                host.name, need.memory
+            ));
+        }
+    }
+    words
 }
 
 /// A layout that is asked about.
@@ -105,8 +145,8 @@ impl Question<'_> {
     }
 
     /// Answers for a role, at one of its peaks.
-    fn role(&self, need: &Need, got: &Got) -> Result<FitRole, TuneError> {
-        let carried = self.carried(need, got)?;
+    fn role(&self, need: &Need, got: &Got, row: usize) -> Result<FitRole, TuneError> {
+        let carried = self.carried(need, got, row)?;
         let answer = match () {
             () if !got.is_met() => FitAnswer::No,
             () if carried < WHOLE + BARELY => FitAnswer::Barely,
@@ -114,7 +154,8 @@ impl Question<'_> {
         };
         // Just above the edge, the limit that ends the headroom has the longest waits.
         let over = scaled(need, got.role, carried.saturating_add(2 * EXACT));
-        let limit = self.measure(&over, Effort::Quick)?.binding();
+        let waits = self.measure(&over, Effort::Quick)?.waits;
+        let limit = waits.into_iter().find(|(place, _)| place.limits(self.layout, got.role));
         let factor = if got.bytes.is_some() { float(got.request) } else { 1.0 };
         Ok(FitRole {
             role: got.role.name().to_owned(),
@@ -127,6 +168,7 @@ impl Question<'_> {
             latency_target_ns: got.asked_latency.map(weir_units::Span::nanos),
             is_latency_assumed: false,
             is_queue_growing: got.grows,
+            lack: None,
             headroom: float(carried) / float(WHOLE) - 1.0,
             is_headroom_beyond: carried >= MOST,
             limit: limit.filter(|_| carried < MOST).map(|(place, _)| self.limit(place)),
@@ -145,11 +187,11 @@ impl Question<'_> {
 
     /// Returns the multiple of a role's rates that the layout carries, in millionths, while the other
     /// roles have their need.
-    fn carried(&self, need: &Need, got: &Got) -> Result<u64, TuneError> {
+    fn carried(&self, need: &Need, got: &Got, row: usize) -> Result<u64, TuneError> {
         let is_met = |part: u64| -> Result<bool, TuneError> {
             let measured = self.measure(&scaled(need, got.role, part), Effort::Quick)?;
-            let own = measured.roles.iter().filter(|own| own.role == got.role);
-            Ok(own.filter(|own| own.bytes.is_some() == got.bytes.is_some()).all(Got::is_met))
+            let mut own = measured.roles.iter().filter(|own| own.role == got.role);
+            Ok(own.nth(row).is_some_and(Got::is_met))
         };
         let (mut low, mut high) = (0, WHOLE);
         if got.is_met() {

@@ -6,6 +6,7 @@ use crate::measure::Measured;
 use std::fmt;
 use std::str::FromStr;
 use weir_report::number::{float, mib, percent, rate, time};
+use weir_plan::verify::Got;
 use weir_units::{BytesPerSec, Iops, Span};
 
 /// Without targets, waits at limits may be at most this share of the time at storage. `weir plan`
@@ -188,7 +189,7 @@ impl Goal {
     #[must_use]
     pub fn is_met(&self, measured: &Measured) -> bool {
         if !measured.roles.is_empty() {
-            return measured.roles.iter().all(weir_plan::verify::Got::is_met);
+            return measured.lacks.is_empty() && measured.roles.iter().all(Got::is_met);
         }
         match self.targets.is_empty() {
             true => measured.waited() <= WAITED,

@@ -19,6 +19,7 @@
 //! | [`limit`] | the limits of a layout, and where they are |
 //! | `candidate` | changes that relieve a limit |
 //! | `downtime` | the downtime of a change, by provider |
+//! | [`place`] | the files of a need's roles, and their room |
 //! | [`price`] | the monthly price of a layout |
 //! | `search` | the cheapest changes that reach a goal |
 //! | [`fit`] | [`fit()`](fit::fit) |
@@ -34,6 +35,7 @@ pub mod goal;
 pub mod limit;
 pub mod load;
 pub mod measure;
+pub mod place;
 pub mod price;
 mod search;
 pub mod tune;

@@ -1,7 +1,7 @@
 //! The limits of a layout, and where they are.
 
 use weir_core::{CacheMode, Cap, GateLimits, Limit};
-use weir_layout::{Export, Host, Layout};
+use weir_layout::{Export, Host, Layout, Role};
 
 /// A limit at which requests waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +28,17 @@ impl Place {
     pub(crate) fn parts<'l>(&self, layout: &'l Layout) -> Option<(&'l Host, Option<&'l Export>)> {
         let host = layout.hosts.get(self.host)?;
         Some((host, self.export.and_then(|at| host.exports.get(at))))
+    }
+
+    /// Returns whether requests of a role pass the limit.
+    pub(crate) fn limits(&self, layout: &Layout, role: Role) -> bool {
+        let Some((host, export)) = self.parts(layout) else { return false };
+        let mut files = host.files.iter().filter(|file| file.role == role);
+        match (export, self.cap) {
+            (Some(export), _) => files.any(|file| file.device == export.device),
+            (None, Cap::LogRate) => role == Role::Log,
+            (None, _) => files.next().is_some(),
+        }
     }
 
     /// Returns the name of the disk, stripe, file or host.
@@ -59,23 +70,37 @@ impl Place {
     }
 
     /// Returns what a failure at this limit depends on beside its rate: the same load meets the limit
-    /// in the same way only if cache modes, stripe units and columns are the same.
+    /// in the same way only if cache modes, stripe units, columns and files are the same.
     pub(crate) fn setting(&self, layout: &Layout) -> Setting {
         let Some((host, export)) = self.parts(layout) else { return Setting::default() };
-        let of = |export: &Export| {
+        let of = |export: &Export, columns: usize| {
             let mode = export.volumes.first().map(|id| host.spec.volumes[id.0].cache);
-            (mode.unwrap_or(CacheMode::None), export.unit.map(|unit| unit.get()))
+            let files = host.files.iter().filter(|file| file.device == export.device);
+            ExportSetting {
+                cache: mode.unwrap_or(CacheMode::None),
+                unit: export.unit.map(|unit| unit.get()),
+                columns,
+                files: files.map(|file| file.name.clone()).collect(),
+            }
         };
         match export {
-            Some(export) => Setting(vec![(of(export), export.volumes.len())]),
-            None => Setting(host.exports.iter().map(|export| (of(export), 0)).collect()),
+            Some(export) => Setting(vec![of(export, export.volumes.len())]),
+            None => Setting(host.exports.iter().map(|export| of(export, 0)).collect()),
         }
     }
 }
 
-/// Cache mode, stripe unit and columns of the exports that a limit applies to.
+/// What the load at a limit depends on, for each export that the limit applies to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Setting(Vec<((CacheMode, Option<u64>), usize)>);
+pub(crate) struct Setting(Vec<ExportSetting>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ExportSetting {
+    cache: CacheMode,
+    unit: Option<u64>,
+    columns: usize,
+    files: Vec<String>,
+}
 
 /// Returns whether all volumes of a host share the limit.
 #[must_use]

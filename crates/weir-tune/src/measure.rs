@@ -3,6 +3,7 @@
 use crate::error::TuneError;
 use crate::limit::{Place, cap_named};
 use crate::load::Load;
+use crate::place::{self, Lack};
 use std::collections::BTreeMap;
 use weir_catalog::Catalog;
 use weir_layout::{Layout, Role};
@@ -13,7 +14,7 @@ use weir_report::number::float;
 use weir_report::run::RunReport;
 use weir_sim::{OltpOptions, OltpSimulation, Options, Simulation, devices};
 use weir_units::{Instant, Span};
-use weir_workload::place;
+use weir_workload::place as placed_on;
 
 /// Draws of a medium's latency, for its 99th percentile.
 const DRAWS: u64 = 2_000;
@@ -35,6 +36,8 @@ pub struct Measured {
     pub transactions_per_min: Option<f64>,
     /// The results of the roles, if the load is a need.
     pub roles: Vec<Got>,
+    /// Roles that need more room than they have, if the load is a need.
+    pub lacks: Vec<Lack>,
     /// Wait time at each limit in nanoseconds, the longest first.
     pub waits: Vec<(Place, u64)>,
     /// Time at storage of all requests, in nanoseconds: waits and service times.
@@ -104,7 +107,7 @@ impl Bench<'_> {
             }
             Load::Jobs(file) => {
                 let file = file.clone().scale(None, self.runtime_of(effort));
-                let placed = place(&file, &devices(&layout), &[])?;
+                let placed = placed_on(&file, &devices(&layout), &[])?;
                 let options = Options { seed, warm: cached(&layout), ..Options::default() };
                 let mut simulation = Simulation::new(&layout, placed, &options)?;
                 simulation.run_until(Instant::FAR)?;
@@ -150,11 +153,18 @@ impl Bench<'_> {
         need: &Need,
         how: How,
     ) -> Result<Measured, TuneError> {
-        let need = with_promises(need, layout);
+        let lacks = place::lacks(layout, need);
+        let mut need = with_promises(need, layout);
+        // Requests go to the files as they are.
+        for own in &mut need.roles {
+            own.size = own.size.min(place::size_of_files(layout, own.role));
+            own.working_set = own.working_set.map(|set| set.min(own.size));
+        }
         let loads = [NeedLoad { database: None, need: &need }];
         let verified = verify_counted(name, text, &loads, self.catalog, how)?;
         let mut measured = Measured {
             roles: verified.roles.into_iter().map(|(_, got)| got).collect(),
+            lacks,
             ..Measured::default()
         };
         let mut ns = 0.0;

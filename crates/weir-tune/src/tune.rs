@@ -9,7 +9,8 @@ use crate::measure::{Bench, Effort, Measured};
 use crate::price::Price;
 use crate::search::{Bounds, Found, Outcome, Search};
 use weir_diagnose::Change;
-use weir_layout::Layout;
+use weir_layout::{File, Layout};
+use weir_plan::verify::Got;
 use weir_report::number::{Amount, Delta, float, percent};
 use weir_report::tune::{TuneEnd, TuneMetric, TunePrice, TuneReport, TuneState, TuneStep};
 use weir_units::Money;
@@ -159,12 +160,25 @@ impl Walk<'_> {
     fn next(&self, rest: &[Change]) -> usize {
         let Some((place, _)) = self.measured.binding() else { return 0 };
         let name = place.name(&self.layout);
-        rest.iter().position(|change| subjects(change).contains(&name.as_str())).unwrap_or(0)
+        // A file that is moved relieves the disk that it is on.
+        let files = self.layout.hosts.get(place.host).into_iter().flat_map(|host| {
+            let of = |file: &&File| {
+                host.export_of(file).is_some_and(|own| place.export.is_some() && own.name == name)
+            };
+            host.files.iter().filter(of).map(|file| file.name.as_str())
+        });
+        let names: Vec<&str> = files.chain([name.as_str()]).collect();
+        let is_about = |change: &Change| subjects(change).iter().any(|own| names.contains(own));
+        rest.iter().position(is_about).unwrap_or(0)
     }
 
     /// Applies a change, and returns whether it brought what was predicted.
     fn step(&mut self, change: &Change) -> Result<bool, TuneError> {
-        let because = self.measured.binding().map(|own| self.because(own));
+        let lack = self.measured.lacks.first().map(|own| {
+            let role = own.role.name();
+            format!("{role} needs {} of room, and has {}", own.size, own.room)
+        });
+        let because = lack.or_else(|| self.measured.binding().map(|own| self.because(own)));
         let Some(text) = change.apply(&self.text) else { return Ok(false) };
         let layout = Layout::parse("layout.toml", &text, self.bench.catalog)?;
         let price = Price::of_layout(&layout, self.bench.catalog)?;
@@ -192,10 +206,10 @@ impl Walk<'_> {
 
     fn because(&self, (place, share): (Place, f64)) -> String {
         format!(
-            "{} waits at its {} for {} of its time at storage",
-            place.name(&self.layout),
+            "{} of the time at storage is waiting at the {} of {}",
+            percent(share),
             words(place.cap),
-            percent(share)
+            place.name(&self.layout)
         )
     }
 
@@ -216,11 +230,9 @@ impl Walk<'_> {
         match self.measured.binding() {
             Some((place, share)) if self.measured.waited() > crate::goal::WAITED => {
                 let words = format!(
-                    "no change of this layout reaches the goal: {} waits at its {} for {} of its \
-                     time at storage, and nothing on offer raises that far enough",
-                    place.name(&self.layout),
-                    words(place.cap),
-                    percent(share)
+                    "no change of this layout reaches the goal: {}, and nothing on offer raises \
+                     it far enough",
+                    self.because((place, share))
                 );
                 self.end(TuneEnd::Exhausted, words);
             }
@@ -264,11 +276,13 @@ fn subjects(change: &Change) -> Vec<&str> {
         | Change::Cache { name, .. }
         | Change::Columns { name, .. }
         | Change::Unit { name, .. }
+        | Change::Stripe { name, .. }
         | Change::Bought { name, .. } => vec![name],
         Change::HostSize { host, .. }
         | Change::Storage { host, .. }
         | Change::Vcores { host, .. }
         | Change::InstanceIops { host, .. } => vec![host],
+        Change::Move { file, .. } => vec![file],
         Change::All(all) => all.iter().flat_map(subjects).collect(),
     }
 }
@@ -325,8 +339,21 @@ fn metrics(goal: &Goal, load: &Load, measured: &Measured) -> Vec<TuneMetric> {
     all
 }
 
-/// Returns the larger of the relative differences of rate and mean latency.
+/// Returns the largest of the relative differences of rates and latencies. The latency of a role
+/// that misses its need says how long the run was, since its queue grows, and is left out.
 fn deviation(predicted: &Measured, measured: &Measured) -> f64 {
     let apart = |one: f64, other: f64| (one / other.max(1e-9) - 1.0).abs();
-    apart(predicted.iops, measured.iops).max(apart(predicted.mean_ns, measured.mean_ns))
+    if measured.roles.is_empty() {
+        return apart(predicted.iops, measured.iops)
+            .max(apart(predicted.mean_ns, measured.mean_ns));
+    }
+    let pairs = predicted.roles.iter().zip(&measured.roles);
+    let of_pair = |(one, other): (&Got, &Got)| {
+        let rate = apart(one.got, other.got);
+        match one.is_met() && other.is_met() {
+            true => rate.max(apart(float(one.median), float(other.median))),
+            false => rate,
+        }
+    };
+    pairs.map(of_pair).fold(0.0, f64::max)
 }

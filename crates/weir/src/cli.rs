@@ -14,6 +14,7 @@ mod observe;
 mod plan;
 mod record;
 mod top;
+mod tune;
 mod volume;
 mod web;
 
@@ -35,6 +36,7 @@ pub(crate) use observe::{
 pub(crate) use plan::PlanArgs;
 pub(crate) use record::{PartArgs, RecordArgs, ReplayArgs};
 pub(crate) use top::{StatusArgs, TopArgs};
+pub(crate) use tune::{FitArgs, NeedArgs, TuneArgs};
 pub(crate) use volume::{CreateArgs, HostCommand, VolumeCommand};
 pub(crate) use web::WebArgs;
 
@@ -162,6 +164,28 @@ pub(crate) enum Command {
                             codes: 0 a plan was found (with --compare, of one cloud at least), 1 no layout meets the \
                             need (the answer says which constraint to relax), 2 wrong input.")]
     Plan(Box<PlanArgs>),
+    /// Answer whether a layout carries a need: yes, barely or no, with the headroom, the limit that
+    /// ends it, and the cheapest single change that makes it a yes.
+    #[command(after_help = "Example:\n  weir fit layout.toml --need need.toml\n  \
+                            weir fit layout.toml --load files.weirobs --growth 30%\n  \
+                            weir fit layout.toml --load iostat.txt --role sdc=data -o json\n\n\
+                            The need is simulated on the layout. It is met if its rates are delivered and \
+                            its median latency is within the target: its own, or else the 99th percentile \
+                            of a request that does not wait. Below 10 % of headroom the answer is barely. \
+                            docs/TUNE.md describes both verbs. Exit codes: 0 yes or barely, 1 no, 2 wrong \
+                            input.")]
+    Fit(Box<FitArgs>),
+    /// Find the cheapest changes of a layout that reach a goal, and apply them in simulation, one by
+    /// one, each with its reason, price, downtime, and predicted and measured effect.
+    #[command(after_help = "Example:\n  weir tune layout.toml --workload fiowrite.ini --goal iops=8000\n  \
+                            weir tune layout.toml --need need.toml --budget 900 --out tuned.toml\n  \
+                            weir tune layout.toml --load files.weirobs --html tuned.html\n\n\
+                            A real system is changed by you: weir export tuned.toml --from layout.toml --as az \
+                            writes the script, and weir tune tuned.toml --load NEW continues from the next \
+                            observation. docs/TUNE.md describes the search, the record and the reasons to \
+                            stop. Exit codes: 0 the goal is reached, 1 it is not (the answer says why), 2 \
+                            wrong input.")]
+    Tune(Box<TuneArgs>),
     /// Write a script that builds a layout (machines, disks, stripes, mounts, database files), or
     /// only the changes from another layout.
     #[command(after_help = "Example:\n  \

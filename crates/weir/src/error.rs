@@ -25,6 +25,7 @@ use weir_server::ServerError;
 use weir_sim::{OltpSimError, ReplaySimError, SimError};
 use weir_top::TopError;
 use weir_trace::TraceError;
+use weir_tune::TuneError;
 use weir_web::WebError;
 use weir_workload::{FioError, PlaceError};
 
@@ -107,6 +108,8 @@ pub(crate) enum CliError {
     #[error("{0}")]
     Plan(#[from] PlanError),
     #[error("{0}")]
+    Tune(Box<TuneError>),
+    #[error("{0}")]
     Export(#[from] ExportError),
     #[error("{0}")]
     Verify(#[from] VerifyError),
@@ -119,6 +122,12 @@ pub(crate) enum CliError {
     System { context: &'static str, source: io::Error },
     #[error("{context}: {source}")]
     Folder { context: String, source: io::Error },
+}
+
+impl From<TuneError> for CliError {
+    fn from(error: TuneError) -> Self {
+        Self::Tune(Box::new(error))
+    }
 }
 
 impl From<OltpSimError> for CliError {
@@ -204,6 +213,7 @@ impl CliError {
             | Self::Diagnose(_)
             | Self::Compare(_)
             | Self::Plan(_)
+            | Self::Tune(_)
             | Self::Export(_)
             | Self::Verify(_)
             | Self::Web(WebError::Remote { .. })

@@ -178,7 +178,7 @@ pub(crate) struct PlanArgs {
     pub(crate) output: OutputArgs,
 }
 
-fn percentile(text: &str) -> Result<f64, String> {
+pub(super) fn percentile(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.trim().trim_end_matches('%').trim().parse().ok();
     let wrong =
         || format!("{text:?} is not a number above 0 and up to 100, for example 99 or 99.9");
@@ -197,7 +197,7 @@ fn cloud(text: &str) -> Result<(String, Option<String>), String> {
     }
 }
 
-fn role(text: &str) -> Result<(String, String), String> {
+pub(super) fn role(text: &str) -> Result<(String, String), String> {
     match text.rsplit_once('=') {
         Some((name, role @ ("data" | "log" | "tempdb" | "backup"))) if !name.is_empty() => {
             Ok((name.to_owned(), role.to_owned()))

@@ -7,6 +7,7 @@ mod cert;
 mod compare;
 mod diagnose;
 mod export;
+mod fit;
 mod kept;
 mod lab;
 mod layout;
@@ -14,6 +15,7 @@ mod layout_files;
 mod man;
 mod mcp;
 mod mount;
+mod needs;
 mod observe;
 mod plan;
 mod prices;
@@ -25,6 +27,7 @@ mod sim;
 mod status;
 mod top;
 mod traces;
+mod tune;
 mod waiting;
 mod watch;
 mod web;
@@ -51,6 +54,8 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Diagnose(args) => diagnose::run(&args, &catalog()?),
         Command::Compare(args) => compare::run(&args, &catalog()?),
         Command::Plan(args) => plan::run(&args, &catalog()?),
+        Command::Fit(args) => fit::run(&args, &catalog()?),
+        Command::Tune(args) => tune::run(&args, &catalog()?),
         Command::Export(args) => export::run(&args, &catalog()?),
         Command::Backup(command) => backup::run(&command, &catalog()?),
         Command::Restore(args) => restore::run(&args, &catalog()?),

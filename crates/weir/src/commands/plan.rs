@@ -8,7 +8,7 @@ mod present;
 pub(super) mod prices;
 
 pub(super) use crate::input::is_same;
-pub(super) use observed::EDITION;
+pub(super) use observed::{EDITION, Measure, fill};
 
 use crate::cli::PlanArgs;
 use crate::error::{CliError, NO};

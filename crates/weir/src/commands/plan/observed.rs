@@ -37,7 +37,7 @@ const THROTTLED: f64 = 0.1;
 
 /// The way from an observation to a need.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Measure<'a> {
+pub(in crate::commands) struct Measure<'a> {
     percentile: f64,
     /// Growth in millionths of the observed rates and sizes.
     growth: u64,
@@ -48,9 +48,16 @@ pub(super) struct Measure<'a> {
 
 impl<'a> Measure<'a> {
     pub(super) fn from_args(args: &'a PlanArgs) -> Self {
-        let percentile = args.percentile.unwrap_or(PERCENTILE);
-        let (growth, as_observed) = (args.growth.unwrap_or(0), args.as_observed);
-        Self { percentile, growth, roles: &args.role, as_observed }
+        Self::new(args.percentile, args.growth.unwrap_or(0), &args.role, args.as_observed)
+    }
+
+    pub(in crate::commands) fn new(
+        percentile: Option<f64>,
+        growth: u64,
+        roles: &'a [(String, String)],
+        as_observed: bool,
+    ) -> Self {
+        Self { percentile: percentile.unwrap_or(PERCENTILE), growth, roles, as_observed }
     }
 }
 
@@ -111,8 +118,8 @@ fn raise(own: &mut Sized, demands: &[Demand], as_observed: bool) -> Vec<String> 
         let throttled = format!("{role}: {name} was throttled ({})", demand.because);
         let Some(estimate) = demand.estimate else {
             notes.push(format!(
-                "{throttled}: its demand may exceed the observed rates by an unknown amount; plan \
-                 with --headroom"
+                "{throttled}: its demand may exceed the observed rates by an unknown amount; \
+                 allow for it with --growth"
             ));
             continue;
         };
@@ -148,7 +155,7 @@ fn raise(own: &mut Sized, demands: &[Demand], as_observed: bool) -> Vec<String> 
 }
 
 /// Fills `file` with the observed rates and sizes of each role; returns notes about them.
-pub(super) fn fill(
+pub(in crate::commands) fn fill(
     file: &mut NeedFile,
     paths: &[PathBuf],
     measure: Measure<'_>,
@@ -216,8 +223,8 @@ fn said_of(own: &Sized) -> Option<String> {
     let waited = own.waited.filter(|part| *part > THROTTLED)?;
     Some(format!(
         "{}: {} of its latency were waits at caps, so it was throttled and its demand exceeds the \
-         observed rates (weir diagnose names the cap); plan with --headroom, or observe it without \
-         the limit",
+         observed rates (weir diagnose names the cap); allow for it with --growth, or observe it \
+         without the limit",
         own.role,
         percent(waited)
     ))

@@ -1,0 +1,93 @@
+//! The arguments of `weir fit` and `weir tune`.
+
+use super::plan::{percentile, role};
+use super::{OutputArgs, seed, some_time};
+use clap::Args;
+use std::path::PathBuf;
+use weir_tune::goal::Target;
+use weir_units::{Money, Span, percent};
+
+/// A load given as a need, as an observation, or as both.
+#[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
+pub(crate) struct NeedArgs {
+    /// Need file: rates and sizes of each role (docs/PLAN.md). With --load, it gives what cannot be
+    /// observed: latencies, working sets, sizes.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) need: Option<PathBuf>,
+    /// Take the rates from an observation, or from files that weir observe import reads. Sizes that
+    /// were not observed are those of the layout.
+    #[arg(long, value_name = "OBSERVATION", num_args = 1..)]
+    pub(crate) load: Vec<PathBuf>,
+    /// Take this percentile of the observed samples, for example 99.9 [default: 99].
+    #[arg(long, value_name = "N", value_parser = percentile, requires = "load")]
+    pub(crate) percentile: Option<f64>,
+    /// Take the observed rates even if the system was throttled. By default, rates of a throttled
+    /// system are raised to an estimate of its demand.
+    #[arg(long, requires = "load")]
+    pub(crate) as_observed: bool,
+    /// Add this growth to observed sizes and rates, for example 30%; at most 10000%.
+    #[arg(long, value_name = "SHARE", value_parser = percent, requires = "load")]
+    pub(crate) growth: Option<u64>,
+    /// Assign a role to a disk of the observation, for example sdc=data. Disks without a role are
+    /// then ignored. May be repeated.
+    #[arg(long, value_name = "NAME=ROLE", value_parser = role, requires = "load")]
+    pub(crate) role: Vec<(String, String)>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FitArgs {
+    /// Layout file; docs/LAYOUT.md describes its keys.
+    pub(crate) layout: PathBuf,
+    #[command(flatten)]
+    pub(crate) need: NeedArgs,
+    /// Count on burst credits, from those that the layout gives. By default, the layout has to carry
+    /// the load when credits are spent.
+    #[arg(long)]
+    pub(crate) bursts: bool,
+    /// Seed of the simulations.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TuneArgs {
+    /// Layout file; docs/LAYOUT.md describes its keys.
+    pub(crate) layout: PathBuf,
+    /// Load: a fio job file, or descriptions of databases or backups (.toml). May be repeated.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["need", "load"])]
+    pub(crate) workload: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) need: NeedArgs,
+    /// Override the runtime of each job or database of the workload, for example 30s.
+    #[arg(long, value_name = "TIME", value_parser = some_time, requires = "workload")]
+    pub(crate) runtime: Option<Span>,
+    /// Goal of a workload: iops, throughput, latency (the median), p99 or transactions (per minute),
+    /// for example iops=8000 or latency=5ms. May be repeated [default: at most 10 % of the time at
+    /// storage is waiting at limits]. The goal of a need is the need.
+    #[arg(long, value_name = "METRIC=VALUE", requires = "workload")]
+    pub(crate) goal: Vec<Target>,
+    /// Highest price of the layout per month, in the currency of its edition.
+    #[arg(long, value_name = "AMOUNT")]
+    pub(crate) budget: Option<Money>,
+    /// Most layouts to simulate.
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = super::number::positive::<u32>)]
+    pub(crate) simulations: u32,
+    /// Count on burst credits, from those that the layout gives. By default, the layout has to carry
+    /// the load when credits are spent.
+    #[arg(long)]
+    pub(crate) bursts: bool,
+    /// Seed of the predictions; measurements have the next one.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
+    pub(crate) seed: u64,
+    /// Write the layout after the last step to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write the record as an HTML report to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}

@@ -1,0 +1,80 @@
+//! `weir tune`: the cheapest changes of a layout that reach a goal, step by step.
+
+use super::needs::needed;
+use super::{plan, sim};
+use crate::cli::TuneArgs;
+use crate::error::{CliError, NO};
+use crate::input::{is_same, read_layout_text};
+use crate::output;
+use std::fs;
+use weir_catalog::Catalog;
+use weir_tune::{Bench, Goal, Load, TuneOptions, tune};
+
+pub(crate) fn run(args: &TuneArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    check(args)?;
+    let name = args.layout.display().to_string();
+    let (load, text, mut notes, bursts) = load(args, catalog)?;
+    let bursts = args.bursts || bursts;
+    let bench = Bench { catalog, load, seed: args.seed, runtime: args.runtime, bursts };
+    let goal = Goal { targets: args.goal.clone() };
+    let simulations = usize::try_from(args.simulations).ok();
+    let options = TuneOptions { budget: args.budget, simulations };
+    let mut tuned = tune(&name, &text, &bench, &goal, options)?;
+    notes.append(&mut tuned.report.notes);
+    tuned.report.notes = notes;
+    if let Some(path) = &args.out {
+        fs::write(path, &tuned.text).map_err(|source| CliError::write(path, source))?;
+    }
+    if let Some(path) = &args.html {
+        fs::write(path, tuned.report.html()).map_err(|source| CliError::write(path, source))?;
+    }
+    output::print(&tuned.report, args.output.format())?;
+    Ok(if tuned.report.is_met { 0 } else { NO })
+}
+
+/// Checks the options before anything is simulated.
+fn check(args: &TuneArgs) -> Result<(), CliError> {
+    let own = [&args.layout];
+    let inputs = || {
+        let all = own.into_iter().chain(&args.workload).chain(&args.need.need);
+        all.chain(&args.need.load)
+    };
+    for (option, path) in [("--out", &args.out), ("--html", &args.html)] {
+        let Some(path) = path else { continue };
+        if inputs().any(|own| is_same(own, path)) {
+            let words = format!("{option} {}: is an input file; use another name", path.display());
+            return Err(CliError::Refused(words));
+        }
+        plan::can_write(option, path)?;
+    }
+    if args.out.is_some() && args.out == args.html {
+        let words = "--out and --html name the same file; give each its own";
+        return Err(CliError::Refused(words.to_owned()));
+    }
+    Ok(())
+}
+
+/// Reads the load and the layout; returns the layout's text, notes, and whether the load counts on
+/// burst credits.
+fn load(
+    args: &TuneArgs,
+    catalog: &Catalog,
+) -> Result<(Load, String, Vec<String>, bool), CliError> {
+    if args.workload.is_empty() {
+        if args.need.need.is_none() && args.need.load.is_empty() {
+            let words = "the load is missing: give --workload FILE, --need FILE or --load \
+                         OBSERVATION";
+            return Err(CliError::Refused(words.to_owned()));
+        }
+        let needed = needed(&args.layout, &args.need, catalog)?;
+        return Ok((Load::Need(needed.need), needed.text, needed.notes, needed.bursts));
+    }
+    let (text, _) = read_layout_text(&args.layout, catalog)?;
+    let load = if sim::are_descriptions(&args.workload)? {
+        let (databases, backups) = sim::read_descriptions(&args.workload, args.runtime)?;
+        Load::Databases(databases, backups)
+    } else {
+        Load::Jobs(sim::read_jobs(&args.workload)?.scale(None, args.runtime))
+    };
+    Ok((load, text, Vec::new(), false))
+}

@@ -1,0 +1,172 @@
+//! `weir fit`: answers, headroom, the cheapest single change, and invalid input.
+
+use crate::common::{Place, run};
+use serde_json::Value;
+
+pub(crate) const LAYOUT: &str = "edition = \"azure-now\"\nregion = \"westeurope\"\n\
+    host = { size = \"D8ds_v5\" }\n[[volume]]\nname = \"data\"\ntier = \"P20\"\n\
+    [[volume]]\nname = \"log\"\ntier = \"P10\"\n";
+
+pub(crate) const INSTANCE: &str = "edition = \"azure-mi-2018\"\n\
+    host = { managed_instance = \"gp\", vcores = 8, storage = \"1 TiB\" }\n\
+    [[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"100 GiB\"\n\
+    [[file]]\nname = \"log\"\nrole = \"log\"\nsize = \"50 GiB\"\n";
+
+/// Returns a need file.
+pub(crate) fn need(data_iops: u32, log: &str) -> String {
+    format!(
+        "[data]\nsize = \"90 GiB\"\niops = {data_iops}\nrequest = \"8 KiB\"\nreads = \"70 %\"\n\
+         [log]\nsize = \"20 GiB\"\nrequest = \"64 KiB\"\nthroughput = \"{log}\"\n"
+    )
+}
+
+fn place() -> Place {
+    let place = Place::new();
+    place.file("layout.toml", LAYOUT);
+    place.file("instance.toml", INSTANCE);
+    place
+}
+
+#[track_caller]
+fn check(place: &Place, args: &[&str], code: i32, expect: &str) -> String {
+    let (stdout, stderr, got) = run(place.weir(&[&["fit"], args].concat()));
+    assert_eq!(got, Some(code), "{stdout}{stderr}");
+    let all = format!("{stdout}{stderr}");
+    assert!(all.contains(expect), "{expect:?} is not in:\n{all}");
+    stdout
+}
+
+/// Returns the role of a JSON report.
+#[track_caller]
+fn role<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let roles = report["roles"].as_array().expect("roles");
+    roles.iter().find(|role| role["role"] == name).expect("the role")
+}
+
+/// A P20 does 2,300 IOPS: a need of 2,000 has 15 % of headroom, 2,200 has 4.5 %, 2,400 has none.
+#[test]
+fn answers_follow_the_headroom() {
+    let place = place();
+    for (iops, code, answer, headroom) in
+        [(2_000, 0, "yes", 0.15), (2_200, 0, "barely", 0.045), (2_400, 1, "no", -0.042)]
+    {
+        place.file("need.toml", &need(iops, "10 MiB/s"));
+        let args = ["layout.toml", "--need", "need.toml", "-o", "json"];
+        let report: Value = serde_json::from_str(&check(&place, &args, code, "")).expect("JSON");
+        assert_eq!(report["answer"], answer, "{report:#}");
+        let data = role(&report, "data");
+        assert_eq!(data["answer"], answer);
+        let got = data["headroom"].as_f64().expect("a number");
+        assert!((got - headroom).abs() < 0.03, "{iops}: {got}");
+        assert_eq!(data["limit"]["name"], "disk_iops");
+        assert_eq!(data["limit"]["rate"], 2_300);
+        let log = role(&report, "log");
+        assert_eq!((&log["answer"], &log["limit"]["of"]), (&"yes".into(), &"log".into()));
+    }
+}
+
+/// A request that waits behind a full queue is not served, even at the full rate.
+#[test]
+fn a_need_that_is_met_with_a_long_queue_is_not_met() {
+    let place = place();
+    place.file("need.toml", &need(2_320, "10 MiB/s"));
+    let text = check(&place, &["layout.toml", "--need", "need.toml"], 1, "no: data");
+    assert!(text.contains("queue grows") || text.contains("median latency is"), "{text}");
+}
+
+/// The cheapest single change: the next tier of the disk, with its price, and a file that grows on
+/// an instance.
+#[test]
+fn the_cheapest_single_change_is_named_with_its_price() {
+    let place = place();
+    place.file("need.toml", &need(2_400, "10 MiB/s"));
+    let args = ["layout.toml", "--need", "need.toml"];
+    let text = check(&place, &args, 1, "cheapest single change to yes: ");
+    assert!(text.contains("USD") && text.contains("downtime: "), "{text}");
+    place.file("need.toml", &need(1_500, "5 MiB/s"));
+    let args = ["instance.toml", "--need", "need.toml"];
+    check(&place, &args, 1, "cheapest single change to yes: data at 513 GiB");
+}
+
+/// Without a single change that suffices, the answer points to the other verbs.
+#[test]
+fn two_limits_need_more_than_one_change() {
+    let place = place();
+    place.file("need.toml", &need(4_000, "40 MiB/s"));
+    let args = ["layout.toml", "--need", "need.toml"];
+    check(&place, &args, 1, "no single change makes it a yes");
+}
+
+#[test]
+fn sizes_count() {
+    let place = place();
+    place.file("need.toml", "[data]\nsize = \"2 TiB\"\niops = 100\n");
+    let args = ["layout.toml", "--need", "need.toml"];
+    let text = check(&place, &args, 1, "no: data: it needs 2,048 GiB of room and has 512 GiB");
+    assert!(text.contains("cheapest single change to yes: data as P40"), "{text}");
+    place.file("need.toml", "vcpus = 16\nmemory = \"64 GiB\"\n[data]\nsize = \"9 GiB\"\niops = 9\n");
+    let text = check(&place, &args, 1, "8 vCPUs, and the need asks for 16");
+    assert!(text.contains("32 GiB of memory, and the need asks for 64 GiB"), "{text}");
+}
+
+/// The rates come from an observation, the sizes from the layout.
+#[test]
+fn an_observation_is_a_load() {
+    let place = place();
+    let jobs = "[global]\nrw=randread\nbs=8k\nruntime=60\ntime_based\ndirect=1\nioengine=libaio\n\
+        iodepth=32\nrate_process=poisson\n[a]\nfilename=/dev/data\nrate_iops=1000\n\
+        [b]\nfilename=/dev/log\nrw=write\nrate_iops=100\n";
+    place.file("job.fio", jobs);
+    let sim = ["sim", "layout.toml", "job.fio", "--observe", "seen.weirobs", "--every", "1s"];
+    let (_, stderr, code) = run(place.weir(&sim));
+    assert_eq!(code, Some(0), "{stderr}");
+    let roles = ["--role", "data=data", "--role", "log=log"];
+    let args = [&["layout.toml", "--load", "seen.weirobs", "-o", "json"], &roles[..]].concat();
+    let report: Value = serde_json::from_str(&check(&place, &args, 0, "")).expect("JSON");
+    let asked = role(&report, "data")["asked"].as_f64().expect("a number");
+    assert!((990.0..1_150.0).contains(&asked), "{asked}");
+    // Twice the load is above the disk's limit of 2,300.
+    let grown = [&args[..], &["--growth", "150%"]].concat();
+    let report: Value = serde_json::from_str(&check(&place, &grown, 1, "")).expect("JSON");
+    assert_eq!(report["answer"], "no");
+}
+
+#[test]
+fn keys_for_plans_are_named() {
+    let place = place();
+    place.file("need.toml", &format!("region = \"westus\"\nmax_disks = 3\n{}", need(100, "1 MiB/s")));
+    let args = ["layout.toml", "--need", "need.toml"];
+    check(&place, &args, 0, "need.toml: region, max_disks are for weir plan, and not used here");
+}
+
+#[test]
+fn bad_input_is_refused() {
+    let place = place();
+    place.file("need.toml", &need(100, "1 MiB/s"));
+    place.file("tempdb.toml", "[tempdb]\nsize = \"9 GiB\"\niops = 9\n");
+    place.file("empty.toml", "[data]\nsize = \"9 GiB\"\n");
+    place.file("negative.toml", "[data]\nsize = \"9 GiB\"\niops = -9\n");
+    place.file("short.txt", "nothing\n");
+    for (args, expect) in [
+        (&["layout.toml"][..], "the load is missing: give --need FILE or --load OBSERVATION"),
+        (&["layout.toml", "--need", "missing.toml"], "cannot read missing.toml"),
+        (&["missing.toml", "--need", "need.toml"], "cannot read missing.toml"),
+        (
+            &["layout.toml", "--need", "tempdb.toml"],
+            "layout.toml: has no file for the tempdb of the load; add a [[file]] with role = \"tempdb\", \
+             size and on = NAME, where NAME is one of data, log",
+        ),
+        (
+            &["instance.toml", "--need", "tempdb.toml"],
+            "add a [[file]] with role = \"tempdb\", or leave the tempdb out of the load",
+        ),
+        (&["layout.toml", "--need", "empty.toml"], "the load has no requests"),
+        (&["layout.toml", "--need", "negative.toml"], "negative.toml:3:8"),
+        (&["layout.toml", "--load", "short.txt"], "short.txt"),
+        (&["layout.toml", "--need", "need.toml", "--growth", "3%"], "--load"),
+        (&["layout.toml", "--need", "need.toml", "--seed", "-1"], "--seed"),
+        (&["need.toml", "--need", "need.toml"], "need.toml"),
+    ] {
+        check(&place, args, 2, expect);
+    }
+}

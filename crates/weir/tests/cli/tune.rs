@@ -1,0 +1,149 @@
+//! `weir tune`: steps, reasons to stop, the record, and invalid input.
+
+use crate::common::{Place, run};
+use crate::fit::{INSTANCE, LAYOUT, need};
+use serde_json::Value;
+use std::fs;
+
+const JOB: &str = "[a]\nfilename=/dev/data\nrw=randrw\nrwmixread=70\nbs=8k\nruntime=10\ntime_based\n\
+    direct=1\nioengine=libaio\niodepth=32\n";
+
+fn place() -> Place {
+    let place = Place::new();
+    place.file("layout.toml", LAYOUT);
+    place.file("instance.toml", INSTANCE);
+    place.file("job.fio", JOB);
+    place.file("need.toml", &need(4_000, "40 MiB/s"));
+    place
+}
+
+#[track_caller]
+fn check(place: &Place, args: &[&str], code: i32, expect: &str) -> String {
+    let (stdout, stderr, got) = run(place.weir(&[&["tune"], args].concat()));
+    assert_eq!(got, Some(code), "{stdout}{stderr}");
+    let all = format!("{stdout}{stderr}");
+    assert!(all.contains(expect), "{expect:?} is not in:\n{all}");
+    stdout
+}
+
+#[track_caller]
+fn json(place: &Place, args: &[&str], code: i32) -> Value {
+    let text = check(place, &[args, &["-o", "json"]].concat(), code, "");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// Each step names its reason, price and downtime; its prediction is within 5 % of the measurement.
+/// The layout that is written carries the need.
+#[test]
+fn two_limits_are_raised_step_by_step() {
+    let place = place();
+    let report = json(&place, &["layout.toml", "--need", "need.toml", "--out", "tuned.toml"], 0);
+    assert_eq!((&report["is_met"], &report["end"]), (&true.into(), &"reached".into()));
+    let steps = report["steps"].as_array().expect("steps");
+    assert!((2..=5).contains(&steps.len()), "{report:#}");
+    for step in steps {
+        assert!(step["deviation"].as_f64().expect("a number") <= 0.05, "{step:#}");
+        assert!(!step["downtime"].as_str().expect("text").is_empty());
+    }
+    let because = steps[0]["because"].as_str().expect("a reason");
+    assert!(because.contains("disk IOPS limit of data"), "{because}");
+    let (stdout, stderr, code) = run(place.weir(&["fit", "tuned.toml", "--need", "need.toml"]));
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    let layout = fs::read_to_string(place.path("tuned.toml")).expect("the layout");
+    assert_eq!(report["layout"], layout.as_str());
+}
+
+/// The sum of the steps is the difference of the bills.
+#[test]
+fn money_adds_up() {
+    let place = place();
+    let report = json(&place, &["layout.toml", "--need", "need.toml"], 0);
+    let of = |value: &Value| value.as_f64().expect("a price");
+    let steps = report["steps"].as_array().expect("steps");
+    let sum: f64 = steps.iter().map(|step| of(&step["cost"])).sum();
+    let price = &report["price"];
+    assert!((sum - (of(&price["after"]) - of(&price["before"]))).abs() < 0.01, "{report:#}");
+}
+
+/// On an instance, the file grows into the next tier. The database's goal is transactions.
+#[test]
+fn a_file_of_an_instance_grows() {
+    let place = place();
+    place.file("need.toml", &need(1_500, "5 MiB/s"));
+    let text = check(&place, &["instance.toml", "--need", "need.toml"], 0, "data at 513 GiB");
+    assert!(text.contains("the goal is reached in 1 step"), "{text}");
+}
+
+#[test]
+fn goals_of_jobs_are_metrics() {
+    let place = place();
+    let args = ["layout.toml", "--workload", "job.fio", "--goal", "iops=5000", "--goal", "p99=20ms"];
+    let report = json(&place, &args, 0);
+    let metrics = report["after"]["metrics"].as_array().expect("metrics");
+    let value = |name: &str| {
+        let own = metrics.iter().find(|own| own["name"] == name).expect(name);
+        own["value"].as_f64().expect("a number")
+    };
+    assert!(value("iops") >= 4_900.0 && value("p99_ns") <= 20.4e6, "{report:#}");
+}
+
+/// Every end has its exit code and its sentence.
+#[test]
+fn the_walk_ends_for_a_stated_reason() {
+    let place = place();
+    place.file("small.toml", &need(100, "1 MiB/s"));
+    let job = ["layout.toml", "--workload", "job.fio"];
+    let with = |more: &[&'static str]| [&job[..], more].concat();
+    check(&place, &["layout.toml", "--need", "small.toml"], 0, "the goal is reached already");
+    let beyond = with(&["--goal", "iops=5000", "--budget", "500"]);
+    check(&place, &beyond, 1, "nothing within the budget of 500.00 USD reaches the goal");
+    let beyond = json(&place, &beyond, 1);
+    assert_eq!((&beyond["end"], beyond["steps"].as_array().map(Vec::len)), (&"beyond-budget".into(), Some(0)));
+    check(&place, &with(&["--goal", "iops=50000000"]), 1, "");
+    let few = with(&["--goal", "iops=5000", "--simulations", "1"]);
+    check(&place, &few, 1, "raise --simulations");
+    // One request at a time waits for the medium, not for a limit.
+    place.file("one.fio", &JOB.replace("iodepth=32", "iodepth=1"));
+    let args = ["layout.toml", "--workload", "one.fio", "--goal", "iops=5000"];
+    check(&place, &args, 1, "the limit is not a cap of storage");
+}
+
+/// The record is a page without references to other machines.
+#[test]
+fn the_record_is_a_page() {
+    let place = place();
+    check(&place, &["layout.toml", "--need", "need.toml", "--html", "tuned.html"], 0, "");
+    let page = fs::read_to_string(place.path("tuned.html")).expect("the page");
+    for part in ["the goal is reached", "USD a month", "downtime", "<table", "tier = &quot;"] {
+        assert!(page.contains(part), "{part} is not in:\n{page}");
+    }
+    assert!(!page.contains("http://") && !page.contains("https://") && !page.contains("<script src"));
+}
+
+#[test]
+fn bad_input_is_refused() {
+    let place = place();
+    let own = ["layout.toml", "--workload", "job.fio"];
+    let with = |more: &[&'static str]| [&own[..], more].concat();
+    for (args, expect) in [
+        (vec!["layout.toml"], "the load is missing: give --workload FILE, --need FILE or --load"),
+        (with(&["--need", "need.toml"]), "cannot be used with"),
+        (vec!["layout.toml", "--need", "need.toml", "--goal", "iops=9"], "--workload"),
+        (with(&["--goal", "iops"]), "write METRIC=VALUE, for example iops=8000"),
+        (with(&["--goal", "speed=9"]), "use iops, throughput, latency, p99, transactions"),
+        (with(&["--goal", "latency=0ms"]), "is 0"),
+        (with(&["--goal", "iops=1", "--goal", "iops=2"]), "given twice; leave out one"),
+        (with(&["--goal", "latency=9ms", "--goal", "p99=5ms"]), "below the median"),
+        (with(&["--goal", "transactions=5"]), "jobs have no transactions"),
+        (with(&["--budget", "cheap"]), "--budget"),
+        (with(&["--simulations", "0"]), "--simulations"),
+        (with(&["--out", "layout.toml"]), "--out layout.toml: is an input file"),
+        (with(&["--html", "job.fio"]), "--html job.fio: is an input file"),
+        (with(&["--out", "new", "--html", "new"]), "name the same file"),
+        (with(&["--out", "none/new.toml"]), "the folder none does not exist"),
+    ] {
+        check(&place, &args, 2, expect);
+    }
+    // A refused call changes no file.
+    assert_eq!(fs::read_to_string(place.path("layout.toml")).expect("the layout"), LAYOUT);
+}
