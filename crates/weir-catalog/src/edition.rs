@@ -6,7 +6,7 @@ use crate::host::{HostNames, HostSize, Series};
 use crate::latency::Latency;
 use crate::limits::Reserve;
 use crate::nearest::{nearest, plain};
-use crate::price::{Item, PriceBook, PriceList, is_place};
+use crate::price::{Item, PriceBook, PriceList, first_of, is_place};
 use crate::provenance::Provenance;
 use crate::provisioned::Provisioned;
 use crate::region::RegionPrices;
@@ -517,15 +517,30 @@ impl Edition {
         let first = own.iter().find(is_wanted);
         let place = region.or_else(|| first.map(|list| list.region.as_str()));
         let book = PriceBook::of(own.iter().chain(self.prices_in(place)), region, currency, os);
-        match (book, region) {
-            (Err(CatalogError::NoPrices { asked, known, near: None }), Some(region)) => {
-                let near = nearest(region, self.regions()).map(str::to_owned);
-                Err(CatalogError::NoPrices { asked, known: self.known_places(known), near })
+        book.map_err(|error| self.with_places(error, region))
+    }
+
+    /// Returns the edition's spelling of a region; `None` if the edition has no prices.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::NoPrices`] as [`Self::price_book`].
+    pub fn region_named(&self, name: &str) -> Result<Option<&str>, CatalogError> {
+        let all: Vec<&PriceList> = self.prices_in(Some(name)).collect();
+        let first = first_of(&all, Some(name), None, None);
+        let first = first.map_err(|error| self.with_places(error, Some(name)))?;
+        Ok(first.map(|list| list.region.as_str()))
+    }
+
+    /// Adds the edition's regions to an error.
+    fn with_places(&self, error: CatalogError, region: Option<&str>) -> CatalogError {
+        match error {
+            CatalogError::NoPrices { asked, known, near } => {
+                let nearest = || nearest(region?, self.regions()).map(str::to_owned);
+                let near = near.or_else(nearest);
+                CatalogError::NoPrices { asked, known: self.known_places(known), near }
             }
-            (Err(CatalogError::NoPrices { asked, known, near }), _) => {
-                Err(CatalogError::NoPrices { asked, known: self.known_places(known), near })
-            }
-            (book, _) => book,
+            error => error,
         }
     }
 

@@ -234,18 +234,9 @@ impl<'a> PriceBook<'a> {
         os: Option<&str>,
     ) -> Result<Option<Self>, CatalogError> {
         let all: Vec<&PriceList> = lists.into_iter().collect();
-        let wants = |list: &&&PriceList| {
-            region.is_none_or(|region| is_place(&list.region, region))
-                && currency.is_none_or(|currency| plain(&list.currency) == plain(currency))
-                && os.is_none_or(|os| list.os.as_ref().is_none_or(|own| plain(own) == plain(os)))
-        };
-        let Some(first) = all.iter().find(wants) else {
-            if all.is_empty() && region.is_none() && currency.is_none() && os.is_none() {
-                return Ok(None);
-            }
-            return Err(no_prices(&all, region, currency, os));
-        };
+        let Some(first) = first_of(&all, region, currency, os)? else { return Ok(None) };
         // Without a given operating system, that of the first list applies.
+        let wants = |list: &&&PriceList| is_wanted(list, region, currency, os);
         let own_os = os.or_else(|| all.iter().filter(wants).find_map(|list| list.os.as_deref()));
         let is_own = |list: &&&PriceList| {
             is_place(&list.region, &first.region)
@@ -348,6 +339,38 @@ pub(crate) fn is_place(one: &str, other: &str) -> bool {
 
 /// Number of places that a message lists.
 const LISTED: usize = 8;
+
+fn is_wanted(
+    list: &PriceList,
+    region: Option<&str>,
+    currency: Option<&str>,
+    os: Option<&str>,
+) -> bool {
+    region.is_none_or(|region| is_place(&list.region, region))
+        && currency.is_none_or(|currency| plain(&list.currency) == plain(currency))
+        && os.is_none_or(|os| list.os.as_ref().is_none_or(|own| plain(own) == plain(os)))
+}
+
+/// Returns the first list of a region, a currency and an operating system; `None` if there are no
+/// lists and nothing is asked for.
+///
+/// # Errors
+///
+/// [`CatalogError::NoPrices`] if no list is wanted.
+pub(crate) fn first_of<'a>(
+    all: &[&'a PriceList],
+    region: Option<&str>,
+    currency: Option<&str>,
+    os: Option<&str>,
+) -> Result<Option<&'a PriceList>, CatalogError> {
+    match all.iter().find(|list| is_wanted(list, region, currency, os)) {
+        Some(first) => Ok(Some(first)),
+        None if all.is_empty() && region.is_none() && currency.is_none() && os.is_none() => {
+            Ok(None)
+        }
+        None => Err(no_prices(all, region, currency, os)),
+    }
+}
 
 fn no_prices(
     all: &[&PriceList],

@@ -509,10 +509,7 @@ fn region(name: &str, edition: Option<&Edition>) -> Result<String, Kind> {
     let Some(edition) = edition else {
         return Err(Kind::no_edition("the layout".to_owned(), "a region"));
     };
-    match edition.price_book(Some(name), None, None)? {
-        Some(book) => Ok(book.region().to_owned()),
-        None => Ok(name.to_owned()),
-    }
+    Ok(edition.region_named(name)?.unwrap_or(name).to_owned())
 }
 
 /// Checks the numbers of tables, before anything is done for each of them.

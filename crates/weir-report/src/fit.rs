@@ -164,11 +164,7 @@ impl FitRole {
         match () {
             () if self.lack.is_some() => {
                 let FitRoom { size_bytes, room_bytes } = self.lack.unwrap_or_default();
-                format!(
-                    "it needs {} GiB of room and has {} GiB",
-                    gib(size_bytes),
-                    gib(room_bytes)
-                )
+                format!("it needs {} GiB of room and has {} GiB", gib(size_bytes), gib(room_bytes))
             }
             () if self.delivered < 0.98 * self.asked => format!(
                 "{} of {} asked",

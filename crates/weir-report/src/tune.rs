@@ -162,8 +162,7 @@ impl TuneReport {
     fn steps(&self) -> Table {
         let currency = self.price.as_ref().map_or("price", |own| own.currency.as_str());
         let month = format!(">{currency} a month|month_difference");
-        let heads =
-            [">step|step", "change", &month, "downtime", ">off by|deviation", "|because"];
+        let heads = [">step|step", "change", &month, "downtime", ">off by|deviation", "|because"];
         let mut table = Table::new("Steps", &heads).named("steps");
         for (at, step) in self.steps.iter().enumerate() {
             table.row(cells![

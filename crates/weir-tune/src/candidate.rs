@@ -4,15 +4,15 @@
 //! that a layout cannot have (too many disks, a cache on a disk that cannot have one) are left out
 //! by [`expand`], which resolves each.
 
-use crate::error::TuneError;
 use crate::limit::{Place, is_cached, is_of_host};
 use crate::measure::Measured;
 use crate::place::Lack;
-use crate::price::Price;
+use crate::price::{Price, Pricer};
 use weir_catalog::{Catalog, Edition, HostSize, PriceBook, Tier};
 use weir_core::{CacheMode, Cap, Place as Medium};
 use weir_diagnose::Change;
 use weir_layout::{Export, File, Host, Layout, ManagedInstance, Role, Volume};
+use weir_report::number::float;
 use weir_units::{Bytes, BytesPerSec, Iops};
 
 /// A limit with less than this share of all waits is left alone.
@@ -33,8 +33,8 @@ const STEPS: [u64; 14] = [110, 120, 130, 150, 175, 200, 250, 300, 400, 500, 600,
 /// vCores of managed instances.
 const VCORES: [u32; 11] = [6, 8, 10, 12, 16, 20, 24, 32, 40, 64, 80];
 
-/// Most additional columns of a stripe.
-const COLUMNS: u32 = 31;
+/// Additional columns of a stripe.
+const COLUMNS: [u32; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 24];
 
 /// Most volumes or stripes to which a file may move.
 const TARGETS: usize = 8;
@@ -55,52 +55,62 @@ pub(crate) struct Candidate {
     pub(crate) price: Price,
 }
 
-/// Returns the layouts after each change that relieves a limit with waits in `measured`. If there
-/// are none, the latency is that of the media, and only a cache helps.
+/// A reason for a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// A limit has waits.
+    Limit(Place),
+    /// A role lacks room.
+    Lack(Lack),
+    /// No limit has waits: the latency is that of the media, and only a cache helps.
+    Media,
+}
+
+/// Returns the reasons to change a layout that was measured.
+pub(crate) fn reasons(measured: &Measured) -> Vec<Reason> {
+    let all: u64 = measured.waits.iter().map(|(_, ns)| *ns).sum();
+    let is_major = |ns: u64| float(ns) >= MINOR * float(all);
+    let lacks = measured.lacks.iter().map(|lack| Reason::Lack(*lack));
+    let major = measured.waits.iter().filter(|(_, ns)| is_major(*ns));
+    let mut reasons: Vec<Reason> =
+        lacks.chain(major.map(|(place, _)| Reason::Limit(*place))).collect();
+    if reasons.is_empty() {
+        reasons.push(Reason::Media);
+    }
+    reasons
+}
+
+/// Returns the layouts after each change for a reason.
 pub(crate) fn expand(
     text: &str,
     layout: &Layout,
-    measured: &Measured,
-    catalog: &Catalog,
-) -> Result<Vec<Candidate>, TuneError> {
-    let edition = layout.edition.as_ref().map(|name| catalog.edition(name)).transpose()?;
-    let all: u64 = measured.waits.iter().map(|(_, ns)| *ns).sum();
-    let major = measured.waits.iter().filter(|(_, ns)| {
-        weir_report::number::float(*ns) >= MINOR * weir_report::number::float(all)
-    });
-    let mut changes: Vec<Change> = Vec::new();
-    for lack in &measured.lacks {
-        changes.extend(larger(layout, *lack, edition));
-    }
-    for (place, _) in major {
-        for change in relief(layout, *place, edition)? {
-            if !changes.contains(&change) {
-                changes.push(change);
-            }
+    reason: Reason,
+    (catalog, pricer): (&Catalog, &Pricer<'_>),
+) -> Vec<Candidate> {
+    let edition = pricer.edition();
+    let changes = match reason {
+        Reason::Limit(place) => relief(layout, place, pricer),
+        Reason::Lack(lack) => larger(layout, lack, edition),
+        Reason::Media => {
+            let hosts = layout.hosts.iter();
+            let all = hosts.flat_map(|host| host.exports.iter().map(move |own| (host, own)));
+            all.filter_map(|(host, own)| cache_on(host, own, edition)).collect()
         }
-    }
-    if measured.waits.is_empty() && measured.lacks.is_empty() {
-        for host in &layout.hosts {
-            changes.extend(host.exports.iter().flat_map(|own| cache_on(host, own, edition)));
-        }
-    }
+    };
     let mut candidates = Vec::new();
     for change in changes {
         let Some(text) = change.apply(text) else { continue };
         let Ok(layout) = Layout::parse("layout.toml", &text, catalog) else { continue };
-        let price = Price::of_layout(&layout, catalog)?;
+        let price = pricer.price(&layout);
         candidates.push(Candidate { change, text, layout, price });
     }
-    Ok(candidates)
+    candidates
 }
 
 /// Returns the changes that relieve a limit.
-fn relief(
-    layout: &Layout,
-    place: Place,
-    edition: Option<&Edition>,
-) -> Result<Vec<Change>, TuneError> {
-    let Some((host, export)) = place.parts(layout) else { return Ok(Vec::new()) };
+fn relief(layout: &Layout, place: Place, pricer: &Pricer<'_>) -> Vec<Change> {
+    let Some((host, export)) = place.parts(layout) else { return Vec::new() };
+    let edition = pricer.edition();
     let mut changes = Vec::new();
     if let Some(export) = export {
         if place.cap == Cap::CacheWriteback {
@@ -112,7 +122,7 @@ fn relief(
         changes.extend(columns(export));
         changes.extend(edition.map(|own| stripes(host, export, own)).unwrap_or_default());
         changes.extend(edition.map(|own| disks(host, export, place.cap, own)).unwrap_or_default());
-        return Ok(changes);
+        return changes;
     }
     let caches = host.exports.iter().flat_map(|own| match is_cached(place.cap) {
         true => cache_off(host, own),
@@ -125,12 +135,11 @@ fn relief(
     match (&host.instance, edition) {
         (Some(_), Some(edition)) => changes.extend(instance(host, place.cap, edition)),
         (None, Some(edition)) => {
-            let book = edition.price_book(layout.region.as_deref(), None, None)?;
-            changes.extend(machines(host, place, layout, (edition, book.as_ref())));
+            changes.extend(machines(host, place, layout, (edition, pricer.book())));
         }
         _ => {}
     }
-    Ok(changes)
+    changes
 }
 
 /// Returns the changes that give a role the room that it lacks, on each of its disks.
@@ -171,7 +180,8 @@ fn roomier(host: &Host, export: &Export, more: u64, edition: &Edition) -> Vec<Ch
     match edition.tier_set(family) {
         Ok(set) => {
             let tiers = set.tiers.iter().filter(|tier| tier.holds.get() >= each);
-            changes.extend(tiers.map(|tier| Change::Tier { name: name(), tier: tier.name.clone() }));
+            changes
+                .extend(tiers.map(|tier| Change::Tier { name: name(), tier: tier.name.clone() }));
         }
         Err(_) if export.unit.is_none() => {
             changes.push(Change::Size { name: name(), bytes: each.next_multiple_of(1 << 30) });
@@ -220,7 +230,7 @@ fn columns(export: &Export) -> Vec<Change> {
     let Some(now) = export.unit.and_then(|_| u32::try_from(export.volumes.len()).ok()) else {
         return Vec::new();
     };
-    let more = now + 1..=now.saturating_add(COLUMNS);
+    let more = COLUMNS.iter().map(|more| now.saturating_add(*more));
     more.map(|columns| Change::Columns { name: export.name.clone(), columns }).collect()
 }
 

@@ -69,7 +69,9 @@ pub enum TuneError {
 /// Returns what to add to a layout for a role.
 fn where_to_add(role: &str, exports: &str, is_instance: bool) -> String {
     match is_instance {
-        true => format!("add a [[file]] with role = \"{role}\", or leave the {role} out of the load"),
+        true => {
+            format!("add a [[file]] with role = \"{role}\", or leave the {role} out of the load")
+        }
         false => format!(
             "add a [[file]] with role = \"{role}\", size and on = NAME, where NAME is one of {exports}"
         ),

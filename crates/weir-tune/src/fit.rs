@@ -66,8 +66,7 @@ pub fn fit(
         let lack = measured.lacks.iter().find(|own| own.role == got.role);
         if let Some(lack) = lack {
             role.answer = FitAnswer::No;
-            role.lack =
-                Some(FitRoom { size_bytes: lack.size.get(), room_bytes: lack.room.get() });
+            role.lack = Some(FitRoom { size_bytes: lack.size.get(), room_bytes: lack.room.get() });
         }
         role.is_latency_assumed = is_stated.role(got.role).is_some_and(|own| own.latency.is_none());
         roles.push(role);

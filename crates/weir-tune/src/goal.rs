@@ -5,8 +5,8 @@ use crate::load::Load;
 use crate::measure::Measured;
 use std::fmt;
 use std::str::FromStr;
-use weir_report::number::{float, mib, percent, rate, time};
 use weir_plan::verify::Got;
+use weir_report::number::{float, mib, percent, rate, time};
 use weir_units::{BytesPerSec, Iops, Span};
 
 /// Without targets, waits at limits may be at most this share of the time at storage. `weir plan`

@@ -1,7 +1,8 @@
 //! The limits of a layout, and where they are.
 
-use weir_core::{CacheMode, Cap, GateLimits, Limit};
+use weir_core::{CacheMode, Cap, GateLimits, Limit, Place as Medium};
 use weir_layout::{Export, Host, Layout, Role};
+use weir_plan::{Need, RoleNeed};
 
 /// A limit at which requests waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,37 +70,74 @@ impl Place {
         }
     }
 
+    /// Returns the operations or bytes per second that a need asks of the limit, at least: requests
+    /// that are split count more. 0 if a cache may take some of them.
+    pub(crate) fn demand(&self, layout: &Layout, need: &Need) -> u64 {
+        let Some((host, export)) = self.parts(layout) else { return 0 };
+        let is_here = |own: &&Export| export.is_none_or(|export| own.device == export.device);
+        let here: Vec<&Export> = host.exports.iter().filter(is_here).collect();
+        let is_cached = |own: &&Export| {
+            let mut volumes = own.volumes.iter().map(|id| &host.spec.volumes[id.0]);
+            volumes.any(|volume| volume.cache != CacheMode::None || volume.place != Medium::Remote)
+        };
+        if here.iter().any(is_cached) {
+            return 0;
+        }
+        let of_role = |own: &RoleNeed| {
+            let all = layout.hosts.iter().flat_map(|host| &host.files);
+            let all = all.filter(|file| file.role == own.role).count() as u64;
+            let files = host.files.iter().filter(|file| file.role == own.role);
+            let mine = files.filter(|file| here.iter().any(|export| export.device == file.device));
+            let rate = if self.cap.counts_bytes() { own.throughput } else { own.iops };
+            rate / all.max(1) * mine.count() as u64
+        };
+        let roles = need.roles.iter().filter(|own| self.limits(layout, own.role));
+        roles.map(of_role).fold(0, u64::saturating_add)
+    }
+
     /// Returns what a failure at this limit depends on beside its rate: the same load meets the limit
-    /// in the same way only if cache modes, stripe units, columns and files are the same.
+    /// in the same way only if cache modes, stripe units and files are the same.
     pub(crate) fn setting(&self, layout: &Layout) -> Setting {
         let Some((host, export)) = self.parts(layout) else { return Setting::default() };
-        let of = |export: &Export, columns: usize| {
+        let of = |export: &Export| {
             let mode = export.volumes.first().map(|id| host.spec.volumes[id.0].cache);
             let files = host.files.iter().filter(|file| file.device == export.device);
             ExportSetting {
                 cache: mode.unwrap_or(CacheMode::None),
                 unit: export.unit.map(|unit| unit.get()),
-                columns,
                 files: files.map(|file| file.name.clone()).collect(),
             }
         };
         match export {
-            Some(export) => Setting(vec![of(export, export.volumes.len())]),
-            None => Setting(host.exports.iter().map(|export| of(export, 0)).collect()),
+            Some(export) => Setting(vec![of(export)]),
+            None => Setting(host.exports.iter().map(of).collect()),
         }
     }
 }
 
 /// What the load at a limit depends on, for each export that the limit applies to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Setting(Vec<ExportSetting>);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 struct ExportSetting {
     cache: CacheMode,
     unit: Option<u64>,
-    columns: usize,
     files: Vec<String>,
+}
+
+impl Setting {
+    /// Returns whether a limit with this setting carries no more than one of the same rate with
+    /// `other`: caches and files are the same, and stripe units are no larger, so that no fewer
+    /// requests are split.
+    pub(crate) fn is_no_better_than(&self, other: &Self) -> bool {
+        let unit = |own: &ExportSetting| own.unit.unwrap_or(u64::MAX);
+        let pairs = || self.0.iter().zip(&other.0);
+        self.0.len() == other.0.len()
+            && pairs().all(|(own, other)| {
+                own.cache == other.cache && own.files == other.files && unit(own) <= unit(other)
+            })
+    }
 }
 
 /// Returns whether all volumes of a host share the limit.

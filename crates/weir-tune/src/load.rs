@@ -14,3 +14,13 @@ pub enum Load {
     /// Databases, and backups beside them.
     Databases(Vec<Description>, Vec<weir_pipeline::Description>),
 }
+
+impl Load {
+    /// Returns whether the load is a need without rates.
+    pub(crate) fn is_nothing(&self) -> bool {
+        match self {
+            Self::Need(need) => need.roles.iter().all(|own| own.iops == 0 && own.throughput == 0),
+            Self::Jobs(_) | Self::Databases(..) => false,
+        }
+    }
+}

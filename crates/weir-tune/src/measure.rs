@@ -65,6 +65,8 @@ impl Measured {
 pub enum Effort {
     /// A short run, for the choice among many layouts.
     Quick,
+    /// A run as long as a measurement, with other random numbers.
+    Prediction,
     /// A run long enough for a queue to grow.
     Full,
 }
@@ -76,7 +78,7 @@ pub struct Bench<'a> {
     pub catalog: &'a Catalog,
     /// The load.
     pub load: Load,
-    /// Seed of quick runs; full runs have the next one.
+    /// Seed of quick runs and predictions; full runs have the next one.
     pub seed: u64,
     /// Simulated time of jobs and databases; their own by default.
     pub runtime: Option<Span>,
@@ -93,11 +95,14 @@ impl Bench<'_> {
     /// [`TuneError`] if the load does not run on the layout.
     pub fn measure(&self, name: &str, text: &str, effort: Effort) -> Result<Measured, TuneError> {
         let mut layout = Layout::parse(name, text, self.catalog)?;
+        if self.load.is_nothing() {
+            return Err(TuneError::NoLoad);
+        }
         if !self.bursts {
             without_bursts(&mut layout, false);
         }
         let seed = match effort {
-            Effort::Quick => self.seed,
+            Effort::Quick | Effort::Prediction => self.seed,
             Effort::Full => self.seed.wrapping_add(1),
         };
         let mut measured = match &self.load {
@@ -142,7 +147,7 @@ impl Bench<'_> {
     fn runtime_of(&self, effort: Effort) -> Option<Span> {
         match effort {
             Effort::Quick => self.runtime.map(|own| Span::from_nanos(own.nanos() / 2)),
-            Effort::Full => self.runtime,
+            Effort::Prediction | Effort::Full => self.runtime,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The monthly price of a layout.
 
 use crate::error::TuneError;
-use weir_catalog::Catalog;
+use weir_catalog::{Catalog, Edition, PriceBook};
 use weir_layout::Layout;
 use weir_layout::bill::Bill;
 use weir_units::Money;
@@ -17,6 +17,43 @@ pub struct Price {
     pub region: Option<String>,
 }
 
+/// The prices of layouts with the same edition and region.
+#[derive(Debug)]
+pub(crate) struct Pricer<'a> {
+    edition: Option<&'a Edition>,
+    book: Option<PriceBook<'a>>,
+}
+
+impl<'a> Pricer<'a> {
+    /// Returns the prices of the layout's region, or of the default region of its edition.
+    pub(crate) fn new(layout: &Layout, catalog: &'a Catalog) -> Result<Self, TuneError> {
+        let Some(name) = &layout.edition else { return Ok(Self { edition: None, book: None }) };
+        let edition = catalog.edition(name)?;
+        let book = edition.price_book(layout.region.as_deref(), None, None)?;
+        Ok(Self { edition: Some(edition), book })
+    }
+
+    /// Returns the edition.
+    pub(crate) fn edition(&self) -> Option<&'a Edition> {
+        self.edition
+    }
+
+    /// Returns the prices; `None` if the edition has none.
+    pub(crate) fn book(&self) -> Option<&PriceBook<'a>> {
+        self.book.as_ref()
+    }
+
+    /// Prices a layout.
+    pub(crate) fn price(&self, layout: &Layout) -> Price {
+        let Some(edition) = self.edition else { return Price::default() };
+        Price {
+            bill: layout.bill(Some(edition), self.book()),
+            currency: self.book().map(|book| book.currency().to_owned()),
+            region: self.book().map(|book| book.region().to_owned()),
+        }
+    }
+}
+
 impl Price {
     /// Prices a layout by its own region, or by the default region of its edition.
     ///
@@ -24,14 +61,7 @@ impl Price {
     ///
     /// [`TuneError::Catalog`] if the edition has no such region.
     pub fn of_layout(layout: &Layout, catalog: &Catalog) -> Result<Self, TuneError> {
-        let Some(name) = &layout.edition else { return Ok(Self::default()) };
-        let edition = catalog.edition(name)?;
-        let book = edition.price_book(layout.region.as_deref(), None, None)?;
-        Ok(Self {
-            bill: layout.bill(Some(edition), book.as_ref()),
-            currency: book.as_ref().map(|book| book.currency().to_owned()),
-            region: book.as_ref().map(|book| book.region().to_owned()),
-        })
+        Ok(Pricer::new(layout, catalog)?.price(layout))
     }
 
     /// Returns the sum of all known prices.

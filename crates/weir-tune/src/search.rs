@@ -4,19 +4,28 @@
 //! its load back, and every layout that reaches the goal has that limit raised or relieved. So only
 //! changes of the limits with waits lead on from it, and the first layout that reaches the goal is
 //! the cheapest that these changes can build. A layout is not simulated if a limit at which the same
-//! load failed before is no higher in it.
+//! load failed before, or whose rate is below that of the need, is no higher in it: its changes of
+//! that limit come next.
 
-use crate::candidate::{Candidate, expand};
+use crate::candidate::{Candidate, Reason, expand, reasons};
 use crate::error::TuneError;
 use crate::goal::Goal;
 use crate::limit::{Place, Setting};
+use crate::load::Load;
 use crate::measure::{Bench, Effort, Measured};
-use crate::price::Price;
+use crate::price::{Price, Pricer};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
+use weir_core::Cap;
 use weir_diagnose::Change;
 use weir_layout::Layout;
 use weir_units::Money;
+
+/// Most layouts to look at for each that may be simulated.
+const VISITS: usize = 5;
+
+/// A need is met if its rates fall short by at most one part in this many.
+const SHORT: u64 = 50;
 
 /// A layout that a search reached.
 #[derive(Debug, Clone)]
@@ -65,17 +74,33 @@ struct Node {
 
 /// A limit at which the load failed.
 struct Failure {
-    name: String,
-    place: Place,
+    host: usize,
+    /// The export, if it is not a limit of the host.
+    export: Option<String>,
+    cap: Cap,
     setting: Setting,
+    /// A rate that is too low.
     rate: u64,
 }
 
 impl Failure {
-    fn excludes(&self, layout: &Layout) -> bool {
-        self.place.name(layout) == self.name
-            && self.place.setting(layout) == self.setting
-            && self.place.rate(layout).is_some_and(|rate| rate <= self.rate)
+    fn at(place: Place, layout: &Layout, rate: u64) -> Self {
+        let export = place.export.map(|_| place.name(layout));
+        let setting = place.setting(layout);
+        Self { host: place.host, export, cap: place.cap, setting, rate }
+    }
+
+    /// Returns the place of the limit in another layout, if the load fails there as well.
+    fn place_in(&self, layout: &Layout) -> Option<Place> {
+        let host = layout.hosts.get(self.host)?;
+        let export = match &self.export {
+            Some(name) => Some(host.exports.iter().position(|own| own.name == *name)?),
+            None => None,
+        };
+        let place = Place { host: self.host, export, cap: self.cap };
+        let fails = place.setting(layout).is_no_better_than(&self.setting)
+            && place.rate(layout).is_some_and(|rate| rate <= self.rate);
+        fails.then_some(place)
     }
 }
 
@@ -85,12 +110,15 @@ pub(crate) struct Search<'a> {
     goal: &'a Goal,
     bounds: Bounds,
     present: Price,
+    pricer: Pricer<'a>,
     nodes: Vec<Option<Node>>,
     queue: BinaryHeap<Reverse<(Rank, usize)>>,
     seen: BTreeSet<String>,
     failures: Vec<Failure>,
     /// Number of layouts simulated.
     pub(crate) simulations: usize,
+    /// Number of layouts looked at, simulated or not.
+    pub(crate) visits: usize,
 }
 
 impl<'a> Search<'a> {
@@ -102,20 +130,23 @@ impl<'a> Search<'a> {
         (text, measured): (&str, &Measured),
     ) -> Result<Self, TuneError> {
         let layout = Layout::parse("layout.toml", text, bench.catalog)?;
-        let present = Price::of_layout(&layout, bench.catalog)?;
+        let pricer = Pricer::new(&layout, bench.catalog)?;
+        let present = pricer.price(&layout);
         let mut search = Self {
             bench,
             goal,
             bounds,
             present: present.clone(),
+            pricer,
             nodes: Vec::new(),
             queue: BinaryHeap::new(),
             seen: BTreeSet::from([text.to_owned()]),
             failures: Vec::new(),
             simulations: 0,
+            visits: 0,
         };
         let node = Node { changes: Vec::new(), text: text.to_owned(), layout, price: present };
-        search.branch(&node, measured)?;
+        search.branch(&node, measured);
         Ok(search)
     }
 
@@ -123,7 +154,13 @@ impl<'a> Search<'a> {
     pub(crate) fn run(&mut self) -> Result<Outcome, TuneError> {
         while let Some(Reverse((_, at))) = self.queue.pop() {
             let Some(node) = self.nodes.get_mut(at).and_then(Option::take) else { continue };
-            if self.failures.iter().any(|own| own.excludes(&node.layout)) {
+            if self.visits >= self.bounds.simulations.saturating_mul(VISITS) {
+                return Ok(Outcome::Stopped);
+            }
+            self.visits += 1;
+            // A layout that has to fail is not simulated.
+            if let Some(place) = self.failures.iter().find_map(|own| own.place_in(&node.layout)) {
+                self.queue_changes(&node, Reason::Limit(place));
                 continue;
             }
             if self.simulations >= self.bounds.simulations {
@@ -131,7 +168,7 @@ impl<'a> Search<'a> {
             }
             let (is_met, measured) = self.try_out(&node)?;
             if !is_met {
-                self.branch(&node, &measured)?;
+                self.branch(&node, &measured);
                 continue;
             }
             let is_dear = self.bounds.budget.is_some_and(|most| node.price.month() > most);
@@ -156,21 +193,46 @@ impl<'a> Search<'a> {
         Ok((self.goal.is_met(&full), full))
     }
 
-    /// Notes the limit at which a layout failed, and queues the changes that relieve its limits.
-    fn branch(&mut self, node: &Node, measured: &Measured) -> Result<(), TuneError> {
-        if let Some((place, _)) = measured.binding()
-            && let Some(rate) = place.rate(&node.layout)
-        {
-            let (name, setting) = (place.name(&node.layout), place.setting(&node.layout));
-            self.failures.push(Failure { name, place, setting, rate });
+    /// Notes the limits at which a layout failed, and queues the changes that relieve its limits.
+    fn branch(&mut self, node: &Node, measured: &Measured) {
+        for (at, (place, _)) in measured.waits.iter().enumerate() {
+            let Some(rate) = place.rate(&node.layout) else { continue };
+            // Without bursts, a limit has to be at least the rate that it is asked for.
+            let asked = match &self.bench.load {
+                Load::Need(need) if !self.bench.bursts => place.demand(&node.layout, need),
+                _ => 0,
+            };
+            let least = asked - asked / SHORT - 1.min(asked);
+            if at == 0 || least > rate {
+                self.failures.push(Failure::at(*place, &node.layout, rate.max(least)));
+            }
         }
+        for reason in reasons(measured) {
+            self.queue_changes(node, reason);
+        }
+    }
+
+    /// Queues the changes for a reason: those that bring a limit above the rate at which the load
+    /// fails, or all if none does alone.
+    fn queue_changes(&mut self, node: &Node, reason: Reason) {
         if node.changes.len() >= self.bounds.changes {
-            return Ok(());
+            return;
         }
-        for candidate in expand(&node.text, &node.layout, measured, self.bench.catalog)? {
-            let Candidate { change, text, layout, price } = candidate;
-            let is_excluded = self.failures.iter().any(|own| own.excludes(&layout));
-            if is_excluded || !self.seen.insert(text.clone()) {
+        let still_fails = |candidate: &Candidate| match reason {
+            Reason::Limit(place) => self.failures.iter().any(|own| {
+                own.place_in(&candidate.layout).is_some_and(|other| {
+                    (other.host, other.cap) == (place.host, place.cap)
+                        && other.name(&candidate.layout) == place.name(&node.layout)
+                })
+            }),
+            Reason::Lack(_) | Reason::Media => false,
+        };
+        let mut all = expand(&node.text, &node.layout, reason, (self.bench.catalog, &self.pricer));
+        if !all.iter().all(still_fails) {
+            all.retain(|own| !still_fails(own));
+        }
+        for Candidate { change, text, layout, price } in all {
+            if !self.seen.insert(text.clone()) {
                 continue;
             }
             let mut changes = node.changes.clone();
@@ -179,6 +241,5 @@ impl<'a> Search<'a> {
             self.queue.push(Reverse((rank, self.nodes.len())));
             self.nodes.push(Some(Node { changes, text, layout, price }));
         }
-        Ok(())
     }
 }

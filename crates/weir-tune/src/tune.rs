@@ -88,9 +88,9 @@ pub fn tune(
         Outcome::Exhausted => walk.exhausted(),
         Outcome::Stopped => {
             let words = format!(
-                "no layout among the {} cheapest reaches the goal; raise --simulations to look \
-                 further",
-                search.simulations
+                "none of the {} cheapest changed layouts reaches the goal ({} were simulated, the \
+                 others are below a limit that is too low); raise --simulations to look further",
+                search.visits, search.simulations
             );
             walk.end(TuneEnd::Stopped, words);
         }
@@ -182,7 +182,7 @@ impl Walk<'_> {
         let Some(text) = change.apply(&self.text) else { return Ok(false) };
         let layout = Layout::parse("layout.toml", &text, self.bench.catalog)?;
         let price = Price::of_layout(&layout, self.bench.catalog)?;
-        let predicted = self.bench.measure("layout.toml", &text, Effort::Quick)?;
+        let predicted = self.bench.measure("layout.toml", &text, Effort::Prediction)?;
         let measured = self.bench.measure("layout.toml", &text, Effort::Full)?;
         let deviation = deviation(&predicted, &measured);
         let downtime = downtime(change, &self.layout, &layout);

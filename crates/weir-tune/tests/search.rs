@@ -73,8 +73,9 @@ const TIERS: [(&str, u64); 9] = [
 type Disks = (usize, u32);
 
 fn machine(host: &str, data: Disks, log: Disks) -> String {
-    let mut text =
-        format!("edition = \"azure-now\"\nregion = \"westeurope\"\nhost = {{ size = \"{host}\" }}\n");
+    let mut text = format!(
+        "edition = \"azure-now\"\nregion = \"westeurope\"\nhost = {{ size = \"{host}\" }}\n"
+    );
     let disks = [("data", data), ("log", log)];
     for (name, (tier, _)) in disks.iter().filter(|(_, (_, columns))| *columns == 1) {
         let _ = write!(text, "[[volume]]\nname = \"{name}\"\ntier = \"{}\"\n", TIERS[*tier].0);
@@ -172,7 +173,8 @@ fn cheapest(
     all.sort();
     all.retain(|(price, _)| most.is_none_or(|most| *price < most));
     all.into_iter().find(|(_, text)| {
-        let is_met = |effort| goal.is_met(&bench.measure("grid.toml", text, effort).expect("a run"));
+        let is_met =
+            |effort| goal.is_met(&bench.measure("grid.toml", text, effort).expect("a run"));
         is_met(Effort::Quick) && is_met(Effort::Full)
     })
 }
@@ -189,7 +191,9 @@ fn faults(report: &TuneReport, system: &System, bench: &Bench<'_>) -> Vec<String
     }
     let price = report.price.as_ref().map(|price| price.after.0);
     let most = match report.is_met {
-        true => price.map(|own| Money::from_micros(own.micros() / (1_000_000 + DEARER) * 1_000_000)),
+        true => {
+            price.map(|own| Money::from_micros(own.micros() / (1_000_000 + DEARER) * 1_000_000))
+        }
         false => None,
     };
     if let Some((better, text)) = cheapest(system, bench, &goal, most) {

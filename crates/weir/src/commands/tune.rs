@@ -34,6 +34,10 @@ pub(crate) fn run(args: &TuneArgs, catalog: &Catalog) -> Result<u8, CliError> {
 
 /// Checks the options before anything is simulated.
 fn check(args: &TuneArgs) -> Result<(), CliError> {
+    // The parser does not say so, because a need and a workload exclude each other.
+    if args.runtime.is_some() && args.workload.is_empty() {
+        return Err(CliError::Refused("--runtime needs --workload FILE".to_owned()));
+    }
     let own = [&args.layout];
     let inputs = || {
         let all = own.into_iter().chain(&args.workload).chain(&args.need.need);
@@ -56,10 +60,7 @@ fn check(args: &TuneArgs) -> Result<(), CliError> {
 
 /// Reads the load and the layout; returns the layout's text, notes, and whether the load counts on
 /// burst credits.
-fn load(
-    args: &TuneArgs,
-    catalog: &Catalog,
-) -> Result<(Load, String, Vec<String>, bool), CliError> {
+fn load(args: &TuneArgs, catalog: &Catalog) -> Result<(Load, String, Vec<String>, bool), CliError> {
     if args.workload.is_empty() {
         if args.need.need.is_none() && args.need.load.is_empty() {
             let words = "the load is missing: give --workload FILE, --need FILE or --load \

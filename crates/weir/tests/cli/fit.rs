@@ -85,7 +85,7 @@ fn the_cheapest_single_change_is_named_with_its_price() {
     assert!(text.contains("USD") && text.contains("downtime: "), "{text}");
     place.file("need.toml", &need(1_500, "5 MiB/s"));
     let args = ["instance.toml", "--need", "need.toml"];
-    check(&place, &args, 1, "cheapest single change to yes: data at 513 GiB");
+    check(&place, &args, 1, "cheapest single change to yes: data at 257 GiB");
 }
 
 /// Without a single change that suffices, the answer points to the other verbs.
@@ -104,7 +104,8 @@ fn sizes_count() {
     let args = ["layout.toml", "--need", "need.toml"];
     let text = check(&place, &args, 1, "no: data: it needs 2,048 GiB of room and has 512 GiB");
     assert!(text.contains("cheapest single change to yes: data as P40"), "{text}");
-    place.file("need.toml", "vcpus = 16\nmemory = \"64 GiB\"\n[data]\nsize = \"9 GiB\"\niops = 9\n");
+    place
+        .file("need.toml", "vcpus = 16\nmemory = \"64 GiB\"\n[data]\nsize = \"9 GiB\"\niops = 9\n");
     let text = check(&place, &args, 1, "8 vCPUs, and the need asks for 16");
     assert!(text.contains("32 GiB of memory, and the need asks for 64 GiB"), "{text}");
 }
@@ -134,7 +135,10 @@ fn an_observation_is_a_load() {
 #[test]
 fn keys_for_plans_are_named() {
     let place = place();
-    place.file("need.toml", &format!("region = \"westus\"\nmax_disks = 3\n{}", need(100, "1 MiB/s")));
+    place.file(
+        "need.toml",
+        &format!("region = \"westus\"\nmax_disks = 3\n{}", need(100, "1 MiB/s")),
+    );
     let args = ["layout.toml", "--need", "need.toml"];
     check(&place, &args, 0, "need.toml: region, max_disks are for weir plan, and not used here");
 }
