@@ -203,29 +203,7 @@ impl Change {
                 Some(())
             }
             Self::Stripe { name, columns, tier, unit } => {
-                let volumes = layout.get_mut("volume")?.as_array_mut()?;
-                let is_it = |own: &Value| own.get("name").and_then(Value::as_str) == Some(name);
-                let at = volumes.iter().position(is_it)?;
-                let Value::Table(mut each) = volumes.remove(at) else { return None };
-                if volumes.is_empty() {
-                    layout.remove("volume");
-                }
-                let mut stripe = Table::new();
-                stripe.insert("name".to_owned(), each.remove("name")?);
-                if let Some(host) = each.remove("host") {
-                    stripe.insert("host".to_owned(), host);
-                }
-                stripe.insert("unit".to_owned(), Value::String(format!("{unit} B")));
-                each.remove("lun");
-                each.insert("count".to_owned(), Value::Integer(i64::from(*columns)));
-                if let Some(tier) = tier {
-                    each.remove("size");
-                    each.insert("tier".to_owned(), Value::String(tier.clone()));
-                }
-                stripe.insert("volumes".to_owned(), Value::Table(each));
-                let stripes = layout.entry("stripe").or_insert_with(|| Value::Array(Vec::new()));
-                stripes.as_array_mut()?.push(Value::Table(stripe));
-                Some(())
+                to_stripe(layout, name, (*columns, *unit), tier.as_deref())
             }
             Self::Unit { name, bytes } => {
                 let unit = Value::String(format!("{bytes} B"));
@@ -256,6 +234,38 @@ impl Change {
             Self::All(changes) => changes.iter().try_for_each(|change| change.apply_to(layout)),
         }
     }
+}
+
+/// Turns a volume into a stripe of that many columns and that unit.
+fn to_stripe(
+    layout: &mut Table,
+    name: &str,
+    (columns, unit): (u32, u64),
+    tier: Option<&str>,
+) -> Option<()> {
+    let volumes = layout.get_mut("volume")?.as_array_mut()?;
+    let is_it = |own: &Value| own.get("name").and_then(Value::as_str) == Some(name);
+    let at = volumes.iter().position(is_it)?;
+    let Value::Table(mut each) = volumes.remove(at) else { return None };
+    if volumes.is_empty() {
+        layout.remove("volume");
+    }
+    let mut stripe = Table::new();
+    stripe.insert("name".to_owned(), each.remove("name")?);
+    if let Some(host) = each.remove("host") {
+        stripe.insert("host".to_owned(), host);
+    }
+    stripe.insert("unit".to_owned(), Value::String(format!("{unit} B")));
+    each.remove("lun");
+    each.insert("count".to_owned(), Value::Integer(i64::from(columns)));
+    if let Some(tier) = tier {
+        each.remove("size");
+        each.insert("tier".to_owned(), Value::String(tier.to_owned()));
+    }
+    stripe.insert("volumes".to_owned(), Value::Table(each));
+    let stripes = layout.entry("stripe").or_insert_with(|| Value::Array(Vec::new()));
+    stripes.as_array_mut()?.push(Value::Table(stripe));
+    Some(())
 }
 
 /// Returns the table of a host: the only one, or the one of that name.

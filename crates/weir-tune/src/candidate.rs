@@ -133,7 +133,7 @@ fn relief(layout: &Layout, place: Place, pricer: &Pricer<'_>) -> Vec<Change> {
     }
     changes.extend(host.exports.iter().filter(|_| !place.cap.counts_bytes()).flat_map(units));
     match (&host.instance, edition) {
-        (Some(_), Some(edition)) => changes.extend(instance(host, place.cap, edition)),
+        (Some(_), _) => changes.extend(instance(host, place.cap)),
         (None, Some(edition)) => {
             changes.extend(machines(host, place, layout, (edition, pricer.book())));
         }
@@ -150,7 +150,7 @@ fn larger(layout: &Layout, lack: Lack, edition: Option<&Edition>) -> Vec<Change>
         for file in host.files.iter().filter(|file| file.role == lack.role) {
             if host.instance.is_some() {
                 let bytes = file.size.get().saturating_add(more).next_multiple_of(1 << 30);
-                changes.push(grown(host, &file.name, bytes));
+                changes.push(grown(host, &[&file.name], bytes));
                 continue;
             }
             let Some(export) = host.export_of(file) else { continue };
@@ -331,24 +331,48 @@ fn disks(host: &Host, export: &Export, cap: Cap, edition: &Edition) -> Vec<Chang
         // The smallest file of the tier, in whole GiB.
         let below = at.checked_sub(1).map_or(0, |below| set.tiers[below].holds.get());
         let bytes = below.saturating_add(1 << 30).max(volume.spec.size.get());
-        changes.push(grown(host, &name(), bytes));
+        changes.push(grown(host, &[&export.name], bytes));
+        // A database spreads its data by the sizes of its files, so they grow alike.
+        let peers = peers(host, export);
+        if peers.len() > 1 {
+            changes.push(grown(host, &peers, bytes));
+        }
     }
     changes
 }
 
-/// Returns the growth of a file of an instance, with the storage that it needs.
-fn grown(host: &Host, name: &str, bytes: u64) -> Change {
-    let change = Change::Size { name: name.to_owned(), bytes };
-    let Some(instance) = &host.instance else { return change };
-    let own = |file: &weir_layout::File| if file.name == name { bytes } else { file.size.get() };
-    let needed: u64 = host.files.iter().map(own).fold(0, u64::saturating_add);
-    let reserved = host.billed_storage().unwrap_or(instance.storage).get();
-    if needed <= reserved {
-        return change;
+/// Returns the names of the files of an instance with the role and database of a file.
+fn peers<'h>(host: &'h Host, export: &Export) -> Vec<&'h str> {
+    let Some(own) = host.files.iter().find(|file| file.device == export.device) else {
+        return Vec::new();
+    };
+    let is_alike = |file: &&File| file.role == own.role && file.database == own.database;
+    host.files.iter().filter(is_alike).map(|file| file.name.as_str()).collect()
+}
+
+/// Returns the growth of files of an instance to a size, with the storage that they need.
+fn grown(host: &Host, names: &[&str], bytes: u64) -> Change {
+    let is_smaller = |file: &&File| names.contains(&file.name.as_str()) && file.size.get() < bytes;
+    let growing: Vec<&File> = host.files.iter().filter(is_smaller).collect();
+    let size = |file: &&File| Change::Size { name: file.name.clone(), bytes };
+    let mut changes: Vec<Change> = growing.iter().map(size).collect();
+    if let Some(instance) = &host.instance {
+        let own = |file: &File| match growing.iter().any(|own| own.name == file.name) {
+            true => bytes,
+            false => file.size.get(),
+        };
+        let needed: u64 = host.files.iter().map(own).fold(0, u64::saturating_add);
+        let reserved = host.billed_storage().unwrap_or(instance.storage).get();
+        if needed > reserved {
+            let step = instance.storage_step.get().max(1 << 30);
+            let bytes = needed.next_multiple_of(step);
+            changes.push(Change::Storage { host: host.name.clone(), bytes });
+        }
     }
-    let step = instance.storage_step.get().max(1 << 30);
-    let storage = Change::Storage { host: host.name.clone(), bytes: needed.next_multiple_of(step) };
-    Change::All(vec![change, storage])
+    match changes.as_slice() {
+        [only] => only.clone(),
+        _ => Change::All(changes),
+    }
 }
 
 /// Returns larger bought rates of a provisioned disk.
@@ -388,7 +412,7 @@ fn bought(
 }
 
 /// Returns larger managed instances.
-fn instance(host: &Host, cap: Cap, edition: &Edition) -> Vec<Change> {
+fn instance(host: &Host, cap: Cap) -> Vec<Change> {
     let Some(own) = &host.instance else { return Vec::new() };
     let name = || host.name.clone();
     let mut changes = Vec::new();
@@ -403,7 +427,6 @@ fn instance(host: &Host, cap: Cap, edition: &Edition) -> Vec<Change> {
         let more = more.map(|bytes| bytes.next_multiple_of(step));
         changes.extend(more.map(|bytes| Change::Storage { host: name(), bytes }));
     }
-    let _ = edition;
     let more = VCORES.into_iter().filter(|vcores| *vcores > own.vcores);
     changes.extend(more.map(|vcores| Change::Vcores { host: name(), vcores }));
     changes

@@ -110,13 +110,12 @@ fn machines(random: &mut Rng) -> System {
     ]);
     let mut grid = Vec::new();
     for new_host in &HOSTS[host..] {
-        for new_data in 0..TIERS.len() {
+        for (new_data, (_, each)) in TIERS.iter().enumerate() {
             for columns in COLUMNS {
                 // Data has to fit, and a disk does not shrink.
                 let is_kept = columns == 1 && new_data >= data;
-                let is_stripe = columns > 1
-                    && TIERS[new_data].1 * u64::from(columns) >= TIERS[data].1
-                    && new_data <= data;
+                let is_stripe =
+                    columns > 1 && each * u64::from(columns) >= TIERS[data].1 && new_data <= data;
                 for new_log in log..TIERS.len() {
                     if is_kept || is_stripe {
                         grid.push(machine(new_host, (new_data, columns), (new_log, 1)));
@@ -205,6 +204,7 @@ fn faults(report: &TuneReport, system: &System, bench: &Bench<'_>) -> Vec<String
     faults
 }
 
+#[expect(clippy::print_stdout, reason = "the figures of docs/TUNE.md")]
 fn check(kind: &str, system: impl Fn(&mut Rng) -> System) {
     let systems =
         std::env::var("WEIR_TUNE_SYSTEMS").ok().map_or(SYSTEMS, |n| n.parse().expect("a number"));
