@@ -30,11 +30,14 @@ pub enum Target {
     P99(Span),
     /// Transactions per minute, at least.
     Transactions(u64),
+    /// Mean response time of the transactions, at most.
+    Response(Span),
 }
 
 impl Target {
     /// Names of all metrics.
-    pub const NAMES: [&'static str; 5] = ["iops", "throughput", "latency", "p99", "transactions"];
+    pub const NAMES: [&'static str; 6] =
+        ["iops", "throughput", "latency", "p99", "transactions", "response"];
 
     /// Returns the name of the metric.
     #[must_use]
@@ -45,6 +48,7 @@ impl Target {
             Self::Latency(_) => "latency",
             Self::P99(_) => "p99",
             Self::Transactions(_) => "transactions",
+            Self::Response(_) => "response",
         }
     }
 
@@ -57,6 +61,7 @@ impl Target {
             Self::Latency(_) => float(measured.median_ns),
             Self::P99(_) => float(measured.p99_ns),
             Self::Transactions(_) => measured.transactions_per_min?,
+            Self::Response(_) => measured.response_ns?,
         })
     }
 
@@ -65,14 +70,14 @@ impl Target {
     pub fn asked(self) -> f64 {
         match self {
             Self::Iops(n) | Self::Throughput(n) | Self::Transactions(n) => float(n),
-            Self::Latency(most) | Self::P99(most) => float(most.nanos()),
+            Self::Latency(most) | Self::P99(most) | Self::Response(most) => float(most.nanos()),
         }
     }
 
     /// Returns whether less is better.
     #[must_use]
     pub fn is_latency(self) -> bool {
-        matches!(self, Self::Latency(_) | Self::P99(_))
+        matches!(self, Self::Latency(_) | Self::P99(_) | Self::Response(_))
     }
 
     fn is_met(self, measured: &Measured) -> bool {
@@ -88,7 +93,7 @@ impl Target {
         match self {
             Self::Iops(_) => format!("{} IOPS", rate(value)),
             Self::Throughput(_) => format!("{} MiB/s", mib(value)),
-            Self::Latency(_) | Self::P99(_) => time(value).to_string(),
+            Self::Latency(_) | Self::P99(_) | Self::Response(_) => time(value).to_string(),
             Self::Transactions(_) => format!("{} transactions/min", rate(value)),
         }
     }
@@ -123,6 +128,7 @@ impl FromStr for Target {
             "latency" => Self::Latency(span()?),
             "p99" => Self::P99(span()?),
             "transactions" => Self::Transactions(count()?),
+            "response" => Self::Response(span()?),
             _ => {
                 let known = Self::NAMES.join(", ");
                 return Err(format!("{name:?} is not a metric; use {known}"));
@@ -134,8 +140,8 @@ impl FromStr for Target {
 /// The goal of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Goal {
-    /// The targets. Without any, a need has to be met, and jobs and databases may wait at limits for
-    /// [`WAITED`] of their time at storage.
+    /// The targets. Without any, a need has to be met, and jobs may wait at limits for [`WAITED`] of
+    /// their time at storage. Databases need one.
     pub targets: Vec<Target>,
 }
 
@@ -147,6 +153,13 @@ impl Goal {
     /// [`TuneError::Goal`] with the metric.
     pub fn check(&self, load: &Load) -> Result<(), TuneError> {
         let wrong = |metric, reason| Err(TuneError::Goal { metric, reason });
+        if matches!(load, Load::Databases(..)) && self.targets.is_empty() {
+            // Checkpoints write faster than a disk allows, whatever the disk, and nobody waits.
+            return wrong(
+                "METRIC=VALUE",
+                "is missing; a database needs one, for example transactions=90000 or response=5ms",
+            );
+        }
         for (at, target) in self.targets.iter().enumerate() {
             let metric = target.name();
             if self.targets[..at].iter().any(|own| own.name() == metric) {
@@ -156,13 +169,13 @@ impl Goal {
                 (Load::Need(_), _) => {
                     return wrong(metric, "the need states its own targets; change them there");
                 }
-                (Load::Jobs(_), Target::Transactions(_)) => {
+                (Load::Jobs(_), Target::Transactions(_) | Target::Response(_)) => {
                     return wrong(metric, "jobs have no transactions; use iops or throughput");
                 }
                 (Load::Databases(..), Target::Latency(_) | Target::P99(_)) => {
                     return wrong(
                         metric,
-                        "the counters of databases have no percentiles; use transactions or iops",
+                        "the counters of databases have no percentiles; use transactions or response",
                     );
                 }
                 _ => {}

@@ -11,6 +11,7 @@ use weir_observe::run::Sample;
 use weir_plan::Need;
 use weir_plan::verify::{Got, How, Load as NeedLoad, verify_counted, without_bursts};
 use weir_report::number::float;
+use weir_report::oltp::DatabaseReport;
 use weir_report::run::RunReport;
 use weir_sim::{OltpOptions, OltpSimulation, Options, Simulation, devices};
 use weir_units::{Instant, Span};
@@ -34,6 +35,9 @@ pub struct Measured {
     pub mean_ns: f64,
     /// Transactions per minute of all databases, if the load is databases.
     pub transactions_per_min: Option<f64>,
+    /// Mean response time of the transactions of all databases in nanoseconds, if the load is
+    /// databases.
+    pub response_ns: Option<f64>,
     /// The results of the roles, if the load is a need.
     pub roles: Vec<Got>,
     /// Roles that need more room than they have, if the load is a need.
@@ -135,6 +139,7 @@ impl Bench<'_> {
                 let mut measured = of_volumes(&sample, elapsed);
                 measured.transactions_per_min =
                     Some(report.databases.iter().map(|own| own.load.transactions_per_min).sum());
+                measured.response_ns = response(&report.databases);
                 measured.add_waits(&layout, &sample);
                 measured
             }
@@ -230,6 +235,13 @@ fn promise(layout: &Layout, role: Role, request: u64, reads: u64) -> Option<Span
         }
     }
     longest
+}
+
+/// Returns the mean response time of all transactions.
+fn response(databases: &[DatabaseReport]) -> Option<f64> {
+    let all: f64 = databases.iter().map(|own| own.load.batches_per_s).sum();
+    let ns = databases.iter().map(|own| own.load.batches_per_s * own.load.response_mean_ns);
+    (all > 0.0).then(|| ns.sum::<f64>() / all)
 }
 
 fn of_jobs(report: &RunReport) -> Measured {

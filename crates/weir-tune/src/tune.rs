@@ -128,9 +128,9 @@ impl Walk<'_> {
 
     /// Applies the changes that a search found, and measures after each.
     fn follow(&mut self, found: Found) -> Result<(), TuneError> {
-        let mut rest = found.changes;
+        let Found { changes: mut rest, text, .. } = found;
         while !rest.is_empty() {
-            let next = self.next(&rest);
+            let next = self.next(&rest, &text);
             let change = rest.remove(next);
             if !self.step(&change)? {
                 let words = format!(
@@ -156,8 +156,9 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Returns the change that raises the limit that binds now, or the first one.
-    fn next(&self, rest: &[Change]) -> usize {
+    /// Returns the change that raises the limit that binds now, if the others can follow it to the
+    /// layout in `last`; or the first one.
+    fn next(&self, rest: &[Change], last: &str) -> usize {
         let Some((place, _)) = self.measured.binding() else { return 0 };
         let name = place.name(&self.layout);
         // A file that is moved relieves the disk that it is on.
@@ -169,7 +170,20 @@ impl Walk<'_> {
         });
         let names: Vec<&str> = files.chain([name.as_str()]).collect();
         let is_about = |change: &Change| subjects(change).iter().any(|own| names.contains(own));
-        rest.iter().position(is_about).unwrap_or(0)
+        let all = rest.iter().enumerate().filter(|(_, change)| is_about(change));
+        all.map(|(at, _)| at).find(|at| self.can_begin_with(*at, rest, last)).unwrap_or(0)
+    }
+
+    /// Returns whether the changes lead to the layout in `last` if one of them comes first, by
+    /// layouts that are valid.
+    fn can_begin_with(&self, first: usize, rest: &[Change], last: &str) -> bool {
+        let others = rest.iter().enumerate().filter(|(at, _)| *at != first);
+        let mut order = std::iter::once(&rest[first]).chain(others.map(|(_, change)| change));
+        let apply = |text: String, change: &Change| {
+            let text = change.apply(&text)?;
+            Layout::parse("layout.toml", &text, self.bench.catalog).ok().map(|_| text)
+        };
+        order.try_fold(self.text.clone(), apply).is_some_and(|text| text == last)
     }
 
     /// Applies a change, and returns whether it brought what was predicted.
@@ -318,6 +332,7 @@ fn metrics(goal: &Goal, load: &Load, measured: &Measured) -> Vec<TuneMetric> {
                 "latency" => "latency_ns".to_owned(),
                 "p99" => "p99_ns".to_owned(),
                 "transactions" => "transactions_per_min".to_owned(),
+                "response" => "response_ns".to_owned(),
                 name => name.to_owned(),
             },
             value,
@@ -328,6 +343,7 @@ fn metrics(goal: &Goal, load: &Load, measured: &Measured) -> Vec<TuneMetric> {
     let more = [
         ("iops", Some(measured.iops)),
         ("transactions_per_min", measured.transactions_per_min),
+        ("response_ns", measured.response_ns),
         ("mean_ns", Some(measured.mean_ns)),
     ];
     let is_need = matches!(load, Load::Need(_));

@@ -64,9 +64,10 @@ pub(crate) struct TuneArgs {
     /// Override the runtime of each job or database of the workload, for example 30s.
     #[arg(long, value_name = "TIME", value_parser = some_time, requires = "workload")]
     pub(crate) runtime: Option<Span>,
-    /// Goal of a workload: iops, throughput, latency (the median), p99 or transactions (per minute),
-    /// for example iops=8000 or latency=5ms. May be repeated [default: at most 10 % of the time at
-    /// storage is waiting at limits]. The goal of a need is the need.
+    /// Goal of a workload: iops, throughput, latency (the median), p99, transactions (per minute) or
+    /// response (their mean time), for example iops=8000 or latency=5ms. May be repeated. By default,
+    /// jobs may wait at limits for 10 % of their time at storage; databases need a goal, and the goal
+    /// of a need is the need.
     #[arg(long, value_name = "METRIC=VALUE", requires = "workload")]
     pub(crate) goal: Vec<Target>,
     /// Highest price of the layout per month, in the currency of its edition.

@@ -8,12 +8,18 @@ use std::fs;
 const JOB: &str = "[a]\nfilename=/dev/data\nrw=randrw\nrwmixread=70\nbs=8k\nruntime=10\ntime_based\n\
     direct=1\nioengine=libaio\niodepth=32\n";
 
+/// A database that reads and writes pages of a large file.
+const OLTP: &str = "users = 60\nthink_time = \"1ms\"\nvcores = 8\nsize = \"60 GiB\"\nbuffer_pool = \"1 GiB\"\n\
+    duration = \"20s\"\ndata = [\"data\"]\nlog = \"log\"\n[[transaction]]\nname = \"batch\"\nshare = 1\nreads = 2\n\
+    writes = 0.5\nlog = \"1 KiB\"\ncpu = \"200us\"\n";
+
 fn place() -> Place {
     let place = Place::new();
     place.file("layout.toml", LAYOUT);
     place.file("instance.toml", INSTANCE);
     place.file("job.fio", JOB);
     place.file("need.toml", &need(4_000, "40 MiB/s"));
+    place.file("oltp.toml", OLTP);
     place
 }
 
@@ -88,6 +94,21 @@ fn goals_of_jobs_are_metrics() {
     assert!(value("iops") >= 4_900.0 && value("p99_ns") <= 20.4e6, "{report:#}");
 }
 
+/// A database reads faster from a larger file of an instance.
+#[test]
+fn goals_of_databases_are_transactions() {
+    let place = place();
+    let args = ["instance.toml", "--workload", "oltp.toml", "--goal", "transactions=50000"];
+    let report = json(&place, &args, 0);
+    let value = |state: &str| {
+        let all = report[state]["metrics"].as_array().expect("metrics");
+        let own = all.iter().find(|own| own["name"] == "transactions_per_min").expect("the metric");
+        own["value"].as_f64().expect("a number")
+    };
+    assert!(value("before") < 49_000.0 && value("after") >= 49_000.0, "{report:#}");
+    assert_eq!(report["before"]["limit_of"], "data");
+}
+
 /// Every end has its exit code and its sentence.
 #[test]
 fn the_walk_ends_for_a_stated_reason() {
@@ -143,7 +164,14 @@ fn bad_input_is_refused() {
             "--runtime needs --workload FILE",
         ),
         (with(&["--goal", "iops"]), "write METRIC=VALUE, for example iops=8000"),
-        (with(&["--goal", "speed=9"]), "use iops, throughput, latency, p99, transactions"),
+        (
+            with(&["--goal", "speed=9"]),
+            "use iops, throughput, latency, p99, transactions, response",
+        ),
+        (
+            vec!["instance.toml", "--workload", "oltp.toml"],
+            "--goal METRIC=VALUE: is missing; a database",
+        ),
         (with(&["--goal", "latency=0ms"]), "is 0"),
         (with(&["--goal", "iops=1", "--goal", "iops=2"]), "given twice; leave out one"),
         (with(&["--goal", "latency=9ms", "--goal", "p99=5ms"]), "below the median"),
