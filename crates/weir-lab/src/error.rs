@@ -59,6 +59,9 @@ pub enum LabError {
     /// The need of a lab cannot be planned.
     #[error("{0}")]
     Plan(Box<weir_plan::PlanError>),
+    /// The layout of a lab cannot be tuned.
+    #[error("{0}")]
+    Tune(Box<weir_tune::TuneError>),
     /// The simulation failed.
     #[error("{0}")]
     Sim(#[from] SimError),
@@ -114,6 +117,12 @@ impl From<OltpSimError> for LabError {
             OltpSimError::Database(error) => Self::Oltp(error),
             OltpSimError::Backup(error) => Self::Backup(error),
         }
+    }
+}
+
+impl From<weir_tune::TuneError> for LabError {
+    fn from(error: weir_tune::TuneError) -> Self {
+        Self::Tune(Box::new(error))
     }
 }
 

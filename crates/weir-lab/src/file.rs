@@ -59,7 +59,8 @@ pub struct LeftOut {
     pub why: String,
 }
 
-/// A run of a lab: fio jobs, databases or a backup on a layout, a layout alone, or a need.
+/// A run of a lab: fio jobs, databases or a backup on a layout, a layout alone, a need, or
+/// a layout to tune.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunKeys {
@@ -83,6 +84,10 @@ pub struct RunKeys {
     pub backup_text: Option<OneOrMore>,
     /// A need to plan for; the run then has no layout.
     pub need_text: Option<String>,
+    /// A goal, for example `transactions=300000`: the layout is tuned for its databases.
+    pub tune: Option<String>,
+    /// The simulated time of the databases of a tuned layout, instead of their own.
+    pub tune_runtime: Option<Span>,
     /// The reason why this run does not run in wall time.
     pub not_in_wall_time: Option<String>,
     /// An export whose files are read once first, to warm the cache.

@@ -28,6 +28,7 @@ mod oltp;
 pub mod options;
 mod planned;
 pub mod run;
+mod tuned;
 mod work;
 
 pub use error::LabError;

@@ -1,8 +1,8 @@
 //! Metrics of a run.
 //!
 //! A metric is a name, optionally with an argument: `wait_pct:WRITELOG`. The available metrics
-//! depend on the kind of run: [`jobs`], [`databases`], [`backups`], a [`layout`] alone, or a plan
-//! ([`planned`]).
+//! depend on the kind of run: [`jobs`], [`databases`], [`backups`], a [`layout`] alone, a plan
+//! ([`planned`]), or a tuned layout ([`tuned`]).
 
 mod backups;
 mod databases;
@@ -10,6 +10,7 @@ mod jobs;
 mod layout;
 mod name;
 mod planned;
+mod tuned;
 
 use crate::figure::FigureKeys;
 use crate::work::Outcome;
@@ -66,6 +67,7 @@ pub(crate) fn read(keys: &FigureKeys, outcome: &Outcome<'_>) -> Result<Option<Va
             ("databases have", databases::read(metric, database(keys, run)?))
         }
         Outcome::Plan(planned) => ("a plan has", planned::read(metric, planned)),
+        Outcome::Tune(report) => ("a tuned layout has", tuned::read(metric, report)),
         Outcome::Layout(checked) => ("a layout alone has", layout::read(metric, checked)),
     };
     value.map_err(|Unknown| format!("{what} no metric {metric:?}"))

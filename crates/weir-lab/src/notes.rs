@@ -15,7 +15,7 @@ pub(crate) fn collect<'a>(
 ) -> Vec<String> {
     let databases = works.clone().filter_map(|work| match work {
         Work::Databases(databases) => Some(databases),
-        Work::Jobs(_) | Work::Layout(_) | Work::Plan(_) => None,
+        Work::Jobs(_) | Work::Layout(_) | Work::Plan(_) | Work::Tune(_) => None,
     });
     let mut wall_notes: Vec<String> = databases.map(|own| own.wall_note()).collect();
     wall_notes.dedup();

@@ -7,11 +7,13 @@ use crate::file::{Lab, RunKeys};
 use crate::oltp::Databases;
 use crate::options::Options;
 use crate::planned::Planned;
+use crate::tuned::Tuning;
 use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
 use weir_oltp::Description;
 use weir_report::oltp::OltpReport;
 use weir_report::run::RunReport;
+use weir_report::tune::TuneReport;
 use weir_workload::{Isolated, fio};
 
 /// A run, read and checked.
@@ -24,6 +26,8 @@ pub(crate) enum Work<'a> {
     Layout(Box<Checked<'a>>),
     /// A need, whose plan is the result.
     Plan(Box<Planned>),
+    /// A layout to tune, whose record is the result.
+    Tune(Box<Tuning<'a>>),
 }
 
 /// A layout as `weir layout check` reads it.
@@ -46,6 +50,8 @@ pub(crate) enum Outcome<'a> {
     Layout(&'a Checked<'a>),
     /// A plan.
     Plan(&'a Planned),
+    /// The record of a tuned layout.
+    Tune(Box<TuneReport>),
 }
 
 impl<'a> Work<'a> {
@@ -58,6 +64,10 @@ impl<'a> Work<'a> {
     ) -> Result<Self, LabError> {
         if let Some(need) = &keys.need_text {
             return Ok(Self::Plan(Box::new(Planned::read(lab, keys, need, catalog)?)));
+        }
+        if let Some(goal) = &keys.tune {
+            let tuning = Tuning::read(lab, keys, goal, catalog, options.seed)?;
+            return Ok(Self::Tune(Box::new(tuning)));
         }
         let (name, text) = lab.layout_of(keys)?;
         let layout = Layout::parse(&name, &text, catalog);
@@ -101,7 +111,7 @@ impl<'a> Work<'a> {
     pub(crate) fn check(&self) -> Result<(), LabError> {
         match self {
             Self::Jobs(bench) => bench.check(),
-            Self::Databases(_) | Self::Layout(_) | Self::Plan(_) => Ok(()),
+            Self::Databases(_) | Self::Layout(_) | Self::Plan(_) | Self::Tune(_) => Ok(()),
         }
     }
 
@@ -112,6 +122,7 @@ impl<'a> Work<'a> {
             Self::Databases(databases) => Outcome::Databases(Box::new(databases.virtually()?)),
             Self::Layout(checked) => Outcome::Layout(checked),
             Self::Plan(planned) => Outcome::Plan(planned),
+            Self::Tune(tuning) => Outcome::Tune(Box::new(tuning.run()?)),
         })
     }
 
@@ -120,7 +131,7 @@ impl<'a> Work<'a> {
         match self {
             Self::Jobs(_) => true,
             Self::Databases(databases) => databases.not_in_wall_time().is_none(),
-            Self::Layout(_) | Self::Plan(_) => false,
+            Self::Layout(_) | Self::Plan(_) | Self::Tune(_) => false,
         }
     }
 
@@ -136,6 +147,7 @@ impl<'a> Work<'a> {
             }
             Self::Layout(checked) => Some(Outcome::Layout(checked)),
             Self::Plan(planned) => Some(Outcome::Plan(planned)),
+            Self::Tune(_) => None,
         })
     }
 }

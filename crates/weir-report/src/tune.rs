@@ -27,6 +27,21 @@ pub enum TuneEnd {
     Stopped,
 }
 
+impl TuneEnd {
+    /// Returns the name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reached => "reached",
+            Self::BeyondBudget => "beyond-budget",
+            Self::Exhausted => "exhausted",
+            Self::NotStorage => "not-storage",
+            Self::Unpredicted => "unpredicted",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
 /// A metric, with its target if it has one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct TuneMetric {

@@ -1,7 +1,7 @@
 //! The downtime of a change, by provider.
 
 use weir_diagnose::Change;
-use weir_layout::{Layout, Volume};
+use weir_layout::{Layout, Role, Volume};
 use weir_units::Bytes;
 
 /// Azure detaches a disk that grows past this size.
@@ -38,6 +38,9 @@ pub(crate) fn downtime(change: &Change, before: &Layout, after: &Layout) -> Stri
         Change::Storage { .. } | Change::InstanceIops { .. } => {
             "none until a failover at the end, of about 10 seconds".to_owned()
         }
+        Change::Move { file, .. } if is_tempdb(before, file) => {
+            "the database server restarts, and creates the file there".to_owned()
+        }
         Change::Move { .. } => {
             "the file's database is offline while the file is copied to the other disk".to_owned()
         }
@@ -58,6 +61,11 @@ pub(crate) fn downtime(change: &Change, before: &Layout, after: &Layout) -> Stri
             }
         }
     }
+}
+
+fn is_tempdb(layout: &Layout, name: &str) -> bool {
+    let mut files = layout.hosts.iter().flat_map(|host| &host.files);
+    files.any(|file| file.name == name && file.role == Role::Tempdb)
 }
 
 /// Returns the size of the largest disk of a volume or stripe.

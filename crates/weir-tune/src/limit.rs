@@ -25,6 +25,22 @@ impl Place {
         Some(Self { host, export: is_own.then_some(export), cap })
     }
 
+    /// Returns the place at which requests of a file waited: a database file, or a volume or stripe
+    /// that holds nothing else.
+    pub(crate) fn of_file(layout: &Layout, name: &str, cap: Cap) -> Option<Self> {
+        let is_own = !is_of_host(cap);
+        layout.hosts.iter().enumerate().find_map(|(host, own)| {
+            let file = own.files.iter().find(|file| file.name == name);
+            let device = file.map(|file| file.device);
+            let is_it = |export: &Export| match device {
+                Some(device) => export.device == device,
+                None => export.name == name,
+            };
+            let export = own.exports.iter().position(is_it)?;
+            Some(Self { host, export: is_own.then_some(export), cap })
+        })
+    }
+
     /// Returns the host and the export.
     pub(crate) fn parts<'l>(&self, layout: &'l Layout) -> Option<(&'l Host, Option<&'l Export>)> {
         let host = layout.hosts.get(self.host)?;

@@ -16,6 +16,14 @@ pub enum Load {
 }
 
 impl Load {
+    /// Returns the time that waits at limits are a share of, in words.
+    pub(crate) fn time(&self) -> &'static str {
+        match self {
+            Self::Need(_) | Self::Jobs(_) => "time at storage",
+            Self::Databases(..) => "response time",
+        }
+    }
+
     /// Returns whether the load is a need without rates.
     pub(crate) fn is_nothing(&self) -> bool {
         match self {

@@ -6,12 +6,13 @@ use crate::load::Load;
 use crate::place::{self, Lack};
 use std::collections::BTreeMap;
 use weir_catalog::Catalog;
+use weir_core::Cap;
 use weir_layout::{Layout, Role};
 use weir_observe::run::Sample;
 use weir_plan::Need;
 use weir_plan::verify::{Got, How, Load as NeedLoad, verify_counted, without_bursts};
 use weir_report::number::float;
-use weir_report::oltp::DatabaseReport;
+use weir_report::oltp::{DatabaseReport, FileReport};
 use weir_report::run::RunReport;
 use weir_sim::{OltpOptions, OltpSimulation, Options, Simulation, devices};
 use weir_units::{Instant, Span};
@@ -42,9 +43,11 @@ pub struct Measured {
     pub roles: Vec<Got>,
     /// Roles that need more room than they have, if the load is a need.
     pub lacks: Vec<Lack>,
-    /// Wait time at each limit in nanoseconds, the longest first.
+    /// Wait time at each limit in nanoseconds, the longest first: that of requests, or that of
+    /// transactions if the load is databases.
     pub waits: Vec<(Place, u64)>,
-    /// Time at storage of all requests, in nanoseconds: waits and service times.
+    /// Time at storage of all requests, in nanoseconds: waits and service times. If the load is
+    /// databases, the response time of all transactions.
     pub storage_ns: u64,
 }
 
@@ -141,6 +144,7 @@ impl Bench<'_> {
                     Some(report.databases.iter().map(|own| own.load.transactions_per_min).sum());
                 measured.response_ns = response(&report.databases);
                 measured.add_waits(&layout, &sample);
+                measured.take_sessions(&layout, &report.databases);
                 measured
             }
         };
@@ -279,6 +283,46 @@ fn of_volumes(sample: &Sample, elapsed: Instant) -> Measured {
 }
 
 impl Measured {
+    /// Replaces the waits of requests by those of transactions. A checkpoint may wait for a disk all
+    /// the time while nobody waits for the checkpoint.
+    fn take_sessions(&mut self, layout: &Layout, databases: &[DatabaseReport]) {
+        let mut all: BTreeMap<Place, u64> = BTreeMap::new();
+        let mut response = 0.0;
+        for own in databases {
+            response += float(own.load.batches) * own.load.response_mean_ns;
+            let of = |prefix: &str| -> u64 {
+                let waits = own.waits.iter().filter(|wait| wait.wait.starts_with(prefix));
+                waits.map(|wait| wait.time_ns).sum()
+            };
+            for (waited, is_log) in [(of("PAGEIOLATCH"), false), (of("WRITELOG"), true)] {
+                let files = own.files.iter().filter(|file| (file.role == "log") == is_log);
+                let files: Vec<&FileReport> = files.collect();
+                let at_limits = |file: &FileReport| file.waits_ns.values().sum::<u64>();
+                let at_storage = files.iter().map(|file| at_limits(file) + file.medium_ns);
+                let at_storage = u128::from(at_storage.sum::<u64>().max(1));
+                for (file, (name, ns)) in
+                    files.iter().flat_map(|file| file.waits_ns.iter().map(move |own| (file, own)))
+                {
+                    let part = u128::from(waited) * u128::from(*ns) / at_storage;
+                    let cap = cap_named(name);
+                    if let Some(place) = cap.and_then(|cap| Place::of_file(layout, &file.file, cap))
+                    {
+                        *all.entry(place).or_default() += u64::try_from(part).unwrap_or(u64::MAX);
+                    }
+                }
+            }
+            let mut logs = own.files.iter().filter(|file| file.role == "log");
+            let log = logs.next().and_then(|file| Place::of_file(layout, &file.file, Cap::LogRate));
+            if let Some(place) = log {
+                *all.entry(place).or_default() += of("INSTANCE_LOG_RATE_GOVERNOR");
+            }
+        }
+        if response > 0.0 {
+            self.waits = all.into_iter().filter(|(_, ns)| *ns > 0).collect();
+            self.storage_ns = weir_report::number::whole(response);
+        }
+    }
+
     /// Adds the waits of all volumes; those at a limit of the host are summed up.
     fn add_waits(&mut self, layout: &Layout, sample: &Sample) {
         let mut all: BTreeMap<Place, u64> = self.waits.drain(..).collect();

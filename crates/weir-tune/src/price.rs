@@ -2,8 +2,8 @@
 
 use crate::error::TuneError;
 use weir_catalog::{Catalog, Edition, PriceBook};
-use weir_layout::Layout;
 use weir_layout::bill::Bill;
+use weir_layout::{Host, Layout};
 use weir_units::Money;
 
 /// The price of a layout, as far as its edition has prices.
@@ -15,7 +15,14 @@ pub struct Price {
     pub currency: Option<String>,
     /// The region; `None` without prices.
     pub region: Option<String>,
+    /// Processors, which rank layouts of the same price, or without prices.
+    vcpus: u32,
+    /// Bytes of all disks, which rank layouts with as many processors.
+    bytes: u64,
 }
+
+/// The rank of a price: whether the difference is unknown, the known price, processors and bytes.
+pub(crate) type PriceRank = (bool, Money, u32, u64);
 
 /// The prices of layouts with the same edition and region.
 #[derive(Debug)]
@@ -50,6 +57,8 @@ impl<'a> Pricer<'a> {
             bill: layout.bill(Some(edition), self.book()),
             currency: self.book().map(|book| book.currency().to_owned()),
             region: self.book().map(|book| book.region().to_owned()),
+            vcpus: layout.hosts.iter().map(|host| vcpus(host, edition)).sum(),
+            bytes: layout.hosts.iter().map(bytes).fold(0, u64::saturating_add),
         }
     }
 }
@@ -77,8 +86,18 @@ impl Price {
     }
 
     /// Returns the rank among the prices of changes from `present`: a difference that is not known
-    /// ranks last, then the lower known price ranks first.
-    pub(crate) fn rank(&self, present: &Self) -> (bool, Money) {
-        (!self.bill.is_comparable(&present.bill), self.month())
+    /// ranks last, then the lower known price ranks first, then fewer processors and bytes.
+    pub(crate) fn rank(&self, present: &Self) -> PriceRank {
+        (!self.bill.is_comparable(&present.bill), self.month(), self.vcpus, self.bytes)
     }
+}
+
+/// Returns the processors of a machine or instance; 0 if they are unknown.
+fn vcpus(host: &Host, edition: &Edition) -> u32 {
+    let of_size = || edition.host(&host.qualified_size()?).ok()?.vcpus;
+    host.instance.as_ref().map(|own| own.vcores).or_else(of_size).unwrap_or(0)
+}
+
+fn bytes(host: &Host) -> u64 {
+    host.volumes.iter().map(|own| own.spec.size.get()).fold(0, u64::saturating_add)
 }

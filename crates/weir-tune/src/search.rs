@@ -13,7 +13,7 @@ use crate::goal::Goal;
 use crate::limit::{Place, Setting};
 use crate::load::Load;
 use crate::measure::{Bench, Effort, Measured};
-use crate::price::{Price, Pricer};
+use crate::price::{Price, PriceRank, Pricer};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use weir_core::Cap;
@@ -63,7 +63,7 @@ pub(crate) struct Bounds {
 }
 
 /// The order of layouts: the lower price, then fewer changes, then the earlier one.
-type Rank = ((bool, Money), usize, usize);
+type Rank = (PriceRank, usize, usize);
 
 struct Node {
     changes: Vec<Change>,

@@ -220,8 +220,9 @@ impl Walk<'_> {
 
     fn because(&self, (place, share): (Place, f64)) -> String {
         format!(
-            "{} of the time at storage is waiting at the {} of {}",
+            "{} of the {} is waiting at the {} of {}",
             percent(share),
+            self.bench.load.time(),
             words(place.cap),
             place.name(&self.layout)
         )
@@ -252,10 +253,10 @@ impl Walk<'_> {
             }
             _ => {
                 let words = format!(
-                    "the limit is not a cap of storage: only {} of the time at storage is waiting \
-                     at limits; more requests in flight, a faster kind of disk or the application \
-                     decide",
-                    percent(self.measured.waited())
+                    "the limit is not a cap of storage: only {} of the {} is waiting at limits; \
+                     more requests in flight, a faster kind of disk or the application decide",
+                    percent(self.measured.waited()),
+                    self.bench.load.time()
                 );
                 self.end(TuneEnd::NotStorage, words);
             }

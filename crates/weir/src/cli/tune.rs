@@ -66,8 +66,8 @@ pub(crate) struct TuneArgs {
     pub(crate) runtime: Option<Span>,
     /// Goal of a workload: iops, throughput, latency (the median), p99, transactions (per minute) or
     /// response (their mean time), for example iops=8000 or latency=5ms. May be repeated. By default,
-    /// jobs may wait at limits for 10 % of their time at storage; databases need a goal, and the goal
-    /// of a need is the need.
+    /// jobs may wait at limits for 10 % of their time at storage, and databases for 10 % of their
+    /// response time. The goal of a need is the need.
     #[arg(long, value_name = "METRIC=VALUE", requires = "workload")]
     pub(crate) goal: Vec<Target>,
     /// Highest price of the layout per month, in the currency of its edition.
