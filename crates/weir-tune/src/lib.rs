@@ -22,8 +22,8 @@
 //! | [`place`] | the files of a need's roles, and their room |
 //! | [`price`] | the monthly price of a layout |
 //! | `search` | the cheapest changes that reach a goal |
-//! | [`fit`] | [`fit()`](fit::fit) |
-//! | [`tune`] | [`tune()`](tune::tune) |
+//! | [`mod@fit`] | [`fit()`] |
+//! | [`mod@tune`] | [`tune()`] |
 
 #![forbid(unsafe_code)]
 
