@@ -1,5 +1,6 @@
 //! The arguments of a call as they are built.
 
+use crate::call::{Given, one_of};
 use crate::output::Output;
 use crate::roots::Roots;
 use std::ffi::OsString;
@@ -72,6 +73,14 @@ impl<'a> Arguments<'a> {
         let path = self.resolve(named)?;
         self.positionals.push(path.clone().into());
         Ok(path)
+    }
+
+    /// Adds a layout that the call names or contains.
+    pub(crate) fn layout(&mut self, path: Option<&str>, text: Option<&str>) -> Result<(), String> {
+        match one_of(path, text, "layout")? {
+            Given::Path(path) => self.file(path).map(drop),
+            Given::Text(text) => self.text("layout.toml", text),
+        }
     }
 
     /// Adds an option whose value is a file.

@@ -1,5 +1,7 @@
 //! Files that name other files or the environment, which would be read without a check.
 
+use crate::arguments::Arguments;
+use crate::call::{Given, one_of};
 use crate::roots::Roots;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,8 +47,26 @@ pub(crate) fn check_jobs(name: &str, text: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Adds a need that a call names or contains.
+pub(crate) fn add_need(
+    path: Option<&str>,
+    text: Option<&str>,
+    arguments: &mut Arguments<'_>,
+) -> Result<(), String> {
+    match one_of(path, text, "need")? {
+        Given::Path(path) => {
+            let path = arguments.file_option("need", path)?;
+            check_need_file(&path, arguments.roots())
+        }
+        Given::Text(text) => {
+            check_need(text)?;
+            arguments.text_option("need", "need.toml", text)
+        }
+    }
+}
+
 /// Checks a need file: the layout that it keeps must be below a root.
-pub(crate) fn check_need_file(path: &Path, roots: &Roots) -> Result<(), String> {
+fn check_need_file(path: &Path, roots: &Roots) -> Result<(), String> {
     let text = read(path)?;
     let Some(kept) = kept(&text) else { return Ok(()) };
     let beside: PathBuf = path.parent().unwrap_or(Path::new("")).join(&kept);
@@ -54,7 +74,7 @@ pub(crate) fn check_need_file(path: &Path, roots: &Roots) -> Result<(), String> 
 }
 
 /// Refuses a need in a call that names a file.
-pub(crate) fn check_need(text: &str) -> Result<(), String> {
+fn check_need(text: &str) -> Result<(), String> {
     match kept(text) {
         None => Ok(()),
         Some(kept) => Err(format!(

@@ -3,9 +3,12 @@
 mod catalog;
 mod compare;
 mod diagnose;
+mod fit;
+mod load;
 mod plan;
 mod prices;
 mod simulate;
+mod tune;
 
 use crate::arguments::Arguments;
 use crate::call::Call;
@@ -68,7 +71,7 @@ impl Tool {
     }
 }
 
-const TOOLS: [Tool; 6] = [
+const TOOLS: [Tool; 8] = [
     Tool::calling::<diagnose::Diagnose>(
         "diagnose",
         "Find the limit that throttles a system",
@@ -88,6 +91,19 @@ const TOOLS: [Tool; 6] = [
         "Finds the cheapest layout of machine and disks, or managed instance, that meets a need, with its \
          price, its binding limit and the reason why the next cheaper layout fails. Can also compare \
          clouds.",
+    ),
+    Tool::calling::<fit::Fit>(
+        "fit",
+        "Ask whether a layout carries a load",
+        "Answers yes, barely or no for each role of a need or an observed load on a layout, with the \
+         headroom, the binding limit and the cheapest single change that makes it a yes.",
+    ),
+    Tool::calling::<tune::Tune>(
+        "tune",
+        "Find the cheapest changes of a layout",
+        "Finds the cheapest changes of a layout that reach a goal and applies them one by one in \
+         simulation: the reason, price, downtime, predicted and measured effect of each. Changes \
+         nothing.",
     ),
     Tool::calling::<compare::Compare>(
         "compare",

@@ -281,7 +281,7 @@ pub(crate) enum Command {
     /// Check a layout file, or print its JSON schema.
     #[command(subcommand)]
     Layout(LayoutCommand),
-    /// Serve diagnose, simulate, plan, compare, catalog and prices as tools of assistants, over the
+    /// Serve diagnose, simulate, plan, fit, tune, compare, catalog and prices as tools, over the
     /// Model Context Protocol on stdin and stdout.
     #[command(after_help = "Example:\n  weir mcp --root /srv/observations --root /etc/weir\n\n\
                             An assistant starts this command itself; docs/MCP.md shows its configuration. The \

@@ -1,7 +1,7 @@
 //! `weir plan`.
 
 use crate::arguments::Arguments;
-use crate::call::{Call, Given, one_of};
+use crate::call::Call;
 use crate::output::Output;
 use crate::texts;
 use schemars::JsonSchema;
@@ -81,16 +81,7 @@ impl Call for Plan {
 
     fn add_to(&self, arguments: &mut Arguments<'_>) -> Result<(), String> {
         if self.need.is_some() || self.need_text.is_some() {
-            match one_of(self.need.as_deref(), self.need_text.as_deref(), "need")? {
-                Given::Path(path) => {
-                    let path = arguments.file_option("need", path)?;
-                    texts::check_need_file(&path, arguments.roots())?;
-                }
-                Given::Text(text) => {
-                    texts::check_need(text)?;
-                    arguments.text_option("need", "need.toml", text)?;
-                }
-            }
+            texts::add_need(self.need.as_deref(), self.need_text.as_deref(), arguments)?;
         }
         for path in &self.from {
             arguments.file_option("from", path)?;

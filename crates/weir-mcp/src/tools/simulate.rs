@@ -1,7 +1,7 @@
 //! `weir sim`.
 
 use crate::arguments::Arguments;
-use crate::call::{Call, Given, one_of};
+use crate::call::Call;
 use crate::output::Output;
 use crate::texts;
 use schemars::JsonSchema;
@@ -44,10 +44,7 @@ impl Call for Simulate {
     }
 
     fn add_to(&self, arguments: &mut Arguments<'_>) -> Result<(), String> {
-        match one_of(self.layout.as_deref(), self.layout_text.as_deref(), "layout")? {
-            Given::Path(path) => drop(arguments.file(path)?),
-            Given::Text(text) => arguments.text("layout.toml", text)?,
-        }
+        arguments.layout(self.layout.as_deref(), self.layout_text.as_deref())?;
         let texts = [&self.job_text, &self.description_text];
         let given = texts.iter().filter(|own| own.is_some()).count();
         if given + usize::from(!self.jobs.is_empty()) != 1 {

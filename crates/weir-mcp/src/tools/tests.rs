@@ -65,6 +65,18 @@ fn calls_become_arguments_of_the_verb() {
         "prices --output=text --region=westeurope -- P30",
     );
     place.check(
+        "fit",
+        json!({"layout": "layout.toml", "load": {"observations": ["a.weirobs"], "growth": "30%"}}),
+        "fit --output=text --load=ROOT/a.weirobs --growth=30% -- ROOT/layout.toml",
+    );
+    place.check(
+        "tune",
+        json!({"layout": "layout.toml", "workload": ["job.fio"], "goals": ["iops=900", "p99=9ms"],
+            "budget": "300"}),
+        "tune --output=text --workload=ROOT/job.fio --goal=iops=900 --goal=p99=9ms --budget=300 \
+         -- ROOT/layout.toml",
+    );
+    place.check(
         "plan",
         json!({"size": "4TiB", "iops": 16000, "compare": ["azure=West Europe", "aws"]}),
         "plan --output=text --iops=16000 --size=4TiB --compare=azure=West Europe --compare=aws",
@@ -104,6 +116,13 @@ fn wrong_calls_are_refused_with_the_reason() {
     place.refused("catalog", json!({"what": "tiers"}), "name the edition");
     place.refused("catalog", json!({"what": "all"}), "unknown variant `all`");
     place.refused("prices", json!({"name": "P30", "output": "html"}), "unknown variant `html`");
+    let no_load = json!({"layout": "layout.toml", "load": {}});
+    place.refused("fit", no_load, "give need, need_text or observations");
+    let unknown_key = json!({"layout": "layout.toml", "load": {"need": "x", "html": "y"}});
+    place.refused("fit", unknown_key, "unknown field `html`");
+    let keeps = json!({"layout": "layout.toml", "load": {"need_text": "keep = \"/etc/x\""}});
+    place.refused("fit", keeps, "names no files");
+    place.refused("tune", json!({"layout": "layout.toml"}), "give one of load, workload");
     let many: Vec<&str> = vec!["a.weirobs"; 65];
     place.refused("diagnose", json!({"observations": many}), "at most 64 files");
     assert!(

@@ -14,7 +14,7 @@ from mcp.client.stdio import stdio_client
 
 WEIR, FOLDER = sys.argv[1], sys.argv[2]
 ROOT = os.path.join(FOLDER, "root")
-TOOLS = ["diagnose", "simulate", "plan", "compare", "catalog", "prices"]
+TOOLS = ["diagnose", "simulate", "plan", "fit", "tune", "compare", "catalog", "prices"]
 
 
 def server(*more):
@@ -70,6 +70,11 @@ async def answers(session):
     check("simulate text", structured(told)["jobs"][0]["read"]["iops"] == iops, text(told))
     told = await call("diagnose", observations=["held.weirobs"])
     check("diagnose", not is_error(told) and "the answer is no" in text(told), text(told))
+    need = '[data]\nsize = "100 GiB"\niops = 900\nrequest = "8 KiB"\n'
+    told = await call("fit", layout="layout.toml", load={"need_text": need}, output="json")
+    check("fit", structured(told)["answer"] == "no", text(told))
+    told = await call("tune", layout="layout.toml", load={"need_text": need}, output="json")
+    check("tune", structured(told)["is_met"] and len(structured(told)["steps"]) == 1, text(told))
     told = await call("compare", sides=["held.weirobs", "calm.weirobs"], output="json")
     check("compare", structured(told)["is_worse"] is True, text(told))
     told = await asyncio.gather(*(call("catalog", what="editions") for _ in range(8)))
