@@ -90,6 +90,25 @@ pub const LATENCY_BOUNDS_NS: [u64; 19] = [
     10_000_000_000,
 ];
 
+/// Returns a quantile in nanoseconds of latencies that are counted by [`LATENCY_BOUNDS_NS`],
+/// interpolated within its bucket; `None` if there are none.
+#[must_use]
+pub fn quantile_ns(counts: &[u64], share: f64) -> Option<f64> {
+    let total: u64 = counts.iter().sum();
+    let mut wanted = float(total) * share;
+    let mut lower = 0;
+    for (count, upper) in counts.iter().zip(LATENCY_BOUNDS_NS) {
+        let count = float(*count);
+        if count > 0.0 && wanted <= count {
+            let width = float(upper - lower);
+            return Some(float(lower) + width * wanted / count);
+        }
+        wanted -= count;
+        lower = upper;
+    }
+    (total > 0).then(|| float(lower))
+}
+
 /// Latencies of one kind of operation, from the arrival to the reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpLatency {

@@ -25,6 +25,10 @@ pub enum TuneEnd {
     Unpredicted,
     /// The number of simulations reached its maximum.
     Stopped,
+    /// The user asked to stop.
+    Interrupted,
+    /// The running system refused a change, or has gone.
+    Failed,
 }
 
 impl TuneEnd {
@@ -38,6 +42,8 @@ impl TuneEnd {
             Self::NotStorage => "not-storage",
             Self::Unpredicted => "unpredicted",
             Self::Stopped => "stopped",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
         }
     }
 }
@@ -146,6 +152,12 @@ pub struct TuneReport {
     pub after: TuneState,
     /// The prices.
     pub price: Option<TunePrice>,
+    /// Set if the changes were applied in simulation only.
+    pub is_simulated: bool,
+    /// Changes of a running system that were undone, the last one first.
+    pub undone: Vec<String>,
+    /// Commands that undo the changes of a running system.
+    pub undo: Vec<String>,
     /// Number of layouts simulated in the search.
     pub simulated: usize,
     /// Notes.
@@ -253,6 +265,10 @@ impl Report for TuneReport {
                 let line = format!("step {}: {because}", at + 1);
                 let _ = writeln!(out, "{}", screen.prose(&line, 2));
             }
+        }
+        if !self.undo.is_empty() {
+            let _ =
+                writeln!(out, "to undo the changes of the server:\n  {}", self.undo.join("\n  "));
         }
         for note in &self.notes {
             let _ = writeln!(out, "{}", screen.prose(&format!("note: {note}"), 2));

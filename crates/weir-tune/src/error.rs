@@ -61,6 +61,9 @@ pub enum TuneError {
         /// The volume or stripe.
         export: String,
     },
+    /// The running system cannot be measured.
+    #[error("{0}")]
+    System(String),
     /// The load does nothing.
     #[error("the load has no requests; give it a rate above 0")]
     NoLoad,

@@ -223,7 +223,8 @@ impl Question<'_> {
                 continue;
             }
             let bounds = Bounds { budget: None, changes: 1, simulations: SIMULATIONS };
-            let mut search = Search::from(&bench, &goal, bounds, (self.text, &measured))?;
+            let all: &dyn Fn(&Change, &Layout) -> bool = &|_, _| true;
+            let mut search = Search::from(&bench, &goal, (bounds, all), (self.text, &measured))?;
             if let Outcome::Reached(found) = search.run()? {
                 let after = Layout::parse("layout.toml", &found.text, self.catalog)?;
                 let change = Change::All(found.changes);

@@ -15,6 +15,7 @@
 //! |---|---|
 //! | [`load`] | [`Load`]: a need, jobs or databases |
 //! | [`measure`] | [`Bench`]: a load simulated on layouts; rates, latencies and waits at limits |
+//! | [`counters`] | the load on a running server between two readings |
 //! | [`goal`] | [`Goal`], and how it is written |
 //! | [`limit`] | the limits of a layout, and where they are |
 //! | `candidate` | changes that relieve a limit |
@@ -22,12 +23,14 @@
 //! | [`place`] | the files of a need's roles, and their room |
 //! | [`price`] | the monthly price of a layout |
 //! | `search` | the cheapest changes that reach a goal |
+//! | [`system`] | [`System`]: where changes are applied and measured |
 //! | [`mod@fit`] | [`fit()`] |
 //! | [`mod@tune`] | [`tune()`] |
 
 #![forbid(unsafe_code)]
 
 mod candidate;
+pub mod counters;
 mod downtime;
 mod error;
 pub mod fit;
@@ -38,6 +41,7 @@ pub mod measure;
 pub mod place;
 pub mod price;
 mod search;
+pub mod system;
 pub mod tune;
 
 pub use error::TuneError;
@@ -45,4 +49,5 @@ pub use fit::{FitOptions, fit};
 pub use goal::Goal;
 pub use load::Load;
 pub use measure::{Bench, Measured};
-pub use tune::{TuneOptions, tune};
+pub use system::{System, SystemError};
+pub use tune::{TuneOptions, tune, tune_on};

@@ -104,11 +104,15 @@ impl Failure {
     }
 }
 
+/// Says whether a change can be made to a layout.
+pub(crate) type Allows<'a> = &'a dyn Fn(&Change, &Layout) -> bool;
+
 /// A search in progress.
 pub(crate) struct Search<'a> {
     bench: &'a Bench<'a>,
     goal: &'a Goal,
     bounds: Bounds,
+    allows: Allows<'a>,
     present: Price,
     pricer: Pricer<'a>,
     nodes: Vec<Option<Node>>,
@@ -126,7 +130,7 @@ impl<'a> Search<'a> {
     pub(crate) fn from(
         bench: &'a Bench<'a>,
         goal: &'a Goal,
-        bounds: Bounds,
+        (bounds, allows): (Bounds, Allows<'a>),
         (text, measured): (&str, &Measured),
     ) -> Result<Self, TuneError> {
         let layout = Layout::parse("layout.toml", text, bench.catalog)?;
@@ -136,6 +140,7 @@ impl<'a> Search<'a> {
             bench,
             goal,
             bounds,
+            allows,
             present: present.clone(),
             pricer,
             nodes: Vec::new(),
@@ -228,6 +233,7 @@ impl<'a> Search<'a> {
             Reason::Lack(_) | Reason::Media => false,
         };
         let mut all = expand(&node.text, &node.layout, reason, (self.bench.catalog, &self.pricer));
+        all.retain(|own| (self.allows)(&own.change, &node.layout));
         if !all.iter().all(still_fails) {
             all.retain(|own| !still_fails(own));
         }

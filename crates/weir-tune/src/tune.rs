@@ -8,6 +8,7 @@ use crate::load::Load;
 use crate::measure::{Bench, Effort, Measured};
 use crate::price::Price;
 use crate::search::{Bounds, Found, Outcome, Search};
+use crate::system::{Simulated, System, SystemError};
 use weir_diagnose::Change;
 use weir_layout::{File, Layout};
 use weir_plan::verify::Got;
@@ -28,6 +29,8 @@ pub struct TuneOptions {
     pub budget: Option<Money>,
     /// Most layouts to simulate; 400 by default.
     pub simulations: Option<usize>,
+    /// True if changes stay on a running system although they do not reach the goal.
+    pub keeps: bool,
 }
 
 /// A tuned layout: its text, and the record of how it was found.
@@ -39,7 +42,8 @@ pub struct Tuned {
     pub report: TuneReport,
 }
 
-/// Changes the layout in `text`, which messages call `name`, step by step until the goal is reached.
+/// Changes the layout in `text`, which messages call `name`, step by step in simulation until the
+/// goal is reached.
 ///
 /// # Errors
 ///
@@ -51,61 +55,120 @@ pub fn tune(
     goal: &Goal,
     options: TuneOptions,
 ) -> Result<Tuned, TuneError> {
+    tune_on(&mut Simulated(bench), (name, text), bench, goal, options)
+}
+
+/// Changes a system, whose layout is in the text after its name, step by step until the goal is
+/// reached. Effects are predicted by simulations of the load.
+///
+/// Changes of a running system are undone unless they reach the goal, or the options keep them.
+///
+/// # Errors
+///
+/// [`TuneError`] if the load does not run on the layout, the goal does not fit the load, or the
+/// system cannot be measured. No change is applied then.
+pub fn tune_on(
+    system: &mut dyn System,
+    (name, text): (&str, &str),
+    bench: &Bench<'_>,
+    goal: &Goal,
+    options: TuneOptions,
+) -> Result<Tuned, TuneError> {
     goal.check(&bench.load)?;
     let layout = Layout::parse(name, text, bench.catalog)?;
-    let measured = bench.measure(name, text, Effort::Full)?;
-    if measured.iops <= 0.0 {
+    let predicted = match system.is_simulated() {
+        true => Measured::default(),
+        false => bench.measure(name, text, Effort::Prediction)?,
+    };
+    let price = Price::of_layout(&layout, bench.catalog)?;
+    let present = Present { text: text.to_owned(), layout, measured: Measured::default(), price };
+    let report = TuneReport { goal: goal.words(&bench.load), ..TuneReport::default() };
+    let mut walk = Walk { system, bench, goal, start: present.clone(), present, report };
+    walk.report.budget = options.budget.map(Amount);
+    match walk.system.measure(text, &walk.present.layout, &predicted) {
+        Ok(measured) => walk.present.measured = measured,
+        Err(SystemError::Tune(error)) => return Err(*error),
+        Err(SystemError::Failed(reason)) => return Err(TuneError::System(reason)),
+        Err(SystemError::Interrupted) => {
+            walk.interrupted();
+            return Ok(walk.finish());
+        }
+    }
+    if walk.present.measured.iops <= 0.0 {
         return Err(TuneError::NoLoad);
     }
-    let price = Price::of_layout(&layout, bench.catalog)?;
-    let mut walk = Walk {
-        bench,
-        goal,
-        text: text.to_owned(),
-        layout,
-        measured,
-        price,
-        report: TuneReport { goal: goal.words(&bench.load), ..TuneReport::default() },
-    };
+    walk.start = walk.present.clone();
     walk.report.before = walk.state();
-    walk.report.budget = options.budget.map(Amount);
-    let present = walk.price.clone();
-    if goal.is_met(&walk.measured) {
+    let apart = deviation(&predicted, &walk.present.measured, false);
+    if !walk.system.is_simulated() && apart > walk.system.tolerance() {
+        let words = format!(
+            "the simulation of the load differs from the measurement by {} before any change; the \
+             load or the layout is not that of the server",
+            percent(apart)
+        );
+        walk.end(TuneEnd::Unpredicted, words);
+        return Ok(walk.finish());
+    }
+    if goal.is_met(&walk.present.measured) {
         walk.end(TuneEnd::Reached, "the goal is reached already".to_owned());
-        return Ok(walk.finish(&present));
+        return Ok(walk.finish());
     }
     let bounds = Bounds {
         budget: options.budget,
         changes: MOST_STEPS,
         simulations: options.simulations.unwrap_or(400),
     };
-    let mut search = Search::from(bench, goal, bounds, (text, &walk.measured))?;
-    let outcome = search.run()?;
-    walk.report.simulated = search.simulations;
+    let outcome = {
+        let system = &*walk.system;
+        let allows = |change: &Change, layout: &Layout| system.can_apply(change, layout);
+        let measured = &walk.present.measured;
+        let mut search = Search::from(bench, goal, (bounds, &allows), (text, measured))?;
+        let outcome = search.run()?;
+        walk.report.simulated = search.simulations;
+        (outcome, search.visits)
+    };
     match outcome {
-        Outcome::Reached(found) => walk.follow(found)?,
-        Outcome::BeyondBudget(found) => walk.beyond(&found, options.budget),
-        Outcome::Exhausted => walk.exhausted(),
-        Outcome::Stopped => {
+        (Outcome::Reached(found), _) => {
+            if let Err(error) = walk.follow(found) {
+                return Err(match walk.system.undo() {
+                    Ok(_) => error,
+                    Err(reason) => TuneError::System(format!("{error}; {reason}")),
+                });
+            }
+        }
+        (Outcome::BeyondBudget(found), _) => walk.beyond(&found, options.budget),
+        (Outcome::Exhausted, _) => walk.exhausted(),
+        (Outcome::Stopped, visits) => {
             let words = format!(
-                "none of the {} cheapest changed layouts reaches the goal ({} were simulated, the \
-                 others are below a limit that is too low); raise --simulations to look further",
-                search.visits, search.simulations
+                "none of the {visits} cheapest changed layouts reaches the goal ({} were simulated, \
+                 the others are below a limit that is too low); raise --simulations to look further",
+                walk.report.simulated
             );
             walk.end(TuneEnd::Stopped, words);
         }
     }
-    Ok(walk.finish(&present))
+    if walk.report.end != TuneEnd::Reached && !options.keeps {
+        walk.undo();
+    }
+    Ok(walk.finish())
 }
 
-/// The walk from layout to layout.
-struct Walk<'a> {
-    bench: &'a Bench<'a>,
-    goal: &'a Goal,
+/// A layout with its load.
+#[derive(Clone)]
+struct Present {
     text: String,
     layout: Layout,
     measured: Measured,
     price: Price,
+}
+
+/// The walk from layout to layout.
+struct Walk<'a> {
+    system: &'a mut dyn System,
+    bench: &'a Bench<'a>,
+    goal: &'a Goal,
+    start: Present,
+    present: Present,
     report: TuneReport,
 }
 
@@ -114,15 +177,40 @@ impl Walk<'_> {
         (self.report.end, self.report.verdict) = (end, verdict);
     }
 
+    fn interrupted(&mut self) {
+        self.end(TuneEnd::Interrupted, "interrupted".to_owned());
+    }
+
+    /// Undoes all changes of a running system.
+    fn undo(&mut self) {
+        match self.system.undo() {
+            Ok(undone) if undone.is_empty() => {}
+            Ok(undone) => {
+                self.report.verdict.push_str("; all changes are undone");
+                self.report.undone = undone;
+                self.present = self.start.clone();
+            }
+            Err(reason) => {
+                let verdict = &mut self.report.verdict;
+                let is_known = verdict.contains(&reason);
+                verdict.push_str("; the changes could not be undone");
+                if !is_known {
+                    verdict.push_str(": ");
+                    verdict.push_str(&reason);
+                }
+            }
+        }
+    }
+
     /// Describes the present layout.
     fn state(&self) -> TuneState {
-        let place = self.measured.binding();
+        let place = self.present.measured.binding();
         TuneState {
-            metrics: metrics(self.goal, &self.bench.load, &self.measured),
-            waited: self.measured.waited(),
+            metrics: metrics(self.goal, &self.bench.load, &self.present.measured),
+            waited: self.present.measured.waited(),
             binding_limit: place.map(|(place, _)| place.cap.name().to_owned()),
-            limit_of: place.map(|(place, _)| place.name(&self.layout)),
-            month: self.price.currency.as_ref().map(|_| Amount(self.price.month())),
+            limit_of: place.map(|(place, _)| place.name(&self.present.layout)),
+            month: self.present.price.currency.as_ref().map(|_| Amount(self.present.price.month())),
         }
     }
 
@@ -133,18 +221,13 @@ impl Walk<'_> {
             let next = self.next(&rest, &text);
             let change = rest.remove(next);
             if !self.step(&change)? {
-                let words = format!(
-                    "{} did not bring what was predicted; the walk ends there",
-                    change.words()
-                );
-                self.end(TuneEnd::Unpredicted, words);
                 return Ok(());
             }
         }
         let count = self.report.steps.len();
         let words =
             format!("the goal is reached in {count} {}", if count == 1 { "step" } else { "steps" });
-        match self.goal.is_met(&self.measured) {
+        match self.goal.is_met(&self.present.measured) {
             true => self.end(TuneEnd::Reached, words),
             false => self.end(
                 TuneEnd::Unpredicted,
@@ -159,10 +242,10 @@ impl Walk<'_> {
     /// Returns the change that raises the limit that binds now, if the others can follow it to the
     /// layout in `last`; or the first one.
     fn next(&self, rest: &[Change], last: &str) -> usize {
-        let Some((place, _)) = self.measured.binding() else { return 0 };
-        let name = place.name(&self.layout);
+        let Some((place, _)) = self.present.measured.binding() else { return 0 };
+        let name = place.name(&self.present.layout);
         // A file that is moved relieves the disk that it is on.
-        let files = self.layout.hosts.get(place.host).into_iter().flat_map(|host| {
+        let files = self.present.layout.hosts.get(place.host).into_iter().flat_map(|host| {
             let of = |file: &&File| {
                 host.export_of(file).is_some_and(|own| place.export.is_some() && own.name == name)
             };
@@ -183,27 +266,43 @@ impl Walk<'_> {
             let text = change.apply(&text)?;
             Layout::parse("layout.toml", &text, self.bench.catalog).ok().map(|_| text)
         };
-        order.try_fold(self.text.clone(), apply).is_some_and(|text| text == last)
+        order.try_fold(self.present.text.clone(), apply).is_some_and(|text| text == last)
     }
 
-    /// Applies a change, and returns whether it brought what was predicted.
+    /// Applies a change, and returns whether it brought what was predicted. If not, the walk ends.
     fn step(&mut self, change: &Change) -> Result<bool, TuneError> {
-        let lack = self.measured.lacks.first().map(|own| {
+        let lack = self.present.measured.lacks.first().map(|own| {
             let role = own.role.name();
             format!("{role} needs {} of room, and has {}", own.size, own.room)
         });
-        let because = lack.or_else(|| self.measured.binding().map(|own| self.because(own)));
-        let Some(text) = change.apply(&self.text) else { return Ok(false) };
+        let because = lack.or_else(|| self.present.measured.binding().map(|own| self.because(own)));
+        let Some(text) = change.apply(&self.present.text) else {
+            self.end(TuneEnd::Failed, format!("{}: the layout has changed", change.words()));
+            return Ok(false);
+        };
         let layout = Layout::parse("layout.toml", &text, self.bench.catalog)?;
         let price = Price::of_layout(&layout, self.bench.catalog)?;
         let predicted = self.bench.measure("layout.toml", &text, Effort::Prediction)?;
-        let measured = self.bench.measure("layout.toml", &text, Effort::Full)?;
-        let deviation = deviation(&predicted, &measured);
-        let downtime = downtime(change, &self.layout, &layout);
-        let is_known = self.price.bill.is_comparable(&price.bill);
+        let applied = self.system.apply(change, &self.present.layout);
+        let measured = match applied.and_then(|()| self.system.measure(&text, &layout, &predicted))
+        {
+            Ok(measured) => measured,
+            Err(SystemError::Tune(error)) => return Err(*error),
+            Err(SystemError::Interrupted) => {
+                self.interrupted();
+                return Ok(false);
+            }
+            Err(SystemError::Failed(reason)) => {
+                self.end(TuneEnd::Failed, format!("{}: {reason}", change.words()));
+                return Ok(false);
+            }
+        };
+        let deviation = deviation(&predicted, &measured, self.system.is_simulated());
+        let downtime = downtime(change, &self.present.layout, &layout);
+        let is_known = self.present.price.bill.is_comparable(&price.bill);
         let cost = (is_known && price.currency.is_some())
-            .then(|| Delta::between(self.price.month(), price.month()));
-        (self.text, self.layout, self.measured, self.price) = (text, layout, measured, price);
+            .then(|| Delta::between(self.present.price.month(), price.month()));
+        self.present = Present { text, layout, measured, price };
         let load = &self.bench.load;
         self.report.steps.push(TuneStep {
             change: change.words(),
@@ -211,11 +310,17 @@ impl Walk<'_> {
             downtime,
             cost,
             predicted: metrics(self.goal, load, &predicted),
-            measured: metrics(self.goal, load, &self.measured),
+            measured: metrics(self.goal, load, &self.present.measured),
             deviation,
             state: self.state(),
         });
-        Ok(deviation <= ALIKE)
+        let is_as_predicted = deviation <= self.system.tolerance();
+        if !is_as_predicted {
+            let words =
+                format!("{} did not bring what was predicted; the walk ends there", change.words());
+            self.end(TuneEnd::Unpredicted, words);
+        }
+        Ok(is_as_predicted)
     }
 
     fn because(&self, (place, share): (Place, f64)) -> String {
@@ -224,7 +329,7 @@ impl Walk<'_> {
             percent(share),
             self.bench.load.time(),
             words(place.cap),
-            place.name(&self.layout)
+            place.name(&self.present.layout)
         )
     }
 
@@ -242,8 +347,8 @@ impl Walk<'_> {
     }
 
     fn exhausted(&mut self) {
-        match self.measured.binding() {
-            Some((place, share)) if self.measured.waited() > crate::goal::WAITED => {
+        match self.present.measured.binding() {
+            Some((place, share)) if self.present.measured.waited() > crate::goal::WAITED => {
                 let words = format!(
                     "no change of this layout reaches the goal: {}, and nothing on offer raises \
                      it far enough",
@@ -255,7 +360,7 @@ impl Walk<'_> {
                 let words = format!(
                     "the limit is not a cap of storage: only {} of the {} is waiting at limits; \
                      more requests in flight, a faster kind of disk or the application decide",
-                    percent(self.measured.waited()),
+                    percent(self.present.measured.waited()),
                     self.bench.load.time()
                 );
                 self.end(TuneEnd::NotStorage, words);
@@ -263,23 +368,26 @@ impl Walk<'_> {
         }
     }
 
-    fn finish(mut self, present: &Price) -> Tuned {
-        self.report.is_met = self.goal.is_met(&self.measured);
+    fn finish(mut self) -> Tuned {
+        self.report.undo = self.system.undo_commands();
+        self.report.is_simulated = self.system.is_simulated();
+        let before = &self.start.price;
+        self.report.is_met = self.goal.is_met(&self.present.measured);
         self.report.after = self.state();
-        let is_priced = present.currency.is_some() && self.price.currency.is_some();
+        let is_priced = before.currency.is_some() && self.present.price.currency.is_some();
         self.report.price = is_priced.then(|| TunePrice {
-            currency: present.currency.clone().unwrap_or_default(),
-            region: present.region.clone().unwrap_or_default(),
-            before: Amount(present.month()),
-            after: Amount(self.price.month()),
-            difference: present
+            currency: before.currency.clone().unwrap_or_default(),
+            region: before.region.clone().unwrap_or_default(),
+            before: Amount(before.month()),
+            after: Amount(self.present.price.month()),
+            difference: before
                 .bill
-                .is_comparable(&self.price.bill)
-                .then(|| Delta::between(present.month(), self.price.month())),
-            unknown: self.price.bill.unknown().map(|line| line.what.clone()).collect(),
+                .is_comparable(&self.present.price.bill)
+                .then(|| Delta::between(before.month(), self.present.price.month())),
+            unknown: self.present.price.bill.unknown().map(|line| line.what.clone()).collect(),
         });
-        self.report.layout.clone_from(&self.text);
-        Tuned { text: self.text, report: self.report }
+        self.report.layout.clone_from(&self.present.text);
+        Tuned { text: self.present.text, report: self.report }
     }
 }
 
@@ -358,7 +466,9 @@ fn metrics(goal: &Goal, load: &Load, measured: &Measured) -> Vec<TuneMetric> {
 
 /// Returns the largest of the relative differences of rates and latencies. The latency of a role
 /// that misses its need says how long the run was, since its queue grows, and is left out.
-fn deviation(predicted: &Measured, measured: &Measured) -> f64 {
+///
+/// Measurements of a running system have exact means, and percentiles of coarse counters.
+fn deviation(predicted: &Measured, measured: &Measured, has_percentiles: bool) -> f64 {
     let apart = |one: f64, other: f64| (one / other.max(1e-9) - 1.0).abs();
     if measured.roles.is_empty() {
         return apart(predicted.iops, measured.iops)
@@ -368,7 +478,8 @@ fn deviation(predicted: &Measured, measured: &Measured) -> f64 {
     let of_pair = |(one, other): (&Got, &Got)| {
         let rate = apart(one.got, other.got);
         match one.is_met() && other.is_met() {
-            true => rate.max(apart(float(one.median), float(other.median))),
+            true if has_percentiles => rate.max(apart(float(one.median), float(other.median))),
+            true => rate.max(apart(one.latency, other.latency)),
             false => rate,
         }
     };

@@ -5,6 +5,7 @@ use weir_report::number::float;
 use weir_report::run::CAPS;
 use weir_report::status::{
     CapStatus, ExportStatus, HostStatus, LATENCY_BOUNDS_NS, OpLatency, Status, VolumeStatus,
+    quantile_ns,
 };
 
 /// The rates of a volume or host, before its limits.
@@ -182,21 +183,9 @@ fn add(counts: &mut [u64], latencies: &[OpLatency], put: fn(u64, u64) -> u64) {
     }
 }
 
-/// Returns a quantile in milliseconds, interpolated within its bucket.
+/// Returns a quantile in milliseconds.
 fn quantile_ms(counts: &[u64], share: f64) -> f64 {
-    let total: u64 = counts.iter().sum();
-    let mut wanted = float(total) * share;
-    let mut lower = 0;
-    for (count, upper) in counts.iter().zip(LATENCY_BOUNDS_NS) {
-        let count = float(*count);
-        if count > 0.0 && wanted <= count {
-            let width = float(upper - lower);
-            return (float(lower) + width * wanted / count) / 1e6;
-        }
-        wanted -= count;
-        lower = upper;
-    }
-    if total == 0 { f64::NAN } else { float(lower) / 1e6 }
+    quantile_ns(counts, share).map_or(f64::NAN, |ns| ns / 1e6)
 }
 
 /// The numbers of a row, by column.

@@ -197,6 +197,7 @@ impl CliError {
 
     pub(crate) fn code(&self) -> u8 {
         match self {
+            Self::Tune(error) if matches!(**error, TuneError::System(_)) => FAILED,
             Self::Read { .. }
             | Self::NotText { .. }
             | Self::Layout(_)

@@ -83,6 +83,20 @@ pub(crate) struct TuneArgs {
     /// Seed of the predictions; measurements have the next one.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
+    /// Apply the changes to the running server with this control socket, under load, and measure
+    /// there. By default, they are applied in simulation only.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) control: Option<PathBuf>,
+    /// Measure the server for this time before the first change and after each
+    /// [default: 10s].
+    #[arg(long = "for", value_name = "TIME", value_parser = some_time, requires = "control")]
+    pub(crate) window: Option<Span>,
+    /// Wait this time after a change before measuring the server [default: 2s].
+    #[arg(long, value_name = "TIME", value_parser = some_time, requires = "control")]
+    pub(crate) settle: Option<Span>,
+    /// Keep the changes of the server if they do not reach the goal. By default, they are undone.
+    #[arg(long, requires = "control")]
+    pub(crate) keep: bool,
     /// Write the layout after the last step to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,

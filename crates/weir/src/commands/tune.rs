@@ -1,14 +1,18 @@
 //! `weir tune`: the cheapest changes of a layout that reach a goal, step by step.
 
+mod served;
+
+use self::served::Served;
 use super::needs::needed;
 use super::{plan, sim};
 use crate::cli::TuneArgs;
-use crate::error::{CliError, NO};
+use crate::error::{CliError, FAILED, NO};
 use crate::input::{is_same, read_layout_text};
 use crate::output;
 use std::fs;
 use weir_catalog::Catalog;
-use weir_tune::{Bench, Goal, Load, TuneOptions, tune};
+use weir_report::tune::TuneEnd;
+use weir_tune::{Bench, Goal, Load, TuneOptions, tune, tune_on};
 
 pub(crate) fn run(args: &TuneArgs, catalog: &Catalog) -> Result<u8, CliError> {
     check(args)?;
@@ -18,8 +22,30 @@ pub(crate) fn run(args: &TuneArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let bench = Bench { catalog, load, seed: args.seed, runtime: args.runtime, bursts };
     let goal = Goal { targets: args.goal.clone() };
     let simulations = usize::try_from(args.simulations).ok();
-    let options = TuneOptions { budget: args.budget, simulations };
-    let mut tuned = tune(&name, &text, &bench, &goal, options)?;
+    let options = TuneOptions { budget: args.budget, simulations, keeps: args.keep };
+    let mut signalled = None;
+    let mut tuned = match &args.control {
+        None => tune(&name, &text, &bench, &goal, options)?,
+        Some(control) => {
+            if matches!(bench.load, Load::Databases(..)) {
+                let words = "--control: a server sees requests, not transactions; give fio jobs, \
+                             --need or --load";
+                return Err(CliError::Refused(words.to_owned()));
+            }
+            let mut served = Served::new(control, args, bursts)?;
+            served.check(&name, &read_layout_text(&args.layout, catalog)?.1)?;
+            let tuned = tune_on(&mut served, (&name, &text), &bench, &goal, options)?;
+            signalled = served.signalled();
+            tuned
+        }
+    };
+    if args.control.is_some() && tuned.report.end == TuneEnd::Exhausted {
+        notes.push(
+            "a running server takes other tiers, sizes and cache modes; weir tune without --control \
+             tries all changes"
+                .to_owned(),
+        );
+    }
     notes.append(&mut tuned.report.notes);
     tuned.report.notes = notes;
     if let Some(path) = &args.out {
@@ -29,7 +55,12 @@ pub(crate) fn run(args: &TuneArgs, catalog: &Catalog) -> Result<u8, CliError> {
         fs::write(path, tuned.report.html()).map_err(|source| CliError::write(path, source))?;
     }
     output::print(&tuned.report, args.output.format())?;
-    Ok(if tuned.report.is_met { 0 } else { NO })
+    Ok(match tuned.report.end {
+        TuneEnd::Interrupted => signalled.unwrap_or(FAILED),
+        TuneEnd::Failed => FAILED,
+        _ if tuned.report.is_met => 0,
+        _ => NO,
+    })
 }
 
 /// Checks the options before anything is simulated.

@@ -38,4 +38,5 @@ mod terminal;
 mod tools;
 mod top;
 mod tune;
+mod tune_served;
 mod web;

@@ -1,0 +1,103 @@
+//! Systems on which changes are applied and measured.
+
+use crate::error::TuneError;
+use crate::measure::{Bench, Effort, Measured};
+use weir_diagnose::Change;
+use weir_layout::Layout;
+
+/// A system that carries a load: a simulated or a running one.
+pub trait System {
+    /// Returns whether the system is a simulation, whose changes need not be undone.
+    fn is_simulated(&self) -> bool;
+
+    /// Returns the largest share by which a measurement may differ from its prediction.
+    fn tolerance(&self) -> f64;
+
+    /// Returns whether the system can take the change.
+    fn can_apply(&self, change: &Change, layout: &Layout) -> bool;
+
+    /// Measures the load. The system has the layout in `text`, for which `predicted` was simulated.
+    ///
+    /// # Errors
+    ///
+    /// [`SystemError`] if there is nothing to measure, or the system has gone.
+    fn measure(
+        &mut self,
+        text: &str,
+        layout: &Layout,
+        predicted: &Measured,
+    ) -> Result<Measured, SystemError>;
+
+    /// Applies a change as a whole, or not at all.
+    ///
+    /// # Errors
+    ///
+    /// [`SystemError`] if the system refuses it, or has gone.
+    fn apply(&mut self, change: &Change, before: &Layout) -> Result<(), SystemError>;
+
+    /// Undoes all changes, the last first. Returns them in words.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which some are still applied.
+    fn undo(&mut self) -> Result<Vec<String>, String>;
+
+    /// Returns the commands that undo what is applied, in their order.
+    fn undo_commands(&self) -> Vec<String>;
+}
+
+/// A failure of a system.
+#[derive(Debug)]
+pub enum SystemError {
+    /// The load does not run on the layout.
+    Tune(Box<TuneError>),
+    /// The user asked to stop.
+    Interrupted,
+    /// The system has gone, refused a change or has no load.
+    Failed(String),
+}
+
+impl From<TuneError> for SystemError {
+    fn from(error: TuneError) -> Self {
+        Self::Tune(Box::new(error))
+    }
+}
+
+/// A simulated system. Its measurements have another seed than predictions.
+#[derive(Debug, Clone, Copy)]
+pub struct Simulated<'a>(pub &'a Bench<'a>);
+
+impl System for Simulated<'_> {
+    fn is_simulated(&self) -> bool {
+        true
+    }
+
+    fn tolerance(&self) -> f64 {
+        crate::tune::ALIKE
+    }
+
+    fn can_apply(&self, _change: &Change, _layout: &Layout) -> bool {
+        true
+    }
+
+    fn measure(
+        &mut self,
+        text: &str,
+        _layout: &Layout,
+        _predicted: &Measured,
+    ) -> Result<Measured, SystemError> {
+        Ok(self.0.measure("layout.toml", text, Effort::Full)?)
+    }
+
+    fn apply(&mut self, _change: &Change, _before: &Layout) -> Result<(), SystemError> {
+        Ok(())
+    }
+
+    fn undo(&mut self) -> Result<Vec<String>, String> {
+        Ok(Vec::new())
+    }
+
+    fn undo_commands(&self) -> Vec<String> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,314 @@
+//! A running server as the system that is tuned.
+
+use crate::cli::TuneArgs;
+use crate::error::CliError;
+use crate::output;
+use crate::signals::Signals;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+use weir_diagnose::Change;
+use weir_layout::{Export, Host, Layout, Volume};
+use weir_report::status::{Status, VolumeStatus};
+use weir_server::ServerError;
+use weir_server::control::{Request, ask};
+use weir_tune::counters::of_counters;
+use weir_tune::{Measured, System, SystemError};
+use weir_units::{Bytes, Share, Span};
+
+/// A measurement on a server may differ from its prediction by this share: clients and the machine
+/// take time of their own.
+const ALIKE: f64 = 0.1;
+
+/// The interval at which a wait looks for signals.
+const TICK: Duration = Duration::from_millis(50);
+
+/// A change that is applied, and how it is undone.
+struct Applied {
+    words: String,
+    undo: Vec<Request>,
+}
+
+/// A running server with the layout that is tuned.
+pub(super) struct Served {
+    control: PathBuf,
+    window: Duration,
+    settle: Duration,
+    /// True if volumes and hosts keep their burst credits.
+    bursts: bool,
+    signals: Signals,
+    applied: Vec<Applied>,
+}
+
+impl Served {
+    pub(super) fn new(control: &Path, args: &TuneArgs, bursts: bool) -> Result<Self, CliError> {
+        let time = |given: Option<Span>, default| {
+            Duration::from_nanos(given.unwrap_or(Span::from_secs(default)).nanos())
+        };
+        Ok(Self {
+            control: control.to_owned(),
+            window: time(args.window, 10),
+            settle: time(args.settle, 2),
+            bursts,
+            signals: Signals::catch()?,
+            applied: Vec::new(),
+        })
+    }
+
+    /// Returns the exit code for a received signal.
+    pub(super) fn signalled(&self) -> Option<u8> {
+        self.signals.code()
+    }
+
+    /// Compares the layout with that of the server.
+    pub(super) fn check(&self, name: &str, layout: &Layout) -> Result<(), CliError> {
+        let status = self.status()?;
+        let differences = differences(layout, &status);
+        if differences.is_empty() {
+            return Ok(());
+        }
+        Err(CliError::Refused(format!(
+            "{name} is not the layout of the server: {}; give the layout that it serves now",
+            differences.join("; ")
+        )))
+    }
+
+    fn status(&self) -> Result<Status, ServerError> {
+        let value = ask(&self.control, &Request::Status)?;
+        serde_json::from_value(value).map_err(|error| ServerError::Control {
+            path: self.control.clone(),
+            reason: format!("its answer has another form: {error}"),
+        })
+    }
+
+    /// Waits at least this time. Rates are those of the server's own clock.
+    fn wait(&self, time: Duration) -> Result<(), SystemError> {
+        let mut left = time;
+        while !left.is_zero() {
+            if self.signals.code().is_some() {
+                return Err(SystemError::Interrupted);
+            }
+            let tick = left.min(TICK);
+            #[expect(clippy::disallowed_methods, reason = "rates are measured over this time")]
+            thread::sleep(tick);
+            left -= tick;
+        }
+        Ok(())
+    }
+
+    /// Empties all buckets of burst credits. Returns whether there were any.
+    fn spend_credits(&self) -> Result<bool, ServerError> {
+        let status = self.status()?;
+        let mut requests = Vec::new();
+        for host in &status.hosts {
+            let with_credits = host.caps.iter().filter(|cap| cap.credits.is_some_and(|n| n > 0));
+            requests.extend(with_credits.take(1).map(|_| Request::SetHostCredits {
+                host: host.name.clone(),
+                credits: Share::NONE,
+            }));
+            let has_credits = |own: &&VolumeStatus| {
+                let all = [own.credits_operations, own.credits_bytes];
+                all.into_iter().flatten().any(|n| n > 0)
+            };
+            requests.extend(
+                host.volumes.iter().filter(has_credits).map(|own| Request::SetCredits {
+                    volume: own.name.clone(),
+                    credits: Share::NONE,
+                }),
+            );
+        }
+        for request in &requests {
+            ask(&self.control, request)?;
+        }
+        Ok(!requests.is_empty())
+    }
+
+    /// Sends the requests of a change, and those that undo the sent ones if one is refused.
+    fn send(&self, requests: &[(Request, Vec<Request>)]) -> Result<(), SystemError> {
+        for (at, (request, undo)) in requests.iter().enumerate() {
+            output::talk(&format!(
+                "applying: {}; to undo: {}",
+                self.command(request),
+                self.commands(undo).join(" && ")
+            ));
+            let Err(error) = ask(&self.control, request) else { continue };
+            let sent = requests[..at].iter().rev().flat_map(|(_, undo)| undo);
+            let undone: Result<Vec<_>, _> = sent.map(|own| ask(&self.control, own)).collect();
+            let more = match undone {
+                Ok(_) => String::new(),
+                Err(error) => format!("; a part of the change is still applied: {error}"),
+            };
+            return Err(SystemError::Failed(format!("{error}{more}")));
+        }
+        Ok(())
+    }
+
+    fn command(&self, request: &Request) -> String {
+        let control = self.control.display();
+        match request {
+            Request::Resize { volume, size } => {
+                format!("weir volume resize {volume} \"{size}\" --control {control}")
+            }
+            Request::SetTier { volume, tier } => {
+                format!("weir volume set-tier {volume} {tier} --control {control}")
+            }
+            Request::SetCache { volume, mode } => {
+                format!("weir volume set-cache {volume} {mode} --control {control}")
+            }
+            other => format!("{other:?}"),
+        }
+    }
+
+    fn commands(&self, requests: &[Request]) -> Vec<String> {
+        requests.iter().map(|own| self.command(own)).collect()
+    }
+}
+
+impl System for Served {
+    fn is_simulated(&self) -> bool {
+        false
+    }
+
+    fn tolerance(&self) -> f64 {
+        ALIKE
+    }
+
+    fn can_apply(&self, change: &Change, layout: &Layout) -> bool {
+        requests(change, layout).is_some()
+    }
+
+    fn measure(
+        &mut self,
+        _text: &str,
+        layout: &Layout,
+        predicted: &Measured,
+    ) -> Result<Measured, SystemError> {
+        let failed = |error: ServerError| SystemError::Failed(error.to_string());
+        let has_spent = !self.bursts && self.spend_credits().map_err(failed)?;
+        if has_spent || !self.applied.is_empty() {
+            self.wait(self.settle)?;
+        }
+        let before = self.status().map_err(failed)?;
+        self.wait(self.window)?;
+        let after = self.status().map_err(failed)?;
+        let measured =
+            of_counters(layout, predicted, (&before, &after)).map_err(SystemError::Failed)?;
+        if measured.iops <= 0.0 {
+            return Err(SystemError::Failed(format!(
+                "no request arrived in {}; start the load, and tune while it runs",
+                Span::from_nanos(u64::try_from(self.window.as_nanos()).unwrap_or(u64::MAX))
+            )));
+        }
+        Ok(measured)
+    }
+
+    fn apply(&mut self, change: &Change, before: &Layout) -> Result<(), SystemError> {
+        if self.signals.code().is_some() {
+            return Err(SystemError::Interrupted);
+        }
+        let Some(requests) = requests(change, before) else {
+            return Err(SystemError::Failed("a running server cannot take it".to_owned()));
+        };
+        self.send(&requests)?;
+        let undo = requests.into_iter().rev().flat_map(|(_, undo)| undo).collect();
+        self.applied.push(Applied { words: change.words(), undo });
+        Ok(())
+    }
+
+    fn undo(&mut self) -> Result<Vec<String>, String> {
+        let mut undone = Vec::new();
+        while let Some(last) = self.applied.last() {
+            for request in &last.undo {
+                output::talk(&format!("undoing: {}", self.command(request)));
+                ask(&self.control, request).map_err(|error| error.to_string())?;
+            }
+            undone.extend(self.applied.pop().map(|own| own.words));
+        }
+        Ok(undone)
+    }
+
+    fn undo_commands(&self) -> Vec<String> {
+        let all = self.applied.iter().rev();
+        all.flat_map(|own| self.commands(&own.undo)).collect()
+    }
+}
+
+/// Returns the requests of a change, each with those that undo it; `None` if a running server cannot
+/// take it.
+fn requests(change: &Change, layout: &Layout) -> Option<Vec<(Request, Vec<Request>)>> {
+    let volumes = |name: &str| -> Option<(&Host, Vec<&Volume>)> {
+        let mut all = layout.hosts.iter().flat_map(|host| {
+            let exports = host.exports.iter().filter(|own| own.name == name);
+            exports.map(move |own| (host, own))
+        });
+        let (host, export): (&Host, &Export) = all.next()?;
+        let volumes = export.volumes.iter().map(|id| host.volumes.get(id.0));
+        Some((host, volumes.collect::<Option<_>>()?))
+    };
+    let tier = |own: &Volume, tier: &str| Request::SetTier {
+        volume: own.name.clone(),
+        tier: tier.to_owned(),
+    };
+    match change {
+        Change::Tier { name, tier: to } => {
+            let (host, volumes) = volumes(name)?;
+            let change =
+                |own: &&Volume| Some((tier(own, to), vec![tier(own, own.tier.as_deref()?)]));
+            let all = volumes.iter().map(change).collect::<Option<_>>()?;
+            host.instance.is_none().then_some(all)
+        }
+        Change::Size { name, bytes } => {
+            let (_, volumes) = volumes(name)?;
+            let [own] = volumes.as_slice() else { return None };
+            let resize = |size| Request::Resize { volume: own.name.clone(), size };
+            let back = std::iter::once(resize(own.spec.size));
+            let back = back.chain(own.named_tier().map(|named| tier(own, named)));
+            Some(vec![(resize(Bytes::new(*bytes)), back.collect())])
+        }
+        Change::Cache { name, mode } => {
+            let (_, volumes) = volumes(name)?;
+            let set = |own: &Volume, mode: &str| Request::SetCache {
+                volume: own.name.clone(),
+                mode: mode.to_owned(),
+            };
+            let change =
+                |own: &&Volume| (set(own, mode.name()), vec![set(own, own.spec.cache.name())]);
+            Some(volumes.iter().map(change).collect())
+        }
+        Change::All(all) => {
+            let all: Vec<_> = all.iter().map(|own| requests(own, layout)).collect::<Option<_>>()?;
+            let all: Vec<_> = all.into_iter().flatten().collect();
+            (!all.is_empty()).then_some(all)
+        }
+        _ => None,
+    }
+}
+
+/// Returns what differs between a layout and that of a server.
+fn differences(layout: &Layout, status: &Status) -> Vec<String> {
+    let mut all = Vec::new();
+    for host in &layout.hosts {
+        let Some(served) = status.hosts.iter().find(|own| own.name == host.name) else {
+            all.push(format!("it has no host {}", host.name));
+            continue;
+        };
+        for volume in &host.volumes {
+            let name = &volume.name;
+            let Some(own) = served.volumes.iter().find(|own| own.name == *name) else {
+                all.push(format!("it has no volume {name}"));
+                continue;
+            };
+            let tier = |tier: &Option<String>| tier.clone().unwrap_or_else(|| "no tier".to_owned());
+            let pairs = [
+                (tier(&volume.tier), tier(&own.tier)),
+                (volume.spec.size.to_string(), Bytes::new(own.size_bytes).to_string()),
+                (format!("cache {}", volume.spec.cache.name()), format!("cache {}", own.cache)),
+            ];
+            let apart = pairs.iter().filter(|(here, there)| here != there);
+            all.extend(
+                apart.map(|(here, there)| format!("{name} has {here} here and {there} there")),
+            );
+        }
+    }
+    all
+}
