@@ -180,12 +180,13 @@ pub(crate) enum Command {
     #[command(
         after_help = "Example:\n  weir tune layout.toml --workload fiowrite.ini --goal iops=8000\n  \
                             weir tune layout.toml --need need.toml --budget 900 --out tuned.toml\n  \
-                            weir tune layout.toml --load files.weirobs --html tuned.html\n\n\
+                            weir tune layout.toml --load files.weirobs --html tuned.html\n  \
+                            weir tune layout.toml --workload job.fio --goal iops=2000 --control /tmp/weir.sock\n\n\
                             A real system is changed by you: weir export tuned.toml --from layout.toml --as az \
                             writes the script, and weir tune tuned.toml --load NEW continues from the next \
                             observation. docs/TUNE.md describes the search, the record and the reasons to \
                             stop. Exit codes: 0 the goal is reached, 1 it is not (the answer says why), 2 \
-                            wrong input."
+                            wrong input, 3 the server failed."
     )]
     Tune(Box<TuneArgs>),
     /// Write a script that builds a layout (machines, disks, stripes, mounts, database files), or

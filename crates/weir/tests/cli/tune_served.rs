@@ -115,6 +115,12 @@ fn a_tier_is_changed_under_load_and_its_command_changes_it_back() {
     assert_eq!(report["undo"], serde_json::json!([undo]));
     assert!(said.contains("applying: weir volume set-tier data P20"), "{said}");
     assert!(said.contains(undo), "{said}");
+    // The layout that is written is that of the server, where the next walk begins.
+    let tuned = LAYOUT.replacen("P10", "P20", 1);
+    place.file("layout.toml", &tuned);
+    let (again, said) = self::report(&place, &["--goal", "iops=2000"], 0);
+    assert_eq!((&again["end"], said.as_str()), (&"reached".into(), ""), "{again:#}");
+    assert_eq!(again["steps"], serde_json::json!([]));
     let words: Vec<&str> = undo.split(' ').skip(1).collect();
     assert_eq!(run(place.weir(&words)).2, Some(0));
     assert_eq!(tier(&place, "data"), "P10");

@@ -4,6 +4,7 @@ use crate::cli::TuneArgs;
 use crate::error::CliError;
 use crate::output;
 use crate::signals::Signals;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -37,6 +38,8 @@ pub(super) struct Served {
     /// True if volumes and hosts keep their burst credits.
     bursts: bool,
     signals: Signals,
+    /// The size of each volume when the walk begins, in bytes.
+    sizes: BTreeMap<String, u64>,
     applied: Vec<Applied>,
 }
 
@@ -51,6 +54,7 @@ impl Served {
             settle: time(args.settle, 2),
             bursts,
             signals: Signals::catch()?,
+            sizes: BTreeMap::new(),
             applied: Vec::new(),
         })
     }
@@ -61,10 +65,12 @@ impl Served {
     }
 
     /// Compares the layout with that of the server.
-    pub(super) fn check(&self, name: &str, layout: &Layout) -> Result<(), CliError> {
+    pub(super) fn check(&mut self, name: &str, layout: &Layout) -> Result<(), CliError> {
         let status = self.status()?;
         let differences = differences(layout, &status);
         if differences.is_empty() {
+            let volumes = status.hosts.into_iter().flat_map(|host| host.volumes);
+            self.sizes = volumes.map(|own| (own.name, own.size_bytes)).collect();
             return Ok(());
         }
         Err(CliError::Refused(format!(
@@ -162,6 +168,60 @@ impl Served {
     fn commands(&self, requests: &[Request]) -> Vec<String> {
         requests.iter().map(|own| self.command(own)).collect()
     }
+
+    /// Returns the requests of a change, each with those that undo it; `None` if a running server cannot
+    /// take it.
+    fn requests(&self, change: &Change, layout: &Layout) -> Option<Vec<(Request, Vec<Request>)>> {
+        let volumes = |name: &str| -> Option<(&Host, Vec<&Volume>)> {
+            let mut all = layout.hosts.iter().flat_map(|host| {
+                let exports = host.exports.iter().filter(|own| own.name == name);
+                exports.map(move |own| (host, own))
+            });
+            let (host, export): (&Host, &Export) = all.next()?;
+            let volumes = export.volumes.iter().map(|id| host.volumes.get(id.0));
+            Some((host, volumes.collect::<Option<_>>()?))
+        };
+        let tier = |own: &Volume, tier: &str| Request::SetTier {
+            volume: own.name.clone(),
+            tier: tier.to_owned(),
+        };
+        match change {
+            Change::Tier { name, tier: to } => {
+                let (host, volumes) = volumes(name)?;
+                let change =
+                    |own: &&Volume| Some((tier(own, to), vec![tier(own, own.tier.as_deref()?)]));
+                let all = volumes.iter().map(change).collect::<Option<_>>()?;
+                host.instance.is_none().then_some(all)
+            }
+            Change::Size { name, bytes } => {
+                let (_, volumes) = volumes(name)?;
+                let [own] = volumes.as_slice() else { return None };
+                let resize = |size| Request::Resize { volume: own.name.clone(), size };
+                let size =
+                    self.sizes.get(&own.name).map_or(own.spec.size, |size| Bytes::new(*size));
+                let back = std::iter::once(resize(size));
+                let back = back.chain(own.named_tier().map(|named| tier(own, named)));
+                Some(vec![(resize(Bytes::new(*bytes)), back.collect())])
+            }
+            Change::Cache { name, mode } => {
+                let (_, volumes) = volumes(name)?;
+                let set = |own: &Volume, mode: &str| Request::SetCache {
+                    volume: own.name.clone(),
+                    mode: mode.to_owned(),
+                };
+                let change =
+                    |own: &&Volume| (set(own, mode.name()), vec![set(own, own.spec.cache.name())]);
+                Some(volumes.iter().map(change).collect())
+            }
+            Change::All(all) => {
+                let all: Vec<_> =
+                    all.iter().map(|own| self.requests(own, layout)).collect::<Option<_>>()?;
+                let all: Vec<_> = all.into_iter().flatten().collect();
+                (!all.is_empty()).then_some(all)
+            }
+            _ => None,
+        }
+    }
 }
 
 impl System for Served {
@@ -174,7 +234,7 @@ impl System for Served {
     }
 
     fn can_apply(&self, change: &Change, layout: &Layout) -> bool {
-        requests(change, layout).is_some()
+        self.requests(change, layout).is_some()
     }
 
     fn measure(
@@ -206,7 +266,7 @@ impl System for Served {
         if self.signals.code().is_some() {
             return Err(SystemError::Interrupted);
         }
-        let Some(requests) = requests(change, before) else {
+        let Some(requests) = self.requests(change, before) else {
             return Err(SystemError::Failed("a running server cannot take it".to_owned()));
         };
         self.send(&requests)?;
@@ -233,57 +293,6 @@ impl System for Served {
     }
 }
 
-/// Returns the requests of a change, each with those that undo it; `None` if a running server cannot
-/// take it.
-fn requests(change: &Change, layout: &Layout) -> Option<Vec<(Request, Vec<Request>)>> {
-    let volumes = |name: &str| -> Option<(&Host, Vec<&Volume>)> {
-        let mut all = layout.hosts.iter().flat_map(|host| {
-            let exports = host.exports.iter().filter(|own| own.name == name);
-            exports.map(move |own| (host, own))
-        });
-        let (host, export): (&Host, &Export) = all.next()?;
-        let volumes = export.volumes.iter().map(|id| host.volumes.get(id.0));
-        Some((host, volumes.collect::<Option<_>>()?))
-    };
-    let tier = |own: &Volume, tier: &str| Request::SetTier {
-        volume: own.name.clone(),
-        tier: tier.to_owned(),
-    };
-    match change {
-        Change::Tier { name, tier: to } => {
-            let (host, volumes) = volumes(name)?;
-            let change =
-                |own: &&Volume| Some((tier(own, to), vec![tier(own, own.tier.as_deref()?)]));
-            let all = volumes.iter().map(change).collect::<Option<_>>()?;
-            host.instance.is_none().then_some(all)
-        }
-        Change::Size { name, bytes } => {
-            let (_, volumes) = volumes(name)?;
-            let [own] = volumes.as_slice() else { return None };
-            let resize = |size| Request::Resize { volume: own.name.clone(), size };
-            let back = std::iter::once(resize(own.spec.size));
-            let back = back.chain(own.named_tier().map(|named| tier(own, named)));
-            Some(vec![(resize(Bytes::new(*bytes)), back.collect())])
-        }
-        Change::Cache { name, mode } => {
-            let (_, volumes) = volumes(name)?;
-            let set = |own: &Volume, mode: &str| Request::SetCache {
-                volume: own.name.clone(),
-                mode: mode.to_owned(),
-            };
-            let change =
-                |own: &&Volume| (set(own, mode.name()), vec![set(own, own.spec.cache.name())]);
-            Some(volumes.iter().map(change).collect())
-        }
-        Change::All(all) => {
-            let all: Vec<_> = all.iter().map(|own| requests(own, layout)).collect::<Option<_>>()?;
-            let all: Vec<_> = all.into_iter().flatten().collect();
-            (!all.is_empty()).then_some(all)
-        }
-        _ => None,
-    }
-}
-
 /// Returns what differs between a layout and that of a server.
 fn differences(layout: &Layout, status: &Status) -> Vec<String> {
     let mut all = Vec::new();
@@ -301,10 +310,13 @@ fn differences(layout: &Layout, status: &Status) -> Vec<String> {
             let tier = |tier: &Option<String>| tier.clone().unwrap_or_else(|| "no tier".to_owned());
             let pairs = [
                 (tier(&volume.tier), tier(&own.tier)),
-                (volume.spec.size.to_string(), Bytes::new(own.size_bytes).to_string()),
                 (format!("cache {}", volume.spec.cache.name()), format!("cache {}", own.cache)),
             ];
-            let apart = pairs.iter().filter(|(here, there)| here != there);
+            let (size, served) = (volume.spec.size, Bytes::new(own.size_bytes));
+            // An export keeps its size when its tier is raised.
+            let has_kept_size = volume.tier.is_some() && volume.tier == own.tier && served < size;
+            let sizes = (!has_kept_size).then(|| (size.to_string(), served.to_string()));
+            let apart = pairs.into_iter().chain(sizes).filter(|(here, there)| here != there);
             all.extend(
                 apart.map(|(here, there)| format!("{name} has {here} here and {there} there")),
             );
