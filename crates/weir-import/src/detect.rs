@@ -33,13 +33,6 @@ const REFUSED: &[Refused] = &[
                                                              writes",
     ),
     (
-        "the aggregated counters of a SKU assessment of SQL Server",
-        is_aggregated_assessment,
-        "the meaning and the units of its counters (FNR, FRM, FRL and others) are not published, and \
-         it has only their extremes and means over minutes; collect counters with PerfMon or \
-         Get-Counter, and import these beside the files _CommonDbLevel_Counters.csv",
-    ),
-    (
         "metrics in a format of OpenTelemetry",
         cloud::metric_stream::is_open_telemetry,
         "set the output format of the metric stream to JSON",
@@ -138,15 +131,6 @@ fn is_foreign_iostat(text: &str, is_bsd: bool) -> bool {
                 .iter()
                 .all(|word| DISK.contains(word) || BSD.contains(word) || OTHERS.contains(word))
     })
-}
-
-/// Returns whether a text is the aggregated counters of a SKU assessment of SQL Server.
-fn is_aggregated_assessment(text: &str) -> bool {
-    let head = text.lines().next().unwrap_or_default().to_ascii_lowercase();
-    let names: Vec<_> =
-        head.split(',').map(|name| name.trim_matches(['"', ' ', '\u{feff}'])).collect();
-    let has = |name: &str| names.iter().any(|own| own.contains(name));
-    has("countername") && (has("aggregatortype") || has("max") && (has("mean") || has("variance")))
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ const GROUPS: [&[Kind]; 8] = [
     windows::KINDS,
     linux::KINDS,
     backup::KINDS,
-    &[sql::KIND],
+    &[sql::assessment::KIND, sql::KIND],
     postgres::KINDS,
     trace::KINDS,
     bench::KINDS,

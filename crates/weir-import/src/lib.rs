@@ -93,6 +93,6 @@ pub use importers::{kind_named, kinds};
 pub use input::{Failure, Input};
 pub use kind::{Bytes, Kind};
 pub use merge::{Summary, import};
-pub use options::{BackupMedia, Options, TimeUnit};
+pub use options::{BackupMedia, FileCounts, Options, TimeUnit};
 pub use requests::{Requests, trace_kind};
 pub use sheet::{At, ReadSamples, Sheet};

@@ -16,6 +16,8 @@ pub struct Options {
     pub start: Option<i64>,
     /// Unit of times in block traces that do not state it.
     pub time_unit: Option<TimeUnit>,
+    /// Meaning of the counts of files in an assessment of SQL Server.
+    pub file_counts: Option<FileCounts>,
     /// The importing program, with its version.
     pub by: String,
     /// Name of the input, which tells the contents of some kinds.
@@ -29,6 +31,30 @@ impl Options {
     #[must_use]
     pub fn step(&self) -> Span {
         self.every.unwrap_or(Span::from_secs(1))
+    }
+}
+
+/// The meaning of the counts of files in an assessment of SQL Server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileCounts {
+    /// A count per second.
+    PerSecond,
+    /// A count since the previous query.
+    PerQuery,
+}
+
+impl FileCounts {
+    /// The names, as [`Self::named`] takes them.
+    pub const NAMES: [&str; 2] = ["per-second", "per-query"];
+
+    /// Returns the meaning of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "per-second" => Self::PerSecond,
+            "per-query" => Self::PerQuery,
+            _ => return None,
+        })
     }
 }
 

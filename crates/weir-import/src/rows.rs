@@ -34,6 +34,9 @@ pub(crate) trait ReadRows {
 /// A function that returns the reader of a result set, if there is one.
 pub(crate) type Plan = fn(&ResultSet) -> Option<Box<dyn ReadRows>>;
 
+/// Returns the reader of a result set, if there is one.
+type FindReader = dyn Fn(&ResultSet) -> Option<Box<dyn ReadRows>>;
+
 /// A result set and its reader.
 type SetReader = (ResultSet, Box<dyn ReadRows>);
 
@@ -302,7 +305,7 @@ impl AskedRows {
 /// A reader of result sets.
 pub(crate) struct RowReader {
     sets: ResultSets,
-    plan: Plan,
+    plan: Box<FindReader>,
     /// The current set and its reader.
     set: Option<SetReader>,
     rows: Rows,
@@ -320,11 +323,12 @@ impl RowReader {
     pub(crate) fn open(
         input: Bytes,
         options: &Options,
-        plan: Plan,
+        plan: impl Fn(&ResultSet) -> Option<Box<dyn ReadRows>> + 'static,
     ) -> Result<Box<dyn ReadSamples>, ImportError> {
         let step = i64::try_from(options.step().nanos()).unwrap_or(i64::MAX);
         let rows = Rows::new(options.clock, step);
         let (sets, clock) = (ResultSets::new(input)?, options.clock);
+        let plan = Box::new(plan);
         Ok(Box::new(Self { sets, plan, set: None, rows, clock, ended: false, has_any: false }))
     }
 

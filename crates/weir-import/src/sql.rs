@@ -8,11 +8,13 @@
 //! | `identity` | columns that identify the file of a row |
 //! | `files` | files: `sys.dm_io_virtual_file_stats`, `sys.master_files` and similar |
 //! | `interval` | `file_stats` of qpi: activity of files in an interval |
+//! | `assessment` | aggregated counters of a SKU assessment |
 //! | `counters` | `sys.dm_os_performance_counters` |
 //! | `waits` | `sys.dm_os_wait_stats` and tables of waits by minutes |
 //! | `resources` | `sys.dm_db_resource_stats`, `sys.server_resource_stats`, governed limits |
 //! | `pivots` | the pivoted tables of telegraf's first `sqlserver` plugin |
 
+pub(crate) mod assessment;
 mod counters;
 mod files;
 mod identity;

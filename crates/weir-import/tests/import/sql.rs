@@ -2,8 +2,9 @@
 
 use crate::bed::{Read, input, read, refused, try_read};
 use crate::samples::{sample, try_sample};
-use weir_import::Options;
+use weir_import::{FileCounts, Options};
 use weir_observe::{Attribute, EntityId};
+use weir_units::Span;
 
 const HEAD: &str = "collection_time,database_name,file_name,type_desc,num_of_reads,\
 num_of_bytes_read,io_stall_read_ms,io_stall_queued_read_ms,num_of_writes,num_of_bytes_written,\
@@ -376,4 +377,57 @@ fn genuine_file_stats_as_a_page() {
     let Some(plain) = sample(path) else { return };
     let page = read(&html(&crate::samples::text(path)));
     assert_eq!(page.observation.columns, plain.observation.columns);
+}
+
+/// Returns aggregated counters of an assessment: a file, its server and its database at two times.
+fn aggregated() -> String {
+    let mut text =
+        "ServerName,DatabaseName,DatabaseFileName,FileType,TimeDataCollected,CounterName,\
+                    AggregatorType,Value\n"
+            .to_owned();
+    for (time, reads) in [("23:18:39", 600), ("23:29:04", 900)] {
+        let counters = [("FNR", reads), ("FNW", 30), ("FRM", 60), ("FWM", 3), ("FRL", 5)];
+        let mut row = |entity: &str, (counter, mean): (&str, i32)| {
+            for (aggregator, value) in [("Mean", mean), ("Occurence", 19), ("Max", 9999)] {
+                text.push_str(&format!(
+                    "SQL1,{entity},2021-10-27 {time},{counter},{aggregator},{value}\n"
+                ));
+            }
+        };
+        row(",,", ("ICP", 40));
+        for counter in counters {
+            row("sales,D:\\data\\sales.mdf,ROWS", counter);
+        }
+        row("sales,,", ("DCS", 2));
+    }
+    text
+}
+
+#[test]
+fn aggregated_counters_of_an_assessment_are_read_once_their_meaning_is_stated() {
+    let text = aggregated();
+    let message = refused(&text);
+    assert!(message.contains("--file-counts per-second"), "{message}");
+    let read = |options: Options| try_read(vec![input("a.csv", text.clone(), None)], &options);
+    let every = Some(Span::from_secs(30));
+    let per_second =
+        Options { file_counts: Some(FileCounts::PerSecond), every, ..Options::default() };
+    let per_query = Options { file_counts: Some(FileCounts::PerQuery), ..per_second.clone() };
+    for (options, seconds) in [(per_second, 1.0), (per_query.clone(), 30.0)] {
+        let read = read(options).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(read.kind(), "sku-counters");
+        assert_eq!(read.start().as_deref(), Some("2021-10-27T23:18:39Z"));
+        assert_eq!(read.seconds(), [0.0, 625.0]);
+        assert!((read.first_interval() - 600.0).abs() < 1e-6);
+        let of = |metric: &str| read.all("sales.mdf", metric);
+        assert_eq!(of("reads_per_s"), [600.0 / seconds, 900.0 / seconds]);
+        assert_eq!(of("writes_per_s"), [30.0 / seconds; 2]);
+        assert_eq!(of("read_bytes_per_s"), [60.0 * 1_048_576.0 / seconds; 2]);
+        assert_eq!(read.all("SQL1", "cpu"), [0.4; 2]);
+        assert_eq!(read.attribute("sales.mdf", "role"), Some("data".into()));
+        assert!(read.notes("FRL, whose unit is not published"), "{:?}", read.summary.notes);
+        assert!(read.notes("peaks are not seen"), "{:?}", read.summary.notes);
+    }
+    let Err(error) = read(Options { every: None, ..per_query }) else { panic!("no interval") };
+    assert!(error.to_string().contains("give it with --every"), "{error}");
 }

@@ -77,18 +77,6 @@ fn the_head_of_iostat_shows_its_system() {
     check("a page that tells of KB/t tps MB/s and more", "unknown kind of input");
 }
 
-#[test]
-fn aggregated_counters_of_an_assessment_are_rejected_by_name() {
-    // The head that SqlAssessment writes.
-    let long = "ServerName,DatabaseName,DatabaseFileName,FileType,TimeDataCollected,CounterName,\
-                AggregatorType,Value\nTEST,,,,2021-10-27 23:18:39,IM,Mean,366\n";
-    let wide = "ServerName,DatabaseName,CounterName,Max,Mean,Variance\nTEST,test,DCP,1,2,3\n";
-    for text in [long, wide] {
-        let expect = "it is the aggregated counters of a SKU assessment of SQL Server";
-        assert!(refused(text).starts_with(expect), "{}", refused(text));
-    }
-}
-
 /// The kind of each genuine file is among its three nearest kinds, which are rated by signs alone.
 #[test]
 fn genuine_files_are_near_to_their_own_kinds() {

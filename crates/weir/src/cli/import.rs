@@ -1,7 +1,7 @@
 //! The arguments of the verbs that read files of other tools.
 
 use clap::Args;
-use weir_import::TimeUnit;
+use weir_import::{FileCounts, TimeUnit};
 use weir_units::Span;
 
 /// Options for reading the files of other tools.
@@ -21,6 +21,10 @@ pub(crate) struct ImportArgs {
     /// a note says that the unit was assumed.
     #[arg(long, value_name = "UNIT", value_parser = TimeUnit::NAMES)]
     pub(crate) time_unit: Option<String>,
+    /// Meaning of the counts of files in a SKU assessment of SQL Server: per-second, or per-query
+    /// with the interval of the queries in --every.
+    #[arg(long, value_name = "MEANING", value_parser = FileCounts::NAMES)]
+    pub(crate) file_counts: Option<String>,
     #[command(flatten)]
     pub(crate) clock: ClockArgs,
 }

@@ -7,7 +7,7 @@ use crate::signals;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek};
 use std::path::{Path, PathBuf};
-use weir_import::{Input, Kind, Options, Summary, TimeUnit, decompressed, import};
+use weir_import::{FileCounts, Input, Kind, Options, Summary, TimeUnit, decompressed, import};
 use weir_observe::moment::{Clock, Order, offset_of};
 use weir_report::cells;
 use weir_report::table::{Listing, Table};
@@ -127,8 +127,9 @@ pub(crate) fn options_of(args: &ImportArgs) -> Result<Options, CliError> {
     });
     let by = concat!("weir ", env!("CARGO_PKG_VERSION")).to_owned();
     let time_unit = args.time_unit.as_deref().and_then(TimeUnit::named);
+    let file_counts = args.file_counts.as_deref().and_then(FileCounts::named);
     let (every, start) = (args.every, start.transpose()?);
-    Ok(Options { clock, every, start, by, time_unit, ..Options::default() })
+    Ok(Options { clock, every, start, by, time_unit, file_counts, ..Options::default() })
 }
 
 /// Opens the files, with the kind that was given or detected.
