@@ -1,5 +1,6 @@
 //! Reports that begin with their answer: one line that says it, lines that explain it, then tables.
 
+use crate::page::Page;
 use crate::screen::Screen;
 use crate::table::Table;
 
@@ -28,6 +29,14 @@ impl Answer {
         }
         self.notes.iter().for_each(|note| out += &line(note));
         out
+    }
+
+    /// Begins a page with the answer; the tables and notes are below it.
+    pub(crate) fn page(&self, tables: &[Table]) -> Page {
+        Page::new(&self.line)
+            .paragraphs(self.details.iter().map(String::as_str))
+            .tables(tables)
+            .paragraphs(self.notes.iter().map(String::as_str))
     }
 
     /// Returns the answer and the tables below it in Markdown.

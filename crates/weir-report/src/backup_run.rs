@@ -5,6 +5,7 @@ use crate::backup::{self, BackupReport};
 use crate::backups::{Unit, counted, per_second, short_id, size, took};
 use crate::cells;
 use crate::number::{float, grouped, mib, rate, time};
+use crate::page::RunPage;
 use crate::run::latency_shares;
 use crate::screen::Screen;
 use crate::table::{Cell, Report, Table};
@@ -55,6 +56,20 @@ pub struct BackupStripeReport {
     pub raw_bytes: u64,
     /// Length.
     pub bytes: u64,
+}
+
+impl RunPage for BackupRunReport {
+    fn verdict(&self) -> String {
+        self.answer().line
+    }
+
+    fn facts(&self) -> Vec<String> {
+        self.details()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 impl Report for BackupRunReport {

@@ -1,9 +1,7 @@
 //! Charts over time: lines or stacked areas, with limits.
 //!
-//! Rows of charts are drawn as one SVG without external fonts or files, or as an HTML page with that
-//! SVG.
+//! Rows of charts are drawn as one SVG without external fonts or files.
 
-use crate::page::escaped;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::fmt::Debug;
@@ -19,6 +17,8 @@ pub struct Chart {
     pub is_stacked: bool,
     /// A limit. It is not drawn if it is far above the data.
     pub limit: Option<f64>,
+    /// The limit while burst credits last, drawn likewise.
+    pub burst: Option<f64>,
 }
 
 /// A line over time.
@@ -76,27 +76,6 @@ pub fn svg(rows: &[Vec<Chart>]) -> Result<String, DrawError> {
     Ok(svg)
 }
 
-/// Returns rows of charts as a self-contained HTML page.
-///
-/// # Errors
-///
-/// [`DrawError`] if a chart cannot be drawn.
-pub fn html(title: &str, notes: &[String], rows: &[Vec<Chart>]) -> Result<String, DrawError> {
-    let title = escaped(title);
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>{title}</title>\n\
-         <style>body{{font-family:sans-serif;margin:2em auto;max-width:{}px}}\
-         svg{{max-width:100%;height:auto}}</style></head>\n<body>\n<h1>{title}</h1>\n",
-        ROW.0
-    );
-    for note in notes {
-        page.push_str(&format!("<p>{}</p>\n", escaped(note)));
-    }
-    page.push_str(&svg(rows)?);
-    page.push_str("</body>\n</html>\n");
-    Ok(page)
-}
-
 pub(crate) fn failed(error: impl Debug) -> DrawError {
     DrawError(format!("{error:?}"))
 }
@@ -108,13 +87,15 @@ impl Chart {
         let stacks = self.stacks();
         let values = || stacks.iter().flat_map(|line| &line.points).filter_map(|(_, y)| *y);
         let largest = values().fold(0.0, f64::max);
-        let limit = self.limit.filter(|limit| *limit <= largest * FAR);
-        let top = largest.max(limit.unwrap_or(0.0)).max(f64::MIN_POSITIVE) * 1.08;
+        let is_near = |limit: &f64| *limit <= largest * FAR;
+        let limits = [self.limit.filter(is_near), self.burst.filter(is_near)];
+        let top =
+            limits.into_iter().flatten().fold(largest.max(f64::MIN_POSITIVE), f64::max) * 1.08;
         let seconds = stacks.iter().flat_map(|line| &line.points).map(|(x, _)| *x);
         let end = seconds.fold(0.0, f64::max).max(1e-9);
         let (unit, per) = unit_of(end);
         let (above, area) = area.split_vertically(ABOVE);
-        self.head(&above, limit)?;
+        self.head(&above, limits)?;
         let mut chart = ChartBuilder::on(&area)
             .margin(6)
             .x_label_area_size(22)
@@ -144,7 +125,7 @@ impl Chart {
                 drawn.map_err(failed)?;
             }
         }
-        if let Some(limit) = limit {
+        for limit in limits.into_iter().flatten() {
             let ends = [(0.0, limit), (end / per, limit)];
             let line = DashedLineSeries::new(ends, 6, 4, LIMIT.stroke_width(1));
             chart.draw_series(line).map_err(failed)?;
@@ -152,12 +133,17 @@ impl Chart {
         Ok(())
     }
 
-    /// Draws the title, and a legend if there are several lines.
-    fn head(&self, area: &Area<'_>, shown: Option<f64>) -> Result<(), DrawError> {
-        let title = match (self.limit, shown) {
-            (Some(beyond), None) => format!("{} (limit {}, not shown)", self.title, short(beyond)),
-            (Some(limit), _) => format!("{} (limit {})", self.title, short(limit)),
-            (None, _) => self.title.clone(),
+    /// Draws the title with the limits, and a legend unless there is one plain line.
+    fn head(&self, area: &Area<'_>, shown: [Option<f64>; 2]) -> Result<(), DrawError> {
+        let all = [("limit", self.limit, shown[0]), ("burst limit", self.burst, shown[1])];
+        let words = all.into_iter().filter_map(|(name, limit, shown)| {
+            let hidden = if shown.is_none() { ", not shown" } else { "" };
+            Some(format!("{name} {}{hidden}", short(limit?)))
+        });
+        let words: Vec<String> = words.collect();
+        let title = match words.is_empty() {
+            true => self.title.clone(),
+            false => format!("{} ({})", self.title, words.join("; ")),
         };
         let write = |text: &str, at: (i32, i32), size: i32| {
             let text = Text::new(text.to_owned(), at, ("sans-serif", size));
@@ -165,7 +151,8 @@ impl Chart {
         };
         write(&title, (LEFT, 6), TEXT + 2)?;
         let mut left = LEFT;
-        for (line, colour) in self.lines.iter().zip(COLOURS).filter(|_| self.lines.len() > 1) {
+        let has_legend = self.is_stacked || self.lines.len() > 1;
+        for (line, colour) in self.lines.iter().zip(COLOURS).filter(|_| has_legend) {
             let square = Rectangle::new([(left, 27), (left + 10, 37)], colour.filled());
             area.draw(&square).map_err(failed)?;
             write(&line.name, (left + 14, 26), TEXT - 2)?;
@@ -229,6 +216,7 @@ fn unit_of(end: f64) -> (&'static str, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::Page;
 
     fn line(name: &str, values: &[Option<f64>]) -> Line {
         let points = values.iter().enumerate();
@@ -240,7 +228,8 @@ mod tests {
     fn chart() -> Chart {
         let values = [Some(1.0), Some(3.0), None, Some(2.0), Some(2.5)];
         let lines = vec![line("a & b", &values), line("c", &[Some(1.0); 5])];
-        Chart { title: "IOPS of <d>".to_owned(), lines, is_stacked: false, limit: Some(4.0) }
+        let (title, limit) = ("IOPS of <d>".to_owned(), Some(4.0));
+        Chart { title, lines, limit, ..Chart::default() }
     }
 
     #[test]
@@ -264,6 +253,16 @@ mod tests {
     }
 
     #[test]
+    fn a_burst_limit_is_drawn_beside_the_sustained_one() {
+        let bursting = Chart { burst: Some(9.0), ..chart() };
+        let svg = svg(&[vec![bursting]]).expect("a picture");
+        assert!(svg.contains("(limit 4; burst limit 9)"), "{svg}");
+        let one = super::svg(&[vec![chart()]]).expect("a picture");
+        let dashes = |svg: &str| svg.matches("#C81E1E").count();
+        assert!(dashes(&svg) > dashes(&one), "{svg}");
+    }
+
+    #[test]
     fn areas_are_stacked() {
         let stacked = Chart { is_stacked: true, ..chart() };
         let top: Vec<_> = stacked.stacks()[1].points.iter().map(|(_, y)| *y).collect();
@@ -274,8 +273,10 @@ mod tests {
     #[test]
     fn nothing_is_drawn_as_nothing() {
         assert!(svg(&[]).is_ok() && svg(&[vec![Chart::default()]]).is_ok());
-        let page = html("a <run>", &["1 < 2".to_owned()], &[]).expect("a page");
-        assert!(page.contains("<h1>a &lt;run&gt;</h1>\n<p>1 &lt; 2</p>\n<svg"), "{page}");
+        let page = Page::new("a run").charts("Charts", &[]).expect("a page").html("now");
+        assert!(!page.contains("<svg") && !page.contains("Charts"), "{page}");
+        let drawn = Page::new("a run").charts("Charts", &[vec![chart()]]).expect("a page");
+        assert!(drawn.html("now").contains("<h2>Charts</h2>\n<svg"), "{page}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::answer::Answer;
 use crate::cells;
 use crate::number::{Amount, Delta, group, mib, percent, rate, time};
-use crate::page;
+use crate::page::Page;
 use crate::screen::Screen;
 use crate::table::{Cell, Report, Table};
 use serde::Serialize;
@@ -313,17 +313,10 @@ impl ComparisonReport {
         Answer { line: self.verdict.clone(), details, notes }
     }
 
-    /// Returns a self-contained HTML page.
+    /// Returns the page of the comparison.
     #[must_use]
-    pub fn html(&self) -> String {
-        let answer = self.answer();
-        let mut body = format!("<h1>{}</h1>\n", page::escaped(&answer.line));
-        body += &page::paragraphs(answer.details.iter().map(String::as_str));
-        for table in self.tables() {
-            body += &page::table(&table);
-        }
-        body += &page::paragraphs(answer.notes.iter().map(String::as_str));
-        page::page(&answer.line, &body)
+    pub fn page(&self) -> Page {
+        self.answer().page(&self.tables())
     }
 }
 
@@ -414,7 +407,7 @@ mod tests {
 
     #[test]
     fn a_page_escapes_names() {
-        let html = report().html();
+        let html = report().page().html("now");
         assert!(html.contains("<h1>B is worse than A</h1>"), "{html}");
         assert!(html.contains("&lt;b&gt;.weirobs") && !html.contains("<b>.weirobs"), "{html}");
     }

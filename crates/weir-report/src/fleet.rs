@@ -2,7 +2,7 @@
 
 use crate::cells;
 use crate::number::{Amount, percent};
-use crate::page;
+use crate::page::Page;
 use crate::plan::{PlanCap, PlanChoice, pair};
 use crate::screen::Screen;
 use crate::table::{Cell, Report, Table};
@@ -152,16 +152,13 @@ impl FleetReport {
         })
     }
 
-    /// Returns a self-contained HTML page.
+    /// Returns the page of the fleet.
     #[must_use]
-    pub fn html(&self) -> String {
-        let mut body = format!("<h1>{}</h1>\n", page::escaped(&self.headline()));
-        body += &page::paragraphs(self.proof().as_deref());
-        for table in self.tables() {
-            body += &page::table(&table);
-        }
-        body += &page::paragraphs(self.notes.iter().map(String::as_str));
-        page::page(&self.headline(), &body)
+    pub fn page(&self) -> Page {
+        Page::new(&self.headline())
+            .paragraphs(self.proof().as_deref())
+            .tables(&self.tables())
+            .paragraphs(self.notes.iter().map(String::as_str))
     }
 }
 

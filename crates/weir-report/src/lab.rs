@@ -3,7 +3,7 @@
 use crate::cells;
 use crate::chart::DrawError;
 use crate::number::rate;
-use crate::page;
+use crate::page::Page;
 use crate::screen::Screen;
 use crate::table::{Cell, Report, Table};
 use serde::{Deserialize, Serialize};
@@ -487,15 +487,11 @@ impl LabReports {
 }
 
 impl LabReports {
-    /// Returns a self-contained HTML page.
+    /// Returns the page of the labs.
     #[must_use]
-    pub fn html(&self) -> String {
-        let labs = ByLab(&self.0);
-        let mut body = format!("<h1>{}</h1>\n", page::escaped(&labs.summary()));
-        for lab in &self.0 {
-            body += &page::table(&lab.table());
-        }
-        page::page(&labs.summary(), &body)
+    pub fn page(&self) -> Page {
+        let tables: Vec<Table> = self.0.iter().map(LabReport::table).collect();
+        Page::new(&ByLab(&self.0).summary()).tables(&tables)
     }
 }
 

@@ -59,7 +59,7 @@ pub mod lab;
 pub mod number;
 pub mod observe;
 pub mod oltp;
-mod page;
+pub mod page;
 pub mod percentiles;
 pub mod plan;
 pub mod recovery;
@@ -71,5 +71,6 @@ pub mod status;
 pub mod table;
 pub mod tune;
 
+pub use page::Page;
 pub use screen::Screen;
 pub use table::{Format, Report, Table};

@@ -2,7 +2,7 @@
 
 use crate::cells;
 use crate::number::{Amount, Delta, percent};
-use crate::page;
+use crate::page::Page;
 use crate::scale::Scale;
 use crate::screen::Screen;
 use crate::table::{Cell, Report, Table};
@@ -587,24 +587,20 @@ impl PlanReport {
         blocks
     }
 
-    /// Returns a self-contained HTML page.
+    /// Returns the page of the plan.
     #[must_use]
-    pub fn html(&self) -> String {
-        let mut body = format!("<h1>{}</h1>\n", page::escaped(&self.headline()));
-        body += &page::paragraphs(self.details().iter().map(String::as_str));
-        for table in self.tables() {
-            body += &page::table(&table);
-        }
+    pub fn page(&self) -> Page {
+        let mut page = Page::new(&self.headline())
+            .paragraphs(self.details().iter().map(String::as_str))
+            .tables(&self.tables());
         let lists = [("Reasons", self.reasons().to_vec()), ("Notes", self.notes.clone())];
         for (title, lines) in lists.into_iter().filter(|(_, lines)| !lines.is_empty()) {
-            let _ = writeln!(body, "<h2>{title}</h2>");
-            body += &page::paragraphs(lines.iter().map(String::as_str));
+            page = page.heading(title).paragraphs(lines.iter().map(String::as_str));
         }
-        if let Some(plan) = &self.plan {
-            let layout = page::escaped(plan.layout.trim_end());
-            let _ = writeln!(body, "<h2>Layout</h2>\n<pre>{layout}</pre>");
+        match &self.plan {
+            Some(plan) => page.listing("Layout", &plan.layout),
+            None => page,
         }
-        page::page(&self.headline(), &body)
     }
 }
 

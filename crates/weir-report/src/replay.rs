@@ -3,6 +3,7 @@
 use crate::answer::Answer;
 use crate::cells;
 use crate::number::{float, grouped, percent, rate, time};
+use crate::page::RunPage;
 use crate::run::{LatencyReport, RunReport, SimReport, WritebackReport};
 use crate::screen::Screen;
 use crate::table::{Report, Table};
@@ -205,6 +206,20 @@ impl ReplayReport {
             grouped(self.unissued),
         ]);
         table
+    }
+}
+
+impl RunPage for ReplayReport {
+    fn verdict(&self) -> String {
+        self.answer().line
+    }
+
+    fn facts(&self) -> Vec<String> {
+        self.answer().details
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.run.notes.clone()
     }
 }
 

@@ -1,8 +1,10 @@
 //! A workload that ran, in virtual or wall time.
 
 mod tables;
+mod verdict;
 
 pub(crate) use tables::{latency_shares, wait_heads, waits};
+pub use verdict::throttled;
 
 use serde::Serialize;
 use std::collections::BTreeMap;

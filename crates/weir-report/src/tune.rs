@@ -2,7 +2,7 @@
 
 use crate::cells;
 use crate::number::{Amount, Delta, mib, percent, rate, time};
-use crate::page;
+use crate::page::Page;
 use crate::screen::{Colour, Screen};
 use crate::table::{Cell, Report, Table};
 use serde::Serialize;
@@ -222,19 +222,16 @@ impl TuneReport {
         ))
     }
 
-    /// Returns the record as a self-contained page.
+    /// Returns the record as a page.
     #[must_use]
-    pub fn html(&self) -> String {
-        let mut body = format!("<h1>{}</h1>\n", page::escaped(&self.verdict));
+    pub fn page(&self) -> Page {
         let goal = format!("Goal: {}", self.goal);
-        let lines = std::iter::once(goal.as_str());
-        let money = self.money();
-        body.push_str(&page::paragraphs(lines.chain(money.as_deref())));
-        body.push_str(&page::table(&self.metrics()));
-        body.push_str(&page::table(&self.steps()));
-        body.push_str(&page::paragraphs(self.notes.iter().map(String::as_str)));
-        let _ = writeln!(body, "<h2>Layout</h2>\n<pre>{}</pre>", page::escaped(&self.layout));
-        page::page("weir tune", &body)
+        Page::new(&self.verdict)
+            .paragraphs(self.money().as_deref())
+            .paragraphs([goal.as_str()])
+            .tables(&self.tables())
+            .paragraphs(self.notes.iter().map(String::as_str))
+            .listing("Layout", &self.layout)
     }
 }
 

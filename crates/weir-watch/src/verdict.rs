@@ -1,6 +1,7 @@
 //! The present state in a sentence.
 
-use weir_report::number::{float, grouped, mib, percent, rate};
+use weir_report::number::{float, grouped, mib, rate};
+use weir_report::run::throttled;
 use weir_report::status::{Rates, StatusReport, VolumeStatus, lasting};
 
 /// Credits that last longer are not mentioned.
@@ -21,7 +22,7 @@ pub fn sentence(report: &StatusReport) -> String {
         .filter(|(_, rates)| rates.iops > 0.0)
         .max_by(|(_, a), (_, b)| a.iops.total_cmp(&b.iops));
     let mut text = match (held.first(), busiest) {
-        (Some((volume, rates)), _) => throttled(volume, rates, held.len() - 1),
+        (Some((volume, rates)), _) => self::held(volume, rates, held.len() - 1),
         (None, Some((volume, rates))) => format!(
             "No volume is throttled; the busiest, {}, does {}.",
             volume.name,
@@ -51,19 +52,10 @@ pub fn is_throttled(rates: &Rates) -> bool {
     rates.binding_limit.as_deref().is_some_and(|cap| cap != "medium")
 }
 
-fn throttled(volume: &VolumeStatus, rates: &Rates, others: usize) -> String {
+fn held(volume: &VolumeStatus, rates: &Rates, others: usize) -> String {
     let cap = rates.binding_limit.as_deref().unwrap_or_default();
-    let share = percent(rates.binding_share.unwrap_or_default());
-    let others = match others {
-        0 => String::new(),
-        1 => " One other volume is throttled, too.".to_owned(),
-        n => format!(" {n} other volumes are throttled, too."),
-    };
-    let used = used(volume, rates);
-    format!(
-        "{} is throttled by {cap}, where its requests spend {share} of their time; it does {used}.{others}",
-        volume.name
-    )
+    let share = rates.binding_share.unwrap_or_default();
+    throttled(&volume.name, (cap, share), &used(volume, rates), others)
 }
 
 /// Returns the rates of a volume, of its limits if there are any.

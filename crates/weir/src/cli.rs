@@ -470,6 +470,9 @@ pub(crate) struct RunOptions {
     /// Plot the run over time to this file, which must end in .svg or .html.
     #[arg(long, value_name = "FILE", value_parser = plot_file)]
     pub(crate) plot: Option<PathBuf>,
+    /// Write an HTML page to this file: verdict, price, tables, and charts over time with the limits.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Hide the progress bar, which is shown on stderr if that is a terminal.
     #[arg(long, short)]
     pub(crate) quiet: bool,

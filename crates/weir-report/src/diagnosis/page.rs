@@ -2,23 +2,22 @@
 
 use super::shown::moment_lines;
 use super::{DiagnosisReport, PlotReport};
-use crate::chart::{self, Chart, DrawError, Line};
-use crate::page::{self, escaped};
+use crate::chart::{Chart, DrawError, Line};
+use crate::page::{Page, escaped};
 use crate::table::Report;
 use std::fmt::Write as _;
 
 impl DiagnosisReport {
-    /// Returns a self-contained HTML page, with plots of each file against its limits.
+    /// Returns the page of the diagnosis, with plots of each file against its limits.
     ///
     /// # Errors
     ///
     /// [`DrawError`] if a plot cannot be drawn.
-    pub fn html(&self) -> Result<String, DrawError> {
+    pub fn page(&self) -> Result<Page, DrawError> {
         let mut body = String::new();
-        let word = escaped(self.verdict.words());
         let _ = write!(
             body,
-            "<h1>{word}</h1>\n<p class=\"summary\">{}</p>\n<p>{}</p>\n",
+            "<p class=\"summary\">{}</p>\n<p>{}</p>\n",
             escaped(&self.summary),
             escaped(&self.input_line())
         );
@@ -48,18 +47,10 @@ impl DiagnosisReport {
             own.effect.iter().for_each(|effect| item("expected", &effect.words()));
             body.push_str("</dl></section>\n");
         }
-        for table in self.tables() {
-            body.push_str(&page::table(&table));
-        }
         let rows: Vec<Vec<Chart>> = self.plots.iter().map(charts).collect();
-        if !rows.is_empty() {
-            body.push_str("<h2>Rates over time and their limits</h2>\n");
-            body.push_str(&chart::svg(&rows)?);
-        }
-        self.notes.iter().for_each(|note| {
-            let _ = writeln!(body, "<p>{}</p>", escaped(note));
-        });
-        Ok(page::page(self.verdict.words(), &body))
+        let page = Page::new(self.verdict.words()).html_part(&body).tables(&self.tables());
+        let page = page.charts("Rates over time and their limits", &rows)?;
+        Ok(page.paragraphs(self.notes.iter().map(String::as_str)))
     }
 }
 
@@ -72,6 +63,7 @@ fn charts(plot: &PlotReport) -> Vec<Chart> {
             lines: vec![Line { name: String::new(), points: points.collect() }],
             is_stacked: false,
             limit: limit.map(|limit| limit * scale),
+            burst: None,
         }
     };
     let mib = 1.0 / f64::from(1 << 20);

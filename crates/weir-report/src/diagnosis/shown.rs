@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_page_escapes_what_others_have_named() {
-        let page = report().html().unwrap();
+        let page = report().page().unwrap().html("now");
         assert!(page.contains("data &lt;1&gt; is throttled, &quot;really&quot;"));
         assert!(!page.contains("<1>") && page.contains("<svg"));
     }
@@ -425,7 +425,7 @@ mod tests {
         let report = DiagnosisReport { caps, ..report() };
         let verbose = Screen::unlimited().with_details(true);
         let shown = [report.text(&verbose), report.render(Format::Markdown)];
-        for text in shown.into_iter().chain([report.html().unwrap()]) {
+        for text in shown.into_iter().chain([report.page().unwrap().html("now")]) {
             assert!(text.contains("Limits (2 unused limits are not shown)"), "{text}");
             assert!(text.contains("waited") && !text.contains("idle"), "{text}");
         }

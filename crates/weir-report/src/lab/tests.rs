@@ -213,7 +213,7 @@ fn people_read_a_table_for_each_lab() {
     assert!(markdown.contains("| >= 1,000 |"), "{markdown}");
     let text = two().render(Format::Text);
     assert!(text.starts_with("1 of 2 figures hold\n\na: "), "{text}");
-    let page = two().html();
+    let page = two().page().html("now");
     assert!(page.contains("<h1>1 of 2 figures hold</h1>\n<h2>a: "), "{page}");
     assert!(text.contains("+1.0 % / -0.5 %"), "{text}");
 }

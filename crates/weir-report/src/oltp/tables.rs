@@ -3,6 +3,7 @@
 use super::{DatabaseReport, FileReport, LoadPoint, OltpReport, WaitReport};
 use crate::cells;
 use crate::number::{float, grouped, mib, percent, rate, time};
+use crate::page::RunPage;
 use crate::run::{latency_shares, wait_heads, waits};
 use crate::table::{Cell, Report, Table};
 
@@ -302,6 +303,40 @@ impl OltpReport {
             ]);
         }
         (!self.costs.is_empty()).then_some(table)
+    }
+}
+
+impl RunPage for OltpReport {
+    fn verdict(&self) -> String {
+        let databases = self.databases.iter().map(|own| {
+            let waits = own.waits.iter().max_by_key(|wait| wait.time_ns);
+            let waits = waits
+                .filter(|wait| wait.time_ns > 0)
+                .map(|wait| format!("; {} of its wait time is {}", percent(wait.share), wait.wait));
+            format!(
+                "{} does {} transactions a minute, of {} each{}",
+                own.database,
+                rate(own.load.transactions_per_min),
+                time(own.load.response_mean_ns),
+                waits.unwrap_or_default()
+            )
+        });
+        let backups = self.backups.iter().map(|own| {
+            let pace =
+                own.mib_per_s.map_or_else(String::new, |own| format!(" at {} MiB/s", rate(own)));
+            let bound = own.binding_limit.as_ref().map(|limit| format!("; {limit} binds"));
+            format!("the backup {} runs{pace}{}", own.backup, bound.unwrap_or_default())
+        });
+        databases.chain(backups).collect::<Vec<_>>().join(". ")
+    }
+
+    fn facts(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let own = self.databases.iter().flat_map(|database| &database.notes);
+        self.notes.iter().chain(own).cloned().collect()
     }
 }
 

@@ -6,6 +6,7 @@
 use super::{CAPS, ClockName, JobReport, OpReport, RunReport, SimReport, VolumeReport};
 use crate::cells;
 use crate::number::{float, grouped, mib, percent, rate, time};
+use crate::page::RunPage;
 use crate::table::{Cell, Report, Table};
 use std::collections::BTreeMap;
 
@@ -357,6 +358,20 @@ impl SimReport {
             table.row(row);
         }
         table
+    }
+}
+
+impl RunPage for SimReport {
+    fn verdict(&self) -> String {
+        self.run.verdict()
+    }
+
+    fn facts(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.run.notes.clone()
     }
 }
 

@@ -1,5 +1,6 @@
 //! `weir compare`: several sides, and the differences that are more than noise.
 
+use super::page;
 use crate::cli::CompareArgs;
 use crate::commands::{observe, plan, sim};
 use crate::error::{CliError, NO, USAGE};
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &CompareArgs, catalog: &Catalog) -> Result<u8, CliError>
     let request = Request { catalog, workload: workload.as_ref(), options: &options };
     let report = compare(sides, &request)?;
     if let Some(path) = &args.html {
-        fs::write(path, report.html()).map_err(|source| CliError::write(path, source))?;
+        page::write(path, &report.page())?;
     }
     output::print(&report, args.output.format())?;
     Ok(match () {

@@ -1,12 +1,13 @@
 //! `weir diagnose`: the limit that throttles a system, or another cause.
 
+use super::page;
 use crate::cli::DiagnoseArgs;
 use crate::commands::observe;
 use crate::error::{CliError, NO};
 use crate::input::read_layout_text;
 use crate::output;
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use weir_catalog::Catalog;
@@ -37,8 +38,7 @@ pub(crate) fn run(args: &DiagnoseArgs, catalog: &Catalog) -> Result<u8, CliError
     report.notes.extend(notes);
     report.notes.extend(unmatched_note(&unmatched));
     if let Some(path) = &args.html {
-        let page = report.html()?;
-        fs::write(path, page).map_err(|source| CliError::write(path, source))?;
+        page::write(path, &report.page()?)?;
     }
     output::print_detailed(&report, args.output.format(), args.verbose)?;
     Ok(if report.is_throttled() { NO } else { 0 })

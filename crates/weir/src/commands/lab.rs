@@ -1,5 +1,6 @@
 //! `weir lab`.
 
+use super::page;
 use crate::cli::{ClockArg, DriverArg, LabCommand, LabRunArgs};
 use crate::error::{CliError, NO};
 use crate::output;
@@ -117,7 +118,7 @@ fn rerun(args: &LabRunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let reports = weir_lab::run(&labs, catalog, &options, &mut output::talk)
         .map_err(|error| ending.error(error))?;
     if let Some(path) = &args.html {
-        fs::write(path, reports.html()).map_err(|source| CliError::write(path, source))?;
+        page::write(path, &reports.page())?;
     }
     if let Some(path) = &args.plot {
         fs::write(path, reports.plot()?).map_err(|source| CliError::write(path, source))?;

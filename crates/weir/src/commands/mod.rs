@@ -17,6 +17,7 @@ mod mcp;
 mod mount;
 mod needs;
 mod observe;
+mod page;
 mod plan;
 mod prices;
 mod record;

@@ -10,6 +10,7 @@ pub(super) mod prices;
 pub(super) use crate::input::is_same;
 pub(super) use observed::{EDITION, Measure, fill};
 
+use super::page;
 use crate::cli::PlanArgs;
 use crate::error::{CliError, NO};
 use crate::input::{edition_of, read_layout_text};
@@ -75,7 +76,7 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
         written.map_err(|source| CliError::write(path, source))?;
     }
     if let Some(path) = &args.html {
-        fs::write(path, report.html()).map_err(|source| CliError::write(path, source))?;
+        page::write(path, &report.page())?;
     }
     output::print_detailed(&report, args.output.format(), args.verbose)?;
     Ok(if report.is_met { 0 } else { NO })

@@ -4,7 +4,8 @@ mod counters;
 mod owner;
 mod replay;
 
-use super::sim::watch::{Drive, Watch};
+use super::page;
+use super::sim::watch::{Drive, Ended, Watch};
 use super::web::Web;
 use crate::cli::RunArgs;
 use crate::error::{CliError, FAILED};
@@ -83,7 +84,7 @@ pub(crate) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
         owner.keep()?;
     }
     let web = web.serve(&server.handle())?;
-    let code = drive(args, &layout, &description, &server, &signals, &book)?;
+    let code = drive(args, (&layout, catalog), &description, &server, &signals, &book)?;
     drop(web);
     server.stop()?;
     Ok(code)
@@ -179,7 +180,7 @@ fn check_volumes(data: &Path, layout: &Layout, files: &[(u32, &str)]) -> Result<
 /// Recovers the database and runs it. Returns the exit code.
 fn drive(
     args: &RunArgs,
-    layout: &Layout,
+    (layout, catalog): (&Layout, &Catalog),
     description: &Description,
     server: &Server,
     signals: &Signals,
@@ -216,13 +217,15 @@ fn drive(
     let mut wall = WallRun { run, layout, places: &layout.places(), server };
     let watch = Watch::begin(args, &wall, signals)?;
     let length = description.ramp_time + description.duration;
-    let stopped = watch.drive(&mut wall, Progress::start(Some(length), args.run.quiet));
+    let ended = watch.drive(&mut wall, Progress::start(Some(length), args.run.quiet));
+    let (stopped, picture) = Ended::split(ended);
     let mut report = wall.run.report();
     report.notes.extend(layout.hosts.iter().flat_map(|host| host.notes.clone()));
     report.notes.extend(match &stopped {
         Ok(stopped) => stopped.map(|stopped| stopped.to_string()),
         Err(error) => Some(format!("the run failed, and the report ends there: {error}")),
     });
+    page::write_run(args.run.html.as_deref(), &report, Some((layout, catalog)), picture.as_ref())?;
     output::print(&report, args.run.output.format())?;
     let stopped = stopped?;
     Ok(stopped.map_or(0, |stopped| stopped.code))

@@ -6,6 +6,7 @@ pub(super) mod watch;
 
 pub(super) use oltp::{are_descriptions, read_descriptions};
 
+use super::page;
 use crate::cli::SimArgs;
 use crate::error::CliError;
 use crate::input::{read, read_layout};
@@ -15,7 +16,7 @@ use crate::signals::Signals;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use watch::{Drive, Watch};
+use watch::{Drive, Ended, Watch};
 use weir_catalog::Catalog;
 use weir_core::CacheMode;
 use weir_layout::Layout;
@@ -94,7 +95,8 @@ pub(crate) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let mut simulation = Simulation::new(&layout, placed, &options)?;
     let signals = Signals::catch()?;
     let watch = Watch::begin(args, &simulation, &signals)?;
-    let stopped = watch.drive(&mut simulation, Progress::start(length(&jobs), args.run.quiet))?;
+    let Ended { stopped, picture } =
+        watch.drive(&mut simulation, Progress::start(length(&jobs), args.run.quiet))?;
     let mut run = simulation.report();
     if stopped.is_none() {
         check_crash(args, &jobs, run.elapsed_s)?;
@@ -102,7 +104,9 @@ pub(crate) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     run.notes.extend(stopped.map(|stopped| stopped.to_string()));
     let totals = |host, volume| simulation.totals(host, volume);
     let writebacks = weir_sim::writebacks(&layout, run.elapsed_s, totals);
-    output::print(&SimReport { run, writebacks }, args.run.output.format())?;
+    let report = SimReport { run, writebacks };
+    page::write_run(args.run.html.as_deref(), &report, Some((&layout, catalog)), picture.as_ref())?;
+    output::print(&report, args.run.output.format())?;
     Ok(stopped.map_or(0, |stopped| stopped.code))
 }
 

@@ -4,7 +4,7 @@ mod served;
 
 use self::served::Served;
 use super::needs::needed;
-use super::{plan, sim};
+use super::{page, plan, sim};
 use crate::cli::TuneArgs;
 use crate::error::{CliError, FAILED, NO};
 use crate::input::{is_same, read_layout_text};
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &TuneArgs, catalog: &Catalog) -> Result<u8, CliError> {
         fs::write(path, &tuned.text).map_err(|source| CliError::write(path, source))?;
     }
     if let Some(path) = &args.html {
-        fs::write(path, tuned.report.html()).map_err(|source| CliError::write(path, source))?;
+        page::write(path, &tuned.report.page())?;
     }
     output::print(&tuned.report, args.output.format())?;
     Ok(match tuned.report.end {

@@ -19,6 +19,7 @@ mod mcp;
 mod mount;
 mod observe;
 mod observe_imports;
+mod pages;
 mod plan;
 mod plan_choice;
 mod plan_compare;

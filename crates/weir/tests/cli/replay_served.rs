@@ -201,9 +201,9 @@ fn fio_replays_the_same_trace_at_the_same_rate() {
     needs!("fio");
     let place = Place::without_a_disk();
     place.file("t.iolog", &iolog());
-    // Another program may take the processor for a moment.
+    // Other programs may take the processors for a while.
     let mut found = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..10 {
         let server = place.serve(LAYOUT, &[]);
         let uri = format!("--uri=nbd+unix:///data?socket={}", place.path("nbd.sock").display());
         let mut fio = Command::new("fio");

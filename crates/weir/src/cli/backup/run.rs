@@ -93,6 +93,9 @@ pub(crate) struct BackupRunArgs {
     /// to their other clients [default: no limit].
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = limit)]
     pub(crate) limit: Option<BytesPerSec>,
+    /// Write the report as an HTML page to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Hide the progress bar, which is shown on stderr if that is a terminal.
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -18,6 +18,7 @@ mod targets;
 
 use super::kept;
 use crate::cli::{BackupRunArgs, KeyArgs};
+use crate::commands::page;
 use crate::error::{CliError, FAILED};
 use crate::output;
 use crate::progress::Moving;
@@ -47,6 +48,7 @@ const READING: Span = Span::from_secs(1);
 
 pub(super) fn run(args: &BackupRunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     check(args)?;
+    page::check(args.html.as_deref(), args.layout.as_deref())?;
     let signals = Signals::catch()?;
     let targets = Targets::parse(args, &signals.cancel())?;
     let keys = args.encrypt.then(|| key_of(args)).transpose()?;
@@ -71,6 +73,8 @@ pub(super) fn run(args: &BackupRunArgs, catalog: &Catalog) -> Result<u8, CliErro
                 let what = "the server of the sources did not end in order";
                 after::warn(&mut report, &format!("{what}: {error}"));
             }
+            let priced = layout.as_ref().map(|own| (own, catalog));
+            page::write_run(args.html.as_deref(), &report, priced, None)?;
             output::print(&report, args.output.format())?;
             Ok(code)
         }

@@ -1,6 +1,7 @@
 //! A plot of an observation over time: batch requests and waits, requests throttled by each cap,
 //! and each file against its limits.
 
+use crate::commands::page;
 use crate::error::CliError;
 use crate::output;
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use std::path::Path;
 use weir_observe::rates::{Points, Track, Tracker};
 use weir_observe::view::{self, IoView};
 use weir_observe::{EntityId, EntityKind, Header, SeriesId, attribute};
+use weir_report::Page;
 use weir_report::chart::{self, Chart, Line};
 use weir_report::number::float;
 use weir_units::{Instant, Span};
@@ -35,6 +37,7 @@ struct Panel {
     tracks: Vec<usize>,
     is_stacked: bool,
     limit: Option<f64>,
+    burst: Option<f64>,
 }
 
 /// A single-pass plot of samples. Its memory does not grow with their number.
@@ -80,6 +83,7 @@ impl Plan<'_> {
             tracks,
             is_stacked: false,
             limit: None,
+            burst: None,
         };
         if let Some(batches) = view.batches {
             let track = self.track("batch requests/s", Track(vec![batches]), 1.0);
@@ -112,7 +116,7 @@ impl Plan<'_> {
         let tracks = by_cap.into_iter().map(|(cap, all)| self.track(cap, Track(all), 1e-9));
         let tracks = tracks.collect();
         let title = "requests held, by cap".to_owned();
-        vec![Panel { title, tracks, is_stacked: true, limit: None }]
+        vec![Panel { title, tracks, is_stacked: true, limit: None, burst: None }]
     }
 
     fn io(&mut self, view: &IoView) -> [Panel; 2] {
@@ -120,14 +124,19 @@ impl Plan<'_> {
         let mib = f64::from(1 << 20);
         let operations = self.track(&name, view.operations.clone(), 1.0);
         let bytes = self.track(&name, view.bytes.clone(), 1.0 / mib);
-        let panel = |what: &str, track, limit: Option<f64>| Panel {
+        let entity = self.header.contents.entity(view.entity);
+        let burst = |of: &str| entity.and_then(|own| own.number(&format!("burst_{of}"))).map(float);
+        let panel = |what: &str, track, limit: Option<f64>, burst: Option<f64>| Panel {
             title: format!("{name}: {what}"),
             tracks: vec![track],
             is_stacked: false,
             limit,
+            burst,
         };
         let limit = view.bytes_per_s_limit.map(|limit| float(limit) / mib);
-        [panel("IOPS", operations, view.iops_limit.map(float)), panel("MiB/s", bytes, limit)]
+        let burst_bytes = burst(attribute::BYTES_PER_S_LIMIT).map(|limit| limit / mib);
+        let iops = (view.iops_limit.map(float), burst(attribute::IOPS_LIMIT));
+        [panel("IOPS", operations, iops.0, iops.1), panel("MiB/s", bytes, limit, burst_bytes)]
     }
 }
 
@@ -164,8 +173,8 @@ impl Picture {
         });
     }
 
-    /// Writes the plot in the format that the file's extension names.
-    pub(crate) fn write(&self, path: &Path) -> Result<(), CliError> {
+    /// Returns rows of charts, and notes on them.
+    pub(crate) fn charts(&self) -> (Vec<Vec<Chart>>, Vec<String>) {
         let mut rows: Vec<Vec<Chart>> = self
             .head
             .iter()
@@ -183,11 +192,17 @@ impl Picture {
             notes.push(note);
         }
         rows.extend(each.iter().map(|row| row.iter().map(|panel| self.chart(panel)).collect()));
-        let is_html = path.extension().is_some_and(|end| end == "html");
-        let drawn = match is_html {
-            true => chart::html(&self.title, &notes, &rows)?,
-            false => chart::svg(&rows)?,
-        };
+        (rows, notes)
+    }
+
+    /// Writes the plot in the format that the file's extension names.
+    pub(crate) fn write(&self, path: &Path) -> Result<(), CliError> {
+        let (rows, notes) = self.charts();
+        if path.extension().is_some_and(|end| end == "html") {
+            let page = Page::new(&self.title).paragraphs(notes.iter().map(String::as_str));
+            return page::write(path, &page.charts("Over time", &rows)?);
+        }
+        let drawn = chart::svg(&rows)?;
         fs::write(path, drawn).map_err(|source| CliError::write(path, source))
     }
 
@@ -204,7 +219,7 @@ impl Picture {
             lines.extend(drawn.iter().map(|drawn| drawn.line()));
         }
         let (title, is_stacked) = (panel.title.clone(), panel.is_stacked);
-        Chart { title, lines, is_stacked, limit: panel.limit }
+        Chart { title, lines, is_stacked, limit: panel.limit, burst: panel.burst }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::observed::{self, Measure};
 use super::prices;
 use crate::cli::PlanArgs;
+use crate::commands::page;
 use crate::error::{CliError, NO};
 use crate::input::is_same;
 use crate::output;
@@ -80,7 +81,7 @@ pub(super) fn run(folder: &Path, args: &PlanArgs, catalog: &Catalog) -> Result<u
         write(path, &report)?;
     }
     if let Some(path) = &args.html {
-        fs::write(path, report.html()).map_err(|source| CliError::write(path, source))?;
+        page::write(path, &report.page())?;
     }
     output::print(&report, args.output.format())?;
     Ok(if report.is_met { 0 } else { NO })

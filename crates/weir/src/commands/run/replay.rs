@@ -2,7 +2,8 @@
 
 use super::counters::counters;
 use crate::cli::RunArgs;
-use crate::commands::sim::watch::{Drive, Watch};
+use crate::commands::page;
+use crate::commands::sim::watch::{Drive, Ended, Watch};
 use crate::commands::traces::{open_all, replay_options};
 use crate::error::CliError;
 use crate::input::{edition_of, read_layout, say_notes};
@@ -50,7 +51,8 @@ pub(super) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let mut wall = WallReplay { run, layout: &layout, server: &server };
     let watch = Watch::begin(args, &wall, &signals)?;
     wall.run.start();
-    let stopped = watch.drive(&mut wall, Progress::start(None, args.run.quiet));
+    let ended = watch.drive(&mut wall, Progress::start(None, args.run.quiet));
+    let (stopped, picture) = Ended::split(ended);
     if !matches!(stopped, Ok(None)) {
         // A trace that cannot be read further is the reason, or one that a signal left unread.
         let _ = wall.run.end_early();
@@ -63,6 +65,12 @@ pub(super) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
     });
     drop(wall);
     if report.requests > 0 || stopped.is_ok() {
+        page::write_run(
+            args.run.html.as_deref(),
+            &report,
+            Some((&layout, catalog)),
+            picture.as_ref(),
+        )?;
         output::print(&report, args.run.output.format())?;
     }
     server.stop()?;

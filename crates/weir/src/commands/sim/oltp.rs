@@ -1,7 +1,8 @@
 //! `weir sim` of databases and backups, described by `.toml` files in place of job files.
 
-use super::watch::{Drive, Watch};
+use super::watch::{Drive, Ended, Watch};
 use crate::cli::SimArgs;
+use crate::commands::page;
 use crate::error::CliError;
 use crate::input::{edition_of, read, read_layout};
 use crate::output;
@@ -69,12 +70,14 @@ pub(super) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let length = length.filter(|_| backups.is_empty());
     let signals = Signals::catch()?;
     let watch = Watch::begin(args, &simulation, &signals)?;
-    let stopped = watch.drive(&mut simulation, Progress::start(length, args.run.quiet))?;
+    let Ended { stopped, picture } =
+        watch.drive(&mut simulation, Progress::start(length, args.run.quiet))?;
     let mut report = simulation.report();
     if stopped.is_none() {
         simulation.add_costs(&mut report, &descriptions)?;
     }
     report.notes.extend(stopped.map(|stopped| stopped.to_string()));
+    page::write_run(args.run.html.as_deref(), &report, Some((&layout, catalog)), picture.as_ref())?;
     output::print(&report, args.run.output.format())?;
     Ok(stopped.map_or(0, |stopped| stopped.code))
 }

@@ -1,7 +1,8 @@
 //! `weir sim` of recorded traces.
 
-use super::watch::{Drive, Watch};
+use super::watch::{Drive, Ended, Watch};
 use crate::cli::SimArgs;
+use crate::commands::page;
 use crate::commands::traces::{open_all, replay_options};
 use crate::error::CliError;
 use crate::input::read_layout;
@@ -28,7 +29,8 @@ pub(super) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let mut simulation = ReplaySimulation::new(&layout, recordings, &options)?;
     let signals = Signals::catch()?;
     let watch = Watch::begin(args, &simulation, &signals)?;
-    let stopped = watch.drive(&mut simulation, Progress::start(None, args.run.quiet))?;
+    let Ended { stopped, picture } =
+        watch.drive(&mut simulation, Progress::start(None, args.run.quiet))?;
     if stopped.is_some() {
         simulation.end_early()?;
     }
@@ -43,6 +45,7 @@ pub(super) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
         )));
     }
     report.run.notes.extend(stopped.map(|stopped| stopped.to_string()));
+    page::write_run(args.run.html.as_deref(), &report, Some((&layout, catalog)), picture.as_ref())?;
     output::print(&report, args.run.output.format())?;
     Ok(stopped.map_or(0, |stopped| stopped.code))
 }

@@ -4,6 +4,7 @@
 
 use crate::cli::{RunArgs, RunOptions, SimArgs};
 use crate::commands::observe::picture::Picture;
+use crate::commands::page;
 use crate::error::CliError;
 use crate::input::read;
 use crate::progress::Progress;
@@ -81,6 +82,27 @@ impl fmt::Display for Stopped {
     }
 }
 
+/// The end of a run.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// The signal that ended it early.
+    pub(crate) stopped: Option<Stopped>,
+    /// The run over time, for its page.
+    pub(crate) picture: Option<Picture>,
+}
+
+impl Ended {
+    /// Returns how a run ended, apart from the run over time.
+    pub(crate) fn split(
+        ended: Result<Self, CliError>,
+    ) -> (Result<Option<Stopped>, CliError>, Option<Picture>) {
+        match ended {
+            Ok(ended) => (Ok(ended.stopped), ended.picture),
+            Err(error) => (Err(error), None),
+        }
+    }
+}
+
 /// The observers of a run.
 pub(crate) struct Watch<'s> {
     signals: &'s Signals,
@@ -95,7 +117,11 @@ impl<'s> Watch<'s> {
         signals: &'s Signals,
     ) -> Result<Self, CliError> {
         let args = &args.into();
-        let wanted = args.run.observe.is_some() || args.run.plot.is_some();
+        let others = args.jobs.iter().chain(&args.run.observe).chain(&args.run.plot);
+        let others = others.map(PathBuf::as_path).chain([args.layout]);
+        page::check(args.run.html.as_deref(), others)?;
+        let wanted = [&args.run.observe, &args.run.plot, &args.run.html];
+        let wanted = wanted.iter().any(|path| path.is_some());
         let observed = if wanted { Some(Observed::begin(args, run.shape())?) } else { None };
         Ok(Self { signals, observed })
     }
@@ -105,7 +131,7 @@ impl<'s> Watch<'s> {
         mut self,
         run: &mut impl Drive,
         progress: Progress,
-    ) -> Result<Option<Stopped>, CliError> {
+    ) -> Result<Ended, CliError> {
         let mut until = Instant::ZERO;
         let stopped = loop {
             let next = match run.run_until(until) {
@@ -133,9 +159,10 @@ impl<'s> Watch<'s> {
                 Ok(Some(stopped)) => stopped.at,
                 Ok(None) | Err(_) => run.now(),
             };
-            observed.finish(end, &run.sample(), matches!(stopped, Ok(None)))?;
+            let picture = observed.finish(end, &run.sample(), matches!(stopped, Ok(None)))?;
+            return Ok(Ended { stopped: stopped?, picture });
         }
-        stopped
+        Ok(Ended { stopped: stopped?, picture: None })
     }
 }
 
@@ -150,7 +177,9 @@ struct Observed {
     shape: Shape,
     row: Vec<Option<i64>>,
     file: Option<(PathBuf, Writer<File>)>,
-    plot: Option<(PathBuf, Picture)>,
+    plot: Option<PathBuf>,
+    /// For the plot, and for the page of the run.
+    picture: Option<Picture>,
 }
 
 impl Observed {
@@ -167,10 +196,12 @@ impl Observed {
                 Some((path.to_owned(), Writer::new(file, &header).map_err(failed)?))
             }
         };
-        let plot = args.run.plot.as_deref().map(|path| (path.to_owned(), Picture::new(&header)));
+        let plot = args.run.plot.clone();
+        let is_drawn = plot.is_some() || args.run.html.is_some();
+        let picture = is_drawn.then(|| Picture::new(&header));
         let (due, last, row) = (Instant::ZERO, None, Vec::new());
         let kept = (args.kind == SourceKind::WallRun).then_some(Instant::ZERO + KEPT);
-        Ok(Self { every, due, last, kept, shape, row, file, plot })
+        Ok(Self { every, due, last, kept, shape, row, file, plot, picture })
     }
 
     /// Writes the samples due before `next`, while the counters stay as they are.
@@ -196,14 +227,19 @@ impl Observed {
         if let Some((path, writer)) = &mut self.file {
             writer.sample(at, &self.row).map_err(|source| observe(path, source))?;
         }
-        if let Some((_, picture)) = &mut self.plot {
+        if let Some(picture) = &mut self.picture {
             picture.sample(at, &self.row);
         }
         self.last = Some(at);
         Ok(())
     }
 
-    fn finish(mut self, end: Instant, sample: &Sample, complete: bool) -> Result<(), CliError> {
+    fn finish(
+        mut self,
+        end: Instant,
+        sample: &Sample,
+        complete: bool,
+    ) -> Result<Option<Picture>, CliError> {
         if self.last.is_none_or(|last| last < end) {
             self.shape.row(sample, &mut self.row);
             self.write(end)?;
@@ -211,10 +247,10 @@ impl Observed {
         if let Some((path, writer)) = self.file {
             writer.finish(complete).map_err(|source| observe(&path, source))?;
         }
-        match self.plot {
-            Some((path, picture)) => picture.write(&path),
-            None => Ok(()),
+        if let (Some(path), Some(picture)) = (&self.plot, &self.picture) {
+            picture.write(path)?;
         }
+        Ok(self.picture)
     }
 }
 
@@ -270,6 +306,7 @@ mod tests {
             every: None,
             observe: Some(path.clone()),
             plot: None,
+            html: None,
             quiet: true,
             output: OutputArgs::default(),
         };

@@ -12,7 +12,10 @@ use std::process::Stdio;
 fn a_backup_goes_to_files_in_two_folders() {
     let rig = Rig::new();
     let (data, log) = (rig.contents("data"), rig.contents("log"));
-    let report = rig.backup("data log --to b c --stripes 5 --verify --name sales");
+    let report = rig.backup("data log --to b c --stripes 5 --verify --name sales --html page.html");
+    let page = fs::read_to_string(rig.place.path("page.html")).expect("a page");
+    assert!(page.contains("<h1>full backup sales "), "{page}");
+    assert!(page.contains(" complete and verified: 9"), "{page}");
     assert_eq!((rig.files("b").len(), rig.files("c").len()), (3, 2));
     assert_eq!(report["is_verified"], true);
     // 8 MiB of data and 1 MiB of log, which begins within a block.
