@@ -8,6 +8,7 @@
 use crate::header::{Contents, EntityId, EntityKind, SeriesId};
 use crate::load::{Load, Loads, mean};
 use crate::rates::{Reading, Spread};
+use crate::when::Hours;
 use crate::{attribute, metric};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_units::Instant;
@@ -28,6 +29,10 @@ pub struct Sizer {
     lasted: f64,
     first: Option<Instant>,
     last: Option<Instant>,
+    /// Hours to count, and the moment of the first instant.
+    hours: Option<(Hours, i64)>,
+    /// The time that counts, in seconds.
+    counted: f64,
 }
 
 #[derive(Debug, Default)]
@@ -122,7 +127,26 @@ impl Sizer {
         let sizes = found.keys().map(size).collect();
         let (now, all) = (BTreeMap::new(), BTreeMap::new());
         let (first, last, before, lasted) = (None, None, None, 0.0);
-        Ok(Self { loads, roles: found, sizes, found: all, now, before, lasted, first, last })
+        let (hours, counted) = (None, 0.0);
+        Ok(Self {
+            loads,
+            roles: found,
+            sizes,
+            found: all,
+            now,
+            before,
+            lasted,
+            first,
+            last,
+            hours,
+            counted,
+        })
+    }
+
+    /// Counts only samples of these hours. `start_unix_ns` is the moment that times count from.
+    #[must_use]
+    pub fn within(self, hours: Hours, start_unix_ns: i64) -> Self {
+        Self { hours: Some((hours, start_unix_ns)), ..self }
     }
 
     /// Takes a sample.
@@ -136,12 +160,18 @@ impl Sizer {
             }
         }
         let before = self.before.replace(at);
+        let counts = self
+            .hours
+            .is_none_or(|(hours, start)| hours.contains(start.saturating_add_unsigned(at.nanos())));
         let (roles, now, found) = (&self.roles, &mut self.now, &mut self.found);
         let mut told: BTreeSet<&String> = BTreeSet::new();
         self.loads.sample(at, row, |entity, load| {
             let Some(role) = roles.get(&entity) else { return };
             now.insert(entity, load);
             told.insert(role);
+            if !counts {
+                return;
+            }
             let own = found.entry(role.clone()).or_default();
             match &mut own.all {
                 Some(all) => all.add(&load),
@@ -160,6 +190,9 @@ impl Sizer {
             // The rest of a second at the end of a run is too short for a rate.
             let is_rest = stretch.seconds() * 2.0 < self.lasted;
             lasted = lasted.or(Some(stretch.seconds()));
+            if !counts {
+                continue;
+            }
             let reading = |rates: Option<f64>| {
                 let amount = rates? * stretch.seconds();
                 (stretch.from < at && !is_rest).then_some(Reading {
@@ -175,14 +208,19 @@ impl Sizer {
             reading(bytes).iter().for_each(|reading| found.bytes.add(reading));
             found.samples += 1;
         }
+        if counts {
+            self.counted += lasted.unwrap_or(0.0);
+        }
         self.lasted = lasted.unwrap_or(self.lasted);
     }
 
-    /// Returns the seconds from the first sample to the last.
+    /// Returns the seconds that count: from the first sample to the last, or those of the hours.
     #[must_use]
     pub fn seconds(&self) -> f64 {
-        let zip = self.first.zip(self.last);
-        zip.map_or(0.0, |(first, last)| Load { from: first, to: last, ..Load::default() }.seconds())
+        let zip = self.first.zip(self.last).filter(|_| self.hours.is_none());
+        zip.map_or(self.counted, |(first, last)| {
+            Load { from: first, to: last, ..Load::default() }.seconds()
+        })
     }
 
     /// Returns the demand of each role at a percentile from 0 to 1.

@@ -24,6 +24,35 @@ pub enum When {
     OfDay(i64, i64),
 }
 
+/// Hours of each day, for example those of the night.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hours {
+    /// Nanoseconds from midnight UTC.
+    from: i64,
+    to: i64,
+}
+
+impl Hours {
+    /// Parses hours as in `22:00-06:00`, in UTC, or with an offset at the end: `22:00-06:00+01:00`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (from, to) = text.split_once('-')?;
+        let (from, (to, offset)) = (time_of(from)?, time_of(to)?);
+        let ahead = offset.unwrap_or(0) * SECOND;
+        let of_day = |nanos: i64| (nanos - ahead).rem_euclid(DAY);
+        let own = Self { from: of_day(from.0), to: of_day(to) };
+        (from.1.is_none() && own.from != own.to).then_some(own)
+    }
+
+    /// Returns whether a moment, in nanoseconds since 1970, is within these hours. The first moment
+    /// is not, and the last one is, as rates are those of the time before.
+    #[must_use]
+    pub fn contains(self, unix_ns: i64) -> bool {
+        let after = (unix_ns - self.from).rem_euclid(DAY);
+        after > 0 && after <= (self.to - self.from).rem_euclid(DAY)
+    }
+}
+
 /// The time span of an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
@@ -177,6 +206,27 @@ pub fn written(unix_ns: i64, offset: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hours_end_on_the_next_day_and_have_an_offset() {
+        let hour = |n: i64| n * 3_600 * SECOND;
+        let night = Hours::parse("22:00-06:00").expect("hours");
+        let check = |own: Hours, at: i64, expect: bool| {
+            assert_eq!(own.contains(hour(at)), expect, "{own:?} {at}");
+        };
+        for (at, expect) in
+            [(22, false), (23, true), (24, true), (30, true), (31, false), (47, true)]
+        {
+            check(night, at, expect);
+        }
+        let ahead = Hours::parse("22:00-06:00+02:00").expect("hours");
+        for (at, expect) in [(20, false), (21, true), (28, true), (29, false)] {
+            check(ahead, at, expect);
+        }
+        for wrong in ["", "22:00", "22:00-22:00", "25:00-06:00", "22:00-6 o'clock", "night"] {
+            assert_eq!(Hours::parse(wrong), None, "{wrong}");
+        }
+    }
 
     /// Returns the extent of samples from 10 s to two hours after 2026-11-22 23:00 UTC.
     fn extent() -> Extent {

@@ -12,8 +12,7 @@ impl RoleKeys {
     ///
     /// # Errors
     ///
-    /// [`PlanError::Need`] for a key that both the need and the observation, called `file`, state,
-    /// and for a size that neither does.
+    /// [`PlanError::Need`] for a key that both the need and the observation, called `file`, state.
     pub fn take_observed(&mut self, own: &Sized, growth: u64, file: &str) -> Result<(), PlanError> {
         let role = &own.role;
         let stated = [
@@ -32,12 +31,6 @@ impl RoleKeys {
             Bytes::gib(whole(grown(float(size)) / float(1 << 30)).max(1))
         });
         self.size = self.size.or(observed);
-        if self.size.is_none() {
-            let how = if role == "data" { "--size SIZE, or " } else { "" };
-            let reason =
-                format!("the size of {role} is unknown; give {how}size in [{role}] of --need FILE");
-            return Err(PlanError::need(file, reason));
-        }
         let iops = whole(grown(own.iops).round());
         let request = own.request.map(|bytes| whole(bytes).max(1).next_multiple_of(512));
         self.iops = Iops::new(iops);
@@ -51,6 +44,21 @@ impl RoleKeys {
             format!("{}.{} %", tenths / 10, tenths % 10)
         });
         Ok(())
+    }
+
+    /// Refuses a role without a size.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Need`]
+    pub fn check_size(&self, role: &str, file: &str) -> Result<(), PlanError> {
+        if self.size.is_some() {
+            return Ok(());
+        }
+        let how = if role == "data" { "--size SIZE, or " } else { "" };
+        let reason =
+            format!("the size of {role} is unknown; give {how}size in [{role}] of --need FILE");
+        Err(PlanError::need(file, reason))
     }
 }
 

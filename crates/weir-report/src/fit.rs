@@ -51,6 +51,8 @@ pub struct FitLimit {
 /// A role of the need, at a peak of operations or of throughput.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct FitRole {
+    /// The need, if there are several.
+    pub time: Option<String>,
     /// The role.
     pub role: String,
     /// The answer.
@@ -134,6 +136,14 @@ fn amount(is_bytes: bool, value: f64) -> Cell {
 }
 
 impl FitRole {
+    /// Returns the role, with the need if there are several.
+    fn name(&self) -> String {
+        match &self.time {
+            Some(time) => format!("{}, {time}", self.role),
+            None => self.role.clone(),
+        }
+    }
+
     fn limit_words(&self) -> String {
         match &self.limit {
             Some(limit) => match limit.rate {
@@ -202,7 +212,7 @@ impl FitReport {
             }
             FitAnswer::Barely => format!(
                 "barely: {} has {} of headroom until the {}",
-                worst.role,
+                worst.name(),
                 worst.headroom_cell(),
                 worst.limit_words()
             ),
@@ -211,7 +221,7 @@ impl FitReport {
                     Some(_) => String::new(),
                     None => format!("; {}", worst.limit_words()),
                 };
-                format!("no: {}: {}{limit}", worst.role, worst.reason())
+                format!("no: {}: {}{limit}", worst.name(), worst.reason())
             }
         }
     }
@@ -241,7 +251,9 @@ impl FitReport {
     }
 
     fn table(&self) -> Table {
+        let has_times = self.roles.iter().any(|role| role.time.is_some());
         let heads = [
+            if has_times { "need" } else { "|need" },
             "role",
             "answer",
             ">asked|asked",
@@ -261,6 +273,7 @@ impl FitReport {
                 role.limit.as_ref().map_or_else(Cell::none, |own| Cell::from(of(own)))
             };
             table.row(cells![
+                role.time.as_deref().map_or_else(Cell::none, Cell::from),
                 role.role.as_str(),
                 role.answer.name(),
                 amount(role.is_bytes, role.asked),

@@ -38,47 +38,45 @@ pub struct FitOptions {
     pub bursts: bool,
 }
 
-/// Answers whether the layout in `text`, which messages call `name`, carries a need.
+/// A need of a layout, with a name if there are several.
+#[derive(Debug, Clone)]
+pub struct NamedNeed {
+    /// The name, for example `night`.
+    pub name: Option<String>,
+    /// The need.
+    pub need: Need,
+}
+
+/// Answers whether the layout in `text`, which messages call `name`, carries each of the needs, one
+/// at a time.
 ///
 /// # Errors
 ///
-/// [`TuneError`] if the need does not run on the layout.
+/// [`TuneError`] if a need does not run on the layout.
 pub fn fit(
     name: &str,
     text: &str,
-    need: &Need,
+    needs: &[NamedNeed],
     catalog: &Catalog,
     options: FitOptions,
 ) -> Result<FitReport, TuneError> {
     let layout = Layout::parse(name, text, catalog)?;
     let question = Question { name, text, layout: &layout, catalog, options };
-    let (is_stated, need) = (need, &with_promises(need, &layout));
-    let measured = question.measure(need, Effort::Full)?;
-    if measured.iops <= 0.0 {
-        return Err(TuneError::NoLoad);
+    let (mut roles, mut too_small, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    for own in needs {
+        let need = with_promises(&own.need, &layout);
+        roles.extend(question.roles(own, &need)?);
+        too_small.extend(smaller(&layout, &own.need, catalog));
+        all.push(need);
     }
-    let mut roles: Vec<FitRole> = Vec::new();
-    for (at, got) in measured.roles.iter().enumerate() {
-        // A role has a second row if its peak of throughput is apart from that of operations.
-        let before = &measured.roles[..at];
-        let row = before.iter().filter(|other| other.role == got.role).count();
-        let mut role = question.role(need, got, row)?;
-        let lack = measured.lacks.iter().find(|own| own.role == got.role);
-        if let Some(lack) = lack {
-            role.answer = FitAnswer::No;
-            role.lack = Some(FitRoom { size_bytes: lack.size.get(), room_bytes: lack.room.get() });
-        }
-        role.is_latency_assumed = is_stated.role(got.role).is_some_and(|own| own.latency.is_none());
-        roles.push(role);
-    }
-    let too_small = too_small(&layout, is_stated, catalog);
+    too_small.dedup();
     let answer = match too_small.is_empty() {
         true => roles.iter().map(|role| role.answer).max().unwrap_or_default(),
         false => FitAnswer::No,
     };
     let change = match answer {
         FitAnswer::Yes => None,
-        _ => question.change(need)?,
+        _ => question.change(&all)?,
     };
     let price = Price::of_layout(&layout, catalog)?;
     Ok(FitReport {
@@ -94,7 +92,7 @@ pub fn fit(
 }
 
 /// Returns what no machine of the layout has enough of, in words.
-fn too_small(layout: &Layout, need: &Need, catalog: &Catalog) -> Vec<String> {
+fn smaller(layout: &Layout, need: &Need, catalog: &Catalog) -> Vec<String> {
     let edition = layout.edition.as_deref().and_then(|name| catalog.edition(name).ok());
     let size = |host: &Host| edition?.host(&host.qualified_size()?).ok();
     let mut words = Vec::new();
@@ -129,10 +127,10 @@ struct Question<'a> {
 }
 
 impl Question<'_> {
-    fn bench(&self, need: &Need) -> Bench<'_> {
+    fn bench(&self, needs: Vec<Need>) -> Bench<'_> {
         Bench {
             catalog: self.catalog,
-            load: Load::Need(need.clone()),
+            load: Load::Needs(needs),
             seed: self.options.seed,
             runtime: None,
             bursts: self.options.bursts,
@@ -140,7 +138,33 @@ impl Question<'_> {
     }
 
     fn measure(&self, need: &Need, effort: Effort) -> Result<Measured, TuneError> {
-        self.bench(need).measure(self.name, self.text, effort)
+        self.bench(vec![need.clone()]).measure(self.name, self.text, effort)
+    }
+
+    /// Answers for the roles of a need. `need` has the latencies that the disks promise, too.
+    fn roles(&self, named: &NamedNeed, need: &Need) -> Result<Vec<FitRole>, TuneError> {
+        let measured = self.measure(need, Effort::Full)?;
+        if measured.iops <= 0.0 {
+            return Err(TuneError::NoLoad);
+        }
+        let mut roles = Vec::new();
+        for (at, got) in measured.roles.iter().enumerate() {
+            // A role has a second row if its peak of throughput is apart from that of operations.
+            let before = &measured.roles[..at];
+            let row = before.iter().filter(|other| other.role == got.role).count();
+            let mut role = self.role(need, got, row)?;
+            let lack = measured.lacks.iter().find(|own| own.role == got.role);
+            if let Some(lack) = lack {
+                role.answer = FitAnswer::No;
+                role.lack =
+                    Some(FitRoom { size_bytes: lack.size.get(), room_bytes: lack.room.get() });
+            }
+            role.time.clone_from(&named.name);
+            role.is_latency_assumed =
+                named.need.role(got.role).is_some_and(|own| own.latency.is_none());
+            roles.push(role);
+        }
+        Ok(roles)
     }
 
     /// Answers for a role, at one of its peaks.
@@ -157,6 +181,7 @@ impl Question<'_> {
         let limit = waits.into_iter().find(|(place, _)| place.limits(self.layout, got.role));
         let factor = if got.bytes.is_some() { float(got.request) } else { 1.0 };
         Ok(FitRole {
+            time: None,
             role: got.role.name().to_owned(),
             answer,
             is_bytes: got.bytes.is_some(),
@@ -212,13 +237,13 @@ impl Question<'_> {
         Ok(low)
     }
 
-    /// Returns the cheapest single change with which the layout carries the need with headroom, or
+    /// Returns the cheapest single change with which the layout carries all needs with headroom, or
     /// else barely.
-    fn change(&self, need: &Need) -> Result<Option<FitChange>, TuneError> {
+    fn change(&self, needs: &[Need]) -> Result<Option<FitChange>, TuneError> {
         for (part, then) in [(WHOLE + BARELY, FitAnswer::Yes), (WHOLE, FitAnswer::Barely)] {
-            let need = need.scaled(part);
-            let (bench, goal) = (self.bench(&need), Goal::default());
-            let measured = self.measure(&need, Effort::Full)?;
+            let needs = needs.iter().map(|need| need.scaled(part)).collect();
+            let (bench, goal) = (self.bench(needs), Goal::default());
+            let measured = bench.measure(self.name, self.text, Effort::Full)?;
             if goal.is_met(&measured) {
                 continue;
             }

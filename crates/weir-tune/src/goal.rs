@@ -160,7 +160,7 @@ impl Goal {
                 return wrong(metric, "is given twice; leave out one");
             }
             match (load, target) {
-                (Load::Need(_), _) => {
+                (Load::Needs(_), _) => {
                     return wrong(metric, "the need states its own targets; change them there");
                 }
                 (Load::Jobs(_), Target::Transactions(_) | Target::Response(_)) => {
@@ -208,7 +208,7 @@ impl Goal {
     #[must_use]
     pub fn words(&self, load: &Load) -> String {
         match (self.targets.is_empty(), load) {
-            (true, Load::Need(_)) => "the need is met".to_owned(),
+            (true, Load::Needs(_)) => "the need is met".to_owned(),
             (true, _) => {
                 let (most, time) = (percent(WAITED), load.time());
                 format!("waits at limits are at most {most} of the {time}")

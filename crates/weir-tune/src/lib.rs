@@ -45,7 +45,7 @@ pub mod system;
 pub mod tune;
 
 pub use error::TuneError;
-pub use fit::{FitOptions, fit};
+pub use fit::{FitOptions, NamedNeed, fit};
 pub use goal::Goal;
 pub use load::Load;
 pub use measure::{Bench, Measured};

@@ -113,9 +113,13 @@ impl Bench<'_> {
             Effort::Full => self.seed.wrapping_add(1),
         };
         let mut measured = match &self.load {
-            Load::Need(need) => {
+            Load::Needs(needs) => {
                 let how = How { seed, bursts: self.bursts, is_quick: effort == Effort::Quick };
-                self.need((name, text), &layout, need, how)?
+                let mut all = Measured::default();
+                for need in needs {
+                    all.take(self.need((name, text), &layout, need, how)?);
+                }
+                all
             }
             Load::Jobs(file) => {
                 let file = file.clone().scale(None, self.runtime_of(effort));
@@ -283,6 +287,24 @@ fn of_volumes(sample: &Sample, elapsed: Instant) -> Measured {
 }
 
 impl Measured {
+    /// Adds the result of a need at another time: its roles, its waits, and the highest rates and
+    /// latencies.
+    fn take(&mut self, other: Self) {
+        self.iops = self.iops.max(other.iops);
+        self.bytes_per_s = self.bytes_per_s.max(other.bytes_per_s);
+        self.median_ns = self.median_ns.max(other.median_ns);
+        self.p99_ns = self.p99_ns.max(other.p99_ns);
+        self.mean_ns = self.mean_ns.max(other.mean_ns);
+        self.roles.extend(other.roles);
+        self.lacks.extend(other.lacks);
+        self.storage_ns += other.storage_ns;
+        let mut all: BTreeMap<Place, u64> = self.waits.drain(..).collect();
+        for (place, ns) in other.waits {
+            *all.entry(place).or_default() += ns;
+        }
+        self.waits = all.into_iter().collect();
+    }
+
     /// Replaces the waits of requests by those of transactions. A checkpoint may wait for a disk all
     /// the time while nobody waits for the checkpoint.
     fn take_sessions(&mut self, layout: &Layout, databases: &[DatabaseReport]) {

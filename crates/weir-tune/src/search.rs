@@ -204,7 +204,10 @@ impl<'a> Search<'a> {
             let Some(rate) = place.rate(&node.layout) else { continue };
             // Without bursts, a limit has to be at least the rate that it is asked for.
             let asked = match &self.bench.load {
-                Load::Need(need) if !self.bench.bursts => place.demand(&node.layout, need),
+                Load::Needs(needs) if !self.bench.bursts => {
+                    let demands = needs.iter().map(|need| place.demand(&node.layout, need));
+                    demands.max().unwrap_or(0)
+                }
                 _ => 0,
             };
             let least = asked - asked / SHORT - 1.min(asked);

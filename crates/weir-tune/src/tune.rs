@@ -455,7 +455,7 @@ fn metrics(goal: &Goal, load: &Load, measured: &Measured) -> Vec<TuneMetric> {
         ("response_ns", measured.response_ns),
         ("mean_ns", Some(measured.mean_ns)),
     ];
-    let is_need = matches!(load, Load::Need(_));
+    let is_need = matches!(load, Load::Needs(_));
     for (name, value) in more.into_iter().filter(|_| !is_need) {
         if let Some(value) = value.filter(|_| all.iter().all(|own| own.name != name)) {
             all.push(TuneMetric { name: name.to_owned(), value, target: None, is_met: true });

@@ -212,7 +212,7 @@ fn check(kind: &str, system: impl Fn(&mut Rng) -> System) {
     let (mut all, mut reached, mut steps) = (Vec::new(), 0, 0);
     for seed in 0..systems {
         let system = system(&mut Rng::new(&[seed]));
-        let load = Load::Need(system.need.clone());
+        let load = Load::Needs(vec![system.need.clone()]);
         let bench = Bench { catalog: &catalog, load, seed, runtime: None, bursts: false };
         let options = TuneOptions::default();
         let tuned = tune("layout.toml", &system.text, &bench, &Goal::default(), options);

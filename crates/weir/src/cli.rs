@@ -168,6 +168,7 @@ pub(crate) enum Command {
     /// ends it, and the cheapest single change that makes it a yes.
     #[command(after_help = "Example:\n  weir fit layout.toml --need need.toml\n  \
                             weir fit layout.toml --load files.weirobs --growth 30%\n  \
+                            weir fit layout.toml --need peak.toml --also night.toml\n  \
                             weir fit layout.toml --load iostat.txt --role sdc=data -o json\n\n\
                             The need is simulated on the layout. It is met if its rates are delivered and \
                             its median latency is within the target: its own, or else the 99th percentile \
@@ -175,8 +176,9 @@ pub(crate) enum Command {
                             docs/TUNE.md describes both verbs. Exit codes: 0 yes or barely, 1 no, 2 wrong \
                             input.")]
     Fit(Box<FitArgs>),
-    /// Find the cheapest changes of a layout that reach a goal, and apply them in simulation, one by
-    /// one, each with its reason, price, downtime, and predicted and measured effect.
+    /// Find the cheapest changes of a layout that reach a goal, and apply them one by one, in
+    /// simulation or on a running server, each with its reason, price, downtime, and predicted and
+    /// measured effect
     #[command(
         after_help = "Example:\n  weir tune layout.toml --workload fiowrite.ini --goal iops=8000\n  \
                             weir tune layout.toml --need need.toml --budget 900 --out tuned.toml\n  \

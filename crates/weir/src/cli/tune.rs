@@ -4,11 +4,12 @@ use super::plan::{percentile, role};
 use super::{OutputArgs, seed, some_time};
 use clap::Args;
 use std::path::PathBuf;
+use weir_observe::when::Hours;
 use weir_tune::goal::Target;
 use weir_units::{Money, Span, percent};
 
 /// A load given as a need, as an observation, or as both.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct NeedArgs {
     /// Need file: rates and sizes of each role (docs/PLAN.md). With --load, it gives what cannot be
@@ -35,12 +36,26 @@ pub(crate) struct NeedArgs {
     pub(crate) role: Vec<(String, String)>,
 }
 
+/// Parses hours of the day.
+fn hours(text: &str) -> Result<Hours, String> {
+    let wrong = "expected two times of the day, such as 22:00-06:00 or 22:00-06:00+01:00";
+    Hours::parse(text).ok_or_else(|| wrong.to_owned())
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct FitArgs {
     /// Layout file; docs/LAYOUT.md describes its keys.
     pub(crate) layout: PathBuf,
     #[command(flatten)]
     pub(crate) need: NeedArgs,
+    /// Another need that the layout has to carry at another time, for example at night, with a backup
+    /// beside the load. May be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) also: Vec<PathBuf>,
+    /// Answer for these hours of each observed day, too, for example 22:00-06:00 in UTC or
+    /// 22:00-06:00+01:00. Their rates are taken as observed.
+    #[arg(long, value_name = "HOURS", value_parser = hours, requires = "load", allow_hyphen_values = true)]
+    pub(crate) night: Option<Hours>,
     /// Count on burst credits, from those that the layout gives. By default, the layout has to carry
     /// the load when credits are spent.
     #[arg(long)]

@@ -6,7 +6,8 @@ use crate::error::CliError;
 use crate::input::{read, read_layout_text};
 use std::path::Path;
 use weir_catalog::Catalog;
-use weir_layout::Role;
+use weir_layout::{Layout, Role};
+use weir_observe::when::Hours;
 use weir_plan::Need;
 use weir_plan::need::NeedFile;
 use weir_tune::place::{size_of, with_files};
@@ -30,6 +31,17 @@ pub(super) fn needed(
     args: &NeedArgs,
     catalog: &Catalog,
 ) -> Result<Needed, CliError> {
+    let text = read_layout_text(layout, catalog)?.0;
+    needed_on((layout, &text), args, None, catalog)
+}
+
+/// Reads the need of some hours of the day, or of all, for a layout with this text.
+pub(super) fn needed_on(
+    (layout, text): (&Path, &str),
+    args: &NeedArgs,
+    hours: Option<Hours>,
+    catalog: &Catalog,
+) -> Result<Needed, CliError> {
     let mut file = match &args.need {
         Some(path) => NeedFile::read(&path.display().to_string(), &read(path, "need file")?)?,
         None if args.load.is_empty() => {
@@ -38,7 +50,8 @@ pub(super) fn needed(
         }
         None => NeedFile::default(),
     };
-    let (text, resolved) = read_layout_text(layout, catalog)?;
+    let name = layout.display().to_string();
+    let resolved = Layout::parse(&name, text, catalog)?;
     let mut notes = Vec::new();
     let of_plans = for_plans(&file);
     if let (Some(path), false) = (&args.need, of_plans.is_empty()) {
@@ -52,6 +65,7 @@ pub(super) fn needed(
     if !args.load.is_empty() {
         let growth = args.growth.unwrap_or(0);
         let measure = Measure::new(args.percentile, growth, &args.role, args.as_observed);
+        let measure = hours.map_or(measure, |hours| measure.within(hours));
         notes.extend(fill(&mut file, &args.load, measure, (Some(layout), catalog))?);
     }
     let roles = [
@@ -69,7 +83,7 @@ pub(super) fn needed(
     }
     let (need, assumed) = file.need()?;
     notes.extend(assumed);
-    let text = with_files(&layout.display().to_string(), &text, &need, catalog)?;
+    let text = with_files(&name, text, &need, catalog)?;
     Ok(Needed { need, text, bursts: file.bursting.is_some(), notes })
 }
 

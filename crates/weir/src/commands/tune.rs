@@ -99,7 +99,7 @@ fn load(args: &TuneArgs, catalog: &Catalog) -> Result<(Load, String, Vec<String>
             return Err(CliError::Refused(words.to_owned()));
         }
         let needed = needed(&args.layout, &args.need, catalog)?;
-        return Ok((Load::Need(needed.need), needed.text, needed.notes, needed.bursts));
+        return Ok((Load::Needs(vec![needed.need]), needed.text, needed.notes, needed.bursts));
     }
     let (text, _) = read_layout_text(&args.layout, catalog)?;
     let load = if sim::are_descriptions(&args.workload)? {

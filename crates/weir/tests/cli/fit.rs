@@ -174,3 +174,83 @@ fn bad_input_is_refused() {
         check(&place, args, 2, expect);
     }
 }
+
+/// Returns the rows of a JSON report with their need, role and answer.
+fn rows(report: &Value) -> Vec<[&str; 3]> {
+    let roles = report["roles"].as_array().expect("roles").iter();
+    roles
+        .map(|role| ["time", "role", "answer"].map(|key| role[key].as_str().expect("text")))
+        .collect()
+}
+
+/// A change has to serve all needs: a tier for the night that the peak does not ask for.
+#[test]
+fn needs_of_several_times_are_answered_one_by_one() {
+    let place = place();
+    place.file("need.toml", &need(2_000, "10 MiB/s"));
+    place.file("night.toml", &need(3_000, "10 MiB/s"));
+    let args = ["layout.toml", "--need", "need.toml", "--also", "night.toml", "-o"];
+    let json = check(&place, &[&args[..], &["json"]].concat(), 1, "");
+    let report: Value = serde_json::from_str(&json).expect("JSON");
+    let expect = [
+        ["peak", "data", "yes"],
+        ["peak", "log", "yes"],
+        ["night", "data", "no"],
+        ["night", "log", "yes"],
+    ];
+    assert_eq!(rows(&report), expect);
+    let text =
+        check(&place, &[&args[..], &["text"]].concat(), 1, "no: data, night: 2,300 IOPS of 3,000");
+    assert!(text.contains("cheapest single change to yes: data as P30"), "{text}");
+    let twice =
+        ["layout.toml", "--need", "need.toml", "--also", "need.toml", "--also", "need.toml"];
+    check(&place, &twice, 2, "two needs are called need; rename one of the files");
+}
+
+/// Returns two days of hourly counters of a file: 2,200 reads per second by day, 100 from 22:00 to
+/// 06:00.
+fn days() -> String {
+    let mut text = "collection_time,database_name,file_name,type_desc,num_of_reads,\
+        num_of_bytes_read,io_stall_read_ms,num_of_writes,num_of_bytes_written,io_stall_write_ms\n"
+        .to_owned();
+    let mut reads: u64 = 0;
+    for hour in 0..48_u64 {
+        let (day, of_day) = (1 + hour / 24, hour % 24);
+        let row = format!(
+            "2026-05-0{day} {of_day:02}:00:00,sales,data,ROWS,{reads},{},{},0,0,0\n",
+            reads * 8192,
+            reads * 2
+        );
+        text += &row;
+        reads += 3_600 * if (6..22).contains(&of_day) { 2_200 } else { 100 };
+    }
+    text
+}
+
+#[test]
+fn the_night_of_an_observation_has_an_answer_of_its_own() {
+    let place = place();
+    place.file("days.csv", &days());
+    let args = ["layout.toml", "--load", "days.csv", "--night", "22:00-06:00", "-o", "json"];
+    let report: Value = serde_json::from_str(&check(&place, &args, 0, "")).expect("JSON");
+    assert_eq!(rows(&report), [["peak", "data", "barely"], ["night", "data", "yes"]]);
+    let asked = |at: usize| report["roles"][at]["asked"].as_f64().expect("a number");
+    assert!((asked(0) - 2_200.0).abs() < 5.0 && (asked(1) - 100.0).abs() < 2.0, "{report:#}");
+    check(
+        &place,
+        &["layout.toml", "--load", "days.csv", "--night", "22:00"],
+        2,
+        "such as 22:00-06:00",
+    );
+    check(&place, &["layout.toml", "--need", "need.toml", "--night", "22:00-06:00"], 2, "--load");
+    place.file(
+        "job.fio",
+        "[a]\nfilename=/dev/data\nrw=randread\nbs=8k\nruntime=5\ntime_based\n\
+        direct=1\nioengine=libaio\nrate_iops=100\n",
+    );
+    let (_, stderr, code) =
+        run(place.weir(&["sim", "layout.toml", "job.fio", "--observe", "o.weirobs"]));
+    assert_eq!(code, Some(0), "{stderr}");
+    let args = ["layout.toml", "--load", "o.weirobs", "--night", "22:00-06:00"];
+    check(&place, &args, 2, "has no dates, so that it has no hours of the day");
+}

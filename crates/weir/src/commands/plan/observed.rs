@@ -11,6 +11,7 @@ use weir_diagnose::system::Mapping;
 use weir_diagnose::{Follow, Question};
 use weir_layout::Layout;
 use weir_observe::sizing::{Roles, Sized, Sizer};
+use weir_observe::when::Hours;
 use weir_observe::{Block, Header};
 use weir_plan::need::NeedFile;
 use weir_plan::share::in_percent;
@@ -44,11 +45,17 @@ pub(in crate::commands) struct Measure<'a> {
     roles: &'a [(String, String)],
     /// True if the observed rates of a throttled system are used as they are.
     as_observed: bool,
+    /// True if a size that neither the need nor the observation has is an error.
+    is_size_asked: bool,
+    /// The hours of the day to measure; all by default.
+    hours: Option<Hours>,
 }
 
 impl<'a> Measure<'a> {
     pub(super) fn from_args(args: &'a PlanArgs) -> Self {
-        Self::new(args.percentile, args.growth.unwrap_or(0), &args.role, args.as_observed)
+        let growth = args.growth.unwrap_or(0);
+        let own = Self::new(args.percentile, growth, &args.role, args.as_observed);
+        Self { is_size_asked: true, ..own }
     }
 
     pub(in crate::commands) fn new(
@@ -57,7 +64,19 @@ impl<'a> Measure<'a> {
         roles: &'a [(String, String)],
         as_observed: bool,
     ) -> Self {
-        Self { percentile: percentile.unwrap_or(PERCENTILE), growth, roles, as_observed }
+        Self {
+            percentile: percentile.unwrap_or(PERCENTILE),
+            growth,
+            roles,
+            as_observed,
+            is_size_asked: false,
+            hours: None,
+        }
+    }
+
+    /// Measures these hours of the day only, with the rates as observed.
+    pub(in crate::commands) fn within(self, hours: Hours) -> Self {
+        Self { hours: Some(hours), as_observed: true, ..self }
     }
 }
 
@@ -170,7 +189,16 @@ pub(in crate::commands) fn fill(
         let words = format!("{name}: has no {}; it has {}", missing.join(", "), known.join(", "));
         CliError::Refused(words)
     })?;
+    if let Some(hours) = measure.hours {
+        let start = header.start_unix_ns.ok_or_else(|| {
+            CliError::Refused(format!("{name}: has no dates, so that it has no hours of the day"))
+        })?;
+        sizer = sizer.within(hours, start);
+    }
     source.each(|at, row| sizer.sample(at, row))?;
+    if measure.hours.is_some() && sizer.seconds() <= 0.0 {
+        return Err(CliError::Refused(format!("{name}: has no samples of these hours of the day")));
+    }
     let mut sized = sizer.finish(contents, measure.percentile / 100.0);
     if sized.is_empty() {
         return Err(CliError::Refused(format!(
@@ -202,7 +230,11 @@ pub(in crate::commands) fn fill(
             "tempdb" => &mut file.tempdb,
             _ => &mut file.backup,
         };
-        keys.get_or_insert_default().take_observed(own, measure.growth, &name)?;
+        let keys = keys.get_or_insert_default();
+        keys.take_observed(own, measure.growth, &name)?;
+        if measure.is_size_asked {
+            keys.check_size(&own.role, &name)?;
+        }
         notes.extend(said_of(own).filter(|_| raised.is_empty()));
         notes.extend(raised);
     }
