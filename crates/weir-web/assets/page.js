@@ -4,6 +4,8 @@
   const PROTOCOL = 1;
   const KEPT = 3600;
   const SPARK = 60;
+  const RETRY_MS = 5000;
+  const SILENT_S = 5;
   // Rows of a chart's table.
   const ROWS = 200;
   const byId = (id) => document.getElementById(id);
@@ -550,6 +552,8 @@
 
   function showFigures() {
     const n = data.ms.length - 1;
+    const item = current();
+    const isCached = !item || !item.volume || item.volume.cache !== "none";
     const last = (name) => { const own = pick(name)[n]; return own === undefined ? null : own; };
     const sum = (kind) => last("read_" + kind) + last("write_" + kind);
     const cap = (end) => columns.filter((name) => name.startsWith("limit:") && name.endsWith(end))
@@ -563,7 +567,9 @@
       ["Latency, mean", units.ms(last("latency_ms")), ""],
       ["Latency, 99th percentile", units.ms(last("p99_ms")), ""],
       ["Queue depth", units.plain(last("depth")), ""],
-      ["Cache hit rate", units.share(last("hit_rate")), ""],
+      ["IOPS allowed now", units.iops(last("now_iops")), ""],
+      ["Throughput allowed now", units.bytes(last("now_bytes")), ""],
+      ["Cache hit rate", isCached ? units.share(last("hit_rate")) : "-", ""],
       ["Burst credits, operations", units.share(last("credits_iops")), ""],
       ["Burst credits, bytes", units.share(last("credits_bytes")), ""],
     ];
@@ -665,18 +671,40 @@
   function setState(state, text) {
     byId("state").dataset.state = state;
     byId("state").textContent = text;
-    document.body.classList.toggle("is-lost", state === "lost");
+    document.body.classList.toggle("is-lost", state !== "live");
   }
 
-  const stream = new EventSource("/api/live");
-  stream.addEventListener("open", () => {
-    setState("live", "live");
-    // Samples are missing, and a server that was started again counts them anew.
-    data = null;
-  });
-  stream.addEventListener("error", () => setState("lost", "no connection; trying again"));
-  stream.addEventListener("describe", (event) => describe(JSON.parse(event.data)));
-  stream.addEventListener("sample", (event) => take(JSON.parse(event.data)));
+  let heard = Date.now();
+
+  function connect() {
+    const stream = new EventSource("/api/live");
+    stream.addEventListener("open", () => {
+      heard = Date.now();
+      setState("live", "live");
+      // Samples are missing, and a server that was started again counts them anew.
+      data = null;
+    });
+    stream.addEventListener("error", () => {
+      setState("lost", "no connection; trying again");
+      // The browser gives up if the answer is a refusal, such as that too many pages are open.
+      if (stream.readyState === EventSource.CLOSED) setTimeout(connect, RETRY_MS);
+    });
+    stream.addEventListener("describe", (event) => describe(JSON.parse(event.data)));
+    stream.addEventListener("sample", (event) => {
+      heard = Date.now();
+      if (byId("state").dataset.state === "silent") setState("live", "live");
+      take(JSON.parse(event.data));
+    });
+  }
+  connect();
+
+  // A connection may stay open while the server answers nothing.
+  setInterval(() => {
+    const silent = Math.round((Date.now() - heard) / 1000);
+    if (silent >= SILENT_S && byId("state").dataset.state !== "lost") {
+      setState("silent", `the server sends nothing for ${lasting(silent)}`);
+    }
+  }, 1000);
 
   window.weirPage = Object.freeze({ charts, read: () => ({ selected, data }) });
 })();

@@ -4,22 +4,26 @@ use crate::http::{Site, answer};
 use crate::sampler::{self, Board};
 use crate::source::Source;
 use crate::token::Token;
-use crate::watched::Watched;
+use crate::watched::{Progress, Watched};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener, ToSocketAddrs};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, Semaphore, watch};
 
-/// Maximum number of connections. Further ones wait in the socket's backlog.
+/// Maximum number of connections. A further one replaces the one that has been idle for longest, or
+/// waits.
 const CONNECTIONS: usize = 64;
+/// A connection may be replaced after this time without bytes.
+const IDLE: Duration = Duration::from_secs(2);
 /// Readings and commands at the same time.
 const CALLS: usize = 4;
 /// Timeout for the head of a request.
@@ -191,13 +195,8 @@ async fn run(
     if let Some(board) = &board {
         tokio::task::spawn_local(sampler::run(Rc::clone(board), source, every));
     }
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
-    loop {
-        let place = tokio::select! {
-            place = Arc::clone(&places).acquire_owned() => place,
-            _ = stop.changed() => break,
-        };
-        let Ok(place) = place else { break };
+    let peers = Peers::default();
+    'serving: loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = stop.changed() => break,
@@ -206,10 +205,23 @@ async fn run(
             tokio::time::sleep(PAUSE).await;
             continue;
         };
+        while !peers.has_room() {
+            tokio::select! {
+                () = tokio::time::sleep(PAUSE) => {}
+                _ = stop.changed() => break 'serving,
+            }
+        }
         let site = Rc::clone(&site);
+        // Without it, samples are sent late.
+        drop(stream.set_nodelay(true));
+        let (stream, progress) = Watched::new(stream);
+        let seat = peers.seat(progress.clone());
         tokio::task::spawn_local(async move {
-            let _place = place;
-            connect(stream, site, patience).await;
+            tokio::select! {
+                () = connect(stream, site) => {}
+                () = progress.stall(patience) => {}
+                () = seat.closed.notified() => {}
+            }
         });
     }
     if let Some(board) = board {
@@ -217,20 +229,60 @@ async fn run(
     }
 }
 
-/// Serves a connection until it ends or makes no progress.
-async fn connect(stream: TcpStream, site: Rc<Site>, patience: Duration) {
+/// The present connections.
+#[derive(Debug, Clone, Default)]
+struct Peers(Rc<RefCell<BTreeMap<u64, Peer>>>);
+
+/// A connection: its progress, and what tells it to close.
+type Peer = (Progress, Rc<Notify>);
+
+/// The place of a connection.
+struct Seat {
+    peers: Peers,
+    number: u64,
+    /// Told to close, to make room.
+    closed: Rc<Notify>,
+}
+
+impl Peers {
+    /// Returns whether there is room for a connection. If not, the one that has been idle for longest
+    /// is told to close.
+    fn has_room(&self) -> bool {
+        let peers = self.0.borrow();
+        if peers.len() < CONNECTIONS {
+            return true;
+        }
+        let idle = peers.values().max_by_key(|(progress, _)| progress.idle());
+        if let Some((_, closed)) = idle.filter(|(progress, _)| progress.idle() >= IDLE) {
+            closed.notify_one();
+        }
+        false
+    }
+
+    fn seat(&self, progress: Progress) -> Seat {
+        let mut peers = self.0.borrow_mut();
+        let number = peers.last_key_value().map_or(0, |(last, _)| last + 1);
+        let closed = Rc::new(Notify::new());
+        peers.insert(number, (progress, Rc::clone(&closed)));
+        drop(peers);
+        Seat { peers: self.clone(), number, closed }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.peers.0.borrow_mut().remove(&self.number);
+    }
+}
+
+/// Serves a connection until it ends.
+async fn connect(stream: Watched, site: Rc<Site>) {
     let Ok(local) = stream.local_addr() else { return };
-    // Without it, samples are sent late.
-    drop(stream.set_nodelay(true));
-    let (stream, progress) = Watched::new(stream);
     let service = service_fn(move |request| answer(Rc::clone(&site), request, local.ip()));
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(MAX_HEAD);
-    tokio::select! {
-        // A client that has gone is no error.
-        _ = builder.serve_connection(TokioIo::new(stream), service) => {}
-        () = progress.stall(patience) => {}
-    }
+    // A client that has gone is no error.
+    drop(builder.serve_connection(TokioIo::new(stream), service).await);
 }
 
 #[cfg(test)]

@@ -2,28 +2,39 @@
 
 use std::cell::Cell;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 
-/// The number of reads and writes of a connection that moved bytes.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Progress(Rc<Cell<u64>>);
+/// The reads and writes of a connection that moved bytes: their number, and the time of the last.
+#[derive(Debug, Clone)]
+pub(crate) struct Progress(Rc<Cell<(u64, Instant)>>);
 
 impl Progress {
+    fn new() -> Self {
+        Self(Rc::new(Cell::new((0, Instant::now()))))
+    }
+
     fn count(&self) {
-        self.0.set(self.0.get().wrapping_add(1));
+        self.0.set((self.0.get().0.wrapping_add(1), Instant::now()));
+    }
+
+    /// Returns for how long no bytes have moved.
+    pub(crate) fn idle(&self) -> Duration {
+        self.0.get().1.elapsed()
     }
 
     /// Waits until no bytes have moved for `patience`, to within twice that time.
     pub(crate) async fn stall(&self, patience: Duration) {
         loop {
-            let before = self.0.get();
+            let before = self.0.get().0;
             tokio::time::sleep(patience).await;
-            if self.0.get() == before {
+            if self.0.get().0 == before {
                 return;
             }
         }
@@ -39,8 +50,14 @@ pub(crate) struct Watched {
 
 impl Watched {
     pub(crate) fn new(stream: TcpStream) -> (Self, Progress) {
-        let progress = Progress::default();
+        let progress = Progress::new();
         (Self { stream, progress: progress.clone() }, progress)
+    }
+}
+
+impl Watched {
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.stream.local_addr()
     }
 }
 

@@ -358,6 +358,27 @@ fn connections_without_progress_are_closed() {
     assert_eq!(rig.get("/").0, 200);
 }
 
+/// Clients that keep connections without using them keep nobody out: one of them is closed.
+#[test]
+fn a_client_replaces_an_idle_connection() {
+    let rig = Rig::new(bound().with_patience(Duration::from_secs(3_600)), |_| Content::Page(None));
+    let mut idle: Vec<TcpStream> = (0..64).map(|_| rig.connect()).collect();
+    for stream in &mut idle {
+        stream.write_all(b"GET /icon.svg HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("it listens");
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).expect("an answer");
+        assert_eq!(&answer, b"HTTP/1.1 200");
+    }
+    assert_eq!(rig.get("/metrics").0, 200);
+    let mut closed = 0;
+    for stream in &mut idle {
+        stream.set_nonblocking(true).expect("a socket");
+        let mut rest = Vec::new();
+        closed += usize::from(stream.read_to_end(&mut rest).is_ok());
+    }
+    assert!((1..=2).contains(&closed), "{closed} of 64 were closed");
+}
+
 #[test]
 fn pages_are_bounded_and_the_end_is_not_held_up_by_them() {
     let rig = Rig::page();

@@ -178,7 +178,7 @@ pub(crate) enum Command {
     Fit(Box<FitArgs>),
     /// Find the cheapest changes of a layout that reach a goal, and apply them one by one, in
     /// simulation or on a running server, each with its reason, price, downtime, and predicted and
-    /// measured effect
+    /// measured effect.
     #[command(
         after_help = "Example:\n  weir tune layout.toml --workload fiowrite.ini --goal iops=8000\n  \
                             weir tune layout.toml --need need.toml --budget 900 --out tuned.toml\n  \
