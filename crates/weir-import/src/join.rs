@@ -85,6 +85,11 @@ impl<W: Write> Join<W> {
         }
     }
 
+    /// Returns the values taken for the next sample, with their contents.
+    pub(crate) fn present(&self) -> (&Contents, &[Option<i64>]) {
+        (&self.contents, &self.row)
+    }
+
     /// Writes the values taken as the sample of this time.
     pub(crate) fn write(&mut self, at: Instant) -> Result<(), WriteError> {
         self.samples += 1;

@@ -40,7 +40,7 @@ fn several_systems_in_one_observation() {
     let at = |ms| Instant::ZERO + Span::from_millis(ms);
     let mut take = |place: usize, ms, answer| {
         let feeds: &mut [Feed] = &mut feeds;
-        recorder.take(&mut feeds[place], at(ms), answer).expect("an answer");
+        recorder.take(&mut feeds[place], at(ms), answer, |_, _| {}).expect("an answer");
     };
     let disks = |reads| Answer::Diskstats(format!("8 0 sda {reads} 0 80 5 0 0 0 0 0 9 9\n"));
     take(0, 1, Answer::Sets(vec![set(WAITS, &["WRITELOG,5,12"])]));
@@ -76,7 +76,8 @@ fn several_systems_in_one_observation() {
 fn an_unexpected_answer_is_rejected() {
     let check = |mut feed: Feed, answer, expect: &str| {
         let mut recorder = Recorder::new(Vec::new(), &header()).expect("a header");
-        let error = recorder.take(&mut feed, Instant::ZERO, answer).expect_err("it is refused");
+        let error =
+            recorder.take(&mut feed, Instant::ZERO, answer, |_, _| {}).expect_err("it is refused");
         assert_eq!(error.to_string(), expect);
     };
     let text = |text: &str| Answer::Diskstats(text.to_owned());

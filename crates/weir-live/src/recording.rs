@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 use weir_import::ImportError;
 use weir_import::live::{Answer, Feed, Recorder, Told};
-use weir_observe::{Header, WriteError};
+use weir_observe::{Contents, Header, WriteError};
 use weir_units::{Instant, Span};
 
 /// Interval at which [`Watcher::should_stop`] is asked.
@@ -51,6 +51,8 @@ pub trait Watcher {
     fn note(&mut self, text: &str);
     /// Shows progress: the time of the last sample, and the number of samples and missed ticks.
     fn progress(&mut self, at: Instant, samples: u64, missed: u64);
+    /// Shows a sample: its values, in the order of the series of `contents`.
+    fn sample(&mut self, _contents: &Contents, _at: Instant, _row: &[Option<i64>]) {}
     /// Returns whether the recording should end now.
     fn should_stop(&self) -> bool;
 }
@@ -275,7 +277,8 @@ impl<W: Write> Recording<W> {
         watcher: &mut impl Watcher,
     ) -> Result<(), LiveError> {
         let Some(Status { feed, .. }) = self.systems.get_mut(system) else { return Ok(()) };
-        self.recorder.take(feed, at, answer).map_err(|error| match error {
+        let show = |contents: &Contents, row: &[Option<i64>]| watcher.sample(contents, at, row);
+        self.recorder.take(feed, at, answer, show).map_err(|error| match error {
             ImportError::Write(source) => LiveError::Write(source),
             source => LiveError::Answer { system: feed.name().to_owned(), source },
         })?;

@@ -71,8 +71,12 @@ impl Watch {
         self.events.push_back(Event { ms, item, text });
     }
 
-    /// Takes a reading of a time in milliseconds since 1970. The first one changes nothing.
+    /// Takes a reading of a time in milliseconds since 1970. The first one changes nothing, nor does
+    /// one that was taken before.
     pub fn take(&mut self, ms: u64, status: Status) -> Option<Taken> {
+        if self.readings.back().is_some_and(|last| last.uptime_ns == status.uptime_ns) {
+            return None;
+        }
         let before = self
             .readings
             .back()

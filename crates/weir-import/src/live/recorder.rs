@@ -6,7 +6,7 @@ use crate::join::Join;
 use std::io::Write;
 use weir_observe::columns::Note;
 use weir_observe::format::{WriteError, Writer};
-use weir_observe::header::Header;
+use weir_observe::header::{Contents, Header};
 use weir_units::Instant;
 
 /// The most notes about a system; further ones are counted.
@@ -46,7 +46,7 @@ impl<W: Write> Recorder<W> {
         Ok(Self { join, start, last: Instant::ZERO, notes: 0, left_out: 0 })
     }
 
-    /// Takes an answer with its time, which is later than those before.
+    /// Takes an answer with its time, which is later than those before, and shows its sample.
     ///
     /// # Errors
     ///
@@ -56,11 +56,14 @@ impl<W: Write> Recorder<W> {
         feed: &mut Feed,
         at: Instant,
         answer: Answer,
+        show: impl FnOnce(&Contents, &[Option<i64>]),
     ) -> Result<(), ImportError> {
         let wall = self.start.saturating_add_unsigned(at.nanos());
         feed.take(wall, answer)?;
         self.join.declare(&feed.sheet, &mut feed.places)?;
         self.join.take(&feed.sheet.row, &feed.places);
+        let (contents, row) = self.join.present();
+        show(contents, row);
         self.join.write(at)?;
         self.last = at;
         let since = std::mem::take(&mut feed.sheet.about);

@@ -4,7 +4,7 @@ use super::baselines::{
     ObserveBetweenArgs, ObservePercentilesArgs, ObserveSnapshotArgs, SNAPSHOTS,
 };
 use super::import::ImportArgs;
-use super::{OutputArgs, plot_file, some_time};
+use super::{OutputArgs, host_and_port, plot_file, some_time};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use weir_units::Span;
@@ -127,6 +127,13 @@ pub(crate) struct ObserveLiveArgs {
     /// is read again on each reconnect.
     #[arg(long, value_name = "FILE", requires = "sqlserver", conflicts_with = "password_file")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Show the rates and latencies of files and disks on a live page in the browser at this address,
+    /// for example 127.0.0.1:8080. Metrics are at /metrics. docs/WEB.md describes it.
+    #[arg(long, value_name = "HOST:PORT", value_parser = host_and_port)]
+    pub(crate) web: Option<String>,
+    /// Permit an address for --web that other machines can reach. There is no login, and no encryption.
+    #[arg(long, requires = "web")]
+    pub(crate) web_remote: bool,
     /// Hide the progress bar, which is shown on stderr if that is a terminal.
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -6,6 +6,7 @@ mod checklist;
 mod figures;
 pub(super) mod import;
 mod live;
+mod mirror;
 mod percentiles;
 pub(crate) mod picture;
 mod requirements;

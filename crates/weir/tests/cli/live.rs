@@ -8,6 +8,7 @@ mod sqlserver;
 mod tds_double;
 
 use crate::common::{Place, run};
+use crate::web::ask;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -84,7 +85,6 @@ impl Running {
     }
 
     /// Waits until it says that.
-    #[cfg(any(feature = "postgres", feature = "sqlserver"))]
     fn until(&mut self, text: &str) {
         while !self.said.contains(text) {
             let read = self.stderr.read_line(&mut self.said).expect("text");
@@ -170,6 +170,45 @@ fn ctrl_c_ends_it_and_the_file_is_whole() {
     let show = shown(&place, "d.weirobs");
     assert_eq!((&show["samples"], &show["is_complete"]), (&2.into(), &true.into()));
     assert_eq!(Observed::open(&place, "d.weirobs").values("sda", "reads"), [100, 350]);
+}
+
+/// Readings are at most 100 ms apart by the page's clock, so the rate is only known to be one.
+#[test]
+fn the_page_of_an_observed_system_has_its_rates() {
+    let place = Place::new();
+    pipe(&place, "pipe");
+    let live = ["observe", "--diskstats", "pipe", "--every", "100ms", "--web", "127.0.0.1:0"];
+    let mut running = Running::start(place.weir(&[&live[..], &["--out", "d.weirobs"]].concat()));
+    let mut reads = 0_u64;
+    let mut more = || {
+        reads += 100;
+        give(&place, &format!("8 0 sda {reads} 0 {} {reads} 0 0 0 0 0 9 9\n", reads * 16));
+    };
+    more();
+    more();
+    running.until("live page http://");
+    let line = running.said.split("live page http://").nth(1).expect("an address");
+    let address = line.split('/').next().expect("an address").to_owned();
+    let values = |history: &Value, name: &str| -> Vec<f64> {
+        let one = &history["columns"][name];
+        let all = one.as_array().cloned().unwrap_or_else(|| vec![one.clone()]);
+        all.iter().filter_map(Value::as_f64).collect()
+    };
+    // The page reads the counters by its own clock.
+    let found = std::iter::repeat_with(|| {
+        more();
+        let answer = ask(&address, "GET /api/history?host=host&volume=sda", &[], "");
+        serde_json::from_str(answer.split("\r\n\r\n").nth(1).expect("a body")).expect("JSON")
+    });
+    let mut found = found.take(1_000);
+    let history = found.find(|own: &Value| values(own, "read_iops").iter().any(|rate| *rate > 0.0));
+    // Each read took a millisecond.
+    let latencies = values(&history.expect("a rate"), "latency_ms");
+    assert!(latencies.iter().any(|ms| (ms - 1.0).abs() < 1e-6), "{latencies:?}");
+    let refused = ask(&address, "POST /api/command", &["Content-Type: application/json"], "{}");
+    assert!(refused.starts_with("HTTP/1.1 4"), "{refused}");
+    let (_, stderr, code) = running.interrupt();
+    assert_eq!(code, Some(0), "{stderr}");
 }
 
 #[test]

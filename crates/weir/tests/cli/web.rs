@@ -17,7 +17,7 @@ fn address<'a>(server: &'a Server, line: &str) -> &'a str {
 }
 
 /// Asks over HTTP; returns the whole answer.
-fn ask(address: &str, first: &str, lines: &[&str], body: &str) -> String {
+pub(crate) fn ask(address: &str, first: &str, lines: &[&str], body: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("a listener");
     let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
     let head = format!("{first} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{lines}");

@@ -1,5 +1,6 @@
 //! `weir observe --sqlserver URL --every 1s --for 30m --out FILE`: record running systems.
 
+use super::mirror::Mirror;
 use crate::cli::ObserveLiveArgs;
 use crate::error::CliError;
 use crate::output;
@@ -7,11 +8,13 @@ use crate::progress::Live as Progress;
 use crate::signals::Signals;
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::sync::Arc;
 use weir_import::live::Feed;
 use weir_live::{Credentials, Diskstats, LiveError, Recording, System, Ticks, Watcher};
-use weir_observe::{Header, Source, SourceKind};
+use weir_observe::{Contents, Header, Source, SourceKind};
 use weir_units::Instant;
 use weir_wall::{Clock, calendar};
+use weir_web::Bound;
 
 pub(super) fn run(args: &ObserveLiveArgs) -> Result<u8, CliError> {
     let Some(out) = &args.out else { return Err(refused("--out FILE is missing")) };
@@ -33,14 +36,18 @@ pub(super) fn run(args: &ObserveLiveArgs) -> Result<u8, CliError> {
         interval_ns: Some(args.every.nanos()),
         ..Header::new(Source { kind, by, about })
     };
+    let web = args.web.as_ref().map(|address| Bound::new(address, args.web_remote)).transpose()?;
+    let mirror = Arc::new(Mirror::default());
+    // It lasts as long as the recording.
+    let _endpoint = web.map(|web| mirror.serve(web, args.every)).transpose()?;
     let file =
         File::create(out).map_err(|source| CliError::write(out, source)).map(BufWriter::new)?;
     let failed = |error| match error {
         LiveError::Write(source) => CliError::Observe { path: out.clone(), source },
         error => CliError::Live(error),
     };
-    let mut terminal =
-        Terminal { progress: Progress::start(args.duration, args.quiet), signals: &signals };
+    let progress = Progress::start(args.duration, args.quiet);
+    let mut terminal = Terminal { progress, signals: &signals, mirror: &mirror };
     let mut recording =
         Recording::start(file, &header, &greeting.notes, &mut terminal).map_err(failed)?;
     let ticks =
@@ -70,6 +77,7 @@ pub(super) fn run(args: &ObserveLiveArgs) -> Result<u8, CliError> {
 struct Terminal<'a> {
     progress: Progress,
     signals: &'a Signals,
+    mirror: &'a Mirror,
 }
 
 impl Watcher for Terminal<'_> {
@@ -79,6 +87,10 @@ impl Watcher for Terminal<'_> {
 
     fn progress(&mut self, at: Instant, samples: u64, missed: u64) {
         self.progress.at(at, samples, missed);
+    }
+
+    fn sample(&mut self, contents: &Contents, at: Instant, row: &[Option<i64>]) {
+        self.mirror.take(contents, at, row);
     }
 
     fn should_stop(&self) -> bool {
