@@ -161,12 +161,12 @@ impl Filesystem for Fs {
         name: &OsStr,
         mode: u32,
         _: u32,
-        _: u32,
+        device: u32,
         reply: ReplyEntry,
     ) {
         let (name, caller, kept) = (name.to_owned(), caller(request), self.keeps());
         self.0.run(move |core| {
-            answer_entry(core, reply, kept, core.mknod(caller, (parent.0, &name), mode));
+            answer_entry(core, reply, kept, core.mknod(caller, (parent.0, &name), mode, device));
         });
     }
 

@@ -254,16 +254,20 @@ impl Core {
         caller: Caller,
         (parent, name): (u64, &OsStr),
         mode: u32,
+        device: u32,
     ) -> Result<FileAttr, Errno> {
+        use FileType::{BlockDevice, CharacterDevice, Fifo, Socket};
         let dir = self.inode(parent)?;
         match FileType::from_raw_mode(mode) {
             FileType::RegularFile => Ok(self.make_file(caller, &dir, name, mode)?.2),
-            kind @ (FileType::Fifo | FileType::Socket) => {
+            // The kernel sends devices only for callers that may make them. Their numbers have the
+            // same form in both places.
+            kind @ (Fifo | Socket | CharacterDevice | BlockDevice) => {
                 let raw = Mode::from_raw_mode(mode & 0o7777);
-                rustix::fs::mknodat(&dir.fd, name, kind, raw, 0)?;
+                rustix::fs::mknodat(&dir.fd, name, kind, raw, device.into())?;
                 self.finish_creation(caller, &dir, name, mode, AtFlags::empty())
             }
-            _ => Err(Errno::PERM),
+            _ => Err(Errno::INVAL),
         }
     }
 

@@ -52,8 +52,19 @@ fn new_files_are_in_the_backing_folder() {
     rustix::fs::mknodat(CWD, bed.a("pipe"), FileType::Fifo, mode, 0).unwrap();
     rustix::fs::mknodat(CWD, bed.a("plain"), FileType::RegularFile, mode, 0).unwrap();
     rustix::fs::mknodat(CWD, bed.a("socket"), FileType::Socket, mode, 0).unwrap();
-    let device = rustix::fs::mknodat(CWD, bed.a("zero"), FileType::CharacterDevice, mode, 0x105);
-    assert_eq!(device, Err(Errno::PERM));
+    for (name, kind, number) in [
+        ("zero", FileType::CharacterDevice, 0x105),
+        ("disk", FileType::BlockDevice, 0x1234_5678),
+    ] {
+        rustix::fs::mknodat(CWD, bed.a(name), kind, mode, number).unwrap();
+        for path in [bed.a(name), bed.backing(name)] {
+            let made = fs::symlink_metadata(path).unwrap();
+            assert_eq!(made.mode(), kind.as_raw_mode() | 0o600, "{name}");
+            assert_eq!(made.rdev(), number, "{name}");
+        }
+        fs::rename(bed.a(name), bed.a("moved")).unwrap();
+        fs::remove_file(bed.a("moved")).unwrap();
+    }
     assert_eq!(fs::metadata(bed.a("pipe")).unwrap().mode(), 0o010_600);
     bed.unmount();
 }
