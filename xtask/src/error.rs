@@ -55,6 +55,9 @@ pub enum XtaskError {
         /// The difference.
         reason: String,
     },
+    /// A suite cannot be built or run.
+    #[error("{0}")]
+    Suite(String),
     /// A generated file is out of date.
     #[error("{}:{line} is out of date; run `cargo xtask schema` and commit it", path.display())]
     Stale {

@@ -8,6 +8,7 @@
 //! | [`catalog_data`] | the tables in `catalog/data` |
 //! | [`fuzz`] | fuzz targets, and a small fuzzer that needs no nightly compiler |
 //! | [`schema`] | `docs/layout.schema.json` |
+//! | [`suite`] | test suites that others wrote |
 //! | [`error`] | errors of the tasks |
 
 #![forbid(unsafe_code)]
@@ -16,6 +17,7 @@ pub mod catalog_data;
 pub mod error;
 pub mod fuzz;
 pub mod schema;
+pub mod suite;
 
 use std::path::PathBuf;
 

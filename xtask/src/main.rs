@@ -13,6 +13,7 @@ use xtask::error::XtaskError;
 use xtask::fuzz::smoke::{self, Plan};
 use xtask::fuzz::{Target, corpus};
 use xtask::schema;
+use xtask::suite::{self, Suite};
 
 /// Maximum memory of a fuzzed target; a larger allocation is a finding.
 const MAX_MEMORY: u64 = 4 << 30;
@@ -30,10 +31,28 @@ enum Chore {
         /// Folder with the files of facts.
         facts: PathBuf,
     },
+    /// Run a test suite that others wrote, from its checkout, and compare the results with the list of
+    /// expected failures in xtask/suites.
+    Suite(SuiteArgs),
     /// Write docs/layout.schema.json.
     Schema,
     /// Fail if docs/layout.schema.json is out of date.
     CheckSchema,
+}
+
+#[derive(Debug, Args)]
+struct SuiteArgs {
+    /// Name of the suite.
+    suite: Suite,
+    /// Folder with its checkout, in which it is built.
+    #[arg(long, value_name = "DIR")]
+    checkout: PathBuf,
+    /// The program to test.
+    #[arg(long, value_name = "FILE", default_value = "target/release/weir")]
+    weir: PathBuf,
+    /// Run only scripts whose path contains this text.
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -72,6 +91,7 @@ fn main() -> ExitCode {
 fn run(chore: Chore, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
     match chore {
         Chore::FuzzSmoke(args) => return fuzz(args, out),
+        Chore::Suite(args) => return suite(&args, out),
         Chore::FuzzCorpus => writeln!(out, "{} inputs written", corpus::generate()?),
         Chore::CatalogData { facts } => {
             let paths = catalog_data::write(&facts, &xtask::root())?;
@@ -109,6 +129,14 @@ fn fuzz(args: FuzzArgs, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
     };
     let findings = smoke::run(&plan, out)?;
     Ok(if findings == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn suite(args: &SuiteArgs, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
+    let (checkout, weir, only) = (&args.checkout, &args.weir, args.only.as_deref());
+    let plan = suite::Plan { suite: args.suite, checkout, weir, only };
+    let tally = suite::run(&plan, out)?;
+    let is_sound = tally.unexpected == 0 && tally.passed > 0;
+    Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn limit_memory() -> Result<(), XtaskError> {

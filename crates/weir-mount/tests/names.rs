@@ -52,10 +52,9 @@ fn new_files_are_in_the_backing_folder() {
     rustix::fs::mknodat(CWD, bed.a("pipe"), FileType::Fifo, mode, 0).unwrap();
     rustix::fs::mknodat(CWD, bed.a("plain"), FileType::RegularFile, mode, 0).unwrap();
     rustix::fs::mknodat(CWD, bed.a("socket"), FileType::Socket, mode, 0).unwrap();
-    for (name, kind, number) in [
-        ("zero", FileType::CharacterDevice, 0x105),
-        ("disk", FileType::BlockDevice, 0x1234_5678),
-    ] {
+    for (name, kind, number) in
+        [("zero", FileType::CharacterDevice, 0x105), ("disk", FileType::BlockDevice, 0x1234_5678)]
+    {
         rustix::fs::mknodat(CWD, bed.a(name), kind, mode, number).unwrap();
         for path in [bed.a(name), bed.backing(name)] {
             let made = fs::symlink_metadata(path).unwrap();

@@ -1,0 +1,205 @@
+//! Test suites that others wrote, run unchanged from a checkout that the caller has fetched.
+//!
+//! Nothing of a suite is kept here but the list of its checks that are expected to fail, each with its
+//! reason, in `xtask/suites/NAME.txt`. A check that fails and is not in the list, or passes and is in
+//! it, makes the run fail.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `tap` | the results of programs that print the Test Anything Protocol |
+//! | `mounted` | a mount for a suite of file systems |
+
+mod mounted;
+mod tap;
+
+use crate::error::XtaskError;
+use mounted::Mounted;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tap::Outcome;
+
+/// A suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Suite {
+    /// POSIX conformance of a file system, on `weir mount`: github.com/pjd/pjdfstest. Needs root.
+    Pjdfstest,
+}
+
+/// A run of a suite.
+#[derive(Debug)]
+pub struct Plan<'a> {
+    /// The suite.
+    pub suite: Suite,
+    /// Its checkout. The suite is built there.
+    pub checkout: &'a Path,
+    /// The program to test.
+    pub weir: &'a Path,
+    /// Run only scripts whose path contains this.
+    pub only: Option<&'a str>,
+}
+
+/// The results of a suite.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Checks that passed.
+    pub passed: u64,
+    /// Checks that failed, and were expected to.
+    pub expected: u64,
+    /// Checks that failed, or passed although they were expected to fail.
+    pub unexpected: u64,
+    /// Checks that the suite skipped.
+    pub skipped: u64,
+}
+
+/// Builds and runs a suite, and prints the unexpected results and the totals.
+///
+/// # Errors
+///
+/// [`XtaskError`] if the suite cannot be built or run.
+pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
+    let weir = absolute(plan.weir)?;
+    let checkout = absolute(plan.checkout)?;
+    let expected = expected(plan.suite)?;
+    let Suite::Pjdfstest = plan.suite;
+    for (program, args) in
+        [("autoreconf", &["-ifs"][..]), ("./configure", &[]), ("make", &["pjdfstest"])]
+    {
+        build(&checkout, program, args)?;
+    }
+    let mounted = Mounted::start(&weir)?;
+    let place = mounted.folder("suite")?;
+    let tests = checkout.join("tests");
+    let mut scripts = Vec::new();
+    find(&tests, &mut scripts)?;
+    scripts.sort();
+    let mut tally = Tally::default();
+    for script in scripts {
+        let name = script.strip_prefix(&tests).unwrap_or(&script).display().to_string();
+        if plan.only.is_some_and(|part| !name.contains(part)) {
+            continue;
+        }
+        for (check, outcome) in tap::run(&script, &place)? {
+            let key = format!("{name}:{check}");
+            let line = judge(&mut tally, &outcome, expected.get(&key), &key);
+            if let Some(line) = line {
+                say(out, &line)?;
+            }
+        }
+    }
+    mounted.stop()?;
+    let Tally { passed, expected, unexpected, skipped } = tally;
+    say(
+        out,
+        &format!(
+            "{}: {passed} passed, {unexpected} failed, {expected} failed as expected, {skipped} skipped",
+            name_of(plan.suite)
+        ),
+    )?;
+    Ok(tally)
+}
+
+/// Counts a result. Returns a line about an unexpected one.
+fn judge(
+    tally: &mut Tally,
+    outcome: &Outcome,
+    reason: Option<&String>,
+    key: &str,
+) -> Option<String> {
+    match (outcome, reason) {
+        (Outcome::Passed, None) => tally.passed += 1,
+        (Outcome::Skipped, _) => tally.skipped += 1,
+        (Outcome::Failed(_), Some(_)) => tally.expected += 1,
+        (Outcome::Failed(words), None) => {
+            tally.unexpected += 1;
+            return Some(format!("FAILED {key} {words}"));
+        }
+        (Outcome::Passed, Some(reason)) => {
+            tally.unexpected += 1;
+            return Some(format!("PASSED {key}, which was expected to fail: {reason}"));
+        }
+    }
+    None
+}
+
+fn name_of(suite: Suite) -> &'static str {
+    match suite {
+        Suite::Pjdfstest => "pjdfstest",
+    }
+}
+
+/// Returns the checks that are expected to fail, with their reasons: lines of `SCRIPT:CHECK REASON`.
+fn expected(suite: Suite) -> Result<BTreeMap<String, String>, XtaskError> {
+    let path = crate::root().join("xtask/suites").join(format!("{}.txt", name_of(suite)));
+    let text = fs::read_to_string(&path).map_err(XtaskError::file("reading", &path))?;
+    let lines =
+        text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let pair = |line: &str| {
+        let (key, reason) = line.split_once(' ').unwrap_or((line, ""));
+        (key.to_owned(), reason.to_owned())
+    };
+    Ok(lines.map(pair).collect())
+}
+
+fn build(folder: &Path, program: &str, args: &[&str]) -> Result<(), XtaskError> {
+    let mut command = Command::new(program);
+    command.args(args).current_dir(folder).stdin(Stdio::null());
+    let output = command.output().map_err(XtaskError::file("starting", Path::new(program)))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+    let last = said.lines().last().unwrap_or_default().to_owned();
+    Err(XtaskError::Suite(format!("{program} failed in {}: {last}", folder.display())))
+}
+
+/// Collects the scripts of a folder and its subfolders.
+fn find(folder: &Path, scripts: &mut Vec<PathBuf>) -> Result<(), XtaskError> {
+    for entry in fs::read_dir(folder).map_err(XtaskError::file("reading", folder))? {
+        let path = entry.map_err(XtaskError::file("reading", folder))?.path();
+        if path.is_dir() {
+            find(&path, scripts)?;
+        } else if path.extension() == Some(OsStr::new("t")) {
+            scripts.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, XtaskError> {
+    path.canonicalize().map_err(XtaskError::file("finding", path))
+}
+
+fn say(out: &mut dyn Write, line: &str) -> Result<(), XtaskError> {
+    writeln!(out, "{line}")
+        .map_err(|source| XtaskError::System { doing: "writing the output", source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_unexpected_results_are_reported() {
+        let mut tally = Tally::default();
+        let reason = "the reason".to_owned();
+        let failed = || Outcome::Failed("got 1".to_owned());
+        assert_eq!(judge(&mut tally, &Outcome::Passed, None, "a:1"), None);
+        assert_eq!(judge(&mut tally, &Outcome::Skipped, None, "a:2"), None);
+        assert_eq!(judge(&mut tally, &failed(), Some(&reason), "a:3"), None);
+        let line = judge(&mut tally, &failed(), None, "a:4");
+        assert_eq!(line.as_deref(), Some("FAILED a:4 got 1"));
+        let line = judge(&mut tally, &Outcome::Passed, Some(&reason), "a:5");
+        let expect = "PASSED a:5, which was expected to fail: the reason";
+        assert_eq!(line.as_deref(), Some(expect));
+        assert_eq!(tally, Tally { passed: 1, expected: 1, unexpected: 2, skipped: 1 });
+    }
+
+    #[test]
+    fn each_suite_has_a_list() {
+        assert!(expected(Suite::Pjdfstest).expect("a list").is_empty());
+    }
+}
