@@ -7,13 +7,15 @@
 //! | module | holds |
 //! |---|---|
 //! | `tap` | the results of programs that print the Test Anything Protocol |
-//! | `mounted` | a mount for a suite of file systems |
+//! | `tester` | the test client of nbd-server |
+//! | `running` | the program under test |
 
-mod mounted;
+mod running;
 mod tap;
+mod tester;
 
 use crate::error::XtaskError;
-use mounted::Mounted;
+use running::Running;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -27,7 +29,12 @@ use tap::Outcome;
 pub enum Suite {
     /// POSIX conformance of a file system, on `weir mount`: github.com/pjd/pjdfstest. Needs root.
     Pjdfstest,
+    /// The test client of nbd-server, on `weir serve`: github.com/NetworkBlockDevice/nbd.
+    Nbd,
 }
+
+/// A volume without limits, so that a suite takes no longer than it has to.
+const LAYOUT: &str = "[[volume]]\nname = \"suite\"\nsize = \"8 GiB\"\nunlimited = true\n";
 
 /// A run of a suite.
 #[derive(Debug)]
@@ -64,33 +71,48 @@ pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
     let weir = absolute(plan.weir)?;
     let checkout = absolute(plan.checkout)?;
     let expected = expected(plan.suite)?;
-    let Suite::Pjdfstest = plan.suite;
-    for (program, args) in
-        [("autoreconf", &["-ifs"][..]), ("./configure", &[]), ("make", &["pjdfstest"])]
-    {
-        build(&checkout, program, args)?;
-    }
-    let mounted = Mounted::start(&weir)?;
-    let place = mounted.folder("suite")?;
-    let tests = checkout.join("tests");
-    let mut scripts = Vec::new();
-    find(&tests, &mut scripts)?;
-    scripts.sort();
     let mut tally = Tally::default();
-    for script in scripts {
-        let name = script.strip_prefix(&tests).unwrap_or(&script).display().to_string();
-        if plan.only.is_some_and(|part| !name.contains(part)) {
-            continue;
+    let mut take = |key: &str, outcome: &Outcome, out: &mut dyn Write| {
+        let line = judge(&mut tally, outcome, expected.get(key), key);
+        line.map_or(Ok(()), |line| say(out, &line))
+    };
+    let is_wanted = |name: &str| plan.only.is_none_or(|part| name.contains(part));
+    match plan.suite {
+        Suite::Pjdfstest => {
+            let steps =
+                [("autoreconf", &["-ifs"][..]), ("./configure", &[]), ("make", &["pjdfstest"])];
+            steps.iter().try_for_each(|(program, args)| build(&checkout, program, args))?;
+            let args = ["mount", "{}/layout.toml", "{}/mount"];
+            let running = Running::start(&weir, LAYOUT, &args)?;
+            let place = running.path("mount/suite/tests");
+            fs::create_dir(&place).map_err(XtaskError::file("creating", &place))?;
+            let tests = checkout.join("tests");
+            let mut scripts = Vec::new();
+            find(&tests, &mut scripts)?;
+            scripts.sort();
+            for script in scripts {
+                let name = script.strip_prefix(&tests).unwrap_or(&script).display().to_string();
+                for (check, outcome) in
+                    if is_wanted(&name) { tap::run(&script, &place)? } else { Vec::new() }
+                {
+                    take(&format!("{name}:{check}"), &outcome, out)?;
+                }
+            }
+            running.stop()?;
         }
-        for (check, outcome) in tap::run(&script, &place)? {
-            let key = format!("{name}:{check}");
-            let line = judge(&mut tally, &outcome, expected.get(&key), &key);
-            if let Some(line) = line {
-                say(out, &line)?;
+        Suite::Nbd => {
+            let steps = [
+                ("./autogen.sh", &[][..]),
+                ("./configure", &[]),
+                ("make", &[]),
+                ("make", &["-C", "tests/run", "nbd-tester-client"]),
+            ];
+            steps.iter().try_for_each(|(program, args)| build(&checkout, program, args))?;
+            for check in tester::CHECKS.iter().filter(|check| is_wanted(check.name)) {
+                take(check.name, &check.run(&checkout, &weir)?, out)?;
             }
         }
     }
-    mounted.stop()?;
     let Tally { passed, expected, unexpected, skipped } = tally;
     say(
         out,
@@ -128,10 +150,11 @@ fn judge(
 fn name_of(suite: Suite) -> &'static str {
     match suite {
         Suite::Pjdfstest => "pjdfstest",
+        Suite::Nbd => "nbd",
     }
 }
 
-/// Returns the checks that are expected to fail, with their reasons: lines of `SCRIPT:CHECK REASON`.
+/// Returns the checks that are expected to fail, with their reasons: lines of `CHECK REASON`.
 fn expected(suite: Suite) -> Result<BTreeMap<String, String>, XtaskError> {
     let path = crate::root().join("xtask/suites").join(format!("{}.txt", name_of(suite)));
     let text = fs::read_to_string(&path).map_err(XtaskError::file("reading", &path))?;
@@ -201,5 +224,7 @@ mod tests {
     #[test]
     fn each_suite_has_a_list() {
         assert!(expected(Suite::Pjdfstest).expect("a list").is_empty());
+        let nbd = expected(Suite::Nbd).expect("a list");
+        assert!(nbd.keys().all(|key| tester::CHECKS.iter().any(|own| own.name == key)), "{nbd:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! A mount for a suite of file systems.
+//! The program under test, while a suite runs.
 
 use crate::error::XtaskError;
 use rustix::process::{Pid, Signal, kill_process};
@@ -7,25 +7,24 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A volume without limits, so that a suite takes no longer than it has to.
-const LAYOUT: &str = "[[volume]]\nname = \"suite\"\nsize = \"8 GiB\"\nunlimited = true\n";
-
-/// A running `weir mount` in a temporary folder.
+/// A running `weir` in a temporary folder, which has the layout in `layout.toml`.
 #[derive(Debug)]
-pub(super) struct Mounted {
+pub(super) struct Running {
     child: Child,
     root: PathBuf,
 }
 
-impl Mounted {
-    /// Mounts a volume with this program.
-    pub(super) fn start(weir: &Path) -> Result<Self, XtaskError> {
+impl Running {
+    /// Starts the program with these arguments, in which `{}` stands for the folder, and waits until it
+    /// is ready.
+    pub(super) fn start(weir: &Path, layout: &str, args: &[&str]) -> Result<Self, XtaskError> {
         let root = std::env::temp_dir().join(format!("weir-suite-{}", std::process::id()));
-        let (layout, mount) = (root.join("layout.toml"), root.join("mount"));
+        let (file, mount) = (root.join("layout.toml"), root.join("mount"));
         fs::create_dir_all(&mount).map_err(XtaskError::file("creating", &mount))?;
-        fs::write(&layout, LAYOUT).map_err(XtaskError::file("writing", &layout))?;
+        fs::write(&file, layout).map_err(XtaskError::file("writing", &file))?;
         let mut command = Command::new(weir);
-        command.arg("mount").arg(&layout).arg(&mount);
+        let place = root.display().to_string();
+        command.args(args.iter().map(|arg| arg.replace("{}", &place)));
         command.arg("--data").arg(root.join("data")).arg("--control").arg(root.join("control"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn().map_err(XtaskError::file("starting", weir))?;
@@ -42,24 +41,22 @@ impl Mounted {
         if said.contains("ready;") {
             return Ok(own);
         }
-        Err(XtaskError::Suite(format!("weir mount did not start: {}", said.trim_end())))
+        Err(XtaskError::Suite(format!("weir did not start: {}", said.trim_end())))
     }
 
-    /// Creates a folder in the mount.
-    pub(super) fn folder(&self, name: &str) -> Result<PathBuf, XtaskError> {
-        let path = self.root.join("mount/suite").join(name);
-        fs::create_dir(&path).map_err(XtaskError::file("creating", &path))?;
-        Ok(path)
+    /// Returns a path in its folder.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
     }
 
-    /// Unmounts it, and removes its files.
+    /// Stops it, and removes its files.
     pub(super) fn stop(mut self) -> Result<(), XtaskError> {
         self.end();
         let status = self.child.wait();
         if status.as_ref().is_ok_and(|status| status.success()) {
             return Ok(());
         }
-        Err(XtaskError::Suite(format!("weir mount ended with {status:?}")))
+        Err(XtaskError::Suite(format!("weir ended with {status:?}")))
     }
 
     fn end(&self) {
@@ -70,7 +67,7 @@ impl Mounted {
     }
 }
 
-impl Drop for Mounted {
+impl Drop for Running {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             self.end();

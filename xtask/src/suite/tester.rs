@@ -1,0 +1,65 @@
+//! The test client of nbd-server, against volumes of a server.
+//!
+//! Its script `simple_test` starts nbd-server with a configuration for each check. These are the same
+//! checks with `weir serve`, as far as they are not of nbd-server's own configuration.
+
+use super::running::Running;
+use super::tap::Outcome;
+use crate::error::XtaskError;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A volume of the size that `simple_test` uses, and one for its traces.
+const LAYOUT: &str = "[[volume]]\nname = \"small\"\nsize = \"4 MiB\"\nunlimited = true\n\
+    [[volume]]\nname = \"traced\"\nsize = \"50 MiB\"\nunlimited = true\n";
+
+/// A check.
+pub(super) struct Check {
+    pub(super) name: &'static str,
+    /// Arguments of the client; `{}` stands for the folder of the server.
+    args: &'static [&'static str],
+    /// True if the client has to report an error.
+    has_to_fail: bool,
+}
+
+const fn check(name: &'static str, args: &'static [&'static str]) -> Check {
+    Check { name, args, has_to_fail: false }
+}
+
+const TRACE: &str = "integrity-test.tr";
+const HUGE: &str = "integrityhuge-test.tr";
+const UNIX: &str = "{}/nbd";
+
+pub(super) const CHECKS: [Check; 9] = [
+    check("cfg1", &["-N", "small", "-u", UNIX]),
+    check("cfgsize", &["-o", "-N", "small", "-u", UNIX]),
+    check("write", &["-w", "-N", "small", "-u", UNIX]),
+    check("flush", &["-w", "-f", "-N", "small", "-u", UNIX]),
+    check("list", &["-l", "-N", "small", "-u", UNIX]),
+    check("handshake", &["-h", "-N", "small", "-u", UNIX]),
+    check("integrity", &["-i", "-t", TRACE, "-N", "traced", "-u", UNIX]),
+    check("integrityhuge", &["-i", "-t", HUGE, "-N", "traced", "-u", UNIX]),
+    Check { name: "missing", args: &["-N", "missing", "-u", UNIX], has_to_fail: true },
+];
+
+impl Check {
+    /// Runs the check on a new server.
+    pub(super) fn run(&self, checkout: &Path, weir: &Path) -> Result<Outcome, XtaskError> {
+        let args = ["serve", "{}/layout.toml", "--nbd", "unix:{}/nbd"];
+        let running = Running::start(weir, LAYOUT, &args)?;
+        let place = running.path("").display().to_string();
+        let folder = checkout.join("tests/run");
+        let client = folder.join("nbd-tester-client");
+        let mut command = Command::new(&client);
+        command.args(self.args.iter().map(|arg| arg.replace("{}", place.trim_end_matches('/'))));
+        command.current_dir(&folder).stdin(Stdio::null());
+        let output = command.output().map_err(XtaskError::file("starting", &client))?;
+        running.stop()?;
+        let said = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+        let last = said.lines().last().unwrap_or_default().to_owned();
+        Ok(match output.status.success() != self.has_to_fail {
+            true => Outcome::Passed,
+            false => Outcome::Failed(last),
+        })
+    }
+}
