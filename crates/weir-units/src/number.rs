@@ -61,6 +61,13 @@ impl Share {
     /// The whole.
     pub const WHOLE: Self = Self(1_000_000);
 
+    /// Returns the share that `part` is of `whole`, rounded down; the whole if it is more.
+    #[must_use]
+    pub fn of(part: u64, whole: u64) -> Self {
+        let millionths = u128::from(part) * u128::from(Self::WHOLE.0) / u128::from(whole.max(1));
+        Self(u32::try_from(millionths).unwrap_or(Self::WHOLE.0).min(Self::WHOLE.0))
+    }
+
     /// Returns the part of `whole`, rounded down.
     #[must_use]
     pub fn part_of(self, whole: u64) -> u64 {

@@ -34,9 +34,12 @@ pub(crate) fn run(args: &TuneArgs, catalog: &Catalog) -> Result<u8, CliError> {
             }
             let mut served = Served::new(control, args, bursts)?;
             served.check(&name, &read_layout_text(&args.layout, catalog)?.1)?;
-            let tuned = tune_on(&mut served, (&name, &text), &bench, &goal, options)?;
+            let tuned = tune_on(&mut served, (&name, &text), &bench, &goal, options);
             signalled = served.signalled();
-            tuned
+            if let Err(error) = served.refill() {
+                output::talk(&format!("weir: the burst credits stay empty: {error}"));
+            }
+            tuned?
         }
     };
     if args.control.is_some() && tuned.report.end == TuneEnd::Exhausted {

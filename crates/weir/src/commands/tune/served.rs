@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 use weir_diagnose::Change;
 use weir_layout::{Export, Host, Layout, Volume};
-use weir_report::status::{Status, VolumeStatus};
+use weir_report::status::Status;
 use weir_server::ServerError;
 use weir_server::control::{Request, ask};
 use weir_tune::counters::of_counters;
@@ -38,6 +38,10 @@ pub(super) struct Served {
     /// True if volumes and hosts keep their burst credits.
     bursts: bool,
     signals: Signals,
+    /// True once burst credits were emptied.
+    has_spent: bool,
+    /// Requests that fill the emptied buckets as before.
+    credits: Vec<Request>,
     /// The size of each volume when the walk begins, in bytes.
     sizes: BTreeMap<String, u64>,
     applied: Vec<Applied>,
@@ -54,6 +58,8 @@ impl Served {
             settle: time(args.settle, 2),
             bursts,
             signals: Signals::catch()?,
+            has_spent: false,
+            credits: Vec::new(),
             sizes: BTreeMap::new(),
             applied: Vec::new(),
         })
@@ -102,31 +108,58 @@ impl Served {
         Ok(())
     }
 
-    /// Empties all buckets of burst credits. Returns whether there were any.
-    fn spend_credits(&self) -> Result<bool, ServerError> {
+    /// Empties all buckets of burst credits, and notes how full they were the first time. Returns
+    /// whether there were any.
+    fn spend_credits(&mut self) -> Result<bool, ServerError> {
         let status = self.status()?;
-        let mut requests = Vec::new();
+        // Requests that empty, and those that fill as before.
+        let mut pairs = Vec::new();
+        let fullest = |all: &mut dyn Iterator<Item = (Option<u64>, Option<u64>)>| {
+            all.filter_map(|(left, full)| Some(Share::of(left?, full?))).max()
+        };
+        let set = |credits, own: &dyn Fn(Share) -> Request| (own(Share::NONE), own(credits));
         for host in &status.hosts {
-            let with_credits = host.caps.iter().filter(|cap| cap.credits.is_some_and(|n| n > 0));
-            requests.extend(with_credits.take(1).map(|_| Request::SetHostCredits {
-                host: host.name.clone(),
-                credits: Share::NONE,
-            }));
-            let has_credits = |own: &&VolumeStatus| {
-                let all = [own.credits_operations, own.credits_bytes];
-                all.into_iter().flatten().any(|n| n > 0)
-            };
-            requests.extend(
-                host.volumes.iter().filter(has_credits).map(|own| Request::SetCredits {
-                    volume: own.name.clone(),
-                    credits: Share::NONE,
-                }),
-            );
+            let credits = fullest(&mut host.caps.iter().map(|cap| (cap.credits, cap.full)));
+            let host_of = |credits| Request::SetHostCredits { host: host.name.clone(), credits };
+            pairs.extend(credits.filter(|own| *own > Share::NONE).map(|own| set(own, &host_of)));
+            for own in &host.volumes {
+                let all = [
+                    (own.credits_operations, own.full_operations),
+                    (own.credits_bytes, own.full_bytes),
+                ];
+                let credits = fullest(&mut all.into_iter());
+                let of = |credits| Request::SetCredits { volume: own.name.clone(), credits };
+                pairs.extend(credits.filter(|own| *own > Share::NONE).map(|own| set(own, &of)));
+            }
         }
-        for request in &requests {
-            ask(&self.control, request)?;
+        let is_first = !std::mem::replace(&mut self.has_spent, true);
+        for (empty, fill) in &pairs {
+            if is_first {
+                output::talk(&format!(
+                    "emptying burst credits: {}; they are filled again at the end: {}",
+                    self.command(empty),
+                    self.command(fill)
+                ));
+            }
+            ask(&self.control, empty)?;
         }
-        Ok(!requests.is_empty())
+        let has_any = !pairs.is_empty();
+        if is_first {
+            self.credits = pairs.into_iter().map(|(_, fill)| fill).collect();
+        }
+        Ok(has_any)
+    }
+
+    /// Fills the buckets of burst credits as they were before the walk.
+    pub(super) fn refill(&mut self) -> Result<(), ServerError> {
+        for fill in self.credits.drain(..) {
+            match ask(&self.control, &fill) {
+                // The new tier may have no credits.
+                Ok(_) | Err(ServerError::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Sends the requests of a change, and those that undo the sent ones if one is refused.
@@ -160,6 +193,12 @@ impl Served {
             }
             Request::SetCache { volume, mode } => {
                 format!("weir volume set-cache {volume} {mode} --control {control}")
+            }
+            Request::SetCredits { volume, credits } => {
+                format!("weir volume set-credits {volume} \"{credits}\" --control {control}")
+            }
+            Request::SetHostCredits { host, credits } => {
+                format!("weir host set-credits {host} \"{credits}\" --control {control}")
             }
             other => format!("{other:?}"),
         }
