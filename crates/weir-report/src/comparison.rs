@@ -1,7 +1,9 @@
 //! Systems side by side: the verdict, each side, and the difference of each metric to the first.
 
 use crate::answer::Answer;
+use crate::bars::{Bar, Bars};
 use crate::cells;
+use crate::chart::DrawError;
 use crate::number::{Amount, Delta, group, mib, percent, rate, time};
 use crate::page::Page;
 use crate::screen::Screen;
@@ -204,6 +206,9 @@ impl SideReport {
     }
 }
 
+/// Differences beyond this share are drawn as long as this.
+const LONGEST: f64 = 3.0;
+
 /// Returns a relative difference with its sign.
 fn change(share: f64) -> Cell {
     let percent = format!("{:+.1} %", share * 100.0);
@@ -313,10 +318,36 @@ impl ComparisonReport {
         Answer { line: self.verdict.clone(), details, notes }
     }
 
+    /// Returns a chart of the relative differences of each side, with their intervals.
+    fn bars(&self) -> Vec<Bars> {
+        let chart = |pair: &PairReport| {
+            let bars = pair.metrics.iter().filter_map(|own| {
+                let value = own.change?;
+                let [low, high] =
+                    [own.change_low, own.change_high].map(|end| Some(end?.min(LONGEST)));
+                Some(Bar {
+                    label: format!("{}: {}", own.subject, own.metric),
+                    value: value.min(LONGEST),
+                    shown: format!("{}, {}", change(value), own.outcome.words()),
+                    mark: None,
+                    range: low.zip(high),
+                    is_bad: own.outcome == DifferenceOutcome::Worse,
+                })
+            });
+            let title = format!("{} against A, with the 99 % interval", pair.side);
+            Bars { title, bars: bars.collect() }
+        };
+        let charts = self.comparisons.iter().map(chart);
+        charts.filter(|chart| !chart.bars.is_empty()).collect()
+    }
+
     /// Returns the page of the comparison.
-    #[must_use]
-    pub fn page(&self) -> Page {
-        self.answer().page(&self.tables())
+    ///
+    /// # Errors
+    ///
+    /// [`DrawError`] if a chart cannot be drawn.
+    pub fn page(&self) -> Result<Page, DrawError> {
+        self.answer().page(&self.tables()).bars("Differences", &self.bars())
     }
 }
 
@@ -407,7 +438,7 @@ mod tests {
 
     #[test]
     fn a_page_escapes_names() {
-        let html = report().page().html("now");
+        let html = report().page().expect("a page").html("now");
         assert!(html.contains("<h1>B is worse than A</h1>"), "{html}");
         assert!(html.contains("&lt;b&gt;.weirobs") && !html.contains("<b>.weirobs"), "{html}");
     }

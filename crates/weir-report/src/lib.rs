@@ -29,6 +29,7 @@
 //! | [`compare`] | one need on several clouds |
 //! | [`comparison`] | systems side by side, with their differences |
 //! | [`between`] | the difference of two snapshots |
+//! | [`bars`] | bar charts |
 //! | [`chart`] | pictures over time, as SVG and HTML |
 //! | [`diagnosis`] | the result of a diagnosis |
 //! | [`lab`] | published figures and Weir's figures |
@@ -44,6 +45,7 @@ pub mod backup_internals;
 pub mod backup_plan;
 pub mod backup_run;
 pub mod backups;
+pub mod bars;
 pub mod between;
 pub mod chart;
 pub mod checklist;

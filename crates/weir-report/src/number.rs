@@ -85,7 +85,7 @@ impl Amount {
         Cell::number(format!("{} + ?", self.0), self.number())
     }
 
-    fn number(self) -> f64 {
+    pub(crate) fn number(self) -> f64 {
         float(self.0.micros()) / 1e6
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Pages load nothing. They follow the reader's preference for a light or dark screen.
 
+use crate::bars::{self, Bars};
 use crate::chart::{self, Chart, DrawError};
 use crate::table::{Report, Table};
 use std::fmt::Write as _;
@@ -62,6 +63,19 @@ impl Page {
         if !rows.is_empty() {
             self = self.heading(heading);
             self.body += &chart::svg(rows)?;
+        }
+        Ok(self)
+    }
+
+    /// Adds bar charts under a heading; nothing without bars.
+    ///
+    /// # Errors
+    ///
+    /// [`DrawError`] if a chart cannot be drawn.
+    pub fn bars(mut self, heading: &str, charts: &[Bars]) -> Result<Self, DrawError> {
+        if charts.iter().any(|chart| !chart.bars.is_empty()) {
+            self = self.heading(heading);
+            self.body += &bars::svg(charts)?;
         }
         Ok(self)
     }

@@ -1,6 +1,8 @@
 //! A plan: the layout that meets a need, with its price, its limits and its alternatives.
 
+use crate::bars::{Bar, Bars};
 use crate::cells;
+use crate::chart::DrawError;
 use crate::number::{Amount, Delta, percent};
 use crate::page::Page;
 use crate::scale::Scale;
@@ -587,20 +589,57 @@ impl PlanReport {
         blocks
     }
 
+    /// Returns a chart of the limits by the share that is used, the fullest first, and one of the
+    /// prices of all layouts.
+    fn bars(&self) -> Vec<Bars> {
+        let mut caps: Vec<&PlanCap> = self.plan.iter().flat_map(|plan| &plan.caps).collect();
+        caps.sort_by(|a, b| b.share.total_cmp(&a.share));
+        let caps = caps.into_iter().map(|own| Bar {
+            label: format!("{}: {}", own.of, own.cap),
+            value: own.share,
+            shown: format!("{} of {}", own.needed(), own.limit()),
+            mark: Some(1.0),
+            ..Bar::default()
+        });
+        let price = |label: String, month: Option<Amount>| {
+            let month = month?;
+            let shown = month.to_string();
+            Some(Bar { label, value: month.number(), shown, ..Bar::default() })
+        };
+        let plan = self.plan.iter().map(|own| (format!("plan: {}", own.title), own.month));
+        let present =
+            self.present.iter().map(|own| (format!("at present: {}", own.name), own.month));
+        let better =
+            self.better.iter().map(|own| (format!("next better: {}", own.title), own.month));
+        let others = self.others.iter().map(|own| (own.title.clone(), own.month));
+        let prices = plan.chain(present).chain(better).chain(others);
+        let prices: Vec<Bar> = prices.filter_map(|(label, month)| price(label, month)).collect();
+        let currency = self.currency.as_deref().unwrap_or("price");
+        let charts = [
+            Bars { title: "Share of each limit that is used".to_owned(), bars: caps.collect() },
+            Bars { title: format!("{currency} a month"), bars: prices },
+        ];
+        charts.into_iter().filter(|chart| !chart.bars.is_empty()).collect()
+    }
+
     /// Returns the page of the plan.
-    #[must_use]
-    pub fn page(&self) -> Page {
+    ///
+    /// # Errors
+    ///
+    /// [`DrawError`] if a chart cannot be drawn.
+    pub fn page(&self) -> Result<Page, DrawError> {
         let mut page = Page::new(&self.headline())
             .paragraphs(self.details().iter().map(String::as_str))
+            .bars("Limits and prices", &self.bars())?
             .tables(&self.tables());
         let lists = [("Reasons", self.reasons().to_vec()), ("Notes", self.notes.clone())];
         for (title, lines) in lists.into_iter().filter(|(_, lines)| !lines.is_empty()) {
             page = page.heading(title).paragraphs(lines.iter().map(String::as_str));
         }
-        match &self.plan {
+        Ok(match &self.plan {
             Some(plan) => page.listing("Layout", &plan.layout),
             None => page,
-        }
+        })
     }
 }
 

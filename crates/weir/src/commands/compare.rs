@@ -30,7 +30,7 @@ pub(crate) fn run(args: &CompareArgs, catalog: &Catalog) -> Result<u8, CliError>
     let request = Request { catalog, workload: workload.as_ref(), options: &options };
     let report = compare(sides, &request)?;
     if let Some(path) = &args.html {
-        page::write(path, &report.page())?;
+        page::write(path, &report.page()?)?;
     }
     output::print(&report, args.output.format())?;
     Ok(match () {

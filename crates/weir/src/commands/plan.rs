@@ -76,7 +76,7 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
         written.map_err(|source| CliError::write(path, source))?;
     }
     if let Some(path) = &args.html {
-        page::write(path, &report.page())?;
+        page::write(path, &report.page()?)?;
     }
     output::print_detailed(&report, args.output.format(), args.verbose)?;
     Ok(if report.is_met { 0 } else { NO })
