@@ -19,7 +19,7 @@
 //! | `places` | limits of connections |
 //! | `room` | limits of memory for bodies |
 //! | `stream` | sockets whose clients must read, and their end |
-//! | [`tls`] | certificates |
+//! | `tls` | certificates |
 //! | [`head`] | the head of a request |
 //! | [`auth`] | authentication and signatures |
 //! | [`operation`] | parsing of operations, and authorisation |
@@ -57,7 +57,7 @@ pub mod state;
 mod stream;
 pub mod tags;
 pub mod time;
-pub mod tls;
+mod tls;
 pub mod volumes;
 pub mod xml;
 pub use endpoint::Endpoint;

@@ -81,6 +81,7 @@ impl<S: Read + Write> Server<S> {
             match progress.step {
                 Step::NeedMore { .. } if !self.receive() => return None,
                 Step::Established(session) => return Some(session),
+                Step::StartTls => unreachable!("TLS is not offered"),
                 Step::Aborted => return None,
                 Step::NeedMore { .. } | Step::Again => {}
             }

@@ -61,6 +61,9 @@ pub enum ProtoError {
         /// The type of the reply.
         kind: u32,
     },
+    /// A client asked for an export without TLS, in a form that has no answer.
+    #[error("the client asked for an export without TLS")]
+    TlsRequired,
     /// A reply to an option is longer than [`crate::wire::MAX_OPTION`].
     #[error("the server's reply to option {option} is {length} bytes long; at most 65536 are read")]
     OptionReplyTooLong {
@@ -128,7 +131,7 @@ pub enum BadUri {
     #[error("is not an NBD URI; write nbd://HOST[:PORT]/EXPORT or nbd+unix:///EXPORT?socket=PATH")]
     Scheme,
     /// `nbds` or `nbds+unix`.
-    #[error("asks for TLS, which is not supported; use nbd:// or nbd+unix://")]
+    #[error("asks for TLS, which this client does not support; use nbd:// or nbd+unix://")]
     Tls,
     /// `nbd://` without a host.
     #[error("names no host; write nbd://HOST[:PORT]/EXPORT")]

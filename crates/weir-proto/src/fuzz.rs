@@ -23,8 +23,10 @@ const MAX_ANSWER: usize = 16 << 10;
 /// # Panics
 /// If an invariant is violated.
 pub fn server_bytes(data: &[u8]) {
-    let whole = serve(data, data.len());
-    assert_eq!(whole, serve(data, 1), "the outcome depends on how the bytes arrive");
+    for with_tls in [false, true] {
+        let whole = serve(data, data.len(), with_tls);
+        assert_eq!(whole, serve(data, 1, with_tls), "the outcome depends on how the bytes arrive");
+    }
     for structured in [false, true] {
         let session = server::Session {
             export: exports().swap_remove(0),
@@ -108,10 +110,13 @@ fn exports() -> Vec<Export> {
 }
 
 /// Runs a server and returns a log to compare.
-fn serve(data: &[u8], piece: usize) -> String {
+fn serve(data: &[u8], piece: usize, with_tls: bool) -> String {
     let mut stream = Stream::new(data, piece);
     let mut out = Vec::new();
     let mut handshake = server::Handshake::start(&mut out);
+    if with_tls {
+        handshake = handshake.with_tls();
+    }
     let mut log = String::new();
     loop {
         let answered = out.len();
@@ -128,7 +133,8 @@ fn serve(data: &[u8], piece: usize) -> String {
                     return format!("{log} waits, {out:x?}");
                 }
             }
-            server::Step::Again => {}
+            // The bytes behind it stand for those that would be decrypted.
+            server::Step::Again | server::Step::StartTls => {}
             server::Step::Aborted => return format!("{log} aborted, {out:x?}"),
             server::Step::Established(session) => {
                 log += &format!("{session:?}, {out:x?}");

@@ -19,6 +19,8 @@ pub(crate) const DEFAULT_PORT: u16 = 10_809;
 pub struct Uri {
     /// The server's address.
     pub server: Server,
+    /// Set if the connection needs TLS. Only formatted: this project's client has no TLS.
+    pub tls: bool,
     /// Export name; empty for the default export.
     pub export: String,
 }
@@ -67,7 +69,7 @@ fn parse(text: &str) -> Result<Uri, BadUri> {
     if export.len() > MAX_STRING {
         return Err(BadUri::NameTooLong(export.len()));
     }
-    Ok(Uri { server, export })
+    Ok(Uri { server, tls: false, export })
 }
 
 fn socket_parameter(query: &str, is_unix: bool) -> Result<Option<String>, BadUri> {
@@ -121,10 +123,11 @@ fn tcp(authority: &str) -> Result<Server, BadUri> {
 
 impl fmt::Display for Uri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.tls { "nbds" } else { "nbd" })?;
         match &self.server {
             Server::Tcp { host, port } => {
                 let (open, close) = if host.contains(':') { ("[", "]") } else { ("", "") };
-                write!(f, "nbd://{open}{host}{close}")?;
+                write!(f, "://{open}{host}{close}")?;
                 if *port != DEFAULT_PORT {
                     write!(f, ":{port}")?;
                 }
@@ -132,7 +135,7 @@ impl fmt::Display for Uri {
                 escape(f, &self.export)
             }
             Server::Unix { socket } => {
-                f.write_str("nbd+unix:///")?;
+                f.write_str("+unix:///")?;
                 escape(f, &self.export)?;
                 f.write_str("?socket=")?;
                 escape(f, socket)
@@ -182,11 +185,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn tcp_uri(host: &str, port: u16, export: &str) -> Uri {
-        Uri { server: Server::Tcp { host: host.into(), port }, export: export.into() }
+        let server = Server::Tcp { host: host.into(), port };
+        Uri { server, tls: false, export: export.into() }
     }
 
     fn unix_uri(socket: &str, export: &str) -> Uri {
-        Uri { server: Server::Unix { socket: socket.into() }, export: export.into() }
+        let server = Server::Unix { socket: socket.into() };
+        Uri { server, tls: false, export: export.into() }
     }
 
     #[track_caller]
@@ -233,7 +238,7 @@ mod tests {
     fn invalid_uris_are_explained() {
         let scheme = "is not an NBD URI; write nbd://HOST[:PORT]/EXPORT or \
                       nbd+unix:///EXPORT?socket=PATH";
-        let tls = "asks for TLS, which is not supported; use nbd:// or nbd+unix://";
+        let tls = "asks for TLS, which this client does not support; use nbd:// or nbd+unix://";
         let host = "; write a name, an IPv4 address or an IPv6 address in []";
         let escape = "whose %-escapes are broken or are not UTF-8 text without NUL";
         check_bad("disk0", scheme);

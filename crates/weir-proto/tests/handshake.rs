@@ -40,8 +40,15 @@ const UNKNOWN: u32 = 0x8000_0006;
 /// Runs a server on the bytes of a client. Returns its output after the greeting, and the final
 /// step or error.
 fn serve(input: &[u8]) -> (Vec<u8>, Result<Option<Step>, ProtoError>) {
+    serve_by(Handshake::start, input)
+}
+
+fn serve_by(
+    start: impl Fn(&mut Vec<u8>) -> Handshake,
+    input: &[u8],
+) -> (Vec<u8>, Result<Option<Step>, ProtoError>) {
     let mut out = Vec::new();
-    let mut server = Handshake::start(&mut out);
+    let mut server = start(&mut out);
     assert_eq!(out, GREETING);
     out.clear();
     let mut rest = input;
@@ -112,6 +119,47 @@ fn list_names_every_export() {
         reply(3, INVALID, b"the option takes no data; 1 bytes came"),
     ];
     assert_eq!(check(&[option(3, b""), option(3, b"x")], &replies), None);
+}
+
+#[test]
+fn with_tls_nothing_is_said_about_exports_before_it() {
+    const TLS_REQUIRED: u32 = 0x8000_0005;
+    let flags = &[0, 0, 0, 3][..];
+    let serve = |options: &[Vec<u8>]| {
+        let input = [flags, &options.concat()].concat();
+        serve_by(|out| Handshake::start(out).with_tls(), &input)
+    };
+    let refused =
+        |number| reply(number, TLS_REQUIRED, b"this server talks about exports over TLS only");
+    let options = [option(3, b""), option(7, b"\0\0\0\x01a\0\0"), option(8, b""), option(5, b"x")];
+    let invalid = reply(5, INVALID, b"the option takes no data");
+    let (out, end) = serve(&options);
+    assert_eq!(out, [refused(3), refused(7), refused(8), invalid].concat());
+    assert_eq!(end, Ok(None));
+    let (out, end) = serve(&[option(1, b"a")]);
+    assert_eq!((out, end), (vec![], Err(ProtoError::TlsRequired)));
+    let (out, end) = serve(&[option(2, b"")]);
+    assert_eq!((out, end), (reply(2, ACK, b""), Ok(Some(Step::Aborted))));
+    let (out, end) = serve(&[option(5, b"")]);
+    assert_eq!((out, end), (reply(5, ACK, b""), Ok(Some(Step::StartTls))));
+}
+
+#[test]
+fn after_tls_has_started_the_handshake_goes_on() {
+    let mut out = Vec::new();
+    let mut server = Handshake::start(&mut out).with_tls();
+    let mut step = |input: &[u8]| {
+        out.clear();
+        let progress = server.handle(&exports(), input, &mut out).unwrap();
+        assert_eq!(progress.consumed, input.len());
+        (progress.step, out.clone())
+    };
+    assert_eq!(step(&[0, 0, 0, 3]).0, Step::Again);
+    assert_eq!(step(&option(5, b"")).0, Step::StartTls);
+    assert_eq!(step(&option(5, b"")).1, reply(5, INVALID, b"TLS has been started"));
+    assert_eq!(step(&option(8, b"")).1, reply(8, ACK, b""));
+    let (step, _) = step(&option(1, b"a"));
+    assert!(session(Some(step)).structured);
 }
 
 #[test]
@@ -195,7 +243,7 @@ fn unknown_options_and_tls_are_refused_and_the_handshake_continues() {
     let step = check(
         &[option(5, b""), option(11, b""), option(0xdead_beef, b"data"), option(2, b"")],
         &[
-            reply(5, UNSUP, b"TLS is not supported"),
+            reply(5, UNSUP, b"TLS is not configured"),
             reply(11, UNSUP, b"option 11 is not known"),
             reply(0xdead_beef, UNSUP, b"option 3735928559 is not known"),
             reply(2, ACK, b""),

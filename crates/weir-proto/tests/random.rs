@@ -73,6 +73,7 @@ fn meet(wanted: Wanted, pieces: &[usize]) -> Met {
                 server::Step::Again => {}
                 server::Step::NeedMore { .. } => break,
                 server::Step::Established(session) => (at_server, server) = (Some(session), None),
+                server::Step::StartTls => panic!("TLS was not asked for"),
                 server::Step::Aborted => panic!("the client left"),
             }
         }

@@ -4,6 +4,7 @@ use crate::host_loop::{ClientId, Elsewhere, HostLoop, ReplyTo};
 use crate::memory::{INPUT, Share};
 use crate::places::Place;
 use crate::seat::{Seat, Sitting};
+use crate::tls::Encryption;
 use crate::volume::View;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::{self, ErrorKind, Read, Write};
@@ -74,6 +75,7 @@ impl Write for &Stream {
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) stream: Stream,
+    tls: Option<Encryption>,
     pub(crate) id: ClientId,
     pub(crate) device: DeviceId,
     session: Session,
@@ -136,6 +138,7 @@ impl Connection {
         input[..hello.rest.len()].copy_from_slice(&hello.rest);
         Self {
             stream,
+            tls: hello.tls,
             id,
             device: hello.device,
             session: hello.session,
@@ -204,7 +207,7 @@ impl Connection {
 
     /// Returns whether anything is still owed to this client.
     pub(crate) fn is_idle(&self) -> bool {
-        self.in_flight == 0 && self.sent == self.out.len()
+        self.in_flight == 0 && !self.has_unsent()
     }
 
     /// Bytes of replies that the socket has not taken yet.
@@ -212,12 +215,29 @@ impl Connection {
         self.out.len() - self.sent
     }
 
+    /// Returns whether bytes are left that the socket has not taken.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.unsent() > 0 || self.tls.as_ref().is_some_and(Encryption::has_unsent)
+    }
+
+    /// Returns whether there is decrypted input, which the socket does not tell.
+    pub(crate) fn has_decrypted(&mut self) -> bool {
+        self.wants().read && self.tls.as_mut().is_some_and(Encryption::has_unread)
+    }
+
+    /// Tells an encrypted client that nothing follows.
+    pub(crate) fn end(&mut self) {
+        if let Some(tls) = &mut self.tls {
+            tls.close(&self.stream);
+        }
+    }
+
     /// Returns the events to wait for now.
     pub(crate) fn wants(&self) -> Interest {
         let is_over = self.share.is_over && (self.writing > 0 || self.is_full());
         let has_room = self.in_flight < MAX_IN_FLIGHT && !is_over && self.wanted.is_none();
         let takes = has_room && self.writing < MAX_WRITING && !self.closing;
-        Interest { read: takes, write: self.unsent() > 0 }
+        Interest { read: takes, write: self.has_unsent() }
     }
 
     /// Receives what is there and submits the requests in it.
@@ -234,7 +254,12 @@ impl Connection {
                 // `take` leaves room for what it still needs.
                 self.compact(self.input.len());
             }
-            match (&self.stream).read(&mut self.input[self.end..]) {
+            let free = &mut self.input[self.end..];
+            let read = match &mut self.tls {
+                None => (&self.stream).read(free),
+                Some(tls) => tls.read(&self.stream, free),
+            };
+            match read {
                 Ok(0) => {
                     self.closing = true;
                     return State::Closed;
@@ -368,7 +393,12 @@ impl Connection {
     /// Sends what the socket takes.
     pub(crate) fn flush(&mut self) -> State {
         while self.sent < self.out.len() {
-            match (&self.stream).write(&self.out[self.sent..]) {
+            let left = &self.out[self.sent..];
+            let written = match &mut self.tls {
+                None => (&self.stream).write(left),
+                Some(tls) => tls.write(&self.stream, left),
+            };
+            match written {
                 Ok(0) => return State::Closed,
                 Ok(n) => {
                     self.sent += n;
@@ -379,6 +409,12 @@ impl Connection {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(_) => return State::Closed,
             }
+        }
+        if let Some(tls) = &mut self.tls
+            && let Err(error) = tls.send(&self.stream)
+            && error.kind() != ErrorKind::WouldBlock
+        {
+            return State::Closed;
         }
         if self.sent == self.out.len() {
             self.empty_output();
@@ -434,7 +470,7 @@ impl Connection {
     pub(crate) fn note_stall(&mut self, now: Instant) -> bool {
         let is_half_sent = (self.has_input() || self.skip > 0) && self.wants().read;
         self.half_sent = is_half_sent.then(|| self.half_sent.unwrap_or(now));
-        let has_unread = self.unsent() > 0;
+        let has_unread = self.has_unsent();
         self.unread = has_unread.then(|| self.unread.unwrap_or((now, self.taken)));
         is_half_sent || has_unread
     }
@@ -476,6 +512,7 @@ pub(crate) struct Stalling {
 pub(crate) struct Established {
     pub(crate) session: Session,
     pub(crate) device: DeviceId,
+    pub(crate) tls: Option<Encryption>,
     /// Requests that came right behind it.
     pub(crate) rest: Vec<u8>,
     /// For a page blob: decides which clients may write.

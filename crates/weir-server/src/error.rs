@@ -37,6 +37,14 @@ pub enum ServerError {
         /// The reason.
         reason: String,
     },
+    /// A certificate or key that cannot be used.
+    #[error("certificate or key {}: {reason}", .path.display())]
+    Certificate {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        reason: String,
+    },
     /// The data directory, or a volume in it.
     #[error("{0}{hint}", hint = store_hint(.0))]
     Store(#[from] StoreError),
@@ -136,6 +144,7 @@ impl ServerError {
     pub fn is_input(&self) -> bool {
         match self {
             Self::BadAddress { .. }
+            | Self::Certificate { .. }
             | Self::Layout(_)
             | Self::Volume { .. }
             | Self::NotThere { .. }

@@ -58,6 +58,7 @@ pub mod seat;
 pub mod server;
 mod starting;
 mod tap;
+mod tls;
 pub mod volume;
 mod worker;
 
@@ -70,4 +71,5 @@ pub use observer::Observer;
 pub use seat::Seat;
 pub use server::{Exported, Handle, Opened, Options, Paged, Server, Tiers};
 pub use starting::MADE;
+pub use tls::Tls;
 pub use weir_wall::Waiting;

@@ -9,12 +9,13 @@ use crate::error::ServerError;
 use crate::local_socket::LocalSocket;
 use crate::mailbox::{Mailbox, Message};
 use crate::seat::Seat;
+use crate::tls::{Encryption, Tls};
 use crate::volume::View;
 use rustix::net::sockopt::set_socket_keepalive;
 use rustix::net::{Shutdown, shutdown};
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,6 +39,21 @@ pub enum Address {
     Unix(PathBuf),
     /// Host and port.
     Tcp(String),
+}
+
+impl Address {
+    /// Returns whether other machines may reach the address. A name that cannot be resolved counts as
+    /// one that they do.
+    #[must_use]
+    pub fn is_remote(&self) -> bool {
+        match self {
+            Self::Unix(_) => false,
+            Self::Tcp(text) => match text.to_socket_addrs() {
+                Ok(mut all) => all.any(|own| !own.ip().is_loopback()),
+                Err(_) => true,
+            },
+        }
+    }
 }
 
 impl Default for Address {
@@ -202,6 +218,8 @@ impl Exports for Directory {
 #[derive(Debug)]
 pub(crate) struct Listener {
     socket: Socket,
+    /// Clients over TCP have to use it.
+    tls: Option<Tls>,
     /// The address with the port that was really taken.
     pub(crate) address: Address,
 }
@@ -213,7 +231,7 @@ enum Socket {
 }
 
 impl Listener {
-    pub(crate) fn bind(address: &Address) -> Result<Self, ServerError> {
+    pub(crate) fn bind(address: &Address, tls: Option<&Tls>) -> Result<Self, ServerError> {
         let failed =
             |source: io::Error| ServerError::Listen { address: address.to_string(), source };
         let (socket, address) = match address {
@@ -228,7 +246,13 @@ impl Listener {
                 (Socket::Tcp(socket), Address::Tcp(local.to_string()))
             }
         };
-        Ok(Self { socket, address })
+        let tls = tls.filter(|_| matches!(socket, Socket::Tcp(_))).cloned();
+        Ok(Self { socket, tls, address })
+    }
+
+    /// Returns whether clients need TLS.
+    pub(crate) const fn has_tls(&self) -> bool {
+        self.tls.is_some()
     }
 
     fn accept(&self) -> io::Result<Stream> {
@@ -256,14 +280,14 @@ impl Listener {
                 continue;
             };
             let Some(entry) = door.enter(stream) else { continue };
-            let directory = Arc::clone(directory);
+            let (directory, tls) = (Arc::clone(directory), self.tls.clone());
             // Without a thread the client sees its connection close.
             let _ = std::thread::Builder::new()
                 .name("weir-handshake".to_owned())
-                .stack_size(256 << 10)
+                .stack_size(512 << 10)
                 .spawn(move || {
                     // A client that fails its handshake is its own problem.
-                    let _ = shake_hands(entry, &directory);
+                    let _ = shake_hands(entry, &directory, tls.as_ref());
                 });
         }
     }
@@ -284,8 +308,8 @@ pub(crate) fn pause() {
 }
 
 /// Negotiates with a client and hands it to its host.
-fn shake_hands(entry: Entry, directory: &Directory) -> io::Result<()> {
-    let Some((session, rest)) = negotiate(&entry, directory)? else { return Ok(()) };
+fn shake_hands(entry: Entry, directory: &Directory, tls: Option<&Tls>) -> io::Result<()> {
+    let Some((session, tls, rest)) = negotiate(&entry, directory, tls)? else { return Ok(()) };
     let Some((stream, place)) = entry.establish() else { return Ok(()) };
     set_timeouts(&stream, None)?;
     match &stream {
@@ -294,43 +318,64 @@ fn shake_hands(entry: Entry, directory: &Directory) -> io::Result<()> {
     }
     if let Some(served) = directory.get(&session.export.name) {
         let Served { device, seat, view, host, .. } = served;
-        let hello = Established { session, device, rest, seat, view, place: Some(place) };
+        let hello = Established { session, device, tls, rest, seat, view, place: Some(place) };
         host.send(Message::Client(stream, hello));
     }
     Ok(())
 }
 
-/// Negotiates with a client. Returns its session and the bytes behind the handshake, unless the
-/// client ends it.
-fn negotiate(entry: &Entry, directory: &Directory) -> io::Result<Option<(Session, Vec<u8>)>> {
+/// What a handshake agreed on: the session, its encryption, and the bytes behind the handshake.
+type Agreed = (Session, Option<Encryption>, Vec<u8>);
+
+/// Negotiates with a client. Returns nothing if the client ends it.
+fn negotiate(
+    entry: &Entry,
+    directory: &Directory,
+    tls: Option<&Tls>,
+) -> io::Result<Option<Agreed>> {
     let stream = &entry.guest.stream;
     // The limit is for all of it: a client that sends a byte now and then has no
     // more time than one that sends none.
     let (clock, most) = (Clock::start(), Duration::from_nanos(entry.longest().nanos()));
-    let left = || {
+    let limit = || {
         let left = most.saturating_sub(Duration::from_nanos(clock.now().nanos()));
-        if left.is_zero() { Err(io::Error::from(io::ErrorKind::TimedOut)) } else { Ok(left) }
+        match left.is_zero() {
+            true => Err(io::ErrorKind::TimedOut.into()),
+            false => set_timeouts(stream, Some(left)),
+        }
     };
-    set_timeouts(stream, Some(most))?;
+    limit()?;
+    let mut talk = Talk { stream, encryption: None };
     let (mut input, mut out) = (Vec::new(), Vec::new());
     let mut handshake = Handshake::start(&mut out);
-    (&*stream).write_all(&out)?;
+    if tls.is_some() {
+        handshake = handshake.with_tls();
+    }
+    talk.write_all(&out)?;
     loop {
         out.clear();
         let progress = handshake
             .handle(directory, &input, &mut out)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         input.drain(..progress.consumed);
-        (&*stream).write_all(&out)?;
+        talk.write_all(&out)?;
         match progress.step {
             Step::Again => {}
             Step::Aborted => return Ok(None),
-            Step::Established(session) => return Ok(Some((session, input))),
+            Step::Established(session) => return Ok(Some((session, talk.encryption, input))),
+            Step::StartTls => {
+                // Somebody in between may have put it there.
+                let has_plain = !input.is_empty();
+                let Some(tls) = tls.filter(|_| !has_plain) else {
+                    return Err(io::ErrorKind::InvalidData.into());
+                };
+                talk.encryption = Some(Encryption::agree(tls, stream, limit)?);
+            }
             Step::NeedMore { at_least } => {
                 let mut chunk = [0; 4096];
                 while input.len() < at_least {
-                    set_timeouts(stream, Some(left()?))?;
-                    match (&*stream).read(&mut chunk)? {
+                    limit()?;
+                    match talk.read(&mut chunk)? {
                         0 => return Ok(None),
                         n => input.extend_from_slice(&chunk[..n]),
                     }
@@ -338,6 +383,34 @@ fn negotiate(entry: &Entry, directory: &Directory) -> io::Result<Option<(Session
                 }
             }
         }
+    }
+}
+
+/// A client during its handshake, in plain or encrypted. Calls block.
+struct Talk<'a> {
+    stream: &'a Stream,
+    encryption: Option<Encryption>,
+}
+
+impl Read for Talk<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match &mut self.encryption {
+            None => self.stream.read(buf),
+            Some(encryption) => encryption.read(self.stream, buf),
+        }
+    }
+}
+
+impl Write for Talk<'_> {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        match &mut self.encryption {
+            None => self.stream.write(buf),
+            Some(encryption) => encryption.write(self.stream, buf),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -431,7 +431,11 @@ impl Reactor {
         if state == State::Open && connection.has_input() {
             state = connection.take(now, &mut self.host);
         }
+        if state == State::Open && connection.has_decrypted() {
+            state = connection.receive(now, &mut self.host);
+        }
         if state == State::Closed || (connection.closing && connection.is_idle()) {
+            connection.end();
             self.forget(id, now);
             return Ok(());
         }
@@ -518,7 +522,7 @@ impl Reactor {
         let mut deaf = Vec::new();
         for (_, connection) in &mut self.clients.open {
             let listened = std::mem::take(&mut connection.listens);
-            if connection.unsent() > 0 && !listened {
+            if connection.has_unsent() && !listened {
                 deaf.push(connection.id);
             }
         }

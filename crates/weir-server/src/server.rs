@@ -82,7 +82,8 @@ impl Server {
         } else {
             options.listen.clone()
         };
-        let listeners = listen.iter().map(Listener::bind).collect::<Result<Vec<_>, _>>()?;
+        let listeners = listen.iter().map(|own| Listener::bind(own, options.tls.as_ref()));
+        let listeners = listeners.collect::<Result<Vec<_>, _>>()?;
         let holder = listeners.iter().map(|l| l.address.to_string()).collect::<Vec<_>>().join(" ");
         // Before the data directory, which a failed start must not leave behind.
         let control = options.control.as_deref().map(ControlSocket::bind).transpose()?;
@@ -104,7 +105,9 @@ impl Server {
         if directory.names().is_empty() && !options.may_be_empty {
             return Err(ServerError::NothingToServe { refused });
         }
-        let addresses = listeners.iter().filter_map(|l| reached_at(&l.address)).collect();
+        let addresses =
+            listeners.iter().filter_map(|l| Some((reached_at(&l.address)?, l.has_tls())));
+        let addresses = addresses.collect();
         let (hosts, directory) = (Mutex::new(hosts), Arc::new(directory));
         let edition = edition.cloned();
         let served = Arc::clone(&directory);

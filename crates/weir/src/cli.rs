@@ -262,11 +262,16 @@ pub(crate) enum Command {
                             shrinks. Ctrl-C, SIGTERM and umount first complete the requests in \
                             flight. Needs /dev/fuse, and fusermount3 for users other than root.")]
     Mount(MountArgs),
-    /// Create a certificate for page blobs over HTTPS, and the authority that clients must trust.
+    /// Create certificates for page blobs over HTTPS or for NBD over TLS, and the authority that
+    /// clients must trust.
     #[command(after_help = "Example:\n  \
                             weir cert tls\n  \
-                            weir serve layout.toml   # with [blob] certificate = \"tls/certificate.pem\", key = \"tls/key.pem\"\n\n\
-                            Make clients trust tls/authority.pem. The private key of the authority \
+                            weir serve layout.toml   # with [blob] certificate = \"tls/certificate.pem\", key = \"tls/key.pem\"\n  \
+                            weir cert pki --nbd --name db1.example\n  \
+                            weir serve layout.toml --nbd tcp:0.0.0.0:10809 --tls-certificates pki --tls-verify-peer\n  \
+                            nbdinfo 'nbds://db1.example/data?tls-certificates=pki'\n\n\
+                            Make clients of page blobs trust tls/authority.pem. Clients of NBD get ca-cert.pem, \
+                            client-cert.pem and client-key.pem. The private key of the authority \
                             is discarded, so it can sign no other certificate.")]
     Cert(CertArgs),
     /// Look up tiers and machines; each figure has a source and a date.
@@ -320,6 +325,13 @@ pub(crate) struct ServeArgs {
     /// unix:/tmp/weir.sock or tcp:0.0.0.0:10809. May be repeated.
     #[arg(long, value_name = "ADDRESS", default_values_t = [Address::default()])]
     pub(crate) nbd: Vec<Address>,
+    /// Serve NBD clients over TCP with TLS only. The folder has server-cert.pem and server-key.pem, in
+    /// PEM. Unix sockets stay without TLS.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) tls_certificates: Option<PathBuf>,
+    /// Require a certificate of each client that an authority in ca-cert.pem of the folder has signed.
+    #[arg(long, requires = "tls_certificates")]
+    pub(crate) tls_verify_peer: bool,
     /// Serve page blobs over REST at this address. Clients create blobs with an Azure SDK; each
     /// blob is a volume of the layout's host. The default is the address in the layout's blob
     /// table, or 127.0.0.1:10000, the address of UseDevelopmentStorage=true.
@@ -370,8 +382,13 @@ pub(crate) struct MountArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CertArgs {
-    /// Folder for authority.pem, certificate.pem and key.pem.
+    /// Folder for the files, which is created if needed.
     pub(crate) dir: PathBuf,
+    /// Create the files of NBD: ca-cert.pem, server-cert.pem and server-key.pem, and client-cert.pem and
+    /// client-key.pem for clients of a server with --tls-verify-peer. Without this option, they are
+    /// authority.pem, certificate.pem and key.pem.
+    #[arg(long)]
+    pub(crate) nbd: bool,
     /// Host name or address that clients use. May be repeated.
     #[arg(
         long = "name",

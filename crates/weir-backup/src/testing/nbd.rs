@@ -121,6 +121,7 @@ impl Conversation {
             match progress.step {
                 Step::NeedMore { .. } if !self.receive() => return None,
                 Step::Established(session) => return Some(session),
+                Step::StartTls => unreachable!("TLS is not offered"),
                 Step::Aborted => return None,
                 Step::NeedMore { .. } | Step::Again => {}
             }

@@ -20,6 +20,10 @@ pub enum Step {
     /// The handshake is complete; requests follow. Send the output, then use
     /// [`super::parse_request`].
     Established(Session),
+    /// The client starts TLS. Send the output, do the handshake of TLS, and continue with what is
+    /// decrypted, from an empty input. Input that came behind the option is a violation: it was not
+    /// encrypted.
+    StartTls,
     /// The client aborted. Send the output and close the connection.
     Aborted,
 }

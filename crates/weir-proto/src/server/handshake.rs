@@ -25,6 +25,15 @@ pub struct Handshake {
     no_zeroes: bool,
     options: u32,
     choices: Choices,
+    tls: Tls,
+}
+
+/// Whether TLS is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tls {
+    Unsupported,
+    Required,
+    Started,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +66,15 @@ impl Handshake {
             no_zeroes: false,
             options: 0,
             choices: Choices::default(),
+            tls: Tls::Unsupported,
         }
+    }
+
+    /// Requires TLS before anything is said about exports.
+    #[must_use]
+    pub const fn with_tls(mut self) -> Self {
+        self.tls = Tls::Required;
+        self
     }
 
     /// Processes at most one message of the client.
@@ -132,6 +149,13 @@ impl Handshake {
         let consumed = wire::OPTION_HEADER + data.len();
         self.phase = Phase::Options;
         let step = match option {
+            opt::STARTTLS => self.start_tls(data, out),
+            opt::EXPORT_NAME if self.tls == Tls::Required => return Err(ProtoError::TlsRequired),
+            _ if self.tls == Tls::Required && option != opt::ABORT => {
+                let message = b"this server talks about exports over TLS only";
+                options::put_reply(out, option, rep::ERR_TLS_REQD, &[message]);
+                Step::Again
+            }
             opt::EXPORT_NAME => self.export_name(exports, data, out)?,
             _ => options::answer(&mut self.choices, exports, option, data, out),
         };
@@ -139,6 +163,21 @@ impl Handshake {
             self.phase = Phase::Over;
         }
         Ok(Progress { consumed, step })
+    }
+
+    fn start_tls(&mut self, data: &[u8], out: &mut Vec<u8>) -> Step {
+        let (kind, message): (u32, &[u8]) = match self.tls {
+            Tls::Unsupported => (rep::ERR_UNSUP, b"TLS is not configured"),
+            Tls::Started => (rep::ERR_INVALID, b"TLS has been started"),
+            Tls::Required if !data.is_empty() => (rep::ERR_INVALID, b"the option takes no data"),
+            Tls::Required => (rep::ACK, b""),
+        };
+        options::put_reply(out, opt::STARTTLS, kind, &[message]);
+        if kind != rep::ACK {
+            return Step::Again;
+        }
+        self.tls = Tls::Started;
+        Step::StartTls
     }
 
     /// Discards the data of an oversized option, then refuses it.

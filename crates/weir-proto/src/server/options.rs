@@ -45,7 +45,6 @@ pub(super) fn answer(
         opt::LIST_META_CONTEXT | opt::SET_META_CONTEXT => {
             meta_context(choices, exports, option, data, out)
         }
-        opt::STARTTLS => Err(Refusal::new(rep::ERR_UNSUP, "TLS is not supported")),
         other => Err(Refusal::new(rep::ERR_UNSUP, format!("option {other} is not known"))),
     };
     match answered {

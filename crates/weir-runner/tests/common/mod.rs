@@ -181,6 +181,7 @@ fn shake_hands(stream: &mut TcpStream, input: &mut Vec<u8>, export: Export) -> S
         match progress.step {
             Step::NeedMore { .. } => assert!(receive(stream, input)),
             Step::Established(session) => return session,
+            Step::StartTls => unreachable!("TLS is not offered"),
             Step::Aborted => panic!("the runner left during the handshake"),
             Step::Again => {}
         }

@@ -4,6 +4,7 @@ use crate::bounds::Bounds;
 use crate::listener::Address;
 use crate::notice::Listening;
 use crate::observer::Observer;
+use crate::tls::Tls;
 use std::path::PathBuf;
 use weir_wall::Waiting;
 
@@ -14,6 +15,8 @@ pub struct Options {
     pub data: Option<PathBuf>,
     /// The addresses to listen on; [`Address::default`] if empty.
     pub listen: Vec<Address>,
+    /// TLS, which clients over TCP have to use then.
+    pub tls: Option<Tls>,
     /// The control socket; none if not given.
     pub control: Option<PathBuf>,
     /// The receiver of notices.

@@ -28,8 +28,8 @@ pub(crate) struct Shared {
     pub(super) coming: Mutex<()>,
     pub(super) refused: Vec<Refused>,
     pub(super) directory: Arc<Directory>,
-    /// The addresses of the exports.
-    pub(super) addresses: Vec<UriServer>,
+    /// The addresses of the exports, and whether they need TLS.
+    pub(super) addresses: Vec<(UriServer, bool)>,
     /// The data directory stays locked while this lives.
     pub(super) data: Option<DataDir>,
     /// The volumes are used by a mount alone.
@@ -83,10 +83,11 @@ impl Shared {
     }
 
     pub(super) fn uris(&self) -> BTreeMap<String, Vec<String>> {
-        let uri = |server: &UriServer, name: &str| {
-            Uri { server: server.clone(), export: name.to_owned() }.to_string()
+        let uri = |address: &(UriServer, bool), name: &str| {
+            let (server, tls) = address.clone();
+            Uri { server, tls, export: name.to_owned() }.to_string()
         };
-        let uris = |name: &str| self.addresses.iter().map(|server| uri(server, name)).collect();
+        let uris = |name: &str| self.addresses.iter().map(|own| uri(own, name)).collect();
         self.directory.names().into_iter().map(|name| (name.clone(), uris(&name))).collect()
     }
 

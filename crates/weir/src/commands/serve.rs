@@ -11,7 +11,7 @@ use std::convert::Infallible;
 use weir_blob::Endpoint;
 use weir_catalog::{Catalog, Edition};
 use weir_layout::{Blob, Layout};
-use weir_server::{Options, Server};
+use weir_server::{Address, Options, Server, Tls};
 
 pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let layout = read_layout(&args.layout, catalog)?;
@@ -27,10 +27,12 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let waiting = Waiting::<Infallible>::begin()?;
     let edition = edition_of(&layout, catalog)?;
     let blob = blob_of(args, &layout, edition)?;
+    let tls = tls_of(args)?;
     let options = Options {
         may_be_empty: blob.is_some(),
         data: args.data.clone(),
         listen: args.nbd.clone(),
+        tls,
         control: Some(args.control.control.clone()),
         notices: waiting.notices(),
         waiting: args.wait.waiting(),
@@ -54,6 +56,26 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     server.stop()?;
     blobs?;
     Ok(0)
+}
+
+/// Reads the certificates, and warns of addresses that others can reach without them.
+fn tls_of(args: &ServeArgs) -> Result<Option<Tls>, CliError> {
+    if let Some(folder) = &args.tls_certificates {
+        if args.nbd.iter().all(|own| matches!(own, Address::Unix(_))) {
+            return Err(CliError::Refused(
+                "--tls-certificates: only clients over TCP use TLS; add --nbd tcp:HOST:PORT"
+                    .to_owned(),
+            ));
+        }
+        return Ok(Some(Tls::from_folder(folder, args.tls_verify_peer)?));
+    }
+    for address in args.nbd.iter().filter(|own| own.is_remote()) {
+        output::talk(&format!(
+            "{address}: other machines can read and write all volumes there, without a login and in \
+             plain text; --tls-certificates DIR --tls-verify-peer admits only clients with a certificate"
+        ));
+    }
+    Ok(None)
 }
 
 /// Combines the page blob settings of the layout and of the arguments.

@@ -36,6 +36,7 @@ mod sim;
 mod sim_backup;
 mod sim_oltp;
 mod terminal;
+mod tls;
 mod tools;
 mod top;
 mod tune;
