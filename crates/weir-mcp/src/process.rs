@@ -1,11 +1,14 @@
 //! A verb in a process with limits.
 
 use crate::settings::Limits;
+use rustix::io::Errno;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
 /// Largest message of a verb, in bytes.
 const LARGEST_MESSAGE: usize = 16 << 10;
@@ -22,6 +25,13 @@ pub(crate) struct Answer {
     pub(crate) messages: String,
     /// Its exit code; `None` if a signal ended it.
     pub(crate) code: Option<i32>,
+}
+
+impl Answer {
+    /// Returns whether the process ended because it got no more memory.
+    pub(crate) fn is_out_of_memory(&self) -> bool {
+        self.code.is_none() && self.messages.contains("memory allocation of")
+    }
 }
 
 /// A reason why there is no answer.
@@ -43,7 +53,7 @@ pub(crate) async fn run(
     folder: PathBuf,
     limits: Limits,
 ) -> Result<Answer, NoAnswer> {
-    let failed = |error: std::io::Error| NoAnswer::Failed(error.to_string());
+    let failed = |error: io::Error| NoAnswer::Failed(error.to_string());
     let mut child = Command::new(program)
         .args(arguments)
         .current_dir(folder)
@@ -55,6 +65,7 @@ pub(crate) async fn run(
         .kill_on_drop(true)
         .spawn()
         .map_err(failed)?;
+    limit_memory(&child, limits.memory).map_err(failed)?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let finished = async {
         let output = bounded(stdout, limits.output, Excess::Refuse);
@@ -70,6 +81,17 @@ pub(crate) async fn run(
         drop(child.kill().await);
     }
     answer
+}
+
+/// Limits the memory that a process may still allocate. One that has ended needs no limit.
+fn limit_memory(child: &Child, most: u64) -> io::Result<()> {
+    let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    let Some(pid) = pid else { return Ok(()) };
+    let limit = Rlimit { current: Some(most), maximum: Some(most) };
+    match prlimit(Some(pid), Resource::Data, limit) {
+        Ok(_) | Err(Errno::SRCH) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The treatment of bytes beyond a limit.
@@ -131,6 +153,16 @@ mod tests {
         assert_eq!((answer.messages.len(), answer.output.as_str()), (LARGEST_MESSAGE, "out\n"));
         let late = Limits { time: Duration::from_millis(50), ..Limits::default() };
         assert_eq!(shell("exec sleep 1000", late).unwrap_err(), NoAnswer::Late);
+    }
+
+    #[test]
+    fn a_process_gets_no_more_memory_than_its_limit() {
+        let little = Limits { memory: 64 << 20, ..Limits::default() };
+        // The limit is there soon after the start.
+        let script = "sleep 0.2; x=$(head -c 200000000 /dev/zero | tr '\\0' x); echo ${#x}";
+        let answer = shell(script, little).unwrap();
+        assert_ne!(answer.code, Some(0), "{answer:?}");
+        assert_eq!(shell(script, Limits::default()).unwrap().output, "200000000\n");
     }
 
     #[test]

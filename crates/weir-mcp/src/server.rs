@@ -20,7 +20,8 @@ use tokio::sync::Semaphore;
 /// The text that clients show to their model.
 const INSTRUCTIONS: &str = "Weir knows the limits of cloud storage. diagnose finds the limit that \
     throttles an observed system, simulate predicts a workload on a layout, plan finds the cheapest \
-    layout for a need, and compare says whether two systems differ by more than noise. catalog and \
+    layout for a need, fit says whether a layout carries a need, tune finds the cheapest changes of a \
+    layout that reach a goal, and compare says whether two systems differ by more than noise. catalog and \
     prices look up limits and prices, each with its source and date. All tools only read. Files are \
     named relative to the folders of the server; layouts, jobs and needs can be given as text.";
 
@@ -52,6 +53,14 @@ impl Server {
         let folder = prepared.folder.path().to_owned();
         let ended = process::run(&self.settings.program, arguments, folder, limits).await;
         match ended {
+            Ok(answer) if answer.is_out_of_memory() => {
+                let messages = answer.messages.trim();
+                refused(format!(
+                    "the verb needs more than {} bytes of memory, the limit of this server: ask for less, or \
+                     start it with a larger --max-memory\n{messages}",
+                    limits.memory
+                ))
+            }
             Ok(answer) => told(answer, prepared.output),
             Err(NoAnswer::Late) => refused(format!(
                 "no answer within {} s, the limit of this server: ask for less, for example a shorter \
@@ -105,7 +114,7 @@ fn told(answer: Answer, output: Output) -> CallToolResult {
     if !is_answer {
         let words = match (messages, code) {
             ("", Some(code)) => format!("the verb ended with exit code {code} and no message"),
-            ("", None) => "the verb was killed".to_owned(),
+            ("", None) => "a signal ended the verb".to_owned(),
             (messages, _) => messages.strip_prefix("weir: ").unwrap_or(messages).to_owned(),
         };
         return refused(words);
@@ -191,6 +200,6 @@ mod tests {
         );
         // A verdict without output, for example a run that lost data, is a failure.
         assert_eq!(told_of(Some(1), "", "weir: lost").is_error, Some(true));
-        assert_eq!(texts(&told_of(None, "", "")), ["the verb was killed"]);
+        assert_eq!(texts(&told_of(None, "", "")), ["a signal ended the verb"]);
     }
 }

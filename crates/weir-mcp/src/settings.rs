@@ -24,6 +24,8 @@ pub struct Limits {
     pub time: Duration,
     /// Largest answer, in bytes.
     pub output: usize,
+    /// Most memory of a call, in bytes.
+    pub memory: u64,
     /// Largest file that is read, in bytes.
     pub file: u64,
     /// Largest arguments of a call, in bytes of JSON.
@@ -37,6 +39,7 @@ impl Default for Limits {
         Self {
             time: Duration::from_secs(60),
             output: 1 << 20,
+            memory: 4 << 30,
             file: 256 << 20,
             arguments: 256 << 10,
             calls: 2,

@@ -65,6 +65,23 @@ pub(crate) fn add_need(
     }
 }
 
+/// Adds needs of other times.
+pub(crate) fn add_also(
+    paths: &[String],
+    texts: &[String],
+    arguments: &mut Arguments<'_>,
+) -> Result<(), String> {
+    for path in paths {
+        let path = arguments.file_option("also", path)?;
+        check_need_file(&path, arguments.roots())?;
+    }
+    for (at, text) in (1..).zip(texts) {
+        check_need(text)?;
+        arguments.text_option("also", &format!("also-{at}.toml"), text)?;
+    }
+    Ok(())
+}
+
 /// Checks a need file: the layout that it keeps must be below a root.
 fn check_need_file(path: &Path, roots: &Roots) -> Result<(), String> {
     let text = read(path)?;

@@ -17,6 +17,9 @@ pub(crate) struct McpArgs {
     /// Largest answer of a call.
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = some_bytes)]
     pub(crate) max_output: Bytes,
+    /// Most memory of a call.
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = some_bytes)]
+    pub(crate) max_memory: Bytes,
     /// Largest file that a call reads.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = some_bytes)]
     pub(crate) max_file: Bytes,

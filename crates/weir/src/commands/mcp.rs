@@ -19,6 +19,7 @@ pub(crate) fn run(args: &McpArgs, editions: &[PathBuf]) -> Result<u8, CliError> 
     let limits = weir_mcp::Limits {
         time: Duration::from_nanos(args.timeout.nanos()),
         output: usize::try_from(args.max_output.get()).unwrap_or(usize::MAX),
+        memory: args.max_memory.get(),
         file: args.max_file.get(),
         calls: args.calls,
         ..weir_mcp::Limits::default()

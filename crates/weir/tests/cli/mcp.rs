@@ -76,7 +76,7 @@ mod with_the_protocol {
         let (stdout, stderr, code) = run(command);
         let failed: Vec<&str> = stdout.lines().filter(|line| !line.starts_with("ok ")).collect();
         assert_eq!((failed, code), (vec![], Some(0)), "{stderr}");
-        assert!(stdout.lines().count() >= 28, "{stdout}");
+        assert!(stdout.lines().count() >= 30, "{stdout}");
     }
 
     #[test]

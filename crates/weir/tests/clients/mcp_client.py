@@ -73,6 +73,9 @@ async def answers(session):
     need = '[data]\nsize = "100 GiB"\niops = 900\nrequest = "8 KiB"\n'
     told = await call("fit", layout="layout.toml", load={"need_text": need}, output="json")
     check("fit", structured(told)["answer"] == "no", text(told))
+    night = {"also_texts": [need.replace("900", "100")]}
+    told = await call("fit", layout="layout.toml", load={"need_text": need}, output="json", **night)
+    check("fit also", {own["need"] for own in structured(told)["roles"]} == {"peak", "also-1"}, text(told))
     told = await call("tune", layout="layout.toml", load={"need_text": need}, output="json")
     check("tune", structured(told)["is_met"] and len(structured(told)["steps"]) == 1, text(told))
     told = await call("compare", sides=["held.weirobs", "calm.weirobs"], output="json")
@@ -111,6 +114,11 @@ async def refusals(session):
 
 
 async def limits():
+    async with stdio_client(server("--max-memory", "4MiB")) as streams:
+        async with ClientSession(*streams) as session:
+            await session.initialize()
+            result = await session.call_tool("prices", {"name": "P30"})
+            check("memory", is_error(result) and "--max-memory" in text(result), text(result))
     async with stdio_client(server("--timeout", "300ms", "--max-output", "1KiB")) as streams:
         async with ClientSession(*streams) as session:
             await session.initialize()
