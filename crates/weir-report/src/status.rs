@@ -54,6 +54,32 @@ pub struct HostStatus {
     pub volumes: Vec<VolumeStatus>,
 }
 
+impl HostStatus {
+    /// Returns the limits of the machine that burst, in the form of volumes.
+    fn bursts(&self) -> Vec<VolumeStatus> {
+        let find = |name: String| self.caps.iter().find(|own| own.cap == name);
+        let side = |side: &str| {
+            let of = |unit: &str| find(format!("host_{side}_{unit}"));
+            let burst = |unit: &str| Some(find(format!("host_{side}_burst_{unit}"))?.limit);
+            VolumeStatus {
+                name: format!("{} ({side})", self.name),
+                limit_iops: of("iops").map(|own| own.limit),
+                limit_bytes_per_s: of("bytes").map(|own| own.limit),
+                burst_iops: burst("iops"),
+                burst_bytes_per_s: burst("bytes"),
+                credits_operations: of("iops").and_then(|own| own.credits),
+                credits_bytes: of("bytes").and_then(|own| own.credits),
+                full_operations: of("iops").and_then(|own| own.full),
+                full_bytes: of("bytes").and_then(|own| own.full),
+                ..VolumeStatus::default()
+            }
+        };
+        let mut all = vec![side("uncached"), side("cached")];
+        all.retain(VolumeStatus::bursts);
+        all
+    }
+}
+
 /// A limit of a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapStatus {
@@ -266,6 +292,10 @@ impl VolumeStatus {
         operations.into_iter().chain(bytes).reduce(f64::min)
     }
 
+    fn bursts(&self) -> bool {
+        self.burst_iops.is_some() || self.burst_bytes_per_s.is_some()
+    }
+
     /// Returns the operations completed.
     #[must_use]
     pub fn operations(&self) -> u64 {
@@ -300,6 +330,9 @@ pub struct StatusReport {
     pub interval_s: f64,
     /// Rates between them, by volume.
     pub rates: BTreeMap<String, Rates>,
+    /// Seconds until the first bucket of credits of a machine is empty at the present rate, for
+    /// machines with one that becomes emptier.
+    pub machine_credits_last_s: BTreeMap<String, f64>,
 }
 
 /// Rates of a volume.
@@ -363,7 +396,17 @@ impl StatusReport {
                 (name.to_owned(), rates)
             })
             .collect();
-        Self { now, interval_s, rates }
+        let machines = |status: &Status| -> Vec<VolumeStatus> {
+            status.hosts.iter().flat_map(HostStatus::bursts).collect()
+        };
+        let old: BTreeMap<String, VolumeStatus> =
+            machines(earlier).into_iter().map(|own| (own.name.clone(), own)).collect();
+        let last = machines(&now).into_iter().filter_map(|own| {
+            let last_s = own.credits_last_s(old.get(&own.name)?, interval_s)?;
+            Some((own.name, last_s))
+        });
+        let machine_credits_last_s = last.collect();
+        Self { now, interval_s, rates, machine_credits_last_s }
     }
 }
 
@@ -534,7 +577,7 @@ impl StatusReport {
         table
     }
 
-    /// Returns the volumes that burst: what they may do in the next second, what they fall back to,
+    /// Returns the volumes and machines that burst: what they may do in the next second, what they fall back to,
     /// and how long their credits last.
     fn bursts_table(&self) -> Table {
         let heads = [
@@ -552,13 +595,19 @@ impl StatusReport {
             "|credits_last_s",
         ];
         let mut table = Table::new("", &heads).named("bursts");
-        for (name, v) in volumes(&self.now) {
-            if v.burst_iops.is_none() && v.burst_bytes_per_s.is_none() {
-                continue;
-            }
+        let mut all = Vec::new();
+        for (name, v) in volumes(&self.now).filter(|(_, v)| v.bursts()) {
             let last_s = self.rates.get(name).and_then(|rates| rates.credits_last_s);
+            all.push((v.clone(), last_s));
+        }
+        for host in &self.now.hosts {
+            let last_s = |v: &VolumeStatus| self.machine_credits_last_s.get(&v.name).copied();
+            all.extend(host.bursts().into_iter().map(|v| (v.clone(), last_s(&v))));
+        }
+        for (v, last_s) in &all {
+            let last_s = *last_s;
             table.row(cells![
-                name,
+                v.name.as_str(),
                 limit(v.iops_now()),
                 limit(v.limit_iops),
                 some_mib(v.bytes_per_s_now()),
@@ -674,6 +723,30 @@ mod tests {
         assert_eq!(json[0]["credits_operations"], serde_json::Value::Null);
         assert_eq!(json[1]["credits_operations"], 5_400_000);
         assert_eq!(json[1]["credits_bytes"], 80 << 20);
+    }
+
+    #[test]
+    fn a_machine_shows_its_credits_by_side() {
+        let at = |uptime_s: u64, credits: u64| {
+            let mut reading = reading(uptime_s * 1_000_000_000, 0);
+            let cap = |cap: &str, limit, credits: Option<u64>| {
+                let full = credits.map(|_| 7_200_000);
+                CapStatus { cap: cap.into(), limit, credits, full }
+            };
+            reading.hosts[0].caps = vec![
+                cap("host_uncached_iops", 6_400, Some(credits)),
+                cap("host_uncached_burst_iops", 16_000, None),
+                cap("host_uncached_bytes", 96_000_000, None),
+                cap("host_cached_iops", 16_000, None),
+            ];
+            reading
+        };
+        let report = StatusReport::between(&at(10, 3_610_000), at(12, 3_600_000));
+        assert_eq!(report.machine_credits_last_s["host (uncached)"], 720.0);
+        assert_eq!(report.machine_credits_last_s.len(), 1);
+        let text = report.render(Format::Text);
+        let line = " host (uncached)    16,000  6,400       91.6  91.6   50.0 %  last 12 min 0 s\n";
+        assert!(text.contains(line) && !text.contains("(cached)"), "{text}");
     }
 
     #[test]

@@ -199,19 +199,22 @@ struct Numbers {
 impl Numbers {
     fn rates(delta: &Delta, seconds: f64, latencies: &[u64]) -> Self {
         let per_s = |n: u64| if seconds > 0.0 { float(n) / seconds } else { 0.0 };
-        let ratio = |part: u64, whole: u64| match whole {
+        let ratio = |part: f64, whole: u64| match whole {
             0 => f64::NAN,
-            whole => float(part) / float(whole),
+            whole => part / float(whole),
         };
+        // No request takes no time: the time of observed requests may be unknown.
+        let is_unknown = delta.taken_ns == 0 && delta.reads + delta.writes > 0;
+        let taken = if is_unknown { f64::NAN } else { float(delta.taken_ns) };
         Self {
             rates: [
                 per_s(delta.reads),
                 per_s(delta.writes),
                 per_s(delta.read_bytes),
                 per_s(delta.write_bytes),
-                ratio(delta.taken_ns, delta.reads + delta.writes) / 1e6,
-                per_s(delta.taken_ns) / 1e9,
-                ratio(delta.hits, delta.reads),
+                ratio(taken, delta.reads + delta.writes) / 1e6,
+                if seconds > 0.0 { taken / seconds / 1e9 } else { 0.0 },
+                ratio(float(delta.hits), delta.reads),
                 quantile_ms(latencies, 0.5),
                 quantile_ms(latencies, 0.99),
             ],

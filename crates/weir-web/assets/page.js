@@ -399,8 +399,12 @@
   /// Shows the values of a chart as a table, if it is open. It stays as it is until it is opened again.
   function showTable(chart) {
     const place = chart.table.querySelector("div");
-    place.replaceChildren();
-    if (!chart.table.open || !chart.shown) return;
+    place.replaceChildren(...(chart.table.open ? tableOf(chart) : []));
+  }
+
+  /// Returns the table of a chart; nothing before its first sample.
+  function tableOf(chart) {
+    if (!chart.shown) return [];
     const { x, series } = chart.shown;
     const step = Math.ceil(x.length / ROWS);
     const table = make("table");
@@ -422,7 +426,7 @@
         return make("td", "", chart.unit(y === null || y === undefined ? null : y * (chart.scale || 1)));
       }));
     }
-    place.append(table);
+    return [table];
   }
 
   const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString();
@@ -666,6 +670,60 @@
   }
   byId("form").addEventListener("submit", (event) => event.preventDefault());
 
+  // ---- the page as a file ----
+
+  /// Returns the page as it is now, without scripts and controls. Drawings are pictures, and each
+  /// chart has its table.
+  function frozen(now) {
+    // Nothing is loaded in a document that is not shown.
+    const page = document.implementation.createHTMLDocument().importNode(document.documentElement, true);
+    const within = (selector) => page.querySelectorAll(selector);
+    const canvases = document.querySelectorAll("canvas");
+    within("canvas").forEach((canvas, i) => {
+      const picture = page.ownerDocument.createElement("img");
+      picture.alt = "";
+      picture.src = canvases[i].toDataURL();
+      canvas.replaceWith(picture);
+    });
+    for (const chart of CHARTS) page.querySelector(`#chart-${chart.id} .as-table div`).replaceChildren(...tableOf(chart));
+    for (const own of within("script, link, label, input, select, button, #controls, #announce, .skip")) own.remove();
+    for (const own of within("#list, #list li")) {
+      for (const name of ["role", "tabindex", "aria-selected", "aria-activedescendant"]) own.removeAttribute(name);
+    }
+    page.querySelector("#state").textContent = `saved ${now.toUTCString()}`;
+    page.querySelector("#state").dataset.state = "saved";
+    page.querySelector("body").classList.remove("is-lost");
+    const policy = make("meta");
+    policy.httpEquiv = "Content-Security-Policy";
+    policy.content = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
+    page.querySelector("meta[charset]").after(policy);
+    page.querySelector("head").append(make("style", "", styles()));
+    return `<!doctype html>\n${page.outerHTML}\n`;
+  }
+
+  /// Returns the styles with the present colors, which the pictures have, too.
+  function styles() {
+    const rules = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]);
+    const root = rules.find((rule) => rule.selectorText === ":root").style;
+    const names = [...root].filter((name) => name.startsWith("--"));
+    const scheme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+    const present = names.map((name) => `${name}: ${color(name)};`).join(" ");
+    return [...rules.map((rule) => rule.cssText), `:root { color-scheme: ${scheme}; ${present} }`,
+      ".plot img { display: block; width: 100%; height: 100%; }"].join("\n");
+  }
+
+  byId("save").addEventListener("click", () => {
+    const item = current();
+    if (!item) return;
+    const now = new Date();
+    const link = make("a");
+    link.href = URL.createObjectURL(new Blob([frozen(now)], { type: "text/html" }));
+    const time = now.toISOString().replace(/\.\d+/, "").replaceAll(":", "-");
+    link.download = `weir-${labelOf(item).replace(/[^\w-]+/g, "_")}-${time}.html`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), RETRY_MS);
+  });
+
   // ---- the stream ----
 
   function setState(state, text) {
@@ -689,10 +747,14 @@
       // The browser gives up if the answer is a refusal, such as that too many pages are open.
       if (stream.readyState === EventSource.CLOSED) setTimeout(connect, RETRY_MS);
     });
-    stream.addEventListener("describe", (event) => describe(JSON.parse(event.data)));
-    stream.addEventListener("sample", (event) => {
+    const hear = () => {
       heard = Date.now();
       if (byId("state").dataset.state === "silent") setState("live", "live");
+    };
+    stream.addEventListener("alive", hear);
+    stream.addEventListener("describe", (event) => describe(JSON.parse(event.data)));
+    stream.addEventListener("sample", (event) => {
+      hear();
       take(JSON.parse(event.data));
     });
   }

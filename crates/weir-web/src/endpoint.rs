@@ -240,7 +240,7 @@ type Peer = (Progress, Rc<Notify>);
 struct Seat {
     peers: Peers,
     number: u64,
-    /// Told to close, to make room.
+    /// Notified when the connection has to make room.
     closed: Rc<Notify>,
 }
 

@@ -19,6 +19,8 @@ const KEPT: usize = 3_600;
 const CLIENTS: usize = 16;
 /// The form of the frames, which the page compares with its own.
 const PROTOCOL: u64 = 1;
+/// The longest time in which a client hears nothing.
+const ALIVE: Duration = Duration::from_secs(3);
 /// Frames that wait for a client. One that has more unread is disconnected, and connects again.
 const UNREAD: usize = 8;
 
@@ -32,6 +34,8 @@ pub(crate) struct Board {
     /// The number of the description.
     version: u64,
     clients: Vec<mpsc::Sender<Bytes>>,
+    /// Events were noted since the last sample.
+    has_noted: bool,
 }
 
 impl Board {
@@ -42,6 +46,7 @@ impl Board {
             description: Value::Null,
             version: 0,
             clients: Vec::new(),
+            has_noted: false,
         }
     }
 
@@ -71,6 +76,7 @@ impl Board {
     /// Notes an event of the present.
     pub(crate) fn note(&mut self, ms: u64, item: String, text: String) {
         self.watch.note(ms, item, text);
+        self.has_noted = true;
     }
 
     /// Takes a reading, and pushes what it changes.
@@ -86,13 +92,19 @@ impl Board {
         if self.clients.is_empty() {
             return;
         }
-        let has_news = self.watch.events().back() != last.as_ref();
+        let has_noted = std::mem::take(&mut self.has_noted);
+        let has_news = has_noted || self.watch.events().back() != last.as_ref();
         self.push(&self.frame(ms, &taken, has_news));
     }
 
     /// Sends a frame to all clients, and drops those that do not read.
     fn push(&mut self, frame: &Bytes) {
         self.clients.retain(|client| client.try_send(frame.clone()).is_ok());
+    }
+
+    /// Tells all clients that the server is there.
+    fn tell_alive(&mut self) {
+        self.push(&Bytes::from(event("alive", &Value::Null)));
     }
 
     /// Returns one sample for clients; rows are in the order of the description.
@@ -151,8 +163,18 @@ fn describe(status: &Status) -> Value {
 pub(crate) async fn run(board: Rc<RefCell<Board>>, source: Arc<dyn Source>, every: Duration) {
     let mut ticks = interval(every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // Samples may be rarer than what a page and its connection wait for.
+    let mut alive = interval(ALIVE);
     loop {
-        ticks.tick().await;
+        tokio::select! {
+            _ = ticks.tick() => {}
+            _ = alive.tick() => {
+                if every > ALIVE {
+                    board.borrow_mut().tell_alive();
+                }
+                continue;
+            }
+        }
         let source = Arc::clone(&source);
         // The threads of the hosts answer it.
         if let Ok(status) = tokio::task::spawn_blocking(move || source.status()).await {
@@ -225,6 +247,22 @@ mod tests {
         let history = board.history("host", Some("data")).expect("a volume");
         assert_eq!(history["ms"], json!([2_000, 3_000]));
         assert_eq!(board.history("host", Some("other")), None);
+    }
+
+    #[test]
+    fn an_event_that_is_noted_comes_with_the_next_sample() {
+        let mut board = Board::new(true);
+        board.take(1_000, reading(1, 0));
+        let mut client = board.join().expect("room");
+        board.note(1_500, "data".to_owned(), "credits 0 %, asked for on a page".to_owned());
+        board.take(2_000, reading(2, 500));
+        board.take(3_000, reading(3, 1_000));
+        board.tell_alive();
+        let events = parsed(&mut client);
+        let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["describe", "sample", "sample", "alive"]);
+        assert_eq!(events[1].1["events"][0]["text"], "credits 0 %, asked for on a page");
+        assert_eq!(events[2].1["events"], Value::Null);
     }
 
     #[test]

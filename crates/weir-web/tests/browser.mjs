@@ -3,6 +3,7 @@
 // Prints "ok WHAT" for each check, "figure WHAT" for each figure, and anything else for a failure.
 import { createRequire } from "node:module";
 import path from "node:path";
+import { pathToFileURL } from "node:url";
 
 const [url, token, pictures, executablePath, badName] = process.argv.slice(2);
 const require = createRequire(path.join(process.cwd(), "browser.cjs"));
@@ -108,6 +109,23 @@ try {
   check((await name()) === badName, "a bad name is text");
   check(await page.evaluate(() => window.hacked === undefined && document.querySelector("#list img, #list script") === null), "and runs nothing");
   check(dialogs === 0, "and opens nothing");
+
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click("#save")]);
+  const file = path.join(pictures, "saved.html");
+  await download.saveAs(file);
+  check(/^weir-_script_[\w-]+Z\.html$/.test(download.suggestedFilename()), `a page is saved as ${download.suggestedFilename()}`);
+  const saved = await context.newPage();
+  const asked = [];
+  saved.on("request", (request) => { if (!/^(file|data):/.test(request.url())) asked.push(request.url()); });
+  saved.on("console", (message) => { if (message.type() === "error") errors.push(message.text()); });
+  await saved.goto(pathToFileURL(file).href);
+  check((await saved.textContent("#name")) === badName && (await saved.locator("script, button, input").count()) === 0, "it has the name as text, and no scripts");
+  check((await saved.textContent("#state")).startsWith("saved ") && asked.length === 0, "it says when, and loads nothing");
+  const pictured = await saved.evaluate(() => [...document.querySelectorAll("figure:not([hidden]) .plot img")].filter((own) => own.naturalWidth > 100 && own.clientWidth > 100).length);
+  check(pictured >= 4, `it has the charts as pictures (${pictured})`);
+  check((await saved.locator("#chart-iops tbody tr").count()) >= 2 && (await saved.locator("#list li").count()) === 201, "and as tables, and the list");
+  await saved.screenshot({ path: path.join(pictures, "saved.png") });
+  await saved.close();
 
   await page.focus("#list");
   await page.keyboard.press("ArrowDown");

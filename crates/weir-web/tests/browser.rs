@@ -186,5 +186,5 @@ fn the_page_works_in_a_browser() {
         }
     }
     assert_eq!((failed, child.wait().expect("an end").code()), (vec![], Some(0)));
-    assert!(passed >= 38, "{passed} checks");
+    assert!(passed >= 43, "{passed} checks");
 }

@@ -19,8 +19,8 @@ pub fn throttled(name: &str, (cap, share): (&str, f64), used: &str, others: usiz
     )
 }
 
-/// The cap that a volume's requests waited for longest, with its share of their time, if they
-/// waited at caps for longer than the medium took.
+/// Returns the cap with the longest waits of a volume, and its share of the requests' time; `None` if
+/// waits at caps took less time than the medium.
 fn binding(own: &VolumeReport) -> Option<(&str, f64)> {
     let waits: u64 = own.waits_ns.values().sum();
     let (cap, most) = own.waits_ns.iter().max_by_key(|(_, ns)| **ns)?;
