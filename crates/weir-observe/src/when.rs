@@ -48,7 +48,7 @@ impl Hours {
     /// is not, and the last one is, as rates are those of the time before.
     #[must_use]
     pub fn contains(self, unix_ns: i64) -> bool {
-        let after = (unix_ns - self.from).rem_euclid(DAY);
+        let after = (unix_ns.rem_euclid(DAY) - self.from).rem_euclid(DAY);
         after > 0 && after <= (self.to - self.from).rem_euclid(DAY)
     }
 }
@@ -219,6 +219,8 @@ mod tests {
         {
             check(night, at, expect);
         }
+        // A damaged file may have any time: here 00:12 and 23:47.
+        assert!(night.contains(i64::MIN) && night.contains(i64::MAX));
         let ahead = Hours::parse("22:00-06:00+02:00").expect("hours");
         for (at, expect) in [(20, false), (21, true), (28, true), (29, false)] {
             check(ahead, at, expect);

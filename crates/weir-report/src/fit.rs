@@ -51,8 +51,8 @@ pub struct FitLimit {
 /// A role of the need, at a peak of operations or of throughput.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct FitRole {
-    /// The need, if there are several.
-    pub time: Option<String>,
+    /// The name of the need, if there are several.
+    pub need: Option<String>,
     /// The role.
     pub role: String,
     /// The answer.
@@ -138,8 +138,8 @@ fn amount(is_bytes: bool, value: f64) -> Cell {
 impl FitRole {
     /// Returns the role, with the need if there are several.
     fn name(&self) -> String {
-        match &self.time {
-            Some(time) => format!("{}, {time}", self.role),
+        match &self.need {
+            Some(need) => format!("{}, {need}", self.role),
             None => self.role.clone(),
         }
     }
@@ -194,7 +194,7 @@ impl FitRole {
 impl FitReport {
     fn verdict(&self) -> String {
         if !self.too_small.is_empty() {
-            return format!("no: {}", self.too_small.join("; "));
+            return format!("no: {}; choose a larger machine", self.too_small.join("; "));
         }
         let worst = self.roles.iter().max_by(|one, two| {
             one.answer.cmp(&two.answer).then(two.headroom.total_cmp(&one.headroom))
@@ -251,9 +251,9 @@ impl FitReport {
     }
 
     fn table(&self) -> Table {
-        let has_times = self.roles.iter().any(|role| role.time.is_some());
+        let has_needs = self.roles.iter().any(|role| role.need.is_some());
         let heads = [
-            if has_times { "need" } else { "|need" },
+            if has_needs { "need" } else { "|need" },
             "role",
             "answer",
             ">asked|asked",
@@ -273,7 +273,7 @@ impl FitReport {
                 role.limit.as_ref().map_or_else(Cell::none, |own| Cell::from(of(own)))
             };
             table.row(cells![
-                role.time.as_deref().map_or_else(Cell::none, Cell::from),
+                role.need.as_deref().map_or_else(Cell::none, Cell::from),
                 role.role.as_str(),
                 role.answer.name(),
                 amount(role.is_bytes, role.asked),

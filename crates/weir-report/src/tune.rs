@@ -1,6 +1,8 @@
 //! The record of a tuned layout: steps, money, predicted and measured effects.
 
+use crate::bars::{Bar, Bars};
 use crate::cells;
+use crate::chart::DrawError;
 use crate::number::{Amount, Delta, mib, percent, rate, time};
 use crate::page::Page;
 use crate::screen::{Colour, Screen};
@@ -108,8 +110,9 @@ pub struct TuneStep {
     pub predicted: Vec<TuneMetric>,
     /// Measured metrics.
     pub measured: Vec<TuneMetric>,
-    /// The larger of the relative differences between predicted and measured rate and mean latency.
-    pub deviation: f64,
+    /// The larger of the relative differences between predicted and measured rate and mean latency;
+    /// `None` if it was not measured.
+    pub deviation: Option<f64>,
     /// The layout after it.
     pub state: TuneState,
 }
@@ -134,7 +137,7 @@ pub struct TunePrice {
 /// The record of a walk.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct TuneReport {
-    /// Set if the last layout reaches the goal.
+    /// Set if the last layout was measured and reaches the goal.
     pub is_met: bool,
     /// The reason for the end.
     pub end: TuneEnd,
@@ -197,7 +200,7 @@ impl TuneReport {
                 step.change.as_str(),
                 step.cost.map_or_else(Cell::none, Cell::from),
                 step.downtime.as_str(),
-                percent(step.deviation),
+                step.deviation.map_or_else(Cell::none, percent),
                 step.because.as_deref().unwrap_or_default(),
             ]);
         }
@@ -222,16 +225,39 @@ impl TuneReport {
         ))
     }
 
+    /// Returns a chart per metric: before, and after each step, with the target.
+    fn bars(&self) -> Vec<Bars> {
+        let chart = |(at, before): (usize, &TuneMetric)| {
+            let bar = |label: &str, own: &TuneMetric| Bar {
+                label: label.to_owned(),
+                value: own.value,
+                shown: own.cell(own.value).to_string(),
+                mark: own.target,
+                is_bad: !own.is_met,
+                range: None,
+            };
+            let steps = self.steps.iter().filter_map(|step| {
+                Some(bar(&format!("after: {}", step.change), step.state.metrics.get(at)?))
+            });
+            let bars = std::iter::once(bar("before", before)).chain(steps).collect();
+            Bars { title: before.words(), bars }
+        };
+        self.before.metrics.iter().enumerate().map(chart).collect()
+    }
+
     /// Returns the record as a page.
-    #[must_use]
-    pub fn page(&self) -> Page {
+    ///
+    /// # Errors
+    ///
+    /// [`DrawError`] if a chart cannot be drawn.
+    pub fn page(&self) -> Result<Page, DrawError> {
         let goal = format!("Goal: {}", self.goal);
-        Page::new(&self.verdict)
+        let page = Page::new(&self.verdict)
             .paragraphs(self.money().as_deref())
             .paragraphs([goal.as_str()])
             .tables(&self.tables())
-            .paragraphs(self.notes.iter().map(String::as_str))
-            .listing("Layout", &self.layout)
+            .bars("Each step, with the target as a line", &self.bars())?;
+        Ok(page.paragraphs(self.notes.iter().map(String::as_str)).listing("Layout", &self.layout))
     }
 }
 

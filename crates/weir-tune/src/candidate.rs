@@ -16,7 +16,7 @@ use weir_report::number::float;
 use weir_units::{Bytes, BytesPerSec, Iops};
 
 /// A limit with less than this share of all waits is left alone.
-const MINOR: f64 = 0.05;
+pub(crate) const MINOR: f64 = 0.05;
 
 /// Stripe units that candidates have.
 const UNITS: [u64; 4] = [128 << 10, 256 << 10, 512 << 10, 1 << 20];
@@ -62,19 +62,29 @@ pub(crate) enum Reason {
     Limit(Place),
     /// A role lacks room.
     Lack(Lack),
-    /// No limit has waits: the latency is that of the media, and only a cache helps.
+    /// The latency is that of the media, and only a cache helps.
     Media,
 }
 
+/// Returns whether a limit may hold the load back: one that a role passes which misses its need. Jobs
+/// and databases have no needs, and pass all limits.
+pub(crate) fn may_bind(place: Place, layout: &Layout, measured: &Measured) -> bool {
+    let mut failing = measured.roles.iter().filter(|own| !own.is_met());
+    measured.roles.is_empty() || failing.any(|own| place.limits(layout, own.role))
+}
+
 /// Returns the reasons to change a layout that was measured.
-pub(crate) fn reasons(measured: &Measured) -> Vec<Reason> {
-    let all: u64 = measured.waits.iter().map(|(_, ns)| *ns).sum();
+pub(crate) fn reasons(layout: &Layout, measured: &Measured) -> Vec<Reason> {
+    let binding = || measured.waits.iter().filter(|(place, _)| may_bind(*place, layout, measured));
+    let all: u64 = binding().map(|(_, ns)| *ns).sum();
     let is_major = |ns: u64| float(ns) >= MINOR * float(all);
     let lacks = measured.lacks.iter().map(|lack| Reason::Lack(*lack));
-    let major = measured.waits.iter().filter(|(_, ns)| is_major(*ns));
+    let major = binding().filter(|(_, ns)| is_major(*ns));
     let mut reasons: Vec<Reason> =
         lacks.chain(major.map(|(place, _)| Reason::Limit(*place))).collect();
-    if reasons.is_empty() {
+    // A role with its rate may wait at a limit for a small part of its latency only.
+    let is_slow = measured.roles.iter().any(|own| own.has_rate() && !own.is_fast());
+    if reasons.is_empty() || is_slow {
         reasons.push(Reason::Media);
     }
     reasons

@@ -1,5 +1,6 @@
 //! The load on a running server between two readings of its counters.
 
+use crate::goal::{Goal, Target};
 use crate::limit::{Place, cap_named};
 use crate::measure::Measured;
 use std::collections::BTreeMap;
@@ -9,9 +10,10 @@ use weir_report::number::{float, whole};
 use weir_report::status::{
     ExportStatus, HostStatus, LATENCY_BOUNDS_NS, Status, VolumeStatus, quantile_ns,
 };
+use weir_units::Span;
 
 /// Returns what a server with the layout did between two readings. Roles are those of the
-/// prediction.
+/// prediction, and so is the room that they lack, since a server knows no needs.
 ///
 /// # Errors
 ///
@@ -26,7 +28,7 @@ pub fn of_counters(
         return Err("the server was restarted during the measurement".to_owned());
     }
     let seconds = float(after.uptime_ns - before.uptime_ns) / 1e9;
-    let mut measured = Measured::default();
+    let mut measured = Measured { lacks: predicted.lacks.clone(), ..Measured::default() };
     let mut all = Requests::default();
     let mut waits: BTreeMap<Place, u64> = BTreeMap::new();
     for (at, host) in layout.hosts.iter().enumerate() {
@@ -36,7 +38,7 @@ pub fn of_counters(
         };
         let (old, new) = (&before.hosts[old], &after.hosts[new]);
         for export in &host.exports {
-            all.add(&Requests::of(&export.name, old, new));
+            all.add(&Requests::between(&export.name, old, new));
         }
         for (volume, own) in host.volumes.iter().enumerate() {
             let none = VolumeStatus::default();
@@ -84,6 +86,32 @@ pub fn of_counters(
     Ok(measured)
 }
 
+/// Decides for the goal where counters cannot tell: a latency in the same bucket as its target is set to
+/// the target. Returns whether there was one.
+pub(crate) fn decide_within_buckets(measured: &mut Measured, goal: &Goal) -> bool {
+    let mut has_any = false;
+    let mut decide = |ns: &mut u64, target: Span| {
+        let bucket = |ns: u64| LATENCY_BOUNDS_NS.partition_point(|bound| *bound < ns);
+        let target = target.nanos();
+        if *ns > target && bucket(*ns) == bucket(target) {
+            (*ns, has_any) = (target, true);
+        }
+    };
+    for role in &mut measured.roles {
+        if let Some(target) = role.asked_latency {
+            decide(&mut role.median, target);
+        }
+    }
+    for target in &goal.targets {
+        match target {
+            Target::Latency(most) => decide(&mut measured.median_ns, *most),
+            Target::P99(most) => decide(&mut measured.p99_ns, *most),
+            _ => {}
+        }
+    }
+    has_any
+}
+
 /// Returns the requests to the exports of a role's files.
 fn of_role(
     layout: &Layout,
@@ -107,7 +135,11 @@ fn of_role(
             }
             let of = |status: &Status| status.hosts.iter().position(|own| own.name == host.name);
             if let (Some(before), Some(after)) = (of(old), of(new)) {
-                requests.add(&Requests::of(&export.name, &old.hosts[before], &new.hosts[after]));
+                requests.add(&Requests::between(
+                    &export.name,
+                    &old.hosts[before],
+                    &new.hosts[after],
+                ));
             }
         }
     }
@@ -125,7 +157,7 @@ struct Requests {
 type Counts = [u64; LATENCY_BOUNDS_NS.len() + 1];
 
 impl Requests {
-    fn of(export: &str, old: &HostStatus, new: &HostStatus) -> Self {
+    fn between(export: &str, old: &HostStatus, new: &HostStatus) -> Self {
         let mut requests = Self::default();
         let mut take = |host: &HostStatus, put: fn(u64, u64) -> u64| {
             let is_it = |own: &&ExportStatus| own.name == export;
@@ -227,6 +259,22 @@ mod tests {
         let (place, share) = measured.binding().unwrap();
         assert_eq!(place.name(&layout), "data");
         assert!((share - 2.0 / 3.0).abs() < 1e-9, "{share}");
+    }
+
+    #[test]
+    fn a_latency_in_the_bucket_of_its_target_counts_as_met() {
+        // Buckets end at 2, 5 and 10 ms.
+        let check = |median_ns: u64, target_us: u64, expect: u64| {
+            let mut measured = Measured { median_ns, ..Measured::default() };
+            let goal = Goal { targets: vec![Target::Latency(Span::from_micros(target_us))] };
+            let is_changed = decide_within_buckets(&mut measured, &goal);
+            assert_eq!((measured.median_ns, is_changed), (expect, expect != median_ns));
+        };
+        check(2_670_000, 2_500, 2_500_000);
+        check(2_670_000, 2_000, 2_670_000);
+        check(2_670_000, 1_900, 2_670_000);
+        check(5_100_000, 5_000, 5_100_000);
+        check(2_100_000, 2_500, 2_100_000);
     }
 
     #[test]

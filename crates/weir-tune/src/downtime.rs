@@ -20,7 +20,7 @@ pub(crate) fn downtime(change: &Change, before: &Layout, after: &Layout) -> Stri
             }
             // A change without downtime says nothing beside one with it.
             if words.len() > 1 {
-                words.retain(|own| !own.starts_with("none"));
+                words.retain(|own| own != "none" && !own.starts_with("none;"));
             }
             words.join("; ")
         }

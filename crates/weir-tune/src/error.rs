@@ -10,6 +10,9 @@ use weir_workload::PlaceError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TuneError {
+    /// A budget for a layout without prices.
+    #[error("--budget: the edition of the layout has no prices; leave it out")]
+    NoPrices,
     /// The layout is invalid.
     #[error(transparent)]
     Layout(#[from] LayoutError),

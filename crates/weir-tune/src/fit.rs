@@ -7,7 +7,7 @@ use crate::limit::{self, Place};
 use crate::load::Load;
 use crate::measure::{Bench, Effort, Measured, with_promises};
 use crate::price::Price;
-use crate::search::{Bounds, Outcome, Search};
+use crate::search::{Bounds, Outcome, Search, Stop};
 use weir_catalog::Catalog;
 use weir_diagnose::Change;
 use weir_layout::{Host, Instance, Layout, Role};
@@ -34,8 +34,6 @@ const SIMULATIONS: usize = 200;
 pub struct FitOptions {
     /// Seed of the simulations.
     pub seed: u64,
-    /// True if volumes and machines burst, from the credits that the layout gives them.
-    pub bursts: bool,
 }
 
 /// A need of a layout, with a name if there are several.
@@ -45,6 +43,8 @@ pub struct NamedNeed {
     pub name: Option<String>,
     /// The need.
     pub need: Need,
+    /// True if volumes and machines burst, from the credits that the layout gives them.
+    pub bursts: bool,
 }
 
 /// Answers whether the layout in `text`, which messages call `name`, carries each of the needs, one
@@ -66,23 +66,29 @@ pub fn fit(
     for own in needs {
         let need = with_promises(&own.need, &layout);
         roles.extend(question.roles(own, &need)?);
-        too_small.extend(smaller(&layout, &own.need, catalog));
+        for words in smaller(&layout, &own.need, catalog) {
+            if !too_small.contains(&words) {
+                too_small.push(words);
+            }
+        }
         all.push(need);
     }
-    too_small.dedup();
     let answer = match too_small.is_empty() {
         true => roles.iter().map(|role| role.answer).max().unwrap_or_default(),
         false => FitAnswer::No,
     };
     let change = match answer {
         FitAnswer::Yes => None,
-        _ => question.change(&all)?,
+        // Another machine is needed first.
+        _ if !too_small.is_empty() => None,
+        // A change has to serve all; one that counts on credits does so only where all do.
+        _ => question.change(&all, needs.iter().all(|own| own.bursts))?,
     };
     let price = Price::of_layout(&layout, catalog)?;
     Ok(FitReport {
         answer,
         roles,
-        is_change_missing: answer != FitAnswer::Yes && change.is_none(),
+        is_change_missing: answer != FitAnswer::Yes && change.is_none() && too_small.is_empty(),
         change,
         month: price.currency.as_ref().map(|_| Amount(price.month())),
         currency: price.currency,
@@ -92,7 +98,7 @@ pub fn fit(
 }
 
 /// Returns what no machine of the layout has enough of, in words.
-fn smaller(layout: &Layout, need: &Need, catalog: &Catalog) -> Vec<String> {
+pub(crate) fn smaller(layout: &Layout, need: &Need, catalog: &Catalog) -> Vec<String> {
     let edition = layout.edition.as_deref().and_then(|name| catalog.edition(name).ok());
     let size = |host: &Host| edition?.host(&host.qualified_size()?).ok();
     let mut words = Vec::new();
@@ -117,6 +123,13 @@ fn smaller(layout: &Layout, need: &Need, catalog: &Catalog) -> Vec<String> {
     words
 }
 
+/// A need with the latencies that the disks promise, and whether it counts on bursts.
+#[derive(Debug, Clone, Copy)]
+struct Asked<'a> {
+    need: &'a Need,
+    bursts: bool,
+}
+
 /// A layout that is asked about.
 struct Question<'a> {
     name: &'a str,
@@ -127,39 +140,46 @@ struct Question<'a> {
 }
 
 impl Question<'_> {
-    fn bench(&self, needs: Vec<Need>) -> Bench<'_> {
+    fn bench(&self, needs: Vec<Need>, bursts: bool) -> Bench<'_> {
         Bench {
             catalog: self.catalog,
             load: Load::Needs(needs),
             seed: self.options.seed,
             runtime: None,
-            bursts: self.options.bursts,
+            bursts,
         }
     }
 
-    fn measure(&self, need: &Need, effort: Effort) -> Result<Measured, TuneError> {
-        self.bench(vec![need.clone()]).measure(self.name, self.text, effort)
+    fn measure(&self, own: &Asked<'_>, effort: Effort) -> Result<Measured, TuneError> {
+        self.bench(vec![own.need.clone()], own.bursts).measure(self.name, self.text, effort)
     }
 
     /// Answers for the roles of a need. `need` has the latencies that the disks promise, too.
     fn roles(&self, named: &NamedNeed, need: &Need) -> Result<Vec<FitRole>, TuneError> {
-        let measured = self.measure(need, Effort::Full)?;
+        let asked = Asked { need, bursts: named.bursts };
+        let measured = self.measure(&asked, Effort::Full)?;
         if measured.iops <= 0.0 {
             return Err(TuneError::NoLoad);
         }
+        // The headroom of a role is its own; a yes needs some for all roles at once.
+        let more = need.scaled(WHOLE + BARELY);
+        let more = self.measure(&Asked { need: &more, ..asked }, Effort::Quick)?;
         let mut roles = Vec::new();
         for (at, got) in measured.roles.iter().enumerate() {
             // A role has a second row if its peak of throughput is apart from that of operations.
             let before = &measured.roles[..at];
             let row = before.iter().filter(|other| other.role == got.role).count();
-            let mut role = self.role(need, got, row)?;
+            let mut role = self.role(&asked, got, row)?;
+            if role.answer == FitAnswer::Yes && !more.roles.get(at).is_some_and(Got::is_met) {
+                role.answer = FitAnswer::Barely;
+            }
             let lack = measured.lacks.iter().find(|own| own.role == got.role);
             if let Some(lack) = lack {
                 role.answer = FitAnswer::No;
                 role.lack =
                     Some(FitRoom { size_bytes: lack.size.get(), room_bytes: lack.room.get() });
             }
-            role.time.clone_from(&named.name);
+            role.need.clone_from(&named.name);
             role.is_latency_assumed =
                 named.need.role(got.role).is_some_and(|own| own.latency.is_none());
             roles.push(role);
@@ -168,20 +188,20 @@ impl Question<'_> {
     }
 
     /// Answers for a role, at one of its peaks.
-    fn role(&self, need: &Need, got: &Got, row: usize) -> Result<FitRole, TuneError> {
-        let carried = self.carried(need, got, row)?;
+    fn role(&self, asked: &Asked<'_>, got: &Got, row: usize) -> Result<FitRole, TuneError> {
+        let carried = self.carried(asked, got, row)?;
         let answer = match () {
             () if !got.is_met() => FitAnswer::No,
             () if carried < WHOLE + BARELY => FitAnswer::Barely,
             () => FitAnswer::Yes,
         };
         // Just above the edge, the limit that ends the headroom has the longest waits.
-        let over = scaled(need, got.role, carried.saturating_add(2 * EXACT));
-        let waits = self.measure(&over, Effort::Quick)?.waits;
+        let over = scaled(asked.need, got.role, carried.saturating_add(2 * EXACT));
+        let waits = self.measure(&Asked { need: &over, ..*asked }, Effort::Quick)?.waits;
         let limit = waits.into_iter().find(|(place, _)| place.limits(self.layout, got.role));
         let factor = if got.bytes.is_some() { float(got.request) } else { 1.0 };
         Ok(FitRole {
-            time: None,
+            need: None,
             role: got.role.name().to_owned(),
             answer,
             is_bytes: got.bytes.is_some(),
@@ -211,9 +231,10 @@ impl Question<'_> {
 
     /// Returns the multiple of a role's rates that the layout carries, in millionths, while the other
     /// roles have their need.
-    fn carried(&self, need: &Need, got: &Got, row: usize) -> Result<u64, TuneError> {
+    fn carried(&self, asked: &Asked<'_>, got: &Got, row: usize) -> Result<u64, TuneError> {
         let is_met = |part: u64| -> Result<bool, TuneError> {
-            let measured = self.measure(&scaled(need, got.role, part), Effort::Quick)?;
+            let need = scaled(asked.need, got.role, part);
+            let measured = self.measure(&Asked { need: &need, ..*asked }, Effort::Quick)?;
             let mut own = measured.roles.iter().filter(|own| own.role == got.role);
             Ok(own.nth(row).is_some_and(Got::is_met))
         };
@@ -239,17 +260,18 @@ impl Question<'_> {
 
     /// Returns the cheapest single change with which the layout carries all needs with headroom, or
     /// else barely.
-    fn change(&self, needs: &[Need]) -> Result<Option<FitChange>, TuneError> {
+    fn change(&self, needs: &[Need], bursts: bool) -> Result<Option<FitChange>, TuneError> {
         for (part, then) in [(WHOLE + BARELY, FitAnswer::Yes), (WHOLE, FitAnswer::Barely)] {
             let needs = needs.iter().map(|need| need.scaled(part)).collect();
-            let (bench, goal) = (self.bench(needs), Goal::default());
+            let (bench, goal) = (self.bench(needs, bursts), Goal::default());
             let measured = bench.measure(self.name, self.text, Effort::Full)?;
             if goal.is_met(&measured) {
                 continue;
             }
             let bounds = Bounds { budget: None, changes: 1, simulations: SIMULATIONS };
             let all: &dyn Fn(&Change, &Layout) -> bool = &|_, _| true;
-            let mut search = Search::from(&bench, &goal, (bounds, all), (self.text, &measured))?;
+            let bounds = (bounds, all, &(|| false) as Stop<'_>);
+            let mut search = Search::from(&bench, &goal, bounds, (self.text, &measured))?;
             if let Outcome::Reached(found) = search.run()? {
                 let after = Layout::parse("layout.toml", &found.text, self.catalog)?;
                 let change = Change::All(found.changes);

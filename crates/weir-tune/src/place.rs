@@ -1,6 +1,7 @@
 //! The places of a need's roles on a layout, and the room that they have there.
 
 use crate::error::TuneError;
+use std::collections::BTreeMap;
 use weir_catalog::Catalog;
 use weir_layout::file::FileKeys;
 use weir_layout::{Export, Host, Layout, LayoutText, Role};
@@ -97,15 +98,22 @@ pub fn with_files(
 pub fn lacks(layout: &Layout, need: &Need) -> Vec<Lack> {
     let lack = |own: &RoleNeed| {
         let (role, size) = (own.role, own.size);
-        let room = room(layout, role);
+        let room = room(layout, role, need);
         (size > room).then_some(Lack { role, size, room })
     };
     need.roles.iter().filter_map(lack).collect()
 }
 
-/// Returns the room of a role: that of its files on an instance, else that of its disks without the
-/// files of other roles.
-fn room(layout: &Layout, role: Role) -> Bytes {
+/// Returns the room of a role: that of its files on an instance, else that of its disks without what
+/// other roles have or need there, whichever is more.
+fn room(layout: &Layout, role: Role, need: &Need) -> Bytes {
+    // What a role needs on a disk that has `size` of its files.
+    let needed = |role: Role, size: u64| {
+        let all = size_of_files(layout, role).get().max(1);
+        let own = need.role(role).map_or(0, |own| own.size.get());
+        let part = u128::from(own) * u128::from(size) / u128::from(all);
+        u64::try_from(part).unwrap_or(u64::MAX)
+    };
     let mut room: u64 = 0;
     for host in &layout.hosts {
         for export in &host.exports {
@@ -113,8 +121,13 @@ fn room(layout: &Layout, role: Role) -> Bytes {
             if !files().any(|file| file.role == role) {
                 continue;
             }
-            let others = files().filter(|file| file.role != role);
-            let taken = others.fold(0, |sum: u64, file| sum.saturating_add(file.size.get()));
+            let mut others: BTreeMap<Role, u64> = BTreeMap::new();
+            for file in files().filter(|file| file.role != role) {
+                let sum = others.entry(file.role).or_default();
+                *sum = sum.saturating_add(file.size.get());
+            }
+            let taken = others.into_iter().map(|(other, size)| size.max(needed(other, size)));
+            let taken = taken.fold(0_u64, u64::saturating_add);
             room = room.saturating_add(export.size.get().saturating_sub(taken));
         }
     }

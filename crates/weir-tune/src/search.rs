@@ -1,24 +1,28 @@
 //! The cheapest changes that reach a goal.
 //!
-//! Layouts are simulated in the order of their price. If a layout misses the goal, some limit holds
-//! its load back, and every layout that reaches the goal has that limit raised or relieved. So only
-//! changes of the limits with waits lead on from it, and the first layout that reaches the goal is
-//! the cheapest that these changes can build. A layout is not simulated if a limit at which the same
-//! load failed before, or whose rate is below that of the need, is no higher in it: its changes of
-//! that limit come next.
+//! Layouts are simulated in the order of their price. If a layout misses the goal, limits hold its load
+//! back, and only changes that raise or relieve one of them lead on from it. So the first layout that
+//! reaches the goal is the cheapest that these changes can build.
+//!
+//! A layout is not simulated if it has to fail: if a limit is below the rate of the need, or is no higher
+//! than where the same load failed at it before. Its changes of that limit come next. A load fails at a
+//! limit if a role misses its need there, or if jobs wait at no other limit: the goal of several jobs is
+//! a sum, which the others may bring.
 
-use crate::candidate::{Candidate, Reason, expand, reasons};
+use crate::candidate::{Candidate, MINOR, Reason, expand, may_bind, reasons};
 use crate::error::TuneError;
-use crate::goal::Goal;
+use crate::goal::{Goal, WAITED};
 use crate::limit::{Place, Setting};
 use crate::load::Load;
 use crate::measure::{Bench, Effort, Measured};
 use crate::price::{Price, PriceRank, Pricer};
+use crate::tune::subjects;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use weir_core::Cap;
 use weir_diagnose::Change;
 use weir_layout::Layout;
+use weir_report::number::float;
 use weir_units::Money;
 
 /// Most layouts to look at for each that may be simulated.
@@ -49,6 +53,8 @@ pub(crate) enum Outcome {
     Exhausted,
     /// The number of simulations reached its maximum.
     Stopped,
+    /// The user asked to stop.
+    Interrupted,
 }
 
 /// Bounds of a search.
@@ -107,12 +113,32 @@ impl Failure {
 /// Says whether a change can be made to a layout.
 pub(crate) type Allows<'a> = &'a dyn Fn(&Change, &Layout) -> bool;
 
+/// Says whether the user asked to stop.
+pub(crate) type Stop<'a> = &'a dyn Fn() -> bool;
+
+/// Returns whether no load passes a limit that has waits without passing `place`.
+fn is_alone(place: Place, measured: &Measured) -> bool {
+    let mut others = measured.waits.iter().map(|(other, _)| other).filter(|other| **other != place);
+    others.all(|other| {
+        other.host == place.host
+            && match place.export {
+                // A limit of the host is passed by all, unless the other side has waits too.
+                None => other.export.is_some(),
+                Some(own) => other.export.is_none_or(|export| export == own),
+            }
+    })
+}
+
 /// A search in progress.
 pub(crate) struct Search<'a> {
     bench: &'a Bench<'a>,
     goal: &'a Goal,
     bounds: Bounds,
     allows: Allows<'a>,
+    /// Says when to stop.
+    stop: Stop<'a>,
+    /// The text of the layout at the start.
+    start: String,
     present: Price,
     pricer: Pricer<'a>,
     nodes: Vec<Option<Node>>,
@@ -130,7 +156,7 @@ impl<'a> Search<'a> {
     pub(crate) fn from(
         bench: &'a Bench<'a>,
         goal: &'a Goal,
-        (bounds, allows): (Bounds, Allows<'a>),
+        (bounds, allows, stop): (Bounds, Allows<'a>, Stop<'a>),
         (text, measured): (&str, &Measured),
     ) -> Result<Self, TuneError> {
         let layout = Layout::parse("layout.toml", text, bench.catalog)?;
@@ -141,6 +167,8 @@ impl<'a> Search<'a> {
             goal,
             bounds,
             allows,
+            stop,
+            start: text.to_owned(),
             present: present.clone(),
             pricer,
             nodes: Vec::new(),
@@ -158,6 +186,9 @@ impl<'a> Search<'a> {
     /// Runs the search to its end.
     pub(crate) fn run(&mut self) -> Result<Outcome, TuneError> {
         while let Some(Reverse((_, at))) = self.queue.pop() {
+            if (self.stop)() {
+                return Ok(Outcome::Interrupted);
+            }
             let Some(node) = self.nodes.get_mut(at).and_then(Option::take) else { continue };
             if self.visits >= self.bounds.simulations.saturating_mul(VISITS) {
                 return Ok(Outcome::Stopped);
@@ -200,7 +231,9 @@ impl<'a> Search<'a> {
 
     /// Notes the limits at which a layout failed, and queues the changes that relieve its limits.
     fn branch(&mut self, node: &Node, measured: &Measured) {
-        for (at, (place, _)) in measured.waits.iter().enumerate() {
+        let mut is_first = true;
+        let all: u64 = measured.waits.iter().map(|(_, ns)| *ns).sum();
+        for (place, ns) in &measured.waits {
             let Some(rate) = place.rate(&node.layout) else { continue };
             // Without bursts, a limit has to be at least the rate that it is asked for.
             let asked = match &self.bench.load {
@@ -211,13 +244,51 @@ impl<'a> Search<'a> {
                 _ => 0,
             };
             let least = asked - asked / SHORT - 1.min(asked);
-            if at == 0 || least > rate {
+            let has_failed = match self.bench.load {
+                Load::Needs(_) => {
+                    let is_binding = may_bind(*place, &node.layout, measured);
+                    is_binding && std::mem::take(&mut is_first) && measured.waited() > WAITED
+                }
+                Load::Jobs(_) | Load::Databases(..) => {
+                    std::mem::take(&mut is_first)
+                        && (is_alone(*place, measured) || float(*ns) >= (1.0 - MINOR) * float(all))
+                }
+            };
+            if has_failed || least > rate {
                 self.failures.push(Failure::at(*place, &node.layout, rate.max(least)));
             }
         }
-        for reason in reasons(measured) {
+        for reason in reasons(&node.layout, measured) {
             self.queue_changes(node, reason);
         }
+    }
+
+    /// Returns changes with one more, which leads to the layout in `text`. One of the same kind and
+    /// subject replaces an earlier one if the layout is the same then.
+    fn with(&self, changes: &[Change], more: Change, text: &str) -> Vec<Change> {
+        let is_alike = |own: &Change| {
+            std::mem::discriminant(own) == std::mem::discriminant(&more)
+                && subjects(own) == subjects(&more)
+        };
+        let apply = |text: String, change: &Change| {
+            let text = change.apply(&text)?;
+            Layout::parse("layout.toml", &text, self.bench.catalog).ok().map(|_| text)
+        };
+        if let Some(earlier) = changes.iter().position(is_alike) {
+            // The changes between them may need the earlier one, or one like it.
+            let mut early = changes.to_vec();
+            early[earlier] = more.clone();
+            let mut late = changes.to_vec();
+            late.remove(earlier);
+            late.push(more.clone());
+            let reaches = |all: &Vec<Change>| {
+                all.iter().try_fold(self.start.clone(), apply).as_deref() == Some(text)
+            };
+            if let Some(fewer) = [early, late].into_iter().find(reaches) {
+                return fewer;
+            }
+        }
+        changes.iter().cloned().chain([more]).collect()
     }
 
     /// Queues the changes for a reason: those that bring a limit above the rate at which the load
@@ -244,8 +315,7 @@ impl<'a> Search<'a> {
             if !self.seen.insert(text.clone()) {
                 continue;
             }
-            let mut changes = node.changes.clone();
-            changes.push(change);
+            let changes = self.with(&node.changes, change, &text);
             let rank = (price.rank(&self.present), changes.len(), self.nodes.len());
             self.queue.push(Reverse((rank, self.nodes.len())));
             self.nodes.push(Some(Node { changes, text, layout, price }));

@@ -13,6 +13,11 @@ pub trait System {
     /// Returns the largest share by which a measurement may differ from its prediction.
     fn tolerance(&self) -> f64;
 
+    /// Returns whether the user asked to stop.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+
     /// Returns whether the system can take the change.
     fn can_apply(&self, change: &Change, layout: &Layout) -> bool;
 

@@ -1,13 +1,15 @@
 //! From a layout that misses its goal to the cheapest one that reaches it, step by step.
 
+use crate::counters::decide_within_buckets;
 use crate::downtime::downtime;
 use crate::error::TuneError;
+use crate::fit::smaller;
 use crate::goal::Goal;
 use crate::limit::{Place, words};
 use crate::load::Load;
 use crate::measure::{Bench, Effort, Measured};
 use crate::price::Price;
-use crate::search::{Bounds, Found, Outcome, Search};
+use crate::search::{Allows, Bounds, Found, Outcome, Search, Stop};
 use crate::system::{Simulated, System, SystemError};
 use weir_diagnose::Change;
 use weir_layout::{File, Layout};
@@ -21,6 +23,10 @@ pub const MOST_STEPS: usize = 5;
 
 /// A step did not bring what was predicted if a rate or latency differs by more than this share.
 pub const ALIKE: f64 = 0.05;
+
+/// The note on latencies that counters cannot tell apart from their target.
+const BUCKETS: &str = "a server counts latencies in buckets that end at 1, 2, 5, 10 ms and so on; one in \
+    the bucket of its target counts as met";
 
 /// Options of a search for changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -81,76 +87,35 @@ pub fn tune_on(
         false => bench.measure(name, text, Effort::Prediction)?,
     };
     let price = Price::of_layout(&layout, bench.catalog)?;
+    if options.budget.is_some() && price.currency.is_none() {
+        return Err(TuneError::NoPrices);
+    }
     let present = Present { text: text.to_owned(), layout, measured: Measured::default(), price };
-    let report = TuneReport { goal: goal.words(&bench.load), ..TuneReport::default() };
-    let mut walk = Walk { system, bench, goal, start: present.clone(), present, report };
-    walk.report.budget = options.budget.map(Amount);
-    match walk.system.measure(text, &walk.present.layout, &predicted) {
-        Ok(measured) => walk.present.measured = measured,
-        Err(SystemError::Tune(error)) => return Err(*error),
-        Err(SystemError::Failed(reason)) => return Err(TuneError::System(reason)),
-        Err(SystemError::Interrupted) => {
-            walk.interrupted();
-            return Ok(walk.finish());
-        }
-    }
-    if walk.present.measured.iops <= 0.0 {
-        return Err(TuneError::NoLoad);
-    }
-    walk.start = walk.present.clone();
-    walk.report.before = walk.state();
-    let apart = deviation(&predicted, &walk.present.measured, false);
-    if !walk.system.is_simulated() && apart > walk.system.tolerance() {
-        let words = format!(
-            "the simulation of the load differs from the measurement by {} before any change; the \
-             load or the layout is not that of the server",
-            percent(apart)
-        );
-        walk.end(TuneEnd::Unpredicted, words);
-        return Ok(walk.finish());
-    }
-    if goal.is_met(&walk.present.measured) {
-        walk.end(TuneEnd::Reached, "the goal is reached already".to_owned());
-        return Ok(walk.finish());
-    }
-    let bounds = Bounds {
-        budget: options.budget,
-        changes: MOST_STEPS,
-        simulations: options.simulations.unwrap_or(400),
+    let report = TuneReport {
+        goal: goal.words(&bench.load),
+        budget: options.budget.map(Amount),
+        notes: too_small(&present.layout, bench),
+        ..TuneReport::default()
     };
-    let outcome = {
-        let system = &*walk.system;
-        let allows = |change: &Change, layout: &Layout| system.can_apply(change, layout);
-        let measured = &walk.present.measured;
-        let mut search = Search::from(bench, goal, (bounds, &allows), (text, measured))?;
-        let outcome = search.run()?;
-        walk.report.simulated = search.simulations;
-        (outcome, search.visits)
-    };
-    match outcome {
-        (Outcome::Reached(found), _) => {
-            if let Err(error) = walk.follow(found) {
-                return Err(match walk.system.undo() {
-                    Ok(_) => error,
-                    Err(reason) => TuneError::System(format!("{error}; {reason}")),
-                });
-            }
-        }
-        (Outcome::BeyondBudget(found), _) => walk.beyond(&found, options.budget),
-        (Outcome::Exhausted, _) => walk.exhausted(),
-        (Outcome::Stopped, visits) => {
-            let words = format!(
-                "none of the {visits} cheapest changed layouts reaches the goal ({} were simulated, \
-                 the others are below a limit that is too low); raise --simulations to look further",
-                walk.report.simulated
-            );
-            walk.end(TuneEnd::Stopped, words);
-        }
+    let start = present.clone();
+    let mut walk = Walk { system, bench, goal, start, present, is_measured: false, report };
+    if walk.begin(&predicted)? {
+        walk.search(options)?;
     }
     if walk.report.end != TuneEnd::Reached && !options.keeps {
         walk.undo();
     }
     Ok(walk.finish())
+}
+
+/// Says what a machine has less of than the need asks for.
+fn too_small(layout: &Layout, bench: &Bench<'_>) -> Vec<String> {
+    let needs = match &bench.load {
+        Load::Needs(needs) => needs.as_slice(),
+        Load::Jobs(_) | Load::Databases(..) => &[],
+    };
+    let all = needs.iter().flat_map(|own| smaller(layout, own, bench.catalog));
+    all.map(|own| format!("{own}; tune does not change that")).collect()
 }
 
 /// A layout with its load.
@@ -169,12 +134,113 @@ struct Walk<'a> {
     goal: &'a Goal,
     start: Present,
     present: Present,
+    /// Set once the present layout was measured.
+    is_measured: bool,
     report: TuneReport,
 }
 
 impl Walk<'_> {
+    /// Measures the system before any change. Returns whether changes are to be searched for.
+    fn begin(&mut self, predicted: &Measured) -> Result<bool, TuneError> {
+        if self.system.is_interrupted() {
+            self.interrupted();
+            return Ok(false);
+        }
+        let measured = self.system.measure(&self.present.text, &self.present.layout, predicted);
+        match measured {
+            Ok(measured) => self.present.measured = self.decided(measured),
+            Err(SystemError::Tune(error)) => return Err(*error),
+            Err(SystemError::Failed(reason)) => return Err(TuneError::System(reason)),
+            Err(SystemError::Interrupted) => {
+                self.interrupted();
+                return Ok(false);
+            }
+        }
+        if self.present.measured.iops <= 0.0 {
+            return Err(TuneError::NoLoad);
+        }
+        self.is_measured = true;
+        self.start = self.present.clone();
+        self.report.before = self.state();
+        let apart = deviation(predicted, &self.present.measured, false);
+        if !self.system.is_simulated() && apart > self.system.tolerance() {
+            let words = format!(
+                "the simulation of the load differs from the measurement by {} before any change; \
+                 the load or the layout is not that of the server",
+                percent(apart)
+            );
+            self.end(TuneEnd::Unpredicted, words);
+            return Ok(false);
+        }
+        if self.goal.is_met(&self.present.measured) {
+            self.end(TuneEnd::Reached, "the goal is reached already".to_owned());
+            return Ok(false);
+        }
+        if let Some(lack) = self.lack().filter(|_| !self.system.is_simulated()) {
+            let words =
+                format!("{lack}: resize the volume first, which tune does not do on a server");
+            self.end(TuneEnd::Exhausted, words);
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Searches for changes that reach the goal, and applies them.
+    fn search(&mut self, options: TuneOptions) -> Result<(), TuneError> {
+        let bounds = Bounds {
+            budget: options.budget,
+            changes: MOST_STEPS,
+            simulations: options.simulations.unwrap_or(400),
+        };
+        let (outcome, visits) = {
+            let system = &*self.system;
+            let allows = |change: &Change, layout: &Layout| system.can_apply(change, layout);
+            let stop = || system.is_interrupted();
+            let start = (self.present.text.as_str(), &self.present.measured);
+            let limits: (Bounds, Allows<'_>, Stop<'_>) = (bounds, &allows, &stop);
+            let mut search = Search::from(self.bench, self.goal, limits, start)?;
+            let outcome = search.run()?;
+            self.report.simulated = search.simulations;
+            (outcome, search.visits)
+        };
+        match outcome {
+            Outcome::Reached(found) => {
+                if let Err(error) = self.follow(found) {
+                    return Err(match self.system.undo() {
+                        Ok(_) => error,
+                        Err(reason) => TuneError::System(format!("{error}; {reason}")),
+                    });
+                }
+            }
+            Outcome::BeyondBudget(found) => self.beyond(&found, options.budget),
+            Outcome::Exhausted => self.exhausted(),
+            Outcome::Interrupted => self.interrupted(),
+            Outcome::Stopped => {
+                let words = format!(
+                    "none of the {visits} cheapest changed layouts reaches the goal ({} were \
+                     simulated, the others are below a limit that is too low); raise --simulations \
+                     to look further",
+                    self.report.simulated
+                );
+                self.end(TuneEnd::Stopped, words);
+            }
+        }
+        Ok(())
+    }
+
     fn end(&mut self, end: TuneEnd, verdict: String) {
         (self.report.end, self.report.verdict) = (end, verdict);
+    }
+
+    /// Returns a measurement, with the latencies of a running system judged as far as they are known.
+    fn decided(&mut self, mut measured: Measured) -> Measured {
+        let has_unsure =
+            !self.system.is_simulated() && decide_within_buckets(&mut measured, self.goal);
+        let is_new = self.report.notes.iter().all(|own| own != BUCKETS);
+        if has_unsure && is_new {
+            self.report.notes.push(BUCKETS.to_owned());
+        }
+        measured
     }
 
     fn interrupted(&mut self) {
@@ -189,6 +255,7 @@ impl Walk<'_> {
                 self.report.verdict.push_str("; all changes are undone");
                 self.report.undone = undone;
                 self.present = self.start.clone();
+                self.is_measured = true;
             }
             Err(reason) => {
                 let verdict = &mut self.report.verdict;
@@ -210,8 +277,13 @@ impl Walk<'_> {
             waited: self.present.measured.waited(),
             binding_limit: place.map(|(place, _)| place.cap.name().to_owned()),
             limit_of: place.map(|(place, _)| place.name(&self.present.layout)),
-            month: self.present.price.currency.as_ref().map(|_| Amount(self.present.price.month())),
+            month: self.month(),
         }
+    }
+
+    fn month(&self) -> Option<Amount> {
+        let price = &self.present.price;
+        price.currency.as_ref().map(|_| Amount(price.month()))
     }
 
     /// Applies the changes that a search found, and measures after each.
@@ -222,6 +294,10 @@ impl Walk<'_> {
             let change = rest.remove(next);
             if !self.step(&change)? {
                 return Ok(());
+            }
+            // A step may have brought more than was predicted.
+            if self.goal.is_met(&self.present.measured) {
+                break;
             }
         }
         let count = self.report.steps.len();
@@ -269,13 +345,16 @@ impl Walk<'_> {
         order.try_fold(self.present.text.clone(), apply).is_some_and(|text| text == last)
     }
 
+    /// Says which role lacks room.
+    fn lack(&self) -> Option<String> {
+        let own = self.present.measured.lacks.first()?;
+        Some(format!("{} needs {} of room, and has {}", own.role.name(), own.size, own.room))
+    }
+
     /// Applies a change, and returns whether it brought what was predicted. If not, the walk ends.
     fn step(&mut self, change: &Change) -> Result<bool, TuneError> {
-        let lack = self.present.measured.lacks.first().map(|own| {
-            let role = own.role.name();
-            format!("{role} needs {} of room, and has {}", own.size, own.room)
-        });
-        let because = lack.or_else(|| self.present.measured.binding().map(|own| self.because(own)));
+        let because =
+            self.lack().or_else(|| self.present.measured.binding().map(|own| self.because(own)));
         let Some(text) = change.apply(&self.present.text) else {
             self.end(TuneEnd::Failed, format!("{}: the layout has changed", change.words()));
             return Ok(false);
@@ -283,26 +362,28 @@ impl Walk<'_> {
         let layout = Layout::parse("layout.toml", &text, self.bench.catalog)?;
         let price = Price::of_layout(&layout, self.bench.catalog)?;
         let predicted = self.bench.measure("layout.toml", &text, Effort::Prediction)?;
-        let applied = self.system.apply(change, &self.present.layout);
-        let measured = match applied.and_then(|()| self.system.measure(&text, &layout, &predicted))
-        {
-            Ok(measured) => measured,
-            Err(SystemError::Tune(error)) => return Err(*error),
-            Err(SystemError::Interrupted) => {
-                self.interrupted();
-                return Ok(false);
+        let failed = |walk: &mut Self, error| match error {
+            SystemError::Tune(error) => Err(*error),
+            SystemError::Interrupted => {
+                walk.interrupted();
+                Ok(false)
             }
-            Err(SystemError::Failed(reason)) => {
-                self.end(TuneEnd::Failed, format!("{}: {reason}", change.words()));
-                return Ok(false);
+            SystemError::Failed(reason) => {
+                walk.end(TuneEnd::Failed, format!("{}: {reason}", change.words()));
+                Ok(false)
             }
         };
-        let deviation = deviation(&predicted, &measured, self.system.is_simulated());
+        if let Err(error) = self.system.apply(change, &self.present.layout) {
+            return failed(self, error);
+        }
+        // From here on the system has the change, whatever happens.
         let downtime = downtime(change, &self.present.layout, &layout);
         let is_known = self.present.price.bill.is_comparable(&price.bill);
         let cost = (is_known && price.currency.is_some())
             .then(|| Delta::between(self.present.price.month(), price.month()));
-        self.present = Present { text, layout, measured, price };
+        let before = std::mem::take(&mut self.present.measured);
+        self.present = Present { text, layout, measured: before, price };
+        self.is_measured = false;
         let load = &self.bench.load;
         self.report.steps.push(TuneStep {
             change: change.words(),
@@ -310,17 +391,36 @@ impl Walk<'_> {
             downtime,
             cost,
             predicted: metrics(self.goal, load, &predicted),
-            measured: metrics(self.goal, load, &self.present.measured),
-            deviation,
-            state: self.state(),
+            measured: Vec::new(),
+            deviation: None,
+            state: TuneState { month: self.month(), ..TuneState::default() },
         });
-        let is_as_predicted = deviation <= self.system.tolerance();
-        if !is_as_predicted {
-            let words =
-                format!("{} did not bring what was predicted; the walk ends there", change.words());
-            self.end(TuneEnd::Unpredicted, words);
+        let measured = self.system.measure(&self.present.text, &self.present.layout, &predicted);
+        match measured {
+            Ok(measured) => self.present.measured = self.decided(measured),
+            Err(error) => return failed(self, error),
         }
-        Ok(is_as_predicted)
+        self.is_measured = true;
+        let deviation = deviation(&predicted, &self.present.measured, self.system.is_simulated());
+        let state = self.state();
+        if let Some(step) = self.report.steps.last_mut() {
+            step.measured = metrics(self.goal, load, &self.present.measured);
+            (step.deviation, step.state) = (Some(deviation), state);
+        }
+        if deviation <= self.system.tolerance() {
+            return Ok(true);
+        }
+        let words = format!(
+            "{} did not bring what was predicted, but is {} off",
+            change.words(),
+            percent(deviation)
+        );
+        if self.goal.is_met(&self.present.measured) {
+            self.report.notes.push(words);
+            return Ok(true);
+        }
+        self.end(TuneEnd::Unpredicted, format!("{words}; the walk ends there"));
+        Ok(false)
     }
 
     fn because(&self, (place, share): (Place, f64)) -> String {
@@ -347,6 +447,11 @@ impl Walk<'_> {
     }
 
     fn exhausted(&mut self) {
+        if let Some(lack) = self.lack() {
+            let words = format!("no change of this layout reaches the goal: {lack}");
+            self.end(TuneEnd::Exhausted, words);
+            return;
+        }
         match self.present.measured.binding() {
             Some((place, share)) if self.present.measured.waited() > crate::goal::WAITED => {
                 let words = format!(
@@ -372,8 +477,11 @@ impl Walk<'_> {
         self.report.undo = self.system.undo_commands();
         self.report.is_simulated = self.system.is_simulated();
         let before = &self.start.price;
-        self.report.is_met = self.goal.is_met(&self.present.measured);
-        self.report.after = self.state();
+        self.report.is_met = self.is_measured && self.goal.is_met(&self.present.measured);
+        self.report.after = match self.is_measured {
+            true => self.state(),
+            false => TuneState { month: self.month(), ..TuneState::default() },
+        };
         let is_priced = before.currency.is_some() && self.present.price.currency.is_some();
         self.report.price = is_priced.then(|| TunePrice {
             currency: before.currency.clone().unwrap_or_default(),
@@ -392,7 +500,7 @@ impl Walk<'_> {
 }
 
 /// Returns the names of files, disks, stripes and hosts that a change is about.
-fn subjects(change: &Change) -> Vec<&str> {
+pub(crate) fn subjects(change: &Change) -> Vec<&str> {
     match change {
         Change::Size { name, .. }
         | Change::Tier { name, .. }

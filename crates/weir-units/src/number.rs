@@ -63,7 +63,7 @@ impl Share {
 
     /// Returns the share that `part` is of `whole`, rounded down; the whole if it is more.
     #[must_use]
-    pub fn of(part: u64, whole: u64) -> Self {
+    pub fn from_part(part: u64, whole: u64) -> Self {
         let millionths = u128::from(part) * u128::from(Self::WHOLE.0) / u128::from(whole.max(1));
         Self(u32::try_from(millionths).unwrap_or(Self::WHOLE.0).min(Self::WHOLE.0))
     }

@@ -9,16 +9,19 @@ use weir_catalog::Catalog;
 use weir_report::fit::FitAnswer;
 use weir_tune::{FitOptions, NamedNeed, fit};
 
-/// The need that the others are beside.
+/// The name of the first need, if there are several.
 const PEAK: &str = "peak";
-/// The need of the hours of `--night`.
+/// The name of the need of `--night`.
 const NIGHT: &str = "night";
 
 pub(crate) fn run(args: &FitArgs, catalog: &Catalog) -> Result<u8, CliError> {
-    let Needed { need, mut text, mut bursts, mut notes } =
-        needed(&args.layout, &args.need, catalog)?;
+    let Needed { need, mut text, bursts, mut notes } = needed(&args.layout, &args.need, catalog)?;
     let has_others = args.night.is_some() || !args.also.is_empty();
-    let mut needs = vec![NamedNeed { name: has_others.then(|| PEAK.to_owned()), need }];
+    let mut needs = vec![NamedNeed {
+        name: has_others.then(|| PEAK.to_owned()),
+        need,
+        bursts: args.bursts || bursts,
+    }];
     let night = args.night.map(|hours| (NIGHT.to_owned(), args.need.clone(), Some(hours)));
     let also = args.also.iter().map(|path| {
         let own = NeedArgs { need: Some(path.clone()), ..NeedArgs::default() };
@@ -28,9 +31,9 @@ pub(crate) fn run(args: &FitArgs, catalog: &Catalog) -> Result<u8, CliError> {
         // It may add files of its roles to the layout.
         let needed = needed_on((&args.layout, &text), &own, hours, catalog)?;
         text = needed.text;
-        bursts |= needed.bursts;
+        let bursts = args.bursts || needed.bursts;
         notes.extend(needed.notes.iter().map(|note| format!("{name}: {note}")));
-        needs.push(NamedNeed { name: Some(name), need: needed.need });
+        needs.push(NamedNeed { name: Some(name), need: needed.need, bursts });
     }
     let names: Vec<_> = needs.iter().map(|own| &own.name).collect();
     if let Some(twice) = (1..names.len()).find(|at| names[..*at].contains(&names[*at])) {
@@ -38,7 +41,7 @@ pub(crate) fn run(args: &FitArgs, catalog: &Catalog) -> Result<u8, CliError> {
         let words = format!("two needs are called {name}; rename one of the files");
         return Err(CliError::Refused(words));
     }
-    let options = FitOptions { seed: args.seed, bursts: args.bursts || bursts };
+    let options = FitOptions { seed: args.seed };
     let name = args.layout.display().to_string();
     let mut report = fit(&name, &text, &needs, catalog, options)?;
     report.notes.extend(notes);

@@ -5,7 +5,7 @@ mod owner;
 mod replay;
 
 use super::page;
-use super::sim::watch::{Drive, Ended, Watch};
+use super::sim::watch::{Drive, Ended, Watch, Watched};
 use super::web::Web;
 use crate::cli::RunArgs;
 use crate::error::{CliError, FAILED};
@@ -33,6 +33,7 @@ use weir_sim::observing::{self, DatabaseAbout};
 use weir_units::{Instant, Span};
 
 pub(crate) fn run(args: &RunArgs, catalog: &Catalog) -> Result<u8, CliError> {
+    Watched::from(args).check()?;
     if super::traces::are_traces(&args.jobs)? {
         return replay::run(args, catalog);
     }

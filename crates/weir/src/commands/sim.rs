@@ -16,7 +16,7 @@ use crate::signals::Signals;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use watch::{Drive, Ended, Watch};
+use watch::{Drive, Ended, Watch, Watched};
 use weir_catalog::Catalog;
 use weir_core::CacheMode;
 use weir_layout::Layout;
@@ -61,6 +61,7 @@ pub(crate) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(every) = args.run.every.filter(|every| *every < Span::from_millis(1)) {
         return Err(CliError::Refused(format!("--every {every}: must be at least 1 ms")));
     }
+    Watched::from(args).check()?;
     if super::traces::are_traces(&args.jobs)? {
         return replay::run(args, catalog);
     }

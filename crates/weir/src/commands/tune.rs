@@ -51,17 +51,18 @@ pub(crate) fn run(args: &TuneArgs, catalog: &Catalog) -> Result<u8, CliError> {
     }
     notes.append(&mut tuned.report.notes);
     tuned.report.notes = notes;
+    // First of all, the user has to know what a server has now.
+    output::print(&tuned.report, args.output.format())?;
     if let Some(path) = &args.out {
         fs::write(path, &tuned.text).map_err(|source| CliError::write(path, source))?;
     }
     if let Some(path) = &args.html {
-        page::write(path, &tuned.report.page())?;
+        page::write(path, &tuned.report.page()?)?;
     }
-    output::print(&tuned.report, args.output.format())?;
     Ok(match tuned.report.end {
         TuneEnd::Interrupted => signalled.unwrap_or(FAILED),
         TuneEnd::Failed => FAILED,
-        _ if tuned.report.is_met => 0,
+        TuneEnd::Reached => 0,
         _ => NO,
     })
 }

@@ -179,7 +179,7 @@ fn bad_input_is_refused() {
 fn rows(report: &Value) -> Vec<[&str; 3]> {
     let roles = report["roles"].as_array().expect("roles").iter();
     roles
-        .map(|role| ["time", "role", "answer"].map(|key| role[key].as_str().expect("text")))
+        .map(|role| ["need", "role", "answer"].map(|key| role[key].as_str().expect("text")))
         .collect()
 }
 
@@ -253,4 +253,40 @@ fn the_night_of_an_observation_has_an_answer_of_its_own() {
     assert_eq!(code, Some(0), "{stderr}");
     let args = ["layout.toml", "--load", "o.weirobs", "--night", "22:00-06:00"];
     check(&place, &args, 2, "has no dates, so that it has no hours of the day");
+}
+
+/// The headroom of a role is its own; a yes needs 10 % more of both roles at once.
+#[test]
+fn a_yes_has_headroom_for_all_roles() {
+    let place = place();
+    place.file(
+        "shared.toml",
+        "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"disk\"\ntier = \"P30\"\n\
+        [[file]]\nname = \"d\"\nrole = \"data\"\non = \"disk\"\nsize = \"400 GiB\"\n\
+        [[file]]\nname = \"l\"\nrole = \"log\"\non = \"disk\"\nsize = \"400 GiB\"\n",
+    );
+    let both = |iops: u64| {
+        let role = |name: &str| {
+            format!("[{name}]\nsize = \"300 GiB\"\niops = {iops}\nrequest = \"8 KiB\"\n")
+        };
+        role("data") + &role("log")
+    };
+    place.file("both.toml", &both(2_350));
+    check(&place, &["shared.toml", "--need", "both.toml"], 0, "barely");
+    place.file("more.toml", &both(2_585));
+    check(&place, &["shared.toml", "--need", "more.toml"], 1, "no:");
+}
+
+/// Each need counts on burst credits only if it says so.
+#[test]
+fn bursting_is_that_of_each_need() {
+    let place = place();
+    place
+        .file("p15.toml", "edition = \"azure-now\"\n[[volume]]\nname = \"data\"\ntier = \"P15\"\n");
+    place.file("peak.toml", "[data]\nsize = \"50 GiB\"\niops = 2000\n");
+    place.file("night.toml", "bursting = \"10min\"\n[data]\nsize = \"50 GiB\"\niops = 2000\n");
+    let args = ["p15.toml", "--need", "peak.toml", "--also", "night.toml"];
+    let text = check(&place, &[&args[..], &["-o", "json"]].concat(), 1, "");
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(rows(&report), [["peak", "data", "no"], ["night", "data", "yes"]], "{report:#}");
 }

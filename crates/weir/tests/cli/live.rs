@@ -172,7 +172,8 @@ fn ctrl_c_ends_it_and_the_file_is_whole() {
     assert_eq!(Observed::open(&place, "d.weirobs").values("sda", "reads"), [100, 350]);
 }
 
-/// Readings are at most 100 ms apart by the page's clock, so the rate is only known to be one.
+/// The test gives the readings, and the page's clock the time between them. So the latency is known, and of
+/// the rate only that there is one.
 #[test]
 fn the_page_of_an_observed_system_has_its_rates() {
     let place = Place::new();

@@ -13,7 +13,7 @@ const LAYOUT: &str = "[[volume]]\nname = \"data\"\nsize = \"64 GiB\"\nlatency = 
     unlimited = true\n";
 
 /// 200 users on a pool that is too small: the data file is held at its limit.
-const OLTP: &str = "users = 200\nvcores = 4\nsize = \"1 GiB\"\nbuffer_pool = \"256 MiB\"\n\
+pub(crate) const OLTP: &str = "users = 200\nvcores = 4\nsize = \"1 GiB\"\nbuffer_pool = \"256 MiB\"\n\
     duration = \"9s\"\nramp_time = \"1s\"\ndata = [\"data\"]\nlog = \"log\"\n[checkpoint]\n\
     every = \"1s\"\n[[transaction]]\nname = \"t\"\nshare = 1\nreads = 4\nwrites = 1\n\
     log = \"2 KiB\"\ncpu = \"200us\"\n";

@@ -1,6 +1,7 @@
 //! `--html` of the verbs that run: pages that need no other file.
 
 use crate::common::{Place, run};
+use crate::observe::OLTP;
 use std::fs;
 
 /// A disk whose name has to be escaped in a page, beside a fast one.
@@ -10,11 +11,6 @@ const LAYOUT: &str = "edition = \"azure-now\"\nregion = \"westeurope\"\n[[host]]
 
 const JOB: &str = "[<b>]\nfilename=data\nrw=randread\nbs=8k\nsize=8g\nruntime=5\ntime_based\n\
     direct=1\nioengine=libaio\niodepth=32\n";
-
-const OLTP: &str = "users = 50\nvcores = 4\nsize = \"1 GiB\"\n\
-    buffer_pool = \"256 MiB\"\nduration = \"2s\"\nramp_time = \"1s\"\ndata = [\"data\"]\n\
-    log = \"log\"\n[checkpoint]\nevery = \"1s\"\n[[transaction]]\nname = \"t\"\nshare = 1\n\
-    reads = 4\nwrites = 1\nlog = \"2 KiB\"\ncpu = \"200us\"\n";
 
 fn place() -> Place {
     let place = Place::new();
@@ -68,7 +64,7 @@ fn a_simulation_has_its_verdict_money_tables_and_charts_on_a_page() {
 fn a_database_and_a_trace_have_pages_in_virtual_and_wall_time() {
     let place = place();
     for verb in ["sim", "run"] {
-        let page = page(&place, &[verb, "layout.toml", "oltp.toml"]);
+        let page = page(&place, &[verb, "layout.toml", "oltp.toml", "--runtime", "2s"]);
         let parts =
             ["<h1>oltp does ", " transactions a minute, ", " USD a month", "batch requests/s"];
         in_order(&page, &parts);

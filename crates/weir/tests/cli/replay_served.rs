@@ -201,8 +201,8 @@ fn fio_replays_the_same_trace_at_the_same_rate() {
     needs!("fio");
     let place = Place::without_a_disk();
     place.file("t.iolog", &iolog());
-    // Other programs may take the processors for a while.
-    let mut found = Vec::new();
+    // Other programs can only make a replay take longer, so the shortest of each is compared.
+    let mut shortest = (f64::INFINITY, f64::INFINITY);
     for _ in 0..10 {
         let server = place.serve(LAYOUT, &[]);
         let uri = format!("--uri=nbd+unix:///data?socket={}", place.path("nbd.sock").display());
@@ -229,12 +229,12 @@ fn fio_replays_the_same_trace_at_the_same_rate() {
         let own: Value = serde_json::from_str(&stdout).expect("JSON");
         assert_eq!(own["requests"], 800);
         let own_s = own["elapsed_s"].as_f64().expect("a time");
-        if (fio_s / own_s - 1.0).abs() <= 0.03 {
+        shortest = (fio_s.min(shortest.0), own_s.min(shortest.1));
+        if (shortest.0 / shortest.1 - 1.0).abs() <= 0.03 {
             return;
         }
-        found.push((fio_s, own_s));
     }
-    panic!("seconds of fio and of weir: {found:?}");
+    panic!("seconds of fio and of weir: {shortest:?}");
 }
 
 #[test]

@@ -124,7 +124,14 @@ fn the_walk_ends_for_a_stated_reason() {
         (&beyond["end"], beyond["steps"].as_array().map(Vec::len)),
         (&"beyond-budget".into(), Some(0))
     );
-    check(&place, &with(&["--goal", "iops=50000000"]), 1, "");
+    place.file(
+        "bare.toml",
+        "[host]\nunlimited = true\n[[volume]]\nname = \"data\"\nlimits = { iops = 500 }\n\
+        size = \"1 TiB\"\n",
+    );
+    let exhausted = ["bare.toml", "--workload", "job.fio", "--goal", "iops=5000"];
+    check(&place, &exhausted, 1, "nothing on offer raises it far enough");
+    assert_eq!(json(&place, &exhausted, 1)["end"], "exhausted");
     let few = with(&["--goal", "iops=5000", "--simulations", "1"]);
     check(&place, &few, 1, "raise --simulations");
     // One request at a time waits for the medium, not for a limit.
@@ -139,6 +146,9 @@ fn the_record_is_a_page() {
     let place = place();
     check(&place, &["layout.toml", "--need", "need.toml", "--html", "tuned.html"], 0, "");
     let page = fs::read_to_string(place.path("tuned.html")).expect("the page");
+    // The name of the format of its charts.
+    let page = page.replace("http://www.w3.org/2000/svg", "");
+    assert!(page.contains("<svg"), "{page}");
     for part in ["the goal is reached", "USD a month", "downtime", "<table", "tier = &quot;"] {
         assert!(page.contains(part), "{part} is not in:\n{page}");
     }
@@ -182,4 +192,102 @@ fn bad_input_is_refused() {
     }
     // A refused call changes no file.
     assert_eq!(fs::read_to_string(place.path("layout.toml")).expect("the layout"), LAYOUT);
+}
+
+/// A disk for data and another for tempdb, which needs a short latency.
+const TEMPDB: &str = "edition = \"azure-now\"\nregion = \"westeurope\"\nhost = { size = \"SIZE\" }\n\
+    [[volume]]\nname = \"data\"\ntier = \"P30\"\n[[volume]]\nname = \"tempdb\"\ntier = \"P30\"\n";
+const FAST_TEMPDB: &str = "[data]\nsize = \"50 GiB\"\niops = 100\nlatency = \"50ms\"\n[tempdb]\n\
+    size = \"20 GiB\"\nworking_set = \"5 GiB\"\niops = 1000\nreads = \"100 %\"\nlatency = \"1ms\"\n";
+
+/// Only changes that a failing role gets something from are made, and none twice.
+#[test]
+fn a_latency_of_the_medium_needs_a_cache_for_its_own_role() {
+    let place = place();
+    place.file("need.toml", FAST_TEMPDB);
+    place.file("e16.toml", &TEMPDB.replace("SIZE", "E16s_v4"));
+    let changes = |report: &Value| -> Vec<String> {
+        let steps = report["steps"].as_array().expect("steps").iter();
+        steps.map(|step| step["change"].as_str().expect("words").to_owned()).collect()
+    };
+    let report = json(&place, &["e16.toml", "--need", "need.toml"], 0);
+    assert_eq!(changes(&report), ["tempdb with host cache read-only"], "{report:#}");
+    let fit = run(place.weir(&["fit", "e16.toml", "--need", "need.toml"]));
+    assert!(fit.0.contains("tempdb with host cache read-only (free"), "{fit:?}");
+    // This machine has to be another one, and is changed once.
+    place.file("d16.toml", &TEMPDB.replace("SIZE", "D16ds_v5"));
+    let report = json(&place, &["d16.toml", "--need", "need.toml"], 0);
+    let machines = changes(&report).iter().filter(|own| own.starts_with("machine")).count();
+    assert!(machines <= 1, "{report:#}");
+}
+
+/// The rate of two jobs is a sum, so the cheaper of the two disks may bring it.
+#[test]
+fn a_sum_of_jobs_may_come_from_the_cheaper_disk() {
+    let place = place();
+    place.file(
+        "two.toml",
+        "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"data\"\ntier = \"P30\"\n\
+        [[volume]]\nname = \"log\"\ntier = \"P10\"\n",
+    );
+    place.file("two.fio", "[global]\nrw=randread\nbs=8k\nruntime=20\ntime_based\ndirect=1\n\
+        ioengine=libaio\n[data]\niodepth=128\nfilename=/dev/data\n[log]\niodepth=16\nfilename=/dev/log\n");
+    let report = json(&place, &["two.toml", "--workload", "two.fio", "--goal", "iops=6500"], 0);
+    let change = report["steps"][0]["change"].as_str().expect("words");
+    assert!(change.starts_with("log as"), "{report:#}");
+    assert_eq!(report["steps"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn room_vcpus_prices_and_downtime_are_not_passed_over() {
+    let place = place();
+    // A disk of 1 TiB, which both roles need more than half of.
+    place.file(
+        "shared.toml",
+        "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"disk\"\ntier = \"P30\"\n\
+        [[file]]\nname = \"d\"\nrole = \"data\"\non = \"disk\"\nsize = \"400 GiB\"\n\
+        [[file]]\nname = \"l\"\nrole = \"log\"\non = \"disk\"\nsize = \"400 GiB\"\n",
+    );
+    place.file(
+        "large.toml",
+        "[data]\nsize = \"600 GiB\"\niops = 200\n[log]\nsize = \"600 GiB\"\niops = 100\n",
+    );
+    let report = json(&place, &["shared.toml", "--need", "large.toml"], 1);
+    assert_eq!(report["end"], "exhausted", "{report:#}");
+    let verdict = report["verdict"].as_str().expect("words");
+    assert!(verdict.contains("of room, and has"), "{verdict}");
+    let (stdout, _, code) = run(place.weir(&["fit", "shared.toml", "--need", "large.toml"]));
+    assert!(code == Some(1) && stdout.contains("of room and has"), "{stdout}");
+    // A machine with too few vCPUs: no disk helps.
+    place.file(
+        "small.toml",
+        "edition = \"azure-now\"\nhost = { size = \"D2ds_v5\" }\n[[volume]]\nname = \"data\"\n\
+        tier = \"P10\"\n",
+    );
+    place.file("vcpus.toml", "vcpus = 16\n[data]\nsize = \"50 GiB\"\niops = 600\n");
+    let (stdout, _, code) = run(place.weir(&["fit", "small.toml", "--need", "vcpus.toml"]));
+    assert_eq!(code, Some(1), "{stdout}");
+    let expect = "2 vCPUs, and the need asks for 16; choose a larger machine";
+    assert!(stdout.contains(expect) && !stdout.contains("single change"), "{stdout}");
+    let text =
+        check(&place, &["small.toml", "--need", "vcpus.toml"], 0, "asks for 16; tune does not");
+    assert!(text.contains("note: host has 2 vCPUs"), "{text}");
+    // An edition without prices has no budget.
+    place.file(
+        "old.toml",
+        "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 4, \
+        storage = \"128 GiB\" }\n[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"60 GiB\"\n",
+    );
+    place.file("some.toml", "[data]\nsize = \"50 GiB\"\niops = 1500\n");
+    let old = ["old.toml", "--need", "some.toml"];
+    check(
+        &place,
+        &[&old[..], &["--budget", "1"]].concat(),
+        2,
+        "--budget: the edition of the layout",
+    );
+    // A file that grows with its storage ends in a failover.
+    let report = json(&place, &old, 0);
+    let downtime = report["steps"][0]["downtime"].as_str().expect("words");
+    assert!(downtime.contains("failover"), "{downtime:?}");
 }

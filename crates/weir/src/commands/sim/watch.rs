@@ -36,6 +36,15 @@ pub(crate) struct Watched<'a> {
     kind: SourceKind,
 }
 
+impl Watched<'_> {
+    /// Checks the outputs before anything is simulated or served.
+    pub(crate) fn check(&self) -> Result<(), CliError> {
+        let others = self.jobs.iter().chain(&self.run.observe).chain(&self.run.plot);
+        let others = others.map(PathBuf::as_path).chain([self.layout]);
+        page::check(self.run.html.as_deref(), others)
+    }
+}
+
 impl<'a> From<&'a SimArgs> for Watched<'a> {
     fn from(args: &'a SimArgs) -> Self {
         Self {
@@ -117,9 +126,6 @@ impl<'s> Watch<'s> {
         signals: &'s Signals,
     ) -> Result<Self, CliError> {
         let args = &args.into();
-        let others = args.jobs.iter().chain(&args.run.observe).chain(&args.run.plot);
-        let others = others.map(PathBuf::as_path).chain([args.layout]);
-        page::check(args.run.html.as_deref(), others)?;
         let wanted = [&args.run.observe, &args.run.plot, &args.run.html];
         let wanted = wanted.iter().any(|path| path.is_some());
         let observed = if wanted { Some(Observed::begin(args, run.shape())?) } else { None };

@@ -24,9 +24,10 @@ const ALIKE: f64 = 0.1;
 /// The interval at which a wait looks for signals.
 const TICK: Duration = Duration::from_millis(50);
 
-/// A change that is applied, and how it is undone.
+/// A change that is applied.
 struct Applied {
     words: String,
+    /// Requests that undo it, the first one last.
     undo: Vec<Request>,
 }
 
@@ -111,43 +112,21 @@ impl Served {
     /// Empties all buckets of burst credits, and notes how full they were the first time. Returns
     /// whether there were any.
     fn spend_credits(&mut self) -> Result<bool, ServerError> {
-        let status = self.status()?;
-        // Requests that empty, and those that fill as before.
-        let mut pairs = Vec::new();
-        let fullest = |all: &mut dyn Iterator<Item = (Option<u64>, Option<u64>)>| {
-            all.filter_map(|(left, full)| Some(Share::of(left?, full?))).max()
-        };
-        let set = |credits, own: &dyn Fn(Share) -> Request| (own(Share::NONE), own(credits));
-        for host in &status.hosts {
-            let credits = fullest(&mut host.caps.iter().map(|cap| (cap.credits, cap.full)));
-            let host_of = |credits| Request::SetHostCredits { host: host.name.clone(), credits };
-            pairs.extend(credits.filter(|own| *own > Share::NONE).map(|own| set(own, &host_of)));
-            for own in &host.volumes {
-                let all = [
-                    (own.credits_operations, own.full_operations),
-                    (own.credits_bytes, own.full_bytes),
-                ];
-                let credits = fullest(&mut all.into_iter());
-                let of = |credits| Request::SetCredits { volume: own.name.clone(), credits };
-                pairs.extend(credits.filter(|own| *own > Share::NONE).map(|own| set(own, &of)));
-            }
-        }
-        let is_first = !std::mem::replace(&mut self.has_spent, true);
-        for (empty, fill) in &pairs {
-            if is_first {
+        let filled = filled(&self.status()?);
+        if !std::mem::replace(&mut self.has_spent, true) {
+            for (empty, fill) in &filled {
                 output::talk(&format!(
                     "emptying burst credits: {}; they are filled again at the end: {}",
                     self.command(empty),
                     self.command(fill)
                 ));
             }
+            self.credits = filled.iter().map(|(_, fill)| fill.clone()).collect();
+        }
+        for (empty, _) in &filled {
             ask(&self.control, empty)?;
         }
-        let has_any = !pairs.is_empty();
-        if is_first {
-            self.credits = pairs.into_iter().map(|(_, fill)| fill).collect();
-        }
-        Ok(has_any)
+        Ok(!filled.is_empty())
     }
 
     /// Fills the buckets of burst credits as they were before the walk.
@@ -162,23 +141,14 @@ impl Served {
         Ok(())
     }
 
-    /// Sends the requests of a change, and those that undo the sent ones if one is refused.
-    fn send(&self, requests: &[(Request, Vec<Request>)]) -> Result<(), SystemError> {
-        for (at, (request, undo)) in requests.iter().enumerate() {
-            output::talk(&format!(
-                "applying: {}; to undo: {}",
-                self.command(request),
-                self.commands(undo).join(" && ")
-            ));
-            let Err(error) = ask(&self.control, request) else { continue };
-            let sent = requests[..at].iter().rev().flat_map(|(_, undo)| undo);
-            let undone: Result<Vec<_>, _> = sent.map(|own| ask(&self.control, own)).collect();
-            let more = match undone {
-                Ok(_) => String::new(),
-                Err(error) => format!("; a part of the change is still applied: {error}"),
-            };
-            return Err(SystemError::Failed(format!("{error}{more}")));
+    /// Undoes the last change. What could not be undone stays noted.
+    fn undo_last(&mut self) -> Result<(), ServerError> {
+        let Some(last) = self.applied.last_mut() else { return Ok(()) };
+        while let Some(request) = last.undo.last() {
+            ask(&self.control, request)?;
+            last.undo.pop();
         }
+        self.applied.pop();
         Ok(())
     }
 
@@ -272,6 +242,10 @@ impl System for Served {
         ALIKE
     }
 
+    fn is_interrupted(&self) -> bool {
+        self.signals.code().is_some()
+    }
+
     fn can_apply(&self, change: &Change, layout: &Layout) -> bool {
         self.requests(change, layout).is_some()
     }
@@ -302,34 +276,80 @@ impl System for Served {
     }
 
     fn apply(&mut self, change: &Change, before: &Layout) -> Result<(), SystemError> {
-        if self.signals.code().is_some() {
+        if self.is_interrupted() {
             return Err(SystemError::Interrupted);
         }
         let Some(requests) = self.requests(change, before) else {
             return Err(SystemError::Failed("a running server cannot take it".to_owned()));
         };
-        self.send(&requests)?;
-        let undo = requests.into_iter().rev().flat_map(|(_, undo)| undo).collect();
-        self.applied.push(Applied { words: change.words(), undo });
+        self.applied.push(Applied { words: change.words(), undo: Vec::new() });
+        for (request, undo) in requests {
+            output::talk(&format!(
+                "applying: {}; to undo: {}",
+                self.command(&request),
+                self.commands(&undo).join(" && ")
+            ));
+            let failed = ask(&self.control, &request).err();
+            // Without an answer, the server may have carried it out.
+            let is_refused = matches!(failed, Some(ServerError::Refused(_)));
+            if let Some(last) = self.applied.last_mut().filter(|_| !is_refused) {
+                last.undo.extend(undo.into_iter().rev());
+            }
+            let Some(error) = failed else { continue };
+            let more = match self.undo_last() {
+                Ok(()) => String::new(),
+                Err(error) => format!("; a part of the change may be applied: {error}"),
+            };
+            return Err(SystemError::Failed(format!("{error}{more}")));
+        }
         Ok(())
     }
 
     fn undo(&mut self) -> Result<Vec<String>, String> {
         let mut undone = Vec::new();
         while let Some(last) = self.applied.last() {
-            for request in &last.undo {
+            for request in last.undo.iter().rev() {
                 output::talk(&format!("undoing: {}", self.command(request)));
-                ask(&self.control, request).map_err(|error| error.to_string())?;
             }
-            undone.extend(self.applied.pop().map(|own| own.words));
+            let words = last.words.clone();
+            self.undo_last().map_err(|error| error.to_string())?;
+            undone.push(words);
         }
         Ok(undone)
     }
 
     fn undo_commands(&self) -> Vec<String> {
-        let all = self.applied.iter().rev();
-        all.flat_map(|own| self.commands(&own.undo)).collect()
+        let requests = self.applied.iter().rev().flat_map(|own| own.undo.iter().rev());
+        requests.map(|own| self.command(own)).collect()
     }
+}
+
+/// Returns the requests that empty each bucket of burst credits that is not empty, and those that fill
+/// it again. Buckets of one volume or host are filled alike, by the emptiest, so that a walk adds no
+/// credits.
+fn filled(status: &Status) -> Vec<(Request, Request)> {
+    let least = |all: &mut dyn Iterator<Item = (Option<u64>, Option<u64>)>| {
+        let shares = all.filter_map(|(left, full)| Some((left?, Share::from_part(left?, full?))));
+        let shares: Vec<(u64, Share)> = shares.collect();
+        let has_any = shares.iter().any(|(left, _)| *left > 0);
+        shares.into_iter().map(|(_, share)| share).min().filter(|_| has_any)
+    };
+    let mut requests = Vec::new();
+    for host in &status.hosts {
+        let set = |credits| Request::SetHostCredits { host: host.name.clone(), credits };
+        let share = least(&mut host.caps.iter().map(|cap| (cap.credits, cap.full)));
+        requests.extend(share.map(|share| (set(Share::NONE), set(share))));
+        for own in &host.volumes {
+            let set = |credits| Request::SetCredits { volume: own.name.clone(), credits };
+            let buckets = [
+                (own.credits_operations, own.full_operations),
+                (own.credits_bytes, own.full_bytes),
+            ];
+            let share = least(&mut buckets.into_iter());
+            requests.extend(share.map(|share| (set(Share::NONE), set(share))));
+        }
+    }
+    requests
 }
 
 /// Returns what differs between a layout and that of a server.
