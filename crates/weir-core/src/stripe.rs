@@ -115,6 +115,9 @@ mod tests {
             for byte in 0..whole {
                 let all: Vec<Piece> = pieces(unit, columns, byte, 1).collect();
                 proptest::prop_assert_eq!(all.len(), 1);
+                let (column, row) = (byte / unit % columns as u64, byte / unit / columns as u64);
+                let expect = (column, row * unit + byte % unit);
+                proptest::prop_assert_eq!((all[0].column as u64, all[0].offset), expect);
                 seen.push((all[0].column, all[0].offset));
             }
             seen.sort_unstable();

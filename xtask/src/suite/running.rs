@@ -35,7 +35,7 @@ impl Running {
             while !said.contains("ready;") && stderr.read_line(&mut said).is_ok_and(|read| read > 0)
             {
             }
-            // What it says later is of no interest, but it must be able to say it.
+            // Later output is discarded. A full pipe would block the program.
             std::thread::spawn(move || stderr.read_to_end(&mut Vec::new()));
         }
         if said.contains("ready;") {

@@ -43,7 +43,7 @@ fn parse(text: &str) -> Vec<(u64, Outcome)> {
         let number = number.parse().unwrap_or(checks.len() as u64 + 1);
         let directive = words.split_once('#').map_or("", |(_, own)| own.trim_start());
         let directive = directive.to_ascii_uppercase();
-        // A check to do may fail; the suite says so itself.
+        // The suite marks a check that may fail as TODO.
         let outcome = if directive.starts_with("SKIP") || !is_ok && directive.starts_with("TODO") {
             Outcome::Skipped
         } else if is_ok {

@@ -151,9 +151,18 @@ fn a_saturated_volume_gives_its_limit_in_every_window() {
             let got = load.completed_in(0, second * SEC, (second + 1) * SEC);
             assert!(got.abs_diff(expect) <= 1, "{got} of {expect} in second {second}");
         }
-        if expect >= 125 {
-            let tenth = load.completed_in(0, SEC, SEC + SEC / 10);
-            assert!(tenth.abs_diff(expect / 10) <= 1, "{tenth} of {} in 100 ms", expect / 10);
+        // Windows that begin anywhere, in steps that are no multiple of a period.
+        let mut done: Vec<u64> = load.done.iter().map(|c| c.at.nanos()).collect();
+        done.sort_unstable();
+        let count = |from: u64, until: u64| {
+            done.partition_point(|at| *at < until) - done.partition_point(|at| *at < from)
+        };
+        for window in [100_000_000, 137_000_001, 999_999_999] {
+            for from in (SEC..4 * SEC - window).step_by(7_654_321) {
+                let got = count(from, from + window) as u64;
+                let (least, most) = (expect * window / SEC, (expect * window).div_ceil(SEC));
+                assert!(got + 1 >= least && got <= most + 1, "{got} of {expect}/s in {window} ns");
+            }
         }
     }
 }
@@ -179,6 +188,39 @@ fn a_request_of_many_units_counts_them_all() {
     engine.handle_request(Instant::ZERO, &request).expect("a request in range");
     engine.handle_timeout(secs(1));
     assert_eq!(engine.totals(VolumeId(0)).map(|t| (t.reads, t.counted)), Some((1, 5)));
+}
+
+#[test]
+fn a_trim_counts_as_one_operation_and_no_bytes() {
+    let mut engine = engine(host(vec![volume(500, 1 << 20)]));
+    for (tag, len) in [(0, 1 << 30), (1, 1 << 30), (2, 4096)] {
+        let offset = tag << 30;
+        let request = Request { device: DeviceId(0), op: Op::Discard, offset, len, tag };
+        engine.handle_request(Instant::ZERO, &request).expect("a request in range");
+    }
+    engine.handle_timeout(secs(1));
+    let totals = engine.totals(VolumeId(0)).expect("the volume");
+    assert_eq!((totals.discards, totals.counted), (3, 3));
+    // At 500 per second, the second and the third wait 2 and 4 ms; 2 GiB would wait half an hour.
+    assert_eq!(totals.waits[Cap::DiskIops], 6_000_000);
+    assert_eq!(totals.waits[Cap::DiskBytes], 0);
+}
+
+#[test]
+fn volumes_share_the_bytes_of_a_host_whatever_their_request_size() {
+    let mut spec = host(vec![volume(0, 0), volume(0, 0)]);
+    spec.uncached = limits(0, 100 << 20);
+    let mut load = Load::new(engine(spec)).clients(64, 0, Op::Read, 64 << 10).clients(
+        64,
+        1,
+        Op::Read,
+        1 << 20,
+    );
+    load.run(Instant::ZERO, secs(6));
+    let mib = |device, requests: u64| load.completed_in(device, SEC, 6 * SEC) * requests / 16;
+    let (small, large) = (mib(0, 1), mib(1, 16));
+    // 50 MiB a second each, to within a large request.
+    assert!(small.abs_diff(250) <= 1 && large.abs_diff(250) <= 1, "{small} and {large} MiB");
 }
 
 #[test]

@@ -164,6 +164,7 @@ fn check(seed: u64, needs: u64, kinds: &[Kind]) -> Count {
         let is_partly_measured = got.iter().any(|own| own.bytes.is_some());
         let most = if is_partly_measured { 1.0 } else { 1.0 - (1.0 - carried) / 2.0 };
         assert!(least < most, "{least}\n{said}");
+        assert_eq!(TOLERANCE, 20_000, "the 2 % that the documentation promises");
         if carried < 1.0 - TOLERANCE as f64 / WHOLE as f64 {
             assert!(!got.iter().all(|got| got.is_met()), "{said}");
             count.missing += 1;

@@ -38,6 +38,26 @@ fn a_volume_that_comes_has_its_own_limits_and_its_share_of_the_host() {
     assert!(load.completed_in(1, 2 * SEC, 3 * SEC) <= 301);
 }
 
+#[test]
+fn a_volume_that_comes_has_half_of_the_host_at_once() {
+    for (uncached, len, each) in
+        [(limits(1_000, 0), 8 << 10, 500), (limits(0, 8 << 20), 8 << 10, 512)]
+    {
+        let host = HostSpec { uncached, ..host(vec![volume(0, 0)]) };
+        let mut load = busy(host);
+        assert!(load.completed_in(0, SEC, 2 * SEC).abs_diff(2 * each) <= 1);
+        add(&mut load, secs(2), volume(0, 0));
+        load.go_on(secs(5));
+        // Those of the first that were on their way when it came are still answered.
+        for second in 3..5 {
+            for device in 0..2 {
+                let got = load.completed_in(device, second * SEC, (second + 1) * SEC);
+                assert!(got.abs_diff(each) <= 1, "{got} of {each} requests of {len} bytes");
+            }
+        }
+    }
+}
+
 /// The same clients of the same volumes, one of which comes late or was there all the time.
 #[test]
 fn the_time_of_a_hot_plug_does_not_matter() {
