@@ -55,6 +55,9 @@ pub enum XtaskError {
         /// The difference.
         reason: String,
     },
+    /// A campaign of crashes found something that is lost, or a server that does not work.
+    #[error("{0}")]
+    Lost(String),
     /// A suite cannot be built or run.
     #[error("{0}")]
     Suite(String),

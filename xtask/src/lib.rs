@@ -9,6 +9,7 @@
 //! | [`fuzz`] | fuzz targets, and a small fuzzer that needs no nightly compiler |
 //! | [`schema`] | `docs/layout.schema.json` |
 //! | [`suite`] | test suites that others wrote |
+//! | [`torture`] | campaigns of crashes |
 //! | [`error`] | errors of the tasks |
 
 #![forbid(unsafe_code)]
@@ -18,6 +19,7 @@ pub mod error;
 pub mod fuzz;
 pub mod schema;
 pub mod suite;
+pub mod torture;
 
 use std::path::PathBuf;
 

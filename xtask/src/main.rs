@@ -8,12 +8,14 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+use weir_units::Span;
 use xtask::catalog_data;
 use xtask::error::XtaskError;
 use xtask::fuzz::smoke::{self, Plan};
 use xtask::fuzz::{Target, corpus};
 use xtask::schema;
 use xtask::suite::{self, Suite};
+use xtask::torture;
 
 /// Maximum memory of a fuzzed target; a larger allocation is a finding.
 const MAX_MEMORY: u64 = 4 << 30;
@@ -34,6 +36,8 @@ enum Chore {
     /// Run a test suite that others wrote, from its checkout, and compare the results with the list of
     /// expected failures in xtask/suites.
     Suite(SuiteArgs),
+    /// Kill servers of random layouts under load, and check that everything promised is there.
+    Torture(TortureArgs),
     /// Write docs/layout.schema.json.
     Schema,
     /// Fail if docs/layout.schema.json is out of date.
@@ -53,6 +57,22 @@ struct SuiteArgs {
     /// Run only scripts whose path contains this text.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct TortureArgs {
+    /// Longest time.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    minutes: u64,
+    /// Most servers that end.
+    #[arg(long, value_name = "N")]
+    rounds: Option<u64>,
+    /// Random seed; equal seeds produce equal layouts and loads, but threads run in another order.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// The program to test.
+    #[arg(long, value_name = "FILE", default_value = "target/release/weir")]
+    weir: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -92,6 +112,7 @@ fn run(chore: Chore, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
     match chore {
         Chore::FuzzSmoke(args) => return fuzz(args, out),
         Chore::Suite(args) => return suite(&args, out),
+        Chore::Torture(args) => return torture(args, out),
         Chore::FuzzCorpus => writeln!(out, "{} inputs written", corpus::generate()?),
         Chore::CatalogData { facts } => {
             let paths = catalog_data::write(&facts, &xtask::root())?;
@@ -137,6 +158,21 @@ fn suite(args: &SuiteArgs, out: &mut dyn Write) -> Result<ExitCode, XtaskError> 
     let tally = suite::run(&plan, out)?;
     let is_sound = tally.unexpected == 0 && tally.passed > 0;
     Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn torture(args: TortureArgs, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
+    let TortureArgs { minutes, rounds, seed, weir } = args;
+    let time = Span::from_secs(minutes.saturating_mul(60));
+    let tally = torture::run(&torture::Plan { time, rounds, seed, weir }, out)?;
+    writeln!(
+        out,
+        "{} systems: {} kills, {} host crashes, {} stops, {} changes under load; {} writes and {} flushes were \
+         acknowledged, {} promised blocks were checked: nothing is lost",
+        tally.systems, tally.kills, tally.crashes, tally.stops, tally.changes, tally.writes, tally.flushes,
+        tally.promises
+    )
+    .map_err(|source| XtaskError::System { doing: "writing the output", source })?;
+    Ok(if tally.promises > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn limit_memory() -> Result<(), XtaskError> {

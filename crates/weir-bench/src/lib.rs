@@ -5,6 +5,7 @@
 //! $ cargo run --release -p weir-bench --bin accuracy -- wall
 //! $ cargo build --release && cargo run --release -p weir-bench --bin peers
 //! $ cargo run --release -p weir-bench --bin latency
+//! $ cargo build --release && cargo run --release -p weir-bench --bin tls
 //! $ cargo run --release -p weir-sim --example speed
 //! ```
 

@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use std::ops::Range;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -29,7 +30,6 @@ impl Peer {
     /// # Errors
     ///
     /// The reason.
-    #[expect(clippy::disallowed_methods, reason = "it waits for the socket of another program")]
     pub fn start(
         name: &'static str,
         folder: &Path,
@@ -37,19 +37,33 @@ impl Peer {
         export: &str,
     ) -> Result<Self, Failure> {
         let socket = folder.join(name);
+        let uri = format!("nbd+unix:///{export}?socket={}", socket.display());
+        Self::start_at((name, uri), command, || UnixStream::connect(&socket).is_ok())
+    }
+
+    /// Starts a server with this name and URI, and waits until it listens.
+    ///
+    /// # Errors
+    ///
+    /// The reason.
+    #[expect(clippy::disallowed_methods, reason = "it waits for the socket of another program")]
+    pub fn start_at(
+        (name, uri): (&'static str, String),
+        command: &mut Command,
+        listens: impl Fn() -> bool,
+    ) -> Result<Self, Failure> {
         let process =
             command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(|error| {
                 format!("cannot start {:?}: {error}; install it", command.get_program())
             })?;
-        let uri = format!("nbd+unix:///{export}?socket={}", socket.display());
         let peer = Self { name, uri, process };
         for _ in 0..200 {
-            if std::os::unix::net::UnixStream::connect(&socket).is_ok() {
+            if listens() {
                 return Ok(peer);
             }
             std::thread::sleep(Duration::from_millis(25));
         }
-        Err(format!("{name} does not listen at {}", socket.display()).into())
+        Err(format!("{name} does not listen at {}", peer.uri).into())
     }
 
     /// Returns the CPU seconds of its process so far (clock ticks are 1/100 s on Linux).

@@ -42,16 +42,16 @@ const TARGETS: usize = 8;
 /// Most machine sizes for each limit, the cheapest first.
 const HOSTS: usize = 12;
 
-/// A layout after one more change.
+/// A layout after one more change, or after two of which the second needs the first.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
-    /// The change.
-    pub(crate) change: Change,
-    /// The text after the change.
+    /// The changes.
+    pub(crate) changes: Vec<Change>,
+    /// The text after the changes.
     pub(crate) text: String,
-    /// The layout after the change.
+    /// The layout after the changes.
     pub(crate) layout: Layout,
-    /// The price after the change.
+    /// The price after the changes.
     pub(crate) price: Price,
 }
 
@@ -107,14 +107,40 @@ pub(crate) fn expand(
             all.filter_map(|(host, own)| cache_on(host, own, edition)).collect()
         }
     };
+    let candidate = |changes: Vec<Change>| {
+        let text = changes.iter().try_fold(text.to_owned(), |text, own| own.apply(&text))?;
+        let layout = Layout::parse("layout.toml", &text, catalog).ok()?;
+        let price = pricer.price(&layout);
+        Some(Candidate { changes, text, layout, price })
+    };
+    let mut machines = None;
     let mut candidates = Vec::new();
     for change in changes {
-        let Some(text) = change.apply(text) else { continue };
-        let Ok(layout) = Layout::parse("layout.toml", &text, catalog) else { continue };
-        let price = pricer.price(&layout);
-        candidates.push(Candidate { change, text, layout, price });
+        if let Some(candidate) = candidate(vec![change.clone()]) {
+            candidates.push(candidate);
+        } else if let (Reason::Limit(place), Change::Stripe { .. } | Change::Columns { .. }) =
+            (reason, &change)
+        {
+            // The machine may have too few places for the disks. If the first that has more of them is too
+            // slow, others follow.
+            let all: &Vec<Change> =
+                machines.get_or_insert_with(|| larger_machines(layout, place, pricer));
+            let mut both = all.iter().map(|machine| vec![machine.clone(), change.clone()]);
+            candidates.extend(both.find_map(candidate));
+        }
     }
     candidates
+}
+
+/// Returns the machines with higher limits that the machine of a place can become.
+fn larger_machines(layout: &Layout, place: Place, pricer: &Pricer<'_>) -> Vec<Change> {
+    let host = Place { export: None, cap: Cap::HostUncachedIops, ..place };
+    match (host.parts(layout), pricer.edition()) {
+        (Some((own, _)), Some(edition)) if own.instance.is_none() => {
+            machines(own, host, layout, (edition, pricer.book()))
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Returns the changes that relieve a limit.
@@ -473,7 +499,7 @@ fn machines(
             && (!has_price || price(size).is_some())
     };
     let mut all: Vec<&HostSize> = edition.hosts().filter(is_larger).collect();
-    all.sort_by_key(|size| (price(size), size.vcpus, size.name.clone()));
+    all.sort_by_cached_key(|size| (price(size), size.vcpus, size.name.clone()));
     let mut kept: Vec<&HostSize> = Vec::new();
     for size in all {
         let is_matched = |own: &&HostSize| {

@@ -307,15 +307,19 @@ impl<'a> Search<'a> {
             Reason::Lack(_) | Reason::Media => false,
         };
         let mut all = expand(&node.text, &node.layout, reason, (self.bench.catalog, &self.pricer));
-        all.retain(|own| (self.allows)(&own.change, &node.layout));
+        all.retain(|own| own.changes.iter().all(|change| (self.allows)(change, &node.layout)));
         if !all.iter().all(still_fails) {
             all.retain(|own| !still_fails(own));
         }
-        for Candidate { change, text, layout, price } in all {
+        for Candidate { changes: more, text, layout, price } in all {
             if !self.seen.insert(text.clone()) {
                 continue;
             }
-            let changes = self.with(&node.changes, change, &text);
+            let start = node.changes.clone();
+            let changes = more.into_iter().fold(start, |all, own| self.with(&all, own, &text));
+            if changes.len() > self.bounds.changes {
+                continue;
+            }
             let rank = (price.rank(&self.present), changes.len(), self.nodes.len());
             self.queue.push(Reverse((rank, self.nodes.len())));
             self.nodes.push(Some(Node { changes, text, layout, price }));

@@ -1,8 +1,13 @@
 //! Results in the form of the Test Anything Protocol: `ok 1`, `not ok 2 - words`, `1..2`.
 
 use crate::error::XtaskError;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+/// The longest time of a script or a client, in seconds.
+const LONGEST: &str = "600";
 
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,10 +20,17 @@ pub(super) enum Outcome {
 
 /// Runs a script in a folder. Returns its checks by number; number 0 is the script as a whole.
 pub(super) fn run(script: &Path, folder: &Path) -> Result<Vec<(u64, Outcome)>, XtaskError> {
-    let mut command = Command::new("/bin/sh");
+    let mut command = bounded("/bin/sh");
     command.arg(script).current_dir(folder).stdin(Stdio::null()).stderr(Stdio::null());
     let output = command.output().map_err(XtaskError::file("running", script))?;
     Ok(parse(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// Returns a command that is ended after [`LONGEST`] seconds, so that one that hangs fails.
+pub(super) fn bounded(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("timeout");
+    command.arg("--kill-after=5").arg(LONGEST).arg(program);
+    command
 }
 
 /// Parses the output of a script. Checks that are announced and missing have failed.
@@ -55,11 +67,23 @@ fn parse(text: &str) -> Vec<(u64, Outcome)> {
     }
     match announced {
         None => checks.push((0, Outcome::Failed("it announced no checks".to_owned()))),
-        Some(count) if count > checks.len() as u64 => {
-            let missing = count - checks.len() as u64;
-            checks.push((0, Outcome::Failed(format!("{missing} of {count} checks did not run"))));
+        Some(count) => {
+            let numbers: Vec<u64> =
+                checks.iter().map(|(number, _)| *number).filter(|own| *own > 0).collect();
+            let ran: BTreeSet<u64> = numbers.iter().copied().filter(|own| *own <= count).collect();
+            let missing = count - ran.len() as u64;
+            if missing > 0 {
+                checks
+                    .push((0, Outcome::Failed(format!("{missing} of {count} checks did not run"))));
+            }
+            if numbers.len() > ran.len() {
+                let more = numbers.len() - ran.len();
+                checks.push((
+                    0,
+                    Outcome::Failed(format!("{more} checks ran twice or were not announced")),
+                ));
+            }
         }
-        Some(_) => {}
     }
     checks
 }
@@ -84,5 +108,9 @@ mod tests {
         assert_eq!(parse(text), expect);
         assert_eq!(parse("1..0 # SKIP not here\n"), [(0, Outcome::Skipped)]);
         assert_eq!(parse(""), [(0, failed("it announced no checks"))]);
+        // A check that ran twice does not stand for one that did not run.
+        let twice = parse("1..2\nok 1\nok 1\nok 5\n");
+        let more = failed("2 checks ran twice or were not announced");
+        assert_eq!(twice[3..], [(0, failed("1 of 2 checks did not run")), (0, more)]);
     }
 }

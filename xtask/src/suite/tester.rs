@@ -4,10 +4,10 @@
 //! checks with `weir serve`, as far as they are not of nbd-server's own configuration.
 
 use super::running::Running;
-use super::tap::Outcome;
+use super::tap::{self, Outcome};
 use crate::error::XtaskError;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// A volume of the size that `simple_test` uses, and one for its traces.
 const LAYOUT: &str = "[[volume]]\nname = \"small\"\nsize = \"4 MiB\"\nunlimited = true\n\
@@ -46,7 +46,7 @@ impl Check {
         let place = running.path("").display().to_string();
         let folder = checkout.join("tests/run");
         let client = folder.join("nbd-tester-client");
-        let mut command = Command::new(&client);
+        let mut command = tap::bounded(&client);
         command.args(self.args.iter().map(|arg| arg.replace("{}", place.trim_end_matches('/'))));
         command.current_dir(&folder).stdin(Stdio::null());
         let output = command.output().map_err(XtaskError::file("starting", &client))?;

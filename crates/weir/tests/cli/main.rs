@@ -7,6 +7,7 @@ mod blob;
 mod catalog;
 mod common;
 mod compare;
+mod data_folder;
 mod diagnose;
 mod errors;
 mod export;

@@ -317,6 +317,11 @@ fn stamp_of(found: &[u8]) -> u64 {
     u64::from_le_bytes(found[..8].try_into().expect("eight bytes"))
 }
 
+/// Returns the number of losses of power: `WEIR_POWER_LOSSES`, or 400.
+fn losses() -> u32 {
+    std::env::var("WEIR_POWER_LOSSES").map_or(400, |n| n.parse().expect("a number"))
+}
+
 /// A sector holds, whole, one of its values from `least` on.
 fn check(sector: &Sector, least: usize, found: &[u8]) -> Checked {
     let stamp = stamp_of(found);
@@ -327,7 +332,7 @@ fn check(sector: &Sector, least: usize, found: &[u8]) -> Checked {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(losses()))]
 
     #[test]
     fn durable_writes_survive_a_loss_of_power(

@@ -1,0 +1,185 @@
+//! Clients that write, trim and flush until they are cut off, and note what they were promised.
+
+use super::oracle::{BLOCK, Block, content};
+use super::server::Served;
+use super::system::System;
+use crate::error::XtaskError;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use weir_client::Connection;
+use weir_random::Rng;
+
+/// Requests in flight of a client, at most.
+const DEPTH: u64 = 24;
+/// Blocks of a write, at most.
+const LONGEST: u64 = 8;
+
+/// The clients of a round, one for each export.
+pub(super) struct Loads {
+    threads: Vec<JoinHandle<Load>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    answers: AtomicU64,
+    /// The clients should end by themselves.
+    is_over: AtomicBool,
+}
+
+/// A client, and what it was promised.
+pub(super) struct Load {
+    client: Connection,
+    rng: Rng,
+    shared: Arc<Shared>,
+    pub(super) blocks: Vec<Block>,
+    pub(super) writes: u64,
+    pub(super) flushes: u64,
+}
+
+/// A request, by its cookie.
+enum Sent {
+    /// Blocks with the numbers of their contents.
+    Write { blocks: Vec<(usize, usize)>, fua: bool },
+    /// The number of answered contents of each block when it was sent.
+    Flush { covers: Vec<usize> },
+}
+
+/// Starts a client for each export.
+pub(super) fn start(
+    served: &Served,
+    system: &System,
+    known: &[Vec<Block>],
+    rng: &mut Rng,
+) -> Result<Loads, XtaskError> {
+    let shared = Arc::new(Shared::default());
+    let mut threads = Vec::new();
+    for (export, blocks) in system.exports.iter().zip(known) {
+        let load = Load {
+            client: served.open(&export.name)?,
+            rng: Rng::new(&[rng.next_u64()]),
+            shared: Arc::clone(&shared),
+            blocks: blocks.clone(),
+            writes: 0,
+            flushes: 0,
+        };
+        threads.push(std::thread::spawn(move || load.run()));
+    }
+    Ok(Loads { threads, shared })
+}
+
+impl Loads {
+    /// Returns the number of answers so far.
+    pub(super) fn answers(&self) -> u64 {
+        self.shared.answers.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether a client has ended by itself, which none should.
+    pub(super) fn has_ended(&self) -> bool {
+        self.threads.iter().any(JoinHandle::is_finished)
+    }
+
+    /// Lets the clients complete what they have sent, and end.
+    pub(super) fn hurry(&self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits for the clients, in the order of their exports.
+    pub(super) fn join(self) -> Vec<Load> {
+        let threads = self.threads.into_iter();
+        threads
+            .map(|own| own.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    }
+}
+
+impl Load {
+    fn run(mut self) -> Self {
+        let mut stamp = self.rng.next_u64() >> 8;
+        while !self.shared.is_over.load(Ordering::Relaxed) {
+            let sent = self.send(&mut stamp);
+            let Ok(sent) = sent else { return self };
+            while self.client.in_flight() > 0 {
+                let Self { client, blocks, writes, flushes, shared, .. } = &mut self;
+                let received = client.receive(|cookie, answer| {
+                    // An error is no promise; a server that ends answers with some.
+                    let at = usize::try_from(cookie).unwrap_or(usize::MAX);
+                    let Some(sent) = sent.get(at).filter(|_| answer.is_ok()) else { return };
+                    match sent {
+                        Sent::Write { .. } => *writes += 1,
+                        Sent::Flush { .. } => *flushes += 1,
+                    }
+                    note(blocks, sent);
+                    shared.answers.fetch_add(1, Ordering::Relaxed);
+                });
+                if received.is_err() {
+                    return self;
+                }
+            }
+        }
+        self
+    }
+
+    /// Sends a batch of requests. No two of its writes are to the same block, since their order would
+    /// not be known.
+    fn send(&mut self, stamp: &mut u64) -> Result<Vec<Sent>, weir_client::ClientError> {
+        let mut sent = Vec::new();
+        let mut taken = vec![false; self.blocks.len()];
+        for cookie in 0..=self.rng.below(DEPTH) {
+            if self.rng.chance(8) {
+                let covers = self.blocks.iter().map(|block| block.answered).collect();
+                self.client.queue_flush(cookie)?;
+                sent.push(Sent::Flush { covers });
+                continue;
+            }
+            let first = self.rng.index(self.blocks.len());
+            let longest = usize::try_from(self.rng.within(1, LONGEST)).unwrap_or(1);
+            let free = taken[first..].iter().take(longest).take_while(|own| !**own).count();
+            if free == 0 {
+                // The cookie has no request.
+                sent.push(Sent::Flush { covers: Vec::new() });
+                continue;
+            }
+            taken[first..first + free].fill(true);
+            let is_trim = self.rng.chance(10);
+            let fua = !is_trim && self.rng.chance(10);
+            let mut data = Vec::new();
+            let mut blocks = Vec::new();
+            for at in first..first + free {
+                *stamp += 1;
+                let content_of = if is_trim { 0 } else { *stamp };
+                blocks.push((at, self.blocks[at].give(content_of)));
+                data.extend(content(content_of));
+            }
+            let offset = first as u64 * BLOCK;
+            if is_trim {
+                let length = u32::try_from(data.len()).unwrap_or(0);
+                self.client.queue_trim(cookie, offset, length)?;
+            } else {
+                self.client.queue_write(cookie, offset, &data, fua)?;
+            }
+            sent.push(Sent::Write { blocks, fua });
+        }
+        self.client.flush_out()?;
+        Ok(sent)
+    }
+}
+
+/// Takes note of an answer.
+fn note(blocks: &mut [Block], sent: &Sent) {
+    match sent {
+        Sent::Write { blocks: written, fua } => {
+            for (at, number) in written {
+                let block = &mut blocks[*at];
+                block.answered = block.answered.max(*number);
+                block.promised = block.promised.max(if *fua { *number } else { 0 });
+            }
+        }
+        Sent::Flush { covers } => {
+            for (block, answered) in blocks.iter_mut().zip(covers) {
+                block.promised = block.promised.max(*answered);
+            }
+        }
+    }
+}

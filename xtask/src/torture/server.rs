@@ -1,0 +1,161 @@
+//! A `weir serve` process.
+
+use super::load::Loads;
+use super::system::System;
+use crate::error::XtaskError;
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use weir_client::Connection;
+use weir_random::Rng;
+use weir_server::control::{Request, ask};
+use weir_units::{Bytes, Instant, Span};
+use weir_wall::Clock;
+
+/// The longest time for a server to start or stop, or for a load to go on.
+const PATIENCE: Span = Span::from_secs(60);
+
+/// A running server; killed if it is dropped.
+pub(super) struct Served {
+    folder: PathBuf,
+    child: Child,
+    said: Option<JoinHandle<String>>,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+impl Served {
+    /// Serves the layout in a folder, and waits until clients can connect.
+    pub(super) fn start(weir: &Path, folder: &Path) -> Result<Self, XtaskError> {
+        let args =
+            ["serve", "layout.toml", "--nbd", "unix:nbd", "--data", "data", "--control", "control"];
+        let weir = std::fs::canonicalize(weir).map_err(XtaskError::file("finding", weir))?;
+        let mut command = Command::new(&weir);
+        command.args(args).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
+        let child = command.stderr(Stdio::piped()).spawn();
+        let mut child = child.map_err(XtaskError::file("starting", &weir))?;
+        let stderr = child.stderr.take();
+        let mut served = Self { folder: folder.to_owned(), child, said: None };
+        let mut lines = BufReader::new(stderr.ok_or_else(|| lost("it has no stderr"))?);
+        let mut said = String::new();
+        while !said.lines().any(|line| line.starts_with("ready;")) {
+            let read = lines.read_line(&mut said).map_err(system("reading its messages"))?;
+            if read == 0 {
+                return Err(lost(&format!("the server does not start: {said}")));
+            }
+        }
+        // It must not wait for someone to read its messages.
+        served.said = Some(std::thread::spawn(move || {
+            while lines.read_line(&mut said).is_ok_and(|read| read > 0) {}
+            said
+        }));
+        Ok(served)
+    }
+
+    /// Opens an export.
+    pub(super) fn open(&self, export: &str) -> Result<Connection, XtaskError> {
+        let uri = format!("nbd+unix:///{export}?socket={}", self.folder.join("nbd").display());
+        let uri = uri.parse().map_err(|error| lost(&format!("{error}")))?;
+        Connection::open(&uri).map_err(|error| lost(&error.to_string()))
+    }
+
+    /// Changes volumes while clients work, until they have got a number of answers. Returns the
+    /// number of changes.
+    pub(super) fn disturb(
+        &mut self,
+        system: &System,
+        loads: &Loads,
+        answers: u64,
+        rng: &mut Rng,
+    ) -> Result<u64, XtaskError> {
+        let (mut changes, clock) = (0, Clock::start());
+        while loads.answers() < answers {
+            if loads.has_ended() {
+                return Err(lost("a client was disconnected"));
+            }
+            if has_waited(clock) {
+                return Err(lost("the clients get no answers"));
+            }
+            if !rng.chance(20) {
+                pause();
+                continue;
+            }
+            let export = rng.one(&system.exports);
+            let volume = export.name.clone();
+            let request = match export.size {
+                Some(size) if rng.flip() => {
+                    Request::Resize { volume, size: Bytes::new(size + (rng.below(4) << 20)) }
+                }
+                Some(_) => {
+                    let mode = (*rng.one(&["none", "read-only", "read-write"])).to_owned();
+                    Request::SetCache { volume, mode }
+                }
+                None => Request::Status,
+            };
+            ask(&self.folder.join("control"), &request)
+                .map_err(|error| lost(&error.to_string()))?;
+            changes += 1;
+        }
+        Ok(changes)
+    }
+
+    /// Crashes the host.
+    pub(super) fn crash(&self, _system: &System) -> Result<(), XtaskError> {
+        let crash = Request::Crash { host: "host".to_owned() };
+        let crashed = ask(&self.folder.join("control"), &crash);
+        crashed.map(drop).map_err(|error| lost(&error.to_string()))
+    }
+
+    /// Kills it, as a loss of the process does.
+    pub(super) fn kill(&mut self) -> Result<(), XtaskError> {
+        self.child.kill().map_err(system("killing the server"))?;
+        self.child.wait().map(drop).map_err(system("waiting for the server"))
+    }
+
+    /// Stops it in order.
+    pub(super) fn stop(mut self) -> Result<(), XtaskError> {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| lost("the server has no number"))?;
+        kill_process(pid, Signal::TERM)
+            .map_err(|error| system("stopping the server")(error.into()))?;
+        let clock = Clock::start();
+        loop {
+            if let Some(status) = self.child.try_wait().map_err(system("waiting for the server"))? {
+                let said = self.said.take().and_then(|own| own.join().ok()).unwrap_or_default();
+                return match status.success() {
+                    true => Ok(()),
+                    false => Err(lost(&format!("the server ended with {status}: {said}"))),
+                };
+            }
+            if has_waited(clock) {
+                return Err(lost("the server does not stop"));
+            }
+            pause();
+        }
+    }
+}
+
+fn has_waited(clock: Clock) -> bool {
+    clock.now() > Instant::ZERO + PATIENCE
+}
+
+#[expect(clippy::disallowed_methods, reason = "another process makes progress meanwhile")]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(1));
+}
+
+fn system(doing: &'static str) -> impl Fn(io::Error) -> XtaskError {
+    move |source| XtaskError::System { doing, source }
+}
+
+fn lost(what: &str) -> XtaskError {
+    XtaskError::Lost(what.to_owned())
+}
