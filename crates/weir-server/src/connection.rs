@@ -124,6 +124,14 @@ pub(crate) struct Connection {
     _place: Option<Place>,
 }
 
+/// Where input is taken from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Socket,
+    /// The buffer of TLS.
+    Decrypted,
+}
+
 /// The state of a connection after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
@@ -220,11 +228,6 @@ impl Connection {
         self.unsent() > 0 || self.tls.as_ref().is_some_and(Encryption::has_unsent)
     }
 
-    /// Returns whether there is decrypted input, which the socket does not tell.
-    pub(crate) fn has_decrypted(&mut self) -> bool {
-        self.wants().read && self.tls.as_mut().is_some_and(Encryption::has_unread)
-    }
-
     /// Tells an encrypted client that nothing follows.
     pub(crate) fn end(&mut self) {
         if let Some(tls) = &mut self.tls {
@@ -245,6 +248,19 @@ impl Connection {
     /// One client gets so much of a round and no more; what is left in its socket
     /// brings it up again in the next, after the others and after what is due.
     pub(crate) fn receive(&mut self, now: Instant, host: &mut HostLoop) -> State {
+        self.receive_from(Source::Socket, now, host)
+    }
+
+    /// Takes the input that is decrypted already, for which no event comes. Does nothing for a client
+    /// without TLS.
+    pub(crate) fn receive_decrypted(&mut self, now: Instant, host: &mut HostLoop) -> State {
+        match self.tls {
+            None => State::Open,
+            Some(_) => self.receive_from(Source::Decrypted, now, host),
+        }
+    }
+
+    fn receive_from(&mut self, source: Source, now: Instant, host: &mut HostLoop) -> State {
         let mut taken = 0;
         loop {
             if !self.wants().read || taken >= ROUND {
@@ -257,7 +273,8 @@ impl Connection {
             let free = &mut self.input[self.end..];
             let read = match &mut self.tls {
                 None => (&self.stream).read(free),
-                Some(tls) => tls.read(&self.stream, free),
+                Some(tls) if source == Source::Socket => tls.read(&self.stream, free),
+                Some(tls) => tls.read_decrypted(free),
             };
             match read {
                 Ok(0) => {

@@ -431,8 +431,8 @@ impl Reactor {
         if state == State::Open && connection.has_input() {
             state = connection.take(now, &mut self.host);
         }
-        if state == State::Open && connection.has_decrypted() {
-            state = connection.receive(now, &mut self.host);
+        if state == State::Open {
+            state = connection.receive_decrypted(now, &mut self.host);
         }
         if state == State::Closed || (connection.closing && connection.is_idle()) {
             connection.end();

@@ -141,9 +141,9 @@ impl Encryption {
         self.0.wants_write()
     }
 
-    /// Returns whether decrypted bytes are left to read, for which no socket becomes readable.
-    pub(crate) fn has_unread(&mut self) -> bool {
-        self.0.process_new_packets().is_ok_and(|state| state.plaintext_bytes_to_read() > 0)
+    /// Returns bytes that are decrypted already, for which no socket becomes readable.
+    pub(crate) fn read_decrypted(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.0.reader().read(buf)
     }
 
     /// Tells the client that nothing follows, if the socket takes it.
