@@ -14,6 +14,7 @@ mod system;
 use crate::error::XtaskError;
 use oracle::Block;
 use server::Served;
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use system::{End, System};
@@ -37,7 +38,7 @@ pub struct Plan {
     pub weir: PathBuf,
 }
 
-/// What a campaign did.
+/// The counts of a campaign.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Systems.
@@ -65,6 +66,8 @@ pub struct Tally {
 /// [`XtaskError::Lost`] if a block does not hold what was promised; its data folder is kept. Other
 /// errors if the program cannot be run.
 pub fn run(plan: &Plan, out: &mut dyn Write) -> Result<Tally, XtaskError> {
+    let weir = fs::canonicalize(&plan.weir).map_err(XtaskError::file("finding", &plan.weir))?;
+    let plan = &Plan { weir, ..plan.clone() };
     let (clock, end) = (Clock::start(), Instant::ZERO + plan.time);
     let mut tally = Tally::default();
     let rounds = |tally: &Tally| tally.kills + tally.crashes + tally.stops;
@@ -110,7 +113,7 @@ fn live(
     is_over: &dyn Fn(&Tally) -> bool,
 ) -> Result<(), XtaskError> {
     let layout = folder.join("layout.toml");
-    std::fs::write(&layout, &system.layout).map_err(XtaskError::file("writing", &layout))?;
+    fs::write(&layout, &system.layout).map_err(XtaskError::file("writing", &layout))?;
     let mut known: Vec<Vec<Block>> =
         system.exports.iter().map(|own| vec![Block::default(); own.blocks]).collect();
     for _ in 0..ROUNDS {
@@ -124,7 +127,7 @@ fn live(
         tally.changes += served.disturb(system, &loads, answers, rng)?;
         match end {
             End::Kill => served.kill()?,
-            End::Crash => served.crash(system)?,
+            End::Crash => served.crash()?,
             End::Stop => {}
         }
         let mut ended = Vec::new();

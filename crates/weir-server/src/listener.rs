@@ -324,7 +324,7 @@ fn shake_hands(entry: Entry, directory: &Directory, tls: Option<&Tls>) -> io::Re
     Ok(())
 }
 
-/// What a handshake agreed on: the session, its encryption, and the bytes behind the handshake.
+/// The result of a handshake: the session, its encryption, and the bytes that followed it.
 type Agreed = (Session, Option<Encryption>, Vec<u8>);
 
 /// Negotiates with a client. Returns nothing if the client ends it.
@@ -364,7 +364,7 @@ fn negotiate(
             Step::Aborted => return Ok(None),
             Step::Established(session) => return Ok(Some((session, talk.encryption, input))),
             Step::StartTls => {
-                // Somebody in between may have put it there.
+                // It was not encrypted, so a man in the middle may have injected it.
                 let has_plain = !input.is_empty();
                 let Some(tls) = tls.filter(|_| !has_plain) else {
                     return Err(io::ErrorKind::InvalidData.into());

@@ -107,7 +107,7 @@ pub fn lacks(layout: &Layout, need: &Need) -> Vec<Lack> {
 /// Returns the room of a role: that of its files on an instance, else that of its disks without what
 /// other roles have or need there, whichever is more.
 fn room(layout: &Layout, role: Role, need: &Need) -> Bytes {
-    // What a role needs on a disk that has `size` of its files.
+    // Returns the part of a role's need that falls on a disk with `size` bytes of its files.
     let needed = |role: Role, size: u64| {
         let all = size_of_files(layout, role).get().max(1);
         let own = need.role(role).map_or(0, |own| own.size.get());

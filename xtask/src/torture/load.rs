@@ -126,7 +126,8 @@ impl Load {
     fn send(&mut self, stamp: &mut u64) -> Result<Vec<Sent>, weir_client::ClientError> {
         let mut sent = Vec::new();
         let mut taken = vec![false; self.blocks.len()];
-        for cookie in 0..=self.rng.below(DEPTH) {
+        for _ in 0..=self.rng.below(DEPTH) {
+            let cookie = sent.len() as u64;
             if self.rng.chance(8) {
                 let covers = self.blocks.iter().map(|block| block.answered).collect();
                 self.client.queue_flush(cookie)?;
@@ -137,8 +138,6 @@ impl Load {
             let longest = usize::try_from(self.rng.within(1, LONGEST)).unwrap_or(1);
             let free = taken[first..].iter().take(longest).take_while(|own| !**own).count();
             if free == 0 {
-                // The cookie has no request.
-                sent.push(Sent::Flush { covers: Vec::new() });
                 continue;
             }
             taken[first..first + free].fill(true);

@@ -1,4 +1,4 @@
-//! What each block may hold after the end of a server.
+//! The contents that each block may have after a server has ended.
 
 use super::system::End;
 use weir_client::Connection;

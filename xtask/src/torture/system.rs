@@ -11,7 +11,7 @@ pub(super) enum End {
     Kill,
     /// All hosts crash: clients are disconnected, and caches are lost. Then the server is stopped.
     Crash,
-    /// The server gets SIGTERM while it is busy.
+    /// The clients end, and the server gets SIGTERM while blocks may still be dirty in its cache.
     Stop,
 }
 
@@ -105,12 +105,11 @@ mod tests {
             let system = System::random(&mut Rng::new(&[seed]));
             let layout = Layout::parse("layout.toml", &system.layout, &catalog);
             let layout = layout.unwrap_or_else(|error| panic!("{error}\n{}", system.layout));
-            let names: Vec<&str> =
+            let mut names: Vec<&str> =
                 layout.hosts[0].exports.iter().map(|own| own.name.as_str()).collect();
             let mut expect: Vec<&str> =
                 system.exports.iter().map(|own| own.name.as_str()).collect();
             expect.sort_unstable();
-            let mut names = names;
             names.sort_unstable();
             assert_eq!(names, expect);
             all.insert(system.layout);

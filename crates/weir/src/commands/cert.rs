@@ -36,7 +36,10 @@ const NBD: Files = Files {
 pub(crate) fn run(args: &CertArgs) -> Result<u8, CliError> {
     let files = if args.nbd { NBD } else { BLOB };
     let made = files.made(&args.names).map_err(|error| {
-        CliError::Refused(format!("--name {}: {error}", args.names.join(" --name ")))
+        CliError::Refused(format!(
+            "--name {}: not all of these are host names or addresses: {error}",
+            args.names.join(" --name ")
+        ))
     })?;
     let mut paths = made.iter().map(|file| args.dir.join(file.name));
     if let Some(path) = paths.find(|path| path.exists()) {

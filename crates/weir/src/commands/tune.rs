@@ -51,7 +51,7 @@ pub(crate) fn run(args: &TuneArgs, catalog: &Catalog) -> Result<u8, CliError> {
     }
     notes.append(&mut tuned.report.notes);
     tuned.report.notes = notes;
-    // First of all, the user has to know what a server has now.
+    // The report names the changes that a server still has, so it does not wait for files.
     output::print(&tuned.report, args.output.format())?;
     if let Some(path) = &args.out {
         fs::write(path, &tuned.text).map_err(|source| CliError::write(path, source))?;

@@ -1,4 +1,4 @@
-//! What a data folder promises: old ones are read, copies are whole, and one server has it.
+//! Data folders: those of earlier versions are read, copies are complete, and each has one server.
 
 use crate::common::{Place, run};
 use crate::tools::{self, needs};
@@ -26,8 +26,8 @@ fn byte_at(place: &Place, export: &str, offset: u64) -> u8 {
     found[0]
 }
 
-/// A folder that release 0.2.0 wrote: a volume that was resized and recached, a stripe, and a page blob
-/// with a snapshot. Every later release has to read it.
+/// A folder that version 0.2.0 wrote: a volume that was resized and recached, a stripe, and a page blob
+/// with a snapshot. Every later version has to read it.
 #[test]
 fn the_folder_of_an_earlier_release_is_served() {
     needs!("tar");
@@ -128,7 +128,7 @@ fn a_read_only_folder_is_refused_and_a_full_one_is_served() {
     let mut client = place.open("data");
     let error = client.write(2 << 20, &[6; 64 << 10]).expect_err("it is full");
     assert_eq!(error.to_string(), "the server answered ENOSPC");
-    // What is there can be written, and trimmed to make room.
+    // Allocated blocks can be overwritten, and trimmed to make room.
     client.write(0, &[6; 4096]).expect("its space is taken");
     client.queue_trim(0, 512 << 10, 512 << 10).expect("queued");
     client.flush_out().expect("sent");

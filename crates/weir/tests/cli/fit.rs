@@ -255,16 +255,16 @@ fn the_night_of_an_observation_has_an_answer_of_its_own() {
     check(&place, &args, 2, "has no dates, so that it has no hours of the day");
 }
 
+/// A disk of 1 TiB with the files of two roles.
+pub(crate) const SHARED: &str = "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"disk\"\ntier = \"P30\"\n\
+    [[file]]\nname = \"d\"\nrole = \"data\"\non = \"disk\"\nsize = \"400 GiB\"\n\
+    [[file]]\nname = \"l\"\nrole = \"log\"\non = \"disk\"\nsize = \"400 GiB\"\n";
+
 /// The headroom of a role is its own; a yes needs 10 % more of both roles at once.
 #[test]
 fn a_yes_has_headroom_for_all_roles() {
     let place = place();
-    place.file(
-        "shared.toml",
-        "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"disk\"\ntier = \"P30\"\n\
-        [[file]]\nname = \"d\"\nrole = \"data\"\non = \"disk\"\nsize = \"400 GiB\"\n\
-        [[file]]\nname = \"l\"\nrole = \"log\"\non = \"disk\"\nsize = \"400 GiB\"\n",
-    );
+    place.file("shared.toml", SHARED);
     let both = |iops: u64| {
         let role = |name: &str| {
             format!("[{name}]\nsize = \"300 GiB\"\niops = {iops}\nrequest = \"8 KiB\"\n")

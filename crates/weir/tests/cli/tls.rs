@@ -107,7 +107,7 @@ fn others_learn_nothing() {
         let path = place.path(folder).display().to_string();
         refused(&format!("nbds://localhost:{port}/data?tls-certificates={path}"));
     }
-    // What follows STARTTLS in plain text is not taken for encrypted.
+    // Plain text after STARTTLS is not treated as decrypted input.
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("a server");
     let option = |number: u8| [&b"IHAVEOPT\0\0\0"[..], &[number, 0, 0, 0, 0]].concat();
     let input = [&[0, 0, 0, 3][..], &option(5), &option(3)].concat();

@@ -27,7 +27,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// A change that is applied.
 struct Applied {
     words: String,
-    /// Requests that undo it, the first one last.
+    /// Requests that undo it, in reverse order.
     undo: Vec<Request>,
 }
 
@@ -112,21 +112,21 @@ impl Served {
     /// Empties all buckets of burst credits, and notes how full they were the first time. Returns
     /// whether there were any.
     fn spend_credits(&mut self) -> Result<bool, ServerError> {
-        let filled = filled(&self.status()?);
+        let refills = refills(&self.status()?);
         if !std::mem::replace(&mut self.has_spent, true) {
-            for (empty, fill) in &filled {
+            for (empty, fill) in &refills {
                 output::talk(&format!(
                     "emptying burst credits: {}; they are filled again at the end: {}",
                     self.command(empty),
                     self.command(fill)
                 ));
             }
-            self.credits = filled.iter().map(|(_, fill)| fill.clone()).collect();
+            self.credits = refills.iter().map(|(_, fill)| fill.clone()).collect();
         }
-        for (empty, _) in &filled {
+        for (empty, _) in &refills {
             ask(&self.control, empty)?;
         }
-        Ok(!filled.is_empty())
+        Ok(!refills.is_empty())
     }
 
     /// Fills the buckets of burst credits as they were before the walk.
@@ -327,7 +327,7 @@ impl System for Served {
 /// Returns the requests that empty each bucket of burst credits that is not empty, and those that fill
 /// it again. Buckets of one volume or host are filled alike, by the emptiest, so that a walk adds no
 /// credits.
-fn filled(status: &Status) -> Vec<(Request, Request)> {
+fn refills(status: &Status) -> Vec<(Request, Request)> {
     let least = |all: &mut dyn Iterator<Item = (Option<u64>, Option<u64>)>| {
         let shares = all.filter_map(|(left, full)| Some((left?, Share::from_part(left?, full?))));
         let shares: Vec<(u64, Share)> = shares.collect();
