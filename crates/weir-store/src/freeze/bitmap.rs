@@ -85,6 +85,16 @@ impl Bitmap {
         blocks.end
     }
 
+    /// Returns whether the first block of a range is in the set, and the first one after it for which
+    /// that is not so, or the end of the range. The block is looked at once: it may be added meanwhile.
+    pub(super) fn run(&self, blocks: Range<u64>) -> (bool, u64) {
+        match self.next_set(blocks.clone()) {
+            Some(block) if block == blocks.start => (true, self.next_clear(block + 1..blocks.end)),
+            Some(block) => (false, block),
+            None => (false, blocks.end),
+        }
+    }
+
     /// Adds all blocks of another set.
     pub(super) fn add(&self, other: &Self) {
         other.for_each_leaf(|number, words| self.add_leaf(number, words));
@@ -180,7 +190,28 @@ mod tests {
                 prop_assert_eq!(bitmap.next_set(range.clone()), set);
                 let clear = range.clone().find(|block| !model.contains(block));
                 prop_assert_eq!(bitmap.next_clear(range.clone()), clear.unwrap_or(range.end.max(range.start)));
+                if !range.is_empty() {
+                    let is_set = model.contains(&range.start);
+                    let until = range.clone().find(|block| model.contains(block) != is_set);
+                    prop_assert_eq!(bitmap.run(range.clone()), (is_set, until.unwrap_or(range.end)));
+                }
             }
+        }
+    }
+
+    /// A reader that looked at the first block twice would find a run without blocks.
+    #[test]
+    fn a_run_has_a_block_while_others_are_added() {
+        const BLOCKS: u64 = 64;
+        for _ in 0..2_000 {
+            let bitmap = Bitmap::default();
+            std::thread::scope(|scope| {
+                scope.spawn(|| (0..BLOCKS).rev().for_each(|block| bitmap.set(block)));
+                for block in 0..BLOCKS {
+                    let (_, until) = bitmap.run(block..BLOCKS);
+                    assert!((block + 1..=BLOCKS).contains(&until), "{block}: {until}");
+                }
+            });
         }
     }
 }

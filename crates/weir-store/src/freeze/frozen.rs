@@ -309,11 +309,7 @@ impl Frozen {
         while at < end {
             let block = at / BLOCK;
             let last = end.div_ceil(BLOCK);
-            let settled = self.settled.get(block);
-            let until = match settled {
-                true => self.settled.next_clear(block..last),
-                false => self.settled.next_set(block..last).unwrap_or(last),
-            };
+            let (settled, until) = self.settled.run(block..last);
             let to = (until * BLOCK).min(end);
             let part = &mut buf[index(at - offset)..index(to - offset)];
             let done = match settled {
@@ -407,11 +403,7 @@ impl Frozen {
                 while at < end {
                     let block = at / BLOCK;
                     let last = blocks(at, end - at).end;
-                    let settled = self.settled.get(block);
-                    let until = match settled {
-                        true => self.settled.next_clear(block..last),
-                        false => self.settled.next_set(block..last).unwrap_or(last),
-                    };
+                    let (settled, until) = self.settled.run(block..last);
                     let to = (until * BLOCK).min(end);
                     list.push(to - at, if settled { ExtentKind::Data } else { kind });
                     at = to;
@@ -458,11 +450,7 @@ impl ReadStore for Frozen {
         let (mut at, end) = (offset, offset + len);
         while at < end && !list.is_full() {
             let (block, last) = (at / BLOCK, end.div_ceil(BLOCK));
-            let settled = self.settled.get(block);
-            let until = match settled {
-                true => self.settled.next_clear(block..last),
-                false => self.settled.next_set(block..last).unwrap_or(last),
-            };
+            let (settled, until) = self.settled.run(block..last);
             let to = (until * BLOCK).min(end);
             match settled {
                 true => self.kept_extents(at..to, &mut list)?,
