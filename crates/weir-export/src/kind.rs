@@ -71,6 +71,20 @@ impl Kind {
         }
     }
 
+    /// Returns the usual ending of a file of this kind.
+    #[must_use]
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Tsql | Self::TsqlBackup | Self::Ola => "sql",
+            Self::Az | Self::Mdadm | Self::Lvm => "sh",
+            Self::Bicep => "bicep",
+            Self::Terraform => "tf",
+            Self::Powershell | Self::StorageSpaces | Self::Dbatools => "ps1",
+            Self::Fstab => "fstab",
+            Self::Pgbackrest => "conf",
+        }
+    }
+
     /// Returns whether the kind creates resources of a cloud.
     pub(crate) fn is_cloud(self) -> bool {
         matches!(self, Self::Az | Self::Bicep | Self::Terraform | Self::Powershell)

@@ -176,6 +176,36 @@ impl Options {
         }
     }
 
+    /// Returns the options of one kind, of those given for several. An option that only others use is
+    /// left out; one that none uses stays, and is refused.
+    #[must_use]
+    pub fn for_one_of(&self, kind: Kind, kinds: &[Kind]) -> Self {
+        let mut own = self.clone();
+        let is_of_others = |users: &[Kind]| {
+            !users.contains(&kind) && kinds.iter().any(|other| users.contains(other))
+        };
+        if is_of_others(MOUNTED) {
+            own.mounts.clear();
+        }
+        if is_of_others(DEVICES) {
+            own.devices.clear();
+            own.device_pattern = None;
+        }
+        if is_of_others(DATABASES) {
+            own.database = None;
+        }
+        if is_of_others(CLOUD) {
+            (own.machine, own.resource_group, own.location, own.zone) = (None, None, None, None);
+        }
+        if is_of_others(MACHINES) {
+            own.os = None;
+        }
+        if is_of_others(LINUX) {
+            own.filesystem = None;
+        }
+        own
+    }
+
     /// Returns the mount point of a volume or stripe, if it is given.
     pub(crate) fn mount_of(&self, own: &str) -> Option<&str> {
         self.mounts.iter().find(|(name, _)| name == own).map(|(_, path)| path.as_str())

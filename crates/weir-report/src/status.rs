@@ -173,6 +173,24 @@ pub struct ExportStatus {
     /// Latencies by operation.
     #[serde(default)]
     pub latencies: Vec<OpLatency>,
+    /// Its NBD connections, the oldest first.
+    #[serde(default)]
+    pub clients: Vec<ClientStatus>,
+}
+
+/// An NBD connection to an export.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientStatus {
+    /// A number that no other connection to the host gets.
+    pub id: u64,
+    /// The address of a client over TCP, the process of one over a Unix socket.
+    pub peer: String,
+    /// Requests that the server has taken from it.
+    pub requests: u64,
+    /// Bytes that these read and write.
+    pub bytes: u64,
+    /// Requests under way.
+    pub in_flight: u64,
 }
 
 /// A volume.

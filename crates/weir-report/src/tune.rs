@@ -73,8 +73,15 @@ impl TuneMetric {
         Cell::number(shown, value)
     }
 
+    /// Returns the value in text, with its unit.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        self.cell(self.value).to_string()
+    }
+
     /// Returns the name in text, without the unit.
-    fn words(&self) -> String {
+    #[must_use]
+    pub fn words(&self) -> String {
         let short = self.name.replace("bytes_per_s", "throughput").replace("_per_min", "/min");
         short.trim_end_matches("_ns").replace('_', " ")
     }
@@ -231,7 +238,7 @@ impl TuneReport {
             let bar = |label: &str, own: &TuneMetric| Bar {
                 label: label.to_owned(),
                 value: own.value,
-                shown: own.cell(own.value).to_string(),
+                shown: own.shown(),
                 mark: own.target,
                 is_bad: !own.is_met,
                 range: None,
@@ -290,8 +297,7 @@ impl Report for TuneReport {
             }
         }
         if !self.undo.is_empty() {
-            let _ =
-                writeln!(out, "to undo the changes of the server:\n  {}", self.undo.join("\n  "));
+            let _ = writeln!(out, "to undo the changes:\n  {}", self.undo.join("\n  "));
         }
         for note in &self.notes {
             let _ = writeln!(out, "{}", screen.prose(&format!("note: {note}"), 2));

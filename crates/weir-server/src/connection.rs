@@ -7,13 +7,15 @@ use crate::seat::{Seat, Sitting};
 use crate::tls::Encryption;
 use crate::volume::View;
 use rustix::fd::{AsFd, BorrowedFd};
+use rustix::net::sockopt::socket_peercred;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use weir_core::DeviceId;
 use weir_proto::server::{Parsed, Session, parse_request};
-use weir_proto::{Command, Errno, reply};
+use weir_proto::{Command, Errno, Request, reply};
+use weir_report::status::ClientStatus;
 use weir_store::Store;
 use weir_units::{Instant, Span};
 use weir_wall::{Interest, calendar};
@@ -38,6 +40,19 @@ const LEAST_TAKEN: u64 = 64 << 10;
 pub(crate) enum Stream {
     Unix(UnixStream),
     Tcp(TcpStream),
+}
+
+impl Stream {
+    /// Returns the address of the other side, or its process if the socket is a local one.
+    fn peer(&self) -> String {
+        let address = match self {
+            Self::Tcp(stream) => stream.peer_addr().map(|own| own.to_string()),
+            Self::Unix(stream) => socket_peercred(stream)
+                .map(|own| format!("process {}", own.pid.as_raw_nonzero()))
+                .map_err(Into::into),
+        };
+        address.unwrap_or_else(|_| "gone".to_owned())
+    }
 }
 
 impl AsFd for Stream {
@@ -96,6 +111,9 @@ pub(crate) struct Connection {
     /// Times that the output was empty since it last held more than [`INPUT`].
     little: u32,
     in_flight: usize,
+    peer: String,
+    /// Requests taken so far, and the bytes that they read and write.
+    asked: (u64, u64),
     /// Bytes in memory for it: see [`ReplyTo`].
     reading: usize,
     writing: usize,
@@ -144,6 +162,7 @@ impl Connection {
     pub(crate) fn new(stream: Stream, id: ClientId, hello: Established) -> Self {
         let mut input = vec![0; INPUT.max(hello.rest.len())];
         input[..hello.rest.len()].copy_from_slice(&hello.rest);
+        let peer = stream.peer();
         Self {
             stream,
             tls: hello.tls,
@@ -161,6 +180,8 @@ impl Connection {
             sent: 0,
             little: 0,
             in_flight: 0,
+            peer,
+            asked: (0, 0),
             reading: 0,
             writing: 0,
             share: Share::default(),
@@ -358,6 +379,7 @@ impl Connection {
                         Ok(held) => {
                             self.in_flight += 1;
                             self.writing += held;
+                            self.count(&request);
                         }
                         Err(errno) => {
                             let structured = self.session.structured;
@@ -368,6 +390,24 @@ impl Connection {
             }
         }
         State::Open
+    }
+
+    fn count(&mut self, request: &Request) {
+        self.asked.0 += 1;
+        if matches!(request.command, Command::Read | Command::Write) {
+            self.asked.1 += u64::from(request.length);
+        }
+    }
+
+    /// Returns what it has asked for so far.
+    pub(crate) fn status(&self) -> ClientStatus {
+        ClientStatus {
+            id: self.id.0,
+            peer: self.peer.clone(),
+            requests: self.asked.0,
+            bytes: self.asked.1,
+            in_flight: self.in_flight as u64,
+        }
     }
 
     /// Makes the input large enough for a request of `len` bytes, or notes that it waits for memory.

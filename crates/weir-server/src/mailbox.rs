@@ -10,6 +10,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use weir_core::{DeviceId, VolumeId, VolumeSpec};
+use weir_report::status::ClientStatus;
 use weir_units::Instant;
 
 /// A function that runs on a reactor's thread for another.
@@ -23,6 +24,8 @@ pub(crate) enum Message {
     Ask(Box<NewErrand>),
     /// A call on the reactor's thread.
     Call(Call),
+    /// Asks for the clients, each with the device that it uses.
+    Clients(Sender<Vec<(DeviceId, ClientStatus)>>),
     /// A worker has finished a job.
     Finished(Finished),
     /// A volume is added.
@@ -87,5 +90,12 @@ impl Mailbox {
             let _ = sender.send(call(host, now));
         })));
         receiver.recv().ok()
+    }
+
+    /// Returns the clients, each with the device that it uses; none if the reactor has ended.
+    pub(crate) fn clients(&self) -> Vec<(DeviceId, ClientStatus)> {
+        let (sender, receiver) = channel();
+        self.send(Message::Clients(sender));
+        receiver.recv().unwrap_or_default()
     }
 }

@@ -279,6 +279,10 @@ impl Reactor {
                 Message::Client(stream, hello) => self.welcome(stream, hello, now),
                 Message::Ask(errand) => self.take(*errand),
                 Message::Call(call) => call(&mut self.host, self.clock.now()),
+                Message::Clients(answer) => {
+                    let all = self.clients.open.iter();
+                    let _ = answer.send(all.map(|(_, own)| (own.device, own.status())).collect());
+                }
                 Message::Finished(done) => {
                     let (clients, errands) = (&mut self.clients, &mut self.errands);
                     let touched = &mut self.touched;

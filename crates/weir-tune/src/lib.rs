@@ -22,6 +22,7 @@
 //! | `downtime` | the downtime of a change, by provider |
 //! | [`place`] | the files of a need's roles, and their room |
 //! | [`price`] | the monthly price of a layout |
+//! | [`rounds`] | [`Rounds`]: a real system, which is changed and observed in turns |
 //! | `search` | the cheapest changes that reach a goal |
 //! | [`system`] | [`System`]: where changes are applied and measured |
 //! | [`mod@fit`] | [`fit()`] |
@@ -40,6 +41,7 @@ pub mod load;
 pub mod measure;
 pub mod place;
 pub mod price;
+pub mod rounds;
 mod search;
 pub mod system;
 pub mod tune;
@@ -49,5 +51,6 @@ pub use fit::{FitOptions, NamedNeed, fit};
 pub use goal::Goal;
 pub use load::Load;
 pub use measure::{Bench, Measured};
+pub use rounds::Rounds;
 pub use system::{System, SystemError};
-pub use tune::{TuneOptions, tune, tune_on};
+pub use tune::{TuneOptions, Tuned, tune, tune_on};

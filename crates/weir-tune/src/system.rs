@@ -5,6 +5,10 @@ use crate::measure::{Bench, Effort, Measured};
 use weir_diagnose::Change;
 use weir_layout::Layout;
 
+/// A measurement on a running or real system may differ from its prediction by this share: clients and
+/// the machine take time of their own.
+pub const ALIKE: f64 = 0.1;
+
 /// A system that carries a load: a simulated or a running one.
 pub trait System {
     /// Returns whether the system is a simulation, whose changes need not be undone.

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`watch`] | the last readings, and what each new one changes |
 //! | [`sample`] | the rates between two readings |
+//! | [`clients`] | the rates of single clients |
 //! | [`caps`] | the use of each limit between two readings |
 //! | [`history`] | the rates of the past |
 //! | [`events`] | changes between two readings |
@@ -15,10 +16,12 @@
 #![forbid(unsafe_code)]
 
 pub mod caps;
+pub mod clients;
 pub mod events;
 pub mod history;
 pub mod sample;
 pub mod verdict;
 pub mod watch;
 
+pub use clients::{ClientRate, Clients};
 pub use watch::{Taken, Watch};

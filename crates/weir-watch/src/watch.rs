@@ -1,5 +1,6 @@
 //! The last readings, and what each new one changes.
 
+use crate::clients::{self, Clients};
 use crate::events::{self, Event};
 use crate::history::History;
 use crate::sample::{self, Sampled};
@@ -28,6 +29,8 @@ pub struct Taken {
     pub number: u64,
     /// The rates since the reading before.
     pub sampled: Vec<Sampled>,
+    /// The clients since the reading before.
+    pub clients: Clients,
     /// The state over the last ten readings, or since limits changed.
     pub report: StatusReport,
     /// The same in a sentence.
@@ -77,10 +80,10 @@ impl Watch {
         if self.readings.back().is_some_and(|last| last.uptime_ns == status.uptime_ns) {
             return None;
         }
-        let before = self
-            .readings
-            .back()
-            .map(|old| (events::between(old, &status), sample::between(old, &status)));
+        let before = self.readings.back().map(|old| {
+            let rates = (sample::between(old, &status), clients::between(old, &status));
+            (events::between(old, &status), rates)
+        });
         if before.as_ref().is_some_and(|(changes, _)| !changes.is_empty()) {
             // The sentence is about the present limits.
             self.readings.drain(..self.readings.len() - 1);
@@ -90,11 +93,11 @@ impl Watch {
             self.readings.pop_front();
         }
         self.readings.push_back(status);
-        let ((changes, sampled), report) = before.zip(report)?;
+        let ((changes, (sampled, clients)), report) = before.zip(report)?;
         changes.into_iter().for_each(|(item, text)| self.note(ms, item, text));
         let number = self.history.push(ms, &sampled);
         let sentence = verdict::sentence(&report);
-        Some(Taken { number, sampled, report, sentence })
+        Some(Taken { number, sampled, clients, report, sentence })
     }
 }
 

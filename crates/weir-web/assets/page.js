@@ -279,6 +279,7 @@
       lastAnnounced = said;
     }
     showList();
+    showClients(sample.clients);
     if (byId("order").value !== "layout") sortList();
     if (isFetching) {
       waiting.push(sample);
@@ -580,7 +581,12 @@
     for (const name of columns.filter((own) => own.startsWith("wait:"))) {
       if (last(name) > 0) lines.push([`Waits at ${name.slice(5)}`, `${units.plain(last(name))} s per s`, ""]);
     }
-    const body = byId("figures").tBodies[0];
+    fillTable(byId("figures"), lines);
+  }
+
+  /// Shows lines of text in a table; the first of each is its head.
+  function fillTable(table, lines) {
+    const body = table.tBodies[0];
     while (body.rows.length > lines.length) body.deleteRow(-1);
     lines.forEach((texts, i) => {
       let row = body.rows[i];
@@ -588,12 +594,26 @@
         row = body.insertRow();
         const head = make("th");
         head.scope = "row";
-        row.append(head, make("td"), make("td"));
+        row.append(head, ...texts.slice(1).map(() => make("td")));
       }
       texts.forEach((text, j) => {
         if (row.cells[j].textContent !== text) row.cells[j].textContent = text;
       });
     });
+  }
+
+  function showClients(clients) {
+    const item = current();
+    if (!item || !clients) return;
+    const { host, volume } = item;
+    const isOf = (own) => own.host === host.name && (!volume || own.volumes.includes(volume.name));
+    const own = clients.busiest.filter(isOf);
+    byId("clients-part").hidden = clients.count === 0;
+    fillTable(byId("clients"), own.map((one) => [one.peer, one.export, units.iops(one.iops),
+      units.bytes(one.bytes_per_s), units.plain(one.in_flight)]));
+    const shown = clients.busiest.length;
+    byId("clients-note").textContent = own.length === 0 ? `none of the ${shown} busiest clients of the server is here`
+      : clients.count > shown ? `the ${shown} busiest of the ${clients.count} clients of the server` : "";
   }
 
   function redrawAll() {

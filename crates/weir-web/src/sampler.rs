@@ -116,6 +116,7 @@ impl Board {
             "version": self.version,
             "rows": rows,
             "sentence": taken.sentence,
+            "clients": taken.clients,
         });
         if has_news {
             data["events"] = json!(self.watch.events());

@@ -62,6 +62,10 @@ try {
   }
   check((await page.textContent("#verdict")).startsWith("data is throttled by disk_iops"), "the verdict names the cap");
 
+  const clients = await page.locator("#clients tbody tr").allTextContents();
+  check(clients.length === 2 && clients[0].startsWith(badName) && clients[0].includes("400")
+    && clients[1].startsWith("127.0.0.1:50000data100"), `each client has its rates (${clients})`);
+
   await page.selectOption("#window", "120");
   await plotted("iops", 14);
   const cap = await pixelsAt("iops", 500, "--limit");

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use weir_report::status::{
-    CapStatus, ExportStatus, HostStatus, LATENCY_BOUNDS_NS, OpLatency, Status, VolumeStatus,
+    CapStatus, ClientStatus, ExportStatus, HostStatus, LATENCY_BOUNDS_NS, OpLatency, Status,
+    VolumeStatus,
 };
 use weir_server::ServerError;
 use weir_server::control::Request;
@@ -65,6 +66,11 @@ impl Disks {
     }
 }
 
+/// Returns a client that did `n` requests of 4 KiB.
+fn client(id: u64, peer: &str, n: u64) -> ClientStatus {
+    ClientStatus { id, peer: peer.to_owned(), requests: n, bytes: n << 12, in_flight: 3 }
+}
+
 impl Source for Disks {
     fn status(&self) -> Status {
         let n = self.readings.fetch_add(1, Ordering::Relaxed);
@@ -74,6 +80,7 @@ impl Source for Disks {
             name: "data".into(),
             volumes: vec!["data".into()],
             latencies: vec![OpLatency { op: "read".into(), counts, sum_ns: 0 }],
+            clients: vec![client(1, "127.0.0.1:50000", 100 * n), client(2, BAD_NAME, 400 * n)],
             ..ExportStatus::default()
         };
         let limit = |cap: &str, limit| CapStatus { cap: cap.into(), limit, ..CapStatus::default() };

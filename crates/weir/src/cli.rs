@@ -25,7 +25,7 @@ pub(crate) use backup::{
 };
 pub(crate) use baselines::{ObserveBetweenArgs, ObservePercentilesArgs, ObserveSnapshotArgs};
 pub(crate) use compare::CompareArgs;
-pub(crate) use export::ExportArgs;
+pub(crate) use export::{ExportArgs, ScriptArgs};
 pub(crate) use import::{ClockArgs, ImportArgs};
 pub(crate) use lab::{ClockArg, DriverArg, LabCommand, LabRunArgs};
 pub(crate) use mcp::McpArgs;
@@ -176,17 +176,17 @@ pub(crate) enum Command {
                             docs/TUNE.md describes both verbs. Exit codes: 0 yes or barely, 1 no, 2 wrong \
                             input.")]
     Fit(Box<FitArgs>),
-    /// Find the cheapest changes of a layout that reach a goal, and apply them one by one, in
-    /// simulation or on a running server, each with its reason, price, downtime, and predicted and
-    /// measured effect.
+    /// Find the cheapest changes of a layout that reach a goal, and apply them step by step, in
+    /// simulation, on a running server or on a real system, each with its reason, price, downtime, and
+    /// predicted and measured effect.
     #[command(
         after_help = "Example:\n  weir tune layout.toml --workload fiowrite.ini --goal iops=8000\n  \
                             weir tune layout.toml --need need.toml --budget 900 --out tuned.toml\n  \
                             weir tune layout.toml --load files.weirobs --html tuned.html\n  \
-                            weir tune layout.toml --workload job.fio --goal iops=2000 --control /tmp/weir.sock\n\n\
-                            A real system is changed by you: weir export tuned.toml --from layout.toml --as az \
-                            writes the script, and weir tune tuned.toml --load NEW continues from the next \
-                            observation. docs/TUNE.md describes the search, the record and the reasons to \
+                            weir tune layout.toml --workload job.fio --goal iops=2000 --control /tmp/weir.sock\n  \
+                            weir tune layout.toml --load before.weirobs --rounds walk --as az\n\n\
+                            A real system is changed by you: --rounds writes the script, waits for the observation \
+                            afterwards, and goes on from there. docs/TUNE.md describes the search, the record and the reasons to \
                             stop. Exit codes: 0 the goal is reached, 1 it is not (the answer says why), 2 \
                             wrong input, 3 the server failed."
     )]

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use weir_core::spec::Place;
 use weir_core::{Cap, GateLimits, Limit, VolumeId, Waits};
 use weir_layout::{Export, Host};
-use weir_report::status::{CapStatus, ExportStatus, HostStatus, OpLatency, Status, VolumeStatus};
+use weir_report::status::{
+    CapStatus, ClientStatus, ExportStatus, HostStatus, OpLatency, Status, VolumeStatus,
+};
 use weir_units::{Bytes, Instant};
 
 impl Shared {
@@ -32,6 +34,11 @@ impl Shared {
             let used = |export: &Export| Some((export.volumes.clone(), of(&export.name)?));
             layout.exports.iter().filter_map(used).collect()
         });
+        let mut clients: BTreeMap<usize, Vec<ClientStatus>> = BTreeMap::new();
+        for (device, client) in mailbox.clients() {
+            clients.entry(device.0).or_default().push(client);
+        }
+        clients.values_mut().for_each(|all| all.sort_by_key(|own| own.id));
         mailbox.ask(move |running, now| HostStatus {
             name: layout.name.clone(),
             size: layout.size.clone(),
@@ -42,7 +49,10 @@ impl Shared {
                 .exports
                 .iter()
                 .filter(|export| uris.contains_key(&export.name))
-                .map(|export| export_status(running, &layout, export, &uris))
+                .map(|export| ExportStatus {
+                    clients: clients.remove(&export.device.0).unwrap_or_default(),
+                    ..export_status(running, &layout, export, &uris)
+                })
                 .collect(),
             volumes: (0..layout.volumes.len())
                 .filter(|id| !layout.volumes[*id].is_gone())
@@ -78,6 +88,7 @@ fn export_status(
                 sum_ns: own.sum.nanos(),
             })
             .collect(),
+        clients: Vec::new(),
     }
 }
 

@@ -191,6 +191,30 @@ fn clients_beyond_the_most_are_rejected_and_told() {
     drop(second);
 }
 
+/// Each connection is counted apart, with the process of a local client and the address of another.
+#[test]
+fn requests_are_counted_by_client() {
+    let place = Place::new();
+    let listen = vec![Address::Unix(place.socket()), Address::Tcp("127.0.0.1:0".to_owned())];
+    let options = Options { listen, ..place.options() };
+    let server = start(&unlimited("1 MiB", &["v", "w"]), &options).expect("a server");
+    let tcp = server.uris()["v"].iter().find(|uri| uri.starts_with("nbd://")).cloned();
+    let tcp: Uri = tcp.expect("an address").parse().expect("a URI");
+    let (mut near, mut far) = (place.open("v"), Connection::open(&tcp).expect("a server"));
+    for _ in 0..3 {
+        near.write(0, &[1; 4096]).expect("a write");
+    }
+    far.read(0, &mut [0; 512]).expect("a read");
+    far.flush().expect("a flush");
+    let mut exports = server.status().hosts.remove(0).exports.into_iter();
+    let clients = exports.next().expect("an export").clients;
+    let counted = clients.iter().map(|own| (own.requests, own.bytes, own.in_flight));
+    assert_eq!(counted.collect::<Vec<_>>(), [(3, 3 * 4096, 0), (2, 512, 0)]);
+    assert_eq!(clients[0].peer, format!("process {}", std::process::id()));
+    assert!(clients[1].peer.starts_with("127.0.0.1:"), "{clients:?}");
+    assert!(exports.next().expect("an export").clients.is_empty());
+}
+
 #[test]
 fn a_client_that_stalls_is_disconnected() {
     let place = Place::new();

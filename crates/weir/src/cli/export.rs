@@ -15,6 +15,26 @@ pub(crate) struct ExportArgs {
     /// whole layout.
     #[arg(long, value_name = "LAYOUT")]
     pub(crate) from: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) script: ScriptArgs,
+    /// Description of the backup (docs/BACKUP.md), for tsql-backup, ola, dbatools and pgbackrest.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) backup: Option<PathBuf>,
+    /// Back up to this container instead of the targets' mounts, for example
+    /// `https://ACCOUNT.blob.core.windows.net/CONTAINER`; may be repeated.
+    #[arg(long = "url", value_name = "URL")]
+    pub(crate) urls: Vec<String>,
+    /// Make a backup on which no differential backup builds (COPY_ONLY).
+    #[arg(long)]
+    pub(crate) copy_only: bool,
+    /// Write the script to a file instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// What scripts contain beside a layout.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub(crate) struct ScriptArgs {
     /// Host to export; required if the layout has several.
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Option<String>,
@@ -53,22 +73,17 @@ pub(crate) struct ExportArgs {
     /// File system on Linux [default: xfs].
     #[arg(long, value_name = "KIND", value_enum)]
     pub(crate) filesystem: Option<FilesystemArg>,
-    /// Description of the backup (docs/BACKUP.md), for tsql-backup, ola, dbatools and pgbackrest.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) backup: Option<PathBuf>,
-    /// Back up to this container instead of the targets' mounts, for example
-    /// `https://ACCOUNT.blob.core.windows.net/CONTAINER`; may be repeated.
-    #[arg(long = "url", value_name = "URL")]
-    pub(crate) urls: Vec<String>,
-    /// Make a backup on which no differential backup builds (COPY_ONLY).
-    #[arg(long)]
-    pub(crate) copy_only: bool,
-    /// Write the script to a file instead of standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
 }
 
 impl ExportArgs {
+    /// Returns the options of the exporter, without a backup.
+    pub(crate) fn options(&self) -> Result<Options, String> {
+        let options = self.script.options()?;
+        Ok(Options { urls: self.urls.clone(), copy_only: self.copy_only, ..options })
+    }
+}
+
+impl ScriptArgs {
     /// Returns the options of the exporter.
     pub(crate) fn options(&self) -> Result<Options, String> {
         let mut device_pattern = None;
@@ -98,9 +113,7 @@ impl ExportArgs {
             zone: self.zone.clone(),
             os: self.os.map(OsArg::os),
             filesystem: self.filesystem.map(FilesystemArg::kind),
-            backup: None,
-            urls: self.urls.clone(),
-            copy_only: self.copy_only,
+            ..Options::default()
         })
     }
 }
@@ -117,7 +130,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 /// A device of one volume, or a pattern for all others.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DeviceArg {
     Of(String, String),
     Pattern(String),
@@ -188,7 +201,7 @@ impl KindArg {
 }
 
 /// A file system of Linux.
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FilesystemArg {
     /// XFS.
     Xfs,
@@ -206,7 +219,7 @@ impl FilesystemArg {
 }
 
 /// The operating system of a machine.
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OsArg {
     /// Linux; the administrator logs in with an SSH key.
     Linux,

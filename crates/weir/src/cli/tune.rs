@@ -1,5 +1,6 @@
 //! The arguments of `weir fit` and `weir tune`.
 
+use super::export::{KindArg, ScriptArgs};
 use super::plan::{percentile, role};
 use super::{OutputArgs, seed, some_time};
 use clap::Args;
@@ -112,6 +113,15 @@ pub(crate) struct TuneArgs {
     /// Keep the changes of the server if they do not reach the goal. By default, they are undone.
     #[arg(long, requires = "control")]
     pub(crate) keep: bool,
+    /// Change a real system in rounds: write a script into this folder, wait for the observation
+    /// afterwards in the same folder, and go on from there. A walk that was ended goes on with the
+    /// same command.
+    #[arg(long, value_name = "DIR", requires_all = ["load", "kinds"], conflicts_with = "control")]
+    pub(crate) rounds: Option<PathBuf>,
+    /// Kind of script for --rounds, as for weir export. May be repeated, for example for disks (az) and
+    /// stripes (mdadm).
+    #[arg(long = "as", value_name = "KIND", value_enum, requires = "rounds")]
+    pub(crate) kinds: Vec<KindArg>,
     /// Write the layout after the last step to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
@@ -120,4 +130,6 @@ pub(crate) struct TuneArgs {
     pub(crate) html: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    #[command(flatten, next_help_heading = "Scripts of --rounds")]
+    pub(crate) script: ScriptArgs,
 }

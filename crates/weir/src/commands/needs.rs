@@ -66,7 +66,7 @@ pub(super) fn needed_on(
         let growth = args.growth.unwrap_or(0);
         let measure = Measure::new(args.percentile, growth, &args.role, args.as_observed);
         let measure = hours.map_or(measure, |hours| measure.within(hours));
-        notes.extend(fill(&mut file, &args.load, measure, (Some(layout), catalog))?);
+        notes.extend(fill(&mut file, &args.load, measure, (Some(resolved.clone()), catalog))?);
     }
     let roles = [
         (Role::Data, &mut file.data),

@@ -1,21 +1,45 @@
 //! `weir tune`: the cheapest changes of a layout that reach a goal, step by step.
 
+mod rounds;
 mod served;
 
+use self::rounds::RealSystem;
 use self::served::Served;
 use super::needs::needed;
 use super::{page, plan, sim};
-use crate::cli::TuneArgs;
+use crate::cli::{ScriptArgs, TuneArgs};
 use crate::error::{CliError, FAILED, NO};
 use crate::input::{is_same, read_layout_text};
 use crate::output;
 use std::fs;
 use weir_catalog::Catalog;
 use weir_report::tune::TuneEnd;
-use weir_tune::{Bench, Goal, Load, TuneOptions, tune, tune_on};
+use weir_tune::{Bench, Goal, Load, TuneOptions, Tuned, tune, tune_on};
 
 pub(crate) fn run(args: &TuneArgs, catalog: &Catalog) -> Result<u8, CliError> {
     check(args)?;
+    let (tuned, signalled) = match &args.rounds {
+        Some(folder) => RealSystem::new(args, folder, catalog)?.walk()?,
+        None => walk(args, catalog)?,
+    };
+    // The report names the changes that a server still has, so it does not wait for files.
+    output::print(&tuned.report, args.output.format())?;
+    if let Some(path) = &args.out {
+        fs::write(path, &tuned.text).map_err(|source| CliError::write(path, source))?;
+    }
+    if let Some(path) = &args.html {
+        page::write(path, &tuned.report.page()?)?;
+    }
+    Ok(match tuned.report.end {
+        TuneEnd::Interrupted => signalled.unwrap_or(FAILED),
+        TuneEnd::Failed => FAILED,
+        TuneEnd::Reached => 0,
+        _ => NO,
+    })
+}
+
+/// Walks in simulation, or on a running server. Returns the exit code for a received signal, too.
+fn walk(args: &TuneArgs, catalog: &Catalog) -> Result<(Tuned, Option<u8>), CliError> {
     let name = args.layout.display().to_string();
     let (load, text, mut notes, bursts) = load(args, catalog)?;
     let bursts = args.bursts || bursts;
@@ -51,20 +75,7 @@ pub(crate) fn run(args: &TuneArgs, catalog: &Catalog) -> Result<u8, CliError> {
     }
     notes.append(&mut tuned.report.notes);
     tuned.report.notes = notes;
-    // The report names the changes that a server still has, so it does not wait for files.
-    output::print(&tuned.report, args.output.format())?;
-    if let Some(path) = &args.out {
-        fs::write(path, &tuned.text).map_err(|source| CliError::write(path, source))?;
-    }
-    if let Some(path) = &args.html {
-        page::write(path, &tuned.report.page()?)?;
-    }
-    Ok(match tuned.report.end {
-        TuneEnd::Interrupted => signalled.unwrap_or(FAILED),
-        TuneEnd::Failed => FAILED,
-        TuneEnd::Reached => 0,
-        _ => NO,
-    })
+    Ok((tuned, signalled))
 }
 
 /// Checks the options before anything is simulated.
@@ -72,6 +83,15 @@ fn check(args: &TuneArgs) -> Result<(), CliError> {
     // The parser does not say so, because a need and a workload exclude each other.
     if args.runtime.is_some() && args.workload.is_empty() {
         return Err(CliError::Refused("--runtime needs --workload FILE".to_owned()));
+    }
+    if args.rounds.is_none() && args.script != ScriptArgs::default() {
+        let words = "options of scripts need --rounds DIR and --as KIND; weir export writes a single \
+                     script";
+        return Err(CliError::Refused(words.to_owned()));
+    }
+    if let Some(folder) = args.rounds.as_ref().filter(|own| own.exists() && !own.is_dir()) {
+        let words = format!("--rounds {}: is not a folder; give a folder", folder.display());
+        return Err(CliError::Refused(words));
     }
     let own = [&args.layout];
     let inputs = || {

@@ -41,5 +41,6 @@ mod tls;
 mod tools;
 mod top;
 mod tune;
+mod tune_rounds;
 mod tune_served;
 mod web;

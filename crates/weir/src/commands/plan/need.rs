@@ -3,6 +3,7 @@
 use super::observed::{self, Measure};
 use crate::cli::PlanArgs;
 use crate::error::CliError;
+use crate::input::read_layout;
 use std::fs;
 use std::path::{Path, PathBuf};
 use weir_catalog::Catalog;
@@ -40,7 +41,8 @@ fn observed(
         };
     }
     let present = args.present.clone().or_else(|| file.keep.clone());
-    observed::fill(file, &args.from, Measure::from_args(args), (present.as_deref(), catalog))
+    let present = present.map(|path| read_layout(&path, catalog)).transpose()?;
+    observed::fill(file, &args.from, Measure::from_args(args), (present, catalog))
 }
 
 /// Reads the need file and applies the command line to it.

@@ -3,8 +3,7 @@
 use crate::cli::{ImportArgs, PlanArgs};
 use crate::commands::observe::Source;
 use crate::error::CliError;
-use crate::input::read_layout_text;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use weir_catalog::{Catalog, Edition};
 use weir_diagnose::demand::{Demand, Estimate, estimate};
 use weir_diagnose::system::Mapping;
@@ -80,17 +79,13 @@ impl<'a> Measure<'a> {
     }
 }
 
-/// Reads the layout of the observed system: the named one, or the one stored by a run of Weir.
+/// Returns the layout of the observed system: the named one, or the one stored by a run of Weir.
 /// Without a layout, the observation gives the limits.
-fn layout_of(
-    header: &Header,
-    named: Option<&Path>,
-    catalog: &Catalog,
-) -> Result<Option<Layout>, CliError> {
+fn layout_of(header: &Header, named: Option<Layout>, catalog: &Catalog) -> Option<Layout> {
     match (named, &header.layout) {
-        (Some(path), _) => Ok(Some(read_layout_text(path, catalog)?.1)),
-        (None, Some(kept)) => Ok(Layout::parse(&kept.name, &kept.text, catalog).ok()),
-        (None, None) => Ok(None),
+        (Some(layout), _) => Some(layout),
+        (None, Some(kept)) => Layout::parse(&kept.name, &kept.text, catalog).ok(),
+        (None, None) => None,
     }
 }
 
@@ -178,7 +173,7 @@ pub(in crate::commands) fn fill(
     file: &mut NeedFile,
     paths: &[PathBuf],
     measure: Measure<'_>,
-    (present, catalog): (Option<&Path>, &Catalog),
+    (present, catalog): (Option<Layout>, &Catalog),
 ) -> Result<Vec<String>, CliError> {
     let name = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
     let source = Source::any(paths, &ImportArgs::default())?;
@@ -215,7 +210,7 @@ pub(in crate::commands) fn fill(
             growth => format!(", plus {} % growth", in_percent(growth)),
         }
     )];
-    let layout = layout_of(&header, present, catalog)?;
+    let layout = layout_of(&header, present, catalog);
     let of_layout = layout.as_ref().and_then(|layout| layout.edition.as_deref());
     let planned = file.edition.as_deref().or(of_layout).unwrap_or(EDITION);
     let planned = catalog.edition(planned).ok();

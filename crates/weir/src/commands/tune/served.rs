@@ -14,12 +14,9 @@ use weir_report::status::Status;
 use weir_server::ServerError;
 use weir_server::control::{Request, ask};
 use weir_tune::counters::of_counters;
+use weir_tune::system::ALIKE;
 use weir_tune::{Measured, System, SystemError};
 use weir_units::{Bytes, Share, Span};
-
-/// A measurement on a server may differ from its prediction by this share: clients and the machine
-/// take time of their own.
-const ALIKE: f64 = 0.1;
 
 /// The interval at which a wait looks for signals.
 const TICK: Duration = Duration::from_millis(50);
