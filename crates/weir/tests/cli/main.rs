@@ -20,6 +20,7 @@ mod mcp;
 mod mount;
 mod observe;
 mod observe_imports;
+mod packaging;
 mod pages;
 mod plan;
 mod plan_choice;
