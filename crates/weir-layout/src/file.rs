@@ -1,5 +1,6 @@
 //! The keys of a layout file.
 
+use crate::backend::{BackendKeys, BackendSchema};
 use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -363,6 +364,11 @@ pub struct VolumeKeys {
     /// volumes of a stripe, which have `luns`.
     #[schemars(range(min = 0, max = 63))]
     pub lun: Option<i64>,
+    /// Place of the volume's bytes when it is served, instead of memory or the data folder: an NBD
+    /// server, a block device or a file. Its limits stay the same. Not for the volumes of a stripe that
+    /// are a number; list volumes that have one each.
+    #[schemars(with = "Option<BackendSchema>")]
+    pub backend: Option<BackendKeys>,
     /// True if it is the log file of a managed instance; not a key of layouts.
     #[serde(skip)]
     pub log: bool,

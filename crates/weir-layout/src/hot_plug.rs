@@ -47,6 +47,7 @@ impl Host {
         edition: Option<&Edition>,
     ) -> Result<Volume, Kind> {
         pool::check_alone(&self.volumes[volume.0])?;
+        check_resizable(&self.volumes[volume.0])?;
         let resized = self.volumes[volume.0].at_size(size, edition).map_err(|fault| fault.kind)?;
         if let Some(instance) = &self.instance {
             let mut files = self.file_uses();
@@ -57,6 +58,20 @@ impl Host {
             instance.check(&self.name, &files).map_err(|(_, kind)| kind)?;
         }
         Ok(resized)
+    }
+
+    /// Resolves a volume over a backend of `size`.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind`] if the backend is too small, or the edition has no such size.
+    pub fn over_backend(
+        &self,
+        volume: VolumeId,
+        size: Bytes,
+        edition: Option<&Edition>,
+    ) -> Result<Volume, Kind> {
+        self.volumes[volume.0].over(size, edition).map_err(|fault| fault.kind)
     }
 
     /// Resolves a volume with the limits of another tier; its size does not change.
@@ -171,6 +186,16 @@ impl Host {
             file.name.clear();
         }
     }
+}
+
+/// Checks that the size of a volume is not that of a backend.
+fn check_resizable(volume: &Volume) -> Result<(), Kind> {
+    let Some(backend) = &volume.backend else { return Ok(()) };
+    let reason = format!(
+        "its bytes are on its backend {backend}, which Weir does not resize; stop Weir, resize the \
+         backend, change the layout and start again"
+    );
+    Err(Kind::Contradiction { what: format!("volume {:?}", volume.name), reason })
 }
 
 fn put<T>(all: &mut Vec<T>, at: usize, one: T) {

@@ -11,6 +11,7 @@
 //! | `layout` | [`Layout`], [`Host`], [`Export`]: a resolved layout |
 //! | `resolve` | the resolution of hosts, volumes, stripes and files |
 //! | `volume` | the resolution of a volume's keys |
+//! | [`backend`] | volumes whose bytes are on an NBD server, on a block device or in a file |
 //! | [`backups`] | volumes that backups are written to |
 //! | [`bill`] | the price of a layout, line by line |
 //! | [`blob`], `serving` | page blobs: address, limits, accounts; and the resolution of their keys |
@@ -25,6 +26,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod backend;
 pub mod backups;
 pub mod bill;
 pub mod blob;
@@ -44,6 +46,7 @@ pub mod steps;
 pub mod text;
 mod volume;
 
+pub use backend::Backend;
 pub use bill::Bill;
 pub use blob::Blob;
 pub use error::LayoutError;

@@ -359,14 +359,36 @@ impl<'a> Builder<'a> {
         check_count("volumes", count, Layout::MAX_VOLUMES)?;
         let keys = volume::with_local_disk(name, keys, self.sizes[host])?;
         let volume = volume::resolve(name, &keys, self.edition)?;
+        self.check_backend(&volume)?;
         let host = &mut self.hosts[host];
         host.check_cache(&volume).map_err(|kind| kind.at("cache"))?;
         check_free(host, &volume).map_err(|(key, reason)| {
             Kind::Contradiction { what: format!("volume {name:?}"), reason }.at(key)
         })?;
         host.spec.volumes.push(volume.spec.clone());
+        host.notes.extend(assumed_size(&volume));
         host.volumes.push(volume);
         Ok(VolumeId(host.volumes.len() - 1))
+    }
+
+    /// Checks that no other volume has the same backend.
+    fn check_backend(&self, volume: &Volume) -> Result<(), Fault> {
+        let Some(backend) = &volume.backend else { return Ok(()) };
+        let is_same = |other: &&Volume| {
+            other.backend.as_ref().is_some_and(|own| own.is_same_place(backend))
+        };
+        match self.hosts.iter().flat_map(|host| &host.volumes).find(is_same) {
+            None => Ok(()),
+            Some(other) => {
+                let reason = format!(
+                    "{backend} is already the backend of {:?}, and each would overwrite the other; \
+                     give each volume a backend of its own",
+                    other.name
+                );
+                let what = format!("volume {:?}", volume.name);
+                Err(Kind::Contradiction { what, reason }.at("backend"))
+            }
+        }
     }
 
     /// Takes the name of a volume or stripe.
@@ -412,6 +434,11 @@ impl<'a> Builder<'a> {
                     let reason = "the names and the host of its volumes follow from the stripe; leave name \
                          and host out";
                     return Err(contradiction(reason.to_owned()).at(key));
+                }
+                if alike.each.backend.is_some() {
+                    let reason = "all its volumes would have the same backend; write a [[volume]] with a \
+                         backend for each column, and list their names";
+                    return Err(contradiction(reason.to_owned()).at("volumes.backend"));
                 }
                 let columns = check_columns(alike.count as usize);
                 columns.map_err(|reason| contradiction(reason).at("volumes.count"))?;
@@ -571,6 +598,16 @@ fn check_disk_count(host: &Host, size: &HostSize) -> Result<(), Kind> {
         }
         _ => Ok(()),
     }
+}
+
+/// Returns a note about a size that is known only when the volume is served.
+fn assumed_size(volume: &Volume) -> Option<String> {
+    volume.has_assumed_size().then(|| {
+        format!(
+            "volume {:?} has the size of its backend when it is served; {} is assumed until then",
+            volume.name, volume.spec.size
+        )
+    })
 }
 
 /// Checks that the machine takes the families of its disks.

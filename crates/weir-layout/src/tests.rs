@@ -7,6 +7,7 @@ use weir_core::{
 };
 use weir_units::{Bytes, Instant, Share, Span};
 
+mod backends;
 mod bill;
 mod clouds;
 mod files;

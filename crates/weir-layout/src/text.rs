@@ -1,5 +1,6 @@
 //! Layouts as text: the keys of tables, written in TOML.
 
+use crate::backend::BackendKeys;
 use crate::file::{
     AlikeKeys, BurstKeys, CacheKeys, Columns, FileKeys, HostKeys, HostLimitKeys, LatencyKeys,
     LimitKeys, PlaceKey, QuantileKeys, StripeKeys, VolumeKeys,
@@ -220,6 +221,15 @@ fn latency(pairs: Pairs, keys: Option<&LatencyKeys>) -> Pairs {
     }
 }
 
+fn backend(keys: &BackendKeys) -> Pairs {
+    let BackendKeys { nbd, file, connections, timeout } = keys;
+    Pairs::default()
+        .add("nbd", nbd.clone())
+        .add("file", file.as_ref().map(|path| path.to_string_lossy().into_owned()))
+        .add("connections", connections.map(i64::from))
+        .span("timeout", *timeout)
+}
+
 fn volume(keys: &VolumeKeys) -> Pairs {
     // `log` follows from the role of a file.
     let VolumeKeys {
@@ -240,6 +250,7 @@ fn volume(keys: &VolumeKeys) -> Pairs {
         latency: own_latency,
         credits,
         lun,
+        backend: own_backend,
         log: _,
     } = keys;
     let place = place.map(|place| match place {
@@ -261,7 +272,7 @@ fn volume(keys: &VolumeKeys) -> Pairs {
         .flag("unlimited", *unlimited)
         .add("place", place)
         .add("cache", (*cache != CacheMode::None).then(|| cache.name()));
-    latency(pairs, own_latency.as_ref()).share("credits", *credits).add("lun", *lun)
+    latency(pairs, own_latency.as_ref()).share("credits", *credits).add("lun", *lun).within("backend", own_backend.as_ref().map(backend))
 }
 
 fn alike_volumes(keys: &AlikeKeys) -> Pairs {

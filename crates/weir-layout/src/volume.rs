@@ -1,5 +1,6 @@
 //! Resolution of a volume's keys: tier or limits, medium, cache mode.
 
+use crate::backend::Backend;
 use crate::error::{Fault, Kind, Wrong};
 use crate::file::{LatencyKeys, LimitKeys, PlaceKey, VolumeKeys};
 use crate::luns;
@@ -31,6 +32,8 @@ pub struct Volume {
     pub is_pooled: bool,
     /// Number at the machine, if the layout states it ([`crate::luns`]).
     pub lun: Option<u32>,
+    /// Place of its bytes when it is served, if the layout states it.
+    pub backend: Option<Backend>,
     /// Keys, for another resolution at a resize.
     pub(crate) keys: VolumeKeys,
 }
@@ -144,8 +147,9 @@ pub(crate) fn resolve(
     check_credits(keys, &limits.gate).map_err(wrong)?;
     let credits = keys.credits.unwrap_or_default();
     let spec = VolumeSpec { size, limits, cache, place, medium, log: keys.log, credits };
+    let backend = keys.backend.as_ref().map(Backend::resolve).transpose().map_err(wrong)?;
     let (name, keys) = (name.to_owned(), keys.clone());
-    Ok(Volume { name, tier, family, tier_size, spec, is_pooled, lun, keys })
+    Ok(Volume { name, tier, family, tier_size, spec, is_pooled, lun, backend, keys })
 }
 
 fn contradiction(name: &str, reason: String) -> Kind {
@@ -162,8 +166,11 @@ fn check_credits(keys: &VolumeKeys, gate: &GateLimits) -> Result<(), Wrong> {
     Err(("credits", format!("credits = {share} has no effect, because {why}; leave it out")))
 }
 
+/// Sizes are multiples of this.
+const SECTOR: u64 = 512;
+
 fn check_size(size: Bytes) -> Result<(), String> {
-    if size == Bytes::ZERO || !size.get().is_multiple_of(512) {
+    if size == Bytes::ZERO || !size.get().is_multiple_of(SECTOR) {
         return Err("a size must be a positive multiple of 512 bytes".to_owned());
     }
     if size > MAX_SIZE {
@@ -205,6 +212,33 @@ impl Volume {
             keys.family = set.or(keys.family);
         }
         self.changed(keys, edition)
+    }
+
+    /// Resolves the volume over a backend of `size`: a size that the layout states stays, otherwise it
+    /// is that of the backend, at most that of a named tier.
+    pub(crate) fn over(&self, size: Bytes, edition: Option<&Edition>) -> Result<Self, Fault> {
+        let whole = Bytes::new(size.get() / SECTOR * SECTOR);
+        if self.has_assumed_size() && whole != self.spec.size {
+            let most = if self.keys.tier.is_some() { self.spec.size } else { whole };
+            let keys = VolumeKeys { size: Some(whole.min(most)), ..self.keys.clone() };
+            return self.changed(keys, edition);
+        }
+        if size < self.spec.size {
+            let reason = format!(
+                "its backend {} has {}, which is less than its size of {}; enlarge the backend, or \
+                 give the volume a smaller size",
+                self.backend.as_ref().map(ToString::to_string).unwrap_or_default(),
+                size.exact(),
+                self.spec.size.exact()
+            );
+            return Err(contradiction(&self.name, reason).at("size"));
+        }
+        Ok(self.clone())
+    }
+
+    /// Returns whether its size is that of a backend, which is known when it is served.
+    pub(crate) fn has_assumed_size(&self) -> bool {
+        self.backend.is_some() && self.keys.size.is_none()
     }
 
     /// Resolves changed keys. The volume keeps the credits of its start if it still bursts.
