@@ -15,12 +15,13 @@ mod input;
 mod pending;
 mod socket;
 
+pub use assembly::Answer;
 pub use bulk::{Bulk, Payloads};
 pub use socket::Socket;
 
 use crate::error::ClientError;
 use crate::stop::Stop;
-use assembly::{Answer, Assemblies};
+use assembly::Assemblies;
 use input::Input;
 use pending::Pending;
 use socket::TICK;
@@ -173,6 +174,15 @@ impl Connection {
         self.socket.set_nonblocking(nonblocking).map_err(|source| self.socket.failed(source))
     }
 
+    /// Has the system end the connection if the other end is gone for `silence`, even while nothing
+    /// is sent. Without it, that would go unnoticed for hours. A server that is only slow is not gone.
+    ///
+    /// # Errors
+    /// If the socket does not take the setting.
+    pub fn notice_absence(&self, silence: Duration) -> Result<(), ClientError> {
+        self.socket.notice_absence(silence).map_err(|source| self.socket.failed(source))
+    }
+
     /// Sets the upper 16 bits of the cookies on the wire, by which an observer that sees
     /// them there knows whose they are.
     ///
@@ -240,18 +250,38 @@ impl Connection {
         Ok(())
     }
 
-    /// Queues a write of zeros. The server may free the range.
+    /// Queues a write of zeros. The server may free the range, unless `keeps_space`.
     ///
     /// # Errors
     /// [`ClientError::NotOffered`]; nothing is queued then.
-    pub(crate) fn queue_write_zeroes(
+    pub fn queue_write_zeroes(
+        &mut self,
+        cookie: u64,
+        offset: u64,
+        length: u32,
+        keeps_space: bool,
+    ) -> Result<(), ClientError> {
+        self.check_offered(TransmissionFlags::SEND_WRITE_ZEROES, "WRITE_ZEROES")?;
+        let request = Request::new(Command::WriteZeroes, cookie, offset, length);
+        let request = if keeps_space { request.with(CommandFlags::NO_HOLE) } else { request };
+        self.queue(request, 0);
+        Ok(())
+    }
+
+    /// Queues a question for the extents of a range, see [`Connection::extents`].
+    ///
+    /// # Errors
+    /// [`ClientError::NotOffered`] if [`Connection::has_extents`] is false; nothing is queued then.
+    pub fn queue_extents(
         &mut self,
         cookie: u64,
         offset: u64,
         length: u32,
     ) -> Result<(), ClientError> {
-        self.check_offered(TransmissionFlags::SEND_WRITE_ZEROES, "WRITE_ZEROES")?;
-        self.queue(Request::new(Command::WriteZeroes, cookie, offset, length), 0);
+        if !self.has_extents() {
+            return Err(ClientError::NotOffered("base:allocation"));
+        }
+        self.queue(Request::new(Command::BlockStatus, cookie, offset, length), 0);
         Ok(())
     }
 
@@ -325,7 +355,11 @@ impl Connection {
         })
     }
 
-    fn receive_answers(
+    /// Does what [`Connection::receive`] does, and also hands on the extents that were asked for.
+    ///
+    /// # Errors
+    /// Those of [`Connection::receive`].
+    pub fn receive_answers(
         &mut self,
         mut on_answer: impl FnMut(u64, Result<Answer<'_>, Errno>),
     ) -> Result<usize, ClientError> {
@@ -430,7 +464,7 @@ impl Connection {
     /// If queued requests are in flight: their replies would be lost.
     pub fn write_zeroes(&mut self, offset: u64, length: u32) -> Result<(), ClientError> {
         self.alone()?;
-        self.queue_write_zeroes(0, offset, length)?;
+        self.queue_write_zeroes(0, offset, length, false)?;
         self.wait(|_| {})
     }
 
@@ -444,10 +478,7 @@ impl Connection {
     /// If queued requests are in flight: their replies would be lost.
     pub fn extents(&mut self, offset: u64, length: u32) -> Result<Vec<Extent>, ClientError> {
         self.alone()?;
-        if !self.has_extents() {
-            return Err(ClientError::NotOffered("base:allocation"));
-        }
-        self.queue(Request::new(Command::BlockStatus, 0, offset, length), 0);
+        self.queue_extents(0, offset, length)?;
         let mut all = Vec::new();
         self.wait_for(|answer| {
             if let Answer::Extents(extents) = answer {

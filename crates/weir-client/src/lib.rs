@@ -14,7 +14,7 @@ pub mod error;
 pub mod stop;
 pub mod wires;
 
-pub use connection::{Bulk, Connection, Payloads, Socket};
+pub use connection::{Answer, Bulk, Connection, Payloads, Socket};
 pub use error::ClientError;
 pub use stop::Stop;
 pub use wires::{WireId, Wires};

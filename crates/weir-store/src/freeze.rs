@@ -359,6 +359,10 @@ impl Store for Freezable {
     fn allocated(&self) -> Result<Bytes> {
         self.0.store.allocated()
     }
+
+    fn depth(&self) -> usize {
+        self.0.store.depth()
+    }
 }
 
 #[cfg(test)]

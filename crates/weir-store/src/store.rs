@@ -49,6 +49,12 @@ pub trait Store: Send + Sync + Debug {
 
     /// Returns the bytes of the medium that the volume takes now.
     fn allocated(&self) -> Result<Bytes>;
+
+    /// Returns how many operations that do not overlap are worth executing at once. The default
+    /// is for media that execute one after another just as fast.
+    fn depth(&self) -> usize {
+        1
+    }
 }
 
 /// A store that is only read, such as a snapshot. It is a [`Store`] whose changes are

@@ -6,7 +6,7 @@ use weir_proto::{Errno, Extent};
 
 /// An answer in full.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Answer<'a> {
+pub enum Answer<'a> {
     /// The data of a read; empty for anything else.
     Data(&'a [u8]),
     /// The extents of a block status.

@@ -2,6 +2,7 @@
 
 use crate::error::ClientError;
 use crate::stop::Stop;
+use rustix::net::sockopt;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -92,6 +93,18 @@ impl Socket {
             Stream::Tcp(stream) => stream.set_nonblocking(nonblocking),
             Stream::Unix(stream) => stream.set_nonblocking(nonblocking),
         }
+    }
+
+    /// Has the system probe an idle connection, and end it if nothing comes back for `silence`.
+    pub(super) fn notice_absence(&self, silence: Duration) -> io::Result<()> {
+        let Stream::Tcp(stream) = &self.stream else { return Ok(()) };
+        let probe = (silence / 4).max(Duration::from_secs(1));
+        let millis = u32::try_from(silence.as_millis()).unwrap_or(u32::MAX);
+        sockopt::set_socket_keepalive(stream, true)?;
+        sockopt::set_tcp_keepidle(stream, probe)?;
+        sockopt::set_tcp_keepintvl(stream, probe)?;
+        sockopt::set_tcp_keepcnt(stream, 3)?;
+        Ok(sockopt::set_tcp_user_timeout(stream, millis)?)
     }
 
     pub(super) fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {

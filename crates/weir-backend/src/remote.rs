@@ -1,0 +1,337 @@
+//! A store on an NBD server.
+
+use crate::book::{Action, Id};
+use crate::condition::{Condition, Gauge, Hearing};
+use crate::dial::{Terms, dial};
+use crate::edges::Edges;
+use crate::error::{BackendError, answered, failed};
+use crate::pump::{Given, Line, NotGiven, Owner, Place, Pump};
+use crate::unflushed::Payload;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use weir_proto::{BlockState, Uri};
+use weir_store::{Extent, ExtentKind, ExtentList, Store, StoreError};
+use weir_units::{Bytes, Span};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// Requests of one caller in flight.
+const AT_ONCE: usize = 8;
+/// The longest range that is zeroed by one request, and the longest that is asked for its extents.
+const LONGEST_RANGE: u64 = 128 << 20;
+/// The longest write of zeros to a server without a command for them.
+const ZEROS: u64 = 1 << 20;
+/// Writes that are worth storing at once.
+const DEPTH: usize = 32;
+
+/// The way to an export.
+#[derive(Debug, Clone)]
+pub struct RemoteOptions {
+    /// The export.
+    pub uri: Uri,
+    /// Maximum number of connections.
+    pub connections: u32,
+    /// The longest wait for an answer. Later, a request fails.
+    pub timeout: Span,
+    /// The receiver of changes of the condition.
+    pub hearing: Hearing,
+}
+
+/// A store on an NBD server. It survives losses of the connection and restarts of the server, see the
+/// crate.
+#[derive(Debug)]
+pub struct RemoteStore {
+    address: String,
+    terms: Terms,
+    timeout: Span,
+    line: Arc<Line>,
+    edges: Edges,
+    zeros: Arc<[u8]>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl RemoteStore {
+    /// Connects, and starts the thread of the volume.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError`] if the server cannot be reached, or its export cannot be used.
+    pub fn open(options: RemoteOptions) -> std::result::Result<Self, BackendError> {
+        let RemoteOptions { uri, connections, timeout, hearing } = options;
+        let line = Arc::new(Line::new(Gauge::new(hearing))?);
+        let (open, terms) = dial(&uri, connections, timeout, line.closing())?;
+        let address = uri.to_string();
+        let place = Place { uri, connections, timeout };
+        let pump = Pump::new(Arc::clone(&line), place, open, terms)?;
+        let thread = thread::Builder::new().name("weir-nbd".to_owned()).spawn(move || pump.run());
+        let context = "starting the thread of a backend";
+        let thread = thread.map_err(|source| BackendError::System { context, source })?;
+        let zeros = if terms.zeroes { Vec::new() } else { vec![0; zeros_len(&terms)] };
+        let edges = Edges::new(terms.block);
+        let (zeros, thread) = (zeros.into(), Some(thread));
+        Ok(Self { address, terms, timeout, line, edges, zeros, thread })
+    }
+
+    /// Returns the state of the connection.
+    #[must_use]
+    pub fn condition(&self) -> Condition {
+        self.line.gauge.read()
+    }
+
+    fn check(&self, offset: u64, len: u64) -> Result<()> {
+        let size = self.terms.size.get();
+        match offset.checked_add(len) {
+            Some(end) if end <= size => Ok(()),
+            _ => Err(StoreError::OutOfRange { offset, len, size }),
+        }
+    }
+
+    /// Sends requests, and hands on their results, which come in any order. Each has the timeout for
+    /// itself. After an error, no further ones are sent.
+    fn send(
+        &self,
+        what: &str,
+        actions: impl IntoIterator<Item = (u64, Action)>,
+        mut take: impl FnMut(usize, Given),
+    ) -> Result<()> {
+        let (told, answers) = channel();
+        let (mut under_way, mut error) = (Vec::new(), None);
+        let mut actions = actions.into_iter().enumerate();
+        loop {
+            while under_way.len() < AT_ONCE && error.is_none() {
+                let Some((place, (offset, action))) = actions.next() else { break };
+                let owner = Owner { place, told: told.clone() };
+                under_way.push((place, self.line.submit(offset, action, owner)));
+            }
+            if under_way.is_empty() {
+                return error.map_or(Ok(()), Err);
+            }
+            let (place, result) = self.wait(what, &answers, &under_way)?;
+            under_way.retain(|(own, _)| *own != place);
+            match result {
+                Ok(given) => take(place, given),
+                Err(reason) => error = error.or(Some(self.not_given(what, reason))),
+            }
+        }
+    }
+
+    fn wait(
+        &self,
+        what: &str,
+        answers: &Receiver<(usize, std::result::Result<Given, NotGiven>)>,
+        under_way: &[(usize, Id)],
+    ) -> Result<(usize, std::result::Result<Given, NotGiven>)> {
+        answers.recv_timeout(Duration::from_nanos(self.timeout.nanos())).map_err(|_| {
+            self.line.abandon(under_way.iter().map(|(_, id)| *id));
+            let Self { address, timeout, .. } = self;
+            let context = format!("backend {address} has not answered {what} for {timeout}");
+            failed(context, io::ErrorKind::TimedOut.into())
+        })
+    }
+
+    fn not_given(&self, what: &str, reason: NotGiven) -> StoreError {
+        match reason {
+            NotGiven::Answered(errno) => answered(&self.address, what, errno),
+            NotGiven::Failed(reason) => {
+                let context = format!("backend {} is not used any more: {reason}", self.address);
+                failed(context, io::Error::other(reason))
+            }
+        }
+    }
+
+    /// Splits a range at multiples of `longest` bytes from its start.
+    fn split(range: Range<u64>, longest: u64) -> impl Iterator<Item = (u64, u32)> {
+        let (mut at, end) = (range.start, range.end);
+        std::iter::from_fn(move || {
+            let len = (end - at).min(longest);
+            let part = (at, u32::try_from(len).unwrap_or(u32::MAX));
+            at += len;
+            (len > 0).then_some(part)
+        })
+    }
+
+    /// Reads whole blocks.
+    fn read_blocks(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let longest = u64::from(self.terms.longest);
+        let parts = Self::split(offset..offset + buf.len() as u64, longest);
+        let reads = parts.map(|(at, len)| (at, Action::Read { len }));
+        self.send(&format!("a read of {} bytes at {offset}", buf.len()), reads, |place, given| {
+            let start = place * self.terms.longest as usize;
+            if let (Given::Data(data), Some(to)) = (given, buf.get_mut(start..)) {
+                to[..data.len()].copy_from_slice(&data);
+            }
+        })
+    }
+
+    fn write_blocks(&self, offset: u64, data: &[u8]) -> Result<()> {
+        let longest = self.terms.longest as usize;
+        let parts = data.chunks(longest).enumerate().map(|(place, part)| {
+            let at = offset + (place * longest) as u64;
+            (at, Action::Write(Payload::bytes(part.into())))
+        });
+        self.send(&format!("a write of {} bytes at {offset}", data.len()), parts, |_, _| {})
+    }
+
+    /// Writes a range by reading the blocks around it, changing and writing them. Nothing else writes.
+    fn change_blocks(&self, offset: u64, len: u64, change: impl FnOnce(&mut [u8])) -> Result<()> {
+        let around = self.edges.around(offset, len);
+        let mut blocks = vec![0; within(around.end - around.start)];
+        self.read_blocks(around.start, &mut blocks)?;
+        change(&mut blocks[within(offset - around.start)..within(offset + len - around.start)]);
+        self.write_blocks(around.start, &blocks)
+    }
+
+    fn zero_blocks(&self, offset: u64, len: u64, keeps_space: bool) -> Result<()> {
+        let range = offset..offset + len;
+        let what = format!("zeroing {len} bytes at {offset}");
+        if self.terms.zeroes {
+            let longest = LONGEST_RANGE / u64::from(self.terms.block) * u64::from(self.terms.block);
+            let zeros = |len: u32| Payload::Zeros { len: u64::from(len), keeps_space };
+            let parts = Self::split(range, longest);
+            return self.send(&what, parts.map(|(at, len)| (at, Action::Write(zeros(len)))), |_, _| {});
+        }
+        let parts = Self::split(range, self.zeros.len() as u64).map(|(at, len)| {
+            let (all, len) = (Arc::clone(&self.zeros), len as usize);
+            (at, Action::Write(Payload::Bytes { all, start: 0, len }))
+        });
+        self.send(&what, parts, |_, _| {})
+    }
+}
+
+fn zeros_len(terms: &Terms) -> usize {
+    let block = u64::from(terms.block);
+    within(ZEROS.min(u64::from(terms.longest)) / block * block)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "within a buffer that is in memory")]
+fn within(n: u64) -> usize {
+    n as usize
+}
+
+impl Store for RemoteStore {
+    fn size(&self) -> Bytes {
+        self.terms.size
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let len = buf.len() as u64;
+        self.check(offset, len)?;
+        if self.edges.is_aligned(offset, len) {
+            return self.read_blocks(offset, buf);
+        }
+        let around = self.edges.around(offset, len);
+        let mut blocks = vec![0; within(around.end - around.start)];
+        self.read_blocks(around.start, &mut blocks)?;
+        buf.copy_from_slice(&blocks[within(offset - around.start)..][..buf.len()]);
+        Ok(())
+    }
+
+    /// Never reads: the server would have to be waited for.
+    fn try_read_at(&self, offset: u64, buf: &mut [u8]) -> Result<bool> {
+        self.check(offset, buf.len() as u64)?;
+        Ok(buf.is_empty())
+    }
+
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<()> {
+        let len = data.len() as u64;
+        self.check(offset, len)?;
+        self.edges.write(offset, len, |grows| match grows {
+            false => self.write_blocks(offset, data),
+            true => self.change_blocks(offset, len, |part| part.copy_from_slice(data)),
+        })
+    }
+
+    fn write_zeroes(&self, offset: u64, len: u64, may_trim: bool) -> Result<()> {
+        self.check(offset, len)?;
+        // The whole blocks inside, and a part of a block before and after them.
+        let around = self.edges.around(offset, len);
+        let start = if around.start < offset { around.start + u64::from(self.terms.block) } else { offset };
+        let end = offset + len;
+        let inner_end = if around.end > end { around.end - u64::from(self.terms.block) } else { end };
+        if start > inner_end {
+            return self.edges.write(offset, len, |_| {
+                self.change_blocks(offset, len, |part| part.fill(0))
+            });
+        }
+        for (from, to) in [(offset, start), (inner_end, end)] {
+            if from < to {
+                self.edges.write(from, to - from, |_| {
+                    self.change_blocks(from, to - from, |part| part.fill(0))
+                })?;
+            }
+        }
+        let inner = inner_end - start;
+        self.edges.write(start, inner, |_| self.zero_blocks(start, inner, !may_trim))
+    }
+
+    /// Zeroes the range: a trim of NBD would leave its content open.
+    fn trim(&self, offset: u64, len: u64) -> Result<()> {
+        self.write_zeroes(offset, len, true)
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.send("a flush", [(0, Action::Flush)], |_, _| {})
+    }
+
+    fn resize(&self, new: Bytes) -> Result<()> {
+        if new == self.terms.size {
+            return Ok(());
+        }
+        let context = format!("backend {} is not resized by Weir", self.address);
+        Err(failed(context, io::ErrorKind::Unsupported.into()))
+    }
+
+    fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>> {
+        self.check(offset, len)?;
+        let mut list = ExtentList::new(max);
+        if !self.terms.extents {
+            list.push(len, ExtentKind::Data);
+            return Ok(list.into_vec());
+        }
+        let around = self.edges.around(offset, len);
+        let (mut at, end) = (around.start, offset + len);
+        while at < end && !list.is_full() {
+            let ask = u32::try_from((around.end - at).min(LONGEST_RANGE)).unwrap_or(u32::MAX);
+            let (mut told, what) = (Vec::new(), format!("a question for extents at {at}"));
+            self.send(&what, [(at, Action::Extents { len: ask })], |_, given| {
+                if let Given::Extents(extents) = given {
+                    told = extents;
+                }
+            })?;
+            if told.is_empty() {
+                let context = format!("backend {} answered no extents at {at}", self.address);
+                return Err(failed(context, io::ErrorKind::InvalidData.into()));
+            }
+            for extent in told {
+                let is_hole = extent.state.contains(BlockState::ZERO | BlockState::HOLE);
+                let kind = if is_hole { ExtentKind::Hole } else { ExtentKind::Data };
+                let (from, to) = (at.max(offset), (at + u64::from(extent.length)).min(end));
+                list.push(to.saturating_sub(from), kind);
+                at += u64::from(extent.length);
+            }
+        }
+        Ok(list.into_vec())
+    }
+
+    /// Returns the size: a server is not asked for less.
+    fn allocated(&self) -> Result<Bytes> {
+        Ok(self.terms.size)
+    }
+
+    fn depth(&self) -> usize {
+        DEPTH
+    }
+}
+
+impl Drop for RemoteStore {
+    fn drop(&mut self) {
+        self.line.close();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
