@@ -73,6 +73,12 @@ impl HeldFile {
         Ok(Self { path: path.to_owned(), file, size, is_device })
     }
 
+    /// Uses only the first `size` bytes.
+    #[must_use]
+    pub fn shortened(self, size: Bytes) -> Self {
+        Self { size: size.get().min(self.size), ..self }
+    }
+
     fn check(&self, offset: u64, len: u64) -> Result<()> {
         match offset.checked_add(len) {
             Some(end) if end <= self.size => Ok(()),

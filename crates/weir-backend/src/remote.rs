@@ -46,6 +46,8 @@ pub struct RemoteOptions {
 #[derive(Debug)]
 pub struct RemoteStore {
     address: String,
+    /// The used part of the export.
+    size: Bytes,
     terms: Terms,
     timeout: Span,
     line: Arc<Line>,
@@ -73,7 +75,15 @@ impl RemoteStore {
         let zeros = if terms.zeroes { Vec::new() } else { vec![0; zeros_len(&terms)] };
         let edges = Edges::new(terms.block);
         let (zeros, thread) = (zeros.into(), Some(thread));
-        Ok(Self { address, terms, timeout, line, edges, zeros, thread })
+        let size = terms.size;
+        Ok(Self { address, size, terms, timeout, line, edges, zeros, thread })
+    }
+
+    /// Uses only the first `size` bytes.
+    #[must_use]
+    pub fn shortened(mut self, size: Bytes) -> Self {
+        self.size = size.min(self.size);
+        self
     }
 
     /// Returns the state of the connection.
@@ -83,7 +93,7 @@ impl RemoteStore {
     }
 
     fn check(&self, offset: u64, len: u64) -> Result<()> {
-        let size = self.terms.size.get();
+        let size = self.size.get();
         match offset.checked_add(len) {
             Some(end) if end <= size => Ok(()),
             _ => Err(StoreError::OutOfRange { offset, len, size }),
@@ -214,7 +224,7 @@ fn within(n: u64) -> usize {
 
 impl Store for RemoteStore {
     fn size(&self) -> Bytes {
-        self.terms.size
+        self.size
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
@@ -278,7 +288,7 @@ impl Store for RemoteStore {
     }
 
     fn resize(&self, new: Bytes) -> Result<()> {
-        if new == self.terms.size {
+        if new == self.size {
             return Ok(());
         }
         let context = format!("backend {} is not resized by Weir", self.address);
@@ -319,7 +329,7 @@ impl Store for RemoteStore {
 
     /// Returns the size: a server is not asked for less.
     fn allocated(&self) -> Result<Bytes> {
-        Ok(self.terms.size)
+        Ok(self.size)
     }
 
     fn depth(&self) -> usize {

@@ -146,6 +146,31 @@ pub struct OpLatency {
     pub sum_ns: u64,
 }
 
+/// The place of a volume's bytes outside of Weir.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackendStatus {
+    /// URI of the NBD server, or path of the device or file.
+    pub address: String,
+    /// `connected`, `lost` (requests wait, and fail after the timeout) or `failed` (all requests fail
+    /// until Weir is started again).
+    pub state: String,
+    /// Reason, unless it is connected.
+    pub reason: Option<String>,
+    /// Nanoseconds since it is in this state.
+    pub since_ns: u64,
+}
+
+impl BackendStatus {
+    /// Returns the state in words.
+    fn words(&self) -> String {
+        let lasting = lasting(float(self.since_ns) / 1e9);
+        match &self.reason {
+            None => format!("{} for {lasting}", self.state),
+            Some(reason) => format!("{} for {lasting}: {reason}", self.state),
+        }
+    }
+}
+
 /// An export.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExportStatus {
@@ -170,6 +195,9 @@ pub struct ExportStatus {
     pub service_ns: u64,
     /// Server overhead of all requests: time beyond the service time.
     pub overhead_ns: u64,
+    /// Waits of all requests for a backend beyond the service time.
+    #[serde(default)]
+    pub backend_ns: u64,
     /// Latencies by operation.
     #[serde(default)]
     pub latencies: Vec<OpLatency>,
@@ -208,6 +236,9 @@ pub struct VolumeStatus {
     /// Flushes fail until they are.
     #[serde(default)]
     pub pending_writeback_bytes: u64,
+    /// Place of the bytes, if they are on a backend.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<BackendStatus>,
     /// Host cache: `none`, `read-only` or `read-write`.
     pub cache: String,
     /// Set if it is on the host's own SSD, which the limits for uncached I/O do not count.
@@ -651,6 +682,23 @@ impl StatusReport {
         table
     }
 
+    fn backends_table(&self) -> Table {
+        let heads = ["volume", "backend|address", "state|", "|state", "|reason", "|since_ns"];
+        let mut table = Table::new("", &heads).named("backends");
+        for (name, v) in volumes(&self.now) {
+            let Some(backend) = &v.backend else { continue };
+            table.row(cells![
+                name,
+                backend.address.as_str(),
+                backend.words(),
+                backend.state.as_str(),
+                backend.reason.clone().unwrap_or_default(),
+                grouped(backend.since_ns),
+            ]);
+        }
+        table
+    }
+
     fn exports_table(&self) -> Table {
         let heads = [
             "export",
@@ -658,6 +706,7 @@ impl StatusReport {
             ">errors",
             ">rejected",
             ">service time|mean_service_ns",
+            ">backend|mean_backend_ns",
             ">server overhead|mean_overhead_ns",
             "uri",
         ];
@@ -673,6 +722,7 @@ impl StatusReport {
                 grouped(e.errors),
                 grouped(e.rejected),
                 mean(e.service_ns),
+                mean(e.backend_ns),
                 mean(e.overhead_ns),
                 e.uris.join(" "),
             ]);
@@ -683,7 +733,13 @@ impl StatusReport {
 
 impl Report for StatusReport {
     fn tables(&self) -> Vec<Table> {
-        vec![self.volumes_table(), self.bursts_table(), self.pending_table(), self.exports_table()]
+        vec![
+            self.volumes_table(),
+            self.bursts_table(),
+            self.pending_table(),
+            self.backends_table(),
+            self.exports_table(),
+        ]
     }
 }
 

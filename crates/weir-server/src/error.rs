@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use weir_backend::BackendError;
 use weir_layout::error::Kind as LayoutKind;
 use weir_proto::Errno;
 use weir_report::status::Refused;
@@ -68,6 +69,16 @@ pub enum ServerError {
         volume: String,
         /// Why, and what to do.
         reason: String,
+    },
+    /// A backend that cannot be used.
+    #[error("volume {volume:?}: backend {address}: {source}")]
+    Backend {
+        /// The volume.
+        volume: String,
+        /// The address of the backend.
+        address: String,
+        /// The reason.
+        source: BackendError,
     },
     /// A volume, export or host that this server does not have.
     #[error("there is no {what} {name:?}{near}; there is {known}")]

@@ -113,8 +113,11 @@ pub struct Served {
     /// Total time between the arrivals of requests and their deadlines.
     pub governed: Span,
     /// Time between that moment and the reply, of all: late wake-ups, reading
-    /// and syncing. The two together are the latency that clients saw from Weir.
+    /// and syncing.
     pub overhead: Span,
+    /// That time of requests whose bytes were on their way to or from a backend at the deadline. The
+    /// three together are the latency that clients saw from Weir.
+    pub backend: Span,
     /// Latencies from the arrival to the reply: of reads, of requests that change bytes, and of
     /// flushes.
     pub latencies: [Latencies; 3],
@@ -172,6 +175,8 @@ struct Pending {
     error: Option<Arc<StoreError>>,
     /// Its number in a recording.
     tapped: Option<NonZeroU64>,
+    /// It waits for a store after its deadline.
+    awaits_store: bool,
 }
 
 #[derive(Debug)]
@@ -179,11 +184,14 @@ struct Device {
     map: DeviceMap,
     served: Served,
     durability: Durability,
+    /// The bytes of a volume of it are on a backend.
+    is_on_backend: bool,
 }
 
 impl Device {
-    fn new(map: DeviceMap) -> Self {
-        Self { map, served: Served::default(), durability: Durability::default() }
+    fn new(map: DeviceMap, is_on_backend: bool) -> Self {
+        let (served, durability) = (Served::default(), Durability::default());
+        Self { map, served, durability, is_on_backend }
     }
 }
 
@@ -234,7 +242,11 @@ impl HostLoop {
                 DeviceMap { volumes: columns.clone(), unit: unit.get() }
             }
         });
-        let devices: Vec<Device> = devices.map(Device::new).collect();
+        let devices = devices.map(|map| {
+            let is_on_backend = map.volumes.iter().any(|volume| volumes[*volume].is_on_backend);
+            Device::new(map, is_on_backend)
+        });
+        let devices: Vec<Device> = devices.collect();
         let mut owners = vec![0; volumes.len()];
         for (id, device) in devices.iter().enumerate() {
             device.map.volumes.iter().for_each(|volume| owners[*volume] = id);
@@ -384,6 +396,7 @@ impl HostLoop {
             from,
             error: None,
             tapped,
+            awaits_store: false,
         });
         self.stirred = true;
         let held = match request.command {
@@ -463,6 +476,8 @@ impl HostLoop {
         self.observer.hear(pending.request.cookie, completion);
         if pending.jobs == 0 {
             self.go_on(now, key, replies);
+        } else {
+            pending.awaits_store = true;
         }
     }
 
@@ -543,6 +558,7 @@ impl HostLoop {
                 let (stores, map) = (Arc::clone(&self.stores), map.clone());
                 let read = ReadJob { key, stores, map, offset, len: length as usize, dirty };
                 self.pending[key].on_worker = true;
+                self.pending[key].awaits_store = true;
                 self.jobs.push(Job { device, task: Task::Read(Box::new(read)) });
             }
             Err(error) => {
@@ -699,7 +715,12 @@ impl HostLoop {
         served.requests += 1;
         served.errors += u64::from(failed);
         served.governed += pending.due - pending.arrived;
-        served.overhead += now - pending.due;
+        let late = now - pending.due;
+        match pending.awaits_store && self.devices[pending.device].is_on_backend {
+            true => self.devices[pending.device].served.backend += late,
+            false => self.devices[pending.device].served.overhead += late,
+        }
+        let served = &mut self.devices[pending.device].served;
         let op = match pending.request.command {
             Command::Read | Command::Cache => 0,
             Command::Write | Command::Trim | Command::WriteZeroes => 1,

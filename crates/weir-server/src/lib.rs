@@ -38,6 +38,7 @@
 
 #![forbid(unsafe_code)]
 
+mod backing;
 mod bounds;
 mod connection;
 pub mod control;

@@ -30,6 +30,31 @@ pub enum Notice {
         /// The volume.
         volume: String,
     },
+    /// The backend of a volume does not answer.
+    BackendLost {
+        /// The volume.
+        volume: String,
+        /// The address of the backend.
+        address: String,
+        /// Why.
+        reason: String,
+    },
+    /// The backend of a volume answers again.
+    BackendBack {
+        /// The volume.
+        volume: String,
+        /// The address of the backend.
+        address: String,
+    },
+    /// The backend of a volume may not have what was written to it, so it is not used any more.
+    BackendFailed {
+        /// The volume.
+        volume: String,
+        /// The address of the backend.
+        address: String,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// Clients were disconnected that had sent half a request, or had taken no replies.
     Stalled {
         /// Their number.
@@ -65,6 +90,18 @@ impl fmt::Display for Notice {
                      in memory, and flushes fail, until {end}"
                 )
             }
+            Self::BackendLost { volume, address, reason } => write!(
+                f,
+                "volume {volume:?}: backend {address}: {reason}; requests wait for it, and fail after \
+                 the timeout"
+            ),
+            Self::BackendBack { volume, address } => {
+                write!(f, "volume {volume:?}: backend {address} answers again")
+            }
+            Self::BackendFailed { volume, address, reason } => write!(
+                f,
+                "volume {volume:?}: backend {address}: {reason}; all requests of the volume fail"
+            ),
             Self::Stalled { clients } => write!(
                 f,
                 "disconnected {clients} NBD client{}: half a request was sent, or replies were not \

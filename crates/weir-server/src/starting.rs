@@ -5,6 +5,7 @@
 //! socket (a size, a cache mode) hold as long as the layout declares the same as before. If the
 //! layout was edited, it decides, unless that would lose or misread data.
 
+use crate::backing::Backing;
 use crate::connection::Stalling;
 use crate::error::ServerError;
 use crate::host_loop::HostLoop;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use weir_catalog::Edition;
 use weir_core::{DeviceId, VolumeId};
 use weir_layout::hot_plug::{Coming, NewVolume};
-use weir_layout::{Export, Host, Layout};
+use weir_layout::{Backend, Export, Host, Layout};
 use weir_report::status::Refused;
 use weir_store::{
     DataDir, ExtentKind, ListedVolume, MemoryStore, NewVolume as NewStored, Store,
@@ -78,6 +79,14 @@ pub(crate) fn remember_tier(volume: &StoredVolume, tier: Option<&str>) -> Result
     let Some(made): Option<NewVolume> = made else { return Ok(()) };
     let made = NewVolume { tier: tier.map(str::to_owned), ..made };
     Ok(volume.set_attribute(MADE, serde_json::to_string(&made).ok().as_deref())?)
+}
+
+/// The bytes of a volume, found or created.
+struct Opened {
+    data: VolumeData,
+    /// The volume of the data directory.
+    stored: Option<Arc<StoredVolume>>,
+    backing: Option<Backing>,
 }
 
 /// The inputs and results of bringing up hosts.
@@ -180,12 +189,13 @@ impl<'a> Starting<'a> {
     pub(crate) fn host(&mut self, mut host: Host) -> Result<(HostState, Reactor), ServerError> {
         let made = self.add_made(&mut host);
         let (mut stores, mut stored) = (Vec::new(), Vec::new());
-        let mut broken = Vec::new();
+        let (mut backings, mut broken) = (BTreeMap::new(), Vec::new());
         for id in 0..host.volumes.len() {
             match self.volume(&mut host, VolumeId(id)) {
-                Ok((data, volume)) => {
+                Ok(Opened { data, stored: volume, backing }) => {
                     stores.push(data);
                     stored.push(volume);
+                    backings.extend(backing.map(|backing| (id, backing)));
                 }
                 Err(error) => {
                     let name = host.volumes[id].name.clone();
@@ -241,18 +251,19 @@ impl<'a> Starting<'a> {
             });
         }
         let changing = BTreeMap::new();
-        Ok((HostState { layout: host, mailbox, stored, made, paged, changing }, reactor))
+        let state = HostState { layout: host, mailbox, stored, backings, made, paged, changing };
+        Ok((state, reactor))
     }
 
-    fn volume(
-        &self,
-        host: &mut Host,
-        id: VolumeId,
-    ) -> Result<(VolumeData, Option<Arc<StoredVolume>>), ServerError> {
+    fn volume(&self, host: &mut Host, id: VolumeId) -> Result<Opened, ServerError> {
+        if let Some(backend) = host.volumes[id.0].backend.clone() {
+            return self.on_backend(host, id, &backend);
+        }
         let declared = host.volumes[id.0].spec.size;
         let Some(data) = self.data else {
             let store = Arc::new(MemoryStore::new(declared));
-            return Ok((VolumeData::new(store, false), None));
+            let data = VolumeData::new(store, false);
+            return Ok(Opened { data, stored: None, backing: None });
         };
         let mode = host.volumes[id.0].spec.cache.name();
         let column = column_of(host, id);
@@ -263,7 +274,54 @@ impl<'a> Starting<'a> {
         adopt_column(&volume, column.as_deref())?;
         self.adopt_size(&volume, host, id)?;
         self.adopt_cache(&volume, host, id, mode)?;
-        Ok((VolumeData::kept(volume.clone()), Some(volume)))
+        let data = VolumeData::kept(volume.clone());
+        Ok(Opened { data, stored: Some(volume), backing: None })
+    }
+
+    /// Opens the backend of a volume, which has nothing in the data directory.
+    fn on_backend(
+        &self,
+        host: &mut Host,
+        id: VolumeId,
+        backend: &Backend,
+    ) -> Result<Opened, ServerError> {
+        let name = host.volumes[id.0].name.clone();
+        let refused = |reason: String| ServerError::Volume { volume: name.clone(), reason };
+        if self.options.no_exports {
+            return Err(refused(format!(
+                "a mount keeps files in its own folder and not on the backend {backend}; use weir \
+                 serve, or remove the backend from the layout"
+            )));
+        }
+        self.refuse_stored(&name, backend)?;
+        let backing = Backing::open(&name, backend, &self.options.notices, |size| {
+            let over = host.over_backend(id, size, self.edition).map_err(ServerError::Layout)?;
+            let used = over.spec.size;
+            replace(host, id, over);
+            Ok(used)
+        })?;
+        let data = VolumeData::on_backend(backing.store());
+        Ok(Opened { data, stored: None, backing: Some(backing) })
+    }
+
+    /// Refuses a backend for a volume that has data in the data directory.
+    fn refuse_stored(&self, name: &str, backend: &Backend) -> Result<(), ServerError> {
+        let Some(data) = self.data else { return Ok(()) };
+        let listed = data.list()?.into_iter().find(|listed| listed.name == name);
+        let Some(ListedVolume { meta, .. }) = listed else { return Ok(()) };
+        let stored = NewStored { size: meta?.size, attributes: BTreeMap::new() };
+        let volume = data.volume(name, stored)?;
+        if has_data(&volume, Bytes::ZERO)? {
+            return Err(refuse(
+                &volume,
+                format!(
+                    "the layout now puts it on the backend {backend}, but it has data in {}; remove \
+                     backend from the layout and copy the data, or give the volume another name",
+                    data.path().join("volumes").join(name).display()
+                ),
+            ));
+        }
+        Ok(())
     }
 
     fn adopt_size(

@@ -70,6 +70,8 @@ pub struct VolumeData {
     freezable: Freezable,
     /// True if operations other than hot reads may wait for a medium.
     pub(crate) may_block: bool,
+    /// True if the bytes are on a backend, whose waits are counted apart.
+    pub(crate) is_on_backend: bool,
 }
 
 impl VolumeData {
@@ -77,14 +79,21 @@ impl VolumeData {
     #[must_use]
     pub fn new(store: Arc<dyn Store>, may_block: bool) -> Self {
         let freezable = Freezable::new(store);
-        Self { store: Arc::new(freezable.clone()), freezable, may_block }
+        let store = Arc::new(freezable.clone());
+        Self { store, freezable, may_block, is_on_backend: false }
+    }
+
+    /// Wraps the store of a backend.
+    #[must_use]
+    pub fn on_backend(store: Arc<dyn Store>) -> Self {
+        Self { is_on_backend: true, ..Self::new(store, true) }
     }
 
     /// Wraps a volume of a data directory.
     #[must_use]
     pub fn kept(volume: Arc<StoredVolume>) -> Self {
         let freezable = volume.freezable().clone();
-        Self { store: volume, freezable, may_block: true }
+        Self { store: volume, freezable, may_block: true, is_on_backend: false }
     }
 }
 

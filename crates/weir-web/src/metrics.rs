@@ -215,6 +215,12 @@ pub static METRICS: [Metric; 24] = [
         Of::Export(|e| count(e.rejected)),
     ),
     metric(
+        "backend_wait_seconds",
+        Counter,
+        "Waits of requests for a backend, beyond their deadline",
+        Of::Export(|e| seconds(e.backend_ns)),
+    ),
+    metric(
         "server_overhead_seconds",
         Counter,
         "Time between the deadline of requests and their reply",

@@ -23,7 +23,8 @@ impl HostLoop {
         let added = self.engine.add_volume(now, spec);
         let (volume, device) =
             added.map_err(|error| ServerError::Layout(weir_layout::error::Kind::Spec(error)))?;
-        put(&mut self.devices, device.0, Device::new(DeviceMap::single(volume.0)));
+        let map = DeviceMap::single(volume.0);
+        put(&mut self.devices, device.0, Device::new(map, data.is_on_backend));
         put(&mut self.volumes, volume.0, VolumeBytes::new(data));
         put(&mut self.owners, volume.0, device.0);
         self.share_stores();

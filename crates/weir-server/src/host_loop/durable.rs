@@ -32,6 +32,7 @@ impl HostLoop {
             return;
         }
         self.pending[key].on_worker = true;
+        self.pending[key].awaits_store = true;
         let durability = &mut self.devices[device].durability;
         durability.next.push(key);
         if matches!(durability.stage, Stage::Idle) {

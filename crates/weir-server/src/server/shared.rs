@@ -1,6 +1,7 @@
 //! The state of a server that its front ends and control conversations share.
 
 use super::paged::Paged;
+use crate::backing::Backing;
 use super::views::Freezes;
 use crate::error::ServerError;
 use crate::host_loop::HostLoop;
@@ -60,6 +61,8 @@ pub(crate) struct HostState {
     pub(crate) mailbox: Mailbox,
     /// The volumes of the data directory; none for those in memory or refused.
     pub(crate) stored: Vec<Option<Arc<StoredVolume>>>,
+    /// The open backends of volumes.
+    pub(crate) backings: BTreeMap<usize, Backing>,
     /// Volumes created while it was served.
     pub(crate) made: BTreeSet<usize>,
     /// The page blobs among the created volumes.

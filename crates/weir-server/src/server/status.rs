@@ -1,6 +1,7 @@
 //! A reading of all counters of a server.
 
-use super::shared::{Shared, Used};
+use super::shared::{HostState, Shared, Used};
+use crate::backing::Backing;
 use crate::host_loop::{HostLoop, LATENCY_OPS};
 use crate::mailbox::Mailbox;
 use std::collections::BTreeMap;
@@ -14,16 +15,31 @@ use weir_units::{Bytes, Instant};
 
 impl Shared {
     pub(super) fn status(&self) -> Status {
-        let hosts: Vec<(Host, Mailbox)> = {
+        let hosts: Vec<(Host, Mailbox, BTreeMap<usize, Backing>)> = {
             let hosts = self.hosts();
-            hosts.iter().map(|host| (host.layout.clone(), host.mailbox.clone())).collect()
+            let own = |host: &HostState| {
+                (host.layout.clone(), host.mailbox.clone(), host.backings.clone())
+            };
+            hosts.iter().map(own).collect()
         };
         let hosts = hosts.into_iter();
         Status {
             uptime_ns: self.clock.now().nanos(),
             pid: std::process::id(),
             edition: self.edition.as_ref().map(|e| e.name().to_owned()),
-            hosts: hosts.filter_map(|(host, mailbox)| self.host_status(host, &mailbox)).collect(),
+            hosts: hosts
+                .filter_map(|(host, mailbox, backings)| {
+                    let names = host.volumes.iter().map(|volume| volume.name.clone());
+                    let names: Vec<String> = names.collect();
+                    let mut status = self.host_status(host, &mailbox)?;
+                    for volume in &mut status.volumes {
+                        let id = names.iter().position(|name| *name == volume.name);
+                        let backing = id.and_then(|id| backings.get(&id));
+                        volume.backend = backing.map(Backing::status);
+                    }
+                    Some(status)
+                })
+                .collect(),
             refused: self.refused.clone(),
         }
     }
@@ -79,6 +95,7 @@ fn export_status(
         rejected: served.turned_away,
         service_ns: served.governed.nanos(),
         overhead_ns: served.overhead.nanos(),
+        backend_ns: served.backend.nanos(),
         latencies: LATENCY_OPS
             .iter()
             .zip(&served.latencies)
@@ -146,6 +163,7 @@ fn volume_status(
         size_bytes: volume.spec.size.get(),
         allocated_bytes: used.unwrap_or_else(|| running.allocated(id).unwrap_or(Bytes::ZERO).get()),
         pending_writeback_bytes: running.owed(id).get(),
+        backend: None,
         cache: volume.spec.cache.name().to_owned(),
         is_local: volume.spec.place == Place::Local,
         limit_iops: gate.iops.map(|limit| limit.rate.get()),

@@ -66,7 +66,8 @@ pub(crate) fn overrides(status: &Status, layout: &Path, declared: &[Declared]) -
             continue;
         };
         let now = Bytes::new(volume.size_bytes);
-        if now != *size {
+        // The layout need not say the size of a backend.
+        if now != *size && volume.backend.is_none() {
             let (now, size) = (now.exact(), size.exact());
             lines.push(format!(
                 "{name}: has {now} since a resize, but {layout} says {size}; write {now} there, or \

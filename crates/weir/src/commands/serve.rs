@@ -11,6 +11,7 @@ use std::convert::Infallible;
 use weir_blob::Endpoint;
 use weir_catalog::{Catalog, Edition};
 use weir_layout::{Blob, Layout};
+use weir_report::status::VolumeStatus;
 use weir_server::{Address, Options, Server, Tls};
 
 pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
@@ -117,7 +118,10 @@ fn introduce(args: &ServeArgs, server: &Server, blob: Option<&Endpoint>) -> Resu
     for url in blob.iter().flat_map(|blob| blob.urls()) {
         output::print_text(&format!("blobs {url}\n"))?;
     }
-    if args.data.is_none() {
+    let is_in_memory = |volume: &VolumeStatus| volume.backend.is_none();
+    let status = server.status();
+    let mut volumes = status.hosts.iter().flat_map(|host| &host.volumes);
+    if args.data.is_none() && (blob.is_some() || volumes.any(is_in_memory)) {
         output::talk("the data is in memory and lost at exit; --data DIR keeps it");
     }
     output::talk(&format!("ready; control socket {}", args.control.control.display()));

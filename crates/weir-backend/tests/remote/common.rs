@@ -1,0 +1,113 @@
+//! NBD servers of others, in a folder of their own.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsStr;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+use weir_backend::condition::Hearing;
+use weir_backend::{BackendError, RemoteOptions, RemoteStore, State};
+use weir_units::Span;
+
+/// The longest wait for something that happens on its own.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Returns whether a program is installed. It has to be with `CI=true`.
+pub(crate) fn has(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
+    let must = std::env::var_os("CI").as_deref() == Some(OsStr::new("true"));
+    assert!(found || !must, "CI=true, and {program} is not installed");
+    if !found {
+        println!("skipped: needs {program}");
+    }
+    found
+}
+
+/// A folder with the socket and the disk of a server.
+pub(crate) struct Place(tempfile::TempDir);
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn disk(&self, size: u64) -> String {
+        let path = self.path("disk");
+        let file = std::fs::File::options().create(true).truncate(false).write(true).open(&path);
+        file.expect("a file").set_len(size).expect("its size");
+        path.display().to_string()
+    }
+
+    /// Starts nbdkit with these arguments; returns when it answers.
+    pub(crate) fn nbdkit(&self, args: &[&str]) -> Program {
+        let socket = self.path("nbd.sock");
+        let _ = std::fs::remove_file(&socket);
+        let mut command = Command::new("nbdkit");
+        command.args(["-f", "-U"]).arg(&socket).args(args);
+        Program::start(command, &socket)
+    }
+
+    /// Opens the export of the server.
+    pub(crate) fn open(&self, timeout: Span) -> Result<(RemoteStore, Heard), BackendError> {
+        let uri = format!("nbd+unix:///?socket={}", self.path("nbd.sock").display());
+        let (sender, receiver) = channel();
+        let hearing = Hearing::with(move |state| drop(sender.send(state.clone())));
+        let uri = uri.parse().expect("a URI");
+        let store = RemoteStore::open(RemoteOptions { uri, connections: 4, timeout, hearing })?;
+        Ok((store, Heard(receiver)))
+    }
+}
+
+/// The changes of a store's condition.
+#[derive(Debug)]
+pub(crate) struct Heard(Receiver<State>);
+
+impl Heard {
+    /// Waits for a state.
+    pub(crate) fn wait_for(&self, is_it: impl Fn(&State) -> bool) -> State {
+        loop {
+            let state = self.0.recv_timeout(PATIENCE).expect("a change of the condition");
+            if is_it(&state) {
+                return state;
+            }
+        }
+    }
+}
+
+/// A server; killed if it is dropped.
+pub(crate) struct Program(Child);
+
+impl Program {
+    pub(crate) fn start(mut command: Command, socket: &Path) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let mut child = command.spawn().expect("a program");
+        while UnixStream::connect(socket).is_err() {
+            assert!(child.try_wait().expect("a status").is_none(), "it ended: {command:?}");
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+        Self(child)
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).expect("a process");
+    }
+
+    pub(crate) fn kill(&mut self) {
+        let ended = self.0.kill().and_then(|()| self.0.wait());
+        ended.expect("a process");
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
