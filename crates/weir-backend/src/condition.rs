@@ -33,7 +33,9 @@ pub struct Condition {
 
 /// The receiver of changes, called on the thread of the volume. It must not wait.
 #[derive(Clone, Default)]
-pub struct Hearing(Option<Arc<dyn Fn(&State) + Send + Sync>>);
+pub struct Hearing(Option<Arc<Hear>>);
+
+type Hear = dyn Fn(&State) + Send + Sync;
 
 impl Hearing {
     /// Calls `hear` for each change.
@@ -71,8 +73,7 @@ impl Gauge {
     pub(crate) fn set(&self, state: State) {
         let told = {
             let mut now = self.lock();
-            let goes_on =
-                matches!((&now.0, &state), (State::Lost { .. }, State::Lost { .. }));
+            let goes_on = matches!((&now.0, &state), (State::Lost { .. }, State::Lost { .. }));
             let is_new = now.0 != state && !goes_on;
             if is_new {
                 now.1 = self.clock.now();

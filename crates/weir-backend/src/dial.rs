@@ -85,11 +85,7 @@ pub(crate) fn dial(
     Ok((all, terms))
 }
 
-fn open(
-    uri: &Uri,
-    absence: Span,
-    closing: &Arc<AtomicBool>,
-) -> Result<Connection, BackendError> {
+fn open(uri: &Uri, absence: Span, closing: &Arc<AtomicBool>) -> Result<Connection, BackendError> {
     let (clock, is_open) = (Clock::start(), Arc::new(AtomicBool::new(false)));
     let (closing, opened) = (Arc::clone(closing), Arc::clone(&is_open));
     // The connection keeps asking; once it is open, only the end of the volume stops it.

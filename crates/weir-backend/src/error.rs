@@ -72,9 +72,7 @@ pub(crate) fn failed(context: String, source: io::Error) -> StoreError {
 pub(crate) fn answered(address: &str, what: &str, errno: Errno) -> StoreError {
     let context = format!("backend {address} answered {errno} to {what}");
     match errno {
-        Errno::NoSpc => {
-            StoreError::NoSpace { context, source: io::ErrorKind::StorageFull.into() }
-        }
+        Errno::NoSpc => StoreError::NoSpace { context, source: io::ErrorKind::StorageFull.into() },
         _ => failed(context, io::Error::other(errno.to_string())),
     }
 }

@@ -13,7 +13,7 @@ use weir_units::Bytes;
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// The zeros that are written at once where the system cannot zero a range.
-const ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 /// Writes that are worth storing at once.
 const DEPTH: usize = 32;
 

@@ -4,7 +4,7 @@
 //!   callers --request--> Book: what may be sent, what is in flight, what is not flushed
 //!      ^                   | one thread for each volume
 //!      +------answer-------+--> connections --> NBD server
-//!                          +<-- Dialer: connects again after a loss
+//!                          +<-- redial: connects again after a loss
 //! ```
 //!
 //! | module | holds |
@@ -15,8 +15,8 @@
 //! | [`error`] | reasons why a backend cannot be used |
 //! | `book` | requests and their order, without sockets and clock |
 //! | `unflushed` | answered writes that no flush covers |
-//! | `pump` | the thread of a volume |
-//! | `dial` | connections, and the checks of what a server offers |
+//! | `line`, `pump` | the thread of a volume, and the way to it |
+//! | `dial`, `redial` | connections, and the checks of what a server offers |
 //! | `edges` | requests that are not aligned to the server's blocks |
 //!
 //! An answered write that no flush covers is kept in memory. After a loss of the connection it is
@@ -32,7 +32,9 @@ mod dial;
 mod edges;
 pub mod error;
 pub mod held;
+mod line;
 mod pump;
+mod redial;
 pub mod remote;
 mod unflushed;
 

@@ -1,21 +1,18 @@
 //! The thread of a volume: it sends what the book lets go, and hands on the answers.
 
 use crate::book::{Action, Book, Id, Order, Untaken};
-use crate::condition::{Gauge, State};
-use crate::dial::{Terms, dial};
+use crate::condition::State;
+use crate::dial::Terms;
 use crate::error::BackendError;
+use crate::line::{Given, Line, Mail, NotGiven, Owner, Place};
+use crate::redial::redial;
 use crate::unflushed::Payload;
-use rustix::event::{EventfdFlags, eventfd};
-use rustix::fd::{AsFd, OwnedFd};
 use std::collections::HashSet;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use weir_client::{Answer, ClientError, Connection};
-use weir_proto::{Errno, Extent, Uri};
-use weir_units::Span;
+use weir_proto::Errno;
 use weir_wall::{Events, Interest, Poller};
 
 /// The key under which the wake-up descriptor is registered.
@@ -23,116 +20,7 @@ const WAKE: u64 = u64::MAX;
 /// Requests are sent when this many bytes are queued on a connection, or when there are no more.
 const SEND_AT: usize = 128 << 10;
 /// Most memory for unflushed writes.
-pub(crate) const UNFLUSHED: u64 = 64 << 20;
-/// The first wait before another attempt to connect, and the longest.
-const FIRST_WAIT: Span = Span::from_millis(50);
-const LONGEST_WAIT: Span = Span::from_secs(2);
-
-/// The result of a request.
-#[derive(Debug)]
-pub(crate) enum Given {
-    /// Success without a value.
-    Done,
-    Data(Vec<u8>),
-    Extents(Vec<Extent>),
-}
-
-/// The reason why a request has no result.
-#[derive(Debug)]
-pub(crate) enum NotGiven {
-    /// The server's error.
-    Answered(Errno),
-    /// The volume failed for good.
-    Failed(String),
-}
-
-/// A caller that waits for the answers to several requests, and the place of this one.
-#[derive(Debug)]
-pub(crate) struct Owner {
-    pub(crate) place: usize,
-    pub(crate) told: Sender<(usize, Result<Given, NotGiven>)>,
-}
-
-impl Owner {
-    /// A caller that has given up does not hear it.
-    fn tell(self, result: Result<Given, NotGiven>) {
-        let _ = self.told.send((self.place, result));
-    }
-}
-
-/// What other threads leave for that of the volume.
-#[derive(Debug, Default)]
-struct Inbox {
-    last: Id,
-    requests: Vec<(Id, u64, Action, Owner)>,
-    abandoned: Vec<Id>,
-    dialled: Option<Result<(Vec<Connection>, Terms), BackendError>>,
-}
-
-/// The way to the thread of a volume.
-#[derive(Debug)]
-pub(crate) struct Line {
-    inbox: Mutex<Inbox>,
-    wake: OwnedFd,
-    closing: Arc<AtomicBool>,
-    pub(crate) gauge: Gauge,
-}
-
-impl Line {
-    pub(crate) fn new(gauge: Gauge) -> Result<Self, BackendError> {
-        let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
-        let context = "preparing to wait for replies";
-        let wake = wake.map_err(|errno| BackendError::System { context, source: errno.into() })?;
-        Ok(Self { inbox: Mutex::default(), wake, closing: Arc::default(), gauge })
-    }
-
-    pub(crate) fn closing(&self) -> &Arc<AtomicBool> {
-        &self.closing
-    }
-
-    fn inbox(&self) -> MutexGuard<'_, Inbox> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wake(&self) {
-        let _ = rustix::io::write(self.wake.as_fd(), &1_u64.to_ne_bytes());
-    }
-
-    /// Leaves a request; returns its id.
-    pub(crate) fn submit(&self, offset: u64, action: Action, owner: Owner) -> Id {
-        let (id, is_first) = {
-            let mut inbox = self.inbox();
-            inbox.last += 2;
-            let id = inbox.last;
-            inbox.requests.push((id, offset, action, owner));
-            (id, inbox.requests.len() == 1)
-        };
-        if is_first {
-            self.wake();
-        }
-        id
-    }
-
-    /// Gives up on requests.
-    pub(crate) fn abandon(&self, ids: impl IntoIterator<Item = Id>) {
-        self.inbox().abandoned.extend(ids);
-        self.wake();
-    }
-
-    /// Ends the thread. Callers that still wait get an error.
-    pub(crate) fn close(&self) {
-        self.closing.store(true, Ordering::Release);
-        self.wake();
-    }
-}
-
-/// How to reach the server.
-#[derive(Debug, Clone)]
-pub(crate) struct Place {
-    pub(crate) uri: Uri,
-    pub(crate) connections: u32,
-    pub(crate) timeout: Span,
-}
+const UNFLUSHED: u64 = 64 << 20;
 
 /// A connection in use.
 #[derive(Debug)]
@@ -165,11 +53,10 @@ impl Pump {
         connections: Vec<Connection>,
         terms: Terms,
     ) -> Result<Self, BackendError> {
-        let system = |source| {
-            BackendError::System { context: "preparing to wait for replies", source }
-        };
+        let system =
+            |source| BackendError::System { context: "preparing to wait for replies", source };
         let poller = Poller::new().map_err(system)?;
-        poller.add(&line.wake, WAKE, Interest::READ).map_err(system)?;
+        poller.add(line.descriptor(), WAKE, Interest::READ).map_err(system)?;
         let mut pump = Self {
             line,
             place,
@@ -188,7 +75,7 @@ impl Pump {
     /// Runs until the line is closed.
     pub(crate) fn run(mut self) {
         let mut events = Events::new();
-        while !self.line.closing.load(Ordering::Acquire) {
+        while !self.line.is_closing() {
             if let Err(source) = self.poller.wait(&mut events, None) {
                 self.fail(format!("waiting for replies: {source}"));
                 return;
@@ -205,7 +92,6 @@ impl Pump {
                 lost = lost.or(handled.err());
             }
             if woken {
-                let _ = rustix::io::read(self.line.wake.as_fd(), &mut [0; 8]);
                 self.take_inbox();
             }
             let lost = lost.map_or_else(|| self.send_all().err(), Some);
@@ -277,14 +163,7 @@ impl Pump {
     }
 
     fn take_inbox(&mut self) {
-        let (requests, abandoned, dialled) = {
-            let mut inbox = self.line.inbox();
-            (
-                std::mem::take(&mut inbox.requests),
-                std::mem::take(&mut inbox.abandoned),
-                inbox.dialled.take(),
-            )
-        };
+        let Mail { requests, abandoned, dialled } = self.line.take();
         for (id, offset, action, owner) in requests {
             match &self.failed {
                 Some(reason) => owner.tell(Err(NotGiven::Failed(reason.clone()))),
@@ -397,37 +276,6 @@ fn queue(connection: &mut Connection, order: Order) -> Result<(), ClientError> {
         }
         Action::Flush => connection.queue_flush(id),
         Action::Extents { len } => connection.queue_extents(id, offset, len),
-    }
-}
-
-/// Connects again, as often as it takes. What cannot change by waiting is handed on.
-fn redial(line: &Line, place: &Place) {
-    let mut wait = FIRST_WAIT;
-    while !line.closing.load(Ordering::Acquire) {
-        let absence = place.timeout;
-        match dial(&place.uri, place.connections, absence, &line.closing) {
-            Err(BackendError::Client(error)) => {
-                line.gauge.set(State::Lost { reason: error.to_string() });
-            }
-            result => {
-                line.inbox().dialled = Some(result);
-                line.wake();
-                return;
-            }
-        }
-        pause(line, wait);
-        wait = (wait + wait).min(LONGEST_WAIT);
-    }
-}
-
-/// Waits between two attempts. The end of the volume ends it.
-fn pause(line: &Line, wait: Span) {
-    const STEP: Span = Span::from_millis(50);
-    let mut left = wait;
-    while left > Span::ZERO && !line.closing.load(Ordering::Acquire) {
-        let step = left.min(STEP);
-        thread::park_timeout(std::time::Duration::from_nanos(step.nanos()));
-        left = left.saturating_sub(step);
     }
 }
 

@@ -5,7 +5,8 @@ use crate::condition::{Condition, Gauge, Hearing};
 use crate::dial::{Terms, dial};
 use crate::edges::Edges;
 use crate::error::{BackendError, answered, failed};
-use crate::pump::{Given, Line, NotGiven, Owner, Place, Pump};
+use crate::line::{Given, Line, NotGiven, Owner, Place};
+use crate::pump::Pump;
 use crate::unflushed::Payload;
 use std::io;
 use std::ops::Range;
@@ -202,7 +203,11 @@ impl RemoteStore {
             let longest = LONGEST_RANGE / u64::from(self.terms.block) * u64::from(self.terms.block);
             let zeros = |len: u32| Payload::Zeros { len: u64::from(len), keeps_space };
             let parts = Self::split(range, longest);
-            return self.send(&what, parts.map(|(at, len)| (at, Action::Write(zeros(len)))), |_, _| {});
+            return self.send(
+                &what,
+                parts.map(|(at, len)| (at, Action::Write(zeros(len)))),
+                |_, _| {},
+            );
         }
         let parts = Self::split(range, self.zeros.len() as u64).map(|(at, len)| {
             let (all, len) = (Arc::clone(&self.zeros), len as usize);
@@ -259,13 +264,15 @@ impl Store for RemoteStore {
         self.check(offset, len)?;
         // The whole blocks inside, and a part of a block before and after them.
         let around = self.edges.around(offset, len);
-        let start = if around.start < offset { around.start + u64::from(self.terms.block) } else { offset };
+        let start =
+            if around.start < offset { around.start + u64::from(self.terms.block) } else { offset };
         let end = offset + len;
-        let inner_end = if around.end > end { around.end - u64::from(self.terms.block) } else { end };
+        let inner_end =
+            if around.end > end { around.end - u64::from(self.terms.block) } else { end };
         if start > inner_end {
-            return self.edges.write(offset, len, |_| {
-                self.change_blocks(offset, len, |part| part.fill(0))
-            });
+            return self
+                .edges
+                .write(offset, len, |_| self.change_blocks(offset, len, |part| part.fill(0)));
         }
         for (from, to) in [(offset, start), (inner_end, end)] {
             if from < to {

@@ -119,7 +119,8 @@ impl Backend {
                     ("backend.timeout", keys.timeout.is_some()),
                 ] {
                     if given {
-                        let reason = "connections and timeout are for an NBD server; leave them out";
+                        let reason =
+                            "connections and timeout are for an NBD server; leave them out";
                         return wrong(key, reason.to_owned());
                     }
                 }

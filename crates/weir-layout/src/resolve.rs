@@ -374,9 +374,8 @@ impl<'a> Builder<'a> {
     /// Checks that no other volume has the same backend.
     fn check_backend(&self, volume: &Volume) -> Result<(), Fault> {
         let Some(backend) = &volume.backend else { return Ok(()) };
-        let is_same = |other: &&Volume| {
-            other.backend.as_ref().is_some_and(|own| own.is_same_place(backend))
-        };
+        let is_same =
+            |other: &&Volume| other.backend.as_ref().is_some_and(|own| own.is_same_place(backend));
         match self.hosts.iter().flat_map(|host| &host.volumes).find(is_same) {
             None => Ok(()),
             Some(other) => {

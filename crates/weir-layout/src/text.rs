@@ -272,7 +272,10 @@ fn volume(keys: &VolumeKeys) -> Pairs {
         .flag("unlimited", *unlimited)
         .add("place", place)
         .add("cache", (*cache != CacheMode::None).then(|| cache.name()));
-    latency(pairs, own_latency.as_ref()).share("credits", *credits).add("lun", *lun).within("backend", own_backend.as_ref().map(backend))
+    latency(pairs, own_latency.as_ref())
+        .share("credits", *credits)
+        .add("lun", *lun)
+        .within("backend", own_backend.as_ref().map(backend))
 }
 
 fn alike_volumes(keys: &AlikeKeys) -> Pairs {

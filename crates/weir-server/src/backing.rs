@@ -35,7 +35,7 @@ impl Backing {
         let address = backend.to_string();
         let failed = |source: BackendError| {
             let (volume, address) = (volume.to_owned(), address.clone());
-            ServerError::Backend { volume, address, source }
+            ServerError::Backend { volume, address, source: Box::new(source) }
         };
         let kind = match backend {
             Backend::Nbd { uri, connections, timeout } => {

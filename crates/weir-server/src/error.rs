@@ -78,7 +78,7 @@ pub enum ServerError {
         /// The address of the backend.
         address: String,
         /// The reason.
-        source: BackendError,
+        source: Box<BackendError>,
     },
     /// A volume, export or host that this server does not have.
     #[error("there is no {what} {name:?}{near}; there is {known}")]

@@ -630,6 +630,20 @@ impl HostLoop {
                 self.look_at(volume);
                 self.go_on_storing(now, replies);
             }
+            Finished::Apart { volume, job, result } => {
+                self.volumes[volume].end(job, result);
+                let mut takes = false;
+                while let Some(result) = self.volumes[volume].next_ended() {
+                    takes |= result.is_ok();
+                    let after = self.volumes[volume].finished(result);
+                    self.after(now, volume, after, replies);
+                }
+                if takes {
+                    self.volumes[volume].settle_some();
+                }
+                self.look_at(volume);
+                self.go_on_storing(now, replies);
+            }
             Finished::Sync { device, result } => self.synced(now, device, result, replies),
             Finished::Read { key, result } => {
                 let Pending { client, request, .. } = self.pending[key];
@@ -735,13 +749,24 @@ impl HostLoop {
         for volume in self.lanes.drain(..) {
             let bytes = &mut self.volumes[volume];
             bytes.listed = false;
-            if let Some(batch) = bytes.take_batch() {
+            let device = self.owners[volume];
+            if bytes.is_deep() {
+                while let Some((job, work)) = bytes.take_apart() {
+                    let store = Arc::clone(&bytes.data.store);
+                    let task = Task::Apart { volume, job, store, work };
+                    self.jobs.push(Job { device, task });
+                }
+            } else if let Some(batch) = bytes.take_batch() {
                 let store = Arc::clone(&bytes.data.store);
-                let device = self.owners[volume];
                 self.jobs.push(Job { device, task: Task::Lane { volume, store, batch } });
             }
         }
         std::mem::take(&mut self.jobs)
+    }
+
+    /// Returns whether a store takes several operations at once.
+    pub(crate) fn is_deep(&self) -> bool {
+        self.volumes.iter().any(VolumeBytes::is_deep)
     }
 
     /// Requests taken and not answered.

@@ -181,7 +181,8 @@ impl Reactor {
         let (sender, inbox) = channel();
         let mailbox = Mailbox { sender, wake: Arc::new(wake) };
         let back = mailbox.clone();
-        let workers = Workers::new(name, move |done| back.send(Message::Finished(done)));
+        let workers =
+            Workers::new(name, host.is_deep(), move |done| back.send(Message::Finished(done)));
         let clients = Clients { open: Slab::new(), count: 0, memory, lent: None, is_untidy: false };
         let name = name.to_owned();
         Ok(Self {

@@ -15,7 +15,8 @@
 //! Invariants:
 //!
 //! - The store gets the jobs of a volume one after another, in the order in which their requests
-//!   arrived. Reads and syncs are not jobs of the lane and wait for none.
+//!   arrived; a store with a [depth](Store::depth) gets those together that do not overlap, and they
+//!   count as done in that order. Reads and syncs are not jobs of the lane and wait for none.
 //! - The overlay changes when a request arrives, so each block that it shows is the newest version.
 //!   It shows every block with bytes of an answered write that are not in the store.
 //! - A read that begins after a write was answered therefore sees the write, in the store or in the
@@ -146,6 +147,8 @@ pub(crate) enum After {
 #[derive(Debug)]
 pub(crate) struct VolumeBytes {
     pub(crate) data: VolumeData,
+    /// Jobs that the store takes at once.
+    depth: usize,
     overlay: Overlay,
     lane: Lane<About>,
     /// The last job that carried a block of the overlay.
@@ -162,8 +165,10 @@ pub(crate) struct VolumeBytes {
 
 impl VolumeBytes {
     pub(crate) fn new(data: VolumeData) -> Self {
+        let depth = data.store.depth();
         Self {
             data,
+            depth,
             overlay: Overlay::default(),
             lane: Lane::default(),
             last_carrier: 0,
@@ -224,6 +229,26 @@ impl VolumeBytes {
     /// Returns the waiting jobs of the lane for a worker, if no other has it.
     pub(crate) fn take_batch(&mut self) -> Option<Vec<Work>> {
         self.lane.take_batch()
+    }
+
+    /// Returns whether the store takes several jobs at once.
+    pub(crate) fn is_deep(&self) -> bool {
+        self.depth > 1
+    }
+
+    /// Returns the next job of the lane for a worker of its own, if it may be at work beside others.
+    pub(crate) fn take_apart(&mut self) -> Option<(u64, Work)> {
+        self.lane.take_apart(self.depth)
+    }
+
+    /// Takes the result of a job that was at work beside others.
+    pub(crate) fn end(&mut self, job: u64, result: Result<Done, StoreError>) {
+        self.lane.end(job, result);
+    }
+
+    /// Returns the result of the oldest job that is not finished, if it has ended.
+    pub(crate) fn next_ended(&mut self) -> Option<Result<Done, StoreError>> {
+        self.lane.next_ended()
     }
 
     /// Takes in that the worker has done all of its batch.

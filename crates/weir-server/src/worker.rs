@@ -30,6 +30,8 @@ pub(crate) struct Job {
 pub(crate) enum Task {
     /// A batch of a volume's lane, in order.
     Lane { volume: usize, store: Arc<dyn Store>, batch: Vec<Work> },
+    /// One job of a volume's lane, beside others.
+    Apart { volume: usize, job: u64, store: Arc<dyn Store>, work: Work },
     /// Makes a volume durable, for all requests of the device that wait for it.
     Sync { store: Arc<dyn Store> },
     /// Reads for the request with that key.
@@ -64,6 +66,8 @@ pub(crate) enum Finished {
     /// The next results of a lane; its worker goes on, or this is the last of the
     /// batch.
     Lane { volume: usize, results: Vec<Result<Done, StoreError>>, last: bool },
+    /// A job that was at work beside others has ended.
+    Apart { volume: usize, job: u64, result: Result<Done, StoreError> },
     /// A volume of a device is synced, for all requests that waited for it.
     Sync { device: usize, result: Result<(), StoreError> },
     /// A read is done; the key is the request's.
@@ -91,6 +95,11 @@ impl Job {
                         return;
                     }
                 }
+            }
+            Task::Apart { volume, job, store, work } => {
+                let result = guarded(|| work.run(&*store));
+                drop(store);
+                report(Finished::Apart { volume, job, result });
             }
             Task::Sync { store } => {
                 let result = guarded(|| store.sync());

@@ -9,12 +9,24 @@ const SIZE: usize = 24;
 
 #[derive(Debug, Clone)]
 enum Event {
-    Write { offset: usize, len: usize },
-    Zero { offset: usize, len: usize },
-    Read { offset: usize, len: usize },
+    Write {
+        offset: usize,
+        len: usize,
+    },
+    Zero {
+        offset: usize,
+        len: usize,
+    },
+    Read {
+        offset: usize,
+        len: usize,
+    },
     Flush,
     /// The server executes one request, and answers it or not.
-    Execute { which: Index, answers: bool },
+    Execute {
+        which: Index,
+        answers: bool,
+    },
     /// One of the callers gives up.
     Abandon(Index),
     /// The server crashes. Unflushed bytes survive by chance.
@@ -121,7 +133,8 @@ impl World {
             Event::Zero { offset, len } => self.write(*offset, *len, 0),
             Event::Read { offset, len } => {
                 let (offset, len) = (*offset, *len);
-                let from = self.bytes[offset..offset + len].iter().map(|own| own.answered).collect();
+                let from =
+                    self.bytes[offset..offset + len].iter().map(|own| own.answered).collect();
                 let read = Action::Read { len: u32::try_from(len).unwrap() };
                 self.submit(offset, read, Wanted::Read { offset, len, from });
             }
@@ -219,7 +232,8 @@ impl World {
         }
         let (order, _) = self.queue.remove(at);
         let owner = self.book.answered(order.id, result).expect("writes are taken again");
-        let Some(wanted) = owner.and_then(|id| self.callers.remove(&id).map(|own| (id, own))) else {
+        let Some(wanted) = owner.and_then(|id| self.callers.remove(&id).map(|own| (id, own)))
+        else {
             return;
         };
         self.answered(wanted, result);
@@ -242,8 +256,7 @@ impl World {
                 }
             }
             Wanted::Flush { covers } if result.is_ok() => {
-                for ((own, durable), covers) in
-                    self.bytes.iter_mut().zip(self.durable).zip(covers)
+                for ((own, durable), covers) in self.bytes.iter_mut().zip(self.durable).zip(covers)
                 {
                     own.promised = own.promised.max(covers);
                     let allowed = &own.given[own.promised..];

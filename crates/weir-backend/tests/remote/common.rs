@@ -86,7 +86,7 @@ pub(crate) struct Program(Child);
 
 impl Program {
     pub(crate) fn start(mut command: Command, socket: &Path) -> Self {
-        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().expect("a program");
         while UnixStream::connect(socket).is_err() {
             assert!(child.try_wait().expect("a status").is_none(), "it ended: {command:?}");

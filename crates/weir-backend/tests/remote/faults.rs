@@ -13,8 +13,10 @@ fn errors_of_the_server_are_passed_on_and_pass() {
     }
     let place = Place::new();
     let (eio, full) = (place.path("eio"), place.path("full"));
-    let (eio_file, full_file) =
-        (format!("error-pread-file={}", eio.display()), format!("error-pwrite-file={}", full.display()));
+    let (eio_file, full_file) = (
+        format!("error-pread-file={}", eio.display()),
+        format!("error-pwrite-file={}", full.display()),
+    );
     let _server = place.nbdkit(&[
         "--filter=error",
         "memory",
@@ -31,7 +33,10 @@ fn errors_of_the_server_are_passed_on_and_pass() {
     std::fs::write(&full, "").unwrap();
     let error = store.write_at(4096, &[2; 4096]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
-    assert!(error.to_string().contains("answered ENOSPC to a write of 4096 bytes at 4096"), "{error}");
+    assert!(
+        error.to_string().contains("answered ENOSPC to a write of 4096 bytes at 4096"),
+        "{error}"
+    );
     std::fs::write(&eio, "").unwrap();
     let mut found = [0; 4096];
     let error = store.read_at(0, &mut found).unwrap_err();

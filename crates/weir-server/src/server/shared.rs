@@ -1,8 +1,8 @@
 //! The state of a server that its front ends and control conversations share.
 
 use super::paged::Paged;
-use crate::backing::Backing;
 use super::views::Freezes;
+use crate::backing::Backing;
 use crate::error::ServerError;
 use crate::host_loop::HostLoop;
 use crate::listener::Directory;

@@ -9,9 +9,19 @@
 //! and in the order in which they were pushed, whatever threads there are. What
 //! comes meanwhile is the next batch. The jobs go to a worker; the notes about
 //! them stay here, so that nothing is shared and nothing is locked.
+//!
+//! A store with a depth gets several jobs at once, each from a worker of its own:
+//!
+//! ```text
+//! push --> waiting --take_apart--> workers --results, in any order--> ended --next_ended--> finish
+//! ```
+//!
+//! A job starts only when no job before it that overlaps it is at work. Jobs are finished in the order in
+//! which they were pushed, so what waits for one still waits for all before it.
 
 use super::block::{BLOCK, Block, inside};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 use weir_store::{ExtentKind, Store, StoreError};
 use weir_units::Bytes;
@@ -52,7 +62,40 @@ pub(crate) enum Done {
     Probed(bool),
 }
 
+/// The bytes that a job reads or changes.
+#[derive(Debug)]
+enum Reach {
+    Range(Range<u64>),
+    /// It waits for all jobs before it, and all after it wait for it.
+    All,
+}
+
+impl Reach {
+    fn meets(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Range(own), Self::Range(other)) => {
+                own.start < other.end && other.start < own.end
+            }
+            _ => true,
+        }
+    }
+}
+
 impl Work {
+    fn reach(&self) -> Reach {
+        match self {
+            Self::Write { offset, data } => Reach::Range(*offset..offset + data.len() as u64),
+            Self::Zero { offset, len, .. } => Reach::Range(*offset..offset + len),
+            Self::WriteBack(blocks) => {
+                let numbers = || blocks.iter().map(|(block, _)| *block);
+                let (first, last) = (numbers().min().unwrap_or(0), numbers().max().unwrap_or(0));
+                Reach::Range(first * BLOCK..(last + 1) * BLOCK)
+            }
+            Self::Fill { block } => Reach::Range(block * BLOCK..(block + 1) * BLOCK),
+            Self::Nothing | Self::Probe { .. } | Self::Resize { .. } => Reach::All,
+        }
+    }
+
     /// Executes the job, which may wait for the medium.
     pub(crate) fn run(&self, store: &dyn Store) -> Result<Done, StoreError> {
         match self {
@@ -92,15 +135,26 @@ pub(super) struct Note<T> {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Lane<T> {
-    waiting: Vec<Work>,
+    waiting: VecDeque<Work>,
     notes: VecDeque<Note<T>>,
     at_work: bool,
+    /// Jobs that are at work beside each other, and what they reach.
+    apart: Vec<(Ticket, Reach)>,
+    /// Results of such jobs, until all jobs before them are finished.
+    ended: BTreeMap<Ticket, Result<Done, StoreError>>,
     finished: Ticket,
 }
 
 impl<T> Default for Lane<T> {
     fn default() -> Self {
-        Self { waiting: Vec::new(), notes: VecDeque::new(), at_work: false, finished: 0 }
+        Self {
+            waiting: VecDeque::new(),
+            notes: VecDeque::new(),
+            at_work: false,
+            apart: Vec::new(),
+            ended: BTreeMap::new(),
+            finished: 0,
+        }
     }
 }
 
@@ -120,7 +174,7 @@ impl<T> Lane<T> {
     }
 
     pub(super) fn push(&mut self, work: Work, note: Note<T>) {
-        self.waiting.push(work);
+        self.waiting.push_back(work);
         self.notes.push_back(note);
     }
 
@@ -137,7 +191,31 @@ impl<T> Lane<T> {
             return None;
         }
         self.at_work = true;
-        Some(std::mem::take(&mut self.waiting))
+        Some(std::mem::take(&mut self.waiting).into())
+    }
+
+    /// Returns the next job for a worker, if it may be at work beside the others, of which there are
+    /// at most `depth`.
+    pub(super) fn take_apart(&mut self, depth: usize) -> Option<(Ticket, Work)> {
+        let reach = self.waiting.front()?.reach();
+        let is_kept_back = self.apart.iter().any(|(_, other)| reach.meets(other));
+        if is_kept_back || self.apart.len() >= depth {
+            return None;
+        }
+        let job = self.next() - self.waiting.len() as u64;
+        self.apart.push((job, reach));
+        Some((job, self.waiting.pop_front()?))
+    }
+
+    /// Takes the result of a job that was at work beside others.
+    pub(super) fn end(&mut self, job: Ticket, result: Result<Done, StoreError>) {
+        self.apart.retain(|(own, _)| *own != job);
+        self.ended.insert(job, result);
+    }
+
+    /// Returns the result of the oldest job that is not finished, if it has ended.
+    pub(super) fn next_ended(&mut self) -> Option<Result<Done, StoreError>> {
+        self.ended.remove(&(self.finished + 1))
     }
 
     /// Removes the oldest job, which is done. Returns its place and note.

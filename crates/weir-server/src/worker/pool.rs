@@ -1,7 +1,7 @@
 //! The threads of one host for what may wait.
 //!
-//! However many jobs there are and whatever they wait for, a device has at most
-//! half of the threads at a time, and syncs have at most half of them, and half
+//! There are more threads if a store takes several operations at once. However many jobs there are and
+//! whatever they wait for, a device has at most half of the threads at a time, and syncs have at most half of them, and half
 //! of any device's. So a medium that stalls holds up its own device; and a read
 //! or a write never waits until somebody's syncs are over. Devices take turns.
 //!
@@ -13,13 +13,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The maximum number of concurrent jobs of a host.
 const THREADS: usize = 16;
-/// The most of these for one device, and the most syncs.
-const SHARE: usize = THREADS / 2;
+/// The same if a store of the host takes several operations at once.
+const THREADS_IF_DEEP: usize = 64;
 
 /// The threads of one host.
 pub(crate) struct Workers {
     shared: Arc<Shared>,
     threads: usize,
+    most: usize,
     name: String,
 }
 
@@ -30,8 +31,9 @@ struct Shared {
 }
 
 /// The jobs, and who may have the next.
-#[derive(Default)]
 struct State {
+    /// The most jobs of one device, and the most syncs.
+    share: usize,
     /// By device; those with nothing waiting and nothing running are not here.
     devices: BTreeMap<usize, Device>,
     /// Whose job was started last.
@@ -52,6 +54,18 @@ struct Device {
 }
 
 impl State {
+    fn new(share: usize) -> Self {
+        Self {
+            share,
+            devices: BTreeMap::new(),
+            turn: 0,
+            syncing: 0,
+            idle: 0,
+            woken: 0,
+            closed: false,
+        }
+    }
+
     fn push(&mut self, job: Job) {
         let device = self.devices.entry(job.device).or_default();
         if job.is_sync() { device.syncs.push_back(job) } else { device.jobs.push_back(job) }
@@ -59,10 +73,11 @@ impl State {
 
     /// Returns the device that may have its next job started, in turn.
     fn next(&self) -> Option<usize> {
-        let sync_allowed = self.syncing < SHARE;
+        let share = self.share;
+        let sync_allowed = self.syncing < share;
         let may = |device: &Device| {
-            let sync = sync_allowed && device.syncing < SHARE / 2 && !device.syncs.is_empty();
-            device.running < SHARE && (sync || !device.jobs.is_empty())
+            let sync = sync_allowed && device.syncing < share / 2 && !device.syncs.is_empty();
+            device.running < share && (sync || !device.jobs.is_empty())
         };
         let later = self.devices.range(self.turn + 1..);
         let mut in_turn = later.chain(self.devices.range(..=self.turn));
@@ -73,10 +88,11 @@ impl State {
     fn take(&mut self) -> Option<Job> {
         let turn = self.next()?;
         self.turn = turn;
-        let sync_allowed = self.syncing < SHARE;
+        let sync_allowed = self.syncing < self.share;
+        let share = self.share;
         let device = self.devices.get_mut(&turn)?;
         // A sync is what others wait for, and there are never many.
-        let sync = sync_allowed && device.syncing < SHARE / 2;
+        let sync = sync_allowed && device.syncing < share / 2;
         let job = match sync.then(|| device.syncs.pop_front()).flatten() {
             Some(job) => job,
             None => device.jobs.pop_front()?,
@@ -113,10 +129,16 @@ impl std::fmt::Debug for Workers {
 }
 
 impl Workers {
-    pub(crate) fn new(name: &str, finished: impl Fn(Finished) + Send + Sync + 'static) -> Self {
-        let (state, wake) = (Mutex::default(), Condvar::new());
+    /// Starts without threads; `is_deep` if a store takes several operations at once.
+    pub(crate) fn new(
+        name: &str,
+        is_deep: bool,
+        finished: impl Fn(Finished) + Send + Sync + 'static,
+    ) -> Self {
+        let most = if is_deep { THREADS_IF_DEEP } else { THREADS };
+        let (state, wake) = (Mutex::new(State::new(most / 2)), Condvar::new());
         let shared = Arc::new(Shared { state, wake, finished: Box::new(finished) });
-        Self { shared, threads: 0, name: name.to_owned() }
+        Self { shared, threads: 0, most, name: name.to_owned() }
     }
 
     /// Has `job` done by a thread; here and now if the system gives none.
@@ -129,7 +151,7 @@ impl Workers {
             return;
         }
         drop(state);
-        if self.threads < THREADS {
+        if self.threads < self.most {
             let shared = Arc::clone(&self.shared);
             let started = std::thread::Builder::new()
                 .name(format!("weir-{}-io", self.name))
@@ -199,6 +221,8 @@ mod tests {
     use weir_store::{MemoryStore, Store};
     use weir_units::Bytes;
 
+    const SHARE: usize = THREADS / 2;
+
     fn sync(device: usize) -> Job {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Bytes::ZERO));
         Job { device, task: Task::Sync { store } }
@@ -216,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_device_has_half_of_the_threads_and_its_syncs_half_of_those() {
-        let mut state = State::default();
+        let mut state = State::new(SHARE);
         (0..20).for_each(|_| state.push(sync(0)));
         assert_eq!(started(&mut state), [(0, true); SHARE / 2]);
         (0..20).for_each(|_| state.push(lane(0)));
@@ -231,7 +255,7 @@ mod tests {
 
     #[test]
     fn syncs_have_half_of_the_threads_however_many_devices_there_are() {
-        let mut state = State::default();
+        let mut state = State::new(SHARE);
         (0..THREADS).for_each(|device| state.push(sync(device)));
         assert_eq!(started(&mut state).len(), SHARE);
         state.push(lane(3));
@@ -240,7 +264,7 @@ mod tests {
 
     #[test]
     fn devices_take_turns_and_leave_nothing_behind() {
-        let mut state = State::default();
+        let mut state = State::new(SHARE);
         for device in [4, 4, 4, 2, 2, 7] {
             state.push(lane(device));
         }
@@ -280,7 +304,7 @@ mod tests {
         let (sender, started) = channel();
         let gate = Arc::new(Gate::default());
         let held = Arc::clone(&gate);
-        let mut workers = Workers::new("test", move |done| {
+        let mut workers = Workers::new("test", false, move |done| {
             let job = match done {
                 Finished::Sync { device, .. } => (device, true),
                 Finished::Lane { volume, .. } => (volume, false),
@@ -317,7 +341,7 @@ mod tests {
         let (sender, finished) = channel();
         let sender = Mutex::new(sender);
         let tell = move |done| drop(sender.lock().expect("no panic").send(done));
-        let mut workers = Workers::new("test", tell);
+        let mut workers = Workers::new("test", false, tell);
         (0..500).for_each(|n| workers.run(sync(n % 5)));
         assert!(workers.threads <= THREADS);
         drop(workers);

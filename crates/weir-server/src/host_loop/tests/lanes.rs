@@ -2,11 +2,12 @@
 
 use super::rig::{Cold, Rig, blocking, host, iops, memory, reports, volume};
 use crate::host_loop::{Behind, ClientId, Owing};
+use crate::volume::VolumeData;
 use crate::worker::{Finished, Task, Workers};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex};
-use weir_core::{CacheMode, VolumeId};
+use weir_core::{CacheMode, DeviceId, VolumeId};
 use weir_proto::{Command, CommandFlags, Errno, Request};
 use weir_store::{Extent, Fault, FaultStore, MemoryStore, Store, StoreError};
 use weir_units::{Bytes, Span};
@@ -108,7 +109,7 @@ fn a_stalled_store_holds_up_its_own_volume_and_no_other() {
     let (sender, finished) = channel();
     let sender = Mutex::new(sender);
     let mut workers =
-        Workers::new("test", move |done| drop(sender.lock().expect("no panic").send(done)));
+        Workers::new("test", false, move |done| drop(sender.lock().expect("no panic").send(done)));
     let mut turn = |rig: &mut Rig| {
         rig.turn();
         rig.jobs.drain(..).for_each(|job| workers.run(job));
@@ -557,4 +558,62 @@ fn a_worker_that_has_reported_holds_no_store() {
         job.run(&mut |_| after = Arc::strong_count(&store));
         assert_eq!(after, before - 1, "closing it would have to wait for the worker");
     }
+}
+
+#[test]
+fn writes_of_a_deep_store_go_together_unless_they_overlap() {
+    let store = Arc::new(Cold::deep(MemoryStore::new(SIZE), 4));
+    let mut rig = Rig::new(host(vec![volume(SIZE)]), vec![blocking(&store)]);
+    let apart: Vec<u64> = (0..3).map(|n| rig.write(0, n * 4096, &[1; 4096])).collect();
+    let over = rig.write(0, 4000, &[2; 200]);
+    let behind = rig.write(0, 40_960, &[3; 512]);
+    rig.turn();
+    assert_eq!(rig.jobs.len(), 3);
+    // The last is done first, and answered after those before it.
+    rig.work_on(2);
+    assert_eq!((rig.answer(apart[2]), rig.jobs.len()), (None, 2));
+    rig.work_on(1);
+    rig.work_on(0);
+    assert!(apart.iter().all(|cookie| rig.answer(*cookie) == Some(&Ok(Vec::new()))));
+    // What overlapped them has started, and the one behind it with it.
+    assert_eq!(rig.jobs.len(), 2);
+    rig.settle();
+    assert!([over, behind].iter().all(|cookie| rig.answer(*cookie) == Some(&Ok(Vec::new()))));
+    let data = rig.contents(0, 0, 8192);
+    assert!(data[..4000].iter().all(|byte| *byte == 1) && data[4000..4200] == [2; 200]);
+    assert!(data[4200..].iter().all(|byte| *byte == 1));
+}
+
+#[test]
+fn at_most_its_depth_is_at_work_on_a_store() {
+    let store = Arc::new(Cold::deep(MemoryStore::new(SIZE), 4));
+    let mut rig = Rig::new(host(vec![volume(SIZE)]), vec![blocking(&store)]);
+    for n in 0..10 {
+        rig.write(0, n * 4096, &[1; 4096]);
+    }
+    rig.turn();
+    assert_eq!(rig.jobs.len(), 4);
+    rig.work_one();
+    assert_eq!(rig.jobs.len(), 4);
+    rig.settle();
+    assert!(rig.host.is_idle());
+}
+
+/// Time that a request waits for a backend is counted apart from the server's own.
+#[test]
+fn waits_for_a_backend_are_counted_apart() {
+    let store = || Arc::new(Cold::new(MemoryStore::new(SIZE))) as Arc<dyn Store>;
+    let volumes = vec![VolumeData::on_backend(store()), VolumeData::new(store(), true)];
+    let mut rig = Rig::new(host(vec![volume(SIZE), volume(SIZE)]), volumes);
+    for device in [0, 1] {
+        rig.write(device, 0, &[1; 4096]);
+        rig.read(device, 0, 4096);
+        rig.flush(device);
+        rig.turn();
+        rig.now += Span::from_millis(3);
+        rig.work();
+    }
+    let served = |device| *rig.host.served(DeviceId(device)).expect("a device");
+    assert_eq!((served(0).backend, served(0).overhead), (Span::from_millis(9), Span::ZERO));
+    assert_eq!((served(1).backend, served(1).overhead), (Span::ZERO, Span::from_millis(9)));
 }

@@ -153,10 +153,11 @@ struct Model {
 type Checked = Result<(), TestCaseError>;
 
 impl Model {
-    fn new() -> Self {
+    /// Starts with stores that take `depth` operations at once.
+    fn new(depth: usize) -> Self {
         let spec = spec();
-        let stores: Vec<_> =
-            spec.volumes.iter().map(|v| Arc::new(Cold::new(FaultStore::new(v.size)))).collect();
+        let store = |v: &VolumeSpec| Arc::new(Cold::deep(FaultStore::new(v.size), depth));
+        let stores: Vec<_> = spec.volumes.iter().map(store).collect();
         let rig = Rig::new(spec, stores.iter().map(blocking).collect());
         let sector = Sector { given: vec![0], acknowledged: 0, promised: 0 };
         let sectors = vec![vec![sector; SECTORS]; DEVICES];
@@ -338,8 +339,9 @@ proptest! {
     fn durable_writes_survive_a_loss_of_power(
         ops in proptest::collection::vec(op(), 1..80),
         seed in any::<u32>(),
+        depth in prop_oneof![Just(1_usize), Just(3), Just(32)],
     ) {
-        let mut model = Model::new();
+        let mut model = Model::new(depth);
         for op in &ops {
             model.apply(op)?;
         }
@@ -350,7 +352,7 @@ proptest! {
 /// The model is no blank cheque: it finds a host that forgets.
 #[test]
 fn a_lost_promise_is_found() {
-    let mut model = Model::new();
+    let mut model = Model::new(1);
     let write = Op::Write { device: 0, first: 3, count: 1, fua: true };
     let (run, report) = (Op::Run { which: 0 }, Op::Report { which: 0 });
     let done = [write, Op::Wait { millis: 100 }, run.clone(), report.clone(), run, report];

@@ -369,11 +369,17 @@ pub(super) fn host(volumes: Vec<VolumeSpec>) -> HostSpec {
 pub(super) struct Cold<S> {
     pub(super) store: S,
     pub(super) cold: AtomicBool,
+    depth: usize,
 }
 
 impl<S> Cold<S> {
     pub(super) fn new(store: S) -> Self {
-        Self { store, cold: AtomicBool::new(true) }
+        Self::deep(store, 1)
+    }
+
+    /// It takes `depth` operations at once.
+    pub(super) fn deep(store: S, depth: usize) -> Self {
+        Self { store, cold: AtomicBool::new(true), depth }
     }
 }
 
@@ -419,5 +425,9 @@ impl<S: Store> Store for Cold<S> {
 
     fn allocated(&self) -> Result<Bytes, StoreError> {
         self.store.allocated()
+    }
+
+    fn depth(&self) -> usize {
+        self.depth
     }
 }

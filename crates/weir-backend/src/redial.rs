@@ -1,0 +1,43 @@
+//! Connecting again after a loss.
+
+use crate::condition::State;
+use crate::dial::dial;
+use crate::error::BackendError;
+use crate::line::{Line, Place};
+use std::thread;
+use std::time::Duration;
+use weir_units::Span;
+
+/// The first wait before another attempt, and the longest.
+const FIRST_WAIT: Span = Span::from_millis(50);
+const LONGEST_WAIT: Span = Span::from_secs(2);
+
+/// Connects again, as often as it takes. What cannot change by waiting is handed on.
+pub(crate) fn redial(line: &Line, place: &Place) {
+    let mut wait = FIRST_WAIT;
+    while !line.is_closing() {
+        let absence = place.timeout;
+        match dial(&place.uri, place.connections, absence, line.closing()) {
+            Err(BackendError::Client(error)) => {
+                line.gauge.set(State::Lost { reason: error.to_string() });
+            }
+            result => {
+                line.dialled(result);
+                return;
+            }
+        }
+        pause(line, wait);
+        wait = (wait + wait).min(LONGEST_WAIT);
+    }
+}
+
+/// Waits between two attempts. The end of the volume ends it.
+fn pause(line: &Line, wait: Span) {
+    const STEP: Span = Span::from_millis(50);
+    let mut left = wait;
+    while left > Span::ZERO && !line.is_closing() {
+        let step = left.min(STEP);
+        thread::park_timeout(Duration::from_nanos(step.nanos()));
+        left = left.saturating_sub(step);
+    }
+}
