@@ -13,12 +13,16 @@ use std::sync::Arc;
 use std::thread;
 use weir_client::{Answer, ClientError, Connection};
 use weir_proto::Errno;
+use weir_units::Span;
 use weir_wall::{Events, Interest, Poller};
 
 /// The key under which the wake-up descriptor is registered.
 const WAKE: u64 = u64::MAX;
 /// Requests are sent when this many bytes are queued on a connection, or when there are no more.
 const SEND_AT: usize = 128 << 10;
+/// A connection that ends earlier is not replaced at once, or a server that refuses all requests would
+/// be connected to again and again.
+const HASTE: Span = Span::from_secs(1);
 /// Most memory for unflushed writes.
 const UNFLUSHED: u64 = 64 << 20;
 
@@ -244,10 +248,11 @@ impl Pump {
             return;
         }
         self.book.disconnected();
+        let is_hasty = self.line.gauge.read().lasts < HASTE;
         self.line.gauge.set(State::Lost { reason: lost.to_string() });
         let (line, place) = (Arc::clone(&self.line), self.place.clone());
         let dialler = thread::Builder::new().name("weir-nbd-dial".to_owned());
-        if let Err(source) = dialler.spawn(move || redial(&line, &place)) {
+        if let Err(source) = dialler.spawn(move || redial(&line, &place, is_hasty)) {
             self.fail(format!("starting a thread: {source}"));
         }
     }

@@ -12,9 +12,12 @@ use weir_units::Span;
 const FIRST_WAIT: Span = Span::from_millis(50);
 const LONGEST_WAIT: Span = Span::from_secs(2);
 
-/// Connects again, as often as it takes. What cannot change by waiting is handed on.
-pub(crate) fn redial(line: &Line, place: &Place) {
+/// Connects again, as often as it takes, `is_hasty` after a first wait. What cannot change by waiting is handed on.
+pub(crate) fn redial(line: &Line, place: &Place, is_hasty: bool) {
     let mut wait = FIRST_WAIT;
+    if is_hasty {
+        pause(line, wait);
+    }
     while !line.is_closing() {
         let absence = place.timeout;
         match dial(&place.uri, place.connections, absence, line.closing()) {

@@ -174,8 +174,8 @@ impl Connection {
         self.socket.set_nonblocking(nonblocking).map_err(|source| self.socket.failed(source))
     }
 
-    /// Has the system end the connection if the other end is gone for `silence`, even while nothing
-    /// is sent. Without it, that would go unnoticed for hours. A server that is only slow is not gone.
+    /// Has the system end a TCP connection whose other end is gone, or takes no data, for `silence`,
+    /// even while nothing is sent. Without it, that would go unnoticed for hours.
     ///
     /// # Errors
     /// If the socket does not take the setting.

@@ -43,7 +43,7 @@ pub(crate) struct BackendTable {
     timeout: Option<Span>,
 }
 
-/// The schema of [`BackendKeys`].
+/// The place of a volume's bytes: a URI, or a table.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]

@@ -365,8 +365,8 @@ pub struct VolumeKeys {
     #[schemars(range(min = 0, max = 63))]
     pub lun: Option<i64>,
     /// Place of the volume's bytes when it is served, instead of memory or the data folder: an NBD
-    /// server, a block device or a file. Its limits stay the same. Not for the volumes of a stripe that
-    /// are a number; list volumes that have one each.
+    /// server, a block device or a file. It changes no limit. A stripe with `count` cannot have one; list
+    /// its volumes by name.
     #[schemars(with = "Option<BackendSchema>")]
     pub backend: Option<BackendKeys>,
     /// True if it is the log file of a managed instance; not a key of layouts.

@@ -737,8 +737,8 @@ impl Report for StatusReport {
             self.volumes_table(),
             self.bursts_table(),
             self.pending_table(),
-            self.backends_table(),
             self.exports_table(),
+            self.backends_table(),
         ]
     }
 }

@@ -32,7 +32,7 @@ fn every_layout_in_the_documentation_resolves() {
     let mut catalog = Catalog::builtin();
     let own = Edition::from_toml("catalog/example.toml", &read("catalog/example.toml"));
     catalog.add(own.expect("an edition")).expect("a name of its own");
-    for file in ["docs/LAYOUT.md", "README.md"] {
+    for file in ["docs/LAYOUT.md", "docs/SCALE.md", "README.md"] {
         for (n, text) in blocks(&read(file), "toml").iter().enumerate() {
             if is_edition(text) {
                 continue;
