@@ -1,6 +1,6 @@
 //! NBD servers of others, in a folder of their own.
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::ffi::OsStr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -95,8 +95,16 @@ impl Program {
         Self(child)
     }
 
-    pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.0), signal).expect("a process");
+    /// Stops it until [`go_on`](Self::go_on); returns when it has stopped.
+    pub(crate) fn stall(&self) {
+        let process = Pid::from_child(&self.0);
+        kill_process(process, Signal::STOP).expect("a process");
+        let stopped = waitpid(Some(process), WaitOptions::UNTRACED).expect("a process");
+        assert!(stopped.is_some_and(|(_, status)| status.stopped()));
+    }
+
+    pub(crate) fn go_on(&self) {
+        kill_process(Pid::from_child(&self.0), Signal::CONT).expect("a process");
     }
 
     pub(crate) fn kill(&mut self) {

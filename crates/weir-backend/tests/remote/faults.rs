@@ -1,7 +1,6 @@
 //! Servers that fail, stall, and come back as others.
 
 use super::common::{Place, has};
-use rustix::process::Signal;
 use weir_backend::State;
 use weir_store::{ErrorKind, Store};
 use weir_units::Span;
@@ -58,7 +57,7 @@ fn a_stall_is_an_error_after_the_timeout_and_passes() {
     let server = place.nbdkit(&["memory", "4M"]);
     let (store, heard) = place.open(Span::from_secs(1)).unwrap();
     store.write_at(0, &[1; 4096]).unwrap();
-    server.signal(Signal::STOP);
+    server.stall();
     let error = store.write_at(0, &[2; 4096]).unwrap_err().to_string();
     assert!(error.contains("has not answered a write of 4096 bytes at 0 for 1 s"), "{error}");
     let State::Lost { reason } = heard.wait_for(|state| *state != State::Connected) else {
@@ -67,7 +66,7 @@ fn a_stall_is_an_error_after_the_timeout_and_passes() {
     assert_eq!(reason, "no answer for 1 s");
     // Nothing overtakes the write that may still be executed.
     assert!(store.write_at(0, &[3; 4096]).is_err());
-    server.signal(Signal::CONT);
+    server.go_on();
     heard.wait_for(|state| *state == State::Connected);
     store.write_at(0, &[4; 4096]).unwrap();
     let mut found = [0; 4096];
