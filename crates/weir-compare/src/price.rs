@@ -19,12 +19,7 @@ pub(crate) struct Price {
 
 /// Returns the price of a layout, if its edition has prices.
 pub(crate) fn price_of(layout: &Layout, catalog: &Catalog) -> Result<Option<Price>, CompareError> {
-    let Some(name) = &layout.edition else { return Ok(None) };
-    let edition = catalog.edition(name)?;
-    let Some(book) = edition.price_book(layout.region.as_deref(), None, None)? else {
-        return Ok(None);
-    };
-    let bill = layout.bill(Some(edition), Some(&book));
+    let Some((bill, book)) = layout.priced(catalog)? else { return Ok(None) };
     let dates = bill.lines.iter().filter_map(|line| line.source.as_ref());
     let mut dates: Vec<&str> = dates.map(|(_, date)| date.as_str()).collect();
     dates.sort_unstable();

@@ -6,7 +6,7 @@
 use crate::file::ManagedInstance;
 use crate::layout::{Export, Host, Layout};
 use crate::volume::Volume;
-use weir_catalog::{Edition, Limits, Per, Price, PriceBook, Provisioned};
+use weir_catalog::{Catalog, CatalogError, Edition, Limits, Per, Price, PriceBook, Provisioned};
 use weir_core::{Limit, Place};
 use weir_units::{Bytes, BytesPerSec, Iops, Money};
 
@@ -148,6 +148,22 @@ impl Layout {
             }
         }
         Bill { lines }
+    }
+
+    /// Returns the price of the layout in its edition and region, with the prices used; `None` if it
+    /// has no edition, or the edition has no prices.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError`] for an unknown edition, or a region without prices.
+    pub fn priced<'a>(
+        &self,
+        catalog: &'a Catalog,
+    ) -> Result<Option<(Bill, PriceBook<'a>)>, CatalogError> {
+        let Some(name) = &self.edition else { return Ok(None) };
+        let edition = catalog.edition(name)?;
+        let book = edition.price_book(self.region.as_deref(), None, None)?;
+        Ok(book.map(|book| (self.bill(Some(edition), Some(&book)), book)))
     }
 }
 

@@ -188,7 +188,7 @@ fn parts(points: &[(f64, Option<f64>)], per: f64) -> Vec<Vec<(f64, f64)>> {
 }
 
 /// Returns a number in about four characters.
-fn short(n: f64) -> String {
+pub(crate) fn short(n: f64) -> String {
     match n {
         n if n >= 9_999_500.0 => format!("{:.0}M", n / 1e6),
         n if n >= 999_950.0 => format!("{:.1}M", n / 1e6),

@@ -31,6 +31,8 @@
 //! | [`between`] | the difference of two snapshots |
 //! | [`bars`] | bar charts |
 //! | [`chart`] | pictures over time, as SVG and HTML |
+//! | [`scatter`] | pictures of pairs of values |
+//! | [`sweep`] | the parameter of a sweep that moves a metric most |
 //! | [`diagnosis`] | the result of a diagnosis |
 //! | [`lab`] | published figures and Weir's figures |
 //! | `answer` | reports that begin with their answer |
@@ -68,8 +70,10 @@ pub mod recovery;
 pub mod replay;
 pub mod run;
 mod scale;
+pub mod scatter;
 pub mod screen;
 pub mod status;
+pub mod sweep;
 pub mod table;
 pub mod tune;
 

@@ -4,6 +4,7 @@
 
 use crate::bars::{self, Bars};
 use crate::chart::{self, Chart, DrawError};
+use crate::scatter::{self, Scatter};
 use crate::table::{Report, Table};
 use std::fmt::Write as _;
 
@@ -76,6 +77,19 @@ impl Page {
         if charts.iter().any(|chart| !chart.bars.is_empty()) {
             self = self.heading(heading);
             self.body += &bars::svg(charts)?;
+        }
+        Ok(self)
+    }
+
+    /// Adds scatter plots under a heading; nothing without plots.
+    ///
+    /// # Errors
+    ///
+    /// [`DrawError`] if a plot cannot be drawn.
+    pub fn scatters(mut self, heading: &str, plots: &[Scatter]) -> Result<Self, DrawError> {
+        if !plots.is_empty() {
+            self = self.heading(heading);
+            self.body += &scatter::svg(plots)?;
         }
         Ok(self)
     }

@@ -24,7 +24,7 @@ use weir_layout::{Host, Layout};
 use weir_observe::run::{Sample, Shape};
 use weir_report::number::float;
 use weir_report::run::{
-    ClockName, HostReport, JobReport, RunReport, VolumeReport, WritebackReport,
+    ClockName, HostReport, JobReport, LatencyReport, RunReport, VolumeReport, WritebackReport,
 };
 use weir_units::{Instant, Span};
 use weir_workload::{Device, FioError, Issue, JobSpec, Op, Placed, Series, Tally, Workload};
@@ -192,6 +192,12 @@ impl<'a> Simulation<'a> {
     #[must_use]
     pub fn totals(&self, host: usize, volume: VolumeId) -> Option<&Totals> {
         self.run.engines.get(host)?.totals(volume)
+    }
+
+    /// Returns the latency of all operations of all jobs so far, without those of ramps.
+    #[must_use]
+    pub fn latency(&self) -> LatencyReport {
+        self.run.tally.latency()
     }
 
     /// Reports the results so far.

@@ -55,6 +55,19 @@ pub enum FioError {
         /// Maximum depth.
         limit: usize,
     },
+    /// A change of a section that the file does not have.
+    #[error("{file}: there is no section [{section}]{}The sections are: {known}",
+        if nearest.is_some() { format!("{} ", weir_units::did_you_mean(nearest)) } else { ". ".into() })]
+    NoSection {
+        /// The job file.
+        file: String,
+        /// The section.
+        section: String,
+        /// The nearest section that there is.
+        nearest: Option<String>,
+        /// The sections of the file.
+        known: String,
+    },
     /// An option that fio does not have.
     #[error("{at}: unknown option {option:?}{}", weir_units::did_you_mean(nearest))]
     UnknownOption {

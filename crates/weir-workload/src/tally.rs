@@ -131,6 +131,15 @@ impl Tally {
         Self::members(specs).into_iter().map(report).collect()
     }
 
+    /// Returns the latency of all operations of all processes.
+    #[must_use]
+    pub fn latency(&self) -> LatencyReport {
+        let mut all = OpTally::new();
+        self.processes.iter().flatten().for_each(|own| all.add(own));
+        // The rates are not part of the latency, so their time does not matter.
+        all.report(0.0).latency
+    }
+
     /// Returns the processes of each report of [`jobs`](Self::jobs), in the same order.
     ///
     /// The clones of a job section have one report. A job with `group_reporting` joins the jobs
@@ -210,6 +219,19 @@ mod tests {
         both.add(&tally);
         let mean = both.report(1.0).latency.mean;
         assert!((mean / 1.844_674_407_370_955_2e19 - 1.0).abs() < 1e-12, "{mean}");
+    }
+
+    #[test]
+    fn the_latency_of_all_is_that_of_one_process_with_all_their_requests() {
+        let (mut apart, mut together) = (Tally::new(3), Tally::new(1));
+        for n in 1..=1_000_u64 {
+            let op = [Op::Read, Op::Write, Op::Trim][(n % 3) as usize];
+            apart.record(u32::try_from(n % 3).expect("small"), op, 512, Span::from_nanos(n * n));
+            together.record(0, Op::Read, 512, Span::from_nanos(n * n));
+        }
+        assert_eq!(apart.latency(), together.latency());
+        assert!(apart.latency().p99 > 900_000, "{:?}", apart.latency());
+        assert_eq!(Tally::new(2).latency(), LatencyReport::default());
     }
 
     /// Expects these processes in each report.

@@ -10,6 +10,7 @@
 //! text --lines--> sections --options--> Draft (globals, then each job's own) --finish--> JobSpec
 //! ```
 
+mod change;
 mod draft;
 mod lines;
 mod options;
@@ -20,6 +21,7 @@ mod value;
 use crate::error::{FioError, ValueError};
 use crate::job::{Ignored, JobFile};
 use crate::position::Position;
+pub use change::Change;
 pub use source::{Isolated, Source};
 
 use draft::Draft;
@@ -32,7 +34,23 @@ use value::Value;
 /// # Errors
 /// The first fault, with file and line.
 pub fn parse(name: &str, text: &str, source: &dyn Source) -> Result<JobFile, FioError> {
-    let sections = lines::sections(name, text, source)?;
+    parse_changed(name, text, source, &[])
+}
+
+/// Reads the job file `text` with options that are changed or added.
+///
+/// # Errors
+/// The first fault, with file and line, or a change of a section that the file does not have.
+pub fn parse_changed(
+    name: &str,
+    text: &str,
+    source: &dyn Source,
+    changes: &[Change],
+) -> Result<JobFile, FioError> {
+    let mut sections = lines::sections(name, text, source)?;
+    for change in changes {
+        change.apply(name, &mut sections)?;
+    }
     let mut file = JobFile::default();
     let mut globals = Draft::default();
     for section in &sections {

@@ -47,12 +47,7 @@ pub(crate) fn check<'a>(
 
 /// Returns a sentence on the monthly price of a layout, if its edition has prices.
 fn money(layout: &Layout, catalog: &Catalog) -> Result<Option<String>, CliError> {
-    let Some(name) = &layout.edition else { return Ok(None) };
-    let edition = catalog.edition(name)?;
-    let Some(book) = edition.price_book(layout.region.as_deref(), None, None)? else {
-        return Ok(None);
-    };
-    let bill = layout.bill(Some(edition), Some(&book));
+    let Some((bill, book)) = layout.priced(catalog)? else { return Ok(None) };
     let unknown = match bill.unknown().count() {
         0 => String::new(),
         1 => "; one item has no price".to_owned(),

@@ -1,0 +1,376 @@
+//! The files that parameters change, and the inputs of one point.
+
+use crate::edit::KeyPath;
+use crate::file::{ParameterKeys, SweepFile, near};
+use crate::value::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use toml_edit::DocumentMut;
+use weir_catalog::{Catalog, Edition};
+use weir_layout::Layout;
+use weir_oltp::error::OltpFault;
+use weir_workload::fio::{self, Change};
+use weir_workload::{FioError, JobFile, Source};
+
+/// A file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedText {
+    /// Its name in messages, and for a file of the workload its path in the sweep file.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// All inputs of a sweep.
+pub struct Inputs<'a> {
+    /// Version of the program, since another one may have other results.
+    pub version: &'a str,
+    /// The sweep file.
+    pub sweep: NamedText,
+    /// The layout.
+    pub layout: NamedText,
+    /// The workload.
+    pub workload: Vec<NamedText>,
+    /// The edition that the sweep file names.
+    pub edition: Option<NamedText>,
+    /// The catalog, without that edition.
+    pub catalog: Catalog,
+    /// Texts of the user's own editions in the catalog.
+    pub editions: Vec<String>,
+    /// Environment and includes of job files.
+    pub source: Box<dyn Source + Send + Sync>,
+}
+
+impl fmt::Debug for Inputs<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inputs").field("sweep", &self.sweep).finish_non_exhaustive()
+    }
+}
+
+/// The workload of a point.
+#[derive(Debug)]
+pub(crate) enum Workload {
+    /// Jobs of fio.
+    Jobs(JobFile),
+    /// Databases and backups.
+    Descriptions(Vec<weir_oltp::Description>, Vec<weir_pipeline::Description>),
+}
+
+/// The inputs of the simulation of a point.
+#[derive(Debug)]
+pub(crate) struct Case {
+    pub(crate) layout: Layout,
+    pub(crate) workload: Workload,
+    pub(crate) catalog: Catalog,
+}
+
+/// A reason why a point has no inputs.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Rejected {
+    pub(crate) reason: String,
+    /// True if no other value of another parameter can repair it.
+    pub(crate) is_final: bool,
+}
+
+impl Rejected {
+    pub(crate) fn here(reason: impl fmt::Display) -> Self {
+        Self { reason: reason.to_string(), is_final: false }
+    }
+
+    fn always(reason: impl fmt::Display) -> Self {
+        Self { reason: reason.to_string(), is_final: true }
+    }
+}
+
+/// A file in TOML, read once.
+#[derive(Debug)]
+struct Document {
+    name: String,
+    content: DocumentMut,
+}
+
+impl Document {
+    fn read(file: &NamedText) -> Result<Self, String> {
+        let content = file.text.parse::<DocumentMut>();
+        let content = content.map_err(|error| format!("{}: {error}", file.name))?;
+        Ok(Self { name: file.name.clone(), content })
+    }
+}
+
+#[derive(Debug)]
+enum Files {
+    Jobs(Vec<NamedText>),
+    Descriptions(Vec<Document>),
+}
+
+/// A key that a parameter changes.
+#[derive(Debug)]
+pub(crate) enum Target {
+    Layout(KeyPath),
+    Edition(KeyPath),
+    /// An option of a job file; without a section, that of each job.
+    Option {
+        file: usize,
+        section: Option<String>,
+        option: String,
+    },
+    Description {
+        file: usize,
+        path: KeyPath,
+    },
+}
+
+/// The files that parameters change.
+#[derive(Debug)]
+pub(crate) struct Base {
+    layout: Document,
+    files: Files,
+    edition: Option<Document>,
+    catalog: Catalog,
+    surroundings: Surroundings,
+}
+
+impl Base {
+    /// Reads the files of a sweep. They are valid TOML, or job files; [`case`](Self::case) checks the
+    /// rest.
+    pub(crate) fn new(inputs: Inputs<'_>) -> Result<Self, String> {
+        let is_description = |file: &NamedText| file.name.ends_with(".toml");
+        let files = if inputs.workload.iter().all(is_description) {
+            let files = inputs.workload.iter().map(Document::read);
+            Files::Descriptions(files.collect::<Result<_, _>>()?)
+        } else {
+            Files::Jobs(inputs.workload)
+        };
+        Ok(Self {
+            layout: Document::read(&inputs.layout)?,
+            files,
+            edition: inputs.edition.as_ref().map(Document::read).transpose()?,
+            catalog: inputs.catalog,
+            surroundings: Surroundings { source: inputs.source, known: Mutex::default() },
+        })
+    }
+
+    /// Returns the environment and includes that were read so far.
+    pub(crate) fn surroundings(&self) -> Vec<(String, Option<String>)> {
+        self.surroundings.known().iter().map(|(key, own)| (key.clone(), own.clone())).collect()
+    }
+
+    /// Returns the keys that a parameter changes.
+    pub(crate) fn targets(
+        &self,
+        keys: &ParameterKeys,
+        file: &SweepFile,
+    ) -> Result<Vec<Target>, String> {
+        let places = [&keys.layout, &keys.workload, &keys.catalog];
+        if places.into_iter().flatten().count() != 1 {
+            return Err("give one of layout, workload and catalog: the keys that it changes".into());
+        }
+        if keys.file.is_some() && keys.workload.is_none() {
+            return Err(
+                "file selects a file of the workload, and the parameter changes another".into()
+            );
+        }
+        let paths = places.into_iter().flatten().flat_map(|paths| paths.all());
+        let paths = paths.map(|text| KeyPath::parse(text)).collect::<Result<Vec<_>, _>>()?;
+        if paths.is_empty() {
+            return Err("it names no key".to_owned());
+        }
+        if keys.layout.is_some() {
+            return Ok(paths.into_iter().map(Target::Layout).collect());
+        }
+        if keys.catalog.is_some() {
+            if self.edition.is_none() {
+                return Err(
+                    "catalog keys are those of an edition of your own; name its file at the \
+                            top with catalog = \"FILE\" (the edition and region of a layout are \
+                            layout = \"edition\" and layout = \"region\")"
+                        .to_owned(),
+                );
+            }
+            return Ok(paths.into_iter().map(Target::Edition).collect());
+        }
+        let at = workload_file(keys.file.as_deref(), file.workload.all())?;
+        paths.into_iter().map(|path| self.workload_target(at, path)).collect()
+    }
+
+    fn workload_target(&self, file: usize, path: KeyPath) -> Result<Target, String> {
+        match (&self.files, path.parts()) {
+            (Files::Descriptions(_), _) => Ok(Target::Description { file, path }),
+            (Files::Jobs(_), [option]) => {
+                Ok(Target::Option { file, section: None, option: option.clone() })
+            }
+            (Files::Jobs(_), [section, option]) => {
+                let section = Some(section.clone());
+                Ok(Target::Option { file, section, option: option.clone() })
+            }
+            (Files::Jobs(_), parts) => Err(format!(
+                "{} names no option of a job file; write SECTION.OPTION, or OPTION for all jobs",
+                parts.join(".")
+            )),
+        }
+    }
+
+    /// Returns the inputs with each target set to its value.
+    pub(crate) fn case<'a>(
+        &self,
+        settings: impl Iterator<Item = (&'a Target, &'a Value)>,
+    ) -> Result<Case, Rejected> {
+        let mut layout: Option<DocumentMut> = None;
+        let mut edition: Option<DocumentMut> = None;
+        let mut descriptions: BTreeMap<usize, DocumentMut> = BTreeMap::new();
+        let mut changes: BTreeMap<usize, Vec<Change>> = BTreeMap::new();
+        for (target, value) in settings {
+            let set = |document: &Document, changed: &mut DocumentMut, path: &KeyPath| {
+                let named = |reason| Rejected::always(format!("{}: {reason}", document.name));
+                path.set(changed, &value.toml()).map_err(named)
+            };
+            match (target, &self.files) {
+                (Target::Layout(path), _) => {
+                    let own = layout.get_or_insert_with(|| self.layout.content.clone());
+                    set(&self.layout, own, path)?;
+                }
+                (Target::Edition(path), _) => {
+                    if let Some(document) = &self.edition {
+                        let own = edition.get_or_insert_with(|| document.content.clone());
+                        set(document, own, path)?;
+                    }
+                }
+                (Target::Description { file, path }, Files::Descriptions(files)) => {
+                    let own =
+                        descriptions.entry(*file).or_insert_with(|| files[*file].content.clone());
+                    set(&files[*file], own, path)?;
+                }
+                (Target::Option { file, section, option }, _) => {
+                    let (section, option, value) = (section.clone(), option.clone(), value.fio());
+                    let change = Change { section, option, value };
+                    changes.entry(*file).or_default().push(change);
+                }
+                (Target::Description { .. }, Files::Jobs(_)) => {}
+            }
+        }
+        let catalog = self.catalog_with(edition.as_ref())?;
+        let text = layout.as_ref().unwrap_or(&self.layout.content).to_string();
+        let layout = Layout::parse(&self.layout.name, &text, &catalog).map_err(|error| {
+            let is_final = matches!(error.kind, weir_layout::error::Kind::Syntax { .. });
+            Rejected { reason: error.to_string(), is_final }
+        })?;
+        let workload = match &self.files {
+            Files::Jobs(files) => self.jobs(files, &changes)?,
+            Files::Descriptions(files) => read_descriptions(files, &descriptions)?,
+        };
+        Ok(Case { layout, workload, catalog })
+    }
+
+    fn catalog_with(&self, changed: Option<&DocumentMut>) -> Result<Catalog, Rejected> {
+        let mut catalog = self.catalog.clone();
+        if let Some(document) = &self.edition {
+            let text = changed.unwrap_or(&document.content).to_string();
+            let edition = Edition::from_toml(&document.name, &text).map_err(Rejected::here)?;
+            catalog.add(edition).map_err(Rejected::here)?;
+        }
+        Ok(catalog)
+    }
+
+    fn jobs(
+        &self,
+        files: &[NamedText],
+        changes: &BTreeMap<usize, Vec<Change>>,
+    ) -> Result<Workload, Rejected> {
+        let mut all: Option<JobFile> = None;
+        for (at, file) in files.iter().enumerate() {
+            let changes = changes.get(&at).map_or(&[][..], Vec::as_slice);
+            let next = fio::parse_changed(&file.name, &file.text, &self.surroundings, changes)
+                .map_err(|error| {
+                    let is_final = matches!(
+                        error,
+                        FioError::UnknownOption { .. }
+                            | FioError::Unsupported { .. }
+                            | FioError::BadValue { .. }
+                            | FioError::NoSection { .. }
+                    );
+                    Rejected { reason: error.to_string(), is_final }
+                })?;
+            all = Some(match all {
+                Some(jobs) => jobs.then(next),
+                None => next,
+            });
+        }
+        Ok(Workload::Jobs(all.unwrap_or_default()))
+    }
+}
+
+fn read_descriptions(
+    files: &[Document],
+    changed: &BTreeMap<usize, DocumentMut>,
+) -> Result<Workload, Rejected> {
+    let (mut databases, mut backups) = (Vec::new(), Vec::new());
+    for (at, file) in files.iter().enumerate() {
+        let text = changed.get(&at).unwrap_or(&file.content).to_string();
+        if weir_pipeline::Description::recognizes(&text) {
+            let own = weir_pipeline::Description::parse(&file.name, &text);
+            backups.push(own.map_err(Rejected::here)?);
+        } else {
+            let own = weir_oltp::Description::parse(&file.name, &text);
+            databases.push(own.map_err(|error| {
+                let is_final = matches!(error.fault, OltpFault::Syntax { .. });
+                Rejected { reason: error.to_string(), is_final }
+            })?);
+        }
+    }
+    Ok(Workload::Descriptions(databases, backups))
+}
+
+/// Returns the place of a parameter's file in the workload.
+fn workload_file(name: Option<&str>, files: &[String]) -> Result<usize, String> {
+    let names = || files.iter().map(String::as_str);
+    match name {
+        None if files.len() == 1 => Ok(0),
+        None => Err(format!(
+            "the workload has several files; give file = \"..\", one of {}",
+            files.join(", ")
+        )),
+        Some(name) => names().position(|file| file == name).ok_or_else(|| {
+            let near = near(name, names());
+            let near = weir_units::did_you_mean(&near).to_string();
+            format!("file = {name:?} is not in workload{near}")
+        }),
+    }
+}
+
+/// Environment and includes as they were when first read, so that all points have the same.
+struct Surroundings {
+    source: Box<dyn Source + Send + Sync>,
+    known: Mutex<BTreeMap<String, Option<String>>>,
+}
+
+impl Surroundings {
+    fn known(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Option<String>>> {
+        // The map is whole at all times.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Surroundings").finish_non_exhaustive()
+    }
+}
+
+impl Source for Surroundings {
+    fn env(&self, name: &str) -> Option<String> {
+        let key = format!("environment {name}");
+        self.known().entry(key).or_insert_with(|| self.source.env(name)).clone()
+    }
+
+    fn include(&self, from: &str, name: &str) -> io::Result<String> {
+        let key = format!("include {from} {name}");
+        if let Some(Some(text)) = self.known().get(&key) {
+            return Ok(text.clone());
+        }
+        let text = self.source.include(from, name)?;
+        self.known().insert(key, Some(text.clone()));
+        Ok(text)
+    }
+}

@@ -1,0 +1,57 @@
+//! Sweeps: one simulation for each point of a grid, or of a seeded sample, over parameters of a
+//! layout, its workload and its catalog edition.
+//!
+//! ```text
+//!   sweep file --> Sweep --> Design --> point --> Base --> layout, workload --> measure --> row
+//!                                                                                            |
+//!   report <-- sensitivity <-- Results <-- merge of shards <-- CSV, Parquet <-- Journal <----+
+//! ```
+//!
+//! A point is a number. Its values follow from the [`Design`](design::Design) alone, so processes on
+//! several machines divide the points without talking to each other ([`Shard`]). Rows are texts from
+//! the journal on: results do not depend on the order in which points complete, or on
+//! interruptions. `docs/SWEEP.md` describes the files.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`file`] | the keys of a sweep file |
+//! | [`value`] | values of parameters, and ranges of them |
+//! | [`design`] | grid and sample: the values at each point; shards |
+//! | `edit` | changes of single keys in a TOML file |
+//! | [`base`] | the files that parameters change, and the inputs of a point |
+//! | [`sweep`] | a sweep file with its base, checked |
+//! | `measure` | the simulation of a point and its metrics |
+//! | [`run`](mod@run) | the points on all cores |
+//! | [`results`] | columns and rows |
+//! | [`csv`](mod@csv) | results as CSV |
+//! | [`journal`] | completed points of an unfinished sweep |
+//! | [`merge`](mod@merge) | shards put together |
+//! | [`sensitivity`] | the parameter that moves a metric most |
+//! | [`error`] | reasons why there is no sweep |
+
+#![forbid(unsafe_code)]
+
+pub mod base;
+pub mod csv;
+pub mod design;
+mod edit;
+pub mod error;
+pub mod file;
+pub mod journal;
+mod measure;
+pub mod merge;
+pub mod results;
+pub mod run;
+pub mod sensitivity;
+pub mod sweep;
+pub mod value;
+
+pub use base::{Inputs, NamedText};
+pub use design::Shard;
+pub use error::SweepError;
+pub use file::SweepFile;
+pub use journal::Journal;
+pub use merge::merge;
+pub use results::Results;
+pub use run::run;
+pub use sweep::Sweep;
