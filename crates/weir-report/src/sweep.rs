@@ -167,7 +167,7 @@ impl SensitivityReport {
         let heads = [
             "parameter",
             ">variance|variance_share",
-            ">by chance|chance_share",
+            if self.is_grid { "|chance_share" } else { ">by chance|chance_share" },
             ">lowest mean|lowest_mean",
             "at|lowest_at",
             ">highest mean|highest_mean",
@@ -287,7 +287,7 @@ mod tests {
         let text = report().render(Format::Text);
         assert!(text.starts_with("tier moves iops most: it explains 80.0 % of its variance.\n  iops is 400 to 6,000 over 4 points\n"), "{text}");
         assert!(text.contains("The rest, 10.0 %, is from interactions"), "{text}");
-        assert!(text.contains(" tier           80.0 %"), "{text}");
+        assert!(text.contains("\n tier         80.0 %          500  low "), "{text}");
         let json: serde_json::Value =
             serde_json::from_str(&report().render(Format::Json)).expect("JSON");
         assert_eq!(json["sensitivity"]["parameters"][1]["values"][0]["mean"], 2_000.0);

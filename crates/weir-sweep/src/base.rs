@@ -2,15 +2,15 @@
 
 use crate::edit::KeyPath;
 use crate::file::{ParameterKeys, SweepFile, near};
+use crate::surroundings::Surroundings;
 use crate::value::Value;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
-use std::sync::{Mutex, PoisonError};
 use toml_edit::DocumentMut;
 use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
 use weir_oltp::error::OltpFault;
+use weir_units::Span;
 use weir_workload::fio::{self, Change};
 use weir_workload::{FioError, JobFile, Source};
 
@@ -130,12 +130,13 @@ pub(crate) struct Base {
     edition: Option<Document>,
     catalog: Catalog,
     surroundings: Surroundings,
+    runtime: Option<Span>,
 }
 
 impl Base {
     /// Reads the files of a sweep. They are valid TOML, or job files; [`case`](Self::case) checks the
     /// rest.
-    pub(crate) fn new(inputs: Inputs<'_>) -> Result<Self, String> {
+    pub(crate) fn new(inputs: Inputs<'_>, runtime: Option<Span>) -> Result<Self, String> {
         let is_description = |file: &NamedText| file.name.ends_with(".toml");
         let files = if inputs.workload.iter().all(is_description) {
             let files = inputs.workload.iter().map(Document::read);
@@ -148,13 +149,14 @@ impl Base {
             files,
             edition: inputs.edition.as_ref().map(Document::read).transpose()?,
             catalog: inputs.catalog,
-            surroundings: Surroundings { source: inputs.source, known: Mutex::default() },
+            surroundings: Surroundings::new(inputs.source),
+            runtime,
         })
     }
 
     /// Returns the environment and includes that were read so far.
     pub(crate) fn surroundings(&self) -> Vec<(String, Option<String>)> {
-        self.surroundings.known().iter().map(|(key, own)| (key.clone(), own.clone())).collect()
+        self.surroundings.read()
     }
 
     /// Returns the keys that a parameter changes.
@@ -192,6 +194,9 @@ impl Base {
             return Ok(paths.into_iter().map(Target::Edition).collect());
         }
         let at = workload_file(keys.file.as_deref(), file.workload.all())?;
+        if let Some(path) = paths.iter().find(|path| file.runtime.is_some() && path.is_runtime()) {
+            return Err(format!("{path} is the runtime, which runtime at the top already sets"));
+        }
         paths.into_iter().map(|path| self.workload_target(at, path)).collect()
     }
 
@@ -258,7 +263,7 @@ impl Base {
         })?;
         let workload = match &self.files {
             Files::Jobs(files) => self.jobs(files, &changes)?,
-            Files::Descriptions(files) => read_descriptions(files, &descriptions)?,
+            Files::Descriptions(files) => read_descriptions(files, &descriptions, self.runtime)?,
         };
         Ok(Case { layout, workload, catalog })
     }
@@ -297,13 +302,14 @@ impl Base {
                 None => next,
             });
         }
-        Ok(Workload::Jobs(all.unwrap_or_default()))
+        Ok(Workload::Jobs(all.unwrap_or_default().scale(None, self.runtime)))
     }
 }
 
 fn read_descriptions(
     files: &[Document],
     changed: &BTreeMap<usize, DocumentMut>,
+    runtime: Option<Span>,
 ) -> Result<Workload, Rejected> {
     let (mut databases, mut backups) = (Vec::new(), Vec::new());
     for (at, file) in files.iter().enumerate() {
@@ -313,11 +319,17 @@ fn read_descriptions(
             backups.push(own.map_err(Rejected::here)?);
         } else {
             let own = weir_oltp::Description::parse(&file.name, &text);
-            databases.push(own.map_err(|error| {
+            let mut own = own.map_err(|error| {
                 let is_final = matches!(error.fault, OltpFault::Syntax { .. });
                 Rejected { reason: error.to_string(), is_final }
-            })?);
+            })?;
+            own.duration = runtime.unwrap_or(own.duration);
+            databases.push(own);
         }
+    }
+    if databases.is_empty() && runtime.is_some() {
+        let reason = "runtime is for databases and jobs; a backup ends when it is complete";
+        return Err(Rejected::here(reason));
     }
     Ok(Workload::Descriptions(databases, backups))
 }
@@ -336,41 +348,5 @@ fn workload_file(name: Option<&str>, files: &[String]) -> Result<usize, String> 
             let near = weir_units::did_you_mean(&near).to_string();
             format!("file = {name:?} is not in workload{near}")
         }),
-    }
-}
-
-/// Environment and includes as they were when first read, so that all points have the same.
-struct Surroundings {
-    source: Box<dyn Source + Send + Sync>,
-    known: Mutex<BTreeMap<String, Option<String>>>,
-}
-
-impl Surroundings {
-    fn known(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Option<String>>> {
-        // The map is whole at all times.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for Surroundings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Surroundings").finish_non_exhaustive()
-    }
-}
-
-impl Source for Surroundings {
-    fn env(&self, name: &str) -> Option<String> {
-        let key = format!("environment {name}");
-        self.known().entry(key).or_insert_with(|| self.source.env(name)).clone()
-    }
-
-    fn include(&self, from: &str, name: &str) -> io::Result<String> {
-        let key = format!("include {from} {name}");
-        if let Some(Some(text)) = self.known().get(&key) {
-            return Ok(text.clone());
-        }
-        let text = self.source.include(from, name)?;
-        self.known().insert(key, Some(text.clone()));
-        Ok(text)
     }
 }

@@ -2,7 +2,7 @@
 //! messages about the changed text are those of the file.
 
 use crate::file::near;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Key, TableLike, Value};
 
 /// The path to a key, for example `volume.data.tier`. An element of a list is given by its name, or
@@ -26,6 +26,11 @@ impl KeyPath {
     /// Returns the parts.
     pub(crate) fn parts(&self) -> &[String] {
         &self.parts
+    }
+
+    /// Returns whether the key is the runtime of a job, or the measured time of a database.
+    pub(crate) fn is_runtime(&self) -> bool {
+        self.parts.last().is_some_and(|key| key == "runtime" || key == "duration")
     }
 
     /// Sets the key of a document. Tables that are missing are added; elements of lists are not.
@@ -124,6 +129,12 @@ impl KeyPath {
 
     fn wrong(&self, at: usize, reason: &str) -> String {
         format!("{}: {} {reason}", self.text, self.parts[..=at].join("."))
+    }
+}
+
+impl fmt::Display for KeyPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
     }
 }
 

@@ -3,9 +3,10 @@
 use crate::design::{Axis, Points};
 use crate::error::SweepError;
 use crate::value::{Range, Scale, Unit, Value};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
-use weir_units::{nearest, parser_message};
+use weir_units::{Span, nearest, parser_message};
 
 /// Maximum number of points of a sweep.
 pub const MOST_POINTS: u64 = 1_000_000;
@@ -25,6 +26,9 @@ pub struct SweepFile {
     /// Seed of the sample and of each simulation; 1 by default.
     #[serde(default = "one")]
     pub seed: u64,
+    /// Runtime of each job, or measured time of each database, instead of their own.
+    #[serde(default, deserialize_with = "some_time")]
+    pub runtime: Option<Span>,
     /// Number of random points; without it, all combinations of values are points.
     pub sample: Option<u64>,
     /// Directories or filenames of jobs, and the exports that they are mapped to.
@@ -40,6 +44,15 @@ pub struct SweepFile {
 
 const fn one() -> u64 {
     1
+}
+
+fn some_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Span>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match text.parse::<Span>() {
+        Ok(Span::ZERO) => Err(D::Error::custom("it must be more than zero")),
+        Ok(time) => Ok(Some(time)),
+        Err(error) => Err(D::Error::custom(error)),
+    }
 }
 
 /// One text, or a list of texts.

@@ -19,6 +19,7 @@
 //! | [`design`] | grid and sample: the values at each point; shards |
 //! | `edit` | changes of single keys in a TOML file |
 //! | [`base`] | the files that parameters change, and the inputs of a point |
+//! | `surroundings` | the environment and includes of job files, read once |
 //! | [`sweep`] | a sweep file with its base, checked |
 //! | `measure` | the simulation of a point and its metrics |
 //! | [`run`](mod@run) | the points on all cores |
@@ -43,6 +44,7 @@ pub mod merge;
 pub mod results;
 pub mod run;
 pub mod sensitivity;
+mod surroundings;
 pub mod sweep;
 pub mod value;
 

@@ -15,6 +15,9 @@ const HEAD: [(&str, Kind); 4] =
 /// Columns between the parameters and the metrics.
 const STATUS: [(&str, Kind); 2] = [("status", Kind::Text), ("reason", Kind::Text)];
 
+/// Metrics that are texts.
+const TEXTS: [&str; 2] = ["binding_limit", "currency"];
+
 /// Short names of columns.
 const SHORT: [(&str, &str); 11] = [
     ("throughput", "throughput_bytes_per_s"),
@@ -141,6 +144,24 @@ impl Columns {
             SweepError::Column { what, name: name.to_owned(), near: near(name, names), reason }
         })
     }
+
+    /// Returns the place of a metric.
+    ///
+    /// # Errors
+    ///
+    /// [`SweepError::Column`] as for [`find`](Self::find), or if the column is no metric with
+    /// numbers.
+    pub fn find_metric(&self, what: &'static str, name: &str) -> Result<usize, SweepError> {
+        let at = self.find(what, name)?;
+        let is_metric = at >= self.status() + STATUS.len();
+        // Results that are read have no kind for a column without values.
+        let is_text = TEXTS.contains(&self.all[at].name.as_str());
+        if is_metric && !is_text {
+            return Ok(at);
+        }
+        let reason = "this column is no metric with numbers".to_owned();
+        Err(SweepError::Column { what, name: name.to_owned(), reason, near: None })
+    }
 }
 
 /// The results of a sweep, or of a part of it.
@@ -251,7 +272,7 @@ impl Results {
     /// Returns the metric that results are ranked by if none is named: transactions, operations per
     /// second, or the time of a backup.
     #[must_use]
-    pub fn main_metric(&self) -> &str {
+    pub fn main_metric(&self) -> &'static str {
         let has = |name: &&str| self.columns.metrics().any(|own| own.name == *name);
         let order = ["transactions_per_min", "iops", "backup_s"];
         order.into_iter().find(has).unwrap_or("iops")

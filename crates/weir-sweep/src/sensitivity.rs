@@ -65,22 +65,13 @@ pub fn sensitivity(
     what: &'static str,
     metric: &str,
 ) -> Result<Sensitivity, SweepError> {
-    let at = results.columns().find(what, metric)?;
-    let column = &results.columns().all()[at];
-    let wrong = |reason: &str| SweepError::Column {
-        what,
-        name: metric.to_owned(),
-        reason: reason.to_owned(),
-        near: None,
-    };
-    if !results.columns().metrics().any(|own| own.name == column.name) {
-        return Err(wrong("this column is no metric"));
-    }
+    let at = results.columns().find_metric(what, metric)?;
     let rows: Vec<(&Vec<String>, f64)> =
         results.valid().filter_map(|row| Some((row, row[at].parse().ok()?))).collect();
     if rows.is_empty() {
         let reason = "no point has a number in this column; prices need an edition with prices";
-        return Err(wrong(reason));
+        let (name, reason) = (metric.to_owned(), reason.to_owned());
+        return Err(SweepError::Column { what, name, reason, near: None });
     }
     let is_grid = is_grid(results, rows.len());
     let effect = |(at, own): (usize, &Column)| effect(own, at, &rows, is_grid);
@@ -89,7 +80,7 @@ pub fn sensitivity(
     effects.sort_by(|one, other| other.share.total_cmp(&one.share));
     let values = || rows.iter().map(|(_, value)| *value);
     Ok(Sensitivity {
-        metric: column.name.clone(),
+        metric: results.columns().all()[at].name.clone(),
         points: rows.len(),
         lowest: values().fold(f64::INFINITY, f64::min),
         highest: values().fold(f64::NEG_INFINITY, f64::max),

@@ -40,7 +40,7 @@ impl Sweep {
         let name = inputs.sweep.name.clone();
         let design = Design::new(&name, &file)?;
         let texts = Texts::of(&inputs);
-        let base = Base::new(inputs).map_err(SweepError::Base)?;
+        let base = Base::new(inputs, file.runtime).map_err(SweepError::Base)?;
         let plain = base.case(std::iter::empty());
         let plain = plain.map_err(|rejected| SweepError::Base(rejected.reason))?;
         let wrong = |parameter: &str, reason| SweepError::Parameter {

@@ -66,7 +66,11 @@ fn a_sample_is_grouped_and_its_chance_is_known() {
 fn a_metric_without_numbers_is_an_error() {
     let made = results(&grid(), |a, _| a);
     let wrong = |name| sensitivity(&made, "--of", name).expect_err(name).to_string();
-    assert!(wrong("a").starts_with("--of \"a\": this column is no metric"), "{}", wrong("a"));
+    assert!(
+        wrong("a").starts_with("--of \"a\": this column is no metric with numbers"),
+        "{}",
+        wrong("a")
+    );
     assert!(wrong("iop").ends_with("did you mean \"iops\"?"), "{}", wrong("iop"));
 }
 

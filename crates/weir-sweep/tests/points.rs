@@ -82,6 +82,13 @@ fn a_point_is_what_its_parameters_say() {
 }
 
 #[test]
+fn the_runtime_of_the_sweep_replaces_that_of_the_jobs() {
+    let iops = |keys: &str| column(&results(&sweep(&format!("{keys}{GRID}")), &[3]), "iops");
+    assert_ne!(iops("runtime = \"3s\"\n"), iops(""));
+    assert_eq!(iops("runtime = \"1s\"\n"), iops(""));
+}
+
+#[test]
 fn results_depend_on_neither_threads_nor_order() {
     let sweep = sweep(GRID);
     let one = csv::write(&results(&sweep, &[0, 1, 2, 3, 4, 5]));
@@ -147,6 +154,11 @@ fn wrong_parameters_name_themselves() {
         "layout = \"seed\"\nvalues = [1]\n[[parameter]]\nname = \"x\"\nlayout = \"region\"\nvalues = [1]",
         "has the column x",
     );
+    let twice = wrong(
+        "runtime = \"1s\"\n[[parameter]]\nname = \"x\"\nworkload = \"job.runtime\"\nvalues = [1]",
+    );
+    assert!(twice.contains("which runtime at the top already sets"), "{twice}");
+    assert!(wrong("runtime = \"0s\"\n[[parameter]]\nname = \"x\"").contains("more than zero"));
     assert!(wrong("").contains("at least one [[parameter]]"));
     assert!(wrong("sample = 0\n[[parameter]]\nname = \"x\"").contains("sample = 0"));
     assert!(wrong("[[parameter]]\nnam = \"x\"").starts_with("sweep.toml:4:1: "));

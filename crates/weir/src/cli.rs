@@ -13,6 +13,7 @@ mod number;
 mod observe;
 mod plan;
 mod record;
+mod sweep;
 mod top;
 mod tune;
 mod volume;
@@ -30,11 +31,12 @@ pub(crate) use import::{ClockArgs, ImportArgs};
 pub(crate) use lab::{ClockArg, DriverArg, LabCommand, LabRunArgs};
 pub(crate) use mcp::McpArgs;
 pub(crate) use observe::{
-    ObserveArgs, ObserveChecklistArgs, ObserveCommand, ObserveImportArgs, ObserveLiveArgs,
-    ObserveShowArgs,
+    ObserveArgs, ObserveChecklistArgs, ObserveCommand, ObserveExportArgs, ObserveImportArgs,
+    ObserveLiveArgs, ObserveShowArgs,
 };
 pub(crate) use plan::PlanArgs;
 pub(crate) use record::{PartArgs, RecordArgs, ReplayArgs};
+pub(crate) use sweep::SweepArgs;
 pub(crate) use top::{StatusArgs, TopArgs};
 pub(crate) use tune::{FitArgs, NeedArgs, TuneArgs};
 pub(crate) use volume::{CreateArgs, HostCommand, VolumeCommand};
@@ -147,6 +149,19 @@ pub(crate) enum Command {
                             of it."
     )]
     Compare(Box<CompareArgs>),
+    /// Simulate all combinations of parameter values, or a random sample of them, on all cores, and
+    /// show which parameter moves the result most.
+    #[command(after_help = "Example:\n  weir sweep sweep.toml --out results.csv\n  \
+                            weir sweep sweep.toml --out results.csv --of p99 --html results.html\n  \
+                            weir sweep sweep.toml --shard 2/8 --out shard-2.csv\n  \
+                            weir sweep --merge shard-1.csv shard-2.csv --out results.csv\n  \
+                            weir sweep --merge results.csv --of price --html results.html --plot x=depth,y=p99\n\n\
+                            A sweep file names a layout, a workload and parameters of both. The results \
+                            have one row for each point, with every parameter as a column. Ctrl-C ends \
+                            the sweep with exit code 130 and keeps the completed points; the same command \
+                            continues. docs/SWEEP.md describes the files. Exit codes: 0 all points are \
+                            complete, 2 wrong input, 3 the results could not be written.")]
+    Sweep(Box<SweepArgs>),
     /// Find the cheapest layout that meets a need, with its price, its binding limit and the reason
     /// why the next cheaper layout fails.
     #[command(after_help = "Example:\n  weir plan --iops 16000 --size 4TiB\n  \

@@ -23,6 +23,7 @@ use weir_report::chart::DrawError;
 use weir_runner::{OltpRunError, RunnerError};
 use weir_server::ServerError;
 use weir_sim::{OltpSimError, ReplaySimError, SimError};
+use weir_sweep::SweepError;
 use weir_top::TopError;
 use weir_trace::TraceError;
 use weir_tune::TuneError;
@@ -109,6 +110,17 @@ pub(crate) enum CliError {
     Plan(#[from] PlanError),
     #[error("{0}")]
     Tune(Box<TuneError>),
+    #[error("{0}")]
+    Sweep(#[from] SweepError),
+    #[cfg(not(feature = "parquet"))]
+    #[error(
+        "{}: this build of weir lacks Parquet; build it with: cargo build --release --features parquet",
+        .path.display()
+    )]
+    NoParquet { path: PathBuf },
+    #[cfg(feature = "parquet")]
+    #[error("cannot write {}: {source}", .path.display())]
+    Parquet { path: PathBuf, source: weir_parquet::TableError },
     #[error("{0}")]
     Export(#[from] ExportError),
     #[error("{0}")]
@@ -230,6 +242,12 @@ impl CliError {
             Self::Mcp(error) if error.is_input() => USAGE,
             #[cfg(feature = "mcp")]
             Self::Mcp(_) => FAILED,
+            #[cfg(not(feature = "parquet"))]
+            Self::NoParquet { .. } => USAGE,
+            Self::Sweep(error) if error.is_input() => USAGE,
+            Self::Sweep(_) => FAILED,
+            #[cfg(feature = "parquet")]
+            Self::Parquet { .. } => FAILED,
             Self::Live(error) if error.is_input() => USAGE,
             Self::Live(_) => FAILED,
             Self::Stripes(error) if error.is_verdict() => NO,

@@ -32,7 +32,7 @@ pub(crate) fn read_layout_text(
 }
 
 /// Reads the text of a layout, unless it is too large for one.
-fn read_layout_file(path: &Path) -> Result<String, CliError> {
+pub(crate) fn read_layout_file(path: &Path) -> Result<String, CliError> {
     let most = Layout::MAX_SIZE.get();
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));

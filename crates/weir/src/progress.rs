@@ -124,6 +124,42 @@ impl Drop for Moving {
     }
 }
 
+/// The progress line of simulations that run side by side.
+pub(crate) struct Counting {
+    bar: ProgressBar,
+    done: usize,
+    total: usize,
+}
+
+impl Counting {
+    /// Starts a line for `total` points, of which some are complete.
+    pub(crate) fn start(total: usize, done: usize, quiet: bool) -> Self {
+        let nanos = |n: usize| Span::from_nanos(n as u64);
+        let counting = Self { bar: bar(Some(nanos(total)), quiet), done, total };
+        // The time that is left is that of the others.
+        counting.bar.reset_eta();
+        counting.show();
+        counting
+    }
+
+    /// Counts another point.
+    pub(crate) fn count(&mut self) {
+        self.done += 1;
+        self.show();
+    }
+
+    fn show(&self) {
+        self.bar.set_position(self.done as u64);
+        self.bar.set_message(format!("{} of {} points; Ctrl-C keeps them", self.done, self.total));
+    }
+}
+
+impl Drop for Counting {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// The progress line of a fleet's plan.
 pub(crate) struct Planning {
     bar: ProgressBar,

@@ -28,6 +28,14 @@ pub(crate) enum ObserveCommand {
                             unused parts of a file and any missing data. weir observe kinds lists \
                             the supported kinds.")]
     Import(ObserveImportArgs),
+    /// Write the samples of an observation as one table, for programs that read Parquet.
+    #[command(after_help = "Example:\n  \
+                            weir observe export run.weirobs --parquet run.parquet\n  \
+                            duckdb -c \"select name, max(value) from 'run.parquet' where metric = 'reads' group by name\"\n\n\
+                            The table has a row for each value: time, subject, metric, unit and value. \
+                            docs/OBSERVATION.md describes its columns. Parquet needs a build with \
+                            --features parquet.")]
+    Export(ObserveExportArgs),
     /// Fill in the sizing checklist for an application: IOPS, throughput, reads and writes, request
     /// size, latency and queue depth, each at the 50th, 90th and 99th percentile of the samples.
     #[command(
@@ -170,6 +178,15 @@ pub(crate) struct ObserveImportArgs {
     pub(crate) out: PathBuf,
     #[command(flatten)]
     pub(crate) import: ImportArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObserveExportArgs {
+    /// Observation file
+    pub(crate) file: PathBuf,
+    /// Parquet file to write.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) parquet: PathBuf,
 }
 
 #[derive(Debug, Args)]

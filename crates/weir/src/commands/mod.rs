@@ -26,12 +26,14 @@ mod run;
 mod serve;
 mod sim;
 mod status;
+mod sweep;
 mod top;
 mod traces;
 mod tune;
 mod waiting;
 mod watch;
 mod web;
+mod whole_file;
 
 use crate::cli::{Cli, Command};
 use crate::error::CliError;
@@ -54,6 +56,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Observe(command) => observe::run(&command),
         Command::Diagnose(args) => diagnose::run(&args, &catalog()?),
         Command::Compare(args) => compare::run(&args, &catalog()?),
+        Command::Sweep(args) => sweep::run(&args, &catalog()?, &edition_texts(&cli.editions)?),
         Command::Plan(args) => plan::run(&args, &catalog()?),
         Command::Fit(args) => fit::run(&args, &catalog()?),
         Command::Tune(args) => tune::run(&args, &catalog()?),
@@ -84,12 +87,16 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
     }
 }
 
+/// Reads the editions of the user.
+fn edition_texts(files: &[PathBuf]) -> Result<Vec<String>, CliError> {
+    files.iter().map(|path| read(path, "catalog edition")).collect()
+}
+
 /// Loads the built-in editions and those of the user.
 fn catalog_with(files: &[PathBuf]) -> Result<Catalog, CliError> {
     let mut catalog = Catalog::builtin();
-    for path in files {
-        let edition =
-            Edition::from_toml(&path.display().to_string(), &read(path, "catalog edition")?)?;
+    for (path, text) in files.iter().zip(edition_texts(files)?) {
+        let edition = Edition::from_toml(&path.display().to_string(), &text)?;
         catalog.add(edition)?;
     }
     Ok(catalog)

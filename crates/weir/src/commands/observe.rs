@@ -3,6 +3,7 @@
 mod backups;
 mod between;
 mod checklist;
+mod export;
 mod figures;
 pub(super) mod import;
 mod live;
@@ -42,6 +43,7 @@ pub(crate) fn run(args: &ObserveArgs) -> Result<u8, CliError> {
         ObserveCommand::Between(args) => between::run(args),
         ObserveCommand::Percentiles(args) => percentiles::run(args),
         ObserveCommand::Import(args) => import::run(args),
+        ObserveCommand::Export(args) => export::run(args),
         ObserveCommand::Script { sqlserver: _ } => {
             output::print_text(weir_import::live::sqlserver::SCRIPT)?;
             Ok(0)

@@ -13,7 +13,7 @@ fn a_build_without_the_protocol_says_how_to_get_it() {
 #[cfg(feature = "mcp")]
 mod with_the_protocol {
     use super::{Place, run};
-    use std::ffi::OsStr;
+    use crate::tools::python_with;
     use std::fs;
     use std::os::unix::fs::symlink;
     use std::path::Path;
@@ -21,24 +21,6 @@ mod with_the_protocol {
 
     const LAYOUT: &str = "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"data\"\ntier = \
         \"P10\"\n";
-
-    /// Returns Python with the library. It has to be there with `CI=true`.
-    #[expect(clippy::print_stdout, reason = "a skipped test says so")]
-    fn python() -> Option<String> {
-        let python = std::env::var("WEIR_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-        let import = Command::new(&python)
-            .args(["-c", "import mcp"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        let found = import.is_ok_and(|status| status.success());
-        let must = std::env::var_os("CI").as_deref() == Some(OsStr::new("true"));
-        assert!(found || !must, "CI=true, and the Python package mcp is not installed");
-        if !found {
-            println!("skipped: needs the Python package mcp");
-        }
-        found.then_some(python)
-    }
 
     /// Makes a root with a layout, jobs and observations, and a secret beside it.
     fn place() -> Place {
@@ -66,7 +48,7 @@ mod with_the_protocol {
 
     #[test]
     fn the_client_library_calls_all_tools() {
-        let Some(python) = python() else { return };
+        let Some(python) = python_with("mcp") else { return };
         let place = place();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/mcp_client.py");
         let mut command = Command::new(python);

@@ -78,6 +78,7 @@ fn every_command_of_the_readme_runs() {
     let layouts = blocks(&text, "toml");
     place.file("layout.toml", layouts[0]);
     place.file("instance.toml", layouts[1]);
+    place.file("sweep.toml", layouts[2]);
     // The README names the disk of its own example.
     place.file("iostat.txt", &IOSTAT.replace("sda", "sdc"));
     let labs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../labs");

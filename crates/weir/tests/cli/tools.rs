@@ -11,6 +11,23 @@ pub(crate) fn has(program: &str) -> bool {
     found
 }
 
+/// Returns Python with a package. It has to be there with `CI=true`.
+#[cfg(any(feature = "mcp", feature = "parquet"))]
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+pub(crate) fn python_with(package: &str) -> Option<String> {
+    use std::process::{Command, Stdio};
+    let python = std::env::var("WEIR_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let mut import = Command::new(&python);
+    import.args(["-c", &format!("import {package}")]).stdout(Stdio::null()).stderr(Stdio::null());
+    let found = import.status().is_ok_and(|status| status.success());
+    let must = std::env::var_os("CI").as_deref() == Some(OsStr::new("true"));
+    assert!(found || !must, "CI=true, and the Python package {package} is not installed");
+    if !found {
+        println!("skipped: needs the Python package {package}");
+    }
+    found.then_some(python)
+}
+
 /// Ends the test, aloud, where a program is missing.
 macro_rules! needs {
     ($($program:literal),+) => {

@@ -3,6 +3,7 @@
 
 use super::source::{Source, offset_in};
 use crate::cli::{ObserveSnapshotArgs, OutputArgs};
+use crate::commands::whole_file;
 use crate::error::CliError;
 use crate::output;
 use crate::signals;
@@ -32,7 +33,7 @@ pub(super) fn run(args: &ObserveSnapshotArgs) -> Result<u8, CliError> {
     }
     fs::create_dir_all(&args.dir).map_err(write)?;
     // A temporary file in the same folder, so that the old snapshot stays until the new one is complete.
-    let part = part_in(&args.dir).map_err(write)?;
+    let part = whole_file::part_in(&args.dir).map_err(write)?;
     let half = part.path().to_owned();
     signals::clean_at_end(move || {
         // The snapshot can be complete by now, under its final name.
@@ -90,14 +91,6 @@ fn is_there(name: &str, dir: &Path) -> CliError {
         "--name {name}: a snapshot of this name exists in {}; choose another name, or add --replace",
         dir.display()
     ))
-}
-
-/// Creates a temporary file with the default permissions of new files. It is removed unless it
-/// becomes a snapshot.
-fn part_in(dir: &Path) -> io::Result<NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt;
-    let all = fs::Permissions::from_mode(0o666);
-    tempfile::Builder::new().prefix(".").suffix(".part").permissions(all).tempfile_in(dir)
 }
 
 /// Explains why the input cannot serve as a baseline.
