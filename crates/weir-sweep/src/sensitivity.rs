@@ -119,8 +119,9 @@ fn effect(column: &Column, at: usize, rows: &[(&Vec<String>, f64)], is_grid: boo
         .iter()
         .map(|(.., own)| count(own.len()) * (mean(own.iter().copied()) - total).powi(2))
         .sum();
-    // Rounding may make a share of sums that are equal a little more than one.
-    let share = if variance > 0.0 { (between / variance).min(1.0) } else { 0.0 };
+    // Equal sums differ in their last digits.
+    let rounded = |share: f64| (share * 1e9).round() / 1e9;
+    let share = if variance > 0.0 { rounded(between / variance) } else { 0.0 };
     let freedom = count(groups.len() - 1) / count((rows.len() - 1).max(1));
     Effect {
         parameter: column.name.clone(),

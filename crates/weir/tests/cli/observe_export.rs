@@ -65,7 +65,7 @@ mod with_parquet {
         let (shown, ..) = run(place.weir(&["observe", "show", "run.weirobs", "-o", "json"]));
         let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
         let reads = values(&table, "reads");
-        assert!(reads.len() == 6 && reads.is_sorted() && reads[0] == 0.0, "{reads:?}");
+        assert!(reads.len() == 7 && reads.is_sorted() && reads[0] == 0.0, "{reads:?}");
         let last = *reads.last().expect("a sample");
         let bytes = values(&table, "read_bytes");
         assert_eq!(bytes.last().copied(), Some(last * 8_192.0), "{shown}");
@@ -78,7 +78,7 @@ mod with_parquet {
         let output = output.expect("a program");
         let told = String::from_utf8_lossy(&output.stdout);
         let expect = format!(
-            "[({last:.1}, 6, 'TIMESTAMP WITH TIME ZONE', 'BIGINT', 'count', 'cumulative', 'host')]\n"
+            "[({last:.1}, 7, 'TIMESTAMP WITH TIME ZONE', 'BIGINT', 'count', 'cumulative', 'host')]\n"
         );
         assert_eq!(told, expect, "{}", String::from_utf8_lossy(&output.stderr));
     }

@@ -90,19 +90,19 @@ fn results_are_the_same_with_any_number_of_jobs() {
     assert_eq!(text(&place, "one.csv"), text(&place, "four.csv"));
 }
 
-/// Starts a sweep, and waits until some of its points are complete and others are not.
+/// Starts a sweep, and waits until it has completed some of the points that are left.
 fn started(place: &Place, args: &[&str]) -> Child {
+    let journal = place.path(&format!("{}.journal", args.last().expect("an output")));
+    let lines = || fs::read_to_string(&journal).unwrap_or_default().lines().count();
+    let before = lines();
     let mut command = place.weir(&[&["sweep"], args].concat());
     let mut child = command.spawn().expect("a program");
-    let journal = place.path(&format!("{}.journal", args.last().expect("an output")));
-    loop {
-        let lines = fs::read_to_string(&journal).unwrap_or_default().lines().count();
-        if lines >= 4 {
-            return child;
-        }
-        assert!(child.try_wait().expect("a process").is_none(), "it ended before its fourth line");
+    while lines() < before + 3 {
+        let has_ended = child.try_wait().expect("a process").is_some();
+        assert!(!has_ended, "it ended before three points");
         std::thread::yield_now();
     }
+    child
 }
 
 fn signal(child: &Child, signal: Signal) {
@@ -228,7 +228,7 @@ fn databases_are_swept_by_the_keys_of_their_description() {
     place.file("layout.toml", layout);
     place.file(
         "oltp.toml",
-        "mix = \"tpcc\"\nusers = 20\nvcores = 8\nmemory = \"8 GiB\"\nsize = \"100 GiB\"\n\
+        "mix = \"tpcc\"\nusers = 20\nvcores = 8\nbuffer_pool = \"8 GiB\"\nsize = \"100 GiB\"\n\
          data = [\"data\"]\nlog = \"log\"\nduration = \"5s\"\n",
     );
     place.file(

@@ -56,7 +56,7 @@ fn wrong_files_are_named() {
 fn a_wrong_base_is_said_without_a_parameter() {
     let place = place();
     place.file("layout.toml", "edition = \"azure-now\"\n[[volume]]\nname = \"data\"\n");
-    check(&place, &["sweep.toml", "--out", "out.csv"], "weir: layout.toml:2:3: ");
+    check(&place, &["sweep.toml", "--out", "out.csv"], "weir: layout.toml:2:1: ");
     let place = super::place();
     place.file("job.fio", "[job]\nbs=4q\n");
     check(&place, &["sweep.toml", "--out", "out.csv"], "weir: job.fio:2: ");
@@ -65,7 +65,7 @@ fn a_wrong_base_is_said_without_a_parameter() {
 #[test]
 fn a_sweep_without_a_valid_point_has_no_results() {
     let place = place();
-    place.file("job.fio", "[job]\nfilename=/mnt/other\nsize=1g\n");
+    place.file("job.fio", &super::JOB.replace("/mnt/data", "/mnt/other"));
     let expect = "sweep.toml: none of the 10 points can be simulated; point 0: ";
     check(&place, &["sweep.toml", "--out", "out.csv"], expect);
 }
@@ -97,9 +97,14 @@ fn wrong_options_are_refused_before_the_simulations() {
     with(&["--html", "x.html", "--plot", "x=dept,y=iops"], "did you mean \"depth\"?");
     with(&["--html", "out.csv"], "--html out.csv: is another file of this run");
     with(&["--shard", "11/11"], "shard 11/11: the sweep has 10 points only");
-    check(&place, &["sweep.toml", "--out", "."], "must end in .csv or .parquet");
     let (_, stderr, code) = run(place.weir(&["sweep", "sweep.toml", "--out", "none/x.csv"]));
     assert!(code == Some(3) && stderr.contains("make it first"), "{stderr}");
+    // The command line refuses these.
+    for args in [&["sweep.toml", "--out", "results.txt"][..], &["sweep.toml"], &["--out", "x.csv"]]
+    {
+        let (stdout, stderr, code) = run(place.weir(&[&["sweep"], args].concat()));
+        assert_eq!((stdout.as_str(), code), ("", Some(2)), "{stderr}");
+    }
 }
 
 #[cfg(not(feature = "parquet"))]
