@@ -10,7 +10,6 @@ use crate::signals;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 use weir_observe::snapshot::Newest;
 use weir_observe::{Counting, EntityId, EntityKind, Header, Observation};
 use weir_report::cells;
