@@ -78,7 +78,7 @@ mod with_parquet {
         let output = output.expect("a program");
         let told = String::from_utf8_lossy(&output.stdout);
         let expect = format!(
-            "[({last:.1}, 7, 'TIMESTAMP WITH TIME ZONE', 'BIGINT', 'count', 'cumulative', 'host')]\n"
+            "[({last:.1}, 7, 'TIMESTAMPTZ_NS', 'BIGINT', 'count', 'cumulative', 'host')]\n"
         );
         assert_eq!(told, expect, "{}", String::from_utf8_lossy(&output.stderr));
     }
