@@ -7,6 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, IoSliceMut};
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use weir_store::{Extent, ExtentKind, ExtentList, Store, StoreError};
 use weir_units::Bytes;
 
@@ -24,6 +25,8 @@ pub struct HeldFile {
     file: File,
     size: u64,
     is_device: bool,
+    /// The first failure of a sync.
+    failed: Mutex<Option<io::ErrorKind>>,
 }
 
 impl HeldFile {
@@ -70,13 +73,39 @@ impl HeldFile {
         if size == 0 {
             return wrong("it is empty; give it its size first, for example with truncate -s 10G");
         }
-        Ok(Self { path: path.to_owned(), file, size, is_device })
+        Ok(Self { path: path.to_owned(), file, size, is_device, failed: Mutex::default() })
     }
 
     /// Uses only the first `size` bytes.
     #[must_use]
     pub fn shortened(self, size: Bytes) -> Self {
         Self { size: size.get().min(self.size), ..self }
+    }
+
+    /// Returns whether a sync failed: written bytes may be lost since.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.failure().is_some()
+    }
+
+    fn failure(&self) -> MutexGuard<'_, Option<io::ErrorKind>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Syncs with `sync`. A system that fails to write what it had accepted says so once and forgets
+    /// the bytes, so after one failure every sync fails until the file is opened again.
+    fn sync_with(&self, sync: impl FnOnce() -> io::Result<()>) -> Result<()> {
+        let mut failure = self.failure();
+        if let Some(kind) = *failure {
+            let path = self.path.display();
+            let context =
+                format!("an earlier sync of {path} failed, bytes written before it may be lost");
+            return Err(StoreError::Io { context, source: kind.into() });
+        }
+        sync().map_err(|error| {
+            *failure = Some(error.kind());
+            self.failed("sync", error)
+        })
     }
 
     fn check(&self, offset: u64, len: u64) -> Result<()> {
@@ -174,7 +203,7 @@ impl Store for HeldFile {
     }
 
     fn sync(&self) -> Result<()> {
-        self.file.sync_data().map_err(|error| self.failed("sync", error))
+        self.sync_with(|| self.file.sync_data())
     }
 
     fn resize(&self, new: Bytes) -> Result<()> {
@@ -272,5 +301,16 @@ mod tests {
         assert!(said(&path).starts_with("it is empty"), "{}", said(&path));
         assert_eq!(said(folder.path()), "it is neither a block device nor a file");
         assert!(said(&folder.path().join("none")).starts_with("cannot find it"));
+    }
+
+    #[test]
+    fn a_sync_that_failed_is_not_forgotten() {
+        let (_folder, path) = file(4096);
+        let held = HeldFile::open(&path).expect("a file");
+        held.sync().expect("a sync");
+        held.sync_with(|| Err(io::Error::other("the medium is gone"))).expect_err("a failure");
+        let error = held.sync().expect_err("bytes may be lost").to_string();
+        assert!(error.contains("an earlier sync of"), "{error}");
+        assert!(held.has_failed());
     }
 }

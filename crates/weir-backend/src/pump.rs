@@ -237,9 +237,13 @@ impl Pump {
         Ok(())
     }
 
-    /// Closes all connections, and has others opened.
+    /// Ends all connections, and has others opened.
     fn lose(&mut self, lost: &Lost) {
-        self.wires.clear();
+        let old: Vec<Connection> = self.wires.drain(..).map(|wire| wire.connection).collect();
+        for connection in &old {
+            // One that cannot be removed is closed soon.
+            let _ = self.poller.remove(connection);
+        }
         self.overdue.clear();
         self.is_silent = false;
         if let Lost::Untaken(Untaken { offset, bytes, errno }) = lost {
@@ -252,7 +256,7 @@ impl Pump {
         self.line.gauge.set(State::Lost { reason: lost.to_string() });
         let (line, place) = (Arc::clone(&self.line), self.place.clone());
         let dialler = thread::Builder::new().name("weir-nbd-dial".to_owned());
-        if let Err(source) = dialler.spawn(move || redial(&line, &place, is_hasty)) {
+        if let Err(source) = dialler.spawn(move || redial(&line, &place, old, is_hasty)) {
             self.fail(format!("starting a thread: {source}"));
         }
     }

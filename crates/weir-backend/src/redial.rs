@@ -4,16 +4,32 @@ use crate::condition::State;
 use crate::dial::dial;
 use crate::error::BackendError;
 use crate::line::{Line, Place};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
+use weir_client::{Connection, Stop};
 use weir_units::Span;
 
 /// The first wait before another attempt, and the longest.
 const FIRST_WAIT: Span = Span::from_millis(50);
 const LONGEST_WAIT: Span = Span::from_secs(2);
 
-/// Connects again, as often as it takes, `is_hasty` after a first wait. What cannot change by waiting is handed on.
-pub(crate) fn redial(line: &Line, place: &Place, is_hasty: bool) {
+/// Connects again, as often as it takes. What cannot change by waiting is handed on.
+///
+/// Before, the server has to be done with the `old` connections, or a write that it still executes could
+/// overwrite a newer one. It may take as long as an answer. After a hasty loss, the first attempt comes
+/// after a wait.
+pub(crate) fn redial(line: &Line, place: &Place, old: Vec<Connection>, is_hasty: bool) {
+    let closing = Arc::clone(line.closing());
+    let stop = Stop::new(move || closing.load(Ordering::Acquire));
+    let patience = Duration::from_nanos(place.timeout.nanos());
+    // All at once, so that their waits do not add up.
+    thread::scope(|scope| {
+        for connection in old {
+            scope.spawn(|| connection.hang_up(patience, &stop));
+        }
+    });
     let mut wait = FIRST_WAIT;
     if is_hasty {
         pause(line, wait);

@@ -170,12 +170,21 @@ impl RemoteStore {
         let longest = u64::from(self.terms.longest);
         let parts = Self::split(offset..offset + buf.len() as u64, longest);
         let reads = parts.map(|(at, len)| (at, Action::Read { len }));
-        self.send(&format!("a read of {} bytes at {offset}", buf.len()), reads, |place, given| {
+        let what = format!("a read of {} bytes at {offset}", buf.len());
+        let mut missing = buf.len();
+        self.send(&what, reads, |place, given| {
             let start = place * self.terms.longest as usize;
-            if let (Given::Data(data), Some(to)) = (given, buf.get_mut(start..)) {
-                to[..data.len()].copy_from_slice(&data);
+            let Given::Data(data) = given else { return };
+            if let Some(to) = buf.get_mut(start..).and_then(|to| to.get_mut(..data.len())) {
+                to.copy_from_slice(&data);
+                missing = missing.saturating_sub(data.len());
             }
-        })
+        })?;
+        if missing > 0 {
+            let context = format!("backend {} left out {missing} bytes of {what}", self.address);
+            return Err(failed(context, io::ErrorKind::InvalidData.into()));
+        }
+        Ok(())
     }
 
     fn write_blocks(&self, offset: u64, data: &[u8]) -> Result<()> {

@@ -518,6 +518,34 @@ impl Connection {
         failed.map_or(Ok(()), |errno| Err(ClientError::Failed(errno)))
     }
 
+    /// Ends the connection at once, and waits until the server has closed its side: it then executes
+    /// nothing more of what it received. Answers are dropped. Returns false if that took longer than
+    /// `patience`, or `stop` is set.
+    #[must_use]
+    pub fn hang_up(self, patience: Duration, stop: &Stop) -> bool {
+        let socket = &self.socket;
+        let is_open = socket.set_nonblocking(false).and_then(|()| socket.end_writing());
+        // What is not connected any more has ended.
+        if is_open.and_then(|()| socket.set_read_timeout(Some(TICK))).is_err() {
+            return true;
+        }
+        let (mut left, mut dropped) = (patience, vec![0; 64 << 10]);
+        while !left.is_zero() && !stop.is_set() {
+            match socket.read(&mut dropped) {
+                Ok(0) => return true,
+                Ok(_) => {}
+                Err(error) => match error.kind() {
+                    io::ErrorKind::Interrupted => {}
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                        left = left.saturating_sub(TICK);
+                    }
+                    _ => return true,
+                },
+            }
+        }
+        false
+    }
+
     /// Says goodbye and closes. Dropping a connection closes it without a word.
     ///
     /// # Errors

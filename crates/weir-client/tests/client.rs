@@ -474,3 +474,19 @@ fn a_stop_ends_the_wait_for_a_server_that_says_nothing() {
     let error = Connection::open_until(&uri, true, &stop).unwrap_err();
     assert!(matches!(error, ClientError::Stopped), "{error}");
 }
+
+/// The server executes what it has received before it closes its side.
+#[test]
+fn a_server_that_is_hung_up_on_is_waited_for() {
+    let (stream, server) = start();
+    let mut client = Connection::over(stream.into(), "disk").unwrap();
+    client.queue_write(1, 4096, &[7; 512], false).unwrap();
+    assert!(client.flush_out().unwrap());
+    assert!(client.hang_up(std::time::Duration::from_secs(60), &Stop::new(|| false)));
+    assert_eq!(server.join().unwrap()[4096..4096 + 512], [7; 512]);
+    // One that does not end is not waited for any longer.
+    let (stream, server) = start();
+    let client = Connection::over(stream.into(), "disk").unwrap();
+    assert!(!client.hang_up(std::time::Duration::from_secs(60), &Stop::new(|| true)));
+    server.join().unwrap();
+}

@@ -603,7 +603,7 @@ fn check_disk_count(host: &Host, size: &HostSize) -> Result<(), Kind> {
 fn assumed_size(volume: &Volume) -> Option<String> {
     volume.has_assumed_size().then(|| {
         format!(
-            "volume {:?} has the size of its backend when it is served; {} is assumed until then",
+            "volume {:?} has the size of its backend, which only a server knows; other commands assume {}",
             volume.name, volume.spec.size
         )
     })

@@ -64,9 +64,16 @@ impl Backing {
 
     pub(crate) fn status(&self) -> BackendStatus {
         let address = self.address.clone();
-        let Kind::Nbd(store) = &self.kind else {
-            let state = "connected".to_owned();
-            return BackendStatus { address, state, ..BackendStatus::default() };
+        let store = match &self.kind {
+            Kind::Nbd(store) => store,
+            Kind::File(store) => {
+                let state = if store.has_failed() { "failed" } else { "connected" };
+                let reason = store.has_failed().then(|| {
+                    "a sync failed, and bytes written before it may be lost; start again".to_owned()
+                });
+                let state = state.to_owned();
+                return BackendStatus { address, state, reason, ..BackendStatus::default() };
+            }
         };
         let condition = store.condition();
         let (state, reason) = match condition.state {

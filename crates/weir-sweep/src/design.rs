@@ -155,7 +155,6 @@ impl Design {
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
         reason = "both numbers are at most a million"
     )]
     fn sampled(&self, point: u64, seed: u64, strata: &[Vec<u32>]) -> Vec<Value> {
@@ -165,9 +164,10 @@ impl Design {
             let share = (f64::from(stratum) + within) / self.count as f64;
             match &axis.points {
                 Points::Continuous(range) => range.at(share),
+                // By the stratum alone: the number of points of two values differs by one at most.
                 Points::List(list) => {
-                    let place = (share * list.len() as f64) as usize;
-                    list[place.min(list.len() - 1)].clone()
+                    let place = u64::from(stratum) * list.len() as u64 / self.count;
+                    list[(place as usize).min(list.len() - 1)].clone()
                 }
             }
         };
@@ -250,6 +250,17 @@ mod tests {
         assert!(error.starts_with("the grid has 1001000 points"), "{error}");
         let many = vec![list("x", &[1, 2, 3]); 100];
         assert!(Design::grid(many).is_err(), "no overflow");
+    }
+
+    #[test]
+    fn a_sample_covers_a_list_evenly() {
+        for seed in 0..50 {
+            let design = Design::sample(vec![list("a", &[1, 2, 3])], 4, seed);
+            let mut values: Vec<f64> = (0..4).flat_map(|point| numbers(&design, point)).collect();
+            values.sort_by(f64::total_cmp);
+            values.dedup();
+            assert_eq!(values, [1.0, 2.0, 3.0], "seed {seed}");
+        }
     }
 
     #[test]

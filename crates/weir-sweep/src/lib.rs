@@ -14,7 +14,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`file`] | the keys of a sweep file |
+//! | [`mod@file`] | the keys of a sweep file |
 //! | [`value`] | values of parameters, and ranges of them |
 //! | [`design`] | grid and sample: the values at each point; shards |
 //! | `edit` | changes of single keys in a TOML file |

@@ -94,7 +94,15 @@ fn is_grid(results: &Results, points: usize) -> bool {
     let counts = results.columns().parameters().map(|(at, _)| {
         results.rows().iter().map(|row| row[at].as_str()).collect::<BTreeSet<_>>().len()
     });
-    counts.fold(1, usize::saturating_mul) == points
+    if counts.fold(1, usize::saturating_mul) != points {
+        return false;
+    }
+    // A sample may have as many points, and some of them twice.
+    let places: Vec<usize> = results.columns().parameters().map(|(at, _)| at).collect();
+    let combination = |row: &'_ Vec<String>| -> Vec<String> {
+        places.iter().map(|at| row[*at].clone()).collect()
+    };
+    results.rows().iter().map(combination).collect::<BTreeSet<_>>().len() == points
 }
 
 fn effect(column: &Column, at: usize, rows: &[(&Vec<String>, f64)], is_grid: bool) -> Effect {

@@ -62,6 +62,14 @@ fn a_sample_is_grouped_and_its_chance_is_known() {
     assert_eq!(first.groups[0].to.as_deref(), Some("19"));
 }
 
+/// As many points as combinations, but not each of them once: the parameters cannot be told apart.
+#[test]
+fn a_sample_of_the_size_of_a_grid_is_none() {
+    let pairs = [(1.0, 1.0), (1.0, 1.0), (2.0, 2.0), (2.0, 2.0)];
+    let found = sensitivity(&results(&pairs, |a, _| a), "--of", "iops").expect("a metric");
+    assert!(!found.is_grid && found.effects.iter().all(|own| own.by_chance.is_some()), "{found:?}");
+}
+
 #[test]
 fn a_metric_without_numbers_is_an_error() {
     let made = results(&grid(), |a, _| a);

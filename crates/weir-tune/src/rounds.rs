@@ -18,9 +18,11 @@ pub const MOST_ROUNDS: usize = 5;
 pub struct Observed {
     /// The rates, without growth or an estimate of the demand.
     pub need: Need,
-    /// Set if the system was throttled, by the limits of its layout or of the layout before the last
-    /// round, which it still has if nobody changed it.
+    /// Set if the system was throttled by the limits of its layout.
     pub is_held_back: bool,
+    /// Set if it was throttled by the limits of the layout before the last round, which it still has if
+    /// nobody changed it.
+    pub is_held_back_as_before: bool,
 }
 
 /// The record of the rounds.
@@ -29,6 +31,8 @@ pub struct Rounds {
     report: TuneReport,
     /// Number of rounds whose changes were planned.
     count: usize,
+    /// The rates of the latest observation.
+    seen: Vec<TuneMetric>,
 }
 
 impl Rounds {
@@ -39,7 +43,11 @@ impl Rounds {
     /// even if the load is smaller than the observation before made it seem.
     pub fn add(&mut self, planned: TuneReport, observed: &Observed) -> bool {
         let seen = seen(&planned.before, &observed.need);
-        let shortfall = self.compare(&seen).filter(|_| observed.is_held_back);
+        let is_unchanged = observed.is_held_back_as_before && self.stands_still(&seen);
+        let shortfall = self
+            .compare(&seen)
+            .filter(|_| observed.is_held_back || observed.is_held_back_as_before)
+            .or_else(|| is_unchanged.then(|| "the rates are those of before".to_owned()));
         self.open(&planned, seen);
         let needs_nothing = planned.end == TuneEnd::Reached && planned.steps.is_empty();
         if let Some(words) = shortfall {
@@ -74,6 +82,16 @@ impl Rounds {
         false
     }
 
+    /// Returns whether no rate is higher than at the observation before.
+    fn stands_still(&self, seen: &TuneState) -> bool {
+        let more = 1.0 + float(TOLERANCE) / float(WHOLE);
+        let is_higher = |own: &TuneMetric| {
+            let before = self.seen.iter().find(|before| before.name == own.name);
+            before.is_none_or(|before| own.value > before.value * more)
+        };
+        self.count > 0 && !seen.metrics.iter().any(is_higher)
+    }
+
     /// Makes the observed state the present one.
     fn open(&mut self, planned: &TuneReport, seen: TuneState) {
         let own = &mut self.report;
@@ -83,6 +101,7 @@ impl Rounds {
             own.layout.clone_from(&planned.layout);
             own.price.clone_from(&planned.price);
         }
+        self.seen.clone_from(&seen.metrics);
         own.after = seen;
         own.goal.clone_from(&planned.goal);
         own.simulated += planned.simulated;
@@ -177,16 +196,19 @@ fn keep_rates(metrics: &mut Vec<TuneMetric>) {
     });
 }
 
-/// Returns a simulated state with the rates that were observed.
+/// Returns a simulated state with the rates that were observed, and without those of roles that were not.
 fn seen(simulated: &TuneState, observed: &Need) -> TuneState {
     let mut state = simulated.clone();
     keep_rates(&mut state.metrics);
-    for own in &mut state.metrics {
-        let Some((role, rate)) = own.name.split_once(' ') else { continue };
-        let Some(of) = observed.roles.iter().find(|of| of.role.name() == role) else { continue };
+    let least = 1.0 - float(TOLERANCE) / float(WHOLE);
+    state.metrics.retain_mut(|own| {
+        let role = own.name.split_once(' ').and_then(|(role, rate)| {
+            Some((observed.roles.iter().find(|of| of.role.name() == role)?, rate))
+        });
+        let Some((of, rate)) = role else { return false };
         own.value = float(if rate == "iops" { of.iops } else { of.throughput });
-        let least = 1.0 - float(TOLERANCE) / float(WHOLE);
         own.is_met = own.target.is_none_or(|target| own.value >= target * least);
-    }
+        true
+    });
     state
 }

@@ -207,6 +207,7 @@ impl<'a> Search<'a> {
                 self.branch(&node, &measured);
                 continue;
             }
+            let node = self.pruned(node)?;
             let is_dear = self.bounds.budget.is_some_and(|most| node.price.month() > most);
             let found = Found { changes: node.changes, text: node.text, price: node.price };
             return Ok(if is_dear {
@@ -227,6 +228,32 @@ impl<'a> Search<'a> {
         }
         let full = self.bench.measure("layout.toml", &node.text, Effort::Full)?;
         Ok((self.goal.is_met(&full), full))
+    }
+
+    /// Leaves out changes without which a layout still reaches the goal for no more money: a later
+    /// change may have made an earlier one useless.
+    fn pruned(&mut self, mut node: Node) -> Result<Node, TuneError> {
+        let mut at = 0;
+        while node.changes.len() > 1 && at < node.changes.len() {
+            let mut fewer = node.changes.clone();
+            fewer.remove(at);
+            let fewer = self
+                .build(fewer)
+                .filter(|fewer| fewer.price.rank(&self.present) <= node.price.rank(&self.present));
+            match fewer {
+                Some(fewer) if self.try_out(&fewer)?.0 => node = fewer,
+                _ => at += 1,
+            }
+        }
+        Ok(node)
+    }
+
+    /// Returns the layout that changes lead to from the start, if they can be made.
+    fn build(&self, changes: Vec<Change>) -> Option<Node> {
+        let text = changes.iter().try_fold(self.start.clone(), |text, own| own.apply(&text))?;
+        let layout = Layout::parse("layout.toml", &text, self.bench.catalog).ok()?;
+        let price = self.pricer.price(&layout);
+        Some(Node { changes, text, layout, price })
     }
 
     /// Notes the limits at which a layout failed, and queues the changes that relieve its limits.

@@ -28,6 +28,10 @@ pub const ALIKE: f64 = 0.05;
 const BUCKETS: &str = "a server counts latencies in buckets that end at 1, 2, 5, 10 ms and so on; one in \
     the bucket of its target counts as met";
 
+/// The note on predictions with a host cache.
+const WARM: &str = "with a host cache, reads are predicted to hit a warm cache as far as the data fits into it; \
+    a need with working_set says how much of the data is used";
+
 /// Options of a search for changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TuneOptions {
@@ -353,6 +357,11 @@ impl Walk<'_> {
 
     /// Applies a change, and returns whether it brought what was predicted. If not, the walk ends.
     fn step(&mut self, change: &Change) -> Result<bool, TuneError> {
+        if matches!(change, Change::Cache { .. })
+            && !self.report.notes.iter().any(|own| own == WARM)
+        {
+            self.report.notes.push(WARM.to_owned());
+        }
         let because =
             self.lack().or_else(|| self.present.measured.binding().map(|own| self.because(own)));
         let Some(text) = change.apply(&self.present.text) else {

@@ -124,6 +124,15 @@ impl Poller {
         Ok(epoll::modify(&self.epoll, fd, epoll::EventData::new_u64(key), interest.flags())?)
     }
 
+    /// Watches `fd` no more. One that is closed need not be removed.
+    ///
+    /// # Errors
+    ///
+    /// The system's error.
+    pub fn remove(&self, fd: &impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, fd)?)
+    }
+
     /// Waits for events until `timeout`, or without a limit. A signal also ends the wait, without
     /// events.
     ///

@@ -4,7 +4,7 @@ use crate::error::ClientError;
 use crate::stop::Stop;
 use rustix::net::sockopt;
 use std::io::{self, IoSlice, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -71,6 +71,14 @@ impl Socket {
                     return Err(ClientError::System { context: "connecting", source });
                 }
             }
+        }
+    }
+
+    /// Tells the other side that nothing follows.
+    pub(super) fn end_writing(&self) -> io::Result<()> {
+        match &self.stream {
+            Stream::Tcp(stream) => stream.shutdown(Shutdown::Write),
+            Stream::Unix(stream) => stream.shutdown(Shutdown::Write),
         }
     }
 

@@ -110,6 +110,15 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
 
 /// Reports wrong arguments before anything is created.
 fn check_layout(args: &MountArgs, layout: &Layout) -> Result<(), CliError> {
+    let mut volumes = layout.hosts.iter().flat_map(|host| &host.volumes);
+    if let Some((volume, backend)) = volumes.find_map(|own| Some((own, own.backend.as_ref()?))) {
+        return Err(CliError::Refused(format!(
+            "{}: volume {:?}: a mount keeps its files in a folder, and not on the backend {backend}; \
+             use weir serve, or remove backend from the layout",
+            args.layout.display(),
+            volume.name
+        )));
+    }
     let instances = layout.hosts.iter().filter(|host| host.instance.is_some()).count();
     check_databases(args, instances)?;
     if let Some(data) = args.data.as_deref().filter(|data| is_within(data, &args.dir)) {

@@ -32,6 +32,7 @@ pub(crate) fn run(
         return Err(SweepError::EmptyShard { shard, points }.into());
     }
     check_columns(args, sweep.columns())?;
+    files::keep_others(out, points.len())?;
     let mut journal = Journal::open(&Journal::beside(out), &sweep, args.shard)?;
     let signals = Signals::catch()?;
     if let Some(code) = complete(args, &sweep, &points, &mut journal, &signals)? {

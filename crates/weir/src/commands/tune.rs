@@ -84,6 +84,14 @@ fn check(args: &TuneArgs) -> Result<(), CliError> {
     if args.runtime.is_some() && args.workload.is_empty() {
         return Err(CliError::Refused("--runtime needs --workload FILE".to_owned()));
     }
+    if args.rounds.is_some() && !args.workload.is_empty() {
+        let words = "--workload: the load of --rounds is observed; give --load OBSERVATION";
+        return Err(CliError::Refused(words.to_owned()));
+    }
+    if args.rounds.is_some() && !args.goal.is_empty() {
+        let words = "--goal: the goal of --rounds is that the observed load is met; leave it out";
+        return Err(CliError::Refused(words.to_owned()));
+    }
     if args.rounds.is_none() && args.script != ScriptArgs::default() {
         let words = "options of scripts need --rounds DIR and --as KIND; weir export writes a single \
                      script";

@@ -242,3 +242,14 @@ fn the_others_are_served_and_stored_data_stays() {
     assert_eq!(found, [7; 512]);
     server.stop();
 }
+
+/// A mount has its own folder for files.
+#[test]
+fn a_mount_takes_no_backend() {
+    let place = Place::new();
+    place.file("layout.toml", &layout(&place, "\"nbd+unix:///?socket=DIR/kit.sock\""));
+    fs::create_dir(place.path("mnt")).expect("a folder");
+    let (_, stderr, code) = run(place.weir(&["mount", "layout.toml", "mnt"]));
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("volume \"data\": a mount keeps its files in a folder"), "{stderr}");
+}

@@ -173,6 +173,22 @@ fn merged_shards_equal_the_whole() {
     assert_eq!(merged, whole, "and so is the report");
 }
 
+/// The results of the whole may have taken hours.
+#[test]
+fn a_shard_does_not_replace_the_whole() {
+    let place = place();
+    sweep(&place, &["sweep.toml", "--out", "all.csv"]);
+    let whole = text(&place, "all.csv");
+    let args = ["sweep", "sweep.toml", "--out", "all.csv", "--shard", "1/2"];
+    let (_, stderr, code) = run(place.weir(&args));
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(
+        stderr.contains("all.csv: has the results of 10 points, and this run has 5"),
+        "{stderr}"
+    );
+    assert_eq!(text(&place, "all.csv"), whole);
+}
+
 #[test]
 fn the_report_ranks_by_any_metric_and_has_plots() {
     let place = place();

@@ -152,6 +152,19 @@ fn a_round_that_brings_nothing_ends_the_walk() {
     );
 }
 
+/// A change whose predicted gain is small: rates alone hardly tell whether it was made.
+#[test]
+fn a_round_that_nobody_made_is_not_taken_for_success() {
+    let place = place();
+    let waiting = until_waiting(tune(&place, &["-o", "json"]), "round-1.weirobs");
+    fs::copy(place.path("before.weirobs"), place.path("part")).expect("a copy");
+    fs::rename(place.path("part"), place.path("walk/round-1.weirobs")).expect("a rename");
+    let (report, code) = ended(waiting);
+    assert_eq!((code, &report["end"]), (Some(1), &"unpredicted".into()), "{report:#}");
+    let verdict = report["verdict"].as_str().expect("words");
+    assert!(verdict.contains("the rates are those of before"), "{verdict}");
+}
+
 #[test]
 fn a_system_that_holds_nothing_back_needs_no_round() {
     let place = place();
@@ -175,6 +188,9 @@ fn bad_input_is_refused_before_anything_is_written() {
     check(&["--rounds", "walk", "--as", "az"], "--load");
     check(&[&load[..], &["--rounds", "walk"]].concat(), "--as");
     check(&[&load[..], &["--as", "az"]].concat(), "--rounds");
+    check(&["--workload", "job.fio", "--rounds", "walk", "--as", "az"], "--load");
+    let goal = [&load[..], &["--rounds", "walk", "--as", "az", "--goal", "iops=5"]].concat();
+    check(&goal, "--goal");
     check(&[&load[..], &["--machine", "m"]].concat(), "options of scripts need --rounds DIR");
     let walk = [&load[..], &["--role", "data=data", "--role", "log=log", "--rounds"]].concat();
     let with = |more: &[&'static str]| [&walk[..], more].concat();

@@ -22,6 +22,20 @@ pub(super) fn check(args: &SweepArgs) -> Result<(), CliError> {
     page::check(args.html.as_deref(), others.map(std::path::PathBuf::as_path))
 }
 
+/// Refuses to replace results of another number of points, which may be those of the whole sweep.
+pub(super) fn keep_others(out: &Path, points: usize) -> Result<(), CliError> {
+    let Ok((_, old)) = read(out) else { return Ok(()) };
+    if old.rows().len() == points {
+        return Ok(());
+    }
+    Err(CliError::Refused(format!(
+        "--out {}: has the results of {} points, and this run has {points}; use another name, or remove \
+         the file",
+        out.display(),
+        old.rows().len()
+    )))
+}
+
 fn is_parquet(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "parquet")
 }

@@ -22,14 +22,19 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
 use weir_catalog::Catalog;
+use weir_diagnose::Change;
 use weir_export::{ExportError, Kind, Options, Source as Exported, export};
 use weir_layout::Layout;
+use weir_observe::EntityKind;
 use weir_observe::format::{Ending, ReadError, Reader, SIGNATURE};
 use weir_observe::sizing::{Roles, Sizer};
 use weir_plan::Need;
 use weir_report::tune::TuneEnd;
 use weir_tune::rounds::Observed;
-use weir_tune::{Bench, Goal, Load, Rounds, TuneOptions, Tuned, tune};
+use weir_tune::system::Simulated;
+use weir_tune::{
+    Bench, Goal, Load, Measured, Rounds, System, SystemError, TuneOptions, Tuned, tune_on,
+};
 
 /// The interval at which a wait looks for signals and for the observation.
 const TICK: Duration = Duration::from_millis(100);
@@ -153,9 +158,18 @@ impl<'a> RealSystem<'a> {
         };
         let simulations = usize::try_from(args.simulations).ok();
         let options = TuneOptions { budget: args.budget, simulations, keeps: true };
-        let mut tuned = tune(&name, &needed.text, &bench, &Goal::default(), options)?;
+        let mut system =
+            Planned { simulated: Simulated(&bench), has_files: self.has_files(needs)? };
+        let text = (name.as_str(), needed.text.as_str());
+        let mut tuned = tune_on(&mut system, text, &bench, &Goal::default(), options)?;
         tuned.report.notes.splice(0..0, needed.notes.iter().cloned());
         Ok((needed, tuned))
+    }
+
+    /// Returns whether an observation tells the files of a disk apart.
+    fn has_files(&self, needs: &NeedArgs) -> Result<bool, CliError> {
+        let (header, _) = Source::any(&needs.load, &ImportArgs::default())?.survey()?;
+        Ok(header.contents.entities.iter().any(|own| own.kind == EntityKind::File))
     }
 
     /// Returns what an observation of a system with one of these layouts shows.
@@ -166,12 +180,11 @@ impl<'a> RealSystem<'a> {
         };
         let need = rates(layouts[0], true)?;
         let of = |need: &Need| need.roles.iter().map(|own| own.iops).collect::<Vec<_>>();
-        let mut is_held_back = false;
-        for text in layouts {
-            // A throttled system would do more.
-            is_held_back |= of(&rates(text, false)?) != of(&need);
-        }
-        Ok(Observed { need, is_held_back })
+        // A throttled system would do more.
+        let is_throttled = |text| Ok::<_, CliError>(of(&rates(text, false)?) != of(&need));
+        let is_held_back = is_throttled(layouts[0])?;
+        let is_held_back_as_before = is_throttled(layouts[1])?;
+        Ok(Observed { need, is_held_back, is_held_back_as_before })
     }
 
     /// Returns the path of a file of the present round.
@@ -200,6 +213,11 @@ impl<'a> RealSystem<'a> {
         for (path, text) in forth.iter().chain(&back) {
             if !path.exists() {
                 create(path, text).map_err(failed(path))?;
+            } else if !is_there && read(path, "script")? != *text {
+                return Err(CliError::Refused(format!(
+                    "{}: belongs to another walk, which did not complete this round; give a new folder",
+                    path.display()
+                )));
             }
         }
         if !is_there {
@@ -260,10 +278,10 @@ impl<'a> RealSystem<'a> {
     /// Waits for a complete observation. Returns false after a signal.
     fn wait(&self, path: &Path) -> Result<bool, CliError> {
         let mut seen = None;
-        let mut has_said = false;
+        let (mut has_said, mut has_said_incomplete) = (false, false);
         loop {
             let now = state(path);
-            if now.is_some() && now != seen && is_complete(path)? {
+            if now.is_some() && now != seen && is_complete(path, &mut has_said_incomplete)? {
                 return Ok(true);
             }
             seen = now;
@@ -277,9 +295,64 @@ impl<'a> RealSystem<'a> {
             if self.signals.code().is_some() {
                 return Ok(false);
             }
+            if !self.folder.is_dir() {
+                let words = format!("{}: the folder of the walk is gone", self.folder.display());
+                return Err(CliError::Refused(words));
+            }
             #[expect(clippy::disallowed_methods, reason = "another process writes the file")]
             thread::sleep(TICK);
         }
+    }
+}
+
+/// A simulation of a system that is observed later.
+struct Planned<'a> {
+    simulated: Simulated<'a>,
+    /// The observation tells files apart. If it only knows disks, a file that joins another one's disk
+    /// could not be observed any more.
+    has_files: bool,
+}
+
+impl System for Planned<'_> {
+    fn is_simulated(&self) -> bool {
+        true
+    }
+
+    fn tolerance(&self) -> f64 {
+        self.simulated.tolerance()
+    }
+
+    fn can_apply(&self, change: &Change, _layout: &Layout) -> bool {
+        self.has_files || !moves_a_file(change)
+    }
+
+    fn measure(
+        &mut self,
+        text: &str,
+        layout: &Layout,
+        predicted: &Measured,
+    ) -> Result<Measured, SystemError> {
+        self.simulated.measure(text, layout, predicted)
+    }
+
+    fn apply(&mut self, change: &Change, before: &Layout) -> Result<(), SystemError> {
+        self.simulated.apply(change, before)
+    }
+
+    fn undo(&mut self) -> Result<Vec<String>, String> {
+        self.simulated.undo()
+    }
+
+    fn undo_commands(&self) -> Vec<String> {
+        self.simulated.undo_commands()
+    }
+}
+
+fn moves_a_file(change: &Change) -> bool {
+    match change {
+        Change::Move { .. } => true,
+        Change::All(all) => all.iter().any(moves_a_file),
+        _ => false,
     }
 }
 
@@ -298,7 +371,9 @@ fn state(path: &Path) -> Option<(u64, SystemTime)> {
 }
 
 /// Returns whether a file is an observation with an end. A recorder may still be writing it.
-fn is_complete(path: &Path) -> Result<bool, CliError> {
+///
+/// What is incomplete is said once.
+fn is_complete(path: &Path, has_said: &mut bool) -> Result<bool, CliError> {
     let refuse = |error: &dyn std::fmt::Display| {
         CliError::Refused(format!(
             "{}: {error}; for files of other tools: weir observe import FILE --out {}",
@@ -317,13 +392,22 @@ fn is_complete(path: &Path) -> Result<bool, CliError> {
     let mut reader = match Reader::open(BufReader::new(file)) {
         Ok(reader) => reader,
         Err(error @ ReadError::Header { .. }) => {
-            output::talk(&format!("{}: {error}; waiting for the rest of it", path.display()));
+            if !std::mem::replace(has_said, true) {
+                output::talk(&format!("{}: {error}; waiting for the rest of it", path.display()));
+            }
             return Ok(false);
         }
         Err(error) => return Err(refuse(&error)),
     };
     while reader.next_chunk().map_err(|error| refuse(&error))?.is_some() {}
-    Ok(!matches!(reader.into_parts().2, Ending::Cut { .. }))
+    let is_complete = !matches!(reader.into_parts().2, Ending::Cut { .. });
+    if !is_complete && !std::mem::replace(has_said, true) {
+        output::talk(&format!(
+            "{}: has no end yet; waiting for its recorder (if that was killed, record it again)",
+            path.display()
+        ));
+    }
+    Ok(is_complete)
 }
 
 /// Creates a file as a whole. One that exists stays.
