@@ -212,3 +212,68 @@ fn seen(simulated: &TuneState, observed: &Need) -> TuneState {
     });
     state
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_layout::Role;
+    use weir_plan::RoleNeed;
+    use weir_report::tune::TuneStep;
+    use weir_units::Bytes;
+
+    fn observed(iops: u64, is_held_back: bool, is_held_back_as_before: bool) -> Observed {
+        let role = RoleNeed {
+            role: Role::Data,
+            size: Bytes::ZERO,
+            iops,
+            is_derived: false,
+            request: 8192,
+            throughput: 8192 * iops,
+            reads: WHOLE,
+            latency: None,
+            working_set: None,
+        };
+        let need = Need { roles: vec![role], vcpus: 0, memory: Bytes::ZERO };
+        Observed { need, is_held_back, is_held_back_as_before }
+    }
+
+    /// Returns a plan whose steps, if any, bring this rate.
+    fn planned(steps: &[f64]) -> TuneReport {
+        let metric = |value: f64| {
+            vec![TuneMetric { name: "data iops".to_owned(), value, ..TuneMetric::default() }]
+        };
+        let step = |value: &f64| TuneStep { predicted: metric(*value), ..TuneStep::default() };
+        TuneReport {
+            before: TuneState { metrics: metric(0.0), ..TuneState::default() },
+            steps: steps.iter().map(step).collect(),
+            ..TuneReport::default()
+        }
+    }
+
+    /// Returns the end of a walk whose round should bring 5,400 operations instead of 5,000.
+    #[track_caller]
+    fn check(second: &Observed, end: TuneEnd, words: &str) {
+        let mut rounds = Rounds::default();
+        assert!(rounds.add(planned(&[5_400.0]), &observed(5_000, true, true)));
+        assert!(!rounds.add(planned(&[]), second));
+        let report = rounds.finish(Vec::new());
+        assert!(report.end == end && report.verdict.contains(words), "{report:#?}");
+        assert_eq!(report.is_met, end == TuneEnd::Reached);
+    }
+
+    #[test]
+    fn a_round_that_nobody_made_is_not_taken_for_success() {
+        check(&observed(5_000, false, true), TuneEnd::Unpredicted, "the rates are those of before");
+        check(&observed(5_390, false, true), TuneEnd::Reached, "in 1 round");
+        // The load is smaller than it was.
+        check(&observed(3_000, false, false), TuneEnd::Reached, "in 1 round");
+        check(&observed(4_000, true, false), TuneEnd::Unpredicted, "data iops is 4,000 instead of");
+    }
+
+    #[test]
+    fn a_throttled_system_whose_layout_carries_the_load_has_another_layout() {
+        let mut rounds = Rounds::default();
+        assert!(!rounds.add(planned(&[]), &observed(5_000, true, true)));
+        assert_eq!(rounds.finish(Vec::new()).end, TuneEnd::Unpredicted);
+    }
+}

@@ -152,19 +152,6 @@ fn a_round_that_brings_nothing_ends_the_walk() {
     );
 }
 
-/// A change whose predicted gain is small: rates alone hardly tell whether it was made.
-#[test]
-fn a_round_that_nobody_made_is_not_taken_for_success() {
-    let place = place();
-    let waiting = until_waiting(tune(&place, &["-o", "json"]), "round-1.weirobs");
-    fs::copy(place.path("before.weirobs"), place.path("part")).expect("a copy");
-    fs::rename(place.path("part"), place.path("walk/round-1.weirobs")).expect("a rename");
-    let (report, code) = ended(waiting);
-    assert_eq!((code, &report["end"]), (Some(1), &"unpredicted".into()), "{report:#}");
-    let verdict = report["verdict"].as_str().expect("words");
-    assert!(verdict.contains("the rates are those of before"), "{verdict}");
-}
-
 #[test]
 fn a_system_that_holds_nothing_back_needs_no_round() {
     let place = place();
