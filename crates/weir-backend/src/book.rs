@@ -28,7 +28,7 @@ pub(crate) type Id = u64;
 const IN_FLIGHT_BYTES: u64 = 32 << 20;
 const IN_FLIGHT: usize = 256;
 
-/// What a request does to its range.
+/// The command of a request, without its offset.
 #[derive(Debug, Clone)]
 pub(crate) enum Action {
     Read { len: u32 },

@@ -28,7 +28,7 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    fn of(session: &Session) -> Result<Self, BackendError> {
+    fn offered_in(session: &Session) -> Result<Self, BackendError> {
         let offers = |flag| session.flags.contains(flag);
         if offers(TransmissionFlags::READ_ONLY) {
             return Err(BackendError::ReadOnly);
@@ -75,11 +75,11 @@ pub(crate) fn dial(
     closing: &Arc<AtomicBool>,
 ) -> Result<(Vec<Connection>, Terms), BackendError> {
     let first = open(uri, absence, closing)?;
-    let terms = Terms::of(first.session())?;
+    let terms = Terms::offered_in(first.session())?;
     let mut all = vec![first];
     while terms.several && all.len() < most as usize {
         let another = open(uri, absence, closing)?;
-        terms.check(&Terms::of(another.session())?)?;
+        terms.check(&Terms::offered_in(another.session())?)?;
         all.push(another);
     }
     Ok((all, terms))

@@ -45,7 +45,7 @@ impl Owner {
     }
 }
 
-/// What other threads leave for that of the volume.
+/// Messages from other threads to the volume's thread.
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
     pub(crate) requests: Vec<(Id, u64, Action, Owner)>,

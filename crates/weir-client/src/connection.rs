@@ -525,7 +525,7 @@ impl Connection {
     pub fn hang_up(self, patience: Duration, stop: &Stop) -> bool {
         let socket = &self.socket;
         let is_open = socket.set_nonblocking(false).and_then(|()| socket.end_writing());
-        // What is not connected any more has ended.
+        // A socket that cannot be shut down is not connected any more.
         if is_open.and_then(|()| socket.set_read_timeout(Some(TICK))).is_err() {
             return true;
         }

@@ -6,13 +6,13 @@ use crate::table::Table;
 
 /// The answer of a report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub struct Answer {
     /// The answer in one line.
-    pub(crate) line: String,
+    pub line: String,
     /// Facts that it rests on, and what to do next, a line each.
-    pub(crate) details: Vec<String>,
+    pub details: Vec<String>,
     /// Lines below the tables.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 impl Answer {

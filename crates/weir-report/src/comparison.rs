@@ -6,7 +6,6 @@ use crate::cells;
 use crate::chart::DrawError;
 use crate::number::{Amount, Delta, group, mib, percent, rate, time};
 use crate::page::Page;
-use crate::screen::Screen;
 use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 
@@ -367,18 +366,15 @@ impl Report for ComparisonReport {
         std::iter::once(self.sides_table()).chain(pairs).collect()
     }
 
-    fn text(&self, screen: &Screen) -> String {
-        self.answer().text(&self.tables(), screen)
-    }
-
-    fn markdown(&self) -> String {
-        self.answer().markdown(&self.tables())
+    fn lead(&self) -> Option<Answer> {
+        Some(self.answer())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::screen::Screen;
 
     fn report() -> ComparisonReport {
         let metric = MetricReport {

@@ -5,7 +5,6 @@ use crate::cells;
 use crate::number::{float, grouped, percent, rate, time};
 use crate::page::RunPage;
 use crate::run::{LatencyReport, RunReport, SimReport, WritebackReport};
-use crate::screen::Screen;
 use crate::table::{Report, Table};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -232,12 +231,8 @@ impl Report for ReplayReport {
         tables
     }
 
-    fn text(&self, screen: &Screen) -> String {
-        self.answer().text(&self.tables(), screen)
-    }
-
-    fn markdown(&self) -> String {
-        self.answer().markdown(&self.tables())
+    fn lead(&self) -> Option<Answer> {
+        Some(self.answer())
     }
 }
 
@@ -335,12 +330,8 @@ impl Report for RecordReport {
         vec![table]
     }
 
-    fn text(&self, screen: &Screen) -> String {
-        self.answer().text(&self.tables(), screen)
-    }
-
-    fn markdown(&self) -> String {
-        self.answer().markdown(&self.tables())
+    fn lead(&self) -> Option<Answer> {
+        Some(self.answer())
     }
 }
 
@@ -349,6 +340,7 @@ mod tests {
     use super::*;
     use crate::run::ClockName;
     use crate::screen::PIPE_WIDTH;
+    use crate::screen::Screen;
 
     fn report(elapsed_s: f64, due_s: f64) -> ReplayReport {
         let run = RunReport {

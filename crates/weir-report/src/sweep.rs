@@ -7,7 +7,6 @@ use crate::chart::DrawError;
 use crate::number::{float, grouped, mib, percent, rate, time};
 use crate::page::Page;
 use crate::scatter::Scatter;
-use crate::screen::Screen;
 use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 
@@ -231,12 +230,8 @@ impl Report for SweepReport {
         std::iter::once(sweep).chain(found).collect()
     }
 
-    fn text(&self, screen: &Screen) -> String {
-        self.answer().text(&self.tables(), screen)
-    }
-
-    fn markdown(&self) -> String {
-        self.answer().markdown(&self.tables())
+    fn lead(&self) -> Option<Answer> {
+        Some(self.answer())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tables and the four formats.
 
+use crate::answer::Answer;
 use crate::columns::{Column, lay_out};
 use crate::screen::Screen;
 use serde::Serialize;
@@ -300,14 +301,25 @@ pub trait Report: Serialize {
     /// Returns its tables.
     fn tables(&self) -> Vec<Table>;
 
+    /// Returns the answer that stands above the tables, if the report has one.
+    fn lead(&self) -> Option<Answer> {
+        None
+    }
+
     /// Returns the report as text for a screen, ending in a newline.
     fn text(&self, screen: &Screen) -> String {
+        if let Some(answer) = self.lead() {
+            return answer.text(&self.tables(), screen);
+        }
         let blocks = printed(&self.tables()).map(|table| table.block(screen)).collect::<Vec<_>>();
         blocks.join("\n")
     }
 
     /// Returns the report in Markdown, ending in a newline.
     fn markdown(&self) -> String {
+        if let Some(answer) = self.lead() {
+            return answer.markdown(&self.tables());
+        }
         printed(&self.tables()).map(Table::markdown_block).collect::<Vec<_>>().join("\n")
     }
 

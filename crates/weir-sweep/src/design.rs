@@ -32,8 +32,8 @@ impl Axis {
     #[must_use]
     pub fn kind(&self) -> Kind {
         match &self.points {
-            Points::List(values) => Kind::of(values),
-            Points::Continuous(range) => Kind::of(&[range.at(0.0)]),
+            Points::List(values) => Kind::common_to(values),
+            Points::Continuous(range) => Kind::common_to(&[range.at(0.0)]),
         }
     }
 

@@ -39,7 +39,7 @@ impl Sweep {
         let file = SweepFile::parse(&inputs.sweep.name, &inputs.sweep.text)?;
         let name = inputs.sweep.name.clone();
         let design = Design::new(&name, &file)?;
-        let texts = Texts::of(&inputs);
+        let texts = Texts::from_inputs(&inputs);
         let base = Base::new(inputs, file.runtime).map_err(SweepError::Base)?;
         let plain = base.case(std::iter::empty());
         let plain = plain.map_err(|rejected| SweepError::Base(rejected.reason))?;
@@ -197,7 +197,7 @@ fn columns(design: &Design, workload: &Workload) -> Result<Columns, (String, Str
 struct Texts(Vec<String>);
 
 impl Texts {
-    fn of(inputs: &Inputs<'_>) -> Self {
+    fn from_inputs(inputs: &Inputs<'_>) -> Self {
         let text = |file: &NamedText| file.text.clone();
         let mut all = vec![inputs.version.to_owned(), inputs.sweep.text.clone()];
         all.push(inputs.layout.text.clone());

@@ -145,9 +145,9 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind of values.
+    /// Returns the kind that all values have, or else [`Kind::Texts`].
     #[must_use]
-    pub fn of(values: &[Value]) -> Self {
+    pub fn common_to(values: &[Value]) -> Self {
         let one = |value: &Value| match value {
             Value::Whole(_) | Value::Float(_) => Self::Numbers,
             Value::Quantity(unit, _) => Self::Quantities(*unit),
@@ -276,7 +276,7 @@ mod tests {
     fn a_column_has_the_unit_of_its_values_in_its_name() {
         let column = |name: &str, texts: &[&str]| {
             let values: Vec<Value> = texts.iter().map(|text| Value::read(text)).collect();
-            let kind = Kind::of(&values);
+            let kind = Kind::common_to(&values);
             (kind.column(name), kind.field(&values[0]))
         };
         let check = |name, texts: &[&str], head: &str, field: &str| {

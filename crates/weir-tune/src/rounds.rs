@@ -1,7 +1,7 @@
 //! Rounds on a real system: changes planned for one observation, and what the next one shows.
 //!
-//! A simulation can try each change alone. A real system is changed by a person, who would rather not
-//! do so five times; so a round has all changes that its load needs, and one observation afterwards.
+//! A simulation can try each change alone. A person has to run scripts on a real system and observe it, so a
+//! round has all changes that its load needs, and one observation afterwards.
 
 use crate::system::ALIKE;
 use weir_plan::Need;
@@ -13,7 +13,7 @@ use weir_report::tune::{TuneEnd, TuneMetric, TunePrice, TuneReport, TuneState};
 /// Most rounds.
 pub const MOST_ROUNDS: usize = 5;
 
-/// What an observation shows.
+/// The rates of an observation, and whether the system was throttled.
 #[derive(Debug, Clone)]
 pub struct Observed {
     /// The rates, without growth or an estimate of the demand.

@@ -74,7 +74,32 @@ impl From<TuneError> for SystemError {
 
 /// A simulated system. Its measurements have another seed than predictions.
 #[derive(Debug, Clone, Copy)]
-pub struct Simulated<'a>(pub &'a Bench<'a>);
+pub struct Simulated<'a> {
+    bench: &'a Bench<'a>,
+    moves_files: bool,
+}
+
+impl<'a> Simulated<'a> {
+    /// Returns a system that takes all changes.
+    #[must_use]
+    pub fn new(bench: &'a Bench<'a>) -> Self {
+        Self { bench, moves_files: true }
+    }
+
+    /// Returns a system whose files stay on their disks.
+    #[must_use]
+    pub fn without_moves(bench: &'a Bench<'a>) -> Self {
+        Self { bench, moves_files: false }
+    }
+}
+
+fn moves_a_file(change: &Change) -> bool {
+    match change {
+        Change::Move { .. } => true,
+        Change::All(all) => all.iter().any(moves_a_file),
+        _ => false,
+    }
+}
 
 impl System for Simulated<'_> {
     fn is_simulated(&self) -> bool {
@@ -85,8 +110,8 @@ impl System for Simulated<'_> {
         crate::tune::ALIKE
     }
 
-    fn can_apply(&self, _change: &Change, _layout: &Layout) -> bool {
-        true
+    fn can_apply(&self, change: &Change, _layout: &Layout) -> bool {
+        self.moves_files || !moves_a_file(change)
     }
 
     fn measure(
@@ -95,7 +120,7 @@ impl System for Simulated<'_> {
         _layout: &Layout,
         _predicted: &Measured,
     ) -> Result<Measured, SystemError> {
-        Ok(self.0.measure("layout.toml", text, Effort::Full)?)
+        Ok(self.bench.measure("layout.toml", text, Effort::Full)?)
     }
 
     fn apply(&mut self, _change: &Change, _before: &Layout) -> Result<(), SystemError> {

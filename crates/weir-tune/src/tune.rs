@@ -65,7 +65,7 @@ pub fn tune(
     goal: &Goal,
     options: TuneOptions,
 ) -> Result<Tuned, TuneError> {
-    tune_on(&mut Simulated(bench), (name, text), bench, goal, options)
+    tune_on(&mut Simulated::new(bench), (name, text), bench, goal, options)
 }
 
 /// Changes a system, whose layout is in the text after its name, step by step until the goal is

@@ -65,7 +65,7 @@ struct Byte {
     promised: usize,
 }
 
-/// What a caller waits for.
+/// A request whose answer is outstanding.
 #[derive(Debug, Clone)]
 enum Wanted {
     Write { offset: usize, len: usize },

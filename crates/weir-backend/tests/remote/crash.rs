@@ -90,7 +90,7 @@ fn check(args: &[&str]) {
             assert_eq!(stamp_at(&store, place(writer, block)), *own, "block {block} of {writer}");
         }
     }
-    // What a flush covers is there without the store.
+    // After a flush, the disk has everything without the help of the store.
     store.sync().unwrap();
     drop(store);
     server.kill();

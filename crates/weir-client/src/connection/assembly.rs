@@ -85,7 +85,7 @@ impl Assembly {
                 let at = self.cover(offset, length as usize)?;
                 self.data[at..at + length as usize].fill(0);
             }
-            // Nobody asks for the extents of a read.
+            // The reply to a read has no extents.
             Body::BlockStatus { .. } if self.length > 0 => return Err(Misfit),
             Body::BlockStatus { extents, .. } => self.extents.extend(extents),
             Body::Error { errno, .. } => self.errno = self.errno.or(Some(errno)),

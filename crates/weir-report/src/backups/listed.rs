@@ -4,7 +4,6 @@ use super::words::{Unit, counted, minute, short_id, size};
 use crate::answer::Answer;
 use crate::cells;
 use crate::number::grouped;
-use crate::screen::Screen;
 use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 
@@ -191,12 +190,8 @@ impl Report for BackupListReport {
         vec![table]
     }
 
-    fn text(&self, screen: &Screen) -> String {
-        self.answer().text(&self.tables(), screen)
-    }
-
-    fn markdown(&self) -> String {
-        self.answer().markdown(&self.tables())
+    fn lead(&self) -> Option<Answer> {
+        Some(self.answer())
     }
 }
 
@@ -356,18 +351,15 @@ impl Report for BackupShowReport {
         vec![summary, sources, stripes]
     }
 
-    fn text(&self, screen: &Screen) -> String {
-        self.answer().text(&self.tables(), screen)
-    }
-
-    fn markdown(&self) -> String {
-        self.answer().markdown(&self.tables())
+    fn lead(&self) -> Option<Answer> {
+        Some(self.answer())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::screen::Screen;
 
     fn backup(state: &str) -> BackupLine {
         BackupLine {

@@ -4,7 +4,6 @@ use super::BackupLine;
 use super::words::{Unit, counted, minute, short_id, size};
 use crate::answer::Answer;
 use crate::cells;
-use crate::screen::Screen;
 use crate::table::{Report, Table};
 use serde::Serialize;
 
@@ -92,18 +91,15 @@ impl Report for PruneReport {
         vec![table]
     }
 
-    fn text(&self, screen: &Screen) -> String {
-        self.answer().text(&self.tables(), screen)
-    }
-
-    fn markdown(&self) -> String {
-        self.answer().markdown(&self.tables())
+    fn lead(&self) -> Option<Answer> {
+        Some(self.answer())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::screen::Screen;
 
     #[test]
     fn a_dry_run_says_that_nothing_was_removed() {

@@ -6,7 +6,6 @@ use super::words::{Unit, counted, short_id, size, speed, took};
 use crate::answer::Answer;
 use crate::cells;
 use crate::number::{float, grouped, mib, time};
-use crate::screen::Screen;
 use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 
@@ -111,18 +110,15 @@ impl Report for RestoreReport {
         vec![table, targets, damage_table(damage)]
     }
 
-    fn text(&self, screen: &Screen) -> String {
-        self.answer().text(&self.tables(), screen)
-    }
-
-    fn markdown(&self) -> String {
-        self.answer().markdown(&self.tables())
+    fn lead(&self) -> Option<Answer> {
+        Some(self.answer())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::screen::Screen;
 
     #[test]
     fn a_restore_says_whether_all_is_there() {

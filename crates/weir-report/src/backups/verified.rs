@@ -4,7 +4,6 @@ use super::words::{Unit, counted, short_id, size};
 use crate::answer::Answer;
 use crate::cells;
 use crate::number::{grouped, time};
-use crate::screen::Screen;
 use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 
@@ -197,18 +196,15 @@ impl Report for BackupVerifyReports {
         vec![table, damage_table(damage)]
     }
 
-    fn text(&self, screen: &Screen) -> String {
-        self.answer().text(&self.tables(), screen)
-    }
-
-    fn markdown(&self) -> String {
-        self.answer().markdown(&self.tables())
+    fn lead(&self) -> Option<Answer> {
+        Some(self.answer())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::screen::Screen;
 
     #[test]
     fn the_verdict_comes_first() {

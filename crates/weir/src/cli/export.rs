@@ -32,7 +32,7 @@ pub(crate) struct ExportArgs {
     pub(crate) out: Option<PathBuf>,
 }
 
-/// What scripts contain beside a layout.
+/// Names, devices and settings for a script, which a layout does not have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub(crate) struct ScriptArgs {
     /// Host to export; required if the layout has several.

@@ -1,13 +1,12 @@
 //! `weir export`: a layout as a script that builds it.
 
+use super::whole_file;
 use crate::cli::ExportArgs;
 use crate::error::CliError;
 use crate::input::{read, read_layout};
 use crate::output;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use weir_catalog::Catalog;
 use weir_export::{Backup, Source, export};
@@ -36,7 +35,7 @@ pub(crate) fn run(args: &ExportArgs, catalog: &Catalog) -> Result<u8, CliError> 
     match &args.out {
         None => output::print_text(&script.text)?,
         Some(out) => {
-            let written = write(out, &script.text);
+            let written = whole_file::write(out, script.text.as_bytes());
             written.map_err(|source| CliError::write(out, source))?;
         }
     }
@@ -111,17 +110,4 @@ fn check_out(out: &Path, inputs: &[&PathBuf], backup: Option<&PathBuf>) -> Resul
         () if backup.is_some_and(is_one) => refused("it is the input backup"),
         () => Ok(()),
     }
-}
-
-/// Writes a temporary file beside the target and renames it, so that an old script stays until the
-/// new one is complete.
-fn write(out: &Path, text: &str) -> io::Result<()> {
-    let dir = out.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let all = fs::Permissions::from_mode(0o666);
-    let mut part =
-        tempfile::Builder::new().prefix(".").suffix(".part").permissions(all).tempfile_in(dir)?;
-    part.write_all(text.as_bytes())?;
-    part.as_file().sync_all()?;
-    part.persist(out)?;
-    Ok(())
 }

@@ -140,7 +140,7 @@ fn a_round_that_brings_nothing_ends_the_walk() {
     observe(&place, "layout.toml", "before.weirobs");
     let waiting = until_waiting(tune(&place, &["-o", "json"]), "round-1.weirobs");
     let whole = fs::read(place.path("before.weirobs")).expect("an observation");
-    // Nobody ran the script: the system is as before. A recorder is still writing at first.
+    // The script was not run, so the system is as before. Its recorder is still writing at first.
     fs::write(place.path("walk/round-1.weirobs"), &whole[..whole.len() / 2]).expect("a half");
     fs::write(place.path("walk/round-1.weirobs"), &whole).expect("all of it");
     let (report, code) = ended(waiting);
@@ -194,7 +194,7 @@ fn bad_input_is_refused_before_anything_is_written() {
     place.file("walk/round-1.toml", LAYOUT);
     check(&with(&["walk", "--as", "az"]), "walk/round-1.toml: belongs to another walk");
     assert!(!place.path("walk/round-1-az.sh").exists());
-    // What appears is not an observation.
+    // Another kind of file appears in its place.
     fs::remove_file(place.path("walk/round-1.toml")).expect("it was there");
     place.file("walk/round-1.weirobs", "Device r/s w/s\nsda 1 2\n");
     check(

@@ -575,7 +575,7 @@ fn writes_of_a_deep_store_go_together_unless_they_overlap() {
     rig.work_on(1);
     rig.work_on(0);
     assert!(apart.iter().all(|cookie| rig.answer(*cookie) == Some(&Ok(Vec::new()))));
-    // What overlapped them has started, and the one behind it with it.
+    // Now the write that overlapped them has started, and so has the one behind it.
     assert_eq!(rig.jobs.len(), 2);
     rig.settle();
     assert!([over, behind].iter().all(|cookie| rig.answer(*cookie) == Some(&Ok(Vec::new()))));

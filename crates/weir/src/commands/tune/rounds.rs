@@ -9,32 +9,31 @@
 //! The folder is the only state. A walk that was ended plans the same rounds again, since simulations
 //! have seeds, and goes on at the first observation that is missing.
 
+mod awaited;
+
+use self::awaited::Awaited;
 use super::super::needs::{Needed, needed_on};
+use super::super::whole_file;
 use crate::cli::{ImportArgs, NeedArgs, TuneArgs};
 use crate::commands::observe::Source;
 use crate::error::CliError;
 use crate::input::{read, read_layout_text};
 use crate::output;
 use crate::signals::Signals;
-use std::fs::{self, File};
-use std::io::{self, BufReader, ErrorKind, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use weir_catalog::Catalog;
-use weir_diagnose::Change;
 use weir_export::{ExportError, Kind, Options, Source as Exported, export};
 use weir_layout::Layout;
-use weir_observe::EntityKind;
-use weir_observe::format::{Ending, ReadError, Reader, SIGNATURE};
 use weir_observe::sizing::{Roles, Sizer};
+use weir_observe::{Contents, EntityKind};
 use weir_plan::Need;
 use weir_report::tune::TuneEnd;
 use weir_tune::rounds::Observed;
 use weir_tune::system::Simulated;
-use weir_tune::{
-    Bench, Goal, Load, Measured, Rounds, System, SystemError, TuneOptions, Tuned, tune_on,
-};
+use weir_tune::{Bench, Goal, Load, Rounds, TuneOptions, Tuned, tune_on};
 
 /// The interval at which a wait looks for signals and for the observation.
 const TICK: Duration = Duration::from_millis(100);
@@ -48,7 +47,7 @@ pub(super) struct RealSystem<'a> {
     script: Options,
     signals: Signals,
     rounds: Rounds,
-    /// Commands that undo the rounds, the last one first.
+    /// Scripts that undo the rounds, in the order of the rounds.
     undo: Vec<String>,
 }
 
@@ -84,12 +83,13 @@ impl<'a> RealSystem<'a> {
     /// layout of the last round, and the exit code for a received signal.
     pub(super) fn walk(mut self) -> Result<(Tuned, Option<u8>), CliError> {
         let (mut text, _) = read_layout_text(&self.args.layout, self.catalog)?;
-        let mut before = text.clone();
+        let mut before = None;
         let mut needs = self.args.need.clone();
         loop {
-            needs.role = self.roles_in(&needs.load)?;
-            let (needed, planned) = self.plan(&text, &needs)?;
-            let observed = self.observed([&needed.text, &before], &needs)?;
+            let (header, _) = Source::any(&needs.load, &ImportArgs::default())?.survey()?;
+            needs.role = self.roles_in(&needs.load, &header.contents)?;
+            let (needed, planned) = self.plan(&text, &needs, &header.contents)?;
+            let observed = self.observed(&needed.text, before.as_deref(), &needs)?;
             let steps = planned.report.steps.iter();
             let words = steps.map(|own| format!("{} (downtime: {})", own.change, own.downtime));
             let words = words.collect::<Vec<_>>().join("; ");
@@ -99,7 +99,7 @@ impl<'a> RealSystem<'a> {
                 break;
             }
             self.write(&changes)?;
-            (before, text) = (changes.from, changes.to);
+            (before, text) = (Some(changes.from), changes.to);
             let path = self.path(".weirobs");
             if !self.wait(&path)? {
                 let words = format!(
@@ -118,16 +118,14 @@ impl<'a> RealSystem<'a> {
 
     /// Returns the given roles of the disks that an observation has. A round may replace a disk by
     /// several, so each observation needs a disk for each role, but not all that were named.
-    fn roles_in(&self, observation: &[PathBuf]) -> Result<Vec<(String, String)>, CliError> {
+    fn roles_in(
+        &self,
+        observation: &[PathBuf],
+        contents: &Contents,
+    ) -> Result<Vec<(String, String)>, CliError> {
         let given = &self.args.need.role;
-        if given.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (header, _) = Source::any(observation, &ImportArgs::default())?.survey()?;
         let said = Roles { said: given.iter().cloned().collect() };
-        let Err((missing, known)) = Sizer::new(&header.contents, &said) else {
-            return Ok(given.clone());
-        };
+        let Err((missing, known)) = Sizer::new(contents, &said) else { return Ok(given.clone()) };
         let (gone, here): (Vec<_>, Vec<_>) =
             given.iter().cloned().partition(|(name, _)| missing.contains(name));
         match gone.iter().find(|(_, role)| here.iter().all(|(_, own)| own != role)) {
@@ -145,7 +143,12 @@ impl<'a> RealSystem<'a> {
     }
 
     /// Plans the changes that the load of an observation needs, in simulation.
-    fn plan(&self, text: &str, needs: &NeedArgs) -> Result<(Needed, Tuned), CliError> {
+    fn plan(
+        &self,
+        text: &str,
+        needs: &NeedArgs,
+        contents: &Contents,
+    ) -> Result<(Needed, Tuned), CliError> {
         let args = self.args;
         let name = args.layout.display().to_string();
         let needed = needed_on((&args.layout, text), needs, None, self.catalog)?;
@@ -158,33 +161,39 @@ impl<'a> RealSystem<'a> {
         };
         let simulations = usize::try_from(args.simulations).ok();
         let options = TuneOptions { budget: args.budget, simulations, keeps: true };
-        let mut system =
-            Planned { simulated: Simulated(&bench), has_files: self.has_files(needs)? };
+        // The next observation could not tell two files of one disk apart.
+        let has_files = contents.entities.iter().any(|own| own.kind == EntityKind::File);
+        let mut system = match has_files {
+            true => Simulated::new(&bench),
+            false => Simulated::without_moves(&bench),
+        };
         let text = (name.as_str(), needed.text.as_str());
         let mut tuned = tune_on(&mut system, text, &bench, &Goal::default(), options)?;
         tuned.report.notes.splice(0..0, needed.notes.iter().cloned());
         Ok((needed, tuned))
     }
 
-    /// Returns whether an observation tells the files of a disk apart.
-    fn has_files(&self, needs: &NeedArgs) -> Result<bool, CliError> {
-        let (header, _) = Source::any(&needs.load, &ImportArgs::default())?.survey()?;
-        Ok(header.contents.entities.iter().any(|own| own.kind == EntityKind::File))
-    }
-
-    /// Returns what an observation of a system with one of these layouts shows.
-    fn observed(&self, layouts: [&str; 2], needs: &NeedArgs) -> Result<Observed, CliError> {
+    /// Returns the rates of an observation of a system with the layout in `text`, and whether it was
+    /// throttled, also by the layout `before` the last round.
+    fn observed(
+        &self,
+        text: &str,
+        before: Option<&str>,
+        needs: &NeedArgs,
+    ) -> Result<Observed, CliError> {
         let rates = |text: &str, as_observed: bool| -> Result<Need, CliError> {
             let needs = NeedArgs { as_observed, growth: None, ..needs.clone() };
             Ok(needed_on((&self.args.layout, text), &needs, None, self.catalog)?.need)
         };
-        let need = rates(layouts[0], true)?;
-        let of = |need: &Need| need.roles.iter().map(|own| own.iops).collect::<Vec<_>>();
+        let need = rates(text, true)?;
+        let iops = |need: &Need| need.roles.iter().map(|own| own.iops).collect::<Vec<_>>();
         // A throttled system would do more.
-        let is_throttled = |text| Ok::<_, CliError>(of(&rates(text, false)?) != of(&need));
-        let is_held_back = is_throttled(layouts[0])?;
-        let is_held_back_as_before = is_throttled(layouts[1])?;
-        Ok(Observed { need, is_held_back, is_held_back_as_before })
+        let is_throttled = |text| Ok::<_, CliError>(iops(&rates(text, false)?) != iops(&need));
+        Ok(Observed {
+            is_held_back: is_throttled(text)?,
+            is_held_back_as_before: before.map(is_throttled).transpose()?.unwrap_or(false),
+            need,
+        })
     }
 
     /// Returns the path of a file of the present round.
@@ -212,7 +221,7 @@ impl<'a> RealSystem<'a> {
         output::talk(&format!("round {}: {}", self.rounds.count(), changes.words));
         for (path, text) in forth.iter().chain(&back) {
             if !path.exists() {
-                create(path, text).map_err(failed(path))?;
+                whole_file::write(path, text.as_bytes()).map_err(failed(path))?;
             } else if !is_there && read(path, "script")? != *text {
                 return Err(CliError::Refused(format!(
                     "{}: belongs to another walk, which did not complete this round; give a new folder",
@@ -221,7 +230,7 @@ impl<'a> RealSystem<'a> {
             }
         }
         if !is_there {
-            create(&layout, &changes.to).map_err(failed(&layout))?;
+            whole_file::write(&layout, changes.to.as_bytes()).map_err(failed(&layout))?;
         }
         forth.iter().for_each(|(path, _)| output::talk(&format!("  run: {}", path.display())));
         for (path, _) in &back {
@@ -277,21 +286,16 @@ impl<'a> RealSystem<'a> {
 
     /// Waits for a complete observation. Returns false after a signal.
     fn wait(&self, path: &Path) -> Result<bool, CliError> {
-        let mut seen = None;
-        let (mut has_said, mut has_said_incomplete) = (false, false);
+        let mut awaited = Awaited::new(path);
+        if awaited.is_complete()? {
+            return Ok(true);
+        }
+        let shown = path.display();
+        output::talk(&format!(
+            "  then observe: weir observe --diskstats --for 10m --out {shown}\n\
+             waiting for {shown}; Ctrl-C ends, and the same command goes on"
+        ));
         loop {
-            let now = state(path);
-            if now.is_some() && now != seen && is_complete(path, &mut has_said_incomplete)? {
-                return Ok(true);
-            }
-            seen = now;
-            if !std::mem::replace(&mut has_said, true) {
-                let path = path.display();
-                output::talk(&format!(
-                    "  then observe: weir observe --diskstats --for 10m --out {path}\n\
-                     waiting for {path}; Ctrl-C ends, and the same command goes on"
-                ));
-            }
             if self.signals.code().is_some() {
                 return Ok(false);
             }
@@ -299,60 +303,12 @@ impl<'a> RealSystem<'a> {
                 let words = format!("{}: the folder of the walk is gone", self.folder.display());
                 return Err(CliError::Refused(words));
             }
+            if awaited.is_complete()? {
+                return Ok(true);
+            }
             #[expect(clippy::disallowed_methods, reason = "another process writes the file")]
             thread::sleep(TICK);
         }
-    }
-}
-
-/// A simulation of a system that is observed later.
-struct Planned<'a> {
-    simulated: Simulated<'a>,
-    /// The observation tells files apart. If it only knows disks, a file that joins another one's disk
-    /// could not be observed any more.
-    has_files: bool,
-}
-
-impl System for Planned<'_> {
-    fn is_simulated(&self) -> bool {
-        true
-    }
-
-    fn tolerance(&self) -> f64 {
-        self.simulated.tolerance()
-    }
-
-    fn can_apply(&self, change: &Change, _layout: &Layout) -> bool {
-        self.has_files || !moves_a_file(change)
-    }
-
-    fn measure(
-        &mut self,
-        text: &str,
-        layout: &Layout,
-        predicted: &Measured,
-    ) -> Result<Measured, SystemError> {
-        self.simulated.measure(text, layout, predicted)
-    }
-
-    fn apply(&mut self, change: &Change, before: &Layout) -> Result<(), SystemError> {
-        self.simulated.apply(change, before)
-    }
-
-    fn undo(&mut self) -> Result<Vec<String>, String> {
-        self.simulated.undo()
-    }
-
-    fn undo_commands(&self) -> Vec<String> {
-        self.simulated.undo_commands()
-    }
-}
-
-fn moves_a_file(change: &Change) -> bool {
-    match change {
-        Change::Move { .. } => true,
-        Change::All(all) => all.iter().any(moves_a_file),
-        _ => false,
     }
 }
 
@@ -362,61 +318,4 @@ struct Changes {
     to: String,
     /// The changes and their downtime.
     words: String,
-}
-
-/// Returns what tells a changed file from an unchanged one.
-fn state(path: &Path) -> Option<(u64, SystemTime)> {
-    let meta = fs::metadata(path).ok()?;
-    Some((meta.len(), meta.modified().ok()?))
-}
-
-/// Returns whether a file is an observation with an end. A recorder may still be writing it.
-///
-/// What is incomplete is said once.
-fn is_complete(path: &Path, has_said: &mut bool) -> Result<bool, CliError> {
-    let refuse = |error: &dyn std::fmt::Display| {
-        CliError::Refused(format!(
-            "{}: {error}; for files of other tools: weir observe import FILE --out {}",
-            path.display(),
-            path.display()
-        ))
-    };
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-        Err(source) => return Err(CliError::Read { path: path.to_owned(), source }),
-    };
-    if file.metadata().is_ok_and(|meta| meta.len() < SIGNATURE.len() as u64) {
-        return Ok(false);
-    }
-    let mut reader = match Reader::open(BufReader::new(file)) {
-        Ok(reader) => reader,
-        Err(error @ ReadError::Header { .. }) => {
-            if !std::mem::replace(has_said, true) {
-                output::talk(&format!("{}: {error}; waiting for the rest of it", path.display()));
-            }
-            return Ok(false);
-        }
-        Err(error) => return Err(refuse(&error)),
-    };
-    while reader.next_chunk().map_err(|error| refuse(&error))?.is_some() {}
-    let is_complete = !matches!(reader.into_parts().2, Ending::Cut { .. });
-    if !is_complete && !std::mem::replace(has_said, true) {
-        output::talk(&format!(
-            "{}: has no end yet; waiting for its recorder (if that was killed, record it again)",
-            path.display()
-        ));
-    }
-    Ok(is_complete)
-}
-
-/// Creates a file as a whole. One that exists stays.
-fn create(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().filter(|own| !own.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    let mut part = tempfile::Builder::new().prefix(".").suffix(".part").tempfile_in(folder)?;
-    part.write_all(text.as_bytes())?;
-    part.as_file().sync_all()?;
-    part.persist_noclobber(path)?;
-    Ok(())
 }
