@@ -169,14 +169,18 @@ impl<T> Book<T> {
         self.waiting.push_back((id, Op { offset, action, owner, covers: 0, again: false }));
     }
 
-    /// Takes in that the caller of a request has given up. Returns whether it is in flight.
-    pub(crate) fn abandon(&mut self, id: Id) -> bool {
-        self.waiting.retain(|(own, _)| *own != id);
-        if let Some(op) = self.sent.get_mut(&id) {
-            op.owner = None;
-            return true;
-        }
-        false
+    /// Gives up the requests of callers up to the id `last`. Returns each caller, and the id of the
+    /// request if it is in flight.
+    pub(crate) fn expire(&mut self, last: Id) -> Vec<(T, Option<Id>)> {
+        let sent = self.sent.range_mut(..=last);
+        let sent = sent.filter_map(|(id, op)| Some((op.owner.take()?, Some(*id))));
+        let mut expired: Vec<_> = sent.collect();
+        let (late, waiting) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition::<VecDeque<_>, _>(|(id, op)| *id <= last && op.owner.is_some());
+        self.waiting = waiting;
+        expired.extend(late.into_iter().filter_map(|(_, op)| Some((op.owner?, None))));
+        expired
     }
 
     /// Returns the next request to be sent, if one may be.
@@ -360,8 +364,7 @@ impl<T> Book<T> {
         sent.chain(waiting).filter_map(|op| op.owner).chain(refused).collect()
     }
 
-    /// Returns whether nothing is in flight, waits, or is unflushed.
-    #[cfg(test)]
+    /// Returns whether nothing is in flight or waits.
     pub(crate) fn is_settled(&self) -> bool {
         self.sent.is_empty() && self.waiting.is_empty()
     }

@@ -15,6 +15,7 @@
 //! | [`error`] | reasons why a backend cannot be used |
 //! | `book` | requests and their order, without sockets and clock |
 //! | `unflushed` | answered writes that no flush covers |
+//! | `deadlines` | the ends of the timeouts of requests |
 //! | `line`, `pump` | the thread of a volume, and the way to it |
 //! | `dial`, `redial` | connections, and the checks of what a server offers |
 //! | `edges` | requests that are not aligned to the server's blocks |
@@ -28,6 +29,7 @@
 
 mod book;
 pub mod condition;
+mod deadlines;
 mod dial;
 mod edges;
 pub mod error;

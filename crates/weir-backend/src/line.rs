@@ -6,8 +6,8 @@ use crate::dial::Terms;
 use crate::error::BackendError;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, OwnedFd};
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_client::Connection;
 use weir_proto::{Errno, Extent, Uri};
@@ -27,21 +27,41 @@ pub(crate) enum Given {
 pub(crate) enum NotGiven {
     /// The server's error.
     Answered(Errno),
+    /// The server has not answered in time.
+    Late,
     /// The volume failed for good.
     Failed(String),
 }
 
-/// A caller that waits for the answers to several requests, and the place of this one.
-#[derive(Debug)]
-pub(crate) struct Owner {
-    pub(crate) place: usize,
-    pub(crate) told: Sender<(usize, Result<Given, NotGiven>)>,
-}
+type Told = Box<dyn FnOnce(Result<Given, NotGiven>) + Send>;
+
+/// The caller of a request. It is told exactly once, also if the thread of the volume panics.
+pub(crate) struct Owner(Option<Told>);
 
 impl Owner {
-    /// A caller that has given up does not hear it.
-    pub(crate) fn tell(self, result: Result<Given, NotGiven>) {
-        let _ = self.told.send((self.place, result));
+    /// Calls `told` on the thread of the volume. It must not wait.
+    pub(crate) fn new(told: impl FnOnce(Result<Given, NotGiven>) + Send + 'static) -> Self {
+        Self(Some(Box::new(told)))
+    }
+
+    pub(crate) fn tell(mut self, result: Result<Given, NotGiven>) {
+        if let Some(told) = self.0.take() {
+            told(result);
+        }
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        if let Some(told) = self.0.take() {
+            told(Err(NotGiven::Failed("the thread of the volume has ended".to_owned())));
+        }
+    }
+}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Owner").field(&self.0.is_some()).finish()
     }
 }
 
@@ -49,7 +69,6 @@ impl Owner {
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
     pub(crate) requests: Vec<(Id, u64, Action, Owner)>,
-    pub(crate) abandoned: Vec<Id>,
     pub(crate) dialled: Option<Result<(Vec<Connection>, Terms), BackendError>>,
 }
 
@@ -57,6 +76,10 @@ pub(crate) struct Mail {
 struct Inbox {
     last: Id,
     mail: Mail,
+    /// The thread was woken since it took its mail.
+    is_woken: bool,
+    /// The thread has ended.
+    is_over: bool,
 }
 
 /// The way to the thread of a volume.
@@ -88,25 +111,39 @@ impl Line {
         let _ = rustix::io::write(self.wake.as_fd(), &1_u64.to_ne_bytes());
     }
 
-    /// Leaves a request; returns its id.
-    pub(crate) fn submit(&self, offset: u64, action: Action, owner: Owner) -> Id {
-        let (id, is_first) = {
-            let mut inbox = self.inbox();
-            inbox.last += 2;
-            let id = inbox.last;
-            inbox.mail.requests.push((id, offset, action, owner));
-            (id, inbox.mail.requests.len() == 1)
-        };
-        if is_first {
-            self.wake();
+    /// Leaves a request, to be taken at the next [`Line::kick`] or before.
+    pub(crate) fn submit(&self, offset: u64, action: Action, owner: Owner) {
+        let mut inbox = self.inbox();
+        if inbox.is_over {
+            drop(inbox);
+            // It is told that the thread has ended.
+            drop(owner);
+            return;
         }
-        id
+        inbox.last += 2;
+        let id = inbox.last;
+        inbox.mail.requests.push((id, offset, action, owner));
     }
 
-    /// Gives up on requests.
-    pub(crate) fn abandon(&self, ids: impl IntoIterator<Item = Id>) {
-        self.inbox().mail.abandoned.extend(ids);
-        self.wake();
+    /// Has the thread take the requests.
+    pub(crate) fn kick(&self) {
+        let mut inbox = self.inbox();
+        let is_needed = !inbox.mail.requests.is_empty() && !inbox.is_woken;
+        inbox.is_woken |= is_needed;
+        drop(inbox);
+        if is_needed {
+            self.wake();
+        }
+    }
+
+    /// Says that the thread takes no more requests. Those that are left are dropped.
+    pub(crate) fn end(&self) {
+        let left = {
+            let mut inbox = self.inbox();
+            inbox.is_over = true;
+            std::mem::take(&mut inbox.mail)
+        };
+        drop(left);
     }
 
     /// Leaves the result of connecting again.
@@ -118,7 +155,9 @@ impl Line {
     /// Takes what was left. The next thing that is left wakes the thread.
     pub(crate) fn take(&self) -> Mail {
         let _ = rustix::io::read(self.wake.as_fd(), &mut [0; 8]);
-        std::mem::take(&mut self.inbox().mail)
+        let mut inbox = self.inbox();
+        inbox.is_woken = false;
+        std::mem::take(&mut inbox.mail)
     }
 
     /// Returns the descriptor that is readable when something was left.

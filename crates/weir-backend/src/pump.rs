@@ -2,6 +2,7 @@
 
 use crate::book::{Action, Book, Id, Order, Untaken};
 use crate::condition::State;
+use crate::deadlines::Deadlines;
 use crate::dial::Terms;
 use crate::error::BackendError;
 use crate::line::{Given, Line, Mail, NotGiven, Owner, Place};
@@ -14,12 +15,15 @@ use std::thread;
 use weir_client::{Answer, ClientError, Connection};
 use weir_proto::Errno;
 use weir_units::Span;
-use weir_wall::{Events, Interest, Poller};
+use weir_wall::{Clock, Events, Interest, Poller};
 
 /// The key under which the wake-up descriptor is registered.
 const WAKE: u64 = u64::MAX;
 /// Requests are sent when this many bytes are queued on a connection, or when there are no more.
 const SEND_AT: usize = 128 << 10;
+/// The number of requests that go to one connection together, if they are short.
+const TOGETHER: usize = 8;
+const SHORT: u64 = 16 << 10;
 /// A connection that ends earlier is not replaced at once, or a server that refuses all requests would
 /// be connected to again and again.
 const HASTE: Span = Span::from_secs(1);
@@ -42,6 +46,8 @@ pub(crate) struct Pump {
     poller: Poller,
     wires: Vec<Wire>,
     book: Book<Owner>,
+    clock: Clock,
+    deadlines: Deadlines,
     /// Requests that an open connection has not answered in time.
     overdue: HashSet<Id>,
     /// The condition says so.
@@ -61,6 +67,7 @@ impl Pump {
             |source| BackendError::System { context: "preparing to wait for replies", source };
         let poller = Poller::new().map_err(system)?;
         poller.add(line.descriptor(), WAKE, Interest::READ).map_err(system)?;
+        let deadlines = Deadlines::new(place.timeout);
         let mut pump = Self {
             line,
             place,
@@ -68,6 +75,8 @@ impl Pump {
             poller,
             wires: Vec::new(),
             book: Book::new(UNFLUSHED),
+            clock: Clock::start(),
+            deadlines,
             overdue: HashSet::new(),
             is_silent: false,
             failed: None,
@@ -80,7 +89,8 @@ impl Pump {
     pub(crate) fn run(mut self) {
         let mut events = Events::new();
         while !self.line.is_closing() {
-            if let Err(source) = self.poller.wait(&mut events, None) {
+            let left = self.deadlines.left(self.clock.now());
+            if let Err(source) = self.poller.wait(&mut events, left) {
                 self.fail(format!("waiting for replies: {source}"));
                 return;
             }
@@ -102,6 +112,7 @@ impl Pump {
             if let Some(lost) = lost {
                 self.lose(&lost);
             }
+            self.expire();
         }
         self.book.give_up().into_iter().for_each(|owner| {
             owner.tell(Err(NotGiven::Failed("the volume is closed".to_owned())));
@@ -166,20 +177,33 @@ impl Pump {
         Ok(())
     }
 
+    /// Gives up requests whose timeout is over.
+    fn expire(&mut self) {
+        if self.book.is_settled() {
+            self.deadlines.clear();
+            return;
+        }
+        let Some(last) = self.deadlines.take_due(self.clock.now()) else { return };
+        let expired = self.book.expire(last);
+        let in_flight = expired.iter().filter_map(|(_, id)| *id);
+        self.overdue.extend(in_flight);
+        if !self.overdue.is_empty() {
+            self.is_silent = true;
+            let reason = format!("no answer for {}", self.place.timeout);
+            self.line.gauge.set(State::Lost { reason });
+        }
+        expired.into_iter().for_each(|(owner, _)| owner.tell(Err(NotGiven::Late)));
+    }
+
     fn take_inbox(&mut self) {
-        let Mail { requests, abandoned, dialled } = self.line.take();
+        let Mail { requests, dialled } = self.line.take();
+        if let Some((last, ..)) = requests.last() {
+            self.deadlines.begin(self.clock.now(), *last);
+        }
         for (id, offset, action, owner) in requests {
             match &self.failed {
                 Some(reason) => owner.tell(Err(NotGiven::Failed(reason.clone()))),
                 None => self.book.submit(id, offset, action, owner),
-            }
-        }
-        for id in abandoned {
-            if self.book.abandon(id) {
-                self.overdue.insert(id);
-                self.is_silent = true;
-                let reason = format!("no answer for {}", self.place.timeout);
-                self.line.gauge.set(State::Lost { reason });
             }
         }
         let Some(dialled) = dialled.filter(|_| self.failed.is_none()) else { return };
@@ -207,11 +231,22 @@ impl Pump {
 
     /// Sends all that may be sent.
     fn send_all(&mut self) -> Result<(), Lost> {
+        // Some go to one connection together, so that one system call sends them and one receives
+        // their answers.
+        let (mut at, mut left) = (0, 0);
         while let Some(order) = self.book.next() {
-            let fewest = |(_, wire): &(usize, &Wire)| wire.connection.in_flight();
-            let wires = self.wires.iter().enumerate();
-            let Some((at, _)) = wires.min_by_key(fewest) else { return Ok(()) };
+            if left == 0 {
+                let fewest = |(_, wire): &(usize, &Wire)| wire.connection.in_flight();
+                let wires = self.wires.iter().enumerate();
+                let Some((with_fewest, _)) = wires.min_by_key(fewest) else { return Ok(()) };
+                (at, left) = (with_fewest, TOGETHER);
+            }
+            left -= 1;
+            let is_long = order.action.len() > SHORT;
             queue(&mut self.wires[at].connection, order).map_err(Lost::Client)?;
+            if is_long {
+                left = 0;
+            }
             if self.wires[at].connection.unsent() >= SEND_AT && !self.wires[at].is_full {
                 self.flush(at)?;
             }
@@ -285,6 +320,13 @@ fn queue(connection: &mut Connection, order: Order) -> Result<(), ClientError> {
         }
         Action::Flush => connection.queue_flush(id),
         Action::Extents { len } => connection.queue_extents(id, offset, len),
+    }
+}
+
+impl Drop for Pump {
+    /// Ends the line also after a panic.
+    fn drop(&mut self) {
+        self.line.end();
     }
 }
 

@@ -1,6 +1,6 @@
 //! A store on an NBD server.
 
-use crate::book::{Action, Id};
+use crate::book::Action;
 use crate::condition::{Condition, Gauge, Hearing};
 use crate::dial::{Terms, dial};
 use crate::edges::Edges;
@@ -8,13 +8,14 @@ use crate::error::{BackendError, answered, failed};
 use crate::line::{Given, Line, NotGiven, Owner, Place};
 use crate::pump::Pump;
 use crate::unflushed::Payload;
+use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 use weir_proto::{BlockState, Uri};
+use weir_store::{AsyncStore, Operation, Then};
 use weir_store::{Extent, ExtentKind, ExtentList, Store, StoreError};
 use weir_units::{Bytes, Span};
 
@@ -46,15 +47,65 @@ pub struct RemoteOptions {
 /// crate.
 #[derive(Debug)]
 pub struct RemoteStore {
-    address: String,
+    export: Arc<Export>,
     /// The used part of the export.
     size: Bytes,
     terms: Terms,
-    timeout: Span,
     line: Arc<Line>,
     edges: Edges,
     zeros: Arc<[u8]>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// The names and times that errors tell.
+#[derive(Debug)]
+struct Export {
+    address: String,
+    timeout: Span,
+}
+
+/// A request, for errors.
+#[derive(Debug, Clone, Copy)]
+enum Asked {
+    Read { offset: u64, len: u64 },
+    Write { offset: u64, len: u64 },
+    Zeros { offset: u64, len: u64 },
+    Flush,
+    Extents { offset: u64 },
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read { offset, len } => write!(f, "a read of {len} bytes at {offset}"),
+            Self::Write { offset, len } => write!(f, "a write of {len} bytes at {offset}"),
+            Self::Zeros { offset, len } => write!(f, "zeroing {len} bytes at {offset}"),
+            Self::Flush => f.write_str("a flush"),
+            Self::Extents { offset } => write!(f, "a question for extents at {offset}"),
+        }
+    }
+}
+
+impl Export {
+    fn not_given(&self, what: &Asked, reason: NotGiven) -> StoreError {
+        let Self { address, timeout } = self;
+        match reason {
+            NotGiven::Answered(errno) => answered(address, &what.to_string(), errno),
+            NotGiven::Late => {
+                let context = format!("backend {address} has not answered {what} for {timeout}");
+                failed(context, io::ErrorKind::TimedOut.into())
+            }
+            NotGiven::Failed(reason) => {
+                let context = format!("backend {address} is not used any more: {reason}");
+                failed(context, io::Error::other(reason))
+            }
+        }
+    }
+
+    fn left_out(&self, missing: usize, what: &Asked) -> StoreError {
+        let context = format!("backend {} left out {missing} bytes of {what}", self.address);
+        failed(context, io::ErrorKind::InvalidData.into())
+    }
 }
 
 impl RemoteStore {
@@ -67,7 +118,7 @@ impl RemoteStore {
         let RemoteOptions { uri, connections, timeout, hearing } = options;
         let line = Arc::new(Line::new(Gauge::new(hearing))?);
         let (open, terms) = dial(&uri, connections, timeout, line.closing())?;
-        let address = uri.to_string();
+        let export = Arc::new(Export { address: uri.to_string(), timeout });
         let place = Place { uri, connections, timeout };
         let pump = Pump::new(Arc::clone(&line), place, open, terms)?;
         let thread = thread::Builder::new().name("weir-nbd".to_owned()).spawn(move || pump.run());
@@ -77,7 +128,7 @@ impl RemoteStore {
         let edges = Edges::new(terms.block);
         let (zeros, thread) = (zeros.into(), Some(thread));
         let size = terms.size;
-        Ok(Self { address, size, terms, timeout, line, edges, zeros, thread })
+        Ok(Self { export, size, terms, line, edges, zeros, thread })
     }
 
     /// Uses only the first `size` bytes.
@@ -105,51 +156,33 @@ impl RemoteStore {
     /// itself. After an error, no further ones are sent.
     fn send(
         &self,
-        what: &str,
+        what: &Asked,
         actions: impl IntoIterator<Item = (u64, Action)>,
         mut take: impl FnMut(usize, Given),
     ) -> Result<()> {
         let (told, answers) = channel();
-        let (mut under_way, mut error) = (Vec::new(), None);
+        let (mut under_way, mut error) = (0, None);
         let mut actions = actions.into_iter().enumerate();
         loop {
-            while under_way.len() < AT_ONCE && error.is_none() {
+            while under_way < AT_ONCE && error.is_none() {
                 let Some((place, (offset, action))) = actions.next() else { break };
-                let owner = Owner { place, told: told.clone() };
-                under_way.push((place, self.line.submit(offset, action, owner)));
+                let told = told.clone();
+                // The other end is there until all are answered.
+                let owner = Owner::new(move |result| drop(told.send((place, result))));
+                self.line.submit(offset, action, owner);
+                under_way += 1;
             }
-            if under_way.is_empty() {
+            if under_way == 0 {
                 return error.map_or(Ok(()), Err);
             }
-            let (place, result) = self.wait(what, &answers, &under_way)?;
-            under_way.retain(|(own, _)| *own != place);
+            self.line.kick();
+            let Ok((place, result)) = answers.recv() else {
+                unreachable!("this function has an end of the channel itself")
+            };
+            under_way -= 1;
             match result {
                 Ok(given) => take(place, given),
-                Err(reason) => error = error.or(Some(self.not_given(what, reason))),
-            }
-        }
-    }
-
-    fn wait(
-        &self,
-        what: &str,
-        answers: &Receiver<(usize, std::result::Result<Given, NotGiven>)>,
-        under_way: &[(usize, Id)],
-    ) -> Result<(usize, std::result::Result<Given, NotGiven>)> {
-        answers.recv_timeout(Duration::from_nanos(self.timeout.nanos())).map_err(|_| {
-            self.line.abandon(under_way.iter().map(|(_, id)| *id));
-            let Self { address, timeout, .. } = self;
-            let context = format!("backend {address} has not answered {what} for {timeout}");
-            failed(context, io::ErrorKind::TimedOut.into())
-        })
-    }
-
-    fn not_given(&self, what: &str, reason: NotGiven) -> StoreError {
-        match reason {
-            NotGiven::Answered(errno) => answered(&self.address, what, errno),
-            NotGiven::Failed(reason) => {
-                let context = format!("backend {} is not used any more: {reason}", self.address);
-                failed(context, io::Error::other(reason))
+                Err(reason) => error = error.or(Some(self.export.not_given(what, reason))),
             }
         }
     }
@@ -170,7 +203,7 @@ impl RemoteStore {
         let longest = u64::from(self.terms.longest);
         let parts = Self::split(offset..offset + buf.len() as u64, longest);
         let reads = parts.map(|(at, len)| (at, Action::Read { len }));
-        let what = format!("a read of {} bytes at {offset}", buf.len());
+        let what = Asked::Read { offset, len: buf.len() as u64 };
         let mut missing = buf.len();
         self.send(&what, reads, |place, given| {
             let start = place * self.terms.longest as usize;
@@ -181,8 +214,7 @@ impl RemoteStore {
             }
         })?;
         if missing > 0 {
-            let context = format!("backend {} left out {missing} bytes of {what}", self.address);
-            return Err(failed(context, io::ErrorKind::InvalidData.into()));
+            return Err(self.export.left_out(missing, &what));
         }
         Ok(())
     }
@@ -193,7 +225,7 @@ impl RemoteStore {
             let at = offset + (place * longest) as u64;
             (at, Action::Write(Payload::bytes(part.into())))
         });
-        self.send(&format!("a write of {} bytes at {offset}", data.len()), parts, |_, _| {})
+        self.send(&Asked::Write { offset, len: data.len() as u64 }, parts, |_, _| {})
     }
 
     /// Writes a range by reading the blocks around it, changing and writing them. Nothing else writes.
@@ -207,7 +239,7 @@ impl RemoteStore {
 
     fn zero_blocks(&self, offset: u64, len: u64, keeps_space: bool) -> Result<()> {
         let range = offset..offset + len;
-        let what = format!("zeroing {len} bytes at {offset}");
+        let what = Asked::Zeros { offset, len };
         if self.terms.zeroes {
             let longest = LONGEST_RANGE / u64::from(self.terms.block) * u64::from(self.terms.block);
             let zeros = |len: u32| Payload::Zeros { len: u64::from(len), keeps_space };
@@ -300,14 +332,14 @@ impl Store for RemoteStore {
     }
 
     fn sync(&self) -> Result<()> {
-        self.send("a flush", [(0, Action::Flush)], |_, _| {})
+        self.send(&Asked::Flush, [(0, Action::Flush)], |_, _| {})
     }
 
     fn resize(&self, new: Bytes) -> Result<()> {
         if new == self.size {
             return Ok(());
         }
-        let context = format!("backend {} is not resized by Weir", self.address);
+        let context = format!("backend {} is not resized by Weir", self.export.address);
         Err(failed(context, io::ErrorKind::Unsupported.into()))
     }
 
@@ -322,14 +354,15 @@ impl Store for RemoteStore {
         let (mut at, end) = (around.start, offset + len);
         while at < end && !list.is_full() {
             let ask = u32::try_from((around.end - at).min(LONGEST_RANGE)).unwrap_or(u32::MAX);
-            let (mut told, what) = (Vec::new(), format!("a question for extents at {at}"));
+            let (mut told, what) = (Vec::new(), Asked::Extents { offset: at });
             self.send(&what, [(at, Action::Extents { len: ask })], |_, given| {
                 if let Given::Extents(extents) = given {
                     told = extents;
                 }
             })?;
             if told.is_empty() {
-                let context = format!("backend {} answered no extents at {at}", self.address);
+                let context =
+                    format!("backend {} answered no extents at {at}", self.export.address);
                 return Err(failed(context, io::ErrorKind::InvalidData.into()));
             }
             for extent in told {
@@ -350,6 +383,65 @@ impl Store for RemoteStore {
 
     fn depth(&self) -> usize {
         DEPTH
+    }
+
+    fn asynchronous(&self) -> Option<&dyn AsyncStore> {
+        Some(self)
+    }
+}
+
+impl AsyncStore for RemoteStore {
+    /// Takes what is one request to the server.
+    fn submit(&self, operation: Operation, then: Then) -> Option<(Operation, Then)> {
+        let is_one = |offset, len: usize| {
+            len > 0
+                && len <= self.terms.longest as usize
+                && self.edges.is_aligned(offset, len as u64)
+        };
+        let (asked, action, under_way) = match &operation {
+            Operation::Read { offset, len } if is_one(*offset, *len) => {
+                let (offset, len) = (*offset, *len as u64);
+                let action = Action::Read { len: u32::try_from(len).unwrap_or(u32::MAX) };
+                (Asked::Read { offset, len }, action, None)
+            }
+            Operation::Write { offset, data } if is_one(*offset, data.len()) => {
+                let Some(under_way) = self.edges.begin() else { return Some((operation, then)) };
+                let (offset, len) = (*offset, data.len() as u64);
+                let action = Action::Write(Payload::bytes(Arc::clone(data)));
+                (Asked::Write { offset, len }, action, Some(under_way))
+            }
+            Operation::Sync => (Asked::Flush, Action::Flush, None),
+            _ => return Some((operation, then)),
+        };
+        let (offset, wanted) = match asked {
+            Asked::Read { offset, len } => (offset, len),
+            Asked::Write { offset, .. } => (offset, 0),
+            _ => (0, 0),
+        };
+        if let Err(error) = self.check(offset, action.len()) {
+            then.call(Err(error));
+            return None;
+        }
+        let export = Arc::clone(&self.export);
+        let owner = Owner::new(move |result| {
+            drop(under_way);
+            let bytes = match result {
+                Ok(Given::Data(bytes)) => Ok(bytes),
+                Ok(_) => Ok(Vec::new()),
+                Err(reason) => Err(export.not_given(&asked, reason)),
+            };
+            let is_short = |bytes: &Vec<u8>| bytes.len() as u64 != wanted;
+            then.call(match bytes {
+                Ok(bytes) if is_short(&bytes) => Err(export.left_out(within(wanted), &asked)),
+                other => other,
+            });
+        });
+        self.line.submit(offset, action, owner);
+        None
+    }
+
+    fn kick(&self) {
+        self.line.kick();
     }
 }
 

@@ -5,13 +5,15 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A job of fio's nbd engine, with requests of 4 KiB.
+/// A job of fio's nbd engine.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
     /// The export.
     pub uri: &'a str,
-    /// `randread` or `randwrite`.
+    /// `read`, `write`, `randread` or `randwrite`.
     pub rw: &'a str,
+    /// The length of a request, as fio takes it.
+    pub block: &'a str,
     /// The queue depth.
     pub depth: u32,
     /// The runtime.
@@ -39,9 +41,10 @@ pub struct Ran {
 pub fn run(job: &Job<'_>, folder: &Path) -> Result<Ran, Failure> {
     let output = folder.join("fio.json");
     let status = Command::new("fio")
-        .args(["--name=x", "--ioengine=nbd", "--bs=4k", "--time_based", "--size=256m"])
+        .args(["--name=x", "--ioengine=nbd", "--time_based", "--size=256m"])
         .arg(format!("--uri={}", job.uri))
         .arg(format!("--rw={}", job.rw))
+        .arg(format!("--bs={}", job.block))
         .arg(format!("--iodepth={}", job.depth))
         .arg(format!("--runtime={}", job.seconds))
         .args(["--output-format=json", &format!("--output={}", output.display())])
@@ -55,7 +58,7 @@ pub fn run(job: &Job<'_>, folder: &Path) -> Result<Ran, Failure> {
     let text = std::fs::read_to_string(&output)?;
     // fio may print a note before its JSON.
     let json: Value = serde_json::from_str(&text[text.find('{').unwrap_or(0)..])?;
-    let side = &json["jobs"][0][if job.rw == "randread" { "read" } else { "write" }];
+    let side = &json["jobs"][0][if job.rw.ends_with("read") { "read" } else { "write" }];
     let number = |value: &Value| value.as_f64().ok_or("fio reported no requests");
     Ok(Ran {
         iops: number(&side["iops"])?,

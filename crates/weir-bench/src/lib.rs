@@ -6,6 +6,7 @@
 //! $ cargo build --release && cargo run --release -p weir-bench --bin peers
 //! $ cargo run --release -p weir-bench --bin latency
 //! $ cargo build --release && cargo run --release -p weir-bench --bin tls
+//! $ cargo build --release && cargo run --release -p weir-bench --bin backends
 //! $ cargo run --release -p weir-sim --example speed
 //! ```
 

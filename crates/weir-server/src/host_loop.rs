@@ -518,6 +518,12 @@ impl HostLoop {
             self.held.entry(client).or_default().push_back(key);
             return;
         }
+        let is_elsewhere = self.pending[key].from.is_some();
+        if self.devices[device].is_on_backend && !is_elsewhere {
+            *to.reading += request.length as usize;
+            self.read_later(key);
+            return;
+        }
         to.reserve(request.length as usize);
         if let Some(Elsewhere::Store { store: from, offset, len }) = self.pending[key].from.take() {
             let start = to.out.len();
@@ -554,18 +560,25 @@ impl HostLoop {
             Ok(false) => {
                 to.out.truncate(start);
                 *to.reading += length as usize;
-                let dirty = map.dirty_in(&self.volumes, offset, u64::from(length));
-                let (stores, map) = (Arc::clone(&self.stores), map.clone());
-                let read = ReadJob { key, stores, map, offset, len: length as usize, dirty };
-                self.pending[key].on_worker = true;
-                self.pending[key].awaits_store = true;
-                self.jobs.push(Job { device, task: Task::Read(Box::new(read)) });
+                self.read_later(key);
             }
             Err(error) => {
                 to.out.truncate(start);
                 self.answer(now, key, Some(&error), replies);
             }
         }
+    }
+
+    /// Reads from the device's stores, which may wait for their medium.
+    fn read_later(&mut self, key: usize) {
+        let Pending { device, request: Request { offset, length, .. }, .. } = self.pending[key];
+        let map = &self.devices[device].map;
+        let dirty = map.dirty_in(&self.volumes, offset, u64::from(length));
+        let (stores, map) = (Arc::clone(&self.stores), map.clone());
+        let read = ReadJob { key, stores, map, offset, len: length as usize, dirty };
+        self.pending[key].on_worker = true;
+        self.pending[key].awaits_store = true;
+        self.jobs.push(Job { device, task: Task::Read(Box::new(read)) });
     }
 
     /// Reads from another store than the device's, which may wait for its medium.

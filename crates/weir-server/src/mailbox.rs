@@ -8,6 +8,7 @@ use crate::volume::VolumeData;
 use crate::worker::Finished;
 use rustix::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use weir_core::{DeviceId, VolumeId, VolumeSpec};
 use weir_report::status::ClientStatus;
@@ -59,9 +60,15 @@ pub(crate) struct Removing {
 pub(crate) struct Mailbox {
     pub(crate) sender: Sender<Message>,
     pub(crate) wake: Arc<OwnedFd>,
+    /// The reactor was woken since it last took its messages.
+    woken: Arc<AtomicBool>,
 }
 
 impl Mailbox {
+    pub(crate) fn new(sender: Sender<Message>, wake: OwnedFd) -> Self {
+        Self { sender, wake: Arc::new(wake), woken: Arc::default() }
+    }
+
     /// Sends a message and wakes the reactor. A reactor that has ended drops it.
     pub(crate) fn send(&self, message: Message) {
         if self.leave(message) {
@@ -76,7 +83,16 @@ impl Mailbox {
 
     /// Wakes the reactor to read its messages.
     pub(crate) fn wake(&self) {
-        let _ = rustix::io::write(self.wake.as_fd(), &1_u64.to_ne_bytes());
+        // One that is on its way to the messages finds this one, too.
+        if !self.woken.swap(true, Ordering::AcqRel) {
+            let _ = rustix::io::write(self.wake.as_fd(), &1_u64.to_ne_bytes());
+        }
+    }
+
+    /// Takes in that the reactor is awake and takes its messages from now on.
+    pub(crate) fn is_heard(&self) {
+        let _ = rustix::io::read(self.wake.as_fd(), &mut [0_u8; 8]);
+        self.woken.swap(false, Ordering::AcqRel);
     }
 
     /// Does `call` on the reactor's thread and waits for what it returns; `None`

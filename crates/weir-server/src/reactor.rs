@@ -9,12 +9,11 @@ use crate::memory::Memory;
 use crate::notice::{Listening, Notice};
 use crate::worker::Workers;
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use slab::Slab;
 use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroU64;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use weir_core::VolumeId;
 use weir_units::{Instant, Span};
@@ -179,7 +178,7 @@ impl Reactor {
         let system = ServerError::system("preparing a host's thread");
         let (poller, wake) = descriptors().map_err(system)?;
         let (sender, inbox) = channel();
-        let mailbox = Mailbox { sender, wake: Arc::new(wake) };
+        let mailbox = Mailbox::new(sender, wake);
         let back = mailbox.clone();
         let workers =
             Workers::new(name, host.is_deep(), move |done| back.send(Message::Finished(done)));
@@ -274,7 +273,7 @@ impl Reactor {
     }
 
     fn read_mail(&mut self, now: Instant) -> Result<(), ServerError> {
-        let _ = rustix::io::read(self.mailbox.wake.as_fd(), &mut [0_u8; 8]);
+        self.mailbox.is_heard();
         while let Ok(message) = self.inbox.try_recv() {
             match message {
                 Message::Client(stream, hello) => self.welcome(stream, hello, now),
@@ -393,9 +392,7 @@ impl Reactor {
         if self.patrol.is_some_and(|due| due <= now) {
             self.look_for_stalls(now);
         }
-        for job in self.host.take_jobs() {
-            self.workers.run(job);
-        }
+        self.workers.run_all(self.host.take_jobs());
         for owing in self.host.take_owing() {
             let name = |volume: VolumeId| self.volumes[volume.0].clone();
             self.notices.tell(match owing {

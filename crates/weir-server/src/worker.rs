@@ -12,7 +12,7 @@ use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use weir_store::{Extent, Store, StoreError};
+use weir_store::{Extent, Operation, Store, StoreError, Then};
 
 /// Jobs of a lane between two reports: a client that waits for the
 /// first need not wait for the last.
@@ -36,6 +36,8 @@ pub(crate) enum Task {
     Sync { store: Arc<dyn Store> },
     /// Reads for the request with that key.
     Read(Box<ReadJob>),
+    /// An operation of an asynchronous store that it did not take.
+    Waiting { store: Arc<dyn Store>, operation: Operation, then: Then },
     /// Looks where there is data, for the request with that key.
     Extents {
         key: usize,
@@ -77,6 +79,51 @@ pub(crate) enum Finished {
 }
 
 impl Job {
+    /// Has an asynchronous store carry out the job and report its result later. Returns the job if it
+    /// needs a thread, and the store if it did take it.
+    fn submit(self, report: &Arc<Report>) -> Result<Arc<dyn Store>, Self> {
+        let Self { device, task } = self;
+        let Some(store) = task.store().filter(|store| store.asynchronous().is_some()) else {
+            return Err(Self { device, task });
+        };
+        let (store, report) = (Arc::clone(store), Arc::clone(report));
+        let (operation, then) = match task {
+            Task::Apart { volume, job, work: Work::Write { offset, data }, .. } => {
+                let then = Then::new(move |result| {
+                    let result = result.map(|_| Done::Well);
+                    report(Finished::Apart { volume, job, result });
+                });
+                (Operation::Write { offset, data }, then)
+            }
+            Task::Sync { .. } => {
+                let then = Then::new(move |result| {
+                    report(Finished::Sync { device, result: result.map(|_| ()) });
+                });
+                (Operation::Sync, then)
+            }
+            Task::Read(read) if let Some((_, offset)) = read.only() => {
+                let len = read.len;
+                let ReadJob { key, dirty, .. } = *read;
+                let then = Then::new(move |result| {
+                    let result = result.map(|bytes| overlaid(bytes, &dirty));
+                    report(Finished::Read { key, result });
+                });
+                (Operation::Read { offset, len }, then)
+            }
+            task => return Err(Self { device, task }),
+        };
+        let returned = match store.asynchronous() {
+            Some(asynchronous) => asynchronous.submit(operation, then),
+            None => Some((operation, then)),
+        };
+        match returned {
+            None => Ok(store),
+            Some((operation, then)) => {
+                Err(Self { device, task: Task::Waiting { store, operation, then } })
+            }
+        }
+    }
+
     /// Executes the job and reports its results. At the last report the job holds no store any
     /// more, so a closed store is closed by then.
     pub(crate) fn run(self, report: &mut dyn FnMut(Finished)) {
@@ -106,6 +153,11 @@ impl Job {
                 drop(store);
                 report(Finished::Sync { device, result });
             }
+            Task::Waiting { store, operation, then } => {
+                let result = guarded(|| operation.run(&*store));
+                drop(store);
+                then.call(result);
+            }
             Task::Read(read) => {
                 let (key, result) = (read.key, guarded(|| read.run()));
                 drop(read);
@@ -120,19 +172,46 @@ impl Job {
     }
 
     fn is_sync(&self) -> bool {
-        matches!(self.task, Task::Sync { .. })
+        matches!(self.task, Task::Sync { .. } | Task::Waiting { operation: Operation::Sync, .. })
     }
 }
+
+impl Task {
+    /// Returns the store, if one operation of it is the whole task.
+    fn store(&self) -> Option<&Arc<dyn Store>> {
+        match self {
+            Self::Apart { store, work: Work::Write { .. }, .. } | Self::Sync { store } => {
+                Some(store)
+            }
+            Self::Read(read) => read.only().map(|(store, _)| store),
+            _ => None,
+        }
+    }
+}
+
+/// Takes the results of jobs, on any thread.
+type Report = dyn Fn(Finished) + Send + Sync;
 
 impl ReadJob {
     fn run(&self) -> Result<Vec<u8>, StoreError> {
         let mut buf = vec![0; self.len];
         self.map.read_stores(&self.stores, self.offset, &mut buf)?;
-        for (at, bytes) in &self.dirty {
-            buf[*at..at + bytes.len()].copy_from_slice(bytes);
-        }
-        Ok(buf)
+        Ok(overlaid(buf, &self.dirty))
     }
+
+    /// Returns the store that has all the bytes, if it is only one, and their offset there.
+    fn only(&self) -> Option<(&Arc<dyn Store>, u64)> {
+        let (volume, offset) = self.map.only(self.offset, self.len as u64)?;
+        Some((&self.stores[volume], offset))
+    }
+}
+
+/// Returns the bytes of a store with those above them that are dirty.
+fn overlaid(mut bytes: Vec<u8>, dirty: &[(usize, Vec<u8>)]) -> Vec<u8> {
+    for (at, newer) in dirty {
+        bytes[*at..at + newer.len()].copy_from_slice(newer);
+    }
+    bytes
 }
 
 /// Does something; a panic is its failure. Stores keep their locks usable over one.

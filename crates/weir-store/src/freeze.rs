@@ -33,6 +33,7 @@ pub(crate) use record::{FILE, Folder, Home};
 pub use scratch::Scratch;
 pub use tracking::Tracking;
 
+use crate::asynchronous::{AsyncStore, Operation, Then};
 use crate::store::{Extent, Store, check_range};
 use crate::sync::{exclusive, locked, shared};
 use crate::{ErrorKind, Result};
@@ -362,6 +363,51 @@ impl Store for Freezable {
 
     fn depth(&self) -> usize {
         self.0.store.depth()
+    }
+
+    fn asynchronous(&self) -> Option<&dyn AsyncStore> {
+        self.0.store.asynchronous().map(|_| self as &dyn AsyncStore)
+    }
+}
+
+impl AsyncStore for Freezable {
+    /// Does not take a write whose old contents a view needs.
+    fn submit(&self, operation: Operation, then: Then) -> Option<(Operation, Then)> {
+        let Some(store) = self.0.store.asynchronous() else { return Some((operation, then)) };
+        let Operation::Write { offset, data } = &operation else {
+            return store.submit(operation, then);
+        };
+        let (offset, len) = (*offset, data.len() as u64);
+        let size = self.0.store.size().get();
+        let visit = match check_range(offset, len, size).and_then(|()| self.enter()) {
+            Ok(visit) => visit,
+            Err(error) => {
+                then.call(Err(error));
+                return None;
+            }
+        };
+        if !visit.is_quick() {
+            return Some((operation, then));
+        }
+        visit.before_write(offset, len);
+        // The change is over when it is answered. One that is returned begins again.
+        let under_way = Arc::new(Mutex::new(Some(visit)));
+        let over = Arc::clone(&under_way);
+        let then = Then::new(move |result| {
+            locked(&over).take();
+            then.call(result);
+        });
+        let returned = store.submit(operation, then);
+        if returned.is_some() {
+            locked(&under_way).take();
+        }
+        returned
+    }
+
+    fn kick(&self) {
+        if let Some(store) = self.0.store.asynchronous() {
+            store.kick();
+        }
     }
 }
 

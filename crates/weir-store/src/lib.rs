@@ -7,6 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`store`] | [`Store`], the operations of a volume's bytes; [`Extent`] |
+//! | [`asynchronous`] | [`AsyncStore`], operations that end later |
 //! | [`memory`] | [`MemoryStore`], sparse, in 4 KiB pages |
 //! | [`file`](mod@file) | [`FileStore`], sparse files of at most 1 TiB each |
 //! | [`paged`] | [`PagedStore`], which knows its written pages and takes snapshots |
@@ -24,6 +25,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod asynchronous;
 pub mod dir;
 mod disk;
 pub mod error;
@@ -42,6 +44,7 @@ pub mod store;
 mod sync;
 pub mod volume;
 
+pub use asynchronous::{AsyncStore, Operation, Then};
 pub use dir::{DataDir, ListedVolume};
 pub use error::{ErrorKind, StoreError};
 pub use fault::{Fault, FaultStore};

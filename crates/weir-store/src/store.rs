@@ -1,5 +1,6 @@
 //! The operations of a volume's bytes, whatever they are kept in.
 
+use crate::asynchronous::AsyncStore;
 use crate::{Result, StoreError};
 use std::fmt::Debug;
 use weir_units::Bytes;
@@ -54,6 +55,12 @@ pub trait Store: Send + Sync + Debug {
     /// is for media that execute one after another just as fast.
     fn depth(&self) -> usize {
         1
+    }
+
+    /// Returns the store's way to operations that end later. The default is for media that are worth a
+    /// thread that waits.
+    fn asynchronous(&self) -> Option<&dyn AsyncStore> {
+        None
     }
 }
 

@@ -4,6 +4,7 @@
 use super::*;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use std::collections::BTreeSet;
 
 const SIZE: usize = 24;
 
@@ -27,8 +28,8 @@ enum Event {
         which: Index,
         answers: bool,
     },
-    /// One of the callers gives up.
-    Abandon(Index),
+    /// The timeouts of the callers up to one of them are over.
+    Expire(Index),
     /// The server crashes. Unflushed bytes survive by chance.
     Crash(u32),
     /// The connections are cut. The server forgets what it has not executed.
@@ -47,7 +48,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         2 => Just(Event::Flush),
         14 => (any::<Index>(), prop::bool::weighted(0.8))
             .prop_map(|(which, answers)| Event::Execute { which, answers }),
-        1 => any::<Index>().prop_map(Event::Abandon),
+        1 => any::<Index>().prop_map(Event::Expire),
         1 => any::<u32>().prop_map(Event::Crash),
         1 => Just(Event::Cut),
         4 => Just(Event::Connect),
@@ -143,12 +144,15 @@ impl World {
                 self.submit(0, Action::Flush, Wanted::Flush { covers });
             }
             Event::Execute { which, answers } => self.execute(*which, *answers),
-            Event::Abandon(which) => {
+            Event::Expire(which) => {
                 let ids: Vec<Id> = self.callers.keys().copied().collect();
                 if !ids.is_empty() {
-                    let id = *which.get(&ids);
-                    self.callers.remove(&id);
-                    self.book.abandon(id);
+                    let last = *which.get(&ids);
+                    let late = self.book.expire(last);
+                    let late: BTreeSet<Id> = late.into_iter().map(|(owner, _)| owner).collect();
+                    let expected = ids.into_iter().filter(|id| *id <= last).collect();
+                    assert_eq!(late, expected);
+                    late.iter().for_each(|id| drop(self.callers.remove(id)));
                 }
             }
             Event::Crash(kept) => {
@@ -329,7 +333,7 @@ fn a_write_that_nobody_waits_for_still_keeps_others_away() {
     let write = || Action::Write(Payload::bytes(vec![1; 512].into()));
     book.submit(2, 0, write(), 2);
     let first = book.next().unwrap();
-    assert!(book.abandon(2));
+    assert_eq!(book.expire(2), [(2, Some(2))]);
     book.submit(4, 256, write(), 4);
     book.submit(6, 0, Action::Read { len: 512 }, 6);
     book.submit(8, 4096, write(), 8);

@@ -95,7 +95,7 @@ impl<'a> Bench<'a> {
     fn run(&self, uri: &str, depth: u32) -> Result<Seen, Failure> {
         let measure = || {
             let before = process_time();
-            let job = fio::Job { uri, rw: "randread", depth, seconds: self.seconds };
+            let job = fio::Job { uri, rw: "randread", block: "4k", depth, seconds: self.seconds };
             let ran = fio::run(&job, self.folder)?;
             let cpu = process_time().saturating_sub(before);
             Ok((ran, float(cpu.nanos()) / 1e3 / ran.requests))

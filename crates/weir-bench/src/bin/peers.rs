@@ -78,7 +78,7 @@ fn peers(folder: &Path, other: Option<&Path>) -> Result<Vec<Peer>, Failure> {
 
 fn fio(peer: &Peer, folder: &Path, rw: &str, depth: u32, seconds: u32) -> Result<Run, Failure> {
     let before = peer.cpu_seconds()?;
-    let job = fio::Job { uri: &peer.uri, rw, depth, seconds };
+    let job = fio::Job { uri: &peer.uri, rw, block: "4k", depth, seconds };
     let ran = fio::run(&job, folder)?;
     let cpu = peer.cpu_seconds()? - before;
     Ok(Run { iops: ran.iops, cpu_per_million: cpu / ran.requests * 1e6 })

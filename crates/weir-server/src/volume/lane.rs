@@ -36,7 +36,7 @@ pub(super) type Blocks = Arc<[(u64, Arc<Block>)]>;
 #[derive(Debug)]
 pub(crate) enum Work {
     /// Stores a client's bytes.
-    Write { offset: u64, data: Box<[u8]> },
+    Write { offset: u64, data: Arc<[u8]> },
     /// Makes a range read as zeros.
     Zero { offset: u64, len: u64, may_trim: bool },
     /// Stores dirty blocks of a cache.

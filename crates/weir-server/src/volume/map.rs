@@ -31,6 +31,14 @@ impl DeviceMap {
         })
     }
 
+    /// Returns the volume that has all bytes of a range, and the range's offset there, if it is only
+    /// one.
+    pub(crate) fn only(&self, offset: u64, len: u64) -> Option<(usize, u64)> {
+        let mut pieces = self.pieces(offset, len);
+        let (volume, offset, ..) = pieces.next()?;
+        pieces.next().is_none().then_some((volume, offset))
+    }
+
     /// Reads if that needs no waiting; `false` if it would.
     pub(crate) fn try_read(
         &self,

@@ -1,5 +1,7 @@
 //! The threads of one host for what may wait.
 //!
+//! An asynchronous store needs none for most operations.
+//!
 //! There are more threads if a store takes several operations at once. However many jobs there are and
 //! whatever they wait for, a device has at most half of the threads at a time, and syncs have at most half of them, and half
 //! of any device's. So a medium that stalls holds up its own device; and a read
@@ -7,9 +9,10 @@
 //!
 //! Threads are started when there is first something to do for them.
 
-use super::{Finished, Job};
+use super::{Finished, Job, Report};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use weir_store::{AsyncStore, Store};
 
 /// The maximum number of concurrent jobs of a host.
 const THREADS: usize = 16;
@@ -27,7 +30,7 @@ pub(crate) struct Workers {
 struct Shared {
     state: Mutex<State>,
     wake: Condvar,
-    finished: Box<dyn Fn(Finished) + Send + Sync>,
+    finished: Arc<Report>,
 }
 
 /// The jobs, and who may have the next.
@@ -137,12 +140,25 @@ impl Workers {
     ) -> Self {
         let most = if is_deep { THREADS_IF_DEEP } else { THREADS };
         let (state, wake) = (Mutex::new(State::new(most / 2)), Condvar::new());
-        let shared = Arc::new(Shared { state, wake, finished: Box::new(finished) });
+        let shared = Arc::new(Shared { state, wake, finished: Arc::new(finished) });
         Self { shared, threads: 0, most, name: name.to_owned() }
     }
 
+    /// Has jobs done, by asynchronous stores where possible.
+    pub(crate) fn run_all(&mut self, jobs: Vec<Job>) {
+        let mut begun: Vec<Arc<dyn Store>> = Vec::new();
+        for job in jobs {
+            match job.submit(&self.shared.finished) {
+                Ok(store) if begun.iter().any(|other| Arc::ptr_eq(other, &store)) => {}
+                Ok(store) => begun.push(store),
+                Err(job) => self.run(job),
+            }
+        }
+        begun.iter().filter_map(|store| store.asynchronous()).for_each(AsyncStore::kick);
+    }
+
     /// Has `job` done by a thread; here and now if the system gives none.
-    pub(crate) fn run(&mut self, job: Job) {
+    fn run(&mut self, job: Job) {
         let mut state = self.shared.lock();
         state.push(job);
         if state.wake_one() {

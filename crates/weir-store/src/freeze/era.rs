@@ -67,6 +67,11 @@ impl Visit {
         self.0.rules.changed.is_none() && self.0.rules.frozen.is_empty()
     }
 
+    /// Returns whether a change has no old contents to preserve, so that preparing it is quick.
+    pub(super) fn is_quick(&self) -> bool {
+        self.0.rules.frozen.is_empty()
+    }
+
     pub(super) fn is_sealed(&self) -> bool {
         self.0.rules.sealed
     }

@@ -112,7 +112,7 @@ fn a_stalled_store_holds_up_its_own_volume_and_no_other() {
         Workers::new("test", false, move |done| drop(sender.lock().expect("no panic").send(done)));
     let mut turn = |rig: &mut Rig| {
         rig.turn();
-        rig.jobs.drain(..).for_each(|job| workers.run(job));
+        workers.run_all(rig.jobs.drain(..).collect());
     };
 
     let waits: Vec<u64> = (0..20).flat_map(|n| one_of_each(&mut rig, 0, n * 20_480)).collect();
