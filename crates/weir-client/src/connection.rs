@@ -21,6 +21,7 @@ pub use socket::Socket;
 
 use crate::error::ClientError;
 use crate::stop::Stop;
+use crate::tls::Secrecy;
 use assembly::Assemblies;
 use input::Input;
 use pending::Pending;
@@ -62,7 +63,8 @@ impl Connection {
     /// # Errors
     /// If no server answers, or it does not have this export.
     pub fn open(uri: &Uri) -> Result<Self, ClientError> {
-        Self::over(Socket::connect(&uri.server)?, &uri.export)
+        let wanted = Wanted { export: uri.export.clone(), ..Wanted::default() };
+        Self::agree(Socket::connect(&uri.server)?, wanted, Secrecy::of(uri)?.as_ref(), None)
     }
 
     /// Connects and opens the export, blocking, and asks which of its ranges hold data. Where the
@@ -71,7 +73,8 @@ impl Connection {
     /// # Errors
     /// If no server answers, or it does not have this export.
     pub fn open_sparse(uri: &Uri) -> Result<Self, ClientError> {
-        Self::over_sparse(Socket::connect(&uri.server)?, &uri.export)
+        let wanted = sparse(&uri.export);
+        Self::agree(Socket::connect(&uri.server)?, wanted, Secrecy::of(uri)?.as_ref(), None)
     }
 
     /// Does what [`Connection::open`] or, if `is_sparse`, [`Connection::open_sparse`] does. All waits
@@ -81,10 +84,12 @@ impl Connection {
     /// # Errors
     /// If no server answers before `stop`, or it does not have this export.
     pub fn open_until(uri: &Uri, is_sparse: bool, stop: &Stop) -> Result<Self, ClientError> {
+        let secrecy = Secrecy::of(uri)?;
         let socket = Socket::connect_until(&uri.server, stop)?;
         let export = uri.export.clone();
-        let wanted = Wanted { export, structured: is_sparse, block_status: is_sparse };
-        Self::agree(socket, wanted, Some(stop))
+        let wanted =
+            if is_sparse { sparse(&export) } else { Wanted { export, ..Wanted::default() } };
+        Self::agree(socket, wanted, secrecy.as_ref(), Some(stop))
     }
 
     /// Opens an export over a socket that is connected already, blocking.
@@ -92,7 +97,8 @@ impl Connection {
     /// # Errors
     /// If the other end is silent, or does not offer this export.
     pub fn over(socket: Socket, export: &str) -> Result<Self, ClientError> {
-        Self::agree(socket, Wanted { export: export.to_owned(), ..Wanted::default() }, None)
+        let wanted = Wanted { export: export.to_owned(), ..Wanted::default() };
+        Self::agree(socket, wanted, None, None)
     }
 
     /// Does what [`Connection::open_sparse`] does, over a socket that is connected already.
@@ -100,15 +106,20 @@ impl Connection {
     /// # Errors
     /// If the other end is silent, or does not offer this export.
     pub fn over_sparse(socket: Socket, export: &str) -> Result<Self, ClientError> {
-        let export = export.to_owned();
-        Self::agree(socket, Wanted { export, structured: true, block_status: true }, None)
+        Self::agree(socket, sparse(export), None, None)
     }
 
-    fn agree(socket: Socket, wanted: Wanted, stop: Option<&Stop>) -> Result<Self, ClientError> {
-        let failed = |source| socket.failed(source);
+    fn agree(
+        mut socket: Socket,
+        wanted: Wanted,
+        secrecy: Option<&Secrecy>,
+        stop: Option<&Stop>,
+    ) -> Result<Self, ClientError> {
         let mut input = Input::new();
-        socket.set_read_timeout(Some(TICK)).map_err(failed)?;
-        let session = shake_hands(&socket, wanted, &mut input, stop)?;
+        socket.set_read_timeout(Some(TICK)).map_err(|source| socket.failed(source))?;
+        let wanted = Wanted { tls: secrecy.is_some(), ..wanted };
+        let session = shake_hands(&mut socket, wanted, secrecy, &mut input, stop)?;
+        let failed = |source| socket.failed(source);
         // A wait that can be stopped is one of many short ones.
         let timeout = stop.map(|_| TICK);
         socket.set_read_timeout(timeout).map_err(failed)?;
@@ -155,8 +166,8 @@ impl Connection {
 
     /// Returns whether queued bytes are left to send.
     #[must_use]
-    pub const fn wants_write(&self) -> bool {
-        self.sent < self.out.len()
+    pub fn wants_write(&self) -> bool {
+        self.sent < self.out.len() || self.socket.has_unsent()
     }
 
     /// Returns the number of queued bytes that are left to send.
@@ -320,7 +331,11 @@ impl Connection {
     /// If the socket fails.
     pub fn flush_out(&mut self) -> Result<bool, ClientError> {
         while self.wants_write() {
-            match self.socket.write(&self.out[self.sent..]) {
+            let written = match &self.out[self.sent..] {
+                [] => self.socket.send().map(|()| 0),
+                left => self.socket.write(left),
+            };
+            match written {
                 Ok(sent) => self.sent += sent,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     return self.check_stop().map(|()| false);
@@ -360,6 +375,17 @@ impl Connection {
     /// # Errors
     /// Those of [`Connection::receive`].
     pub fn receive_answers(
+        &mut self,
+        mut on_answer: impl FnMut(u64, Result<Answer<'_>, Errno>),
+    ) -> Result<usize, ClientError> {
+        let mut replies = self.receive_once(&mut on_answer)?;
+        while self.socket.has_decrypted() {
+            replies += self.receive_once(&mut on_answer)?;
+        }
+        Ok(replies)
+    }
+
+    fn receive_once(
         &mut self,
         mut on_answer: impl FnMut(u64, Result<Answer<'_>, Errno>),
     ) -> Result<usize, ClientError> {
@@ -531,7 +557,7 @@ impl Connection {
         }
         let (mut left, mut dropped) = (patience, vec![0; 64 << 10]);
         while !left.is_zero() && !stop.is_set() {
-            match socket.read(&mut dropped) {
+            match socket.read_raw(&mut dropped) {
                 Ok(0) => return true,
                 Ok(_) => {}
                 Err(error) => match error.kind() {
@@ -575,9 +601,15 @@ fn result(body: Body<'_>) -> Result<Answer<'_>, Errno> {
     }
 }
 
+/// Wants to know which ranges hold data.
+fn sparse(export: &str) -> Wanted {
+    Wanted { export: export.to_owned(), structured: true, block_status: true, tls: false }
+}
+
 fn shake_hands(
-    socket: &Socket,
+    socket: &mut Socket,
     wanted: Wanted,
+    secrecy: Option<&Secrecy>,
     input: &mut Input,
     stop: Option<&Stop>,
 ) -> Result<Session, ClientError> {
@@ -594,6 +626,22 @@ fn shake_hands(
         out.clear();
         match progress.step {
             Step::Again => {}
+            Step::StartTls => {
+                let Some(secrecy) = secrecy else { unreachable!("TLS was not asked for") };
+                if !input.bytes().is_empty() {
+                    return Err(socket.failed(io::ErrorKind::InvalidData.into()));
+                }
+                socket.encrypt(secrecy, || {
+                    silence += TICK;
+                    if stop.is_some_and(Stop::is_set) {
+                        return Err(ClientError::Stopped);
+                    }
+                    let (context, source) = ("the TLS handshake", io::ErrorKind::TimedOut.into());
+                    let late = ClientError::System { context, source };
+                    if silence >= HANDSHAKE_PATIENCE { Err(late) } else { Ok(()) }
+                })?;
+                silence = Duration::ZERO;
+            }
             Step::Established(session) => return Ok(session),
             Step::Listed(_) => unreachable!("no list was asked for"),
             Step::NeedMore { at_least } => {

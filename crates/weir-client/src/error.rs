@@ -15,6 +15,22 @@ pub enum ClientError {
         /// The system's error.
         source: io::Error,
     },
+    /// A certificate that cannot be used.
+    #[error("{path}: {reason}")]
+    Certificate {
+        /// The file.
+        path: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The connection cannot be encrypted.
+    #[error("cannot encrypt the connection to {place}: {reason}")]
+    Tls {
+        /// The address or path of the socket.
+        place: String,
+        /// The reason.
+        reason: String,
+    },
     /// The socket failed.
     #[error("the connection to {place} failed: {source}")]
     Socket {

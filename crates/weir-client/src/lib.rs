@@ -12,6 +12,7 @@
 pub mod connection;
 pub mod error;
 pub mod stop;
+mod tls;
 pub mod wires;
 
 pub use connection::{Answer, Bulk, Connection, Payloads, Socket};

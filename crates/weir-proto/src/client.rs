@@ -24,6 +24,8 @@ pub struct Wanted {
     pub structured: bool,
     /// Request `base:allocation`, which needs `structured`.
     pub block_status: bool,
+    /// Encrypt the connection before anything else is asked for.
+    pub tls: bool,
 }
 
 /// The result of a handshake.

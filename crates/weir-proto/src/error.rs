@@ -113,6 +113,9 @@ pub enum ProtoError {
         /// In bytes.
         maximum: u32,
     },
+    /// The server does not encrypt.
+    #[error("the server offers no TLS; use nbd:// or nbd+unix://, or enable TLS at the server")]
+    NoTls,
     /// A URI that is not a valid NBD URI.
     #[error("\"{uri}\" {problem}")]
     Uri {
@@ -130,9 +133,9 @@ pub enum BadUri {
     /// Not `nbd` or `nbd+unix`.
     #[error("is not an NBD URI; write nbd://HOST[:PORT]/EXPORT or nbd+unix:///EXPORT?socket=PATH")]
     Scheme,
-    /// `nbds` or `nbds+unix`.
-    #[error("asks for TLS, which this client does not support; use nbd:// or nbd+unix://")]
-    Tls,
+    /// `nbds` or `nbds+unix` without a folder.
+    #[error("names no certificates; add ?tls-certificates=FOLDER, which has a ca-cert.pem")]
+    NoCertificates,
     /// `nbd://` without a host.
     #[error("names no host; write nbd://HOST[:PORT]/EXPORT")]
     NoHost,
@@ -153,7 +156,10 @@ pub enum BadUri {
     #[error("names no socket; write nbd+unix:///EXPORT?socket=PATH")]
     NoSocket,
     /// A parameter that means nothing here.
-    #[error("has the unknown parameter \"{0}\"; only nbd+unix takes one, socket=PATH")]
+    #[error(
+        "has the parameter \"{0}\", which is unknown, empty or given twice; nbd+unix takes \
+         socket=PATH, and with TLS there are tls-certificates=FOLDER and tls-hostname=NAME"
+    )]
     Parameter(String),
     /// A `#` part.
     #[error("has a fragment (#), which means nothing here; write %23 for a # in a name")]

@@ -45,9 +45,12 @@ pub fn server_bytes(data: &[u8]) {
 /// # Panics
 /// If an invariant is violated.
 pub fn client_bytes(data: &[u8]) {
-    let wanted = Wanted { export: "disk".into(), structured: true, block_status: true };
+    let (export, structured, block_status) = ("disk".into(), true, true);
+    let wanted = Wanted { export, structured, block_status, tls: false };
+    let encrypted = client::Handshake::open(Wanted { tls: true, ..wanted.clone() });
     let plain = client::Handshake::open(Wanted::default());
-    for client in [plain, client::Handshake::open(wanted), client::Handshake::list()] {
+    let all = [plain, encrypted, client::Handshake::open(wanted), client::Handshake::list()];
+    for client in all {
         let whole = connect(client.clone(), data, data.len());
         assert_eq!(whole, connect(client, data, 1), "the outcome depends on the pieces");
     }
@@ -205,7 +208,8 @@ fn connect(mut handshake: client::Handshake, data: &[u8], piece: usize) -> Strin
                     return format!("{log} waits, {out:x?}");
                 }
             }
-            client::Step::Again => {}
+            // The bytes behind it stand for those that would be decrypted.
+            client::Step::Again | client::Step::StartTls => {}
             client::Step::Listed(exports) => return format!("{log} {exports:?}, {out:x?}"),
             client::Step::Established(session) => {
                 log += &format!("{session:?}, {out:x?}");

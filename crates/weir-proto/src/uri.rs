@@ -14,15 +14,25 @@ use core::str::FromStr;
 pub(crate) const DEFAULT_PORT: u16 = 10_809;
 
 /// An export and its server's address, parsed from and formatted as `nbd://HOST[:PORT]/EXPORT` or
-/// `nbd+unix:///EXPORT?socket=PATH`.
+/// `nbd+unix:///EXPORT?socket=PATH`. With TLS, the scheme is `nbds` or `nbds+unix`, and
+/// `tls-certificates=FOLDER` is a parameter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Uri {
     /// The server's address.
     pub server: Server,
-    /// Set if the connection needs TLS. Only formatted: this project's client has no TLS.
-    pub tls: bool,
+    /// Set if the connection needs TLS.
+    pub tls: Option<TlsTerms>,
     /// Export name; empty for the default export.
     pub export: String,
+}
+
+/// What a client needs for TLS.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct TlsTerms {
+    /// The folder of the certificates. A URI that is parsed has one.
+    pub certificates: Option<String>,
+    /// The name in the server's certificate, if it is not the host of the URI.
+    pub hostname: Option<String>,
 }
 
 /// The address of a server.
@@ -52,10 +62,11 @@ impl FromStr for Uri {
 
 fn parse(text: &str) -> Result<Uri, BadUri> {
     let (scheme, rest) = text.split_once("://").ok_or(BadUri::Scheme)?;
-    let is_unix = match &*scheme.to_ascii_lowercase() {
-        "nbd" => false,
-        "nbd+unix" => true,
-        "nbds" | "nbds+unix" => return Err(BadUri::Tls),
+    let (is_unix, is_encrypted) = match &*scheme.to_ascii_lowercase() {
+        "nbd" => (false, false),
+        "nbd+unix" => (true, false),
+        "nbds" => (false, true),
+        "nbds+unix" => (true, true),
         _ => return Err(BadUri::Scheme),
     };
     if rest.contains('#') {
@@ -63,25 +74,41 @@ fn parse(text: &str) -> Result<Uri, BadUri> {
     }
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, path) = place.split_once('/').unwrap_or((place, ""));
-    let socket = socket_parameter(query, is_unix)?;
+    let Parameters { socket, tls } = parameters(query, is_unix, is_encrypted)?;
     let server = if is_unix { unix(authority, socket)? } else { tcp(authority)? };
     let export = unescape(path)?;
     if export.len() > MAX_STRING {
         return Err(BadUri::NameTooLong(export.len()));
     }
-    Ok(Uri { server, tls: false, export })
+    if is_encrypted && tls.certificates.is_none() {
+        return Err(BadUri::NoCertificates);
+    }
+    Ok(Uri { server, tls: is_encrypted.then_some(tls), export })
 }
 
-fn socket_parameter(query: &str, is_unix: bool) -> Result<Option<String>, BadUri> {
-    let mut socket = None;
+#[derive(Default)]
+struct Parameters {
+    socket: Option<String>,
+    tls: TlsTerms,
+}
+
+fn parameters(query: &str, is_unix: bool, is_encrypted: bool) -> Result<Parameters, BadUri> {
+    let mut all = Parameters::default();
     for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
         let (key, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-        if !is_unix || key != "socket" || socket.is_some() {
+        let own = match key {
+            "socket" if is_unix => &mut all.socket,
+            "tls-certificates" if is_encrypted => &mut all.tls.certificates,
+            "tls-hostname" if is_encrypted => &mut all.tls.hostname,
+            _ => return Err(BadUri::Parameter(key.to_owned())),
+        };
+        let value = unescape(value)?;
+        if own.is_some() || value.is_empty() && key != "socket" {
             return Err(BadUri::Parameter(key.to_owned()));
         }
-        socket = Some(unescape(value)?);
+        *own = Some(value);
     }
-    Ok(socket)
+    Ok(all)
 }
 
 fn unix(authority: &str, socket: Option<String>) -> Result<Server, BadUri> {
@@ -123,7 +150,8 @@ fn tcp(authority: &str) -> Result<Server, BadUri> {
 
 impl fmt::Display for Uri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.tls { "nbds" } else { "nbd" })?;
+        f.write_str(if self.tls.is_some() { "nbds" } else { "nbd" })?;
+        let mut parameters = Vec::new();
         match &self.server {
             Server::Tcp { host, port } => {
                 let (open, close) = if host.contains(':') { ("[", "]") } else { ("", "") };
@@ -132,15 +160,22 @@ impl fmt::Display for Uri {
                     write!(f, ":{port}")?;
                 }
                 f.write_str("/")?;
-                escape(f, &self.export)
             }
             Server::Unix { socket } => {
                 f.write_str("+unix:///")?;
-                escape(f, &self.export)?;
-                f.write_str("?socket=")?;
-                escape(f, socket)
+                parameters.push(("socket", socket));
             }
         }
+        escape(f, &self.export)?;
+        if let Some(TlsTerms { certificates, hostname }) = &self.tls {
+            parameters.extend(certificates.as_ref().map(|own| ("tls-certificates", own)));
+            parameters.extend(hostname.as_ref().map(|own| ("tls-hostname", own)));
+        }
+        for (at, (key, value)) in parameters.into_iter().enumerate() {
+            write!(f, "{}{key}=", if at == 0 { '?' } else { '&' })?;
+            escape(f, value)?;
+        }
+        Ok(())
     }
 }
 
@@ -186,12 +221,12 @@ mod tests {
 
     fn tcp_uri(host: &str, port: u16, export: &str) -> Uri {
         let server = Server::Tcp { host: host.into(), port };
-        Uri { server, tls: false, export: export.into() }
+        Uri { server, tls: None, export: export.into() }
     }
 
     fn unix_uri(socket: &str, export: &str) -> Uri {
         let server = Server::Unix { socket: socket.into() };
-        Uri { server, tls: false, export: export.into() }
+        Uri { server, tls: None, export: export.into() }
     }
 
     #[track_caller]
@@ -235,10 +270,31 @@ mod tests {
     }
 
     #[test]
+    fn tls() {
+        let certificates = Some("/etc/pki".to_string());
+        let secret = |uri: Uri, hostname: Option<&str>| {
+            let tls = TlsTerms {
+                certificates: certificates.clone(),
+                hostname: hostname.map(ToString::to_string),
+            };
+            Uri { tls: Some(tls), ..uri }
+        };
+        let text = "nbds://h:7/x?tls-certificates=/etc/pki";
+        check(text, secret(tcp_uri("h", 7, "x"), None), text);
+        let text = "nbds+unix:///x?socket=s&tls-certificates=/etc/pki&tls-hostname=db1";
+        check(text, secret(unix_uri("s", "x"), Some("db1")), text);
+        // As a server shows it, without the client's folder.
+        let shown = Uri { tls: Some(TlsTerms::default()), ..tcp_uri("h", 7, "x") };
+        assert_eq!(shown.to_string(), "nbds://h:7/x");
+    }
+
+    #[test]
     fn invalid_uris_are_explained() {
         let scheme = "is not an NBD URI; write nbd://HOST[:PORT]/EXPORT or \
                       nbd+unix:///EXPORT?socket=PATH";
-        let tls = "asks for TLS, which this client does not support; use nbd:// or nbd+unix://";
+        let tls = "names no certificates; add ?tls-certificates=FOLDER, which has a ca-cert.pem";
+        let parameter = "is unknown, empty or given twice; nbd+unix takes socket=PATH, and with TLS there are \
+                         tls-certificates=FOLDER and tls-hostname=NAME";
         let host = "; write a name, an IPv4 address or an IPv6 address in []";
         let escape = "whose %-escapes are broken or are not UTF-8 text without NUL";
         check_bad("disk0", scheme);
@@ -261,8 +317,11 @@ mod tests {
         check_bad("nbd+unix:///x?socket=", "names no socket; write nbd+unix:///EXPORT?socket=PATH");
         check_bad(
             "nbd://h/x?socket=s",
-            "has the unknown parameter \"socket\"; only nbd+unix takes one, socket=PATH",
+            &format!("has the parameter \"socket\", which {parameter}"),
         );
+        for text in ["nbd://h/x?tls-certificates=p", "nbds://h/x?tls-certificates="] {
+            check_bad(text, &format!("has the parameter \"tls-certificates\", which {parameter}"));
+        }
         check_bad(
             "nbd://h/#",
             "has a fragment (#), which means nothing here; write %23 for a # in a name",

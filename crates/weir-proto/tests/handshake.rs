@@ -400,6 +400,7 @@ fn connect(
             rest = &rest[progress.consumed..];
             match progress.step {
                 client::Step::Again => {}
+                client::Step::StartTls => assert!(rest.is_empty(), "it was not encrypted"),
                 client::Step::NeedMore { .. } => break,
                 step => {
                     assert_eq!(out, *expects);
@@ -412,8 +413,29 @@ fn connect(
     panic!("the script ended before the handshake");
 }
 
+#[test]
+fn a_client_that_wants_tls_asks_for_nothing_before_it() {
+    let secret = Wanted { tls: true, ..wanted("disk", false) };
+    let greeting = b"NBDMAGICIHAVEOPT\0\x03";
+    let told = [&b"\0\0"[..], &1024_u64.to_be_bytes(), &[0, 1]].concat();
+    let replies = [reply(7, 3, &told), reply(7, ACK, b"")].concat();
+    let go = option(7, b"\0\0\0\x04disk\0\x01\0\x03");
+    let start = [b"\0\0\0\x03", &option(5, b"")[..]].concat();
+    let script: [(&[u8], &[u8]); 3] =
+        [(greeting, &start), (&reply(5, ACK, b""), &go), (&replies, b"")];
+    let end = connect(client::Handshake::open(secret.clone()), &script);
+    assert!(matches!(end, Ok(client::Step::Established(_))), "{end:?}");
+    let refused = reply(5, 1 << 31 | 1, b"no");
+    for (script, error) in [
+        (vec![(&greeting[..], &start[..]), (&refused, b"")], ProtoError::NoTls),
+        (vec![(&b"NBDMAGICIHAVEOPT\0\0"[..], &b""[..])], ProtoError::NotFixedNewstyle),
+    ] {
+        assert_eq!(connect(client::Handshake::open(secret.clone()), &script), Err(error));
+    }
+}
+
 fn wanted(export: &str, structured: bool) -> Wanted {
-    Wanted { export: export.into(), structured, block_status: structured }
+    Wanted { export: export.into(), structured, block_status: structured, tls: false }
 }
 
 #[track_caller]

@@ -85,6 +85,7 @@ fn meet(wanted: Wanted, pieces: &[usize]) -> Met {
                 client::Step::NeedMore { .. } => break,
                 client::Step::Established(session) => (at_client, client) = (Some(session), None),
                 client::Step::Listed(_) => panic!("no list was requested"),
+                client::Step::StartTls => panic!("TLS was not requested"),
             }
         }
         if let (Some(client), Some(server)) = (&at_client, &at_server) {
@@ -167,6 +168,7 @@ fn any_wanted() -> impl Strategy<Value = Wanted> {
             export: export.into(),
             structured,
             block_status,
+            tls: false,
         },
     )
 }
@@ -275,7 +277,8 @@ proptest! {
 
 #[test]
 fn single_bytes_suffice() {
-    let wanted = Wanted { export: "other".into(), structured: true, block_status: true };
+    let wanted =
+        Wanted { export: "other".into(), structured: true, block_status: true, tls: false };
     let requests =
         [Request::new(Command::Read, 0, 0, 300), Request::new(Command::Write, 0, 8, 300)];
     let (to_server, to_client) = converse(wanted, &requests, &[1]);

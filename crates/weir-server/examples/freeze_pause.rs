@@ -120,7 +120,7 @@ fn micros(nanos: u64) -> String {
 
 fn uri(socket: &Path, name: &str) -> Uri {
     let server = weir_proto::uri::Server::Unix { socket: socket.display().to_string() };
-    Uri { server, tls: false, export: name.to_owned() }
+    Uri { server, tls: None, export: name.to_owned() }
 }
 
 /// Freezes everything again and again, for a few milliseconds each, or only waits as long.

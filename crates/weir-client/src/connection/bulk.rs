@@ -192,7 +192,12 @@ impl Bulk {
             let missing = wire::SIMPLE_HEADER - self.connection.input.bytes().len();
             match self.connection.input.fill_up_to(&self.connection.socket, missing) {
                 Ok(0) => return Err(self.connection.lost(io::ErrorKind::UnexpectedEof.into())),
-                Ok(received) if received < missing => return Ok(false),
+                Ok(received) if received < missing => {
+                    if !self.connection.socket.has_decrypted() {
+                        return Ok(false);
+                    }
+                    continue;
+                }
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(self.connection.lost(error)),

@@ -2,12 +2,14 @@
 
 use crate::error::ClientError;
 use crate::stop::Stop;
+use crate::tls::{Encryption, Secrecy};
 use rustix::net::sockopt;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 use weir_proto::ProtoError;
@@ -20,6 +22,8 @@ pub(super) const TICK: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Socket {
     stream: Stream,
+    /// Locked by one thread at a time: a connection has one owner.
+    tls: Option<Mutex<Encryption>>,
     /// Named in messages.
     place: String,
 }
@@ -45,7 +49,7 @@ impl Socket {
             }
         };
         match stream {
-            Ok(stream) => Ok(Self { stream, place }),
+            Ok(stream) => Ok(Self { stream, tls: None, place }),
             Err(source) => Err(ClientError::Connect { place, source }),
         }
     }
@@ -115,32 +119,89 @@ impl Socket {
         Ok(sockopt::set_tcp_user_timeout(stream, millis)?)
     }
 
-    pub(super) fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
-        match &self.stream {
-            Stream::Tcp(stream) => (&mut &*stream).read(bytes),
-            Stream::Unix(stream) => (&mut &*stream).read(bytes),
+    /// Encrypts the connection from here on. `again` is called after each read timeout, and its error
+    /// ends the handshake.
+    pub(super) fn encrypt(
+        &mut self,
+        secrecy: &Secrecy,
+        mut again: impl FnMut() -> Result<(), ClientError>,
+    ) -> Result<(), ClientError> {
+        let mut stopped = None;
+        let agreed = Encryption::agree(secrecy, &self.stream, || {
+            again().map_err(|error| {
+                stopped = Some(error);
+                io::ErrorKind::TimedOut.into()
+            })
+        });
+        match (agreed, stopped) {
+            (Ok(encryption), _) => {
+                self.tls = Some(Mutex::new(encryption));
+                Ok(())
+            }
+            (Err(_), Some(stopped)) => Err(stopped),
+            (Err(error), None) => {
+                let (place, reason) = (self.place.clone(), error.to_string());
+                Err(ClientError::Tls { place, reason })
+            }
         }
     }
 
+    fn tls(&self) -> Option<MutexGuard<'_, Encryption>> {
+        let tls = self.tls.as_ref()?;
+        Some(tls.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self.tls() {
+            None => (&self.stream).read(bytes),
+            Some(mut tls) => tls.read(&self.stream, bytes),
+        }
+    }
+
+    /// Reads what the other end sent, encrypted or not.
+    pub(super) fn read_raw(&self, bytes: &mut [u8]) -> io::Result<usize> {
+        (&self.stream).read(bytes)
+    }
+
     pub(super) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
-        match &self.stream {
-            Stream::Tcp(stream) => (&mut &*stream).write(bytes),
-            Stream::Unix(stream) => (&mut &*stream).write(bytes),
+        match self.tls() {
+            None => (&self.stream).write(bytes),
+            Some(mut tls) => tls.write(&self.stream, bytes),
         }
     }
 
     pub(super) fn write_vectored(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-        match &self.stream {
-            Stream::Tcp(stream) => (&mut &*stream).write_vectored(parts),
-            Stream::Unix(stream) => (&mut &*stream).write_vectored(parts),
+        match self.tls() {
+            None => (&self.stream).write_vectored(parts),
+            Some(mut tls) => {
+                let first = parts.iter().find(|part| !part.is_empty());
+                first.map_or(Ok(0), |part| tls.write(&self.stream, part))
+            }
         }
     }
 
-    pub(super) fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
-        match &self.stream {
-            Stream::Tcp(stream) => (&mut &*stream).write_all(bytes),
-            Stream::Unix(stream) => (&mut &*stream).write_all(bytes),
+    /// Sends what was written and is still here.
+    pub(super) fn send(&self) -> io::Result<()> {
+        self.tls().map_or(Ok(()), |mut tls| tls.send(&self.stream))
+    }
+
+    /// Returns whether bytes that were written are still here.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.tls().is_some_and(|tls| tls.has_unsent())
+    }
+
+    /// Returns whether bytes can be read for which the descriptor is not readable.
+    pub(super) fn has_decrypted(&self) -> bool {
+        self.tls().is_some_and(|mut tls| tls.has_decrypted())
+    }
+
+    /// Writes all of it, waiting for the socket.
+    pub(super) fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let written = self.write(bytes)?;
+            bytes = &bytes[written..];
         }
+        self.send()
     }
 
     pub(super) fn failed(&self, source: io::Error) -> ClientError {
@@ -167,10 +228,39 @@ fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
+impl Read for &Stream {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => (&mut &*stream).read(bytes),
+            Stream::Unix(stream) => (&mut &*stream).read(bytes),
+        }
+    }
+}
+
+impl Write for &Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => (&mut &*stream).write(bytes),
+            Stream::Unix(stream) => (&mut &*stream).write(bytes),
+        }
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => (&mut &*stream).write_vectored(parts),
+            Stream::Unix(stream) => (&mut &*stream).write_vectored(parts),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// One end of a pair, say.
 impl From<UnixStream> for Socket {
     fn from(stream: UnixStream) -> Self {
-        Self { stream: Stream::Unix(stream), place: "the server".to_owned() }
+        Self { stream: Stream::Unix(stream), tls: None, place: "the server".to_owned() }
     }
 }
 

@@ -33,7 +33,7 @@ fn a_wrong_backend_is_refused_with_its_place() {
         assert!(said.starts_with("layout.toml:4:") && said.contains(expect), "{said}");
     };
     check("\"disk0\"", "is not an NBD URI");
-    check("\"nbds://h/x\"", "asks for TLS");
+    check("\"nbds://h/x\"", "names no certificates");
     check("{ nbd = \"nbd://h/x\", file = \"/x\" }", "nbd and file exclude each other");
     check("{}", "give nbd = \"nbd://HOST/EXPORT\" or file = \"/dev/..\"");
     check("{ nbd = \"nbd://h/x\", connections = 0 }", "connections = 0 is not from 1 to 16");

@@ -1,9 +1,9 @@
 //! The handshake up to an export or a listing, as a state machine.
 //!
 //! ```text
-//! Greeting -> [Structured -> [MetaContext]] -> Go -> Established
-//!    |                                          |
-//!    |                          (not known) ExportName -> Established
+//! Greeting -> [Tls -> Encrypted] -> [Structured -> [MetaContext]] -> Go -> Established
+//!    |                                                               |
+//!    |                                               (not known) ExportName -> Established
 //!    +-> List -> Listed
 //! ```
 //! Features that the server does not know are left out, except the export itself.
@@ -40,6 +40,8 @@ pub struct Handshake {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Greeting,
+    Tls,
+    Encrypted,
     Structured,
     MetaContext,
     Go,
@@ -67,6 +69,9 @@ pub enum Step {
     },
     /// A message was processed. Call again with the rest, even if it is empty.
     Again,
+    /// Encrypt the connection. Input that is left was not encrypted, and ends the connection. Call
+    /// again with what comes then, even if it is empty.
+    StartTls,
     /// The handshake is complete; replies follow.
     Established(Session),
     /// The server's exports. An abort was appended: send it and close the connection.
@@ -126,6 +131,10 @@ impl Handshake {
         let progress = match phase {
             Phase::Greeting => self.greeting(input, out),
             Phase::ExportName => self.export_name_reply(input),
+            Phase::Encrypted => {
+                self.ask(self.first(), out)?;
+                Ok(Progress { consumed: 0, step: Step::Again })
+            }
             Phase::Over => panic!("the handshake is over; what follows is replies, or nothing"),
             _ => self.option_reply(phase, input, out),
         }?;
@@ -160,14 +169,22 @@ impl Handshake {
                 return Err(ProtoError::NotFixedNewstyle);
             }
             self.ask(Phase::List, out)?;
+        } else if self.wanted.tls {
+            if !self.fixed_newstyle {
+                return Err(ProtoError::NotFixedNewstyle);
+            }
+            self.ask(Phase::Tls, out)?;
         } else if !self.fixed_newstyle {
             self.ask(Phase::ExportName, out)?;
-        } else if self.wanted.structured {
-            self.ask(Phase::Structured, out)?;
         } else {
-            self.ask(Phase::Go, out)?;
+            self.ask(self.first(), out)?;
         }
         Ok(Progress { consumed: LENGTH, step: Step::Again })
+    }
+
+    /// Returns the first phase that asks about the export.
+    const fn first(&self) -> Phase {
+        if self.wanted.structured { Phase::Structured } else { Phase::Go }
     }
 
     /// Sends the option of a phase.
@@ -225,6 +242,12 @@ impl Handshake {
         // Most replies are followed by others to the same option.
         self.phase = phase;
         let step = match phase {
+            Phase::Tls if reply.kind == rep::ACK => {
+                self.phase = Phase::Encrypted;
+                Step::StartTls
+            }
+            Phase::Tls if reply.is_error() => return Err(ProtoError::NoTls),
+            Phase::Tls => return Err(reply.unexpected()),
             Phase::Structured => self.structured_reply(&reply, out)?,
             Phase::MetaContext => self.meta_context_reply(&reply, out)?,
             Phase::List => self.list_reply(&reply, out)?,
@@ -387,11 +410,12 @@ impl Handshake {
 impl Phase {
     const fn option(self) -> u32 {
         match self {
+            Self::Tls => opt::STARTTLS,
             Self::Structured => opt::STRUCTURED_REPLY,
             Self::MetaContext => opt::SET_META_CONTEXT,
             Self::ExportName => opt::EXPORT_NAME,
             Self::List => opt::LIST,
-            Self::Go | Self::Greeting | Self::Over => opt::GO,
+            Self::Go | Self::Greeting | Self::Encrypted | Self::Over => opt::GO,
         }
     }
 }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use weir_catalog::Edition;
 use weir_core::VolumeId;
 use weir_layout::{Host, Volume};
-use weir_proto::uri::{Server as UriServer, Uri};
+use weir_proto::uri::{Server as UriServer, TlsTerms, Uri};
 use weir_report::status::Refused;
 use weir_store::{DataDir, Volume as StoredVolume};
 use weir_wall::Clock;
@@ -87,7 +87,8 @@ impl Shared {
 
     pub(super) fn uris(&self) -> BTreeMap<String, Vec<String>> {
         let uri = |address: &(UriServer, bool), name: &str| {
-            let (server, tls) = address.clone();
+            let (server, is_encrypted) = address.clone();
+            let tls = is_encrypted.then(TlsTerms::default);
             Uri { server, tls, export: name.to_owned() }.to_string()
         };
         let uris = |name: &str| self.addresses.iter().map(|own| uri(own, name)).collect();

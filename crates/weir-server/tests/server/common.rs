@@ -62,7 +62,7 @@ impl Place {
 
     pub(crate) fn uri(&self, export: &str) -> Uri {
         let server = weir_proto::uri::Server::Unix { socket: self.socket().display().to_string() };
-        Uri { server, tls: false, export: export.to_owned() }
+        Uri { server, tls: None, export: export.to_owned() }
     }
 
     /// Asks over the control socket; what it refuses, it refuses for the input.

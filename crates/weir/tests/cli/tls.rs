@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
+use weir_client::Connection;
 
 const LAYOUT: &str = "[host]\nunlimited = true\n[[volume]]\nname = \"data\"\nunlimited = true\n\
     size = \"64 MiB\"\n";
@@ -183,5 +184,77 @@ fn an_address_that_others_reach_is_said() {
     server.stop();
     let server = place.serve(LAYOUT, &["--nbd", "tcp:127.0.0.1:0"]);
     assert!(!server.said.contains("other machines"), "{}", server.said);
+    server.stop();
+}
+
+#[test]
+fn a_volume_is_on_another_weir_over_tls() {
+    let (far, near) = (Place::new(), Place::new());
+    let (storage, port) = serve(&far, &["--tls-verify-peer"]);
+    let pki = far.path("pki").display().to_string();
+    let uri = format!("nbds://localhost:{port}/data?tls-certificates={pki}");
+    let backend = format!("[[volume]]\nname = \"near\"\nunlimited = true\nbackend = \"{uri}\"\n");
+    let front = near.serve(&backend, &[]);
+    let mut client = near.open("near");
+    let content: Vec<u8> = (0..4_u64 << 17)
+        .flat_map(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes())
+        .collect();
+    for (offset, len) in [(0, 4 << 20), (5, 1), (8 << 20, 4 << 20), (63 << 20, 1 << 20)] {
+        client.write(offset, &content[..len]).expect("a write");
+    }
+    client.flush().expect("a flush");
+    // Many answers at once: what is decrypted is taken without waiting for the socket.
+    for n in 0..1024 {
+        client.queue_read(n, n * 4096, 4096).expect("it fits");
+    }
+    let mut answers = 0;
+    while answers < 1024 {
+        client.flush_out().expect("a socket");
+        answers += client
+            .receive(|n, data| {
+                let at = usize::try_from(n * 4096).expect("it fits");
+                let mut expect = content[at..at + 4096].to_vec();
+                if n == 0 {
+                    expect[5] = content[0];
+                }
+                assert!(data.expect("a read") == expect, "block {n}");
+            })
+            .expect("a socket");
+    }
+    let mut direct = Connection::open_sparse(&uri.parse().expect("a URI")).expect("the export");
+    let mut found = vec![0; 4 << 20];
+    direct.read(8 << 20, &mut found).expect("a read");
+    assert!(found == content);
+    assert!(direct.has_extents());
+    front.stop();
+    storage.stop();
+}
+
+#[test]
+fn weirs_client_says_why_it_cannot_encrypt() {
+    let place = Place::new();
+    let (server, port) = serve(&place, &["--tls-verify-peer"]);
+    let (_, _, code) = run(place.weir(&["cert", "other", "--nbd", "--name", "localhost"]));
+    assert_eq!(code, Some(0));
+    fs::create_dir(place.path("bare")).expect("a folder");
+    fs::copy(place.path("pki/ca-cert.pem"), place.path("bare/ca-cert.pem")).expect("a file");
+    let at = |folder: &str| place.path(folder).display().to_string();
+    let check = |uri: String, expect: &str| {
+        let error =
+            Connection::open(&uri.parse().expect("a URI")).expect_err("refused").to_string();
+        assert!(error.contains(expect), "{uri}: {error}");
+    };
+    let uri = format!("nbds://localhost:{port}/data?tls-certificates=");
+    check(format!("{uri}{}", at("none")), "none/ca-cert.pem: ");
+    check(format!("{uri}{}", at("other")), "invalid peer certificate: UnknownIssuer");
+    check(format!("{uri}{}", at("bare")), "CertificateRequired");
+    let named = format!("{uri}{}&tls-hostname=db1.example", at("pki"));
+    check(named, "certificate not valid for name \"db1.example\"");
+    let socket = place.path("nbd.sock").display().to_string();
+    let plain = format!("nbds+unix:///data?socket={socket}&tls-certificates={}", at("pki"));
+    check(plain, "the server offers no TLS");
+    check(format!("nbd://localhost:{port}/data"), "TLS is required");
+    let right = format!("{uri}{}", at("pki"));
+    assert!(Connection::open(&right.parse().expect("a URI")).is_ok());
     server.stop();
 }
