@@ -26,6 +26,12 @@ pub(crate) fn has(program: &str) -> bool {
     found
 }
 
+/// Returns a number of a campaign: of the environment, or a small one.
+pub(crate) fn number(variable: &str, small: u64) -> u64 {
+    std::env::var(variable)
+        .map_or(small, |text| text.parse().unwrap_or_else(|_| panic!("{variable}={text}")))
+}
+
 /// A folder with the socket and the disk of a server.
 pub(crate) struct Place(tempfile::TempDir);
 
@@ -54,9 +60,24 @@ impl Place {
         Program::start(command, &socket)
     }
 
+    /// Starts qemu-storage-daemon on `disk`; returns when it answers.
+    pub(crate) fn qemu(&self, disk: &str) -> Program {
+        let socket = self.path("nbd.sock");
+        let _ = std::fs::remove_file(&socket);
+        let mut command = Command::new("qemu-storage-daemon");
+        command.arg("--blockdev").arg(format!("driver=file,node-name=disk,filename={disk}"));
+        command.arg("--nbd-server").arg(format!("addr.type=unix,addr.path={}", socket.display()));
+        command.args(["--export", "type=nbd,id=e,node-name=disk,name=,writable=on"]);
+        Program::start(command, &socket)
+    }
+
     /// Opens the export of the server.
     pub(crate) fn open(&self, timeout: Span) -> Result<(RemoteStore, Heard), BackendError> {
-        let uri = format!("nbd+unix:///?socket={}", self.path("nbd.sock").display());
+        Self::open_at(&format!("nbd+unix:///?socket={}", self.path("nbd.sock").display()), timeout)
+    }
+
+    /// Opens an export by its URI.
+    pub(crate) fn open_at(uri: &str, timeout: Span) -> Result<(RemoteStore, Heard), BackendError> {
         let (sender, receiver) = channel();
         let hearing = Hearing::with(move |state| drop(sender.send(state.clone())));
         let uri = uri.parse().expect("a URI");

@@ -5,6 +5,14 @@ mod common;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod cuts;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod load;
+#[cfg(test)]
+mod proxy;
+#[cfg(test)]
 mod servers;
+#[cfg(test)]
+mod stalls;

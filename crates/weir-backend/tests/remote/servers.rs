@@ -1,7 +1,6 @@
 //! Servers of several kinds do what a store does.
 
-use super::common::{Place, Program, has};
-use std::process::Command;
+use super::common::{Place, has};
 use weir_backend::RemoteStore;
 use weir_store::{ExtentKind, Store};
 use weir_units::{Bytes, Span};
@@ -80,12 +79,7 @@ fn a_file_of_qemu_storage_daemon() {
         return;
     }
     let place = Place::new();
-    let (disk, socket) = (place.disk(64 << 20), place.path("nbd.sock"));
-    let mut command = Command::new("qemu-storage-daemon");
-    command.arg("--blockdev").arg(format!("driver=file,node-name=disk,filename={disk}"));
-    command.arg("--nbd-server").arg(format!("addr.type=unix,addr.path={}", socket.display()));
-    command.args(["--export", "type=nbd,id=e,node-name=disk,name=,writable=on"]);
-    let _server = Program::start(command, &socket);
+    let _server = place.qemu(&place.disk(64 << 20));
     let (store, _) = place.open(LONG).unwrap();
     exercise(&store, 64 << 20);
 }
