@@ -1,5 +1,8 @@
 //! Volumes whose bytes are on NBD servers, devices and files.
 
+mod load;
+mod rbd;
+
 use crate::common::{Place, Server, run};
 use crate::tools::{self, needs};
 use std::fs::{self, File};
@@ -49,6 +52,12 @@ fn layout(place: &Place, backend: &str) -> String {
 
 fn stamped(stamp: u64) -> Vec<u8> {
     stamp.to_le_bytes().repeat(512)
+}
+
+/// Returns a number of a campaign: of the environment, or a small one.
+fn number(variable: &str, small: u64) -> u64 {
+    std::env::var(variable)
+        .map_or(small, |text| text.parse().unwrap_or_else(|_| panic!("{variable}={text}")))
 }
 
 /// The status of the backend, as JSON.

@@ -8,6 +8,7 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use weir_client::Connection;
 
 /// A folder for layouts, sockets and data; gone at the end.
+#[derive(Debug)]
 pub(crate) struct Place(tempfile::TempDir);
 
 impl Place {
@@ -96,6 +97,12 @@ impl Server {
         let mut said = String::new();
         self.stderr.read_to_string(&mut said).expect("text");
         (self.child.wait().expect("an end"), said)
+    }
+
+    /// Ends it with SIGKILL.
+    pub(crate) fn kill(&mut self) {
+        let ended = self.child.kill().and_then(|()| self.child.wait());
+        ended.expect("a process");
     }
 
     /// Stops it as a service manager does; it has nothing to say but that.

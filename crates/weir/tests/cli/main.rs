@@ -6,6 +6,7 @@ mod backup;
 mod baselines;
 mod blob;
 mod catalog;
+mod ceph;
 mod common;
 mod compare;
 mod data_folder;
