@@ -146,6 +146,9 @@ pub struct OpLatency {
     pub sum_ns: u64,
 }
 
+/// The values of [`BackendStatus::state`].
+pub const BACKEND_STATES: [&str; 3] = ["connected", "lost", "failed"];
+
 /// The place of a volume's bytes outside of Weir.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackendStatus {
@@ -161,8 +164,15 @@ pub struct BackendStatus {
 }
 
 impl BackendStatus {
+    /// Returns whether requests are answered.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.state == "connected"
+    }
+
     /// Returns the state in words.
-    fn words(&self) -> String {
+    #[must_use]
+    pub fn words(&self) -> String {
         let lasting = lasting(float(self.since_ns) / 1e9);
         match &self.reason {
             None => format!("{} for {lasting}", self.state),

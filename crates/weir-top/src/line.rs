@@ -35,6 +35,8 @@ pub(crate) struct Line {
     pub(crate) credits_last_s: Option<f64>,
     /// Its requests wait for longer than the medium takes.
     pub(crate) is_throttled: bool,
+    /// Its backend does not answer, or has failed.
+    pub(crate) is_lost: bool,
 }
 
 impl Line {
@@ -132,6 +134,7 @@ pub(crate) fn lines(old: &Status, report: &StatusReport, sampled: Vec<Sampled>) 
                 is_cached: volume.cache != "none",
                 kind: volume.tier.as_deref().map(clean).unwrap_or_default(),
                 credits_last_s: rates.and_then(|rates| rates.credits_last_s),
+                is_lost: volume.backend.as_ref().is_some_and(|own| !own.is_connected()),
                 ..line(sampled, own, rates.is_some_and(is_throttled))
             }));
         }
@@ -152,5 +155,6 @@ fn line(sampled: Sampled, caps: Vec<CapUse>, is_throttled: bool) -> Line {
         caps,
         credits_last_s: None,
         is_throttled,
+        is_lost: false,
     }
 }

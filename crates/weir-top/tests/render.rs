@@ -5,7 +5,8 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::{Color, Modifier};
 use weir_report::status::{
-    CapStatus, ExportStatus, HostStatus, LATENCY_BOUNDS_NS, OpLatency, Status, VolumeStatus,
+    BackendStatus, CapStatus, ExportStatus, HostStatus, LATENCY_BOUNDS_NS, OpLatency, Status,
+    VolumeStatus,
 };
 use weir_top::{Top, Wish, draw};
 
@@ -483,4 +484,26 @@ fn the_help_names_all_keys() {
     // A key closes it and does nothing else.
     rig.type_in("q");
     assert!(!rig.text().contains("PgUp"));
+}
+
+#[test]
+fn a_backend_that_is_lost_is_in_the_sentence_the_list_and_the_details() {
+    let lost = |second: u64| {
+        let backend = BackendStatus {
+            address: "nbd://far/data".into(),
+            state: "lost".into(),
+            reason: Some("no answer for 30 s\u{1b}[2J".into()),
+            since_ns: (second + 3) * 1_000_000_000,
+        };
+        let volume = VolumeStatus { backend: Some(backend), ..volume("data", second, 100, 0) };
+        status(second, vec![volume])
+    };
+    let mut rig = Rig::with(120, 30, lost);
+    rig.has("The backend of data is lost for 4 s: no answer for 30 s\u{fffd}[2J.");
+    rig.text();
+    let row = rig.row_of("data ");
+    assert_eq!(rig.terminal.backend().buffer()[(0, row)].fg, Color::Red);
+    assert_eq!(rig.press(KeyCode::Down), None);
+    assert_eq!(rig.press(KeyCode::Enter), None);
+    rig.has("Backend nbd://far/data: lost for 4 s: no answer for 30 s\u{fffd}[2J.");
 }

@@ -64,12 +64,39 @@ fn of_volume(old: &VolumeStatus, new: &VolumeStatus, changes: &mut Vec<(String, 
         let none = "none".to_owned();
         words.push(format!("limits {}", if limits.is_empty() { none } else { limits.join(", ") }));
     }
+    if let Some(now) = &new.backend
+        && old.backend.as_ref().is_none_or(|before| before.state != now.state)
+    {
+        let reason = now.reason.as_ref().map(|reason| format!(": {reason}"));
+        words.push(format!("backend {}{}", now.state, reason.unwrap_or_default()));
+    }
     changes.extend(words.into_iter().map(|words| (new.name.clone(), words)));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_report::status::BackendStatus;
+
+    #[test]
+    fn changes_of_a_backend_are_told_with_the_reason() {
+        let status = |state: &str, reason: Option<&str>| {
+            let backend = BackendStatus {
+                state: state.into(),
+                reason: reason.map(str::to_owned),
+                ..BackendStatus::default()
+            };
+            let backend = Some(backend);
+            let volume = VolumeStatus { name: "a".into(), backend, ..VolumeStatus::default() };
+            let host = HostStatus { volumes: vec![volume], ..HostStatus::default() };
+            Status { hosts: vec![host], ..Status::default() }
+        };
+        let (well, lost) = (status("connected", None), status("lost", Some("no answer")));
+        let told = |old, new| between(old, new).pop().map(|(_, text)| text);
+        assert_eq!(told(&well, &lost).as_deref(), Some("backend lost: no answer"));
+        assert_eq!(told(&lost, &well).as_deref(), Some("backend connected"));
+        assert_eq!(told(&lost, &status("lost", Some("refused"))), None);
+    }
 
     #[test]
     fn changes_are_told_in_words() {

@@ -10,6 +10,26 @@ const SOON_S: f64 = 3_600.0;
 /// Describes the state between the two readings of a report.
 #[must_use]
 pub fn sentence(report: &StatusReport) -> String {
+    let present = limits(report);
+    backends(report).map_or_else(|| present.clone(), |first| format!("{first} {present}"))
+}
+
+/// Describes the backends that are lost or have failed, if there are any.
+fn backends(report: &StatusReport) -> Option<String> {
+    let all = report.now.hosts.iter().flat_map(|host| &host.volumes);
+    let bad = all.filter_map(|volume| Some((&volume.name, volume.backend.as_ref()?)));
+    let mut bad = bad.filter(|(_, backend)| !backend.is_connected());
+    let (volume, backend) = bad.next()?;
+    let others = match bad.count() {
+        0 => String::new(),
+        1 => " So is that of another volume.".to_owned(),
+        n => format!(" So are those of {n} other volumes."),
+    };
+    Some(format!("The backend of {volume} is {}.{others}", backend.words()))
+}
+
+/// Describes the volume that is throttled most, and burst credits.
+fn limits(report: &StatusReport) -> String {
     let volumes = || {
         let all = report.now.hosts.iter().flat_map(|host| &host.volumes);
         all.filter_map(|volume| Some((volume, report.rates.get(&volume.name)?)))
@@ -70,10 +90,36 @@ fn used(volume: &VolumeStatus, rates: &Rates) -> String {
 mod tests {
     use super::*;
     use crate::sample::tests::reading;
-    use weir_report::status::Status;
+    use weir_report::status::{BackendStatus, Status};
 
     fn between(old: &Status, new: &Status) -> String {
         sentence(&StatusReport::between(old, new.clone()))
+    }
+
+    #[test]
+    fn a_backend_that_is_lost_comes_first() {
+        let mut status = reading(11, 0);
+        let backend = BackendStatus {
+            state: "lost".into(),
+            reason: Some("no answer for 30 s".into()),
+            since_ns: 12_000_000_000,
+            ..BackendStatus::default()
+        };
+        status.hosts[0].volumes[0].backend = Some(backend.clone());
+        let words = |status: &Status| between(&reading(1, 0), status);
+        let first = "The backend of data is lost for 12 s: no answer for 30 s.";
+        assert_eq!(words(&status), format!("{first} No requests in the last 10.0 s."));
+        let mut other = status.hosts[0].volumes[0].clone();
+        other.name = "other".into();
+        status.hosts[0].volumes.push(other.clone());
+        assert!(words(&status).starts_with(&format!("{first} So is that of another volume. ")));
+        status.hosts[0].volumes.push(other);
+        assert!(words(&status).contains("So are those of 2 other volumes."));
+        let connected = BackendStatus { state: "connected".into(), ..BackendStatus::default() };
+        for volume in &mut status.hosts[0].volumes {
+            volume.backend = Some(connected.clone());
+        }
+        assert_eq!(words(&status), "No requests in the last 10.0 s.");
     }
 
     #[test]

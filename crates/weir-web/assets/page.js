@@ -144,9 +144,13 @@
       const iops = total(row, "iops");
       item.ring.push(iops);
       if (item.ring.length > SPARK) item.ring.shift();
-      const text = `${number(iops)} IOPS, ${number(total(row, "bytes") / MIB)} MiB/s`;
+      const lost = isLost(item.volume);
+      const text = lost
+        ? `backend ${item.volume.backend.state}`
+        : `${number(iops)} IOPS, ${number(total(row, "bytes") / MIB)} MiB/s`;
       if (item.now.textContent !== text) item.now.textContent = text;
       const busy = value(row, "depth");
+      item.element.classList.toggle("is-lost", lost);
       item.element.classList.toggle("is-held", busy > 0 && waited(row) >= busy / 2);
       if (item.element.isConnected) spark(item, line);
     });
@@ -203,6 +207,15 @@
     fetchHistory();
   }
 
+  const isLost = (volume) => Boolean(volume && volume.backend && volume.backend.state !== "connected");
+
+  /// Returns the address and state of a volume's backend, if it has one.
+  function backendOf({ backend }) {
+    if (!backend) return null;
+    const reason = backend.reason ? `: ${backend.reason}` : "";
+    return `backend ${backend.address} ${backend.state}${reason}`;
+  }
+
   function showFacts() {
     const item = current();
     if (!item) return;
@@ -210,7 +223,8 @@
     byId("name").textContent = labelOf(item);
     const facts = volume
       ? [`volume of host ${host.name}`, volume.tier && `tier ${volume.tier}`,
-        `${number(volume.size_bytes / 2 ** 30)} GiB`, `host cache ${volume.cache}`]
+        `${number(volume.size_bytes / 2 ** 30)} GiB`, `host cache ${volume.cache}`,
+        backendOf(volume)]
       : ["host", host.size, `${host.volumes.length} volumes`];
     byId("facts").textContent = facts.filter(Boolean).join(", ");
     byId("controls").hidden = !hasControls;

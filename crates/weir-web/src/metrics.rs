@@ -12,7 +12,10 @@ use prometheus_client::registry::Registry;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use weir_report::number::float;
-use weir_report::status::{ExportStatus, HostStatus, LATENCY_BOUNDS_NS, Status, VolumeStatus};
+use weir_report::status::{
+    BACKEND_STATES, BackendStatus, ExportStatus, HostStatus, LATENCY_BOUNDS_NS, Status,
+    VolumeStatus,
+};
 
 /// The media type of the answer.
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -72,7 +75,7 @@ impl Metric {
 }
 
 /// All metrics, in the order of the answer.
-pub static METRICS: [Metric; 25] = [
+pub static METRICS: [Metric; 26] = [
     metric(
         "uptime_seconds",
         Gauge,
@@ -195,6 +198,12 @@ pub static METRICS: [Metric; 25] = [
         ),
     ),
     metric(
+        "backend_state",
+        Gauge,
+        "State of the backend of a volume: 1 for the present one, 0 for the others",
+        Of::Volume(backend_states),
+    ),
+    metric(
         "cache_resident_bytes",
         Gauge,
         "Bytes in the host cache",
@@ -257,6 +266,13 @@ fn by<const N: usize>(
 ) -> Points<'static> {
     let one = |(name, value): (_, Option<u64>)| Some((Some((label, name)), Value::Count(value?)));
     values.into_iter().filter_map(one).collect()
+}
+
+fn backend_states(volume: &VolumeStatus) -> Points<'_> {
+    let of = |backend: &BackendStatus| {
+        by("state", BACKEND_STATES.map(|state| (state, Some((backend.state == state).into()))))
+    };
+    volume.backend.as_ref().map(of).unwrap_or_default()
 }
 
 fn by_cap(nanos: &BTreeMap<String, u64>) -> Points<'_> {
@@ -425,6 +441,7 @@ mod tests {
             read_bytes: 28_672,
             hits: 2,
             waits_ns: [("disk_iops".to_owned(), 1_500_000_000)].into(),
+            backend: Some(BackendStatus { state: "lost".into(), ..BackendStatus::default() }),
             ..VolumeStatus::default()
         };
         let mut counts = vec![0; LATENCY_BOUNDS_NS.len() + 1];
@@ -462,6 +479,9 @@ mod tests {
             &format!("weir_limit_now{{{volume},cap=\"disk_iops\"}} 1500.0"),
             &format!("weir_burst_credits{{{volume},cap=\"disk_iops\"}} 1000.0"),
             &format!("weir_cache_hits_total{{{volume}}} 2"),
+            &format!("weir_backend_state{{{volume},state=\"connected\"}} 0.0"),
+            &format!("weir_backend_state{{{volume},state=\"lost\"}} 1.0"),
+            &format!("weir_backend_state{{{volume},state=\"failed\"}} 0.0"),
             "weir_limit{host=\"h\",volume=\"\",cap=\"host_uncached_iops\"} 6400.0",
             "weir_export_requests_total{host=\"h\",export=\"e\"} 7",
             "weir_io_latency_seconds_sum{host=\"h\",export=\"e\",op=\"read\"} 16.0",

@@ -152,6 +152,12 @@ fn describe(status: &Status) -> Value {
                 "tier": volume.tier,
                 "size_bytes": volume.size_bytes,
                 "cache": volume.cache,
+                // Without its age, which is another in each reading.
+                "backend": volume.backend.as_ref().map(|backend| json!({
+                    "address": backend.address,
+                    "state": backend.state,
+                    "reason": backend.reason,
+                })),
             })
         });
         let volumes: Vec<Value> = volumes.collect();

@@ -102,6 +102,15 @@ try {
   await page.waitForFunction(() => document.getElementById("events").textContent.includes("host: crashed"));
   check(dialogs === 1, "a crash is asked for, and is an event");
 
+  await choose("volume-3");
+  await page.waitForFunction(() => document.getElementById("facts").textContent
+    .includes("backend nbd://far/ lost: no answer for <b>30 s</b>"));
+  check((await page.locator("#facts b").count()) === 0, "the state of a backend is a fact, as text");
+  check((await page.textContent("#verdict")).startsWith("The backend of volume-3 is lost"), "the sentence begins with it");
+  check((await page.textContent("#events")).includes("volume-3: backend lost: no answer"), "and it is an event");
+  check((await page.textContent("#list [aria-selected=true] .now")) === "backend lost", "the list marks the volume");
+  check((await page.textContent("#list [aria-selected=true]")).includes("volume-3"), "it is that one");
+
   await choose("log");
   await page.waitForFunction(() => document.querySelector("#chart-credits .note").textContent.includes("at the present rate"));
   check((await name()) === "log", "credits have the time until they run out");

@@ -9,14 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use weir_report::status::{
-    CapStatus, ClientStatus, ExportStatus, HostStatus, LATENCY_BOUNDS_NS, OpLatency, Status,
-    VolumeStatus,
+    BackendStatus, CapStatus, ClientStatus, ExportStatus, HostStatus, LATENCY_BOUNDS_NS, OpLatency,
+    Status, VolumeStatus,
 };
 use weir_server::ServerError;
 use weir_server::control::Request;
 use weir_web::{Bound, Content, Source, Token};
 
-/// A host with 200 volumes, of which one is throttled, one spends credits, and one has a bad name.
+/// A host with 200 volumes, of which one is throttled, one spends credits, one has a bad name, and one
+/// loses its backend when the host crashes.
 struct Disks {
     readings: AtomicU64,
     tier: Mutex<String>,
@@ -39,6 +40,19 @@ impl Disks {
         // Rates that differ and vary, but are known for the first volume.
         let reads = if index == 0 { n * 480 } else { n * 10 * index + (n % 20) * index };
         let bursts = index == 1;
+        let backend = (index == 3).then(|| match self.crashes.load(Ordering::Relaxed) {
+            0 => BackendStatus {
+                address: "nbd://far/".into(),
+                state: "connected".into(),
+                ..BackendStatus::default()
+            },
+            _ => BackendStatus {
+                address: "nbd://far/".into(),
+                state: "lost".into(),
+                reason: Some("no answer for <b>30 s</b>".into()),
+                since_ns: n * 1_000_000_000,
+            },
+        });
         let waits = [("disk_iops", n * 900_000_000), ("host_uncached_iops", n * 300_000_000)];
         VolumeStatus {
             name,
@@ -55,6 +69,7 @@ impl Disks {
             read_bytes: reads << 13,
             write_bytes: (reads / 3) << 13,
             hits: reads / 5,
+            backend,
             medium_ns: reads * 600_000,
             waits_ns: waits
                 .iter()

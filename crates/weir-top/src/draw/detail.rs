@@ -86,6 +86,11 @@ fn summary(line: &Line, shown: &Shown, palette: Palette) -> Vec<Text<'static>> {
         cut(&clean(&line.item.host), 24)
     );
     let mut text = vec![Text::from(vec![name, Span::raw(what)])];
+    if let Some(backend) = &volume.backend {
+        let style = if backend.is_connected() { Style::new() } else { palette.bad() };
+        let words = format!("Backend {}: {}.", backend.address, backend.words());
+        text.push(Text::styled(clean(&words), style));
+    }
     if volume.burst_iops.is_some() || volume.burst_bytes_per_s.is_some() {
         let limits = |iops: Option<u64>, bytes: Option<u64>| {
             let iops = iops.map(|n| format!("{} IOPS", count(float(n))));

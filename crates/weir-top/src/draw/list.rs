@@ -73,7 +73,7 @@ fn row(
     let mut spans = Vec::new();
     for (n, (column, width)) in columns.iter().enumerate() {
         let style = match column {
-            Column::Name if line.is_throttled => palette.bad(),
+            Column::Name if line.is_throttled || line.is_lost => palette.bad(),
             Column::Name if line.is_host() => palette.strong(),
             Column::IopsShare => palette.full(line.full("_iops")),
             Column::BytesShare => palette.full(line.full("_bytes")),
