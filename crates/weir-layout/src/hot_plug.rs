@@ -34,6 +34,14 @@ pub struct Coming {
     file: Option<FileKeys>,
 }
 
+impl Coming {
+    /// Takes a volume of the layout that comes to its host when its backend is there.
+    #[must_use]
+    pub const fn on_backend(volume: Volume) -> Self {
+        Self { volume, file: None }
+    }
+}
+
 impl Host {
     /// Resolves a volume at another size, with the tier and limits of that size.
     ///

@@ -46,6 +46,13 @@ pub enum Notice {
         /// The address of the backend.
         address: String,
     },
+    /// The backend of a volume, which was away at the start, is there, and the volume is served.
+    BackendThere {
+        /// The volume.
+        volume: String,
+        /// The address of the backend.
+        address: String,
+    },
     /// The backend of a volume may not have what was written to it, so it is not used any more.
     BackendFailed {
         /// The volume.
@@ -97,6 +104,9 @@ impl fmt::Display for Notice {
             ),
             Self::BackendBack { volume, address } => {
                 write!(f, "volume {volume:?}: backend {address} answers again")
+            }
+            Self::BackendThere { volume, address } => {
+                write!(f, "volume {volume:?}: backend {address} is there; the volume is served now")
             }
             Self::BackendFailed { volume, address, reason } => write!(
                 f,

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `options` | the options of a server |
 //! | `shared` | the state that front ends and control conversations share |
+//! | `late` | volumes whose backends come after the start |
 //! | `coming` | the handle of front ends; volumes that are made and deleted |
 //! | `commands` | resizes, tiers, cache modes, crashes, warm-ups |
 //! | `freeze`, `views` | freezes, and the frozen exports |
@@ -13,6 +14,7 @@
 mod coming;
 mod commands;
 pub(crate) mod freeze;
+pub(crate) mod late;
 pub(crate) mod options;
 pub(crate) mod paged;
 mod recording;
@@ -59,6 +61,10 @@ pub struct Server {
     listeners: Vec<(Arc<Listener>, JoinHandle<()>)>,
     control: Option<(Arc<ControlSocket>, JoinHandle<()>)>,
     reactors: Vec<JoinHandle<Result<HostLoop, ServerError>>>,
+    /// Tries backends again that were away at the start.
+    late: Option<JoinHandle<()>>,
+    /// The volumes and stripes that were left out at the start.
+    refused: Vec<Refused>,
 }
 
 impl Server {
@@ -101,10 +107,11 @@ impl Server {
         let hosts = layout.hosts.into_iter().map(|host| starting.host(host));
         let (hosts, reactors): (Vec<_>, Vec<_>) =
             hosts.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-        let Starting { directory, refused, .. } = starting;
+        let Starting { directory, mut refused, late, .. } = starting;
         if directory.names().is_empty() && !options.may_be_empty {
             return Err(ServerError::NothingToServe { refused });
         }
+        late::promise(&mut refused, &late);
         let addresses =
             listeners.iter().filter_map(|l| Some((reached_at(&l.address)?, l.has_tls())));
         let addresses = addresses.collect();
@@ -116,7 +123,7 @@ impl Server {
             edition,
             hosts,
             coming: Mutex::default(),
-            refused,
+            refused: Mutex::new(refused.clone()),
             directory: served,
             addresses,
             data,
@@ -128,14 +135,22 @@ impl Server {
         let shared = Arc::new(shared);
         let stop = Arc::new(AtomicBool::new(false));
         let (listening, running) = (Vec::new(), Vec::new());
-        let mut server =
-            Self { shared, stop, listeners: listening, control: None, reactors: running };
+        let mut server = Self {
+            shared,
+            stop,
+            listeners: listening,
+            control: None,
+            reactors: running,
+            late: None,
+            refused,
+        };
         server.run(reactors)?;
         let door = Door::new(options.bounds, clock, options.notices.clone());
         server.listen(listeners, directory, Arc::new(door))?;
         if let Some(socket) = control {
             server.open_control(socket)?;
         }
+        server.late = late::start(&server.shared, late, &options.notices, &server.stop)?;
         Ok(server)
     }
 
@@ -198,10 +213,11 @@ impl Server {
         self.shared.uris()
     }
 
-    /// Volumes and stripes that are left out, and why.
+    /// Volumes and stripes that were left out at the start, and why. [`status`](Self::status) has those
+    /// that are still left out.
     #[must_use]
     pub fn refused(&self) -> &[Refused] {
-        &self.shared.refused
+        &self.refused
     }
 
     /// Executes a command of the control socket.
@@ -255,6 +271,9 @@ impl Server {
             socket.close();
             drop(thread.join());
             socket.end_conversations();
+        }
+        if let Some(thread) = self.late.take() {
+            drop(thread.join());
         }
         self.shared.end_freezes();
         self.shared.hosts().iter().for_each(|host| host.mailbox.send(Message::Stop));

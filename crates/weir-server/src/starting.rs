@@ -12,6 +12,7 @@ use crate::host_loop::HostLoop;
 use crate::listener::{Directory, Served};
 use crate::memory::Memory;
 use crate::reactor::{Reactor, Setup};
+use crate::server::late::Late;
 use crate::server::options::Options;
 use crate::server::paged::Paged;
 use crate::server::shared::HostState;
@@ -97,6 +98,8 @@ pub(crate) struct Starting<'a> {
     options: &'a Options,
     pub(crate) directory: Directory,
     pub(crate) refused: Vec<Refused>,
+    /// Volumes whose backends could not be opened.
+    pub(crate) late: Vec<Late>,
     /// A volume that was made on a running server, with its host, until it is added.
     made: Vec<(String, NewVolume)>,
     /// The number of hosts.
@@ -118,6 +121,7 @@ impl<'a> Starting<'a> {
             options,
             directory: Directory::default(),
             refused: Vec::new(),
+            late: Vec::new(),
             made: Vec::new(),
             hosts,
         }
@@ -201,6 +205,15 @@ impl<'a> Starting<'a> {
                     let name = host.volumes[id].name.clone();
                     let input =
                         matches!(error, ServerError::Layout(_) | ServerError::Volume { .. });
+                    let backend = host.volumes[id].backend.clone();
+                    let is_alone = host.exports.iter().any(|own| own.volumes == [VolumeId(id)]);
+                    let is_away = matches!(error, ServerError::Backend { .. }) && is_alone;
+                    self.late.extend(backend.filter(|_| is_away).map(|backend| Late {
+                        host: host.name.clone(),
+                        id: VolumeId(id),
+                        name: name.clone(),
+                        backend,
+                    }));
                     self.refused.push(Refused { name, reason: error.to_string(), input });
                     broken.push(VolumeId(id));
                     // Nothing is exported that touches it; it only keeps its place.
@@ -420,7 +433,8 @@ fn refuse(volume: &StoredVolume, reason: String) -> ServerError {
     ServerError::Volume { volume: volume.name().to_owned(), reason }
 }
 
-fn describe(host: &Host, export: &Export) -> String {
+/// Describes an export for its clients.
+pub(crate) fn describe(host: &Host, export: &Export) -> String {
     let tier = |id: VolumeId| host.volumes[id.0].tier.as_deref().unwrap_or("own limits");
     let first = export.volumes.first().map_or("", |id| tier(*id));
     match export.unit {

@@ -27,7 +27,8 @@ pub(crate) struct Shared {
     pub(super) hosts: Mutex<Vec<HostState>>,
     /// Held while volumes are created, deleted or frozen, so that this happens one at a time.
     pub(super) coming: Mutex<()>,
-    pub(super) refused: Vec<Refused>,
+    /// Volumes and stripes that are not served, and why.
+    pub(super) refused: Mutex<Vec<Refused>>,
     pub(super) directory: Arc<Directory>,
     /// The addresses of the exports, and whether they need TLS.
     pub(super) addresses: Vec<(UriServer, bool)>,
@@ -76,6 +77,10 @@ impl Shared {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn refused(&self) -> MutexGuard<'_, Vec<Refused>> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn freezes(&self) -> MutexGuard<'_, Freezes> {
         self.freezes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -101,7 +106,7 @@ impl Shared {
         hosts: &[HostState],
         name: &str,
     ) -> Result<(usize, VolumeId), ServerError> {
-        if let Some(refused) = self.refused.iter().find(|refused| refused.name == name) {
+        if let Some(refused) = self.refused().iter().find(|refused| refused.name == name) {
             return Err(refuse(name, format!("it is not served: {}", refused.reason)));
         }
         let is_it = |volume: &Volume| !volume.is_gone() && volume.name == name;
@@ -148,7 +153,7 @@ impl Shared {
         let layouts = || hosts.iter().map(|host| &host.layout);
         layouts().flat_map(|host| &host.volumes).any(|volume| volume.name == name)
             || layouts().flat_map(|host| &host.exports).any(|export| export.name == name)
-            || self.refused.iter().any(|refused| refused.name == name)
+            || self.refused().iter().any(|refused| refused.name == name)
     }
 }
 

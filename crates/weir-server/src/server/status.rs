@@ -40,7 +40,7 @@ impl Shared {
                     Some(status)
                 })
                 .collect(),
-            refused: self.refused.clone(),
+            refused: self.refused().clone(),
         }
     }
 
