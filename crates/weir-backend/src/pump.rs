@@ -6,7 +6,7 @@ use crate::deadlines::Deadlines;
 use crate::dial::Terms;
 use crate::error::BackendError;
 use crate::line::{Given, Line, Mail, NotGiven, Owner, Place};
-use crate::redial::redial;
+use crate::redial::{FIRST_WAIT, LONGEST_WAIT, redial};
 use crate::unflushed::Payload;
 use std::collections::HashSet;
 use std::io;
@@ -53,6 +53,8 @@ pub(crate) struct Pump {
     /// The condition says so.
     is_silent: bool,
     failed: Option<String>,
+    /// The wait before the next connection to a server that refuses requests.
+    wait: Span,
 }
 
 impl Pump {
@@ -80,6 +82,7 @@ impl Pump {
             overdue: HashSet::new(),
             is_silent: false,
             failed: None,
+            wait: Span::ZERO,
         };
         pump.connect(connections)?;
         Ok(pump)
@@ -288,10 +291,14 @@ impl Pump {
         }
         self.book.disconnected();
         let is_hasty = self.line.gauge.read().lasts < HASTE;
+        let refuses = is_hasty && matches!(lost, Lost::Stopping);
+        let before = if refuses { self.wait + self.wait } else { Span::ZERO };
+        self.wait = if is_hasty { before.clamp(FIRST_WAIT, LONGEST_WAIT) } else { Span::ZERO };
+        let wait = self.wait;
         self.line.gauge.set(State::Lost { reason: lost.to_string() });
         let (line, place) = (Arc::clone(&self.line), self.place.clone());
         let dialler = thread::Builder::new().name("weir-nbd-dial".to_owned());
-        if let Err(source) = dialler.spawn(move || redial(&line, &place, old, is_hasty)) {
+        if let Err(source) = dialler.spawn(move || redial(&line, &place, old, wait)) {
             self.fail(format!("starting a thread: {source}"));
         }
     }

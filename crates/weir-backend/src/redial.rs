@@ -12,15 +12,14 @@ use weir_client::{Connection, Stop};
 use weir_units::Span;
 
 /// The first wait before another attempt, and the longest.
-const FIRST_WAIT: Span = Span::from_millis(50);
-const LONGEST_WAIT: Span = Span::from_secs(2);
+pub(crate) const FIRST_WAIT: Span = Span::from_millis(50);
+pub(crate) const LONGEST_WAIT: Span = Span::from_secs(2);
 
 /// Connects again, as often as it takes. What cannot change by waiting is handed on.
 ///
 /// Before, the server has to be done with the `old` connections, or a write that it still executes could
-/// overwrite a newer one. It may take as long as an answer. After a hasty loss, the first attempt comes
-/// after a wait.
-pub(crate) fn redial(line: &Line, place: &Place, old: Vec<Connection>, is_hasty: bool) {
+/// overwrite a newer one. It may take as long as an answer. The first attempt comes after `first`.
+pub(crate) fn redial(line: &Line, place: &Place, old: Vec<Connection>, first: Span) {
     let closing = Arc::clone(line.closing());
     let stop = Stop::new(move || closing.load(Ordering::Acquire));
     let patience = Duration::from_nanos(place.timeout.nanos());
@@ -31,9 +30,7 @@ pub(crate) fn redial(line: &Line, place: &Place, old: Vec<Connection>, is_hasty:
         }
     });
     let mut wait = FIRST_WAIT;
-    if is_hasty {
-        pause(line, wait);
-    }
+    pause(line, first);
     while !line.is_closing() {
         let absence = place.timeout;
         match dial(&place.uri, place.connections, absence, line.closing()) {

@@ -91,6 +91,11 @@ impl Place {
 pub(crate) struct Heard(Receiver<State>);
 
 impl Heard {
+    /// Returns the number of changes that were not waited for.
+    pub(crate) fn count(&self) -> usize {
+        self.0.try_iter().count()
+    }
+
     /// Waits for a state.
     pub(crate) fn wait_for(&self, is_it: impl Fn(&State) -> bool) -> State {
         loop {

@@ -48,6 +48,29 @@ fn errors_of_the_server_are_passed_on_and_pass() {
     assert_eq!(store.condition().state, State::Connected);
 }
 
+/// Like a fenced qemu-storage-daemon, which takes connections and refuses all requests.
+#[test]
+fn a_server_that_refuses_all_requests_is_asked_less_and_less() {
+    if !has("nbdkit") {
+        return;
+    }
+    let place = Place::new();
+    let refuses = place.path("refuses");
+    let file = format!("error-file={}", refuses.display());
+    let filter = ["--filter=error", "memory", "4M", "error=ESHUTDOWN", "error-rate=100%", &file];
+    let _server = place.nbdkit(&filter);
+    let (store, heard) = place.open(Span::from_millis(1500)).unwrap();
+    store.write_at(0, &[1; 4096]).unwrap();
+    std::fs::write(&refuses, "").unwrap();
+    assert!(store.write_at(0, &[2; 4096]).is_err());
+    // Waits of 50, 100, 200, 400 and 800 ms, each followed by a connection and its loss.
+    let changes = heard.count();
+    assert!(changes <= 13, "{changes} changes");
+    std::fs::remove_file(&refuses).unwrap();
+    heard.wait_for(|state| *state == State::Connected);
+    store.write_at(0, &[3; 4096]).unwrap();
+}
+
 #[test]
 fn a_stall_is_an_error_after_the_timeout_and_passes() {
     if !has("nbdkit") {
