@@ -1,5 +1,8 @@
 //! Volumes whose bytes are on NBD servers, devices and files.
 
+mod devices;
+mod file_systems;
+mod late;
 mod load;
 mod rbd;
 
@@ -31,6 +34,13 @@ impl Nbdkit {
             std::thread::park_timeout(Duration::from_millis(1));
         }
         Self(child)
+    }
+}
+
+impl Nbdkit {
+    fn kill(&mut self) {
+        let ended = self.0.kill().and_then(|()| self.0.wait());
+        ended.expect("a process");
     }
 }
 
@@ -131,7 +141,7 @@ fn a_backend_is_killed_under_load() {
             let load = scope.spawn(|| load(&mut client, &mut last, round));
             // Somewhere in the middle of it.
             std::thread::park_timeout(Duration::from_millis(20));
-            drop(std::mem::replace(&mut kit, Nbdkit(Command::new("true").spawn().expect("true"))));
+            kit.kill();
             kit = Nbdkit::start(&place);
             load.join()
         });

@@ -11,15 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// The programs that are needed.
-const PROGRAMS: [&str; 7] = [
-    "ceph",
-    "ceph-mgr",
-    "ceph-mon",
-    "ceph-osd",
-    "monmaptool",
-    "qemu-storage-daemon",
-    "rbd",
-];
+const PROGRAMS: [&str; 7] =
+    ["ceph", "ceph-mgr", "ceph-mon", "ceph-osd", "monmaptool", "qemu-storage-daemon", "rbd"];
 
 /// The seconds after which Ceph takes the lock of an image from a client that is gone. The default of
 /// 30 s would make the tests longer.
@@ -209,7 +202,9 @@ fn start_monitor(place: &Place) -> Daemon {
         if !monitor.has_ended() {
             return monitor;
         }
-        fs::remove_dir_all(place.path("mon")).and_then(|()| fs::create_dir(place.path("mon"))).expect("a folder");
+        fs::remove_dir_all(place.path("mon"))
+            .and_then(|()| fs::create_dir(place.path("mon")))
+            .expect("a folder");
     }
     panic!("the monitor does not start: {:?}", fs::read_to_string(place.path("mon.log")))
 }

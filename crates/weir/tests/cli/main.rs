@@ -40,6 +40,7 @@ mod serve;
 mod sim;
 mod sim_backup;
 mod sim_oltp;
+mod stack;
 mod sweep;
 mod terminal;
 mod tls;

@@ -121,7 +121,7 @@ fn mounts_at(dir: &Path) -> Vec<String> {
 
 /// Runs a program, which must succeed; returns what it printed.
 #[track_caller]
-fn must(command: Command) -> String {
+pub(crate) fn must(command: Command) -> String {
     let shown = format!("{command:?}");
     let (stdout, stderr, code) = run(command);
     assert_eq!(code, Some(0), "{shown}\n{stdout}{stderr}");
@@ -129,7 +129,7 @@ fn must(command: Command) -> String {
 }
 
 /// A line for the shell; the arguments are `$0`, `$1` and so on.
-fn shell(line: &str, args: &[&Path]) -> Command {
+pub(crate) fn shell(line: &str, args: &[&Path]) -> Command {
     let mut command = Command::new("sh");
     command.arg("-c").arg(line).args(args).env("LC_ALL", "C");
     command
@@ -137,7 +137,7 @@ fn shell(line: &str, args: &[&Path]) -> Command {
 
 /// Waits for something that no descriptor tells of.
 #[track_caller]
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let (_never, deadline) = channel::<()>();
     for _ in 0..3000 {
         if is_so() {

@@ -29,7 +29,7 @@ fn a_backend_that_comes_later_is_served() {
     let left_out = status(&place)["refused"].clone();
     assert_eq!(left_out[0]["name"], "data", "{left_out}");
     // Its name is not free meanwhile.
-    let (_, said, code) = run(place.weir(&["volume", "create", "data", "1MiB"]));
+    let (_, said, code) = run(place.weir(&["volume", "create", "data", "--size", "1MiB"]));
     assert!(code == Some(2) && said.contains("taken"), "{code:?}: {said}");
     disk(&place, super::SIZE);
     let kit = Nbdkit::start(&place);
