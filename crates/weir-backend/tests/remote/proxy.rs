@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -13,7 +13,7 @@ const NEVER: i64 = i64::MAX;
 
 #[derive(Debug)]
 struct Plan {
-    /// Bytes until a connection is cut. They count in one direction, which the sign of the plan tells.
+    /// Bytes of one direction until a connection is cut.
     left: AtomicI64,
     /// Bytes of answers count, not those of requests.
     counts_answers: AtomicBool,
@@ -70,7 +70,7 @@ impl Drop for Proxy {
     }
 }
 
-fn accept(listener: &TcpListener, server: &PathBuf, plan: &Arc<Plan>) {
+fn accept(listener: &TcpListener, server: &Path, plan: &Arc<Plan>) {
     while let Ok((client, _)) = listener.accept() {
         if plan.ends.load(Ordering::Acquire) {
             return;
@@ -126,7 +126,7 @@ fn pass(
             }
         }
         to.write_all(&buffer[..passed])?;
-        if passed < usize::try_from(got).expect("small") {
+        if passed < got {
             is_cut.store(true, Ordering::Release);
             plan.cuts.fetch_add(1, Ordering::AcqRel);
             return Ok(());
