@@ -22,6 +22,7 @@
 //! | [`change`] | a change of a layout that a rule proposes |
 //! | [`effect`] | the simulated effect of a change |
 //! | [`demand`] | the demand of a throttled system |
+//! | [`diagnosis`] | the diagnosis of an observation, in one pass |
 //! | [`question`] | an observed system with its limits, and its diagnosis |
 //! | [`report`] | the report of a case, with grouped findings |
 //! | [`error`] | reasons why there is no diagnosis |
@@ -32,6 +33,7 @@ mod backup;
 pub mod case;
 pub mod change;
 pub mod demand;
+pub mod diagnosis;
 pub mod effect;
 pub mod error;
 pub mod follow;
@@ -45,6 +47,7 @@ pub mod verdict;
 
 pub use case::Case;
 pub use change::Change;
+pub use diagnosis::{Failure, diagnose};
 pub use error::DiagnoseError;
 pub use follow::{Facts, Follow};
 pub use question::Question;

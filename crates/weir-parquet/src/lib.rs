@@ -7,14 +7,18 @@
 //! | module | holds |
 //! |---|---|
 //! | [`write`](mod@write) | [`Writer`] |
-//! | [`read`](mod@read) | [`read()`] |
+//! | [`read`](mod@read) | [`read()`], for tables that fit into memory |
+//! | [`scan`] | [`Scan`], column by column, for larger ones |
 
 #![forbid(unsafe_code)]
 
 pub mod read;
+pub mod scan;
 pub mod write;
 
+pub use parquet::data_type::{DoubleType, Int64Type};
 pub use read::read;
+pub use scan::Scan;
 pub use write::Writer;
 
 /// The type of a column.
@@ -39,6 +43,18 @@ pub enum Values {
     Number(Vec<Option<f64>>),
     /// Of [`Kind::Text`].
     Text(Vec<Option<String>>),
+    /// Of [`Kind::Text`], for few texts that many rows repeat.
+    Labels(Vec<Option<Label>>),
+}
+
+/// A text that is cheap to clone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Label(pub(crate) parquet::data_type::ByteArray);
+
+impl From<&str> for Label {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
 }
 
 impl Values {
@@ -49,6 +65,7 @@ impl Values {
             Self::Whole(all) => all.len(),
             Self::Number(all) => all.len(),
             Self::Text(all) => all.len(),
+            Self::Labels(all) => all.len(),
         }
     }
 

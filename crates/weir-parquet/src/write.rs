@@ -1,6 +1,6 @@
 //! Writing.
 
-use crate::{Kind, TableError, Values};
+use crate::{Kind, Label, TableError, Values};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -61,7 +61,7 @@ impl<W: Write + Send> Writer<W> {
                 (own, kind),
                 (Values::Whole(_), Kind::Whole | Kind::Time)
                     | (Values::Number(_), Kind::Number)
-                    | (Values::Text(_), Kind::Text)
+                    | (Values::Text(_) | Values::Labels(_), Kind::Text)
             );
             is_kind && own.len() == rows
         };
@@ -82,6 +82,10 @@ impl<W: Write + Send> Writer<W> {
                         &mut column,
                         all.iter().map(|own| own.as_ref().map(bytes)),
                     )?;
+                }
+                Values::Labels(all) => {
+                    let bytes = |own: &Option<Label>| own.as_ref().map(|own| own.0.clone());
+                    put::<ByteArrayType>(&mut column, all.iter().map(bytes))?;
                 }
             }
             column.close()?;

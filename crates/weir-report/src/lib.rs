@@ -25,6 +25,7 @@
 //! | [`fit`] | whether a layout carries a need |
 //! | [`tune`] | the record of a tuned layout |
 //! | [`fleet`] | the packing of a fleet onto instances, with price and lower bound |
+//! | [`fleet_diagnosis`] | the diagnosis of a fleet |
 //! | [`plan`] | a layout for a need, its price, and what comes next |
 //! | [`compare`] | one need on several clouds |
 //! | [`comparison`] | systems side by side, with their differences |
@@ -59,6 +60,7 @@ pub mod diagnosis;
 pub mod finite;
 pub mod fit;
 pub mod fleet;
+pub mod fleet_diagnosis;
 pub mod lab;
 pub mod number;
 pub mod observe;

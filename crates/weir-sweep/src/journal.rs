@@ -1,18 +1,14 @@
 //! Completed points of an unfinished sweep, beside its output.
 //!
-//! The first line names the sweep, and each other line is a point. A process that is killed leaves at
-//! most one line unfinished, which the next one drops.
+//! The first line names the sweep, and each other line is a point.
 
 use crate::design::Shard;
 use crate::error::SweepError;
+use crate::log::Log;
 use crate::results::Results;
 use crate::sweep::Sweep;
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// The first line.
@@ -36,8 +32,7 @@ const KIND: &str = "weir sweep 1";
 /// A journal that is open, and locked against other processes.
 #[derive(Debug)]
 pub struct Journal {
-    path: PathBuf,
-    file: File,
+    log: Log,
     rows: BTreeMap<u64, Vec<String>>,
 }
 
@@ -45,9 +40,7 @@ impl Journal {
     /// Returns the path of the journal of an output.
     #[must_use]
     pub fn beside(output: &Path) -> PathBuf {
-        let mut path = output.as_os_str().to_owned();
-        path.push(".journal");
-        path.into()
+        Log::beside(output)
     }
 
     /// Opens the journal of a sweep, or begins one.
@@ -56,32 +49,28 @@ impl Journal {
     ///
     /// [`SweepError::Journal`] if it belongs to another sweep, is damaged, or is in use.
     pub fn open(path: &Path, sweep: &Sweep, shard: Shard) -> Result<Self, SweepError> {
-        let wrong = |reason: String| SweepError::Journal { path: path.to_owned(), reason };
-        let file = OpenOptions::new().read(true).append(true).create(true).open(path);
-        let mut file = file.map_err(SweepError::io(path))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => {
-                let reason = "another weir sweep writes it; give this one another --out";
-                return Err(wrong(reason.to_owned()));
-            }
-            Err(error) => return Err(SweepError::io(path)(error.into())),
-        }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(SweepError::io(path))?;
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let head = Head {
             journal: KIND.to_owned(),
             sweep: sweep.identity().to_owned(),
             points: sweep.points(),
             shard: shard.to_string(),
         };
-        let rows = read(&bytes[..whole], &head, sweep).map_err(wrong)?;
-        file.set_len(whole as u64).map_err(SweepError::io(path))?;
-        file.seek(SeekFrom::End(0)).map_err(SweepError::io(path))?;
-        let mut journal = Self { path: path.to_owned(), file, rows };
-        if whole == 0 {
-            journal.append(&head)?;
+        let mut rows = BTreeMap::new();
+        let mut number = 0;
+        let log = Log::open(path, "weir sweep", |_, line| {
+            number += 1;
+            if number == 1 {
+                return check_head(line, &head);
+            }
+            let entry = entry(line, sweep).ok_or_else(|| {
+                format!("line {number} is damaged; remove the journal to start again")
+            })?;
+            rows.insert(entry.point, entry.row);
+            Ok(())
+        })?;
+        let mut journal = Self { log, rows };
+        if journal.log.is_empty() {
+            journal.log.append(&head)?;
         }
         Ok(journal)
     }
@@ -105,16 +94,9 @@ impl Journal {
     /// [`SweepError::Io`].
     pub fn add(&mut self, point: u64, row: Vec<String>) -> Result<(), SweepError> {
         let entry = Entry { point, row };
-        self.append(&entry)?;
+        self.log.append(&entry)?;
         self.rows.insert(point, entry.row);
         Ok(())
-    }
-
-    fn append(&mut self, line: &impl Serialize) -> Result<(), SweepError> {
-        let io = |source| SweepError::Io { path: self.path.clone(), source };
-        let mut text = serde_json::to_string(line).map_err(|error| io(error.into()))?;
-        text.push('\n');
-        self.file.write_all(text.as_bytes()).map_err(io)
     }
 
     /// Returns the results so far, in the order of the points.
@@ -132,45 +114,36 @@ impl Journal {
     ///
     /// [`SweepError::Io`].
     pub fn remove(self) -> Result<(), SweepError> {
-        fs::remove_file(&self.path).map_err(SweepError::io(self.path))
+        self.log.remove()
     }
 }
 
-/// Reads the points of a journal.
-fn read(bytes: &[u8], expect: &Head, sweep: &Sweep) -> Result<BTreeMap<u64, Vec<String>>, String> {
-    let mut rows = BTreeMap::new();
-    let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
-    let Some(first) = lines.next() else { return Ok(rows) };
-    let head: Option<Head> = serde_json::from_slice(first).ok();
+/// Refuses the journal of another sweep or shard.
+fn check_head(line: &[u8], expect: &Head) -> Result<(), String> {
+    let head: Option<Head> = serde_json::from_slice(line).ok();
     let Some(head) = head.filter(|head| head.journal == KIND) else {
         return Err("this is no journal of weir sweep; give another --out".to_owned());
     };
-    if head != *expect {
-        let difference = match head.sweep == expect.sweep {
-            true => format!("shard {}, and this is shard {}", head.shard, expect.shard),
-            false => format!(
-                "another sweep ({}, and this is {}): the sweep file, the layout, the workload, the \
-                 catalog or Weir's version is different",
-                head.sweep, expect.sweep
-            ),
-        };
-        return Err(format!(
-            "this journal belongs to {difference}; give another --out, or remove the journal to \
-             start again"
-        ));
+    if head == *expect {
+        return Ok(());
     }
+    let difference = match head.sweep == expect.sweep {
+        true => format!("shard {}, and this is shard {}", head.shard, expect.shard),
+        false => format!(
+            "another sweep ({}, and this is {}): the sweep file, the layout, the workload, the \
+             catalog or Weir's version is different",
+            head.sweep, expect.sweep
+        ),
+    };
+    Err(format!(
+        "this journal belongs to {difference}; give another --out, or remove the journal to start \
+         again"
+    ))
+}
+
+/// Reads a point; `None` if it is damaged.
+fn entry(line: &[u8], sweep: &Sweep) -> Option<Entry> {
+    let entry: Entry = serde_json::from_slice(line).ok()?;
     let tail = sweep.columns().metrics().count() + 2;
-    for (at, line) in lines.enumerate() {
-        let entry: Option<Entry> = serde_json::from_slice(line).ok();
-        match entry.filter(|own| own.point < sweep.points() && own.row.len() == tail) {
-            Some(entry) => rows.insert(entry.point, entry.row),
-            None => {
-                return Err(format!(
-                    "line {} is damaged; remove the journal to start again",
-                    at + 2
-                ));
-            }
-        };
-    }
-    Ok(rows)
+    (entry.point < sweep.points() && entry.row.len() == tail).then_some(entry)
 }

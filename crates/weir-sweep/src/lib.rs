@@ -25,6 +25,7 @@
 //! | [`run`](mod@run) | the points on all cores |
 //! | [`results`] | columns and rows |
 //! | [`csv`](mod@csv) | results as CSV |
+//! | [`log`] | a file of lines that one process appends to |
 //! | [`journal`] | completed points of an unfinished sweep |
 //! | [`merge`](mod@merge) | shards put together |
 //! | [`sensitivity`] | the parameter that moves a metric most |
@@ -39,6 +40,7 @@ mod edit;
 pub mod error;
 pub mod file;
 pub mod journal;
+pub mod log;
 mod measure;
 pub mod merge;
 pub mod results;
@@ -53,7 +55,8 @@ pub use design::Shard;
 pub use error::SweepError;
 pub use file::SweepFile;
 pub use journal::Journal;
+pub use log::Log;
 pub use merge::merge;
 pub use results::Results;
-pub use run::run;
+pub use run::{in_parallel, run};
 pub use sweep::Sweep;

@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
-/// Simulates points on `jobs` threads, and passes each with the end of its row to `each`, in the order
-/// in which they complete. Ends early if `stop` returns true, or at the first error of `each`; points
-/// that are not complete by then are dropped.
+/// Simulates points on `jobs` threads, and passes each with the end of its row to `each`.
+/// [`in_parallel`] describes the rest.
 ///
 /// # Errors
 ///
@@ -17,7 +16,24 @@ pub fn run<E>(
     points: &[u64],
     jobs: usize,
     stop: &(dyn Fn() -> bool + Sync),
-    mut each: impl FnMut(u64, Vec<String>) -> Result<(), E>,
+    each: impl FnMut(u64, Vec<String>) -> Result<(), E>,
+) -> Result<(), E> {
+    in_parallel(points, jobs, stop, |point, ends| sweep.simulate(point, ends), each)
+}
+
+/// Works on points with `jobs` threads, and passes each result to `each`, in the order in which they
+/// complete. Ends early if `stop` returns true, or at the first error of `each`; points that are not
+/// complete by then are dropped. `work` returns `None` if it was stopped.
+///
+/// # Errors
+///
+/// The error of `each`.
+pub fn in_parallel<T: Send, E>(
+    points: &[u64],
+    jobs: usize,
+    stop: &(dyn Fn() -> bool + Sync),
+    work: impl Fn(u64, &dyn Fn() -> bool) -> Option<T> + Sync,
+    mut each: impl FnMut(u64, T) -> Result<(), E>,
 ) -> Result<(), E> {
     let next = AtomicUsize::new(0);
     let has_failed = AtomicBool::new(false);
@@ -25,22 +41,22 @@ pub fn run<E>(
     thread::scope(|scope| {
         let (sender, receiver) = channel();
         for _ in 0..jobs.clamp(1, points.len().max(1)) {
-            let (sender, next, ends) = (sender.clone(), &next, &ends);
+            let (sender, next, ends, work) = (sender.clone(), &next, &ends, &work);
             scope.spawn(move || {
                 while !ends() {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(point) = points.get(at) else { return };
-                    let Some(tail) = sweep.simulate(*point, ends) else { return };
-                    // Without a receiver, nobody wants the row.
-                    if sender.send((*point, tail)).is_err() {
+                    let Some(result) = work(*point, ends) else { return };
+                    // Without a receiver, nobody wants the result.
+                    if sender.send((*point, result)).is_err() {
                         return;
                     }
                 }
             });
         }
         drop(sender);
-        for (point, tail) in receiver {
-            if let Err(error) = each(point, tail) {
+        for (point, result) in receiver {
+            if let Err(error) = each(point, result) {
                 has_failed.store(true, Ordering::Relaxed);
                 return Err(error);
             }

@@ -12,10 +12,10 @@ use std::io::{BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use weir_catalog::Catalog;
 use weir_diagnose::system::{Mapping, Unmatched};
-use weir_diagnose::{DiagnoseError, Facts, Follow, Question, question};
+use weir_diagnose::{DiagnoseError, Failure, Question};
 use weir_layout::Layout;
 use weir_observe::joined::{Joined, ahead};
-use weir_observe::{Block, Ending, Header, ReadError, Reader};
+use weir_observe::{Ending, Header, ReadError, Reader};
 use weir_report::diagnosis::DiagnosisReport;
 
 pub(crate) fn run(args: &DiagnoseArgs, catalog: &Catalog) -> Result<u8, CliError> {
@@ -208,41 +208,13 @@ fn diagnose(
         parts.push((input.header, ahead(reader)));
     }
     let mut joined = Joined::new(parts);
-    // The first samples contain the gauges of sizes and limits.
-    let (mut first, mut block) = (Block::new(joined.contents().series.len()), Block::default());
-    let next = |joined: &mut Joined, most, block: &mut Block| {
-        joined.next_block(most, block).map_err(|(index, source)| failed(index, source))
-    };
-    while first.len() < FIRST {
-        next(&mut joined, FIRST - first.len(), &mut block)?;
-        if block.is_empty() {
-            break;
-        }
-        block.iter().for_each(|(at, row)| first.push(at, row.iter().copied()));
-    }
-    let rows = first.iter().map(|(_, row)| row);
-    let contents = question::with_gauges(joined.contents(), rows);
-    let (system, unmatched) = question.system(&contents)?;
-    let mut pass = Follow::new(&system, &contents);
-    pass.samples(&first);
-    while !block.is_empty() {
-        next(&mut joined, Block::MOST, &mut block)?;
-        pass.samples(&block);
-    }
-    let facts: Facts = pass.finish();
     let text = limits.text.as_deref();
-    let mut report = question.answer(&contents, &system, &facts, |case, mut found| {
-        let notes = text.map(|text| weir_diagnose::effect::estimate(case, text, &mut found));
-        let mut report = weir_diagnose::report::report(case, found);
-        report.notes.extend(notes.into_iter().flatten());
-        report
-    });
-    report.notes.extend(joined.notes());
-    Ok((report, unmatched))
+    let diagnosed = weir_diagnose::diagnose(question, &mut joined, text, |_, report| report);
+    diagnosed.map_err(|failure| match failure {
+        Failure::Read(index, source) => failed(index, source),
+        Failure::Diagnose(error) => error.into(),
+    })
 }
-
-/// Samples that are read for gauges of sizes and limits.
-const FIRST: usize = 8;
 
 /// Returns a note on entities that are not in the layout.
 fn unmatched_note(unmatched: &[Unmatched]) -> Option<String> {

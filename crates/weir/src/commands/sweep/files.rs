@@ -145,6 +145,8 @@ mod parquet {
             Values::Whole(all) => all.get(at).copied().flatten().map(|n| n.to_string()),
             Values::Number(all) => all.get(at).copied().flatten().map(|x| x.to_string()),
             Values::Text(all) => all.get(at).cloned().flatten(),
+            // Only tables that are written have labels.
+            Values::Labels(_) => None,
         };
         text.unwrap_or_default()
     }
