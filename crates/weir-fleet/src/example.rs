@@ -7,8 +7,8 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
 use weir_observe::{
-    Column, Contents, Ending, Entity, EntityId, EntityKind, Header, LayoutText, Observation, Source,
-    SourceKind, attribute, metric,
+    Column, Contents, Ending, Entity, EntityId, EntityKind, Header, LayoutText, Observation,
+    Source, SourceKind, attribute, metric,
 };
 use weir_random::Rng;
 use weir_units::{Instant, Span};
@@ -17,9 +17,9 @@ use weir_units::{Instant, Span};
 const START_NS: i64 = 1_764_288_000_000_000_000;
 
 /// The limit of the disk with the data files, in operations per second, as in the layout.
-const DATA_IOPS: f64 = 2_300.0;
+const DATA_IOPS: f64 = 5_000.0;
 /// Its limit in bytes per second.
-const DATA_BYTES: u64 = 150_000_000;
+const DATA_BYTES: u64 = 200_000_000;
 
 /// Data files of a server; it also has a log file, and one of tempdb.
 const DATA_FILES: usize = 8;
@@ -212,7 +212,7 @@ fn contents(number: u64, has_layout: bool) -> Contents {
 
 fn layout() -> String {
     let mut text = "edition = \"azure-now\"\nhost = { size = \"D8s_v3\" }\n\n[[volume]]\n\
-                    name = \"data\"\ntier = \"P20\"\n\n[[volume]]\nname = \"log\"\ntier = \"P20\"\n"
+                    name = \"data\"\ntier = \"P30\"\n\n[[volume]]\nname = \"log\"\ntier = \"P30\"\n"
         .to_owned();
     for (name, role, on) in files() {
         text += &format!(

@@ -67,7 +67,8 @@ impl Fleet {
     pub fn find(root: &Path, options: Options) -> Result<Self, FleetError> {
         let mut walk = Walk::default();
         if !fs::metadata(root).map_err(FleetError::io(root))?.is_dir() {
-            let reason = "this is no folder; --fleet takes the folder of all observations".to_owned();
+            let reason =
+                "this is no folder; --fleet takes the folder of all observations".to_owned();
             return Err(FleetError::Fleet { path: root.to_owned(), reason });
         }
         walk.folder(root, Path::new(""))?;
@@ -167,9 +168,9 @@ impl Walk {
     fn tables(&mut self, below: &Path, parts: Vec<(PathBuf, u64)>) {
         let names = below.iter().map(|own| own.to_string_lossy());
         let mut keys = names.map(|own| (value(&own, "server"), value(&own, "day")));
-        let (server, day) = keys.by_ref().fold((None, None), |(server, day), own| {
-            (own.0.or(server), own.1.or(day))
-        });
+        let (server, day) = keys
+            .by_ref()
+            .fold((None, None), |(server, day), own| (own.0.or(server), own.1.or(day)));
         let (Some(server), Some(day)) = (server, day) else {
             parts.into_iter().for_each(|(path, bytes)| self.one(path, bytes));
             return;

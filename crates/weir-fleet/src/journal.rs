@@ -142,4 +142,3 @@ fn check_head(line: &[u8], expect: &Head) -> Result<(), String> {
          again"
     ))
 }
-

@@ -64,9 +64,8 @@ fn open_tables(fleet: &Fleet, observed: &Observed) -> Result<Opened, String> {
     let mut samples = tables.samples();
     let described = tables.described();
     let header = described.header.clone();
-    let next = move || {
-        samples.next_chunk().map_err(|error| ReadError::Io(std::io::Error::other(error)))
-    };
+    let next =
+        move || samples.next_chunk().map_err(|error| ReadError::Io(std::io::Error::other(error)));
     Ok(Opened { header, damage: described.incomplete.clone(), chunks: Box::new(next) })
 }
 

@@ -131,9 +131,8 @@ fn diagnosed(fleet: &Fleet, observed: &Observed, row: Row) -> Result<Row, String
         mapping: &options.mapping,
     };
     let mut joined = Joined::new(vec![(header, chunks)]);
-    let found = diagnose(&question, &mut joined, limits.text(), |case, report| {
-        filled(row, case, &report)
-    });
+    let found =
+        diagnose(&question, &mut joined, limits.text(), |case, report| filled(row, case, &report));
     let (row, unmatched) = found.map_err(|failure| failure.to_string())?;
     let left_out = (!unmatched.is_empty()).then(|| {
         let names: Vec<&str> = unmatched.iter().map(|own| &*own.name).collect();

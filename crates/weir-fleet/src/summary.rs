@@ -104,7 +104,8 @@ impl Summary {
             return;
         }
         self.report.throttled_servers += 1;
-        let Some(Price { currency, before, after }) = server.fix.and_then(|(_, price)| price) else {
+        let Some(Price { currency, before, after }) = server.fix.and_then(|(_, price)| price)
+        else {
             self.report.unpriced_servers += 1;
             return;
         };

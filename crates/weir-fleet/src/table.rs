@@ -18,6 +18,6 @@ pub mod schema;
 pub mod value;
 pub mod write;
 
+pub use facts::Described;
 pub use read::Tables;
 pub use write::Table;
-pub use facts::Described;

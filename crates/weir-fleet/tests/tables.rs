@@ -20,7 +20,8 @@ fn write(folder: &Path, own: &Observation, each: usize) -> Vec<PathBuf> {
     let described = Described::new(own.header.clone(), own.notes.clone(), &own.ending);
     let parts = own.times.chunks(each).enumerate().map(|(part, times)| {
         let path = folder.join(format!("{part}.parquet"));
-        let mut table = Table::new(File::create(&path).expect("a file"), &described).expect("a table");
+        let mut table =
+            Table::new(File::create(&path).expect("a file"), &described).expect("a table");
         for (sample, at) in times.iter().enumerate() {
             let sample = part * each + sample;
             let row: Vec<_> = own.columns.iter().map(|column| column.get(sample)).collect();
@@ -131,11 +132,23 @@ fn foreign_columns_and_types_are_named() {
     let path = folder.path().join("x.parquet");
     let told = || Tables::open(vec![path.clone()]).expect_err("an error").to_string();
     foreign(&path, |name, kind| (name != "raw").then_some((name, kind)));
-    assert!(told().contains("the column \"raw\" is missing, expected with the type INT64"), "{}", told());
+    assert!(
+        told().contains("the column \"raw\" is missing, expected with the type INT64"),
+        "{}",
+        told()
+    );
     foreign(&path, |name, kind| Some((name, if name == "value" { Kind::Whole } else { kind })));
-    assert!(told().contains("the column \"value\" has the type INT64, expected DOUBLE"), "{}", told());
+    assert!(
+        told().contains("the column \"value\" has the type INT64, expected DOUBLE"),
+        "{}",
+        told()
+    );
     foreign(&path, |name, kind| Some((name, if name == "kind" { Kind::Number } else { kind })));
-    assert!(told().contains("the column \"kind\" has the type DOUBLE, expected STRING"), "{}", told());
+    assert!(
+        told().contains("the column \"kind\" has the type DOUBLE, expected STRING"),
+        "{}",
+        told()
+    );
     foreign(&path, |name, kind| Some((name, kind)));
     assert!(told().contains("expected about, entity"), "{}", told());
     std::fs::write(&path, "hello").expect("a file");
@@ -146,18 +159,23 @@ fn foreign_columns_and_types_are_named() {
         &[],
     )
     .expect("a table");
-    own.rows(&[&vec![Values::Whole(vec![]); 2][..], &vec![Values::Text(vec![]); 7], &vec![
-        Values::Whole(vec![]);
-        2
-    ], &vec![Values::Text(vec![]); 2], &[
-        Values::Whole(vec![]),
-        Values::Number(vec![]),
-        Values::Text(vec![]),
-    ]]
-    .concat())
-        .expect("rows");
+    own.rows(
+        &[
+            &vec![Values::Whole(vec![]); 2][..],
+            &vec![Values::Text(vec![]); 7],
+            &vec![Values::Whole(vec![]); 2],
+            &vec![Values::Text(vec![]); 2],
+            &[Values::Whole(vec![]), Values::Number(vec![]), Values::Text(vec![])],
+        ]
+        .concat(),
+    )
+    .expect("rows");
     own.finish().expect("a table");
-    assert!(told().contains("the column \"server\" (STRING) is not part of an observation"), "{}", told());
+    assert!(
+        told().contains("the column \"server\" (STRING) is not part of an observation"),
+        "{}",
+        told()
+    );
 }
 
 #[test]

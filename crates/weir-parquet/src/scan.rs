@@ -152,8 +152,7 @@ impl<T: DataType> Cursor<T> {
         self.levels.clear();
         self.present.clear();
         let levels = Some(&mut self.levels);
-        let (records, ..) =
-            self.reader.read_records(most, levels, None, &mut self.present)?;
+        let (records, ..) = self.reader.read_records(most, levels, None, &mut self.present)?;
         if self.levels.is_empty() {
             // A column that requires values has no levels.
             values.extend(self.present.drain(..).map(Some));
@@ -187,7 +186,11 @@ impl Texts {
     /// # Errors
     ///
     /// [`TableError`] if the column is damaged, or has a text that is not UTF-8.
-    pub fn next(&mut self, most: usize, values: &mut Vec<Option<String>>) -> Result<(), TableError> {
+    pub fn next(
+        &mut self,
+        most: usize,
+        values: &mut Vec<Option<String>>,
+    ) -> Result<(), TableError> {
         values.clear();
         self.cursor.next(most, &mut self.bytes)?;
         for bytes in self.bytes.drain(..) {

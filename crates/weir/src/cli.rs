@@ -3,6 +3,7 @@
 mod backup;
 mod baselines;
 mod compare;
+mod diagnose;
 #[cfg(test)]
 mod documented;
 mod export;
@@ -26,6 +27,7 @@ pub(crate) use backup::{
 };
 pub(crate) use baselines::{ObserveBetweenArgs, ObservePercentilesArgs, ObserveSnapshotArgs};
 pub(crate) use compare::CompareArgs;
+pub(crate) use diagnose::DiagnoseArgs;
 pub(crate) use export::{ExportArgs, ScriptArgs};
 pub(crate) use import::{ClockArgs, ImportArgs};
 pub(crate) use lab::{ClockArg, DriverArg, LabCommand, LabRunArgs};
@@ -125,14 +127,16 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  \
                             iostat -xt 1 60 > iostat.txt\n  \
                             weir diagnose iostat.txt --layout layout.toml --map sdc=data\n  \
-                            weir diagnose files.weirobs --edition azure-mi-2018 --html report.html\n\n\
+                            weir diagnose files.weirobs --edition azure-mi-2018 --html report.html\n  \
+                            weir diagnose --fleet observations/ --out fleet.csv\n  \
+                            weir diagnose --merge shard-1.csv shard-2.csv --out fleet.csv\n\n\
                             An observation is a file written by weir observe or by a run of Weir, \
                             or any input that weir observe import reads. Limits come from the \
                             layout, from an edition (for files of a managed instance, by size), or \
                             from the observation itself. docs/DIAGNOSIS.md explains each finding. \
                             Exit codes: 0 nothing is throttled, 1 something is throttled, 2 wrong \
                             input.")]
-    Diagnose(DiagnoseArgs),
+    Diagnose(Box<DiagnoseArgs>),
     /// Compare observations, results of runs, or layouts side by side, and show which differences are
     /// more than noise.
     #[command(
@@ -583,34 +587,6 @@ fn mapping(text: &str) -> Result<(String, String), String> {
 fn moment(text: &str) -> Result<(String, Span), String> {
     let (host, time) = text.split_once('@').ok_or("expected HOST@TIME, for example host@10s")?;
     Ok((host.to_owned(), some_time(time)?))
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DiagnoseArgs {
-    /// Observations, or inputs that weir observe import reads; several are merged by time.
-    #[arg(required = true, value_name = "OBSERVATION")]
-    pub(crate) files: Vec<PathBuf>,
-    /// Layout of the observed system.
-    #[arg(long, value_name = "LAYOUT")]
-    pub(crate) layout: Option<PathBuf>,
-    /// Catalog edition whose tiers give the limits of files by size. Use it if there is no layout.
-    #[arg(long, value_name = "EDITION", conflicts_with = "layout")]
-    pub(crate) edition: Option<String>,
-    /// Map a name in the observation to a name in the layout, for example sdc=data. May be
-    /// repeated.
-    #[arg(long, value_name = "OBSERVED=LAYOUT", requires = "layout")]
-    pub(crate) map: Vec<String>,
-    /// Write an HTML report with a plot of each file against its limits.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
-    /// Also print time spans, causes that were ruled out, sources, all limits and files, and
-    /// findings that do not affect the observed load.
-    #[arg(long, short)]
-    pub(crate) verbose: bool,
-    #[command(flatten)]
-    pub(crate) import: ImportArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ use weir_catalog::CatalogError;
 use weir_compare::CompareError;
 use weir_diagnose::DiagnoseError;
 use weir_export::ExportError;
+use weir_fleet::FleetError;
 use weir_import::ImportError;
 use weir_lab::LabError;
 use weir_layout::LayoutError;
@@ -112,6 +113,8 @@ pub(crate) enum CliError {
     Tune(Box<TuneError>),
     #[error("{0}")]
     Sweep(#[from] SweepError),
+    #[error("{0}")]
+    Fleet(#[from] FleetError),
     #[cfg(not(feature = "parquet"))]
     #[error(
         "{}: this build of weir lacks Parquet; build it with: cargo build --release --features parquet",
@@ -246,6 +249,8 @@ impl CliError {
             Self::NoParquet { .. } => USAGE,
             Self::Sweep(error) if error.is_input() => USAGE,
             Self::Sweep(_) => FAILED,
+            Self::Fleet(error) if error.is_input() => USAGE,
+            Self::Fleet(_) => FAILED,
             #[cfg(feature = "parquet")]
             Self::Parquet { .. } => FAILED,
             Self::Live(error) if error.is_input() => USAGE,

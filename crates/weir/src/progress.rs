@@ -124,25 +124,26 @@ impl Drop for Moving {
     }
 }
 
-/// The progress line of simulations that run side by side.
+/// The progress line of simulations or diagnoses that run side by side.
 pub(crate) struct Counting {
     bar: ProgressBar,
+    what: &'static str,
     done: usize,
     total: usize,
 }
 
 impl Counting {
-    /// Starts a line for `total` points, of which some are complete.
-    pub(crate) fn start(total: usize, done: usize, quiet: bool) -> Self {
+    /// Starts a line for `total` points or observations, of which some are complete.
+    pub(crate) fn start(what: &'static str, total: usize, done: usize, quiet: bool) -> Self {
         let nanos = |n: usize| Span::from_nanos(n as u64);
-        let counting = Self { bar: bar(Some(nanos(total)), quiet), done, total };
+        let counting = Self { bar: bar(Some(nanos(total)), quiet), what, done, total };
         // The time that is left is that of the others.
         counting.bar.reset_eta();
         counting.show();
         counting
     }
 
-    /// Counts another point.
+    /// Counts another one.
     pub(crate) fn count(&mut self) {
         self.done += 1;
         self.show();
@@ -150,7 +151,8 @@ impl Counting {
 
     fn show(&self) {
         self.bar.set_position(self.done as u64);
-        self.bar.set_message(format!("{} of {} points; Ctrl-C keeps them", self.done, self.total));
+        let Self { what, done, total, .. } = self;
+        self.bar.set_message(format!("{done} of {total} {what}; Ctrl-C keeps them"));
     }
 }
 

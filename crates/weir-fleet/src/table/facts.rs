@@ -260,7 +260,8 @@ impl Rows {
             about.insert(own.to_owned(), text);
         }
         let source = Source { kind, by, about };
-        let header = Header { source, start_unix_ns: start, interval_ns: interval, layout, contents };
+        let header =
+            Header { source, start_unix_ns: start, interval_ns: interval, layout, contents };
         Ok((header, incomplete))
     }
 }
@@ -301,7 +302,9 @@ fn series(id: i64, fact: Fact) -> Result<Series, String> {
         Some("gauge") => Counting::Gauge,
         other => {
             let own = other.unwrap_or_default();
-            return Err(format!("series {id} has the counting {own:?}, expected cumulative or gauge"));
+            return Err(format!(
+                "series {id} has the counting {own:?}, expected cumulative or gauge"
+            ));
         }
     };
     let scale = fact.raw.unwrap_or(0);

@@ -202,7 +202,12 @@ impl Samples {
     }
 
     /// Reads rows until a batch ends or the chunk is full. Returns false at the end of the file.
-    fn read(&mut self, part: &mut Part, chunk: &mut Chunk, most: usize) -> Result<bool, FleetError> {
+    fn read(
+        &mut self,
+        part: &mut Part,
+        chunk: &mut Chunk,
+        most: usize,
+    ) -> Result<bool, FleetError> {
         let path = part.path.clone();
         let damaged = |error| FleetError::table(&path)(error);
         let Some(columns) = &mut part.columns else {
@@ -270,11 +275,7 @@ impl Samples {
 }
 
 impl Columns {
-    fn open(
-        scan: &Scan,
-        places: Places,
-        group: usize,
-    ) -> Result<Self, weir_parquet::TableError> {
+    fn open(scan: &Scan, places: Places, group: usize) -> Result<Self, weir_parquet::TableError> {
         let whole = |name: &str| scan.whole(group, places.of(name)).map(|own| (own, Vec::new()));
         let raw = places.of("raw");
         let has_raws = scan.missing(group, raw) != Some(scan.rows(group) as u64);

@@ -21,7 +21,8 @@ pub(crate) enum ObserveCommand {
     #[command(after_help = "Example:\n  \
                             iostat -xt 5 > iostat.txt\n  \
                             weir observe import iostat.txt --out db1.weirobs\n  \
-                            weir observe show db1.weirobs --plot db1.html\n\n\
+                            weir observe show db1.weirobs --plot db1.html\n  \
+                            weir observe import --parquet observations/server=db1 --out db1.weirobs\n\n\
                             The kind of each file is detected from its contents, unless --as names \
                             it. Files compressed with gzip, xz or zstd are read directly; - is \
                             standard input. Several files are merged by time. Notes list the \
@@ -31,8 +32,11 @@ pub(crate) enum ObserveCommand {
     /// Write the samples of an observation as one table, for programs that read Parquet.
     #[command(after_help = "Example:\n  \
                             weir observe export run.weirobs --parquet run.parquet\n  \
+                            weir observe export db1.weirobs db2.weirobs --parquet observations/\n  \
                             duckdb -c \"select name, max(value) from 'run.parquet' where metric = 'reads' group by name\"\n\n\
-                            The table has a row for each value: time, subject, metric, unit and value. \
+                            The table has a row for each value: time, subject, metric, unit and value; and \
+                            rows for entities and limits, so that weir observe import --parquet returns the \
+                            observation. A folder gets server=NAME/day=YYYY-MM-DD/part.parquet, in UTC. \
                             docs/OBSERVATION.md describes its columns. Parquet needs a build with \
                             --features parquet.")]
     Export(ObserveExportArgs),
@@ -171,22 +175,38 @@ pub(crate) struct ObserveChecklistArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ObserveImportArgs {
     /// Input files; - is standard input
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "parquet", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// Import a table of weir observe export --parquet: a file, or the folder of a server or of one
+    /// of its days.
+    #[arg(long, value_name = "FILE|DIR", conflicts_with_all = OF_OTHERS)]
+    pub(crate) parquet: Option<PathBuf>,
     /// Observation file to write.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
     #[command(flatten)]
     pub(crate) import: ImportArgs,
 }
 
+/// Options for files of other tools.
+const OF_OTHERS: [&str; 8] =
+    ["files", "kind", "every", "start", "time_unit", "file_counts", "utc_offset", "day_first"];
+
 #[derive(Debug, Args)]
 pub(crate) struct ObserveExportArgs {
-    /// Observation file
-    pub(crate) file: PathBuf,
-    /// Parquet file to write.
-    #[arg(long, value_name = "FILE")]
+    /// Observation files
+    #[arg(required = true, value_name = "OBSERVATION")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Parquet file to write; or a folder, if the name ends in / or there are several observations.
+    /// A folder gets a file for each server and day.
+    #[arg(long, value_name = "FILE|DIR/")]
     pub(crate) parquet: PathBuf,
+    /// Name of the server in a folder, of one observation [default: the name of the file].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+    /// Replace the days of the server that are in the folder already.
+    #[arg(long)]
+    pub(crate) replace: bool,
 }
 
 #[derive(Debug, Args)]

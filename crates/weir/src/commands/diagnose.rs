@@ -1,5 +1,7 @@
 //! `weir diagnose`: the limit that throttles a system, or another cause.
 
+mod fleet;
+
 use super::page;
 use crate::cli::DiagnoseArgs;
 use crate::commands::observe;
@@ -18,7 +20,14 @@ use weir_observe::joined::{Joined, ahead};
 use weir_observe::{Ending, Header, ReadError, Reader};
 use weir_report::diagnosis::DiagnosisReport;
 
-pub(crate) fn run(args: &DiagnoseArgs, catalog: &Catalog) -> Result<u8, CliError> {
+pub(crate) fn run(
+    args: &DiagnoseArgs,
+    catalog: &Catalog,
+    editions: &[String],
+) -> Result<u8, CliError> {
+    if args.fleet.is_some() || !args.merge.is_empty() {
+        return fleet::run(args, catalog, editions);
+    }
     let inputs = args.files.iter().map(|path| Input::open(path, args));
     let inputs = inputs.collect::<Result<Vec<_>, CliError>>()?;
     let inputs = merged(inputs, args)?;

@@ -54,7 +54,9 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Run(args) => run::run(&args, &catalog()?),
         Command::Record(args) => record::run(&args),
         Command::Observe(command) => observe::run(&command),
-        Command::Diagnose(args) => diagnose::run(&args, &catalog()?),
+        Command::Diagnose(args) => {
+            diagnose::run(&args, &catalog()?, &edition_texts(&cli.editions)?)
+        }
         Command::Compare(args) => compare::run(&args, &catalog()?),
         Command::Sweep(args) => sweep::run(&args, &catalog()?, &edition_texts(&cli.editions)?),
         Command::Plan(args) => plan::run(&args, &catalog()?),

@@ -3,7 +3,6 @@
 mod backups;
 mod between;
 mod checklist;
-mod export;
 mod figures;
 pub(super) mod import;
 mod live;
@@ -13,6 +12,7 @@ pub(crate) mod picture;
 mod requirements;
 mod snapshot;
 mod source;
+mod tables;
 
 use crate::cli::{ImportArgs, ObserveArgs, ObserveCommand, ObserveShowArgs};
 use crate::error::CliError;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &ObserveArgs) -> Result<u8, CliError> {
         ObserveCommand::Between(args) => between::run(args),
         ObserveCommand::Percentiles(args) => percentiles::run(args),
         ObserveCommand::Import(args) => import::run(args),
-        ObserveCommand::Export(args) => export::run(args),
+        ObserveCommand::Export(args) => tables::export(args),
         ObserveCommand::Script { sqlserver: _ } => {
             output::print_text(weir_import::live::sqlserver::SCRIPT)?;
             Ok(0)

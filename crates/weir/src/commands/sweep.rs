@@ -74,7 +74,8 @@ fn complete(
     }
     let cores = || thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let jobs = args.jobs.unwrap_or_else(cores);
-    let mut progress = Counting::start(points.len(), points.len() - open.len(), args.quiet);
+    let mut progress =
+        Counting::start("points", points.len(), points.len() - open.len(), args.quiet);
     let stop = || signals.code().is_some();
     simulate(sweep, &open, jobs, &stop, |point, row| {
         progress.count();

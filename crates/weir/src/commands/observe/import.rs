@@ -13,6 +13,10 @@ use weir_report::cells;
 use weir_report::table::{Listing, Table};
 
 pub(super) fn run(args: &ObserveImportArgs) -> Result<u8, CliError> {
+    if let Some(path) = &args.parquet {
+        check_out(&args.out, std::slice::from_ref(path))?;
+        return super::tables::import(path, &args.out);
+    }
     let options = options_of(&args.import)?;
     check_out(&args.out, &args.files)?;
     let inputs = inputs_of(&args.files, &args.import)?;

@@ -82,6 +82,15 @@ impl Source {
         Ok((header, times.map(|(first, last)| Extent { start_unix_ns, first, last })))
     }
 
+    /// Returns the notes and the way the file ended, without its samples.
+    #[cfg(feature = "parquet")]
+    pub(super) fn ending(&self) -> Result<(Vec<Note>, Ending), CliError> {
+        let mut reader = self.reader()?;
+        reader.skip_to_end().map_err(|source| self.failed(source))?;
+        let (_, notes, ending) = reader.into_parts();
+        Ok((notes, ending))
+    }
+
     /// Passes all samples to `take` and reports missing data. Returns the notes and the way the file
     /// ended.
     pub(crate) fn each(

@@ -1,0 +1,188 @@
+//! Rows, shards and merges of a fleet.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use weir_catalog::Catalog;
+use weir_fleet::example::Example;
+use weir_fleet::row::{Status, row};
+use weir_fleet::{Fleet, FleetError, Journal, Merged, Options, Results, Row, Summary};
+use weir_report::fleet_diagnosis::FleetDiagnosisReport;
+use weir_sweep::Shard;
+
+/// A day in samples of ten minutes.
+const SMALL: Example = Example { servers: 12, samples: 144, interval_s: 600, seed: 1 };
+
+fn options(edition: Option<&str>) -> Options {
+    Options {
+        layout: None,
+        edition: edition.map(str::to_owned),
+        mapping: Vec::new(),
+        catalog: Catalog::builtin(),
+        editions: Vec::new(),
+        version: "test",
+    }
+}
+
+fn fleet(root: &Path) -> Fleet {
+    Fleet::find(root, options(None)).expect("a fleet")
+}
+
+fn example() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    SMALL.write(folder.path()).expect("a fleet");
+    folder
+}
+
+fn shard(fleet: &Fleet, shard: &str, path: &Path) -> Vec<Row> {
+    let shard: Shard = shard.parse().expect("a shard");
+    let rows: Vec<Row> =
+        shard.points(fleet.count()).into_iter().map(|number| row(fleet, number)).collect();
+    let mut results = Results::new(fs::File::create(path).expect("a file"));
+    rows.iter().for_each(|row| results.row(row).expect("a row"));
+    results.finish().expect("results");
+    rows
+}
+
+fn merged(paths: &[PathBuf]) -> Result<Vec<Row>, FleetError> {
+    Merged::open(paths)?.collect()
+}
+
+fn report(rows: &[Row]) -> FleetDiagnosisReport {
+    let mut summary = Summary::default();
+    rows.iter().for_each(|row| summary.add(row).expect("a row"));
+    summary.finish()
+}
+
+#[test]
+fn a_fleet_has_a_row_for_each_server() {
+    let folder = example();
+    let fleet = fleet(folder.path());
+    let rows: Vec<Row> = (0..fleet.count()).map(|number| row(&fleet, number)).collect();
+    for (number, row) in (0..).zip(&rows) {
+        assert_eq!((&row.server, row.status), (&Example::name(number), Status::Ok), "{row:?}");
+        assert_eq!(row.is_throttled(), number % 3 == 0, "{row:?}");
+    }
+    let first = &rows[0];
+    assert_eq!((first.cap.as_deref(), first.limit), (Some("disk_iops"), Some(5_000.0)));
+    assert!(
+        first.throttled_s.is_some_and(|s| (8.0 * 3_600.0..=11.0 * 3_600.0).contains(&s)),
+        "{first:?}"
+    );
+    assert!(first.currency.is_some() && first.fix.is_some(), "{first:?}");
+    let report = report(&rows);
+    assert_eq!((report.servers, report.throttled_servers, report.verdicts.healthy), (12, 4, 8));
+    // Server 9 has no layout, and so no price.
+    assert_eq!((report.fixes.len(), report.unpriced_servers), (1, 1));
+    assert_eq!(report.fixes[0].servers, 3);
+    assert_eq!(report.caps[0].cap, "disk_iops");
+    let waits: f64 = rows.iter().filter_map(|row| row.wait_s).sum();
+    assert!((report.wait_s - waits).abs() < 1e-6 * waits, "{} {waits}", report.wait_s);
+    // Two files of three times as many samples as wait: the median is that of the medium.
+    let latency = report.latency.expect("latencies");
+    assert!(latency.p50_ns < 3_000_000 && latency.p99_ns > 10_000_000, "{latency:?}");
+}
+
+#[test]
+fn merged_shards_are_the_whole() {
+    let folder = example();
+    let fleet = fleet(folder.path());
+    let out = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| out.path().join(name);
+    let whole = shard(&fleet, "1/1", &path("whole.csv"));
+    let parts: Vec<PathBuf> = (1..=3).map(|n| path(&format!("{n}.csv"))).collect();
+    for (n, part) in (1..).zip(&parts) {
+        shard(&fleet, &format!("{n}/3"), part);
+    }
+    let back = merged(&parts).expect("rows");
+    assert_eq!(back, whole);
+    assert_eq!(report(&back), report(&whole));
+    let check = |paths: &[PathBuf], expect: &str| {
+        let told = merged(paths).expect_err("an error").to_string();
+        assert!(told.contains(expect), "{told}");
+    };
+    check(&parts[..2], "observation 2 of 12 missing; add the shards that have them");
+    let twice = [&parts[..], &parts[1..2]].concat();
+    check(&twice, "there is twice: observation 1 of both");
+    fs::write(folder.path().join("another.weirobs"), "hello").expect("a file");
+    let other = path("other.csv");
+    shard(&self::fleet(folder.path()), "2/3", &other);
+    check(&[parts[0].clone(), other], "is of the fleet");
+    fs::write(path("x.csv"), "a,b\n1,2\n").expect("a file");
+    check(&[path("x.csv")], "these are no results of weir diagnose --fleet");
+}
+
+#[test]
+fn damaged_observations_are_rows_with_reasons() {
+    let folder = example();
+    let file = |number| folder.path().join(format!("{}.weirobs", Example::name(number)));
+    fs::write(file(1), "hello").expect("a file");
+    let bytes = fs::read(file(2)).expect("bytes");
+    fs::write(file(2), &bytes[..bytes.len() - 5]).expect("a file");
+    fs::write(folder.path().join("notes.txt"), "hello").expect("a file");
+    let fleet = fleet(folder.path());
+    assert_eq!((fleet.count(), fleet.ignored()), (12, 1));
+    let rows: Vec<Row> = (0..3).map(|number| row(&fleet, number)).collect();
+    let status: Vec<Status> = rows.iter().map(|row| row.status).collect();
+    assert_eq!(status, [Status::Ok, Status::Failed, Status::Partial]);
+    let reason = |number: usize| rows[number].reason.clone().unwrap_or_default();
+    assert!(reason(1).contains("this is not an observation"), "{}", reason(1));
+    assert!(reason(2).contains("no end mark"), "{}", reason(2));
+    assert!(rows[1].verdict.is_none() && rows[2].verdict.is_some());
+    let report = report(&rows);
+    assert_eq!((report.failed, report.partial, report.failures.len()), (1, 1, 1));
+}
+
+#[test]
+fn a_journal_continues_its_own_fleet_only() {
+    let folder = example();
+    let fleet = fleet(folder.path());
+    let out = tempfile::tempdir().expect("a folder");
+    let path = out.path().join("x.csv.journal");
+    let open = |fleet: &Fleet, shard: Shard| Journal::open(&path, fleet, shard);
+    let mut journal = open(&fleet, Shard::WHOLE).expect("a journal");
+    let rows: Vec<Row> = [3, 0].map(|number| row(&fleet, number)).into();
+    rows.iter().for_each(|row| journal.add(row).expect("a row"));
+    assert!(open(&fleet, Shard::WHOLE).expect_err("in use").to_string().contains("another weir"));
+    drop(journal);
+    // A line that a kill cut off.
+    let mut bytes = fs::read(&path).expect("bytes");
+    bytes.extend_from_slice(b"{\"fleet\":\"");
+    fs::write(&path, bytes).expect("a file");
+    let journal = open(&fleet, Shard::WHOLE).expect("a journal");
+    assert_eq!((journal.completed(), journal.has(3), journal.has(1)), (2, true, false));
+    let back: Vec<Row> = journal.rows().map(|row| row.expect("a row")).collect();
+    assert_eq!(back, [rows[1].clone(), rows[0].clone()]);
+    drop(journal);
+    let told = open(&fleet, "1/2".parse().expect("a shard")).expect_err("another shard");
+    assert!(told.to_string().contains("belongs to shard 1/1, and this is shard 1/2"), "{told}");
+    let other = Fleet::find(folder.path(), options(Some("azure-now"))).expect("a fleet");
+    let told = open(&other, Shard::WHOLE).expect_err("other options").to_string();
+    assert!(told.contains("belongs to another fleet"), "{told}");
+}
+
+#[test]
+fn folders_without_observations_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let find = |path: &Path| Fleet::find(path, options(None)).expect_err("an error").to_string();
+    assert!(find(folder.path()).contains("there is no observation"));
+    assert!(find(&folder.path().join("none")).contains("No such file"));
+    let file = folder.path().join("a.txt");
+    fs::write(&file, "hello").expect("a file");
+    assert!(find(&file).contains("this is no folder"));
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn tables_have_the_same_rows_as_files() {
+    let folder = example();
+    let tables = tempfile::tempdir().expect("a folder");
+    SMALL.write_tables(tables.path()).expect("tables");
+    let (files, tables) = (fleet(folder.path()), fleet(tables.path()));
+    assert_eq!((tables.count(), tables.ignored()), (12, 0));
+    for number in 0..files.count() {
+        let (one, other) = (row(&files, number), row(&tables, number));
+        assert_eq!(other.day.as_deref(), Some("2025-11-28"));
+        let (fleet, day, file) = (one.fleet.clone(), one.day.clone(), one.file.clone());
+        assert_eq!(Row { fleet, day, file, ..other }, one);
+    }
+}
