@@ -15,6 +15,7 @@ mod errors;
 mod export;
 mod figures;
 mod fit;
+mod fleet;
 mod kill;
 mod lab;
 mod live;

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 /// Commands that other tests run: they serve, need a server, run for minutes, or are no `weir`.
-const RUN_ELSEWHERE: [&str; 20] = [
+const RUN_ELSEWHERE: [&str; 21] = [
     "cargo run --release -- lab run ds14-benchmark",
     "cargo test --workspace",
     "weir serve",
@@ -23,6 +23,7 @@ const RUN_ELSEWHERE: [&str; 20] = [
     "weir lab run",
     // One second instead of a minute; see `SHORTER`.
     "weir sim instance.toml",
+    "weir diagnose --fleet",
     "weir compare",
     "weir record",
     "weir sim p40.toml",
