@@ -49,7 +49,15 @@ pub enum FleetError {
         /// The reason.
         reason: String,
     },
-    /// A file that cannot be written or read.
+    /// An input that cannot be read.
+    #[error("cannot read {}: {source}", .path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// A file that cannot be written.
     #[error("{}: {source}", .path.display())]
     Io {
         /// The file.
@@ -73,7 +81,13 @@ impl FleetError {
         }
     }
 
-    /// Describes a failure to write or read `path`.
+    /// Describes a failure to read the input `path`.
+    pub(crate) fn read(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Read { path, source }
+    }
+
+    /// Describes a failure to write `path`.
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { path, source }
@@ -84,7 +98,7 @@ impl FleetError {
     pub(crate) fn table(path: impl Into<PathBuf>) -> impl FnOnce(weir_parquet::TableError) -> Self {
         let path = path.into();
         move |error| match error {
-            weir_parquet::TableError::Io(source) => Self::Io { path, source },
+            weir_parquet::TableError::Io(source) => Self::Read { path, source },
             error => Self::Table { path, reason: error.to_string() },
         }
     }

@@ -66,7 +66,7 @@ impl Fleet {
     /// [`FleetError`] if there is none, or a folder cannot be read.
     pub fn find(root: &Path, options: Options) -> Result<Self, FleetError> {
         let mut walk = Walk::default();
-        if !fs::metadata(root).map_err(FleetError::io(root))?.is_dir() {
+        if !fs::metadata(root).map_err(FleetError::read(root))?.is_dir() {
             let reason =
                 "this is no folder; --fleet takes the folder of all observations".to_owned();
             return Err(FleetError::Fleet { path: root.to_owned(), reason });
@@ -132,15 +132,15 @@ impl Walk {
     fn folder(&mut self, root: &Path, below: &Path) -> Result<(), FleetError> {
         let folder = root.join(below);
         let mut parts: Vec<(PathBuf, u64)> = Vec::new();
-        for entry in fs::read_dir(&folder).map_err(FleetError::io(&folder))? {
-            let entry = entry.map_err(FleetError::io(&folder))?;
+        for entry in fs::read_dir(&folder).map_err(FleetError::read(&folder))? {
+            let entry = entry.map_err(FleetError::read(&folder))?;
             let name = entry.file_name();
             if name.to_string_lossy().starts_with(['.', '_']) {
                 continue;
             }
             let path = below.join(&name);
             // Links to folders could lead in circles.
-            if entry.file_type().map_err(FleetError::io(root.join(&path)))?.is_dir() {
+            if entry.file_type().map_err(FleetError::read(root.join(&path)))?.is_dir() {
                 self.folder(root, &path)?;
                 continue;
             }

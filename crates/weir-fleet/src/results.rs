@@ -56,7 +56,7 @@ impl Rows {
     ///
     /// [`FleetError`] if there is no such file.
     pub fn open(path: &Path) -> Result<Self, FleetError> {
-        let file = File::open(path).map_err(FleetError::io(path))?;
+        let file = File::open(path).map_err(FleetError::read(path))?;
         let rows = ReaderBuilder::new().from_reader(BufReader::new(file)).into_deserialize();
         Ok(Self { name: path.display().to_string(), rows, last: None })
     }

@@ -204,7 +204,8 @@ impl<'a> Limits<'a> {
 }
 
 fn filled(row: Row, case: &Case<'_>, report: &DiagnosisReport) -> Row {
-    let waits = Waits::new(case);
+    let throttling = report.findings.iter().find(|own| own.group == Group::Throttling);
+    let waits = Waits::new(case).or_else(|| Waits::without_caps(throttling?)).unwrap_or_default();
     let load = Measured::new(case);
     let fix = fix(report);
     let price = fix.and_then(|own| own.effect.as_ref()?.price.as_ref());
@@ -249,6 +250,9 @@ fn fix(report: &DiagnosisReport) -> Option<&Finding> {
     own().find(has_price).or_else(|| own().next())
 }
 
+/// The cap of a server whose limits are not known.
+const UNKNOWN: &str = "unknown";
+
 /// The waits of throttled subjects.
 #[derive(Default)]
 struct Waits {
@@ -261,7 +265,8 @@ struct Waits {
 }
 
 impl Waits {
-    fn new(case: &Case<'_>) -> Self {
+    /// Adds up the waits by cap; `None` if no subject is throttled by a cap that is known.
+    fn new(case: &Case<'_>) -> Option<Self> {
         let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
         for (judged, _) in case.throttled() {
             for wait in &judged.waited.waits {
@@ -270,7 +275,7 @@ impl Waits {
         }
         let mut sums: Vec<(&str, f64)> = sums.into_iter().collect();
         sums.sort_by(|one, other| other.1.total_cmp(&one.1));
-        let Some((cap, _)) = sums.first().copied() else { return Self::default() };
+        let (cap, _) = sums.first().copied()?;
         let mut longest: Option<(f64, String, f64)> = None;
         let mut throttled_s = 0.0_f64;
         for (judged, _) in case.throttled() {
@@ -285,13 +290,28 @@ impl Waits {
             }
         }
         let texts = sums.iter().map(|(cap, ns)| format!("{cap}:{}", ns / 1e9));
-        Self {
+        Some(Self {
             subject: longest.as_ref().map(|(_, name, _)| name.clone()),
             cap: Some(cap.to_owned()),
             limit: longest.map(|(.., limit)| limit),
             throttled_s: Some(throttled_s),
             wait_s: Some(sums.iter().map(|(_, ns)| ns / 1e9).sum()),
             text: Some(texts.collect::<Vec<_>>().join(" ")),
+        })
+    }
+
+    /// Takes the waits of a finding without wait times by cap, such as the queue of a governor whose
+    /// limits are not known, or a backup.
+    fn without_caps(finding: &Finding) -> Self {
+        let cap = finding.cap.clone().unwrap_or_else(|| UNKNOWN.to_owned());
+        let wait_s = finding.wait_ns / 1e9;
+        Self {
+            subject: Some(finding.subject.clone()),
+            limit: finding.limit,
+            throttled_s: None,
+            wait_s: Some(wait_s),
+            text: Some(format!("{cap}:{wait_s}")),
+            cap: Some(cap),
         }
     }
 }

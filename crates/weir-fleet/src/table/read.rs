@@ -72,9 +72,9 @@ impl Tables {
 }
 
 fn open(path: &Path) -> Result<(Scan, Places), FleetError> {
-    let file = File::open(path).map_err(FleetError::io(path))?;
+    let file = File::open(path).map_err(FleetError::read(path))?;
     let scan = Scan::open(file).map_err(|error| match error {
-        weir_parquet::TableError::Io(source) => FleetError::Io { path: path.to_owned(), source },
+        weir_parquet::TableError::Io(source) => FleetError::Read { path: path.to_owned(), source },
         error => FleetError::Table {
             path: path.to_owned(),
             reason: format!("this is no Parquet file, or a damaged one: {error}"),

@@ -170,3 +170,37 @@ fn a_tree_of_tables_has_the_diagnosis_of_its_files() {
     assert_eq!(code, Some(2));
     assert!(stderr.contains("there are 4 servers"), "{stderr}");
 }
+
+/// Another program takes the tree as one table, and what it writes is an observation again.
+#[cfg(feature = "parquet")]
+#[test]
+fn duckdb_reads_a_tree_and_writes_tables() {
+    let Some(python) = crate::tools::python_with("duckdb") else { return };
+    let place = place(3);
+    let files = ["all/db00000.weirobs", "all/db00001.weirobs", "all/db00002.weirobs"];
+    let args = [&["observe", "export"], &files[..], &["--parquet", "tree/"]].concat();
+    assert_eq!(run(place.weir(&args)).2, Some(0));
+    let query = "import duckdb\n\
+        tree = \"'tree/**/*.parquet'\"\n\
+        print(duckdb.sql(f\"select server, day::varchar, count(distinct name) from {tree} where metric = \
+        'num_of_reads' group by all order by all\").fetchall())\n\
+        duckdb.sql(f\"copy (select * exclude (server, day) from {tree} where server = 'db00000' order by \
+        offset_ns, series) to 'again.parquet'\")\n";
+    let output = std::process::Command::new(python)
+        .args(["-c", query])
+        .current_dir(place.dir())
+        .output()
+        .expect("a program");
+    let told = String::from_utf8_lossy(&output.stdout);
+    let expect = "[('db00000', '2025-11-28', 10), ('db00001', '2025-11-28', 10), \
+        ('db00002', '2025-11-28', 10)]\n";
+    assert_eq!(told, expect, "{}", String::from_utf8_lossy(&output.stderr));
+    let back = ["observe", "import", "--parquet", "again.parquet", "--out", "again.weirobs"];
+    let (_, stderr, code) = run(place.weir(&back));
+    assert_eq!((stderr.as_str(), code), ("", Some(0)));
+    let diagnosis = |file: &str| {
+        let (told, ..) = run(place.weir(&["diagnose", file, "-o", "json"]));
+        told.replace(file, "FILE")
+    };
+    assert_eq!(diagnosis("again.weirobs"), diagnosis("all/db00000.weirobs"));
+}
