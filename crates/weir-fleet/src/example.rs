@@ -96,7 +96,8 @@ impl Example {
             };
             let operations = iops * share_of * float(self.interval_s) * (0.98 + 0.04 * share(rng));
             let (reads, writes) = (whole(0.7 * operations), whole(0.3 * operations));
-            let stall = |n: i64| whole(float(n.unsigned_abs()) * latency_ms);
+            let per_ms = float(10_u64.pow(u32::from(metric::IO_STALL_READ_MS.decimals)));
+            let stall = |n: i64| whole(float(n.unsigned_abs()) * latency_ms * per_ms);
             let added = [reads, writes, reads * 8_192, writes * 8_192, stall(reads), stall(writes)];
             for (total, added) in totals.iter_mut().zip(added) {
                 *total += added;

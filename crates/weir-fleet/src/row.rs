@@ -205,7 +205,8 @@ impl<'a> Limits<'a> {
 
 fn filled(row: Row, case: &Case<'_>, report: &DiagnosisReport) -> Row {
     let throttling = report.findings.iter().find(|own| own.group == Group::Throttling);
-    let waits = Waits::new(case).or_else(|| Waits::without_caps(throttling?)).unwrap_or_default();
+    let waits =
+        Waits::new(case).or_else(|| throttling.map(Waits::without_caps)).unwrap_or_default();
     let load = Measured::new(case);
     let fix = fix(report);
     let price = fix.and_then(|own| own.effect.as_ref()?.price.as_ref());
