@@ -40,6 +40,7 @@ fn a_table_is_read_as_it_was_written() {
             Values::Whole(all) => Values::Whole([&all[..], &all[..]].concat()),
             Values::Number(all) => Values::Number([&all[..], &all[..]].concat()),
             Values::Text(all) => Values::Text([&all[..], &all[..]].concat()),
+            Values::Labels(all) => Values::Labels([&all[..], &all[..]].concat()),
         };
         assert_eq!(*found, twice);
     }
