@@ -11,6 +11,15 @@ const MISSING: i64 = i64::MIN;
 pub struct Column(Vec<i64>);
 
 impl Column {
+    /// The number that stands for a missing value in [`Self::into_values`].
+    pub const MISSING: i64 = MISSING;
+
+    /// Returns the values without a copy; [`Self::MISSING`] stands for a missing one.
+    #[must_use]
+    pub fn into_values(self) -> Vec<i64> {
+        self.0
+    }
+
     /// Creates a column of missing values.
     #[must_use]
     pub fn missing(samples: usize) -> Self {

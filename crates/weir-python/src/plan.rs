@@ -1,0 +1,179 @@
+//! `weir.plan`.
+
+use crate::catalog::Catalog;
+use crate::error::Failure;
+use crate::layout::Layout;
+use crate::text::{self, Given, parsed};
+use crate::work;
+use pyo3::prelude::*;
+use std::path::Path;
+use weir_catalog::Edition;
+use weir_plan::keep::Kept;
+use weir_plan::need::{NeedFile, Wishes};
+use weir_plan::proof::prove;
+use weir_plan::{Outcome, Question, left_out, plan as planned, report, within};
+use weir_report::plan::PlanReport;
+use weir_report::{Format, Report};
+use weir_units::Money;
+
+/// The default edition: offers of the present.
+const EDITION: &str = "azure-now";
+
+/// Finds the cheapest layout that meets a need, and returns the report.
+#[pyfunction]
+#[pyo3(signature = (need, catalog, *, edition=None, budget=None, fastest=false, verify=false))]
+pub(crate) fn plan<'py>(
+    python: Python<'py>,
+    need: &Bound<'py, PyAny>,
+    catalog: &Catalog,
+    edition: Option<String>,
+    budget: Option<&str>,
+    fastest: bool,
+    verify: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut file = match Given::from_value("need", need)? {
+        Given::Mapping(mapping) => {
+            NeedFile::read("need", &text::toml_of("need", &mapping)?).map_err(Failure::from)?
+        }
+        Given::File(path) => read(&path)?,
+    };
+    if edition.is_some() {
+        file.edition = edition;
+    }
+    let request = Request {
+        file,
+        budget: parsed("budget", budget)?,
+        fastest,
+        verify,
+        catalog: catalog.clone(),
+    };
+    let answer = work::run(python, move |_| request.answer())?;
+    text::objects(python, &answer)
+}
+
+fn read(path: &Path) -> Result<NeedFile, Failure> {
+    let mut file = NeedFile::read(&path.display().to_string(), &text::read(path, "need file")?)?;
+    // A path in a need file is relative to its folder.
+    if let (Some(folder), Some(keep)) = (path.parent(), &file.keep) {
+        file.keep = Some(folder.join(keep));
+    }
+    Ok(file)
+}
+
+struct Request {
+    file: NeedFile,
+    budget: Option<Money>,
+    fastest: bool,
+    verify: bool,
+    catalog: Catalog,
+}
+
+impl Request {
+    fn answer(self) -> Result<String, Failure> {
+        let Self { mut file, budget, fastest, verify, catalog } = self;
+        let held = &catalog.0.catalog;
+        let (need, mut notes) = file.need()?;
+        let mut wishes = file.wishes();
+        let there = keep(&mut file, &mut wishes, &catalog)?;
+        notes.extend(wishes.keep.as_ref().and_then(Kept::note));
+        let kept = there.as_ref().map(|own| edition_there(own, held)).transpose()?;
+        let edition = edition(&file, kept, held)?;
+        let place = [&file.region, &file.currency, &file.os].map(Option::as_deref);
+        let book = edition.price_book(place[0], place[1], place[2])?;
+        let prices = book.as_ref();
+        let question = Question { catalog: held, edition, prices, need: &need, wishes: &wishes };
+        let mut outcome = match (budget, fastest) {
+            (None, false) => planned(&question)?,
+            (budget, _) => within(&question, budget)?,
+        };
+        // The most that a budget or a machine allows leaves no extra capacity.
+        let may_grow = budget.is_none() && !fastest;
+        let proof = match verify {
+            true => Some(prove(&question, &mut outcome, None, may_grow)?),
+            false => None,
+        };
+        if matches!(outcome, Outcome::NotMet(_)) {
+            notes.extend(left_out(&question)?);
+        }
+        let mut report = report::plan_report(edition, prices, &outcome, notes);
+        let asks_latency = need.roles.iter().any(|own| own.latency.is_some());
+        match proof {
+            Some(proof) => report::add_proof(&mut report, proof),
+            None if asks_latency && report.is_met => report.notes.push(
+                "disks are chosen by latency without waits at limits; verify simulates the plan with \
+                 them"
+                    .to_owned(),
+            ),
+            None => {}
+        }
+        if let Some(layout) = &there {
+            price(&mut report, layout, &question)?;
+        }
+        Ok(report.render(Format::Json))
+    }
+}
+
+/// Reads the layout to keep, if there is one, into the constraints.
+fn keep(
+    file: &mut NeedFile,
+    wishes: &mut Wishes,
+    catalog: &Catalog,
+) -> Result<Option<Layout>, Failure> {
+    let Some(path) = &file.keep else {
+        if file.no_downtime {
+            return Err(Failure::Input("no_downtime needs keep, the layout in use".to_owned()));
+        }
+        return Ok(None);
+    };
+    let layout = Layout::read(path, catalog)?;
+    let own = &layout.0.layout;
+    if file.region.is_none() {
+        file.region.clone_from(&own.region);
+    }
+    wishes.keep = Some(Kept::from_layout(own, file.no_downtime)?);
+    Ok(Some(layout))
+}
+
+/// Returns the edition of the layout in use.
+fn edition_there<'a>(
+    layout: &Layout,
+    catalog: &'a weir_catalog::Catalog,
+) -> Result<&'a Edition, Failure> {
+    let name = layout.0.layout.edition.as_deref().ok_or_else(|| {
+        Failure::Input(format!(
+            "{}: the layout to keep has no edition, so the tiers of its disks are unknown; add \
+             edition = \"NAME\" to it",
+            layout.0.name
+        ))
+    })?;
+    Ok(catalog.edition(name)?)
+}
+
+/// Adds the price of the layout in use, and its difference from that of the plan.
+fn price(report: &mut PlanReport, layout: &Layout, question: &Question<'_>) -> Result<(), Failure> {
+    let bill = |own: &weir_layout::Layout| own.bill(Some(question.edition), question.prices);
+    let text = report.plan.as_ref().map(|plan| plan.layout.as_str());
+    let planned = text.map(|text| weir_layout::Layout::parse("plan", text, question.catalog));
+    let planned = planned.transpose()?.map(|own| bill(&own));
+    let name = layout.0.name.clone();
+    report.present = Some(report::present(name, &bill(&layout.0.layout), planned.as_ref()));
+    Ok(())
+}
+
+/// Returns the edition to plan with: that of the layout in use, if there is one.
+fn edition<'a>(
+    file: &NeedFile,
+    kept: Option<&'a Edition>,
+    catalog: &'a weir_catalog::Catalog,
+) -> Result<&'a Edition, Failure> {
+    let said = file.edition.as_deref().map(|name| catalog.edition(name)).transpose()?;
+    match (said, kept) {
+        (Some(said), Some(kept)) if said.name() != kept.name() => Err(Failure::Input(format!(
+            "edition {}: the layout to keep has the edition {}; leave out one of the two",
+            said.name(),
+            kept.name()
+        ))),
+        (Some(edition), _) | (None, Some(edition)) => Ok(edition),
+        (None, None) => Ok(catalog.edition(EDITION)?),
+    }
+}
