@@ -40,7 +40,7 @@ def make(folder: str, server: int) -> str:
     )
     rate = [300, 900, 4000][server % 3]
     jobs = weir.Workload.from_fio(
-        f"[load]\nrw=randrw\nbs=8k\ndirect=1\nsize=1g\niodepth=32\nrate_iops={rate}\ntime_based\nruntime=60\n"
+        f"[load]\nrw=randrw\nioengine=libaio\nbs=8k\ndirect=1\nsize=1g\niodepth=32\nrate_iops={rate}\ntime_based\nruntime=60\n"
     )
     path = Path(folder) / f"server-{server:05}.weirobs"
     weir.simulate(layout, jobs, seed=server + 1, observe=path)

@@ -50,7 +50,7 @@ def simulate(point: int) -> Row:
         }
     )
     jobs = weir.Workload.from_fio(
-        "[reads]\nrw=randread\ndirect=1\nsize=1g\ntime_based\nruntime=100ms\n"
+        "[reads]\nrw=randread\nioengine=libaio\ndirect=1\nsize=1g\ntime_based\nruntime=100ms\n"
         f"bs={request}\niodepth={depth}\n"
     )
     report = weir.simulate(layout, jobs, seed=seed)

@@ -189,12 +189,12 @@ fn figures<'a>(found: &Found<'a>) -> Vec<Figure<'a>> {
         Found::Sized(_, own) => own.figures(),
         Found::Store(_, own) => own.figures(),
         Found::Pooled(_, own) => own.figures(),
-        Found::TierSet(_, own) => own.tiers.iter().flat_map(Tier::figures).collect(),
         Found::Latency(_, own) => own.figures(),
         Found::HostCache(_, own) => own.figures(),
         Found::Bursting(_, own) => own.figures(),
         Found::Striping(_, own) => own.figures(),
         Found::Rule(_, own) => own.figures(),
+        // A set of tiers has a table of its own (`tiers`).
         _ => Vec::new(),
     }
 }

@@ -18,8 +18,9 @@ LABS = ROOT / "labs"
 EXAMPLES = ROOT / "examples"
 
 FIO = """
-[reads]
-rw=randread
+[mixed]
+rw=randrw
+ioengine=libaio
 bs=8k
 size=1g
 direct=1

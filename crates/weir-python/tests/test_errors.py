@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import FIO, LAYOUT
+from conftest import FIO, LAYOUT, ROOT
 
 import weir
 
@@ -119,22 +119,26 @@ def test_inputs_can_be_sent_to_other_processes(observed: Path, layout: weir.Layo
     assert weir.diagnose(copy) == weir.diagnose(observation)
 
 
-def test_an_edition_of_the_user_goes_with_a_layout(tmp_path: Path) -> None:
-    from conftest import ROOT
-
+def test_an_edition_of_the_user_goes_with_a_layout() -> None:
     catalog = weir.Catalog(ROOT / "catalog/example.toml")
     name = next(
         own["edition"]
         for own in catalog.editions()
         if own["edition"] not in {known["edition"] for known in weir.catalog.editions()}
     )
-    layout = weir.Layout({"edition": name, "host": {"iops": 100}}, catalog)
+    layout = weir.Layout({"edition": name, "volume": [{"name": "data", "size": "10 GiB"}]}, catalog)
     assert pickle.loads(pickle.dumps(layout)).edition == name
     with pytest.raises(weir.InputError):
-        weir.Layout({"edition": name, "host": {"iops": 100}})
+        weir.Layout({"edition": name, "volume": [{"name": "data", "size": "10 GiB"}]})
 
 
 def test_times_and_sizes_can_be_objects_of_python(layout: weir.Layout) -> None:
     own = weir.simulate(layout, FIO_JOBS, runtime=timedelta(milliseconds=500), size=1 << 20)
     assert own == weir.simulate(layout, FIO_JOBS, runtime="500ms", size="1MiB")
     assert own["elapsed_s"] == pytest.approx(0.5, rel=0.1)
+
+
+def test_options_of_jobs_without_an_effect_are_warnings(layout: weir.Layout) -> None:
+    buffered = weir.Workload.from_fio(FIO.replace("direct=1", "direct=0"))
+    with pytest.warns(UserWarning, match="the page cache is not simulated"):
+        weir.simulate(layout, buffered)

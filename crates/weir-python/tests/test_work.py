@@ -18,8 +18,8 @@ LONG = """
 import signal, sys, weir
 from conftest import FIO, LAYOUT
 layout, jobs = weir.Layout(LAYOUT), weir.Workload.from_fio(FIO)
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     weir.simulate(layout, jobs, runtime="1000h", observe=sys.argv[1])
 except KeyboardInterrupt:
     print("interrupted", flush=True)

@@ -1,0 +1,147 @@
+"""The examples, with fewer simulations than they have by default.
+
+WEIR_TEST_SIMULATIONS and WEIR_TEST_SERVERS are the numbers; 10000 and 2000 are those of the documents.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from conftest import EXAMPLES
+from nbclient import NotebookClient
+
+import weir
+
+SIMULATIONS = os.environ.get("WEIR_TEST_SIMULATIONS", "600")
+SERVERS = os.environ.get("WEIR_TEST_SERVERS", "60")
+
+
+def run(script: str, *arguments: str | Path) -> tuple[str, str]:
+    command = [sys.executable, EXAMPLES / script, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=3600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout, done.stderr
+
+
+def test_a_sweep_on_ray_survives_the_loss_of_a_worker(tmp_path: Path) -> None:
+    number = ["--simulations", SIMULATIONS, "--out"]
+    run("ray_sweep.py", *number, tmp_path / "alone.csv", "--without-ray")
+    _, said = run("ray_sweep.py", *number, tmp_path / "ray.csv", "--kill-worker")
+    assert "killed one of two workers" in said
+    alone, ray = ((tmp_path / name).read_bytes() for name in ("alone.csv", "ray.csv"))
+    assert alone == ray
+    assert alone.count(b"\n") == int(SIMULATIONS) + 1
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_fleet_on_dask_survives_the_loss_of_a_worker(tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet"
+    alone, _ = run("dask_fleet.py", fleet, "--make", SERVERS, "--without-dask")
+    dask, said = run("dask_fleet.py", fleet, "--kill-worker")
+    assert "killed one of two workers" in said
+    assert alone == dask
+    answer = json.loads(dask)
+    assert answer["servers"] == int(SERVERS)
+    assert answer["verdicts"]["throttled"] == int(SERVERS) // 3
+
+
+def test_the_notebook_runs() -> None:
+    path = EXAMPLES / "weir.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": EXAMPLES}})
+    client.execute()
+    printed = [out for cell in notebook.cells for out in cell.get("outputs", ())]
+    assert any(out.get("output_type") in ("stream", "execute_result") for out in printed)
+
+
+def test_the_kubernetes_files_are_valid() -> None:
+    files = sorted((EXAMPLES / "kubernetes").glob("*.yaml"))
+    assert len(files) == 3
+    validate = Path(sys.executable).with_name("kubernetes-validate")
+    done = subprocess.run(
+        [validate, "--strict", "--kubernetes-version", "1.34", *files],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def slurm_files() -> list[Path]:
+    files = sorted((EXAMPLES / "slurm").glob("*.sbatch"))
+    assert len(files) == 2
+    return files
+
+
+def test_the_slurm_files_pass_shellcheck() -> None:
+    if shutil.which("shellcheck") is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("needs shellcheck")
+        pytest.skip("skipped: needs shellcheck")
+    done = subprocess.run(
+        ["shellcheck", "--shell=bash", *slurm_files()], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.fixture
+def slurm(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The environment of a Slurm job on this machine: srun runs the command."""
+    program = os.environ.get("WEIR_TEST_BINARY")
+    if program is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("needs WEIR_TEST_BINARY, the path of weir")
+        pytest.skip("skipped: needs WEIR_TEST_BINARY, the path of weir")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "srun").write_text('#!/bin/sh\nexec "$@"\n')
+    (programs / "srun").chmod(0o755)
+    (programs / "weir").symlink_to(Path(program).resolve())
+    yield {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+
+
+def test_the_slurm_files_sweep_and_merge(slurm: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "layout.toml").write_text(
+        'edition = "azure-now"\nhost = { size = "D8s_v3" }\n'
+        '[[volume]]\nname = "data"\nsize = "512 GiB"\n'
+    )
+    (tmp_path / "jobs.fio").write_text(
+        "[reads]\nrw=randread\nioengine=libaio\ndirect=1\nsize=1g\ntime_based\nruntime=100ms\n"
+    )
+    (tmp_path / "sweep.toml").write_text(
+        'layout = "layout.toml"\nworkload = "jobs.fio"\n'
+        '[[parameter]]\nname = "size"\nlayout = "volume.data.size"\n'
+        'values = ["128 GiB", "256 GiB", "512 GiB", "1 TiB", "2 TiB"]\n'
+    )
+    sweep, merge = EXAMPLES / "slurm/sweep.sbatch", EXAMPLES / "slurm/merge.sbatch"
+
+    def batch(*command: str | Path, **more: str) -> None:
+        done = subprocess.run(
+            ["bash", *command],
+            cwd=tmp_path,
+            env={**slurm, **more},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    for shard in ("1", "2", "3"):
+        batch(sweep, "sweep.toml", "3", SLURM_ARRAY_TASK_ID=shard, SLURM_CPUS_PER_TASK="1")
+    batch(merge, "3")
+    assert (tmp_path / "results.csv").read_text().count("\n") == 6
+
+
+def test_the_examples_name_the_version_of_weir() -> None:
+    for name in ("sweep.yaml", "merge.yaml"):
+        text = (EXAMPLES / "kubernetes" / name).read_text()
+        assert f"image: weir:{weir.__version__}\n" in text
