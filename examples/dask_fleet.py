@@ -38,7 +38,7 @@ def make(folder: str, server: int) -> str:
             "volume": [{"name": "data", "size": "512 GiB"}],
         },
     )
-    rate = [300, 900, 4000][server % 3]
+    rate = [200, 400, 4000][server % 3]
     jobs = weir.Workload.from_fio(
         f"[load]\nrw=randrw\nioengine=libaio\nbs=8k\ndirect=1\nsize=1g\niodepth=32\nrate_iops={rate}\ntime_based\nruntime=60\n"
     )

@@ -55,6 +55,29 @@ pub(crate) fn simulate<'py>(
     Ok((text::objects(python, &report)?, notes))
 }
 
+/// Returns the seconds that a simulation takes without Python, for the benchmark (`bench.py`).
+#[pyfunction]
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads a clock")]
+pub(crate) fn _seconds_without_python(
+    python: Python<'_>,
+    layout: &Layout,
+    workload: &Workload,
+) -> PyResult<f64> {
+    let run = Run {
+        layout: layout.clone(),
+        kind: workload.scaled(None, None)?,
+        names: workload.names(),
+        seed: 1,
+        every: None,
+        observe: None,
+    };
+    Ok(python.detach(|| {
+        let start = std::time::Instant::now();
+        let report = run.go(&Stop::default());
+        report.map(|_| start.elapsed().as_secs_f64())
+    })?)
+}
+
 struct Run {
     layout: Layout,
     kind: Kind,

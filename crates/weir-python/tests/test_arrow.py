@@ -86,7 +86,7 @@ def test_a_missing_value_is_null(tmp_path: Path) -> None:
     observation = weir.Observation(path)
     table = pyarrow.table(observation)
     of_a, of_b = (
-        next(own for own in observation.columns if own.endswith(f":{disk}/read_bytes"))
+        next(own for own in observation.columns if own.endswith(f":{disk}/read_bytes_per_s"))
         for disk in ("sda", "sdb")
     )
     assert None not in table[of_a].to_pylist()[1:]

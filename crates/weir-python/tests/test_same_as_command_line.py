@@ -88,7 +88,7 @@ def test_a_plan(command_line: Run) -> None:
 
 def test_a_plan_within_a_budget_that_extends_a_layout(command_line: Run, tmp_path: Path) -> None:
     kept, need = tmp_path / "kept.toml", tmp_path / "need.toml"
-    files = [{"name": "sales.mdf", "volume": "data", "role": "data", "size": "400 GiB"}]
+    files = [{"name": "sales.mdf", "on": "data", "role": "data", "size": "400 GiB"}]
     kept.write_text(weir.Layout({**LAYOUT, "file": files}).text)
     need.write_text('keep = "kept.toml"\n[data]\nsize = "900 GiB"\niops = 6000\n')
     assert weir.plan(need) == command_line("plan", "--need", need)

@@ -124,8 +124,13 @@ fn collect_keys(schema: &serde_json::Value, keys: &mut Vec<String>) {
     }
 }
 
-/// Returns whether a source has a function of this name that is marked as a test.
+/// Returns whether a source has a function of this name that is marked as a test. In Python, its name is
+/// the mark.
 fn has_test(source: &str, name: &str) -> bool {
+    if name.starts_with("test_") {
+        let head = format!("def {name}(");
+        return source.lines().any(|line| line.starts_with(&head));
+    }
     let head = format!("fn {name}(");
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let is_test = |at: usize| {
@@ -146,7 +151,7 @@ fn sources(name: &str) -> Vec<String> {
             let path = entry.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
+            } else if path.extension().is_some_and(|e| e == "rs" || e == "py") {
                 sources.extend(std::fs::read_to_string(&path));
             }
         }
@@ -158,6 +163,8 @@ fn sources(name: &str) -> Vec<String> {
 fn every_promise_names_a_test_that_there_is() {
     let source = "/// Says.\n#[test]\n#[ignore]\nfn one() {}\n\nfn two() {}\n";
     assert!(has_test(source, "one") && !has_test(source, "two") && !has_test(source, "on"));
+    let source = "def test_three() -> None:\n    def test_four(): ...\n";
+    assert!(has_test(source, "test_three") && !has_test(source, "test_four"));
     let text = read("docs/SEMANTICS.md");
     let mut crates: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut missing = Vec::new();

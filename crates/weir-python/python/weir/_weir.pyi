@@ -87,6 +87,7 @@ def simulate(
     every: str | None = None,
     observe: str | PathLike[str] | None = None,
 ) -> tuple[dict[str, Any], list[str]]: ...
+def _seconds_without_python(layout: Layout, workload: Workload) -> float: ...
 def plan(
     need: str | PathLike[str] | Mapping[str, Any],
     catalog: Catalog,
