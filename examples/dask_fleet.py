@@ -40,7 +40,8 @@ def make(folder: str, server: int) -> str:
     )
     rate = [200, 400, 4000][server % 3]
     jobs = weir.Workload.from_fio(
-        f"[load]\nrw=randrw\nioengine=libaio\nbs=8k\ndirect=1\nsize=1g\niodepth=32\nrate_iops={rate}\ntime_based\nruntime=60\n"
+        "[load]\nrw=randrw\nioengine=libaio\nbs=8k\ndirect=1\nsize=1g\niodepth=32\n"
+        f"rate_iops={rate}\ntime_based\nruntime=60\n"
     )
     path = Path(folder) / f"server-{server:05}.weirobs"
     weir.simulate(layout, jobs, seed=server + 1, observe=path)

@@ -8,10 +8,11 @@ use crate::workload::{Kind, Workload};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::fs::{File, Permissions};
-use std::io::BufWriter;
+use std::io::{BufWriter, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
+use weir_observe::format::SIGNATURE;
 use weir_observe::run::{Sample, Shape};
 use weir_observe::{Header, LayoutText, Source, SourceKind, Writer};
 use weir_report::run::SimReport;
@@ -216,6 +217,22 @@ impl Drive for OltpSimulation<'_> {
     }
 }
 
+/// Refuses to overwrite a file that is not an observation.
+fn check_replaceable(path: &Path) -> Result<(), Failure> {
+    let Ok(mut file) = File::open(path) else { return Ok(()) };
+    if !file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > 0) {
+        return Ok(());
+    }
+    let mut begin = SIGNATURE;
+    if file.read_exact(&mut begin).is_err() || begin != SIGNATURE {
+        return Err(Failure::Input(format!(
+            "observe {}: it exists and is not an observation; give another name",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
 /// The observation of a run. The file gets its name when it is whole.
 struct Observed {
     path: PathBuf,
@@ -236,6 +253,7 @@ impl Observed {
         every: Span,
         simulation: &impl Drive,
     ) -> Result<Self, Failure> {
+        check_replaceable(path)?;
         let failed = |error: std::io::Error| Failure::write(path, &error);
         let folder = path.parent().filter(|own| !own.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));

@@ -14,18 +14,26 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Whether the caller still waits for the result.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Stop(Arc<AtomicBool>);
+pub(crate) struct Stop(Arc<Flags>);
+
+#[derive(Debug, Default)]
+struct Flags {
+    is_asked: AtomicBool,
+    /// Set by work that looks, and therefore ends soon after it is asked to.
+    looks: AtomicBool,
+}
 
 impl Stop {
     /// Returns an error if nobody waits for the result.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        if self.0.load(Ordering::Relaxed) { Err(Failure::Stopped) } else { Ok(()) }
+        self.0.looks.store(true, Ordering::Relaxed);
+        if self.0.is_asked.load(Ordering::Relaxed) { Err(Failure::Stopped) } else { Ok(()) }
     }
 }
 
 /// Runs `work` on a thread of its own and waits for it without the interpreter's lock. Python's handlers
-/// of signals run meanwhile. If one raises, as that of Ctrl-C does, the call ends with its exception at
-/// once, and work that looks at [`Stop`] ends soon after.
+/// of signals run meanwhile. If one raises, as that of Ctrl-C does, work that looks at [`Stop`] ends first,
+/// so that it leaves no files; other work goes on alone. A second signal does not wait for either.
 pub(crate) fn run<T: Send + 'static>(
     python: Python<'_>,
     work: impl FnOnce(&Stop) -> Result<T, Failure> + Send + 'static,
@@ -43,17 +51,22 @@ pub(crate) fn run<T: Send + 'static>(
         .map_err(failed)?;
     // Only one thread waits at a time.
     let receiver = std::sync::Mutex::new(receiver);
+    let mut pending: Option<PyErr> = None;
     loop {
         let next = python.detach(|| {
             let receiver = receiver.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             receiver.recv_timeout(LOOK)
         });
         match next {
-            Ok(result) => return Ok(result?),
+            Ok(result) => return pending.map_or_else(|| Ok(result?), Err),
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(raised) = python.check_signals() {
-                    stop.0.store(true, Ordering::Relaxed);
-                    return Err(raised);
+                    let looks = stop.0.looks.load(Ordering::Relaxed);
+                    stop.0.is_asked.store(true, Ordering::Relaxed);
+                    if pending.is_some() || !looks {
+                        return Err(raised);
+                    }
+                    pending = Some(raised);
                 }
             }
             // The work has panicked, which is a defect of Weir. PyO3 raises its message.

@@ -105,6 +105,8 @@ def test_a_run_that_fails_leaves_no_observation(tmp_path: Path, layout: weir.Lay
     kept.write_bytes(b"before")
     with pytest.raises(weir.InputError):
         weir.simulate(layout, weir.Workload.from_fio(FIO + "filename=x\n"), observe=kept)
+    with pytest.raises(weir.InputError, match="it exists and is not an observation"):
+        weir.simulate(layout, FIO_JOBS, observe=kept)
     with pytest.raises(weir.RunError, match="cannot write"):
         weir.simulate(layout, FIO_JOBS, observe=tmp_path / "missing" / "run.weirobs")
     assert kept.read_bytes() == b"before"

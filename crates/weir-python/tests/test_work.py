@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from conftest import FIO, LAYOUT
 
 import weir
 
@@ -29,6 +30,8 @@ except KeyboardInterrupt:
 def test_ctrl_c_ends_a_simulation(tmp_path: Path) -> None:
     """The run would take hours, and nothing of it is kept."""
     observed = tmp_path / "run.weirobs"
+    weir.simulate(LAYOUT, weir.Workload.from_fio(FIO), runtime="1s", observe=observed)
+    before = observed.read_bytes()
     child = subprocess.Popen(
         [sys.executable, "-c", LONG, observed],
         stdout=subprocess.PIPE,
@@ -45,7 +48,8 @@ def test_ctrl_c_ends_a_simulation(tmp_path: Path) -> None:
     finally:
         child.kill()
         child.wait()
-    assert not observed.exists()
+    assert observed.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["run.weirobs"]
 
 
 def test_other_threads_run_meanwhile(layout: weir.Layout, jobs: weir.Workload) -> None:

@@ -1,11 +1,10 @@
 """Weir: an exact model of the limits of cloud storage.
 
-    >>> import weir
-    >>> layout = weir.Layout({"host": {"size": "D8s_v3"}, "edition": "azure-now",
-    ...                       "volume": [{"name": "data", "size": "540 GiB"}]})
-    >>> jobs = weir.Workload.from_fio("[reads]\\nrw=randread\\ndirect=1\\niodepth=64\\ntime_based\\nruntime=10")
-    >>> report = weir.simulate(layout, jobs)
-    >>> report["jobs"][0]["read"]["iops"]  # doctest: +SKIP
+    import weir
+
+    report = weir.simulate("layout.toml", "jobs.fio", runtime="30s", observe="run.weirobs")
+    print(report["jobs"][0]["read"]["iops"])
+    print(weir.diagnose("run.weirobs")["summary"])
 
 Results are dicts with the names and units of ``weir VERB --output json``. Quantities are texts with
 their units, as on the command line: ``runtime="30s"``, ``size="4TiB"``. Times can be
@@ -191,7 +190,7 @@ def compare(
 ) -> ComparisonReport:
     """Compare systems, and say which differences are more than noise (``weir compare``).
 
-    A side is an observation, a layout, a result of :func:`simulate`, the path of one of these, or a
+    A side is an observation, a layout, a result of `simulate`, the path of one of these, or a
     list of repetitions of one measurement.
 
     :param workload: the workload by which layouts are compared.
