@@ -50,7 +50,7 @@ fn exports() -> Vec<Export> {
 }
 
 fn wanted(export: &str, structured: bool) -> Wanted {
-    Wanted { export: export.to_owned(), structured, block_status: structured }
+    Wanted { export: export.to_owned(), structured, block_status: structured, tls: false }
 }
 
 /// Runs a handshake, and returns the bytes of both sides.
@@ -63,7 +63,7 @@ fn handshake(mut client: client::Handshake) -> (Vec<u8>, Vec<u8>) {
         let Ok(client::Progress { consumed, step }) = progress else { break };
         read_by_client += consumed;
         match step {
-            client::Step::Again => continue,
+            client::Step::Again | client::Step::StartTls => continue,
             client::Step::NeedMore { .. } => {}
             client::Step::Established(_) | client::Step::Listed(_) => break,
         }

@@ -103,7 +103,7 @@ pub(crate) type Answer = (u64, Result<Vec<u8>, Errno>);
 impl Raw {
     pub(crate) fn open(socket: &Path, export: &str) -> Self {
         let stream = UnixStream::connect(socket).expect("a server");
-        let wanted = Wanted { export: export.to_owned(), structured: true, block_status: true };
+        let wanted = Wanted { export: export.to_owned(), structured: true, block_status: true, tls: false };
         let mut handshake = Handshake::open(wanted);
         let (mut input, mut out) = (Vec::new(), Vec::new());
         loop {
@@ -116,6 +116,7 @@ impl Raw {
                 Step::Again => {}
                 Step::NeedMore { .. } => assert!(receive(&stream, &mut input), "it hung up"),
                 Step::Listed(_) => panic!("no list was asked for"),
+                Step::StartTls => panic!("TLS was not asked for"),
             }
         }
     }
