@@ -246,7 +246,7 @@ fn weirs_client_says_why_it_cannot_encrypt() {
     };
     let uri = format!("nbds://localhost:{port}/data?tls-certificates=");
     check(format!("{uri}{}", at("none")), "none/ca-cert.pem: ");
-    check(format!("{uri}{}", at("other")), "invalid peer certificate: UnknownIssuer");
+    check(format!("{uri}{}", at("other")), "invalid peer certificate");
     check(format!("{uri}{}", at("bare")), "CertificateRequired");
     let named = format!("{uri}{}&tls-hostname=db1.example", at("pki"));
     check(named, "certificate not valid for name \"db1.example\"");
