@@ -103,7 +103,8 @@ pub(crate) type Answer = (u64, Result<Vec<u8>, Errno>);
 impl Raw {
     pub(crate) fn open(socket: &Path, export: &str) -> Self {
         let stream = UnixStream::connect(socket).expect("a server");
-        let wanted = Wanted { export: export.to_owned(), structured: true, block_status: true, tls: false };
+        let wanted =
+            Wanted { export: export.to_owned(), structured: true, block_status: true, tls: false };
         let mut handshake = Handshake::open(wanted);
         let (mut input, mut out) = (Vec::new(), Vec::new());
         loop {
