@@ -20,7 +20,6 @@ import hashlib
 import itertools
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -113,17 +112,16 @@ def on_ray(simulations: int, address: str | None, kill_worker: bool) -> Iterator
 
 def write(rows: Iterable[Row], path: Path) -> str:
     """Write the rows in the order of their points, as a whole; return the hash of the file."""
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=".", suffix=".part", newline="", delete=False
-    ) as part:
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with part.open("x", newline="") as file:
         try:
-            table = csv.DictWriter(part, COLUMNS)
+            table = csv.DictWriter(file, COLUMNS)
             table.writeheader()
             table.writerows(sorted(rows, key=lambda row: int(row["point"])))
-            part.flush()
-            os.replace(part.name, path)
+            file.flush()
+            part.replace(path)
         except BaseException:
-            os.unlink(part.name)
+            part.unlink(missing_ok=True)
             raise
     return hashlib.sha256(path.read_bytes()).hexdigest()
 

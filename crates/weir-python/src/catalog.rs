@@ -37,6 +37,19 @@ impl Catalog {
         Self(Arc::clone(held))
     }
 
+    /// Returns a catalog with the editions of all of `catalogs`.
+    pub(crate) fn joined<'a>(
+        catalogs: impl IntoIterator<Item = &'a Self>,
+    ) -> Result<Self, Failure> {
+        let mut texts: Vec<(String, String)> = Vec::new();
+        for (name, text) in catalogs.into_iter().flat_map(|own| &own.0.texts) {
+            if texts.iter().all(|(_, known)| known != text) {
+                texts.push((name.clone(), text.clone()));
+            }
+        }
+        Self::with(texts)
+    }
+
     /// Returns the catalog with the built-in editions and others.
     fn with(texts: Vec<(String, String)>) -> Result<Self, Failure> {
         if texts.is_empty() {

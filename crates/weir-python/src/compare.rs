@@ -29,6 +29,14 @@ enum Own {
 }
 
 impl Own {
+    /// Returns the catalog of a layout.
+    fn catalog(&self) -> Option<&Catalog> {
+        match self {
+            Self::Layout(own) => Some(&own.0.catalog),
+            Self::Observation(_) | Self::Result(_) => None,
+        }
+    }
+
     fn input(self, layout: Option<&Layout>, catalog: &Catalog) -> Result<Input, Failure> {
         Ok(match self {
             Self::Layout(own) => Input::Layout(Box::new(own.0.layout.clone())),
@@ -116,8 +124,11 @@ pub(crate) fn compare<'py>(
     }
     let sides: Vec<(String, Vec<Own>)> =
         sides.into_iter().map(|(name, all)| (name, all.into_iter().map(own).collect())).collect();
-    let catalog = catalog.clone();
-    let answer = work::run(python, move |_| {
+    // Layouts bring the catalogs that they were made with.
+    let all = sides.iter().flat_map(|(_, inputs)| inputs).filter_map(Own::catalog);
+    let all = all.chain(layouts.iter().map(|own| &own.0.catalog));
+    let catalog = Catalog::joined(std::iter::once(catalog).chain(all))?;
+    let answer = work::run(python, move || {
         let workload = workload.map(|own| match own {
             Kind::Jobs(jobs) => weir_compare::Workload::Jobs(jobs),
             Kind::Descriptions(databases, backups) => {

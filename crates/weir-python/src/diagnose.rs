@@ -34,7 +34,7 @@ pub(crate) fn diagnose<'py>(
         return Err(Failure::Input(words).into());
     }
     let (catalog, layout) = (catalog.clone(), layout.map(|own| own.clone()));
-    let answer = work::run(python, move |stop| {
+    let answer = work::run_stoppable(python, move |stop| {
         let limits = Limits::resolve(layout.as_ref(), edition, &observations, &catalog);
         let mapping: Mapping = mapping.into_iter().collect();
         let report = report(&observations, &limits, (&mapping, &catalog), stop)?;
@@ -92,8 +92,9 @@ fn report(
     (mapping, catalog): (&Mapping, &Catalog),
     stop: &Stop,
 ) -> Result<DiagnosisReport, Failure> {
-    let catalog = &catalog.0.catalog;
     let held = limits.layout.as_ref().map(|own| &own.0);
+    // A layout brings the catalog that it was made with.
+    let catalog = &held.map_or(catalog, |own| &own.catalog).0.catalog;
     let edition = limits.edition.as_ref().map(|name| catalog.edition(name)).transpose()?;
     let layout = held.map(|own| &own.layout);
     let question = Question { layout, edition, catalog, mapping };

@@ -13,6 +13,7 @@ use arrow_array::{Array, ArrayRef, Int64Array, PrimitiveArray, RecordBatch, Reco
 use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyCapsule, PyType};
 use std::collections::HashMap;
 use std::fs::File;
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use weir_import::{Input, Options, decompressed};
 use weir_observe::joined::Chunks;
-use weir_observe::{Chunk, Column, Counting, Ending, Header};
+use weir_observe::{Chunk, Column, Counting, Ending, Header, Note};
 use weir_units::{Instant, Span};
 
 /// The first bytes of an observation of any version.
@@ -45,20 +46,25 @@ pub(crate) struct Held {
     pub(crate) header: Header,
     /// Notes that reports repeat.
     pub(crate) notes: Vec<String>,
+    /// Notes of the file.
+    remarks: Vec<Note>,
     ending: Ending,
     times: Vec<Instant>,
     batch: RecordBatch,
 }
 
 impl Observation {
-    fn read(name: String, input: impl Read) -> Result<Self, Failure> {
+    /// Reads the file of an observation. Reports repeat `notes`, or else those of the file.
+    fn read(name: String, input: impl Read, notes: Option<Vec<String>>) -> Result<Self, Failure> {
         let wrong = |source| Failure::Input(format!("{name}: {source}"));
         let observation = weir_observe::Observation::read(input).map_err(wrong)?;
-        let mut notes = Vec::new();
-        if observation.ending != Ending::Complete {
-            notes.push(format!("{name}: {}", observation.ending));
-        }
-        notes.extend(observation.notes.iter().map(|note| format!("{name}: {}", note.text)));
+        let of_file = || {
+            let ending = Some(&observation.ending).filter(|own| **own != Ending::Complete);
+            let ending = ending.map(|own| format!("{name}: {own}"));
+            let remarks = observation.notes.iter().map(|note| format!("{name}: {}", note.text));
+            ending.into_iter().chain(remarks).collect()
+        };
+        let notes = notes.unwrap_or_else(of_file);
         Self::hold(name, observation, notes)
     }
 
@@ -67,10 +73,11 @@ impl Observation {
         observation: weir_observe::Observation,
         notes: Vec<String>,
     ) -> Result<Self, Failure> {
-        let weir_observe::Observation { header, times, columns, ending, .. } = observation;
+        let weir_observe::Observation { header, times, columns, notes: remarks, ending } =
+            observation;
         let batch = batch(&header, &times, columns)
             .map_err(|source| Failure::Input(format!("{name}: {source}")))?;
-        Ok(Self(Arc::new(Held { name, header, notes, ending, times, batch })))
+        Ok(Self(Arc::new(Held { name, header, notes, remarks, ending, times, batch })))
     }
 
     fn import(paths: &[PathBuf], options: &Options) -> Result<Self, Failure> {
@@ -117,7 +124,7 @@ impl Observation {
             header: held.header.clone(),
             times: held.times.clone(),
             columns: held.columns(0, held.times.len()),
-            notes: Vec::new(),
+            notes: held.remarks.clone(),
             ending: held.ending.clone(),
         }
     }
@@ -216,9 +223,15 @@ impl Observation {
     /// Reads an observation, or imports files of other tools into one.
     #[new]
     #[pyo3(signature = (*paths, every = None))]
-    fn new(python: Python<'_>, paths: Vec<PathBuf>, every: Option<String>) -> PyResult<Self> {
+    fn new(
+        python: Python<'_>,
+        paths: Vec<PathBuf>,
+        every: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let as_time = python.import("weir._inputs")?.getattr("as_time")?;
+        let every: Option<String> = as_time.call1(("every", every))?.extract()?;
         let every: Option<Span> = parsed("every", every.as_deref())?;
-        work::run(python, move |_| {
+        work::run(python, move || {
             if paths.is_empty() {
                 let words = "an observation needs a file: one that weir wrote, or files to import";
                 return Err(Failure::Input(words.to_owned()));
@@ -240,18 +253,24 @@ impl Observation {
                     )));
                 }
                 let file = File::open(path).map_err(|source| Failure::read(path, &source))?;
-                return Self::read(name.to_string(), BufReader::with_capacity(1 << 20, file));
+                return Self::read(name.to_string(), BufReader::with_capacity(1 << 20, file), None);
             }
             let by = concat!("weir ", env!("CARGO_PKG_VERSION")).to_owned();
             Self::import(&paths, &Options { every, by, ..Options::default() })
         })
     }
 
-    /// Reads the bytes of an observation file.
+    /// Reads the bytes of an observation file. Reports repeat `notes`, or else those of the file.
     #[classmethod]
-    #[pyo3(signature = (data, name = "observation"))]
-    fn from_bytes(_class: &Bound<'_, PyType>, data: &[u8], name: &str) -> Result<Self, Failure> {
-        Self::read(name.to_owned(), data)
+    #[pyo3(signature = (data, name = "observation", notes = None))]
+    fn from_bytes(
+        class: &Bound<'_, PyType>,
+        data: PyBackedBytes,
+        name: &str,
+        notes: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let name = name.to_owned();
+        work::run(class.py(), move || Self::read(name, &*data, notes))
     }
 
     /// Returns whether a JSON document is a result of Weir, not an input to import.
@@ -263,7 +282,7 @@ impl Observation {
     /// Returns the observation as the bytes of a file.
     fn to_bytes<'py>(&self, python: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let own = self.clone();
-        let bytes = work::run(python, move |_| {
+        let bytes = work::run(python, move || {
             let failed = |error| Failure::Run(format!("{}: {error}", own.0.name));
             own.to_library().write(Vec::new()).map_err(failed)
         })?;
@@ -339,9 +358,12 @@ impl Observation {
     #[expect(clippy::type_complexity, reason = "a callable and its arguments, as pickle asks for")]
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, String))> {
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, String, Vec<String>))> {
         let own = slf.get();
         let bytes = own.to_bytes(slf.py())?;
-        Ok((slf.get_type().getattr("from_bytes")?, (bytes, own.0.name.clone())))
+        Ok((
+            slf.get_type().getattr("from_bytes")?,
+            (bytes, own.0.name.clone(), own.0.notes.clone()),
+        ))
     }
 }

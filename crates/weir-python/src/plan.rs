@@ -47,7 +47,7 @@ pub(crate) fn plan<'py>(
         verify,
         catalog: catalog.clone(),
     };
-    let answer = work::run(python, move |_| request.answer())?;
+    let answer = work::run(python, move || request.answer())?;
     text::objects(python, &answer)
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn simulate<'py>(
         every,
         observe,
     };
-    let (report, notes) = work::run(python, move |stop| run.go(stop))?;
+    let (report, notes) = work::run_stoppable(python, move |stop| run.go(stop))?;
     Ok((text::objects(python, &report)?, notes))
 }
 

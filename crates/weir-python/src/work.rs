@@ -14,39 +14,48 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Whether the caller still waits for the result.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Stop(Arc<Flags>);
-
-#[derive(Debug, Default)]
-struct Flags {
-    is_asked: AtomicBool,
-    /// Set by work that looks, and therefore ends soon after it is asked to.
-    looks: AtomicBool,
-}
+pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
     /// Returns an error if nobody waits for the result.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        self.0.looks.store(true, Ordering::Relaxed);
-        if self.0.is_asked.load(Ordering::Relaxed) { Err(Failure::Stopped) } else { Ok(()) }
+        if self.0.load(Ordering::Relaxed) { Err(Failure::Stopped) } else { Ok(()) }
     }
 }
 
 /// Runs `work` on a thread of its own and waits for it without the interpreter's lock. Python's handlers
-/// of signals run meanwhile. If one raises, as that of Ctrl-C does, work that looks at [`Stop`] ends first,
-/// so that it leaves no files; other work goes on alone. A second signal does not wait for either.
+/// of signals run meanwhile. If one raises, as that of Ctrl-C does, the work goes on alone.
 pub(crate) fn run<T: Send + 'static>(
+    python: Python<'_>,
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> PyResult<T> {
+    wait(python, None, work)
+}
+
+/// Runs work that checks its [`Stop`] until it ends. If a handler of a signal raises, the work ends first,
+/// so that it leaves no files. A second signal does not wait for it.
+pub(crate) fn run_stoppable<T: Send + 'static>(
     python: Python<'_>,
     work: impl FnOnce(&Stop) -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
     let stop = Stop::default();
-    let (sender, receiver) = channel();
     let own = stop.clone();
+    wait(python, Some(&stop), move || work(&own))
+}
+
+/// Runs `work` and waits for it. With a `stop`, the first signal asks the work to end.
+fn wait<T: Send + 'static>(
+    python: Python<'_>,
+    stop: Option<&Stop>,
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> PyResult<T> {
+    let (sender, receiver) = channel();
     let failed = |error| Failure::Run(format!("starting a thread: {error}"));
     let worker = thread::Builder::new()
         .name("weir".to_owned())
         .spawn(move || {
             // Without a receiver, nobody waits for the result.
-            drop(sender.send(work(&own)));
+            drop(sender.send(work()));
         })
         .map_err(failed)?;
     // Only one thread waits at a time.
@@ -61,12 +70,13 @@ pub(crate) fn run<T: Send + 'static>(
             Ok(result) => return pending.map_or_else(|| Ok(result?), Err),
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(raised) = python.check_signals() {
-                    let looks = stop.0.looks.load(Ordering::Relaxed);
-                    stop.0.is_asked.store(true, Ordering::Relaxed);
-                    if pending.is_some() || !looks {
-                        return Err(raised);
+                    match stop {
+                        Some(stop) if pending.is_none() => {
+                            stop.0.store(true, Ordering::Relaxed);
+                            pending = Some(raised);
+                        }
+                        _ => return Err(raised),
                     }
-                    pending = Some(raised);
                 }
             }
             // The work has panicked, which is a defect of Weir. PyO3 raises its message.

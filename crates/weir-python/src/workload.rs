@@ -4,6 +4,9 @@ use crate::error::Failure;
 use crate::text::{self, Given};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,6 +26,7 @@ pub(crate) struct Workload(pub(crate) Arc<Held>);
 pub(crate) struct Held {
     /// Name and text of each file.
     texts: Vec<(String, String)>,
+    surroundings: Surroundings,
     pub(crate) kind: Kind,
 }
 
@@ -35,17 +39,48 @@ pub(crate) enum Kind {
     Descriptions(Vec<weir_oltp::Description>, Vec<weir_pipeline::Description>),
 }
 
-/// The environment variables and include files that job files can refer to.
-struct Surroundings;
+/// The environment variables and include files that job files refer to. They are pickled, so that the
+/// workload is the same on a machine with other variables and files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, FromPyObject, IntoPyObject)]
+#[pyo3(from_item_all)]
+struct Surroundings {
+    /// The value of each variable; `None` if it is not set.
+    variables: BTreeMap<String, Option<String>>,
+    /// The text of each include file, by the file that includes it and the name there.
+    includes: BTreeMap<(String, String), String>,
+}
 
 impl Source for Surroundings {
     fn env(&self, name: &str) -> Option<String> {
-        std::env::var(name).ok()
+        self.variables.get(name).cloned().flatten()
     }
 
     fn include(&self, from: &str, name: &str) -> io::Result<String> {
-        let beside = Path::new(from).parent().unwrap_or(Path::new(""));
-        std::fs::read_to_string(beside.join(name))
+        let text = self.includes.get(&(from.to_owned(), name.to_owned()));
+        text.cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+/// The variables and files of this process, and those that were read so far.
+#[derive(Default)]
+struct Recorder(RefCell<Surroundings>);
+
+impl Source for Recorder {
+    fn env(&self, name: &str) -> Option<String> {
+        let mut read = self.0.borrow_mut();
+        let value = || std::env::var(name).ok();
+        read.variables.entry(name.to_owned()).or_insert_with(value).clone()
+    }
+
+    fn include(&self, from: &str, name: &str) -> io::Result<String> {
+        let mut read = self.0.borrow_mut();
+        Ok(match read.includes.entry((from.to_owned(), name.to_owned())) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(new) => {
+                let beside = Path::new(from).parent().unwrap_or(Path::new(""));
+                new.insert(std::fs::read_to_string(beside.join(name))?).clone()
+            }
+        })
     }
 }
 
@@ -55,8 +90,17 @@ fn is_description(name: &str) -> bool {
 
 impl Workload {
     /// Parses texts. As on the command line, those named `.toml` are descriptions of databases and
-    /// backups, and others are fio job files, which run one after the other.
-    fn parse(texts: Vec<(String, String)>) -> Result<Self, Failure> {
+    /// backups, and others are fio job files, which run one after the other. Job files refer to
+    /// `surroundings`, or else to those of this process.
+    fn parse(
+        texts: Vec<(String, String)>,
+        surroundings: Option<Surroundings>,
+    ) -> Result<Self, Failure> {
+        let recorder = Recorder::default();
+        let source: &dyn Source = match &surroundings {
+            Some(given) => given,
+            None => &recorder,
+        };
         let description = texts.iter().find(|(name, _)| is_description(name));
         let job = texts.iter().find(|(name, _)| !is_description(name));
         let kind = match (description, job) {
@@ -67,14 +111,15 @@ impl Workload {
                 )));
             }
             (Some(_), None) => descriptions(&texts)?,
-            (None, Some(_)) => jobs(&texts)?,
+            (None, Some(_)) => jobs(&texts, source)?,
             (None, None) => {
                 let words =
                     "the workload has no files; give a fio job file or a description (.toml)";
                 return Err(Failure::Input(words.to_owned()));
             }
         };
-        Ok(Self(Arc::new(Held { texts, kind })))
+        let surroundings = surroundings.unwrap_or_else(|| recorder.0.into_inner());
+        Ok(Self(Arc::new(Held { texts, surroundings, kind })))
     }
 
     /// Returns the workload with other sizes and runtimes.
@@ -110,10 +155,10 @@ impl Workload {
     }
 }
 
-fn jobs(texts: &[(String, String)]) -> Result<Kind, Failure> {
+fn jobs(texts: &[(String, String)], source: &dyn Source) -> Result<Kind, Failure> {
     let mut all: Option<JobFile> = None;
     for (name, text) in texts {
-        let next = fio::parse(name, text, &Surroundings)?;
+        let next = fio::parse(name, text, source)?;
         all = Some(match all {
             Some(jobs) => jobs.then(next),
             None => next,
@@ -157,7 +202,8 @@ impl Workload {
                     Ok((format!("{name}.toml"), text::toml_of(&name, &mapping)?))
                 }
             };
-        Ok(Self::parse(sources.iter().enumerate().map(read).collect::<PyResult<_>>()?)?)
+        let texts = sources.iter().enumerate().map(read).collect::<PyResult<_>>()?;
+        Ok(Self::parse(texts, None)?)
     }
 
     /// Parses the text of a fio job file.
@@ -169,16 +215,19 @@ impl Workload {
                 format!("name {name}: a fio job file never ends in .toml; use another name");
             return Err(Failure::Input(words));
         }
-        Self::parse(vec![(name.to_owned(), text.to_owned())])
+        Self::parse(vec![(name.to_owned(), text.to_owned())], None)
     }
 
-    /// Makes a workload from the names and texts of its files.
+    /// Makes a workload from the names and texts of its files. `surroundings` are the environment variables
+    /// and include files of a pickled workload.
     #[classmethod]
+    #[pyo3(signature = (texts, surroundings = None))]
     fn from_texts(
         _class: &Bound<'_, PyType>,
         texts: Vec<(String, String)>,
+        surroundings: Option<Surroundings>,
     ) -> Result<Self, Failure> {
-        Self::parse(texts)
+        Self::parse(texts, surroundings)
     }
 
     /// Names and texts of the files.
@@ -193,18 +242,20 @@ impl Workload {
     }
 
     fn __eq__(&self, other: &Self) -> bool {
-        self.0.texts == other.0.texts
+        (&self.0.texts, &self.0.surroundings) == (&other.0.texts, &other.0.surroundings)
     }
 
     fn __hash__(&self) -> u64 {
-        crate::work::hash_of(&self.0.texts)
+        crate::work::hash_of(&(&self.0.texts, &self.0.surroundings))
     }
 
     /// Supports pickling, so that Ray, Dask and multiprocessing can send workloads.
     #[expect(clippy::type_complexity, reason = "a callable and its arguments, as pickle asks for")]
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Vec<(String, String)>,))> {
-        Ok((slf.get_type().getattr("from_texts")?, (slf.get().0.texts.clone(),)))
+    ) -> PyResult<(Bound<'py, PyAny>, (Vec<(String, String)>, Surroundings))> {
+        let held = &slf.get().0;
+        let make = slf.get_type().getattr("from_texts")?;
+        Ok((make, (held.texts.clone(), held.surroundings.clone())))
     }
 }

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -36,6 +36,30 @@ LAYOUT: dict[str, Any] = {
 }
 
 
+# A report of iostat whose last line is cut.
+CUT_IOSTAT = """Linux 6.1.0 (db1) \t11/22/2026 \t_x86_64_\t(4 CPU)
+
+11/22/2026 10:00:00 AM
+Device            r/s     rkB/s     w/s     wkB/s
+sda             10.00     80.00    0.00      0.00
+
+11/22/2026 10:00:05 AM
+Device            r/s     rkB/s     w/s     wkB/s
+sda             20.00    160.00    0.00      0.00
+
+11/22/2026 10:00:10 AM
+Device            r/s     rkB/s     w/s     wkB/s
+sda             20.00    160.00    0.00      0.00
+sdb             20.00"""
+
+
+def missing(what: str) -> NoReturn:
+    """Skip a test that needs something, or fail it in CI."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"needs {what}")
+    pytest.skip(f"skipped: needs {what}")
+
+
 @pytest.fixture
 def layout() -> weir.Layout:
     return weir.Layout(LAYOUT)
@@ -55,13 +79,17 @@ def observed(tmp_path: Path, layout: weir.Layout, jobs: weir.Workload) -> Path:
 
 
 @pytest.fixture
-def command_line() -> Callable[..., Any]:
+def program() -> Path:
+    """Returns the weir to compare with."""
+    path = os.environ.get("WEIR_TEST_BINARY")
+    if not path:
+        missing("WEIR_TEST_BINARY, the path of weir")
+    return Path(path).resolve()
+
+
+@pytest.fixture
+def command_line(program: Path) -> Callable[..., Any]:
     """Runs a verb of the command line, and returns its result in JSON."""
-    program = os.environ.get("WEIR_TEST_BINARY")
-    if program is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("needs WEIR_TEST_BINARY, the path of weir")
-        pytest.skip("skipped: needs WEIR_TEST_BINARY, the path of weir")
 
     def run(*arguments: str | Path) -> Any:
         command = [program, *arguments, "--output", "json"]
@@ -73,13 +101,8 @@ def command_line() -> Callable[..., Any]:
 
 
 @pytest.fixture
-def message_of_command_line() -> Callable[..., str]:
+def message_of_command_line(program: Path) -> Callable[..., str]:
     """Runs a verb that fails, and returns its message."""
-    program = os.environ.get("WEIR_TEST_BINARY")
-    if program is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("needs WEIR_TEST_BINARY, the path of weir")
-        pytest.skip("skipped: needs WEIR_TEST_BINARY, the path of weir")
 
     def run(*arguments: str | Path) -> str:
         command = [program, *arguments]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import FIO, LAYOUT, ROOT
+from conftest import CUT_IOSTAT, FIO, LAYOUT, ROOT
 
 import weir
 
@@ -54,6 +54,8 @@ def test_errors_have_the_messages_of_the_command_line(
         (lambda: weir.compare(1, 2), "a side is of type int"),
         (lambda: weir.simulate(LAYOUT, FIO_JOBS, runtime=5), "runtime is of type int"),
         (lambda: weir.simulate(LAYOUT, FIO_JOBS, size=1.5), "size is of type float"),
+        (lambda: weir.simulate(LAYOUT, FIO_JOBS, seed=1.5), "seed is of type float"),
+        (lambda: weir.Observation("run.weirobs", every=5), "every is of type int"),
     ],
 )
 def test_an_object_of_the_wrong_type_is_a_type_error(call: Callable[[], Any], words: str) -> None:
@@ -76,6 +78,10 @@ FIO_JOBS = weir.Workload.from_fio(FIO)
         (lambda: weir.compare(LAYOUT, LAYOUT), "none of Weir's results"),
         (lambda: weir.Layout({"volume": [{"name": 2**80}]}), "too large a number"),
         (lambda: weir.compare({}, {}, tolerance="five"), "tolerance: "),
+        (lambda: weir.simulate(LAYOUT, FIO_JOBS, seed=-1), "seed -1: is not a number from 0 to "),
+        (lambda: weir.simulate(LAYOUT, FIO_JOBS, seed=2**64), "is not a number from 0 to "),
+        (lambda: weir.compare({}, {}, seeds=-1), "seeds -1: is not a number from 3 to 1000"),
+        (lambda: weir.Observation("run.weirobs", every=timedelta(seconds=-5)), "every: "),
     ],
 )
 def test_an_input_that_is_wrong_is_an_input_error(call: Callable[[], Any], words: str) -> None:
@@ -113,12 +119,45 @@ def test_a_run_that_fails_leaves_no_observation(tmp_path: Path, layout: weir.Lay
     assert [path.name for path in tmp_path.iterdir()] == ["kept.weirobs"]
 
 
-def test_inputs_can_be_sent_to_other_processes(observed: Path, layout: weir.Layout) -> None:
+def test_inputs_can_be_sent_to_other_processes(
+    observed: Path, layout: weir.Layout, tmp_path: Path
+) -> None:
     assert pickle.loads(pickle.dumps(layout)) == layout
     assert pickle.loads(pickle.dumps(FIO_JOBS)) == FIO_JOBS
     observation = weir.Observation(observed)
     copy = pickle.loads(pickle.dumps(observation))
     assert weir.diagnose(copy) == weir.diagnose(observation)
+    path = tmp_path / "iostat.txt"
+    path.write_text(CUT_IOSTAT)
+    observation = weir.Observation(path)
+    cut = "its last line was truncated and is left out"
+    assert any(cut in note for note in observation.notes)
+    copy = pickle.loads(pickle.dumps(observation))
+    assert copy.notes == observation.notes
+    assert pickle.loads(pickle.dumps(copy)).notes == observation.notes
+    assert any(cut in note for note in weir.Observation.from_bytes(copy.to_bytes()).notes)
+
+
+def test_a_workload_is_the_same_on_a_machine_with_another_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    jobs, common = tmp_path / "jobs.fio", tmp_path / "common.fio"
+    common.write_text("iodepth=${DEPTH}\n")
+    jobs.write_text(FIO.replace("iodepth=32\n", "include common.fio\n"))
+    monkeypatch.setenv("DEPTH", "8")
+    own = weir.Workload(jobs)
+    expected = weir.simulate(LAYOUT, own, runtime="1s")
+    sent = pickle.dumps(own)
+    monkeypatch.setenv("DEPTH", "1")
+    other = weir.Workload(jobs)
+    assert other != own
+    assert weir.simulate(LAYOUT, other, runtime="1s") != expected
+    monkeypatch.delenv("DEPTH")
+    common.unlink()
+    copy = pickle.loads(sent)
+    assert copy == own
+    assert hash(copy) == hash(own)
+    assert weir.simulate(LAYOUT, copy, runtime="1s") == expected
 
 
 def test_an_edition_of_the_user_goes_with_a_layout() -> None:
@@ -134,10 +173,43 @@ def test_an_edition_of_the_user_goes_with_a_layout() -> None:
         weir.Layout({"edition": name, "volume": [{"name": "data", "size": "10 GiB"}]})
 
 
+def test_a_layout_is_diagnosed_and_compared_with_its_own_catalog(tmp_path: Path) -> None:
+    catalog = weir.Catalog(ROOT / "catalog/example.toml")
+    keys = {
+        "edition": "my-cloud",
+        "host": {"size": "m8"},
+        "volume": [{"name": "data", "size": "100 GiB"}],
+    }
+    layout = weir.Layout(keys, catalog)
+    path = tmp_path / "run.weirobs"
+    weir.simulate(layout, FIO_JOBS, every="100ms", observe=path)
+    own = weir.diagnose(path, layout=layout)
+    assert own == weir.diagnose(path, layout=keys, catalog=catalog)
+    with pytest.raises(weir.InputError, match="my-cloud"):
+        weir.diagnose(path, layout=keys)
+    options: dict[str, Any] = {"workload": FIO_JOBS, "seeds": 3, "runtime": "1s"}
+    builtin = weir.Layout(LAYOUT)
+    both = weir.compare(layout, builtin, **options)
+    assert both == weir.compare(layout, builtin, catalog=catalog, **options)
+    # A layout that was sent has a catalog of its own, with the same edition.
+    copy = pickle.loads(pickle.dumps(layout))
+    assert weir.compare(layout, copy, **options)["comparisons"]
+    assert weir.compare(path, path, layout=layout)["comparisons"]
+
+
 def test_times_and_sizes_can_be_objects_of_python(layout: weir.Layout) -> None:
     own = weir.simulate(layout, FIO_JOBS, runtime=timedelta(milliseconds=500), size=1 << 20)
     assert own == weir.simulate(layout, FIO_JOBS, runtime="500ms", size="1MiB")
     assert own["elapsed_s"] == pytest.approx(0.5, rel=0.1)
+
+
+def test_the_sampling_interval_can_be_a_timedelta(tmp_path: Path) -> None:
+    path = tmp_path / "iostat.txt"
+    # Without its times.
+    path.write_text("".join(own for own in CUT_IOSTAT.splitlines(True) if "AM" not in own))
+    copies = [weir.Observation(path, every=every) for every in ("5s", timedelta(seconds=5))]
+    assert copies[0].to_bytes() == copies[1].to_bytes()
+    assert len(copies[0]) > 1
 
 
 def test_options_of_jobs_without_an_effect_are_warnings(layout: weir.Layout) -> None:

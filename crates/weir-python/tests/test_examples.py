@@ -10,12 +10,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 import pytest
-from conftest import EXAMPLES
+from conftest import EXAMPLES, missing
 from nbclient import NotebookClient
 
 import weir
@@ -42,6 +41,10 @@ def test_a_sweep_on_ray_survives_the_loss_of_a_worker(tmp_path: Path) -> None:
     assert "killed one of two workers" in said
     alone, ray = ((tmp_path / name).read_bytes() for name in ("alone.csv", "ray.csv"))
     assert alone == ray
+    plain = tmp_path / "plain"
+    plain.touch()
+    assert (tmp_path / "ray.csv").stat().st_mode == plain.stat().st_mode
+    plain.unlink()
     assert alone.count(b"\n") == int(SIMULATIONS) + 1
     assert len(list(tmp_path.iterdir())) == 2
 
@@ -88,9 +91,7 @@ def slurm_files() -> list[Path]:
 
 def test_the_slurm_files_pass_shellcheck() -> None:
     if shutil.which("shellcheck") is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("needs shellcheck")
-        pytest.skip("skipped: needs shellcheck")
+        missing("shellcheck")
     done = subprocess.run(
         ["shellcheck", "--shell=bash", *slurm_files()], capture_output=True, text=True, check=False
     )
@@ -98,19 +99,14 @@ def test_the_slurm_files_pass_shellcheck() -> None:
 
 
 @pytest.fixture
-def slurm(tmp_path: Path) -> Iterator[dict[str, str]]:
+def slurm(program: Path, tmp_path: Path) -> dict[str, str]:
     """The environment of a Slurm job on this machine: srun runs the command."""
-    program = os.environ.get("WEIR_TEST_BINARY")
-    if program is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("needs WEIR_TEST_BINARY, the path of weir")
-        pytest.skip("skipped: needs WEIR_TEST_BINARY, the path of weir")
     programs = tmp_path / "bin"
     programs.mkdir()
     (programs / "srun").write_text('#!/bin/sh\nexec "$@"\n')
     (programs / "srun").chmod(0o755)
-    (programs / "weir").symlink_to(Path(program).resolve())
-    yield {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    (programs / "weir").symlink_to(program)
+    return {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
 
 
 def test_the_slurm_files_sweep_and_merge(slurm: dict[str, str], tmp_path: Path) -> None:

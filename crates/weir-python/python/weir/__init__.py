@@ -27,6 +27,7 @@ from ._inputs import (
     SideLike,
     WorkloadLike,
     as_layout,
+    as_number,
     as_observation,
     as_side,
     as_size,
@@ -79,14 +80,14 @@ def simulate(
 ) -> SimReport:
     """Predict what a workload gets from a layout, in virtual time (``weir sim``).
 
-    A workload of databases or backups returns an :class:`~weir.results.OltpReport` instead.
+    The keys of the report depend on the workload; see :class:`~weir.results.SimReport`.
 
     :param layout: a :class:`Layout`, the path of a layout file, or a mapping with its keys.
     :param workload: a :class:`Workload`, the path of a fio job file or a description (``.toml``),
         several of these, or a mapping with the keys of a description.
     :param runtime: the runtime of each job or database, in place of its own.
     :param size: the size of each job, in place of its own.
-    :param seed: the seed of the workload. Equal seeds give equal results.
+    :param seed: the seed of the workload, from 0 to 2**64 - 1. Equal seeds give equal results.
     :param every: the length of the intervals over time in the report, and the sampling interval of
         the observation.
     :param observe: a file for an observation of the run. It is replaced when the run is complete.
@@ -98,7 +99,7 @@ def simulate(
         as_workload(workload),
         runtime=as_time("runtime", runtime),
         size=as_size("size", size),
-        seed=seed,
+        seed=as_number("seed", seed),
         every=as_time("every", every),
         observe=None if observe is None else os.fspath(observe),
     )
@@ -151,7 +152,7 @@ def diagnose(
     :param observation: an :class:`Observation`, the path of one or of a file that
         ``weir observe import`` reads, or several of these for one system.
     :param layout: the layout of the system. By default its limits are those of the observed run, or
-        those that the observation has.
+        those that the observation has. A :class:`Layout` is used with its own catalog.
     :param edition: the edition of the catalog, for a system without a layout.
     :param map: names in the observation, and the names of the layout that they stand for.
     :raises InputError: if the observation has no I/O, or is of another system than the layout.
@@ -194,7 +195,8 @@ def compare(
     list of repetitions of one measurement.
 
     :param workload: the workload by which layouts are compared.
-    :param layout: the layout of the observed systems, once or once for each side.
+    :param layout: the layout of the observed systems, once or once for each side. The editions of a
+        :class:`Layout` with its own catalog are known, too.
     :param tolerance: the share by which a side may be worse than the first: ``"5%"`` or ``0.05``.
     :param metrics: decide by these metrics instead of all rates and latencies.
     :param subjects: compare these disks, files, databases or jobs instead of those with most load.
@@ -220,8 +222,8 @@ def compare(
         subjects=list(subjects),
         mapping=pairs(map),
         total=total,
-        seeds=seeds,
-        seed=seed,
+        seeds=as_number("seeds", seeds, 3, 1000),
+        seed=as_number("seed", seed),
         runtime=as_time("runtime", runtime),
     )
     return cast(ComparisonReport, answer)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Union
 
-from ._weir import Catalog, Layout, Observation, Workload
+from ._weir import Catalog, InputError, Layout, Observation, Workload
 
 PathLike = Union[str, "os.PathLike[str]"]
 LayoutLike = Union[Layout, PathLike, Mapping[str, Any]]
@@ -20,6 +21,7 @@ SideLike = Union[SideInput, Sequence[SideInput]]
 
 _SUFFIX_OF_TOML = ".toml"
 _LONGEST_RESULT = 1 << 28
+_LARGEST_SEED = (1 << 64) - 1
 
 
 def as_source(value: Any) -> Any:
@@ -117,6 +119,18 @@ def as_size(name: str, value: str | int | None) -> str | None:
         return f"{value}B"
     kind = type(value).__name__
     raise TypeError(f'{name} is of type {kind}; expected a text such as "4GiB" or a number of bytes')
+
+
+def as_number(name: str, value: int, least: int = 0, most: int = _LARGEST_SEED) -> int:
+    """Return a whole number within limits."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        kind = type(value).__name__
+        raise TypeError(f"{name} is of type {kind}; expected a whole number") from None
+    if not least <= number <= most:
+        raise InputError(f"{name} {number}: is not a number from {least} to {most}")
+    return number
 
 
 def pairs(mapping: Mapping[str, str] | None) -> list[tuple[str, str]]:
