@@ -364,9 +364,9 @@ impl<T> Book<T> {
         sent.chain(waiting).filter_map(|op| op.owner).chain(refused).collect()
     }
 
-    /// Returns whether nothing is in flight or waits.
+    /// Returns whether no caller waits.
     pub(crate) fn is_settled(&self) -> bool {
-        self.sent.is_empty() && self.waiting.is_empty()
+        self.sent.is_empty() && self.waiting.is_empty() && self.refused.is_empty()
     }
 }
 

@@ -20,7 +20,7 @@ impl Deadlines {
         Self { timeout, ends: VecDeque::new() }
     }
 
-    /// Takes in that requests up to the id `last` have begun by `now`.
+    /// Starts the timeout of all requests up to the id `last`.
     pub(crate) fn begin(&mut self, now: Instant, last: Id) {
         let end = now + self.timeout;
         match self.ends.back_mut() {

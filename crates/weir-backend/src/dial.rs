@@ -11,7 +11,7 @@ use weir_proto::{TransmissionFlags, Uri};
 use weir_units::{Bytes, Instant, Span};
 use weir_wall::Clock;
 
-/// The longest time for a connection and its handshake.
+/// The longest time for the connections and their handshakes.
 const PATIENCE: Span = Span::from_secs(10);
 
 /// The properties of an export on which requests rely.
@@ -66,27 +66,33 @@ impl Terms {
     }
 }
 
-/// Opens up to `most` connections, more than one only if the server allows it. `closing` ends the
-/// waits.
+/// Opens up to `most` connections, more than one only if the server allows it, within [`PATIENCE`] for
+/// all of them. `closing` ends the waits.
 pub(crate) fn dial(
     uri: &Uri,
     most: u32,
     absence: Span,
     closing: &Arc<AtomicBool>,
 ) -> Result<(Vec<Connection>, Terms), BackendError> {
-    let first = open(uri, absence, closing)?;
+    let clock = Clock::start();
+    let first = open(uri, absence, closing, clock)?;
     let terms = Terms::offered_in(first.session())?;
     let mut all = vec![first];
     while terms.several && all.len() < most as usize {
-        let another = open(uri, absence, closing)?;
+        let another = open(uri, absence, closing, clock)?;
         terms.check(&Terms::offered_in(another.session())?)?;
         all.push(another);
     }
     Ok((all, terms))
 }
 
-fn open(uri: &Uri, absence: Span, closing: &Arc<AtomicBool>) -> Result<Connection, BackendError> {
-    let (clock, is_open) = (Clock::start(), Arc::new(AtomicBool::new(false)));
+fn open(
+    uri: &Uri,
+    absence: Span,
+    closing: &Arc<AtomicBool>,
+    clock: Clock,
+) -> Result<Connection, BackendError> {
+    let is_open = Arc::new(AtomicBool::new(false));
     let (closing, opened) = (Arc::clone(closing), Arc::clone(&is_open));
     // The connection keeps asking; once it is open, only the end of the volume stops it.
     let stop = Stop::new(move || {

@@ -24,8 +24,8 @@ struct Writes {
 struct State {
     under_way: usize,
     is_alone: bool,
-    /// Those that want to be alone. No other write begins meanwhile.
-    wanting: usize,
+    /// Writes that wait to be alone. No other write begins meanwhile.
+    exclusive_waiters: usize,
 }
 
 impl Writes {
@@ -47,7 +47,7 @@ impl Drop for UnderWay {
         if let Some(writes) = &self.0 {
             let mut state = writes.lock();
             state.under_way -= 1;
-            if state.under_way == 0 && state.wanting > 0 {
+            if state.under_way == 0 && state.exclusive_waiters > 0 {
                 writes.changed.notify_all();
             }
         }
@@ -85,7 +85,7 @@ impl Edges {
             return Some(UnderWay(None));
         }
         let mut state = self.writes.lock();
-        if state.is_alone || state.wanting > 0 {
+        if state.is_alone || state.exclusive_waiters > 0 {
             return None;
         }
         state.under_way += 1;
@@ -99,7 +99,7 @@ impl Edges {
         }
         let mut state = self.writes.lock();
         if self.is_aligned(offset, len) {
-            while state.is_alone || state.wanting > 0 {
+            while state.is_alone || state.exclusive_waiters > 0 {
                 state = self.writes.wait(state);
             }
             state.under_way += 1;
@@ -107,11 +107,11 @@ impl Edges {
             let _under_way = UnderWay(Some(Arc::clone(&self.writes)));
             return write(false);
         }
-        state.wanting += 1;
+        state.exclusive_waiters += 1;
         while state.is_alone || state.under_way > 0 {
             state = self.writes.wait(state);
         }
-        state.wanting -= 1;
+        state.exclusive_waiters -= 1;
         state.is_alone = true;
         drop(state);
         let _alone = Alone(&self.writes);

@@ -115,6 +115,7 @@ impl Pump {
             if let Some(lost) = lost {
                 self.lose(&lost);
             }
+            self.tell_refused();
             self.expire();
         }
         self.book.give_up().into_iter().for_each(|owner| {
@@ -173,11 +174,14 @@ impl Pump {
         if is_going {
             return Err(Lost::Stopping);
         }
-        received.map_err(Lost::Client)?;
+        received.map(drop).map_err(Lost::Client)
+    }
+
+    /// Tells callers whose requests failed without being sent.
+    fn tell_refused(&mut self) {
         for (owner, errno) in self.book.take_refused() {
             owner.tell(Err(NotGiven::Answered(errno)));
         }
-        Ok(())
     }
 
     /// Gives up requests whose timeout is over.
@@ -254,9 +258,6 @@ impl Pump {
                 self.flush(at)?;
             }
         }
-        for (owner, errno) in self.book.take_refused() {
-            owner.tell(Err(NotGiven::Answered(errno)));
-        }
         (0..self.wires.len()).try_for_each(|at| {
             let wire = &self.wires[at];
             if wire.connection.wants_write() && !wire.is_full { self.flush(at) } else { Ok(()) }
@@ -331,9 +332,13 @@ fn queue(connection: &mut Connection, order: Order) -> Result<(), ClientError> {
 }
 
 impl Drop for Pump {
-    /// Ends the line also after a panic.
+    /// Ends the line also after a panic, and says so.
     fn drop(&mut self) {
         self.line.end();
+        if !self.line.is_closing() && self.failed.is_none() {
+            let reason = "the thread of the volume has ended".to_owned();
+            self.line.gauge.set(State::Failed { reason });
+        }
     }
 }
 

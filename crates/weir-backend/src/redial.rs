@@ -23,10 +23,14 @@ pub(crate) fn redial(line: &Line, place: &Place, old: Vec<Connection>, first: Sp
     let closing = Arc::clone(line.closing());
     let stop = Stop::new(move || closing.load(Ordering::Acquire));
     let patience = Duration::from_nanos(place.timeout.nanos());
-    // All at once, so that their waits do not add up.
+    // All at once, so that their waits do not add up. A server that is not done by then may still
+    // execute what it has: the documentation says so.
     thread::scope(|scope| {
         for connection in old {
-            scope.spawn(|| connection.hang_up(patience, &stop));
+            let stop = &stop;
+            let hang_up = move || connection.hang_up(patience, stop);
+            // Without a thread, it is closed at once.
+            let _ = thread::Builder::new().spawn_scoped(scope, hang_up);
         }
     });
     let mut wait = FIRST_WAIT;

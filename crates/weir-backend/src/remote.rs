@@ -12,6 +12,7 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 use weir_proto::{BlockState, Uri};
@@ -41,6 +42,8 @@ pub struct RemoteOptions {
     pub timeout: Span,
     /// The receiver of changes of the condition.
     pub hearing: Hearing,
+    /// Ends the wait for the first connection when it is set.
+    pub given_up: Arc<AtomicBool>,
 }
 
 /// A store on an NBD server. It survives losses of the connection and restarts of the server, see the
@@ -115,9 +118,9 @@ impl RemoteStore {
     ///
     /// [`BackendError`] if the server cannot be reached, or its export cannot be used.
     pub fn open(options: RemoteOptions) -> std::result::Result<Self, BackendError> {
-        let RemoteOptions { uri, connections, timeout, hearing } = options;
+        let RemoteOptions { uri, connections, timeout, hearing, given_up } = options;
         let line = Arc::new(Line::new(Gauge::new(hearing))?);
-        let (open, terms) = dial(&uri, connections, timeout, line.closing())?;
+        let (open, terms) = dial(&uri, connections, timeout, &given_up)?;
         let export = Arc::new(Export { address: uri.to_string(), timeout });
         let place = Place { uri, connections, timeout };
         let pump = Pump::new(Arc::clone(&line), place, open, terms)?;
@@ -430,9 +433,11 @@ impl AsyncStore for RemoteStore {
                 Ok(_) => Ok(Vec::new()),
                 Err(reason) => Err(export.not_given(&asked, reason)),
             };
-            let is_short = |bytes: &Vec<u8>| bytes.len() as u64 != wanted;
             then.call(match bytes {
-                Ok(bytes) if is_short(&bytes) => Err(export.left_out(within(wanted), &asked)),
+                Ok(bytes) if bytes.len() as u64 != wanted => {
+                    let missing = within(wanted).saturating_sub(bytes.len());
+                    Err(export.left_out(missing, &asked))
+                }
                 other => other,
             });
         });

@@ -21,7 +21,7 @@ pub use socket::Socket;
 
 use crate::error::ClientError;
 use crate::stop::Stop;
-use crate::tls::Secrecy;
+use crate::tls::TlsConfig;
 use assembly::Assemblies;
 use input::Input;
 use pending::Pending;
@@ -64,7 +64,7 @@ impl Connection {
     /// If no server answers, or it does not have this export.
     pub fn open(uri: &Uri) -> Result<Self, ClientError> {
         let wanted = Wanted { export: uri.export.clone(), ..Wanted::default() };
-        Self::agree(Socket::connect(&uri.server)?, wanted, Secrecy::of(uri)?.as_ref(), None)
+        Self::agree(Socket::connect(&uri.server)?, wanted, TlsConfig::of(uri)?.as_ref(), None)
     }
 
     /// Connects and opens the export, blocking, and asks which of its ranges hold data. Where the
@@ -74,7 +74,7 @@ impl Connection {
     /// If no server answers, or it does not have this export.
     pub fn open_sparse(uri: &Uri) -> Result<Self, ClientError> {
         let wanted = sparse(&uri.export);
-        Self::agree(Socket::connect(&uri.server)?, wanted, Secrecy::of(uri)?.as_ref(), None)
+        Self::agree(Socket::connect(&uri.server)?, wanted, TlsConfig::of(uri)?.as_ref(), None)
     }
 
     /// Does what [`Connection::open`] or, if `is_sparse`, [`Connection::open_sparse`] does. All waits
@@ -84,12 +84,12 @@ impl Connection {
     /// # Errors
     /// If no server answers before `stop`, or it does not have this export.
     pub fn open_until(uri: &Uri, is_sparse: bool, stop: &Stop) -> Result<Self, ClientError> {
-        let secrecy = Secrecy::of(uri)?;
+        let tls_config = TlsConfig::of(uri)?;
         let socket = Socket::connect_until(&uri.server, stop)?;
         let export = uri.export.clone();
         let wanted =
             if is_sparse { sparse(&export) } else { Wanted { export, ..Wanted::default() } };
-        Self::agree(socket, wanted, secrecy.as_ref(), Some(stop))
+        Self::agree(socket, wanted, tls_config.as_ref(), Some(stop))
     }
 
     /// Opens an export over a socket that is connected already, blocking.
@@ -112,13 +112,13 @@ impl Connection {
     fn agree(
         mut socket: Socket,
         wanted: Wanted,
-        secrecy: Option<&Secrecy>,
+        tls_config: Option<&TlsConfig>,
         stop: Option<&Stop>,
     ) -> Result<Self, ClientError> {
         let mut input = Input::new();
         socket.set_read_timeout(Some(TICK)).map_err(|source| socket.failed(source))?;
-        let wanted = Wanted { tls: secrecy.is_some(), ..wanted };
-        let session = shake_hands(&mut socket, wanted, secrecy, &mut input, stop)?;
+        let wanted = Wanted { tls: tls_config.is_some(), ..wanted };
+        let session = shake_hands(&mut socket, wanted, tls_config, &mut input, stop)?;
         let failed = |source| socket.failed(source);
         // A wait that can be stopped is one of many short ones.
         let timeout = stop.map(|_| TICK);
@@ -609,7 +609,7 @@ fn sparse(export: &str) -> Wanted {
 fn shake_hands(
     socket: &mut Socket,
     wanted: Wanted,
-    secrecy: Option<&Secrecy>,
+    tls_config: Option<&TlsConfig>,
     input: &mut Input,
     stop: Option<&Stop>,
 ) -> Result<Session, ClientError> {
@@ -627,18 +627,23 @@ fn shake_hands(
         match progress.step {
             Step::Again => {}
             Step::StartTls => {
-                let Some(secrecy) = secrecy else { unreachable!("TLS was not asked for") };
+                let Some(tls_config) = tls_config else { unreachable!("TLS was not asked for") };
                 if !input.bytes().is_empty() {
-                    return Err(socket.failed(io::ErrorKind::InvalidData.into()));
+                    let reason = "the server sent bytes that are not encrypted";
+                    let source = io::Error::new(io::ErrorKind::InvalidData, reason);
+                    return Err(socket.failed(source));
                 }
-                socket.encrypt(secrecy, || {
+                let late = socket.failed(io::ErrorKind::TimedOut.into());
+                let mut late = Some(late);
+                socket.encrypt(tls_config, || {
                     silence += TICK;
                     if stop.is_some_and(Stop::is_set) {
                         return Err(ClientError::Stopped);
                     }
-                    let (context, source) = ("the TLS handshake", io::ErrorKind::TimedOut.into());
-                    let late = ClientError::System { context, source };
-                    if silence >= HANDSHAKE_PATIENCE { Err(late) } else { Ok(()) }
+                    match silence >= HANDSHAKE_PATIENCE {
+                        true => late.take().map_or(Ok(()), Err),
+                        false => Ok(()),
+                    }
                 })?;
                 silence = Duration::ZERO;
             }

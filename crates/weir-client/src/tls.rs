@@ -19,18 +19,18 @@ const CERTIFICATE: &str = "client-cert.pem";
 const KEY: &str = "client-key.pem";
 
 /// The authorities and the name that a server is checked by, and the client's own certificate.
-pub(crate) struct Secrecy {
+pub(crate) struct TlsConfig {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
 }
 
-impl fmt::Debug for Secrecy {
+impl fmt::Debug for TlsConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Secrecy").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("TlsConfig").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl Secrecy {
+impl TlsConfig {
     /// Reads the certificates that a URI names; `None` if it does not ask for TLS.
     pub(crate) fn of(uri: &Uri) -> Result<Option<Self>, ClientError> {
         let Some(TlsTerms { certificates, hostname }) = &uri.tls else { return Ok(None) };
@@ -69,7 +69,8 @@ fn config(folder: &Path) -> Result<ClientConfig, ClientError> {
         .with_safe_default_protocol_versions()
         .map_err(|error| wrong(AUTHORITY, error.to_string()))?
         .with_root_certificates(roots);
-    if !folder.join(CERTIFICATE).exists() {
+    let has_certificate = folder.join(CERTIFICATE).try_exists();
+    if !has_certificate.map_err(|error| wrong(CERTIFICATE, error.to_string()))? {
         return Ok(builder.with_no_client_auth());
     }
     let chain = certificates(CERTIFICATE)?;
@@ -85,12 +86,13 @@ pub(crate) struct Encryption(Box<ClientConnection>);
 impl Encryption {
     /// Does the handshake over a stream that waits. `again` is called after each wait in which nothing
     /// came, and its error ends the handshake.
-    pub(crate) fn agree(
-        secrecy: &Secrecy,
+    pub(crate) fn handshake(
+        tls_config: &TlsConfig,
         mut stream: impl Read + Write,
         mut again: impl FnMut() -> io::Result<()>,
     ) -> io::Result<Self> {
-        let session = ClientConnection::new(Arc::clone(&secrecy.config), secrecy.name.clone());
+        let session =
+            ClientConnection::new(Arc::clone(&tls_config.config), tls_config.name.clone());
         let mut session = Box::new(session.map_err(invalid)?);
         while session.is_handshaking() {
             let done = match session.wants_write() {

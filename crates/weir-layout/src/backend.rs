@@ -29,7 +29,8 @@ pub struct BackendKeys {
 #[derive(serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BackendTable {
-    /// URI of an NBD server: nbd://HOST[:PORT]/EXPORT or nbd+unix:///EXPORT?socket=PATH.
+    /// URI of an NBD server: nbd://HOST[:PORT]/EXPORT or nbd+unix:///EXPORT?socket=PATH; with TLS,
+    /// nbds://HOST[:PORT]/EXPORT?tls-certificates=FOLDER.
     nbd: Option<String>,
     /// Absolute path of a block device or of a file of fixed size.
     #[schemars(with = "Option<String>")]

@@ -114,7 +114,9 @@ pub enum ProtoError {
         maximum: u32,
     },
     /// The server does not encrypt.
-    #[error("the server offers no TLS; use nbd:// or nbd+unix://, or enable TLS at the server")]
+    #[error(
+        "the server offers no TLS; enable it at the server, or use a connection without (nbd:// or nbd+unix://)"
+    )]
     NoTls,
     /// A URI that is not a valid NBD URI.
     #[error("\"{uri}\" {problem}")]
@@ -130,7 +132,7 @@ pub enum ProtoError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadUri {
-    /// Not `nbd` or `nbd+unix`.
+    /// Not `nbd`, `nbd+unix`, `nbds` or `nbds+unix`.
     #[error("is not an NBD URI; write nbd://HOST[:PORT]/EXPORT or nbd+unix:///EXPORT?socket=PATH")]
     Scheme,
     /// `nbds` or `nbds+unix` without a folder.

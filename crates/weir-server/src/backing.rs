@@ -3,6 +3,7 @@
 use crate::error::ServerError;
 use crate::notice::{Listening, Notice};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use weir_backend::condition::Hearing;
 use weir_backend::{BackendError, HeldFile, RemoteOptions, RemoteStore, State};
 use weir_layout::Backend;
@@ -24,12 +25,13 @@ enum Kind {
 }
 
 impl Backing {
-    /// Opens the backend of `volume`. Its size is passed to `fit`, which returns the part of it that
+    /// Opens the backend of `volume`. `given_up` ends the wait for a server. The size is passed to `fit`, which returns the part of it that
     /// is used, at most all.
     pub(crate) fn open(
         volume: &str,
         backend: &Backend,
         notices: &Listening,
+        given_up: &Arc<AtomicBool>,
         fit: impl FnOnce(Bytes) -> Result<Bytes, ServerError>,
     ) -> Result<Self, ServerError> {
         let address = backend.to_string();
@@ -41,7 +43,8 @@ impl Backing {
             Backend::Nbd { uri, connections, timeout } => {
                 let hearing = hearing(volume, &address, notices);
                 let (uri, connections, timeout) = (uri.clone(), *connections, *timeout);
-                let options = RemoteOptions { uri, connections, timeout, hearing };
+                let given_up = Arc::clone(given_up);
+                let options = RemoteOptions { uri, connections, timeout, hearing, given_up };
                 let store = RemoteStore::open(options).map_err(failed)?;
                 let used = fit(store.size())?;
                 Kind::Nbd(Arc::new(store.shortened(used)))

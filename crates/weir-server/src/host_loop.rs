@@ -186,12 +186,19 @@ struct Device {
     durability: Durability,
     /// The bytes of a volume of it are on a backend.
     is_on_backend: bool,
+    /// A volume of it can never be read at once.
+    is_asynchronous: bool,
 }
 
 impl Device {
-    fn new(map: DeviceMap, is_on_backend: bool) -> Self {
+    fn new<'a>(map: DeviceMap, volumes: impl IntoIterator<Item = &'a VolumeData>) -> Self {
         let (served, durability) = (Served::default(), Durability::default());
-        Self { map, served, durability, is_on_backend }
+        let (mut is_on_backend, mut is_asynchronous) = (false, false);
+        for volume in volumes {
+            is_on_backend |= volume.is_on_backend;
+            is_asynchronous |= volume.store.asynchronous().is_some();
+        }
+        Self { map, served, durability, is_on_backend, is_asynchronous }
     }
 }
 
@@ -243,8 +250,8 @@ impl HostLoop {
             }
         });
         let devices = devices.map(|map| {
-            let is_on_backend = map.volumes.iter().any(|volume| volumes[*volume].is_on_backend);
-            Device::new(map, is_on_backend)
+            let own: Vec<&VolumeData> = map.volumes.iter().map(|own| &volumes[*own]).collect();
+            Device::new(map, own)
         });
         let devices: Vec<Device> = devices.collect();
         let mut owners = vec![0; volumes.len()];
@@ -519,7 +526,7 @@ impl HostLoop {
             return;
         }
         let is_elsewhere = self.pending[key].from.is_some();
-        if self.devices[device].is_on_backend && !is_elsewhere {
+        if self.devices[device].is_asynchronous && !is_elsewhere {
             *to.reading += request.length as usize;
             self.read_later(key);
             return;

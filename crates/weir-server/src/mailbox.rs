@@ -90,7 +90,7 @@ impl Mailbox {
     }
 
     /// Takes in that the reactor is awake and takes its messages from now on.
-    pub(crate) fn is_heard(&self) {
+    pub(crate) fn acknowledge(&self) {
         let _ = rustix::io::read(self.wake.as_fd(), &mut [0_u8; 8]);
         self.woken.swap(false, Ordering::AcqRel);
     }

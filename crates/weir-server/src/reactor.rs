@@ -273,7 +273,7 @@ impl Reactor {
     }
 
     fn read_mail(&mut self, now: Instant) -> Result<(), ServerError> {
-        self.mailbox.is_heard();
+        self.mailbox.acknowledge();
         while let Ok(message) = self.inbox.try_recv() {
             match message {
                 Message::Client(stream, hello) => self.welcome(stream, hello, now),
@@ -327,6 +327,9 @@ impl Reactor {
                 self.volumes.resize(volume.0 + 1, String::new());
             }
             self.volumes[volume.0] = name;
+        }
+        if self.host.is_deep() {
+            self.workers.deepen();
         }
         let _ = told.send(added);
     }

@@ -207,7 +207,10 @@ impl<'a> Starting<'a> {
                         matches!(error, ServerError::Layout(_) | ServerError::Volume { .. });
                     let backend = host.volumes[id].backend.clone();
                     let is_alone = host.exports.iter().any(|own| own.volumes == [VolumeId(id)]);
-                    let is_away = matches!(error, ServerError::Backend { .. }) && is_alone;
+                    // A device that cannot be used may be in use, and is not taken when that ends.
+                    let is_server = matches!(backend, Some(Backend::Nbd { .. }));
+                    let is_away =
+                        matches!(error, ServerError::Backend { .. }) && is_alone && is_server;
                     self.late.extend(backend.filter(|_| is_away).map(|backend| Late {
                         host: host.name.clone(),
                         id: VolumeId(id),
@@ -307,7 +310,8 @@ impl<'a> Starting<'a> {
             )));
         }
         self.refuse_stored(&name, backend)?;
-        let backing = Backing::open(&name, backend, &self.options.notices, |size| {
+        let (notices, given_up) = (&self.options.notices, Arc::default());
+        let backing = Backing::open(&name, backend, notices, &given_up, |size| {
             let over = host.over_backend(id, size, self.edition).map_err(ServerError::Layout)?;
             let used = over.spec.size;
             replace(host, id, over);

@@ -1,7 +1,7 @@
 //! Jobs that may wait for a medium, and their results.
 //!
-//! [`Workers`] are the threads that execute them; a job that panics counts as failed,
-//! so that its request is answered.
+//! [`Workers`] are the threads that execute them; a job that panics there counts as failed,
+//! so that its request is answered. Asynchronous stores need no thread for most jobs.
 
 mod pool;
 

@@ -378,15 +378,13 @@ impl AsyncStore for Freezable {
             return store.submit(operation, then);
         };
         let (offset, len) = (*offset, data.len() as u64);
-        let size = self.0.store.size().get();
-        let visit = match check_range(offset, len, size).and_then(|()| self.enter()) {
-            Ok(visit) => visit,
-            Err(error) => {
-                then.call(Err(error));
-                return None;
-            }
-        };
-        if !visit.is_quick() {
+        if let Err(error) = check_range(offset, len, self.0.store.size().get()) {
+            then.call(Err(error));
+            return None;
+        }
+        let visit = shared(&self.0.era).enter();
+        // Removing the record waits, and so does preserving old contents.
+        if visit.is_sealed() || !visit.is_quick() {
             return Some((operation, then));
         }
         visit.before_write(offset, len);

@@ -141,8 +141,13 @@ fn a_write_that_the_store_returns_is_not_under_way() {
 #[test]
 fn a_write_beyond_the_end_is_refused_and_marks_nothing() {
     let store = Freezable::new(Later::new(true));
+    let full = store.freeze(Scratch::memory());
+    assert!(store.complete(&full, "full").unwrap());
+    store.thaw(&full);
     let told = Told::default();
     assert!(write(&store, SIZE - 1, 1, &told).is_none());
+    let view = store.freeze(Scratch::memory());
+    assert!(view.changed(0, 10).ranges.is_empty());
     let told = told.lock().unwrap();
     assert!(matches!(&told[..], [Err(StoreError::OutOfRange { .. })]), "{told:?}");
 }

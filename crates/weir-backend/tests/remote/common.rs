@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 use weir_backend::condition::Hearing;
@@ -81,7 +82,9 @@ impl Place {
         let (sender, receiver) = channel();
         let hearing = Hearing::with(move |state| drop(sender.send(state.clone())));
         let uri = uri.parse().expect("a URI");
-        let store = RemoteStore::open(RemoteOptions { uri, connections: 4, timeout, hearing })?;
+        let (connections, given_up) = (4, Arc::default());
+        let options = RemoteOptions { uri, connections, timeout, hearing, given_up };
+        let store = RemoteStore::open(options)?;
         Ok((store, Heard(receiver)))
     }
 }

@@ -2,9 +2,10 @@
 
 use super::common::Place;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 use weir_backend::RemoteStore;
-use weir_store::{Store, StoreError};
+use weir_store::{Operation, Store, StoreError, Then};
 
 const WRITERS: u64 = 4;
 const BLOCK: u64 = 4096;
@@ -87,16 +88,18 @@ impl Writer<'_> {
             match random >> 60 {
                 0..9 => {
                     stamp += 1;
-                    let written = self.store.write_at(at, &stamp.to_le_bytes().repeat(512));
-                    self.settle(own, stamp, written);
+                    let data = stamp.to_le_bytes().repeat(512).into();
+                    let write = Operation::Write { offset: at, data };
+                    self.settle(own, stamp, self.execute(write).map(drop));
                 }
                 9 => {
                     let trimmed = self.store.trim(at, BLOCK);
                     self.settle(own, 0, trimmed);
                 }
-                10 => drop(self.accept(self.store.sync())),
+                10 => drop(self.accept(self.execute(Operation::Sync))),
                 _ => {
-                    if let Some(found) = self.accept(stamp_at(self.store, at)) {
+                    let read = self.execute(Operation::Read { offset: at, len: 4096 });
+                    if let Some(found) = self.accept(read.map(|bytes| stamp_of(&bytes, at))) {
                         assert!(own.may_hold(found), "{found} at {at}, expected {own:?}");
                     }
                 }
@@ -104,6 +107,21 @@ impl Writer<'_> {
             done.fetch_add(1, Ordering::Relaxed);
         }
         blocks
+    }
+
+    /// Executes an operation as a server does; every other writer waits in the store.
+    fn execute(&self, operation: Operation) -> Result<Vec<u8>, StoreError> {
+        if self.number.is_multiple_of(2) {
+            return operation.run(self.store);
+        }
+        let store = self.store.asynchronous().expect("it is asynchronous");
+        let (tell, told) = channel();
+        let then = Then::new(move |result| drop(tell.send(result)));
+        if let Some((operation, then)) = store.submit(operation, then) {
+            then.call(operation.run(self.store));
+        }
+        store.kick();
+        told.recv().expect("an answer")
     }
 
     fn settle(&self, block: &mut Block, stamp: u64, result: Result<(), StoreError>) {
@@ -128,9 +146,13 @@ impl Writer<'_> {
 fn stamp_at(store: &RemoteStore, at: u64) -> Result<u64, StoreError> {
     let mut found = vec![0; 4096];
     store.read_at(at, &mut found)?;
-    let stamp = u64::from_le_bytes(found[..8].try_into().expect("eight bytes"));
-    assert!(found == stamp.to_le_bytes().repeat(512), "a torn block at {at}");
-    Ok(stamp)
+    Ok(stamp_of(&found, at))
+}
+
+fn stamp_of(block: &[u8], at: u64) -> u64 {
+    let stamp = u64::from_le_bytes(block[..8].try_into().expect("eight bytes"));
+    assert!(block == stamp.to_le_bytes().repeat(512), "a torn block at {at}");
+    stamp
 }
 
 /// Disturbs writers `rounds` times, each time after `between` requests.

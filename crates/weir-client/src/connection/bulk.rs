@@ -177,7 +177,8 @@ impl Bulk {
     /// If the server closed the connection or cannot be understood.
     pub fn receive(&mut self, payloads: &mut impl Payloads) -> Result<bool, ClientError> {
         let mut replies = 0;
-        while replies < BATCH {
+        // No descriptor becomes readable for what is decrypted already.
+        while replies < BATCH || self.connection.socket.has_decrypted() {
             if let Some(landing) = self.landing {
                 match self.land(landing, payloads) {
                     Ok(true) => replies += 1,

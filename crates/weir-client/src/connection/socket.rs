@@ -2,7 +2,7 @@
 
 use crate::error::ClientError;
 use crate::stop::Stop;
-use crate::tls::{Encryption, Secrecy};
+use crate::tls::{Encryption, TlsConfig};
 use rustix::net::sockopt;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -123,11 +123,11 @@ impl Socket {
     /// ends the handshake.
     pub(super) fn encrypt(
         &mut self,
-        secrecy: &Secrecy,
+        tls_config: &TlsConfig,
         mut again: impl FnMut() -> Result<(), ClientError>,
     ) -> Result<(), ClientError> {
         let mut stopped = None;
-        let agreed = Encryption::agree(secrecy, &self.stream, || {
+        let agreed = Encryption::handshake(tls_config, &self.stream, || {
             again().map_err(|error| {
                 stopped = Some(error);
                 io::ErrorKind::TimedOut.into()

@@ -24,7 +24,7 @@ impl HostLoop {
         let (volume, device) =
             added.map_err(|error| ServerError::Layout(weir_layout::error::Kind::Spec(error)))?;
         let map = DeviceMap::single(volume.0);
-        put(&mut self.devices, device.0, Device::new(map, data.is_on_backend));
+        put(&mut self.devices, device.0, Device::new(map, [&data]));
         put(&mut self.volumes, volume.0, VolumeBytes::new(data));
         put(&mut self.owners, volume.0, device.0);
         self.share_stores();

@@ -56,7 +56,7 @@ pub(super) fn promise(refused: &mut [Refused], late: &[Late]) {
 }
 
 /// Tries again until all are served, cannot be served, or the server stops.
-pub(super) fn run(shared: &Shared, mut late: Vec<Late>, notices: &Listening, stop: &AtomicBool) {
+fn run(shared: &Shared, mut late: Vec<Late>, notices: &Listening, stop: &Arc<AtomicBool>) {
     while !late.is_empty() {
         for _ in 0..WAIT.as_millis() / STEP.as_millis() {
             thread::park_timeout(STEP);
@@ -67,8 +67,10 @@ pub(super) fn run(shared: &Shared, mut late: Vec<Late>, notices: &Listening, sto
         late.retain(|own| match shared.serve_late(own, notices, stop) {
             Ok(()) => false,
             Err(error) => {
-                shared.refused().retain(|refused| refused.name != own.name);
-                shared.refused().push(own.refused(&error));
+                let mut refused = shared.refused();
+                if let Some(entry) = refused.iter_mut().find(|entry| entry.name == own.name) {
+                    *entry = own.refused(&error);
+                }
                 matches!(error, ServerError::Backend { .. })
             }
         });
@@ -81,15 +83,18 @@ impl Shared {
         &self,
         late: &Late,
         notices: &Listening,
-        stop: &AtomicBool,
+        stop: &Arc<AtomicBool>,
     ) -> Result<(), ServerError> {
+        if stop.load(Ordering::Acquire) {
+            return Err(gone());
+        }
         let (at, layout, mailbox) = {
             let hosts = self.hosts();
             let at = self.host_of(&hosts, Some(&late.host))?;
             (at, hosts[at].layout.clone(), hosts[at].mailbox.clone())
         };
         let mut volume = layout.volumes[late.id.0].clone();
-        let backing = Backing::open(&late.name, &late.backend, notices, |size| {
+        let backing = Backing::open(&late.name, &late.backend, notices, stop, |size| {
             let over = layout.over_backend(late.id, size, self.edition.as_ref());
             volume = over.map_err(ServerError::Layout)?;
             Ok(volume.spec.size)

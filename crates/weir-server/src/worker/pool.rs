@@ -146,15 +146,23 @@ impl Workers {
 
     /// Has jobs done, by asynchronous stores where possible.
     pub(crate) fn run_all(&mut self, jobs: Vec<Job>) {
-        let mut begun: Vec<Arc<dyn Store>> = Vec::new();
+        let (mut begun, mut left): (Vec<Arc<dyn Store>>, Vec<Job>) = (Vec::new(), Vec::new());
         for job in jobs {
             match job.submit(&self.shared.finished) {
                 Ok(store) if begun.iter().any(|other| Arc::ptr_eq(other, &store)) => {}
                 Ok(store) => begun.push(store),
-                Err(job) => self.run(job),
+                Err(job) => left.push(job),
             }
         }
+        // First, since a job that is done here may wait for those that were submitted.
         begun.iter().filter_map(|store| store.asynchronous()).for_each(AsyncStore::kick);
+        left.into_iter().for_each(|job| self.run(job));
+    }
+
+    /// Allows as many threads as a store needs that takes several operations at once.
+    pub(crate) fn deepen(&mut self) {
+        self.most = THREADS_IF_DEEP;
+        self.shared.lock().share = THREADS_IF_DEEP / 2;
     }
 
     /// Has `job` done by a thread; here and now if the system gives none.

@@ -326,7 +326,7 @@ pub(super) fn check_target(args: &RestoreArgs) -> Result<(), CliError> {
 }
 
 pub(super) fn is_uri(text: &str) -> bool {
-    text.starts_with("nbd://") || text.starts_with("nbd+unix://")
+    ["nbd://", "nbd+unix://", "nbds://", "nbds+unix://"].iter().any(|own| text.starts_with(own))
 }
 
 /// Returns the data folder of a layout.
