@@ -28,7 +28,8 @@ pub struct Options {
 /// An observation of a fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observed {
-    /// The server: the name of the file without its ending, or of the partition.
+    /// The server: the path of the file without its ending, or the name of the partition. The name of
+    /// a partition that is not directly below the folder of the fleet is its path, `eu/server=db1`.
     pub server: String,
     /// The day of a partition.
     pub day: Option<String>,
@@ -46,7 +47,8 @@ impl Observed {
     }
 }
 
-/// The observations of a folder, in the order of their paths.
+/// The observations of a folder, in the order of servers, days and paths: those of a server follow
+/// each other.
 #[derive(Debug)]
 pub struct Fleet {
     root: PathBuf,
@@ -68,12 +70,14 @@ impl Fleet {
         let mut walk = Walk::default();
         if !fs::metadata(root).map_err(FleetError::read(root))?.is_dir() {
             let reason =
-                "this is no folder; --fleet takes the folder of all observations".to_owned();
+                "it is not a folder; --fleet takes the folder of all observations".to_owned();
             return Err(FleetError::Fleet { path: root.to_owned(), reason });
         }
         walk.folder(root, Path::new(""))?;
         let Walk { mut found, ignored } = walk;
-        found.sort_by(|one, other| one.0.path.cmp(&other.0.path));
+        found.sort_by(|(one, _), (other, _)| {
+            (&one.server, &one.day, &one.path).cmp(&(&other.server, &other.day, &other.path))
+        });
         if found.is_empty() {
             return Err(FleetError::Empty(root.to_owned()));
         }
@@ -166,12 +170,7 @@ impl Walk {
 
     /// Adds the tables of a folder: together if it is a day's, else each by itself.
     fn tables(&mut self, below: &Path, parts: Vec<(PathBuf, u64)>) {
-        let names = below.iter().map(|own| own.to_string_lossy());
-        let mut keys = names.map(|own| (value(&own, "server"), value(&own, "day")));
-        let (server, day) = keys
-            .by_ref()
-            .fold((None, None), |(server, day), own| (own.0.or(server), own.1.or(day)));
-        let (Some(server), Some(day)) = (server, day) else {
+        let Some((server, day)) = partition(below) else {
             parts.into_iter().for_each(|(path, bytes)| self.one(path, bytes));
             return;
         };
@@ -182,6 +181,19 @@ impl Walk {
         let (files, sizes) = parts.into_iter().unzip();
         self.found.push((Observed { server, day, path: below.to_owned(), files }, sizes));
     }
+}
+
+/// Returns the server and the day of a folder, if it is a day's below a server's. Servers of the same
+/// name in different folders are different servers.
+fn partition(below: &Path) -> Option<(String, String)> {
+    let names: Vec<_> = below.iter().map(|own| own.to_string_lossy()).collect();
+    let at = names.iter().rposition(|own| value(own, "server").is_some())?;
+    let day = names[at + 1..].iter().rev().find_map(|own| value(own, "day"))?;
+    let server = match at {
+        0 => value(&names[0], "server")?,
+        _ => names[..=at].join("/"),
+    };
+    Some((server, day))
 }
 
 fn identity(found: &[(Observed, Vec<u64>)], options: &Options) -> String {

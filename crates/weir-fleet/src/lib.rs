@@ -6,7 +6,7 @@
 //!                              report <-- Summary <-- rows in order <-- merge <------+
 //! ```
 //!
-//! An observation has a number, its place in the order of paths, so processes on several machines
+//! An observation has a number, its place in the order of servers, days and paths, so processes on several machines
 //! divide a fleet without talking to each other. Rows are written as they complete and read again in
 //! order: memory is that of the observations in work, and some bytes for each name.
 //!

@@ -53,6 +53,12 @@ impl Merged {
         Ok(merged)
     }
 
+    /// Returns the fleet and its number of observations; `None` without results.
+    #[must_use]
+    pub fn fleet(&self) -> Option<(&str, u64)> {
+        self.fleet.as_ref().map(|(_, fleet, all)| (fleet.as_str(), *all))
+    }
+
     fn step(&mut self) -> Result<Option<Row>, FleetError> {
         let heads = self.parts.iter().enumerate();
         let heads = heads.filter_map(|(at, part)| Some((part.head.as_ref()?.observation, at)));
@@ -77,7 +83,7 @@ impl Merged {
         if own < self.next {
             let before = self.before.as_deref().unwrap_or_default();
             return Err(FleetError::Merge(format!(
-                "there is twice: observation {own} of both {before} and {name}; give each shard once"
+                "observation {own} is in both {before} and {name}; give each shard once"
             )));
         }
         if own > self.next {

@@ -45,13 +45,18 @@ fn open_file(path: &Path) -> Result<Opened, String> {
     let mut reader = open(again)?;
     reader.skip_to_end().map_err(|error| error.to_string())?;
     let (header, _, ending) = reader.into_parts();
-    let damage = match ending {
-        Ending::Complete | Ending::Interrupted => None,
-        other => Some(other.to_string()),
-    };
     file.seek(SeekFrom::Start(0)).map_err(|error| error.to_string())?;
     let mut reader = open(file)?;
+    let damage = damage(&ending);
     Ok(Opened { header, damage, chunks: Box::new(move || reader.next_chunk()) })
+}
+
+/// Returns what is missing of an observation. One that was interrupted has all samples until then.
+fn damage(ending: &Ending) -> Option<String> {
+    match ending {
+        Ending::Complete | Ending::Interrupted => None,
+        other => Some(other.to_string()),
+    }
 }
 
 #[cfg(feature = "parquet")]
@@ -66,7 +71,7 @@ fn open_tables(fleet: &Fleet, observed: &Observed) -> Result<Opened, String> {
     let header = described.header.clone();
     let next =
         move || samples.next_chunk().map_err(|error| ReadError::Io(std::io::Error::other(error)));
-    Ok(Opened { header, damage: described.incomplete.clone(), chunks: Box::new(next) })
+    Ok(Opened { header, damage: damage(&described.ending), chunks: Box::new(next) })
 }
 
 #[cfg(not(feature = "parquet"))]

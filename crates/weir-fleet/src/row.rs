@@ -5,6 +5,7 @@ use crate::histogram::Latencies;
 use crate::opened::{Opened, open};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::panic::{self, AssertUnwindSafe};
 use weir_catalog::Catalog;
 use weir_diagnose::{Case, Question, diagnose};
 use weir_layout::Layout;
@@ -53,6 +54,8 @@ pub struct Row {
     pub cap: Option<String>,
     /// The limit of the subject, in operations or bytes per second.
     pub limit: Option<f64>,
+    /// Whether the limit is in bytes per second.
+    pub limit_is_bytes: Option<bool>,
     /// The longest time in which a subject was slow, or at 90 % of that cap or more.
     pub throttled_s: Option<f64>,
     /// The wait time of all requests of throttled subjects.
@@ -114,10 +117,20 @@ pub fn row(fleet: &Fleet, number: u64) -> Row {
         file: observed.path.display().to_string(),
         ..Row::default()
     };
-    match diagnosed(fleet, observed, row.clone()) {
+    match caught(|| diagnosed(fleet, observed, row.clone())) {
         Ok(row) => row,
         Err(reason) => Row { status: Status::Failed, reason: Some(reason), ..row },
     }
+}
+
+/// Does the work of one row. A panic is the reason why there is none, and does not end the fleet.
+fn caught(work: impl FnOnce() -> Result<Row, String>) -> Result<Row, String> {
+    // The work shares nothing that it changes.
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+        Err(format!("the diagnosis failed: {}", text.unwrap_or_else(|| "a panic".to_owned())))
+    })
 }
 
 fn diagnosed(fleet: &Fleet, observed: &Observed, row: Row) -> Result<Row, String> {
@@ -222,6 +235,7 @@ fn filled(row: Row, case: &Case<'_>, report: &DiagnosisReport) -> Row {
         subject: waits.subject,
         cap: waits.cap,
         limit: waits.limit,
+        limit_is_bytes: waits.limit.map(|_| waits.limit_is_bytes),
         throttled_s: waits.throttled_s,
         wait_s: waits.wait_s,
         waits: waits.text,
@@ -260,6 +274,7 @@ struct Waits {
     subject: Option<String>,
     cap: Option<String>,
     limit: Option<f64>,
+    limit_is_bytes: bool,
     throttled_s: Option<f64>,
     wait_s: Option<f64>,
     text: Option<String>,
@@ -278,6 +293,7 @@ impl Waits {
         sums.sort_by(|one, other| other.1.total_cmp(&one.1));
         let (cap, _) = sums.first().copied()?;
         let mut longest: Option<(f64, String, f64)> = None;
+        let mut limit_is_bytes = false;
         let mut throttled_s = 0.0_f64;
         for (judged, _) in case.throttled() {
             let own = judged.waited.waits.iter().find(|wait| wait.kind.name() == cap);
@@ -288,6 +304,7 @@ impl Waits {
                 let (own, facts) = case.cap(wait.cap);
                 let limit = if wait.kind.is_burst() { own.limit.peak() } else { facts.limit };
                 longest = Some((wait.wait_ns, judged.name(case), limit));
+                limit_is_bytes = wait.kind.counts_bytes();
             }
         }
         let texts = sums.iter().map(|(cap, ns)| format!("{cap}:{}", ns / 1e9));
@@ -295,6 +312,7 @@ impl Waits {
             subject: longest.as_ref().map(|(_, name, _)| name.clone()),
             cap: Some(cap.to_owned()),
             limit: longest.map(|(.., limit)| limit),
+            limit_is_bytes,
             throttled_s: Some(throttled_s),
             wait_s: Some(sums.iter().map(|(_, ns)| ns / 1e9).sum()),
             text: Some(texts.collect::<Vec<_>>().join(" ")),
@@ -309,6 +327,7 @@ impl Waits {
         Self {
             subject: Some(finding.subject.clone()),
             limit: finding.limit,
+            limit_is_bytes: finding.is_bytes,
             throttled_s: None,
             wait_s: Some(wait_s),
             text: Some(format!("{cap}:{wait_s}")),
@@ -345,5 +364,21 @@ impl Measured {
             all.latencies.add(&facts.latency);
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_the_reason_of_a_row() {
+        let check = |result: Result<Row, String>, expect: &str| {
+            assert_eq!(result.expect_err("a reason"), expect);
+        };
+        check(caught(|| Err("no file".to_owned())), "no file");
+        check(caught(|| panic!("out of bounds")), "the diagnosis failed: out of bounds");
+        check(caught(|| panic!("sample {}", 7)), "the diagnosis failed: sample 7");
+        assert_eq!(caught(|| Ok(Row::default())), Ok(Row::default()));
     }
 }

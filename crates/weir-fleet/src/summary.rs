@@ -31,6 +31,7 @@ pub struct Summary {
 #[derive(Debug)]
 struct Server {
     name: String,
+    is_diagnosed: bool,
     is_throttled: bool,
     /// The longest wait time, and the price before and after the fix of that row.
     fix: Option<(f64, Option<Price>)>,
@@ -44,7 +45,7 @@ struct Price {
 }
 
 impl Summary {
-    /// Adds a row. Rows of one server follow each other, since results are in the order of paths.
+    /// Adds a row. Rows of one server follow each other, since results are in the order of servers.
     ///
     /// # Errors
     ///
@@ -84,11 +85,14 @@ impl Summary {
         if self.server.as_ref().is_none_or(|own| own.name != row.server) {
             self.end_server();
             let name = row.server.clone();
-            self.server = Some(Server { name, is_throttled: false, fix: None });
+            self.server =
+                Some(Server { name, is_diagnosed: false, is_throttled: false, fix: None });
         }
-        let Some(server) = self.server.as_mut().filter(|_| row.is_throttled()) else {
+        let Some(server) = self.server.as_mut() else { return Ok(()) };
+        server.is_diagnosed |= row.status != Status::Failed;
+        if !row.is_throttled() {
             return Ok(());
-        };
+        }
         server.is_throttled = true;
         let waited = row.wait_s.unwrap_or(0.0);
         if server.fix.as_ref().is_none_or(|(most, _)| *most < waited) {
@@ -100,6 +104,7 @@ impl Summary {
     fn end_server(&mut self) {
         let Some(server) = self.server.take() else { return };
         self.report.servers += 1;
+        self.report.undiagnosed_servers += u64::from(!server.is_diagnosed);
         if !server.is_throttled {
             return;
         }
@@ -133,6 +138,7 @@ impl Summary {
             cap: cap.clone(),
             subject: row.subject.clone().unwrap_or_default(),
             limit: row.limit,
+            limit_is_bytes: row.limit_is_bytes.unwrap_or(false),
             throttled_s: row.throttled_s.unwrap_or(0.0),
             wait_s: row.wait_s.unwrap_or(0.0),
             fix: row.fix.clone().unwrap_or_default(),

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use weir_catalog::Catalog;
 use weir_fleet::example::Example;
 use weir_fleet::row::{Status, row};
+#[cfg(feature = "parquet")]
+use weir_fleet::table::{Described, Table};
 use weir_fleet::{Fleet, FleetError, Journal, Merged, Options, Results, Row, Summary};
 use weir_report::fleet_diagnosis::FleetDiagnosisReport;
 use weir_sweep::Shard;
@@ -77,7 +79,7 @@ fn a_fleet_has_a_row_for_each_server() {
     assert_eq!(report.caps[0].cap, "disk_iops");
     let waits: f64 = rows.iter().filter_map(|row| row.wait_s).sum();
     assert!((report.wait_s - waits).abs() < 1e-6 * waits, "{} {waits}", report.wait_s);
-    // Two files of three times as many samples as wait: the median is that of the medium.
+    // Most samples do not wait, so the median is the latency of the medium.
     let latency = report.latency.expect("latencies");
     assert!(latency.p50_ns < 3_000_000 && latency.p99_ns > 10_000_000, "{latency:?}");
 }
@@ -102,7 +104,7 @@ fn merged_shards_are_the_whole() {
     };
     check(&parts[..2], "observation 2 of 12 missing; add the shards that have them");
     let twice = [&parts[..], &parts[1..2]].concat();
-    check(&twice, "there is twice: observation 1 of both");
+    check(&twice, "observation 1 is in both");
     fs::write(folder.path().join("another.weirobs"), "hello").expect("a file");
     let other = path("other.csv");
     shard(&self::fleet(folder.path()), "2/3", &other);
@@ -168,7 +170,73 @@ fn folders_without_observations_are_refused() {
     assert!(find(&folder.path().join("none")).contains("No such file"));
     let file = folder.path().join("a.txt");
     fs::write(&file, "hello").expect("a file");
-    assert!(find(&file).contains("this is no folder"));
+    assert!(find(&file).contains("it is not a folder"));
+}
+
+#[test]
+fn servers_in_different_folders_are_different_servers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let paths = [
+        "us/server=db1/day=2025-11-28/part.parquet",
+        "eu/server=db1/day=2025-11-29/part.parquet",
+        "eu/server=db1/day=2025-11-28/part.parquet",
+        "server=a%20b/day=2025-11-28/part.parquet",
+        // Rows of one server would not follow each other.
+        "day=2025-11-28/server=db1/part.parquet",
+        "eu/db1.weirobs",
+    ];
+    for path in paths.map(|own| folder.path().join(own)) {
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, "hello").expect("a file");
+    }
+    let fleet = fleet(folder.path());
+    let found: Vec<_> =
+        fleet.observations().iter().map(|own| (&*own.server, own.day.as_deref())).collect();
+    let expect = [
+        ("a b", Some("2025-11-28")),
+        ("day=2025-11-28/server=db1/part", None),
+        ("eu/db1", None),
+        ("eu/server=db1", Some("2025-11-28")),
+        ("eu/server=db1", Some("2025-11-29")),
+        ("us/server=db1", Some("2025-11-28")),
+    ];
+    assert_eq!(found, expect);
+    let rows: Vec<Row> = (0..fleet.count()).map(|number| row(&fleet, number)).collect();
+    let report = report(&rows);
+    assert_eq!((report.servers, report.undiagnosed_servers), (5, 5));
+}
+
+#[test]
+fn results_have_exactly_the_columns_of_a_row() {
+    let folder = example();
+    let path = folder.path().join("1.csv");
+    shard(&fleet(folder.path()), "1/1", &path);
+    let text = fs::read_to_string(&path).expect("results");
+    let (header, rows) = text.split_once('\n').expect("a header");
+    let told = |header: &str| {
+        fs::write(&path, format!("{header}\n{rows}")).expect("a file");
+        merged(std::slice::from_ref(&path)).expect_err("an error").to_string()
+    };
+    let foreign = told(&header.replace("currency", "money"));
+    assert!(foreign.contains("the column \"currency\" is missing"), "{foreign}");
+    let swapped = told(&header.replace("subject,cap", "cap,subject"));
+    assert!(swapped.contains("the columns are in another order"), "{swapped}");
+}
+
+/// Replaces the table of a server by that of a file.
+#[cfg(feature = "parquet")]
+fn export_again(file: &Path, server: &Path) {
+    let own = weir_observe::Observation::read(fs::File::open(file).expect("a file"));
+    let own = own.expect("an observation");
+    let described = Described::new(own.header, own.notes, &own.ending);
+    let path = server.join("day=2025-11-28/part.parquet");
+    let mut table =
+        Table::new(fs::File::create(path).expect("a file"), &described).expect("a table");
+    for (sample, at) in own.times.iter().enumerate() {
+        let row: Vec<_> = own.columns.iter().map(|column| column.get(sample)).collect();
+        table.sample(*at, &row).expect("a row");
+    }
+    table.finish().expect("a table");
 }
 
 #[cfg(feature = "parquet")]
@@ -177,11 +245,23 @@ fn tables_have_the_same_rows_as_files() {
     let folder = example();
     let tables = tempfile::tempdir().expect("a folder");
     SMALL.write_tables(tables.path()).expect("tables");
+    // A recording that was interrupted, and one whose writer was killed.
+    let file = |number| folder.path().join(format!("{}.weirobs", Example::name(number)));
+    let mut own = SMALL.observation(1);
+    own.ending = weir_observe::Ending::Interrupted;
+    own.write(fs::File::create(file(1)).expect("a file")).expect("an observation");
+    let bytes = fs::read(file(2)).expect("bytes");
+    fs::write(file(2), &bytes[..bytes.len() - 5]).expect("a file");
+    for number in [1, 2] {
+        let server = tables.path().join(format!("server={}", Example::name(number)));
+        export_again(&file(number), &server);
+    }
     let (files, tables) = (fleet(folder.path()), fleet(tables.path()));
     assert_eq!((tables.count(), tables.ignored()), (12, 0));
     for number in 0..files.count() {
         let (one, other) = (row(&files, number), row(&tables, number));
         assert_eq!(other.day.as_deref(), Some("2025-11-28"));
+        assert_eq!(one.status, if number == 2 { Status::Partial } else { Status::Ok });
         let (fleet, day, file) = (one.fleet.clone(), one.day.clone(), one.file.clone());
         assert_eq!(Row { fleet, day, file, ..other }, one);
     }

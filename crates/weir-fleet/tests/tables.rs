@@ -8,11 +8,12 @@ use weir_catalog::Catalog;
 use weir_diagnose::{Question, diagnose};
 use weir_fleet::FleetError;
 use weir_fleet::example::Example;
+use weir_fleet::table::facts::Fact;
 use weir_fleet::table::schema::COLUMNS;
 use weir_fleet::table::{Described, Table, Tables};
 use weir_layout::Layout;
 use weir_observe::joined::{Chunks, Joined};
-use weir_observe::{Attribute, Chunk, Header, Note, Observation};
+use weir_observe::{Attribute, Chunk, Ending, Header, Note, Observation};
 use weir_parquet::{Kind, Values, Writer};
 
 /// Writes the samples of an observation in files of `each` samples.
@@ -47,6 +48,7 @@ fn check(own: &Observation, each: usize) {
     let (described, chunks) = read(write(folder.path(), own, each)).expect("an observation");
     assert_eq!(described.header, own.header);
     assert_eq!(described.notes, own.notes);
+    assert_eq!(described.ending, own.ending);
     let times: Vec<_> = chunks.iter().flat_map(|chunk| chunk.times.clone()).collect();
     assert_eq!(times, own.times);
     for (at, column) in own.columns.iter().enumerate() {
@@ -82,6 +84,16 @@ fn an_observation_returns_from_its_tables() {
     check(&full(), 50);
     check(&full(), 7);
     check(&Example::day(1).observation(4), 1_440);
+    let endings = [
+        Ending::Interrupted,
+        Ending::Cut { left_over: 7 },
+        Ending::Gaps { blocks: 2, at: 1 << 40, samples: Some(100) },
+        Ending::Gaps { blocks: 1, at: 5, samples: None },
+        Ending::Damaged { at: 9, reason: "a wrong checksum".to_owned() },
+    ];
+    for ending in endings {
+        check(&Observation { ending, ..full() }, 50);
+    }
 }
 
 #[test]
@@ -98,8 +110,9 @@ fn a_table_has_the_same_diagnosis_as_its_observation() {
         let text = kept.as_ref().map(|own| &*own.text);
         diagnose(&question, &mut joined, text, |_, report| report).expect("a diagnosis").0
     };
-    for number in [0, 1, 4, 9] {
-        let own = Example::day(1).observation(number);
+    let endings = [Ending::Complete, Ending::Interrupted, Ending::Cut { left_over: 0 }];
+    for (number, ending) in [0, 1, 4, 9].into_iter().zip(endings.into_iter().cycle()) {
+        let own = Observation { ending, ..Example::day(1).observation(number) };
         let folder = tempfile::tempdir().expect("a folder");
         let tables = Tables::open(write(folder.path(), &own, 500)).expect("tables");
         let mut samples = tables.samples();
@@ -149,6 +162,12 @@ fn foreign_columns_and_types_are_named() {
         "{}",
         told()
     );
+    foreign(&path, |name, kind| Some((name, if name == "raw" { Kind::Time } else { kind })));
+    assert!(
+        told().contains("\"raw\" has the type TIMESTAMP(NANOS, UTC), expected INT64"),
+        "{}",
+        told()
+    );
     foreign(&path, |name, kind| Some((name, kind)));
     assert!(told().contains("expected about, entity"), "{}", told());
     std::fs::write(&path, "hello").expect("a file");
@@ -192,9 +211,86 @@ fn tables_of_different_observations_are_refused() {
     assert!(twice.contains("sort the rows by offset_ns"), "{twice}");
 }
 
-/// Any byte may be wrong; no reader may panic.
+/// Writes a table with a value of series 0 at the start, and the given row after it.
+fn with_last_row(path: &Path, row: &str, series: Option<i64>, value: Option<f64>, offset: i64) {
+    let small = Example { samples: 1, ..Example::day(1) };
+    let own = small.observation(0);
+    let described = Described::new(own.header.clone(), Vec::new(), &own.ending);
+    let (mut texts, mut keys, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut names, mut parents, mut units) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut countings, mut entities, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut raws, mut values, mut rows, mut offsets) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let sample = |row: &str, series, value, offset| {
+        (Fact { row: row.to_owned(), series, value, ..Fact::default() }, Some(offset))
+    };
+    let facts = described.facts().into_iter().map(|fact| (fact, None));
+    let samples = [sample("value", Some(0), Some(1.0), 0), sample(row, series, value, offset)];
+    for (fact, offset) in facts.chain(samples) {
+        rows.push(Some(fact.row));
+        kinds.push(fact.kind);
+        names.push(fact.name);
+        parents.push(fact.parent);
+        units.push(fact.unit);
+        countings.push(fact.counting);
+        entities.push(fact.entity);
+        numbers.push(fact.series);
+        keys.push(fact.key);
+        texts.push(fact.text);
+        raws.push(fact.raw);
+        values.push(fact.value);
+        offsets.push(offset);
+    }
+    let none = vec![None; rows.len()];
+    let columns = [
+        Values::Whole(vec![None; rows.len()]),
+        Values::Whole(offsets),
+        Values::Text(kinds),
+        Values::Text(names),
+        Values::Text(parents),
+        Values::Text(none),
+        Values::Text(units),
+        Values::Text(countings),
+        Values::Text(rows),
+        Values::Whole(entities),
+        Values::Whole(numbers),
+        Values::Text(keys),
+        Values::Text(texts),
+        Values::Whole(raws),
+        Values::Number(values),
+    ];
+    let mut writer =
+        Writer::new(File::create(path).expect("a file"), &COLUMNS, &[]).expect("a table");
+    writer.rows(&columns).expect("rows");
+    writer.finish().expect("a table");
+}
+
 #[test]
-fn damaged_tables_are_errors() {
+fn rows_that_are_no_values_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("x.parquet");
+    let check = |row: &str, series, value, offset, expect: &str| {
+        with_last_row(&path, row, series, value, offset);
+        let told = read(vec![path.clone()]).expect_err("an error").to_string();
+        assert!(told.contains(expect), "{told}");
+    };
+    let no_series = "a value with the offset_ns 5 has no series";
+    check("value", None, Some(2.0), 5, no_series);
+    check("value", None, None, 5, no_series);
+    check("value", Some(0), Some(2.0), 0, "two rows have the offset_ns 0 and the series 0");
+    check("value", Some(0), None, 0, "two rows have the offset_ns 0 and the series 0");
+    check("sample", Some(0), None, 5, "a row of kind \"sample\" with the offset_ns 5");
+    check("sample", None, Some(2.0), 5, "a row of kind \"sample\" with the offset_ns 5");
+    check("note", Some(0), Some(2.0), 5, "is of kind \"note\"; expected value or sample");
+    with_last_row(&path, "sample", None, None, 5);
+    let (_, chunks) = read(vec![path.clone()]).expect("an observation");
+    assert_eq!(chunks.iter().map(|chunk| chunk.times.len()).sum::<usize>(), 2);
+}
+
+/// Any byte may be wrong; no reader may panic. Wrong values are not always found, since Parquet has
+/// no checksum.
+#[test]
+fn damaged_tables_do_not_panic() {
     let folder = tempfile::tempdir().expect("a folder");
     let small = Example { samples: 20, ..Example::day(1) };
     let files = write(folder.path(), &small.observation(0), 20);

@@ -57,6 +57,14 @@ impl From<&str> for Label {
     }
 }
 
+impl Label {
+    /// Returns the text; `None` if it is not UTF-8, as in a damaged file.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        self.0.as_utf8().ok()
+    }
+}
+
 impl Values {
     /// Returns the number of values.
     #[must_use]

@@ -1,7 +1,7 @@
 //! Reading column by column, for tables that are larger than the memory.
 
-use crate::TableError;
-use parquet::basic::{LogicalType, Type as Physical};
+use crate::{Label, TableError};
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -25,7 +25,8 @@ impl fmt::Debug for Scan {
 pub struct ColumnType {
     /// The name; nested columns have dots.
     pub name: String,
-    /// The type as Parquet names it: `INT64`, `DOUBLE`, `STRING`, ..
+    /// The type as Parquet names it: `INT64`, `DOUBLE`, `STRING`, `DECIMAL(18, 2)`,
+    /// `TIMESTAMP(MICROS, UTC)`, ..
     pub kind: String,
 }
 
@@ -113,15 +114,44 @@ impl Scan {
 }
 
 fn column_type(column: &ColumnDescriptor) -> ColumnType {
-    let is_text = matches!(column.logical_type_ref(), Some(LogicalType::String))
-        || column.converted_type() == parquet::basic::ConvertedType::UTF8;
     let is_flat = column.max_rep_level() == 0 && column.max_def_level() <= 1;
-    let kind = match column.physical_type() {
-        Physical::BYTE_ARRAY if is_text => "STRING".to_owned(),
-        other => other.to_string(),
+    let physical = column.physical_type();
+    let kind = match (logical(column), physical) {
+        (None, _) => physical.to_string(),
+        (Some(own), Physical::BYTE_ARRAY) if own == "STRING" => own,
+        (Some(own), Physical::INT64) if own.starts_with("TIMESTAMP") => own,
+        (Some(own), _) => format!("{physical} as {own}"),
     };
     let kind = if is_flat { kind } else { format!("nested {kind}") };
     ColumnType { name: column.path().string(), kind }
+}
+
+/// Returns the logical type of a column, if it says more than its physical type. Older files have the
+/// converted type only.
+fn logical(column: &ColumnDescriptor) -> Option<String> {
+    Some(match column.logical_type_ref() {
+        Some(LogicalType::String) => "STRING".to_owned(),
+        Some(LogicalType::Integer(own)) if own.is_signed && own.bit_width == 64 => return None,
+        Some(LogicalType::Integer(own)) => {
+            let sign = if own.is_signed { "" } else { "U" };
+            format!("{sign}INT_{}", own.bit_width)
+        }
+        Some(LogicalType::Decimal(own)) => format!("DECIMAL({}, {})", own.precision, own.scale),
+        Some(LogicalType::Timestamp(own)) => {
+            let unit = match own.unit {
+                TimeUnit::MILLIS => "MILLIS",
+                TimeUnit::MICROS => "MICROS",
+                TimeUnit::NANOS => "NANOS",
+            };
+            format!("TIMESTAMP({unit}{})", if own.is_adjusted_to_u_t_c { ", UTC" } else { "" })
+        }
+        Some(other) => format!("{other:?}"),
+        None => match column.converted_type() {
+            ConvertedType::NONE | ConvertedType::INT_64 => return None,
+            ConvertedType::UTF8 => "STRING".to_owned(),
+            other => other.to_string(),
+        },
+    })
 }
 
 /// The values of a column of one group, read in batches.
@@ -197,6 +227,22 @@ impl Texts {
             let text = bytes.map(|own| own.as_utf8().map(str::to_owned)).transpose()?;
             values.push(text);
         }
+        Ok(())
+    }
+
+    /// Replaces `values` by the next ones, as [`Self::next`] does, without a copy of each text.
+    ///
+    /// # Errors
+    ///
+    /// [`TableError`] if the column is damaged.
+    pub fn next_labels(
+        &mut self,
+        most: usize,
+        values: &mut Vec<Option<Label>>,
+    ) -> Result<(), TableError> {
+        values.clear();
+        self.cursor.next(most, &mut self.bytes)?;
+        values.extend(self.bytes.drain(..).map(|own| own.map(Label)));
         Ok(())
     }
 }

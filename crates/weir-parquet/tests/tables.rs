@@ -1,8 +1,12 @@
 //! Tables that are written and read again.
 
+use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
 use std::fs::File;
 use std::io::Write;
-use weir_parquet::{Kind, TableError, Values, Writer, read};
+use std::sync::Arc;
+use weir_parquet::{Kind, Scan, TableError, Values, Writer, read};
 
 fn columns() -> [(&'static str, Kind); 3] {
     [("n", Kind::Whole), ("x", Kind::Number), ("text", Kind::Text)]
@@ -65,4 +69,38 @@ fn damaged_files_are_refused() {
     for bytes in [&b""[..], b"a,b\n1,2\n", &whole[..whole.len() / 2], &whole[4..]] {
         assert!(read(file(bytes)).is_err());
     }
+}
+
+#[test]
+fn logical_types_are_part_of_the_type() {
+    let kind = |physical: Physical, logical, converted| {
+        let field = Type::primitive_type_builder("x", physical)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(logical)
+            .with_converted_type(converted)
+            .with_precision(18)
+            .with_scale(2);
+        let field = Arc::new(field.build().expect("a type"));
+        let schema = Type::group_type_builder("x").with_fields(vec![field]).build();
+        let writer = SerializedFileWriter::new(
+            Vec::<u8>::new(),
+            Arc::new(schema.expect("types")),
+            Arc::default(),
+        );
+        let bytes = writer.and_then(SerializedFileWriter::into_inner).expect("a file");
+        Scan::open(file(&bytes)).expect("a table").columns()[0].kind.clone()
+    };
+    let logical = |own: LogicalType| kind(Physical::INT64, Some(own), ConvertedType::NONE);
+    assert_eq!(logical(LogicalType::integer(64, true)), "INT64");
+    assert_eq!(logical(LogicalType::integer(64, false)), "INT64 as UINT_64");
+    assert_eq!(logical(LogicalType::decimal(2, 18)), "INT64 as DECIMAL(18, 2)");
+    let micros = LogicalType::timestamp(true, TimeUnit::MICROS);
+    assert_eq!(logical(micros), "TIMESTAMP(MICROS, UTC)");
+    // Files of older programs.
+    let converted = |own| kind(Physical::INT64, None, own);
+    assert_eq!(converted(ConvertedType::INT_64), "INT64");
+    assert_eq!(converted(ConvertedType::UINT_64), "INT64 as UINT_64");
+    assert_eq!(converted(ConvertedType::DECIMAL), "INT64 as DECIMAL");
+    assert_eq!(kind(Physical::BYTE_ARRAY, None, ConvertedType::UTF8), "STRING");
+    assert_eq!(kind(Physical::DOUBLE, None, ConvertedType::NONE), "DOUBLE");
 }

@@ -19,6 +19,8 @@ pub struct FleetDiagnosisReport {
     pub shard: Option<String>,
     /// Number of servers; those of a tree of Parquet may have several observations.
     pub servers: u64,
+    /// Servers of which no observation was diagnosed.
+    pub undiagnosed_servers: u64,
     /// Servers that are throttled in one observation or more.
     pub throttled_servers: u64,
     /// Observations by verdict.
@@ -81,6 +83,8 @@ pub struct FleetServerReport {
     pub subject: String,
     /// Its limit, in operations or bytes per second.
     pub limit: Option<f64>,
+    /// Whether the limit is in bytes per second.
+    pub limit_is_bytes: bool,
     /// The longest time in which a file or disk was slow or near the limit.
     pub throttled_s: f64,
     /// Wait time of all requests.
@@ -144,14 +148,13 @@ impl FleetDiagnosisReport {
             ));
         }
         let priced = self.fixes.iter().map(|own| {
-            let s = if own.servers == 1 { "" } else { "s" };
             let words = own.difference.words(&own.currency);
-            format!("{} server{s} cost {words} per month", grouped(own.servers))
+            format!("{} cost {words} per month", counted(own.servers, "server"))
         });
         let priced: Vec<String> = priced.collect();
         match (priced.is_empty(), self.unpriced_servers) {
             (true, 0) => {}
-            (true, n) => details.push(format!("no fix has a price ({} servers)", grouped(n))),
+            (true, n) => details.push(format!("no fix has a price ({})", counted(n, "server"))),
             (false, 0) => details.push(format!("the fixes of {}", priced.join(", those of "))),
             (false, n) => details.push(format!(
                 "the fixes of {}; those of {} have no price",
@@ -171,26 +174,37 @@ impl FleetDiagnosisReport {
         let mut notes = self.notes.clone();
         if self.failed > 0 {
             notes.push(format!(
-                "not diagnosed: {} of {} observations; the column reason of the results says why",
+                "not diagnosed: {} of {}; the column reason of the results says why",
                 grouped(self.failed),
-                grouped(self.completed)
+                counted(self.completed, "observation")
             ));
         }
         if self.partial > 0 {
             let words = "damaged or truncated, and diagnosed as far as they can be read: ";
-            notes.push(format!("{words}{} observations", grouped(self.partial)));
+            notes.push(format!("{words}{}", counted(self.partial, "observation")));
         }
         Answer { line: self.line(), details, notes }
     }
 
     fn line(&self) -> String {
         let shard = self.shard.as_ref().map(|own| format!("Shard {own}: ")).unwrap_or_default();
-        let s = if self.servers == 1 { "" } else { "s" };
-        let (throttled, servers) = (self.throttled_servers, grouped(self.servers));
-        match throttled {
-            0 => format!("{shard}None of {servers} server{s} is throttled."),
-            1 => format!("{shard}1 of {servers} server{s} is throttled."),
-            n => format!("{shard}{} of {servers} server{s} are throttled.", grouped(n)),
+        let diagnosed = self.servers.saturating_sub(self.undiagnosed_servers);
+        let (servers, rest) = match self.undiagnosed_servers {
+            0 => (counted(self.servers, "server"), String::new()),
+            _ if diagnosed == 0 => {
+                return format!(
+                    "{shard}None of {} was diagnosed.",
+                    counted(self.servers, "server")
+                );
+            }
+            n => {
+                (counted(diagnosed, "diagnosed server"), format!(", {} not diagnosed", grouped(n)))
+            }
+        };
+        match self.throttled_servers {
+            0 => format!("{shard}None of {servers} is throttled{rest}."),
+            1 => format!("{shard}1 of {servers} is throttled{rest}."),
+            n => format!("{shard}{} of {servers} are throttled{rest}.", grouped(n)),
         }
     }
 
@@ -201,6 +215,7 @@ impl FleetDiagnosisReport {
             "|completed",
             "|shard",
             "|servers",
+            "|undiagnosed_servers",
             "|throttled_servers",
             "|throttled",
             "|not_the_storage",
@@ -219,6 +234,7 @@ impl FleetDiagnosisReport {
             number(self.completed),
             self.shard.as_deref().map_or_else(Cell::none, Cell::from),
             number(self.servers),
+            number(self.undiagnosed_servers),
             number(self.throttled_servers),
             number(self.verdicts.throttled),
             number(self.verdicts.not_the_storage),
@@ -253,13 +269,14 @@ impl FleetDiagnosisReport {
             "cap",
             "file or disk|subject",
             ">limit",
+            "|limit_is_bytes",
             ">throttled for|throttled_s",
             ">waits|wait_s",
             "|fix",
         ];
         let mut table = Table::new("Longest waits", &heads).named("longest_waits");
         for own in &self.longest_waits {
-            let limit = |limit: f64| match own.cap.contains("bytes") {
+            let limit = |limit: f64| match own.limit_is_bytes {
                 true => Cell::number(format!("{} MiB/s", mib(limit)), limit),
                 false => Cell::number(format!("{} IOPS", rate(limit)), limit),
             };
@@ -269,6 +286,7 @@ impl FleetDiagnosisReport {
                 own.cap.as_str(),
                 own.subject.as_str(),
                 own.limit.map_or_else(Cell::none, limit),
+                if own.limit_is_bytes { "true" } else { "false" },
                 seconds(own.throttled_s),
                 seconds(own.wait_s),
                 own.fix.as_str(),
@@ -312,6 +330,11 @@ impl FleetDiagnosisReport {
         table.row(values.map(|n| Cell::number(n.to_string(), float(n))).to_vec());
         Some(table)
     }
+}
+
+/// Returns a number with its noun in the singular or plural.
+fn counted(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
 fn seconds(seconds: f64) -> Cell {
@@ -380,6 +403,43 @@ mod tests {
         let json: serde_json::Value =
             serde_json::from_str(&report().render(Format::Json)).expect("JSON");
         assert_eq!(json["fixes"][0]["difference"], 150.5);
+    }
+
+    #[test]
+    fn the_unit_of_a_limit_is_that_of_its_cap() {
+        let server = |limit, limit_is_bytes| FleetServerReport {
+            server: "db1".to_owned(),
+            day: None,
+            cap: "log_rate".to_owned(),
+            subject: "log".to_owned(),
+            limit: Some(limit),
+            limit_is_bytes,
+            throttled_s: 60.0,
+            wait_s: 60.0,
+            fix: String::new(),
+        };
+        let mut own = report();
+        own.longest_waits = vec![server(f64::from(30 << 20), true), server(500.0, false)];
+        let text = own.render(Format::Text);
+        assert!(text.contains("30.0 MiB/s") && text.contains("500 IOPS"), "{text}");
+    }
+
+    #[test]
+    fn servers_without_a_diagnosis_are_not_called_healthy() {
+        let check = |servers, undiagnosed_servers, throttled_servers, expect: &str| {
+            let own = FleetDiagnosisReport {
+                servers,
+                undiagnosed_servers,
+                throttled_servers,
+                ..FleetDiagnosisReport::default()
+            };
+            assert_eq!(own.line(), expect);
+        };
+        check(2_000, 2_000, 0, "None of 2,000 servers was diagnosed.");
+        check(3, 1, 0, "None of 2 diagnosed servers is throttled, 1 not diagnosed.");
+        check(3, 2, 1, "1 of 1 diagnosed server is throttled, 2 not diagnosed.");
+        check(9, 1, 4, "4 of 8 diagnosed servers are throttled, 1 not diagnosed.");
+        check(9, 0, 4, "4 of 9 servers are throttled.");
     }
 
     #[test]

@@ -42,8 +42,8 @@ pub struct Described {
     pub header: Header,
     /// Notes.
     pub notes: Vec<Note>,
-    /// The reason why the observation is not complete.
-    pub incomplete: Option<String>,
+    /// How the recording ended, and what is missing.
+    pub ending: Ending,
 }
 
 /// The names of a counting in a table.
@@ -58,8 +58,7 @@ impl Described {
     /// Describes an observation that was read.
     #[must_use]
     pub fn new(header: Header, notes: Vec<Note>, ending: &Ending) -> Self {
-        let incomplete = (*ending != Ending::Complete).then(|| ending.to_string());
-        Self { header, notes, incomplete }
+        Self { header, notes, ending: ending.clone() }
     }
 
     /// Returns the rows.
@@ -113,7 +112,8 @@ impl Described {
             all.push(("layout.name".to_owned(), layout.name.clone()));
             all.push(("layout.text".to_owned(), layout.text.clone()));
         }
-        all.extend(self.incomplete.iter().map(|why| ("incomplete".to_owned(), why.clone())));
+        let ending = ending_facts(&self.ending).into_iter();
+        all.extend(ending.map(|(key, text)| (key.to_owned(), text)));
         let fact = |(key, text)| Fact {
             row: "about".to_owned(),
             key: Some(key),
@@ -134,6 +134,61 @@ impl Described {
             read.take(fact)?;
         }
         read.finish()
+    }
+}
+
+/// Returns the kind of an ending with its numbers; nothing for a complete observation.
+fn ending_facts(ending: &Ending) -> Vec<(&'static str, String)> {
+    let kind = |name: &str| ("ending", name.to_owned());
+    match ending {
+        Ending::Complete => Vec::new(),
+        Ending::Cut { left_over } => vec![kind("cut"), ("ending.left_over", left_over.to_string())],
+        Ending::Gaps { blocks, at, samples } => {
+            let mut all = vec![
+                kind("gaps"),
+                ("ending.blocks", blocks.to_string()),
+                ("ending.at", at.to_string()),
+            ];
+            all.extend(samples.map(|own| ("ending.samples", own.to_string())));
+            all
+        }
+        Ending::Damaged { at, reason } => {
+            vec![kind("damaged"), ("ending.at", at.to_string()), ("ending.reason", reason.clone())]
+        }
+        // Endings that are not known here are those of a recording that did not end by itself.
+        _ => vec![kind("interrupted")],
+    }
+}
+
+/// Takes the ending out of the facts about an observation.
+fn ending(about: &mut BTreeMap<String, String>) -> Result<Ending, String> {
+    let Some(kind) = about.remove("ending") else { return Ok(Ending::Complete) };
+    let mut number = |key: &str| -> Result<Option<u64>, String> {
+        let Some(text) = about.remove(key) else { return Ok(None) };
+        let wrong = |_| format!("{key} is {text:?}, expected a whole number");
+        text.parse().map(Some).map_err(wrong)
+    };
+    let missing = |key: &str| format!("there is no row about {key:?}");
+    match kind.as_str() {
+        "interrupted" => Ok(Ending::Interrupted),
+        "cut" => {
+            let left_over = number("ending.left_over")?;
+            Ok(Ending::Cut { left_over: left_over.ok_or_else(|| missing("ending.left_over"))? })
+        }
+        "gaps" => Ok(Ending::Gaps {
+            blocks: number("ending.blocks")?.ok_or_else(|| missing("ending.blocks"))?,
+            at: number("ending.at")?.ok_or_else(|| missing("ending.at"))?,
+            samples: number("ending.samples")?,
+        }),
+        "damaged" => {
+            let at = number("ending.at")?.ok_or_else(|| missing("ending.at"))?;
+            let reason = about.remove("ending.reason").ok_or_else(|| missing("ending.reason"))?;
+            Ok(Ending::Damaged { at, reason })
+        }
+        other => Err(format!(
+            "ending is {other:?}, expected interrupted, cut, gaps or damaged; leave it out if the \
+             observation is complete"
+        )),
     }
 }
 
@@ -231,11 +286,12 @@ impl Rows {
             contents.series.push(series(id, fact)?);
         }
         let notes = std::mem::take(&mut self.notes);
-        let (header, incomplete) = self.header(contents)?;
-        Ok(Described { header, notes, incomplete })
+        let (header, ending) = self.header(contents)?;
+        Ok(Described { header, notes, ending })
     }
 
-    fn header(mut self, contents: Contents) -> Result<(Header, Option<String>), String> {
+    fn header(mut self, contents: Contents) -> Result<(Header, Ending), String> {
+        let ending = ending(&mut self.about)?;
         let mut take = |key: &str| self.about.remove(key);
         let missing = |key: &str| format!("there is no row about {key:?}");
         let kind = SourceKind::from(take("source").ok_or_else(|| missing("source"))?);
@@ -251,7 +307,6 @@ impl Rows {
             let name = take("layout.name").unwrap_or_default();
             LayoutText { name, text }
         });
-        let incomplete = take("incomplete");
         let mut about = BTreeMap::new();
         for (key, text) in self.about {
             let own = key.strip_prefix("about.").ok_or_else(|| {
@@ -262,7 +317,7 @@ impl Rows {
         let source = Source { kind, by, about };
         let header =
             Header { source, start_unix_ns: start, interval_ns: interval, layout, contents };
-        Ok((header, incomplete))
+        Ok((header, ending))
     }
 }
 

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use weir_observe::{Chunk, Column};
-use weir_parquet::scan::Cursor;
-use weir_parquet::{DoubleType, Int64Type, Scan};
+use weir_parquet::scan::{Cursor, Texts};
+use weir_parquet::{DoubleType, Int64Type, Label, Scan};
 use weir_units::Instant;
 
 /// Rows that are decoded at a time.
@@ -145,8 +145,8 @@ pub struct Samples {
     scales: Vec<i8>,
     files: VecDeque<PathBuf>,
     part: Option<Part>,
-    /// The sample that is being read.
-    row: Vec<Option<i64>>,
+    /// The sample that is being read: for each series that has a row, its value.
+    row: Vec<Option<Option<i64>>>,
     at: Option<i64>,
     /// The newest complete sample.
     last: Option<i64>,
@@ -167,6 +167,7 @@ struct Part {
 struct Columns {
     offsets: (Cursor<Int64Type>, Vec<Option<i64>>),
     series: (Cursor<Int64Type>, Vec<Option<i64>>),
+    rows: (Texts, Vec<Option<Label>>),
     values: (Cursor<DoubleType>, Vec<Option<f64>>),
     /// Not read if no row of the group has one.
     raws: Option<(Cursor<Int64Type>, Vec<Option<i64>>)>,
@@ -243,11 +244,23 @@ impl Samples {
                 self.complete(chunk);
                 self.at = Some(offset);
             }
-            let Some(series) = columns.series.1.get(at).copied().flatten() else { continue };
-            let place = usize::try_from(series).ok().filter(|place| *place < self.row.len());
-            let place = place.ok_or_else(|| wrong(format!("no row declares series {series}")))?;
             let value = columns.values.1.get(at).copied().flatten();
             let raw = columns.raws.as_ref().and_then(|(_, raws)| raws.get(at).copied().flatten());
+            let kind = columns.rows.1.get(at).and_then(Option::as_ref).and_then(Label::text);
+            let series = columns.series.1.get(at).copied().flatten();
+            let is_empty = series.is_none() && value.is_none() && raw.is_none();
+            let series = match (kind, series) {
+                (Some("value"), Some(series)) => series,
+                (Some("sample"), None) if is_empty => continue,
+                (kind, series) => return Err(wrong(misplaced(offset, kind, series))),
+            };
+            let place = usize::try_from(series).ok().filter(|place| *place < self.row.len());
+            let place = place.ok_or_else(|| wrong(format!("no row declares series {series}")))?;
+            if self.row[place].is_some() {
+                return Err(wrong(format!(
+                    "two rows have the offset_ns {offset} and the series {series}; keep one of them"
+                )));
+            }
             let raw = match (raw, value) {
                 (Some(raw), _) => Some(raw),
                 (None, Some(value)) => {
@@ -258,7 +271,7 @@ impl Samples {
                 }
                 (None, None) => None,
             };
-            self.row[place] = raw;
+            self.row[place] = Some(raw);
         }
         Ok(true)
     }
@@ -269,8 +282,25 @@ impl Samples {
         self.last = Some(at);
         chunk.times.push(Instant::from_nanos(u64::try_from(at).unwrap_or(0)));
         for (column, value) in chunk.columns.iter_mut().zip(&mut self.row) {
-            column.push(value.take());
+            column.push(value.take().flatten());
         }
+    }
+}
+
+/// Describes a row with a time that is no value of a series.
+fn misplaced(offset: i64, kind: Option<&str>, series: Option<i64>) -> String {
+    match (kind, series) {
+        (Some("value"), _) => {
+            format!("a value with the offset_ns {offset} has no series; add its number")
+        }
+        (Some("sample"), _) => format!(
+            "a row of kind \"sample\" with the offset_ns {offset} has a series or a value; it is for \
+             samples without any, and a value has the kind \"value\""
+        ),
+        (kind, _) => format!(
+            "a row with the offset_ns {offset} is of kind {:?}; expected value or sample",
+            kind.unwrap_or_default()
+        ),
     }
 }
 
@@ -282,6 +312,7 @@ impl Columns {
         Ok(Self {
             offsets: whole("offset_ns")?,
             series: whole("series")?,
+            rows: (scan.texts(group, places.of("row"))?, Vec::new()),
             values: (scan.numbers(group, places.of("value"))?, Vec::new()),
             raws: has_raws.then(|| whole("raw")).transpose()?,
             next: 0,
@@ -292,6 +323,7 @@ impl Columns {
         self.next = 0;
         self.offsets.0.next(BATCH, &mut self.offsets.1)?;
         self.series.0.next(BATCH, &mut self.series.1)?;
+        self.rows.0.next_labels(BATCH, &mut self.rows.1)?;
         self.values.0.next(BATCH, &mut self.values.1)?;
         if let Some((cursor, raws)) = &mut self.raws {
             cursor.next(BATCH, raws)?;

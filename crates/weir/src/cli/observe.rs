@@ -197,7 +197,8 @@ pub(crate) struct ObserveExportArgs {
     /// Observation files
     #[arg(required = true, value_name = "OBSERVATION")]
     pub(crate) files: Vec<PathBuf>,
-    /// Parquet file to write; or a folder, if the name ends in / or there are several observations.
+    /// Parquet file to write; or a folder, if there is one, the name ends in /, or there are several
+    /// observations.
     /// A folder gets a file for each server and day.
     #[arg(long, value_name = "FILE|DIR/")]
     pub(crate) parquet: PathBuf,

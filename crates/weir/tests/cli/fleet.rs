@@ -52,11 +52,35 @@ fn merged_shards_of_a_fleet_equal_the_whole() {
         assert!(!place.path("x.csv").exists());
     };
     check(&["1.csv", "3.csv", "--out", "x.csv"], "observation 1 of 40 missing");
-    check(&["1.csv", "1.csv", "2.csv", "3.csv", "--out", "x.csv"], "there is twice: observation 0");
+    check(&["1.csv", "1.csv", "2.csv", "3.csv", "--out", "x.csv"], "observation 0 is in both");
     check(&["1.csv", "--out", "1.csv"], "is one of the shards");
     let (_, stderr, code) = fleet(&place, &["--shard", "1/3", "--out", "all.csv"]);
     assert_eq!(code, Some(2));
     assert!(stderr.contains("has the results of 40 observations, and this run has 14"), "{stderr}");
+}
+
+#[test]
+fn results_of_another_fleet_are_not_replaced() {
+    let place = place(3);
+    let (told, ..) = fleet(&place, &["--out", "all.csv"]);
+    let before = text(&place, "all.csv");
+    // The same results may be.
+    assert_eq!(fleet(&place, &["--out", "all.csv"]), (told, String::new(), Some(1)));
+    place.file("all/db00001.weirobs", "hello");
+    for shard in ["1", "2", "3"] {
+        let out = format!("{shard}.csv");
+        fleet(&place, &["--shard", &format!("{shard}/3"), "--out", &out]);
+    }
+    let merge = ["diagnose", "--merge", "1.csv", "2.csv", "3.csv", "--out", "all.csv"];
+    for (_, stderr, code) in [fleet(&place, &["--out", "all.csv"]), run(place.weir(&merge))] {
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains("has results of the fleet "), "{stderr}");
+    }
+    assert!(text(&place, "all.csv") == before, "the bytes differ");
+    let (_, stderr, code) = fleet(&place, &["--shard", "2/3", "--out", "1.csv"]);
+    assert_eq!(code, Some(2));
+    let expect = "has results from observation 0 on, and this run begins with 1";
+    assert!(stderr.contains(expect), "{stderr}");
 }
 
 fn signal(child: &Child, signal: Signal) {
@@ -114,6 +138,8 @@ fn the_exit_code_of_a_fleet_tells_throttled_from_damaged() {
     place.file("all/db00000.weirobs", "hello");
     let (told, _, code) = fleet(&place, &["--out", "damaged.csv"]);
     assert_eq!(code, Some(2), "{told}");
+    let line = "None of 2 diagnosed servers is throttled, 1 not diagnosed.";
+    assert!(told.starts_with(line), "{told}");
     assert!(told.contains("not diagnosed: 1 of 3 observations"), "{told}");
     assert!(text(&place, "damaged.csv").contains("db00000.weirobs,failed,"));
     let (_, stderr, code) = fleet(&place, &["--html", "x.html", "--out", "x.csv"]);

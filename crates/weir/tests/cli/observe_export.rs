@@ -84,6 +84,35 @@ mod with_parquet {
     }
 
     #[test]
+    fn an_export_checks_all_days_first() {
+        let place = place();
+        let check = |args: &[&str], expect: &str| {
+            let (stdout, stderr, code) = export(&place, args);
+            assert_eq!((stdout.as_str(), code), ("", Some(2)), "{stderr}");
+            assert!(stderr.contains(expect) && stderr.lines().count() == 1, "{stderr}");
+        };
+        assert_eq!(export(&place, &["run.weirobs", "--parquet", "tree/"]).2, Some(0));
+        let day = "tree/server=run/day=__HIVE_DEFAULT_PARTITION__";
+        assert!(place.path(day).join("part.parquet").is_file());
+        std::fs::copy(place.path("run.weirobs"), place.path("a.weirobs")).expect("a copy");
+        let both = ["a.weirobs", "run.weirobs", "--parquet", "tree"];
+        check(&both, "has this day already");
+        std::fs::write(place.path(day).join("more.parquet"), "hello").expect("a file");
+        check(&[&both[..], &["--replace"]].concat(), "--replace leaves (more.parquet)");
+        assert!(!place.path("tree/server=a").exists());
+        // Several observations make a folder.
+        assert_eq!(export(&place, &["a.weirobs", "run.weirobs", "--parquet", "new"]).2, Some(0));
+        assert!(place.path("new/server=a").is_dir() && place.path("new/server=run").is_dir());
+        check(&["a.weirobs", "run.weirobs", "--parquet", "run.weirobs"], "is a file");
+        let empty =
+            weir_fleet::example::Example { samples: 0, ..weir_fleet::example::Example::day(1) };
+        let file = File::create(place.path("empty.weirobs")).expect("a file");
+        empty.observation(0).write(file).expect("an observation");
+        check(&["empty.weirobs", "--parquet", "none/"], "has no samples");
+        assert!(!place.path("none").exists());
+    }
+
+    #[test]
     fn wrong_files_are_refused_and_nothing_is_written() {
         let place = place();
         place.file("notes.txt", "hello");

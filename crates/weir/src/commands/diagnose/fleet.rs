@@ -2,7 +2,8 @@
 
 use super::mapping;
 use crate::cli::DiagnoseArgs;
-use crate::commands::{plan, whole_file};
+use crate::commands::plan;
+use crate::commands::whole_file::{self, CleanUp};
 use crate::error::{CliError, NO, USAGE};
 use crate::input::read_layout_text;
 use crate::output;
@@ -37,7 +38,12 @@ pub(super) fn run(
         let (shard, count) = (shard.to_string(), fleet.count());
         return Err(FleetError::EmptyShard { shard, count }.into());
     }
-    keep_others(out, numbers.len())?;
+    let own = Kept {
+        fleet: fleet.identity(),
+        first: numbers.first().copied().unwrap_or(0),
+        count: numbers.len() as u64,
+    };
+    own.check(out)?;
     let mut journal = Journal::open(&Journal::beside(out), &fleet, shard)?;
     let signals = Signals::catch()?;
     if let Some(code) = complete(args, &fleet, &numbers, &mut journal, &signals)? {
@@ -50,7 +56,7 @@ pub(super) fn run(
         ));
         return Ok(code);
     }
-    let mut report = written(Some(out), journal.rows())?;
+    let mut report = written(Some(out), journal.rows(), &CleanUp::default())?;
     journal.remove()?;
     report.shard = (!shard.is_whole()).then(|| shard.to_string());
     if fleet.ignored() > 0 {
@@ -91,24 +97,45 @@ fn refuse_parquet(fleet: &Fleet) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Refuses to replace results of another number of observations, which may be those of the fleet.
-fn keep_others(out: &Path, count: usize) -> Result<(), CliError> {
-    if !out.exists() {
-        return Ok(());
+/// The results that a file may have to be replaced.
+struct Kept<'a> {
+    fleet: &'a str,
+    /// The first observation.
+    first: u64,
+    /// Number of observations.
+    count: u64,
+}
+
+impl Kept<'_> {
+    /// Refuses to replace results of other observations.
+    fn check(&self, out: &Path) -> Result<(), CliError> {
+        if !out.exists() {
+            return Ok(());
+        }
+        let (mut old, mut head) = (0, None);
+        for row in weir_fleet::results::Rows::open(out)? {
+            let row = row?;
+            old += 1;
+            head.get_or_insert((row.fleet, row.observation));
+        }
+        let (count, fleet, first) = (self.count, self.fleet, self.first);
+        let words = match head {
+            _ if old != count => {
+                format!("the results of {old} observations, and this run has {count}")
+            }
+            Some((other, _)) if other != fleet => {
+                format!("results of the fleet {other}, and this run is of {fleet}")
+            }
+            Some((_, other)) if other != first => {
+                format!("results from observation {other} on, and this run begins with {first}")
+            }
+            _ => return Ok(()),
+        };
+        Err(CliError::Refused(format!(
+            "--out {}: has {words}; use another name, or remove the file",
+            out.display()
+        )))
     }
-    let mut old = 0;
-    for row in weir_fleet::results::Rows::open(out)? {
-        row?;
-        old += 1;
-    }
-    if old == count {
-        return Ok(());
-    }
-    Err(CliError::Refused(format!(
-        "--out {}: has the results of {old} observations, and this run has {count}; use another \
-         name, or remove the file",
-        out.display()
-    )))
 }
 
 /// Diagnoses the observations that are not in the journal. Returns the exit code of a signal.
@@ -145,7 +172,11 @@ fn complete(
 
 /// Merges shards, and reports on the whole.
 fn merged(args: &DiagnoseArgs) -> Result<u8, CliError> {
-    let report = written(args.out.as_deref(), Merged::open(&args.merge)?)?;
+    let merged = Merged::open(&args.merge)?;
+    if let (Some(out), Some((fleet, count))) = (&args.out, merged.fleet()) {
+        Kept { fleet, first: 0, count }.check(out)?;
+    }
+    let report = written(args.out.as_deref(), merged, &CleanUp::at_end()?)?;
     answer(args, &report)
 }
 
@@ -154,6 +185,7 @@ fn merged(args: &DiagnoseArgs) -> Result<u8, CliError> {
 fn written(
     out: Option<&Path>,
     rows: impl Iterator<Item = Result<Row, FleetError>>,
+    clean_up: &CleanUp,
 ) -> Result<FleetDiagnosisReport, CliError> {
     let mut summary = Summary::default();
     let Some(out) = out else {
@@ -164,6 +196,7 @@ fn written(
     };
     let failed = |source| CliError::write(out, source);
     let part = whole_file::part_of(out).map_err(failed)?;
+    clean_up.add(part.path());
     let mut results = Results::new(BufWriter::new(part.as_file()));
     for row in rows {
         let row = row?;

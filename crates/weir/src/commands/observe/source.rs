@@ -82,6 +82,16 @@ impl Source {
         Ok((header, times.map(|(first, last)| Extent { start_unix_ns, first, last })))
     }
 
+    /// Passes the times of all samples to `take`.
+    #[cfg(feature = "parquet")]
+    pub(super) fn times(&self, mut take: impl FnMut(Instant)) -> Result<(), CliError> {
+        let mut reader = self.reader()?;
+        while let Some(chunk) = reader.next_chunk().map_err(|source| self.failed(source))? {
+            chunk.times.iter().for_each(|at| take(*at));
+        }
+        Ok(())
+    }
+
     /// Returns the notes and the way the file ended, without its samples.
     #[cfg(feature = "parquet")]
     pub(super) fn ending(&self) -> Result<(Vec<Note>, Ending), CliError> {

@@ -1,19 +1,22 @@
 //! An observation from its tables.
 
-use crate::commands::whole_file;
+use crate::commands::whole_file::{self, CleanUp};
 use crate::error::CliError;
 use crate::output;
 use std::fs;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use weir_fleet::table::Tables;
-use weir_observe::{WriteError, Writer};
+use weir_observe::{Ending, Note, WriteError, Writer};
+use weir_units::Instant;
 
 pub(super) fn run(path: &Path, out: &Path) -> Result<u8, CliError> {
     let tables = Tables::open(files(path)?)?;
     let failed = |source: WriteError| CliError::Observe { path: out.to_owned(), source };
     let written = |source| CliError::write(out, source);
+    let clean_up = CleanUp::at_end()?;
     let part = whole_file::part_of(out).map_err(written)?;
+    clean_up.add(part.path());
     let described = tables.described();
     let header = &described.header;
     let mut writer = Writer::new(BufWriter::new(part.as_file()), header).map_err(failed)?;
@@ -21,18 +24,26 @@ pub(super) fn run(path: &Path, out: &Path) -> Result<u8, CliError> {
         writer.note(note).map_err(failed)?;
     }
     let (mut samples, mut row, mut count) = (tables.samples(), Vec::new(), 0_u64);
+    let mut last = Instant::ZERO;
     while let Some(chunk) = samples.next_chunk()? {
         for (sample, at) in chunk.times.iter().enumerate() {
             chunk.row(sample, &mut row);
             writer.sample(*at, &row).map_err(failed)?;
             count += 1;
+            last = *at;
         }
     }
-    let out_of = writer.finish(described.incomplete.is_none()).map_err(failed)?;
+    let ending = &described.ending;
+    // A file with an end mark is complete or interrupted. A note keeps anything else.
+    if !matches!(ending, Ending::Complete | Ending::Interrupted) {
+        let text = format!("the observation before its export: {ending}");
+        writer.note(&Note { at_ns: last.nanos(), text }).map_err(failed)?;
+    }
+    let out_of = writer.finish(*ending == Ending::Complete).map_err(failed)?;
     out_of.into_inner().map_err(|error| written(error.into_error()))?;
     whole_file::keep(part, out).map_err(written)?;
-    if let Some(why) = &described.incomplete {
-        output::talk(&format!("weir: {}: {why}", path.display()));
+    if *ending != Ending::Complete {
+        output::talk(&format!("weir: {}: {ending}", path.display()));
     }
     output::print_text(&format!(
         "{}: samples: {count}, entities: {}, series: {}\n",
