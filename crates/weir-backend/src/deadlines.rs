@@ -4,7 +4,8 @@ use crate::book::Id;
 use std::collections::VecDeque;
 use weir_units::{Instant, Span};
 
-/// Requests that begin within this part of a timeout have one end. It is at most so much late.
+/// Requests that begin within this part of the timeout share a deadline, which is late by at most this
+/// part.
 const PARTS: u64 = 64;
 
 /// When requests are late. Ids grow with time, so each entry stands for all requests up to an id.

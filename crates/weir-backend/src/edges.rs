@@ -13,7 +13,7 @@ pub(crate) struct Edges {
     writes: Arc<Writes>,
 }
 
-/// Writes under way, and those of parts of blocks, which are alone.
+/// A count of the writes in flight. A write of a part of a block has exclusive access.
 #[derive(Debug, Default)]
 struct Writes {
     state: Mutex<State>,
@@ -24,7 +24,7 @@ struct Writes {
 struct State {
     under_way: usize,
     is_alone: bool,
-    /// Writes that wait to be alone. No other write begins meanwhile.
+    /// Writes that wait for exclusive access. No other write begins meanwhile.
     exclusive_waiters: usize,
 }
 
@@ -38,7 +38,7 @@ impl Writes {
     }
 }
 
-/// A write under way, until it is dropped.
+/// A write in flight, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct UnderWay(Option<Arc<Writes>>);
 
@@ -54,7 +54,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// A write that is alone, until it is dropped.
+/// A write with exclusive access, until it is dropped.
 struct Alone<'a>(&'a Writes);
 
 impl Drop for Alone<'_> {

@@ -136,7 +136,7 @@ impl Line {
         }
     }
 
-    /// Says that the thread takes no more requests. Those that are left are dropped.
+    /// Marks the thread as ended, and drops the requests that are left.
     pub(crate) fn end(&self) {
         let left = {
             let mut inbox = self.inbox();

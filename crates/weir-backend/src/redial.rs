@@ -24,7 +24,7 @@ pub(crate) fn redial(line: &Line, place: &Place, old: Vec<Connection>, first: Sp
     let stop = Stop::new(move || closing.load(Ordering::Acquire));
     let patience = Duration::from_nanos(place.timeout.nanos());
     // All at once, so that their waits do not add up. A server that is not done by then may still
-    // execute what it has: the documentation says so.
+    // execute requests of the old connections (docs/SCALE.md, "Not guaranteed").
     thread::scope(|scope| {
         for connection in old {
             let stop = &stop;

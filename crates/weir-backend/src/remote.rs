@@ -60,14 +60,14 @@ pub struct RemoteStore {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The names and times that errors tell.
+/// The facts about an export in error messages.
 #[derive(Debug)]
 struct Export {
     address: String,
     timeout: Span,
 }
 
-/// A request, for errors.
+/// A request as error messages name it.
 #[derive(Debug, Clone, Copy)]
 enum Asked {
     Read { offset: u64, len: u64 },
@@ -394,7 +394,7 @@ impl Store for RemoteStore {
 }
 
 impl AsyncStore for RemoteStore {
-    /// Takes what is one request to the server.
+    /// Takes operations that fit into one request to the server.
     fn submit(&self, operation: Operation, then: Then) -> Option<(Operation, Then)> {
         let is_one = |offset, len: usize| {
             len > 0

@@ -64,7 +64,7 @@ impl Connection {
     /// If no server answers, or it does not have this export.
     pub fn open(uri: &Uri) -> Result<Self, ClientError> {
         let wanted = Wanted { export: uri.export.clone(), ..Wanted::default() };
-        Self::agree(Socket::connect(&uri.server)?, wanted, TlsConfig::of(uri)?.as_ref(), None)
+        Self::agree(Socket::connect(&uri.server)?, wanted, TlsConfig::from_uri(uri)?.as_ref(), None)
     }
 
     /// Connects and opens the export, blocking, and asks which of its ranges hold data. Where the
@@ -74,7 +74,7 @@ impl Connection {
     /// If no server answers, or it does not have this export.
     pub fn open_sparse(uri: &Uri) -> Result<Self, ClientError> {
         let wanted = sparse(&uri.export);
-        Self::agree(Socket::connect(&uri.server)?, wanted, TlsConfig::of(uri)?.as_ref(), None)
+        Self::agree(Socket::connect(&uri.server)?, wanted, TlsConfig::from_uri(uri)?.as_ref(), None)
     }
 
     /// Does what [`Connection::open`] or, if `is_sparse`, [`Connection::open_sparse`] does. All waits
@@ -84,7 +84,7 @@ impl Connection {
     /// # Errors
     /// If no server answers before `stop`, or it does not have this export.
     pub fn open_until(uri: &Uri, is_sparse: bool, stop: &Stop) -> Result<Self, ClientError> {
-        let tls_config = TlsConfig::of(uri)?;
+        let tls_config = TlsConfig::from_uri(uri)?;
         let socket = Socket::connect_until(&uri.server, stop)?;
         let export = uri.export.clone();
         let wanted =
@@ -601,7 +601,7 @@ fn result(body: Body<'_>) -> Result<Answer<'_>, Errno> {
     }
 }
 
-/// Wants to know which ranges hold data.
+/// Returns the features to request for an export whose extents will be asked for.
 fn sparse(export: &str) -> Wanted {
     Wanted { export: export.to_owned(), structured: true, block_status: true, tls: false }
 }

@@ -1,7 +1,7 @@
 //! TLS of a connection: the certificates, and the session over a socket.
 //!
-//! A client trusts the authorities in `ca-cert.pem` and shows `client-cert.pem`, if it is there: the
-//! names that libnbd and qemu use, too.
+//! A client trusts the authorities in `ca-cert.pem`, and shows `client-cert.pem` if there is one. libnbd
+//! and qemu use the same names.
 
 use crate::error::ClientError;
 use rustls::pki_types::pem::PemObject;
@@ -32,7 +32,7 @@ impl fmt::Debug for TlsConfig {
 
 impl TlsConfig {
     /// Reads the certificates that a URI names; `None` if it does not ask for TLS.
-    pub(crate) fn of(uri: &Uri) -> Result<Option<Self>, ClientError> {
+    pub(crate) fn from_uri(uri: &Uri) -> Result<Option<Self>, ClientError> {
         let Some(TlsTerms { certificates, hostname }) = &uri.tls else { return Ok(None) };
         let folder = Path::new(certificates.as_deref().unwrap_or("."));
         let host = match (&hostname, &uri.server) {
@@ -84,8 +84,8 @@ fn config(folder: &Path) -> Result<ClientConfig, ClientError> {
 pub(crate) struct Encryption(Box<ClientConnection>);
 
 impl Encryption {
-    /// Does the handshake over a stream that waits. `again` is called after each wait in which nothing
-    /// came, and its error ends the handshake.
+    /// Does the handshake over a blocking stream. `again` is called after each read timeout, and its
+    /// error ends the handshake.
     pub(crate) fn handshake(
         tls_config: &TlsConfig,
         mut stream: impl Read + Write,

@@ -38,7 +38,7 @@ pub enum FleetError {
         /// The reason.
         reason: String,
     },
-    /// Results that are no whole.
+    /// Results that do not add up to a fleet.
     #[error("the results cannot be merged: {0}")]
     Merge(String),
     /// A table that is no observation.

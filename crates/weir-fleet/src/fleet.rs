@@ -8,7 +8,7 @@ use weir_catalog::Catalog;
 use weir_diagnose::system::Mapping;
 use weir_layout::Layout;
 
-/// What applies to all observations of a fleet.
+/// Options that apply to all observations of a fleet.
 #[derive(Debug)]
 pub struct Options {
     /// The layout of all observations, with its text.

@@ -6,9 +6,10 @@
 //!                              report <-- Summary <-- rows in order <-- merge <------+
 //! ```
 //!
-//! An observation has a number, its place in the order of servers, days and paths, so processes on several machines
-//! divide a fleet without talking to each other. Rows are written as they complete and read again in
-//! order: memory is that of the observations in work, and some bytes for each name.
+//! An observation has a number, its place in the order of servers, days and paths. Processes on several
+//! machines therefore divide a fleet without talking to each other. Rows are written as they complete,
+//! and read again in order. The memory is that of the observations in work, and about a hundred bytes
+//! for each name.
 //!
 //! | module | holds |
 //! |---|---|

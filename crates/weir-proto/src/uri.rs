@@ -26,7 +26,7 @@ pub struct Uri {
     pub export: String,
 }
 
-/// What a client needs for TLS.
+/// The TLS parameters of a URI.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct TlsTerms {
     /// The folder of the certificates. A URI that is parsed has one.

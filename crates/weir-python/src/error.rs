@@ -2,8 +2,8 @@
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use std::error::Error as Cause;
 use std::path::Path;
+use weir_report::causes::with_causes;
 
 pyo3::create_exception!(weir, Error, PyException, "An error of Weir.");
 pyo3::create_exception!(
@@ -40,20 +40,6 @@ impl Failure {
     pub(crate) fn write(path: &Path, source: &dyn std::fmt::Display) -> Self {
         Self::Run(format!("cannot write {}: {source}", path.display()))
     }
-}
-
-/// Returns the message of an error, with the causes that it does not contain.
-fn with_causes(error: &dyn Cause) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let said = error.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        cause = error.source();
-    }
-    text
 }
 
 /// Errors of libraries, which are about the input.

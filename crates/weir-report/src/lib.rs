@@ -36,6 +36,7 @@
 //! | [`sweep`] | the parameter of a sweep that moves a metric most |
 //! | [`diagnosis`] | the result of a diagnosis |
 //! | [`lab`] | published figures and Weir's figures |
+//! | [`causes`] | messages of errors, with their causes |
 //! | `answer` | reports that begin with their answer |
 //! | `page` | self-contained HTML pages |
 //! | `finite` | for tests: floats of a report that are NaN or infinite |
@@ -50,6 +51,7 @@ pub mod backup_run;
 pub mod backups;
 pub mod bars;
 pub mod between;
+pub mod causes;
 pub mod chart;
 pub mod checklist;
 mod columns;

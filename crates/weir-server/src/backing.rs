@@ -25,8 +25,8 @@ enum Kind {
 }
 
 impl Backing {
-    /// Opens the backend of `volume`. `given_up` ends the wait for a server. The size is passed to `fit`, which returns the part of it that
-    /// is used, at most all.
+    /// Opens the backend of `volume`. `given_up` ends the wait for a server. The size is passed to
+    /// `fit`, which returns the part of it that is used, at most all.
     pub(crate) fn open(
         volume: &str,
         backend: &Backend,

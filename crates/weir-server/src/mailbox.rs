@@ -83,13 +83,13 @@ impl Mailbox {
 
     /// Wakes the reactor to read its messages.
     pub(crate) fn wake(&self) {
-        // One that is on its way to the messages finds this one, too.
+        // A reactor that was woken before finds this message, too.
         if !self.woken.swap(true, Ordering::AcqRel) {
             let _ = rustix::io::write(self.wake.as_fd(), &1_u64.to_ne_bytes());
         }
     }
 
-    /// Takes in that the reactor is awake and takes its messages from now on.
+    /// Clears the wake-up. The reactor takes its messages after that.
     pub(crate) fn acknowledge(&self) {
         let _ = rustix::io::read(self.wake.as_fd(), &mut [0_u8; 8]);
         self.woken.swap(false, Ordering::AcqRel);

@@ -207,7 +207,8 @@ impl<'a> Starting<'a> {
                         matches!(error, ServerError::Layout(_) | ServerError::Volume { .. });
                     let backend = host.volumes[id].backend.clone();
                     let is_alone = host.exports.iter().any(|own| own.volumes == [VolumeId(id)]);
-                    // A device that cannot be used may be in use, and is not taken when that ends.
+                    // A device may be refused because it is in use. Weir must not take it as soon as
+                    // its user lets it go.
                     let is_server = matches!(backend, Some(Backend::Nbd { .. }));
                     let is_away =
                         matches!(error, ServerError::Backend { .. }) && is_alone && is_server;

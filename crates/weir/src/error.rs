@@ -1,6 +1,5 @@
 //! Errors as the user sees them, and their exit codes.
 
-use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use weir_blob::BlobError;
@@ -20,6 +19,7 @@ use weir_pipeline::BackupError;
 use weir_plan::PlanError;
 use weir_plan::proof::ProofError;
 use weir_plan::verify::VerifyError;
+use weir_report::causes::add_causes;
 use weir_report::chart::DrawError;
 use weir_runner::{OltpRunError, RunnerError};
 use weir_server::ServerError;
@@ -199,15 +199,7 @@ impl CliError {
         {
             text = format!("{text}; {hint}");
         }
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            let said = error.to_string();
-            if !text.contains(&said) {
-                text = format!("{text}: {said}");
-            }
-            cause = error.source();
-        }
-        text
+        add_causes(text, self)
     }
 
     pub(crate) fn code(&self) -> u8 {

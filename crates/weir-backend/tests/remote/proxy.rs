@@ -92,7 +92,7 @@ fn relay(client: &TcpStream, server: &UnixStream, plan: &Plan) {
             let _ = server.shutdown(Shutdown::Write);
         });
         let _ = pass(server, client, plan, &is_cut, true);
-        // What is left are answers that nobody gets.
+        // The client is gone: the remaining answers are dropped.
         let (mut from, mut sink) = (server, io::sink());
         let _ = server.shutdown(Shutdown::Write);
         let _ = io::copy(&mut from, &mut sink);

@@ -86,7 +86,7 @@ fn open(path: &Path) -> Result<(Scan, Places), FleetError> {
 
 /// Returns the groups that have rows without `offset_ns`, as facts are.
 fn groups_with_facts(scan: &Scan, places: Places) -> impl Iterator<Item = usize> {
-    let column = places.of("offset_ns");
+    let column = places.place("offset_ns");
     (0..scan.groups()).filter(move |group| scan.missing(*group, column) != Some(0))
 }
 
@@ -99,13 +99,13 @@ fn read_facts(
     let names = ["row", "kind", "name", "parent", "unit", "counting", "key", "text"];
     let mut texts = Vec::new();
     for name in names {
-        texts.push((scan.texts(group, places.of(name))?, Vec::new()));
+        texts.push((scan.texts(group, places.place(name))?, Vec::new()));
     }
     let mut wholes = Vec::new();
     for name in ["offset_ns", "entity", "series", "raw"] {
-        wholes.push((scan.whole(group, places.of(name))?, Vec::new()));
+        wholes.push((scan.whole(group, places.place(name))?, Vec::new()));
     }
-    let (mut numbers, mut values) = (scan.numbers(group, places.of("value"))?, Vec::new());
+    let (mut numbers, mut values) = (scan.numbers(group, places.place("value"))?, Vec::new());
     loop {
         for (cursor, batch) in &mut texts {
             cursor.next(BATCH, batch)?;
@@ -306,14 +306,14 @@ fn misplaced(offset: i64, kind: Option<&str>, series: Option<i64>) -> String {
 
 impl Columns {
     fn open(scan: &Scan, places: Places, group: usize) -> Result<Self, weir_parquet::TableError> {
-        let whole = |name: &str| scan.whole(group, places.of(name)).map(|own| (own, Vec::new()));
-        let raw = places.of("raw");
+        let whole = |name: &str| scan.whole(group, places.place(name)).map(|own| (own, Vec::new()));
+        let raw = places.place("raw");
         let has_raws = scan.missing(group, raw) != Some(scan.rows(group) as u64);
         Ok(Self {
             offsets: whole("offset_ns")?,
             series: whole("series")?,
-            rows: (scan.texts(group, places.of("row"))?, Vec::new()),
-            values: (scan.numbers(group, places.of("value"))?, Vec::new()),
+            rows: (scan.texts(group, places.place("row"))?, Vec::new()),
+            values: (scan.numbers(group, places.place("value"))?, Vec::new()),
             raws: has_raws.then(|| whole("raw")).transpose()?,
             next: 0,
         })

@@ -72,7 +72,7 @@ impl Places {
 
     /// Returns the place of a column in the file.
     #[must_use]
-    pub fn of(&self, name: &str) -> usize {
+    pub fn place(&self, name: &str) -> usize {
         let at = COLUMNS.iter().position(|(own, _)| *own == name);
         at.map_or(usize::MAX, |at| self.0[at])
     }

@@ -144,7 +144,7 @@ impl Workers {
         Self { shared, threads: 0, most, name: name.to_owned() }
     }
 
-    /// Has jobs done, by asynchronous stores where possible.
+    /// Passes jobs to asynchronous stores where possible, and the others to threads.
     pub(crate) fn run_all(&mut self, jobs: Vec<Job>) {
         let (mut begun, mut left): (Vec<Arc<dyn Store>>, Vec<Job>) = (Vec::new(), Vec::new());
         for job in jobs {
