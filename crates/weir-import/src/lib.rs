@@ -46,6 +46,7 @@
 //! | | `input`, `together` | inputs, and those that are read together |
 //! | | `merge` | from sheets to an observation |
 //! | | `requests` | block traces as single requests |
+//! | | [`recorded`] | traces to replay, of Weir and of other tools |
 //! | | [`live`] | observation of running systems |
 
 #![forbid(unsafe_code)]
@@ -71,6 +72,7 @@ mod number;
 mod options;
 mod postgres;
 mod presence;
+pub mod recorded;
 mod requests;
 mod results;
 mod rows;

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod checks;
 pub mod observing;
 mod oltp;
 mod replay;

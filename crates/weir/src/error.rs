@@ -9,6 +9,7 @@ use weir_diagnose::DiagnoseError;
 use weir_export::ExportError;
 use weir_fleet::FleetError;
 use weir_import::ImportError;
+use weir_import::recorded::RecordedError;
 use weir_lab::LabError;
 use weir_layout::LayoutError;
 use weir_live::LiveError;
@@ -168,6 +169,16 @@ impl From<OltpRunError> for CliError {
         match error {
             OltpRunError::Description(error) => Self::Oltp(error),
             OltpRunError::Runner(error) => Self::Run(error),
+        }
+    }
+}
+
+impl From<RecordedError> for CliError {
+    fn from(error: RecordedError) -> Self {
+        match error {
+            RecordedError::Read { path, source } => Self::Read { path, source },
+            RecordedError::Trace { path, source } => Self::Trace { path, source },
+            RecordedError::Import { name, source } => Self::Import { name, source },
         }
     }
 }

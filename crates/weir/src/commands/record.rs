@@ -7,7 +7,7 @@ mod served;
 
 use crate::cli::RecordArgs;
 use crate::commands::observe::import::{kind_of, options_of};
-use crate::commands::traces::{check_window, open_foreign, open_own, select};
+use crate::commands::traces::{check_window, select};
 use crate::error::CliError;
 use crate::signals::Signals;
 use copy::Copied;
@@ -15,6 +15,7 @@ use file::part_of;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use weir_import::recorded::{open_foreign, open_own};
 use weir_trace::format::SIGNATURE;
 use weir_trace::{Ending, Reader};
 use weir_units::Instant;

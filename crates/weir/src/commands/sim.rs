@@ -18,15 +18,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use watch::{Drive, Ended, Watch, Watched};
 use weir_catalog::Catalog;
-use weir_core::CacheMode;
-use weir_layout::Layout;
 use weir_observe::run::{Sample, Shape};
-use weir_report::number::{float, rate};
 use weir_report::run::SimReport;
+use weir_sim::checks::{check_crash, check_map, check_warm};
 use weir_sim::{Options, Simulation, devices};
 use weir_units::{Instant, Span};
-use weir_workload::job::Target;
-use weir_workload::{Device, JobFile, Placed, Source, fio, place};
+use weir_workload::{JobFile, Source, fio, place};
 
 /// The environment variables and include files that job files can refer to.
 pub(crate) struct Surroundings;
@@ -83,10 +80,10 @@ pub(crate) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
             job.at, job.name
         ));
     }
-    check_map(args, &jobs)?;
+    check_map("--map", &args.map, &jobs).map_err(CliError::Refused)?;
     let devices = devices(&layout);
     let placed = place(&jobs, &devices, &args.map)?;
-    check_warm(args, &layout, &devices, &placed)?;
+    check_warm("--warm", &args.warm, &layout, &devices, &placed).map_err(CliError::Refused)?;
     let options = Options {
         seed: args.run.seed,
         warm: args.warm.clone(),
@@ -100,7 +97,8 @@ pub(crate) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
         watch.drive(&mut simulation, Progress::start(length(&jobs), args.run.quiet))?;
     let mut run = simulation.report();
     if stopped.is_none() {
-        check_crash(args, &jobs, run.elapsed_s)?;
+        let crash = args.crash.as_ref();
+        check_crash("--crash", crash, &jobs, run.elapsed_s).map_err(CliError::Refused)?;
     }
     run.notes.extend(stopped.map(|stopped| stopped.to_string()));
     let totals = |host, volume| simulation.totals(host, volume);
@@ -142,79 +140,4 @@ fn length(jobs: &JobFile) -> Option<Span> {
         *wave = end.max(*wave);
     }
     Some(waves.into_values().fold(Span::ZERO, |sum, wave| sum + wave))
-}
-
-/// Refuses a mapping that applies to no job.
-fn check_map(args: &SimArgs, jobs: &JobFile) -> Result<(), CliError> {
-    let mut paths: Vec<&str> = Vec::new();
-    for job in &jobs.jobs {
-        match &job.target {
-            Target::Unnamed => {}
-            Target::Directory(names) | Target::Files(names) => {
-                paths.extend(names.iter().map(|name| name.trim_end_matches('/')));
-            }
-        }
-    }
-    paths.sort_unstable();
-    paths.dedup();
-    for (at, (path, export)) in args.map.iter().enumerate() {
-        let trimmed = path.trim_end_matches('/');
-        if !paths.contains(&trimmed) {
-            let known = if paths.is_empty() { "none".to_owned() } else { paths.join(", ") };
-            return Err(CliError::Refused(format!(
-                "--map {path}={export}: no job has the directory or filename {path}; the jobs \
-                 have: {known}"
-            )));
-        }
-        let before = &args.map[..at];
-        if before.iter().any(|(other, _)| other.trim_end_matches('/') == trimmed) {
-            return Err(CliError::Refused(format!(
-                "--map {path}={export}: {path} is mapped twice"
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses to warm an export that no job reads or that is not cached. The simulator refuses
-/// unknown exports.
-fn check_warm(
-    args: &SimArgs,
-    layout: &Layout,
-    devices: &[Device],
-    placed: &[Placed],
-) -> Result<(), CliError> {
-    for name in &args.warm {
-        let Ok((host, export)) = layout.export("--warm", name) else { continue };
-        let device = devices.iter().position(|device| device.name == *name);
-        let used = |at: usize| {
-            placed.iter().flat_map(|p| &p.regions).any(|region| region.device as usize == at)
-        };
-        let volumes = &layout.hosts[host].spec.volumes;
-        if export.volumes.iter().all(|id| volumes[id.0].cache == CacheMode::None) {
-            let reason = "it has cache = \"none\"; give it cache = \"read-only\" in the layout";
-            return Err(CliError::Refused(format!("--warm {name}: {reason}")));
-        }
-        if !device.is_some_and(used) {
-            return Err(CliError::Refused(format!("--warm {name}: no job has a file on it")));
-        }
-    }
-    Ok(())
-}
-
-/// Notes a crash after the last request, which has no effect.
-fn check_crash(args: &SimArgs, jobs: &JobFile, elapsed_s: f64) -> Result<(), CliError> {
-    let Some((host, at)) = &args.crash else { return Ok(()) };
-    let first_wave = jobs.jobs.iter().map(|job| job.wave).min();
-    let first = jobs.jobs.iter().filter(|job| Some(job.wave) == first_wave);
-    let start = first.map(|job| job.start_delay).min().unwrap_or_default();
-    let end = float(start.nanos()) / 1e9 + elapsed_s;
-    if float(at.nanos()) / 1e9 > end {
-        return Err(CliError::Refused(format!(
-            "--crash {host}@{}: the run ends before that, after {} s; give an earlier time",
-            at.to_string().replace(' ', ""),
-            rate(end)
-        )));
-    }
-    Ok(())
 }

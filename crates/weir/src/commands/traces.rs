@@ -2,18 +2,10 @@
 
 use crate::cli::{PartArgs, ReplayArgs};
 use crate::error::CliError;
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-use weir_import::{Bytes, Input, Kind, Options, Requests, decompressed, trace_kind};
-use weir_trace::format::SIGNATURE;
-use weir_trace::{ReadTrace, Reader, Selection};
+use std::path::PathBuf;
+use weir_import::recorded::{Recorded, is_trace, open_traces};
+use weir_trace::{ReadTrace, Selection};
 use weir_workload::replay::{Pace, Recording, ReplayOptions};
-
-/// The bytes at the beginning of a file that show its kind.
-const GLANCE: u64 = 64 << 10;
-/// The bytes of the signature.
-const SIGNATURE_LEN: u64 = SIGNATURE.len() as u64;
 
 /// Returns whether all jobs are traces, by their contents; some jobs and some traces are an error.
 pub(super) fn are_traces(jobs: &[PathBuf]) -> Result<bool, CliError> {
@@ -29,72 +21,11 @@ pub(super) fn are_traces(jobs: &[PathBuf]) -> Result<bool, CliError> {
     }
 }
 
-/// Returns whether a file is a trace. One that cannot be read is not; its reader says why.
-fn is_trace(path: &Path) -> bool {
-    let is_description = path.extension().is_some_and(|end| end == "toml");
-    // Reading from a pipe would consume it.
-    if is_description || !path.is_file() {
-        return false;
-    }
-    let mut begin = Vec::new();
-    let read = File::open(path).and_then(decompressed).and_then(|input| {
-        // Trace formats of fixed records are recognized by whole records.
-        input.take(GLANCE).read_to_end(&mut begin)
-    });
-    read.is_ok() && trace_kind(&begin).is_some()
-}
-
-/// Opens a file of Weir, compressed or not; `None` if it is of another kind.
-pub(super) fn open_own(path: &Path) -> Result<Option<Reader<Bytes>>, CliError> {
-    let read = |source| CliError::Read { path: path.to_owned(), source };
-    let open = || File::open(path).and_then(decompressed);
-    let mut begin = Vec::new();
-    let glance = open().and_then(|input| input.take(SIGNATURE_LEN).read_to_end(&mut begin));
-    if glance.map_err(read)? < SIGNATURE.len() || begin != SIGNATURE {
-        return Ok(None);
-    }
-    let reader = Reader::open(open().map_err(read)?);
-    Ok(Some(reader.map_err(|source| CliError::Trace { path: path.to_owned(), source })?))
-}
-
-/// Opens a block trace of another tool.
-pub(super) fn open_foreign(
-    paths: &[PathBuf],
-    kind: Option<Kind>,
-    options: &Options,
-) -> Result<Vec<Requests>, CliError> {
-    let mut inputs = Vec::new();
-    for path in paths {
-        let read = |source| CliError::Read { path: path.clone(), source };
-        let bytes = File::open(path).and_then(decompressed).map_err(read)?;
-        inputs.push(Input { name: path.display().to_string(), bytes, kind });
-    }
-    Requests::open(inputs, options).map_err(|(name, source)| CliError::Import { name, source })
-}
-
 /// Opens the traces of a replay, each as the part that is wanted.
 pub(super) fn open_all(paths: &[PathBuf], part: &PartArgs) -> Result<Vec<Recording>, CliError> {
     check_window(part)?;
-    let (mut recordings, mut foreign) = (Vec::new(), Vec::new());
-    for path in paths {
-        match open_own(path)? {
-            Some(reader) => recordings.push(recording(name_of(path), reader, part)),
-            None => foreign.push(path.clone()),
-        }
-    }
-    for requests in open_foreign(&foreign, None, &Options::default())? {
-        let name = name_of(Path::new(requests.name()));
-        recordings.push(recording(name, requests, part));
-    }
-    Ok(recordings)
-}
-
-fn name_of(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-}
-
-fn recording(name: String, trace: impl ReadTrace + 'static, part: &PartArgs) -> Recording {
-    Recording { name, trace: Box::new(select(trace, part)) }
+    let of = |own: Recorded| Recording { name: own.name, trace: Box::new(select(own.trace, part)) };
+    Ok(open_traces(paths)?.into_iter().map(of).collect())
 }
 
 /// Selects the part of a trace that is wanted.

@@ -1,12 +1,12 @@
 //! The file of a recording, and what is in it.
 
-use crate::commands::traces::open_own;
 use crate::error::CliError;
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tempfile::{Builder, NamedTempFile};
+use weir_import::recorded::open_own;
 use weir_report::number::float;
 use weir_report::replay::{RecordReport, RecordedDevice};
 use weir_trace::{Kind, Request};

@@ -2,7 +2,6 @@
 
 use super::file::{Tally, has_requests, keep, part_of};
 use crate::cli::RecordArgs;
-use crate::commands::traces::open_own;
 use crate::error::{CliError, FAILED, NO};
 use crate::output;
 use crate::signals::Signals;
@@ -11,6 +10,7 @@ use std::io::{self, BufRead, ErrorKind, Write};
 use std::path::Path;
 use std::time::Duration;
 use tempfile::NamedTempFile;
+use weir_import::recorded::open_own;
 use weir_server::control::Recorded;
 use weir_trace::Ending;
 use weir_units::{Instant, Span};

@@ -10,16 +10,15 @@ use crate::output;
 use crate::progress::Progress;
 use crate::signals::Signals;
 use weir_catalog::Catalog;
-use weir_core::CacheMode;
-use weir_layout::Layout;
 use weir_observe::run::{Sample, Shape};
+use weir_sim::checks::check_warm_replay;
 use weir_sim::{ReplaySimOptions, ReplaySimulation};
 use weir_units::Instant;
 
 pub(super) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     check_options(args)?;
     let layout = read_layout(&args.layout, catalog)?;
-    check_warm(args, &layout)?;
+    check_warm_replay("--warm", &args.warm, &layout).map_err(CliError::Refused)?;
     let options = ReplaySimOptions {
         replay: replay_options(&args.replay, &args.map)?,
         warm: args.warm.clone(),
@@ -85,21 +84,6 @@ fn check_options(args: &SimArgs) -> Result<(), CliError> {
     }
     if args.crash.is_some() {
         return refuse("--crash", "a replay does not crash hosts");
-    }
-    Ok(())
-}
-
-/// Refuses to warm an export that is unknown or not cached.
-fn check_warm(args: &SimArgs, layout: &Layout) -> Result<(), CliError> {
-    for name in &args.warm {
-        let found = layout.export("--warm", name);
-        let (host, export) = found.map_err(|kind| CliError::Refused(kind.to_string()))?;
-        let volumes = &layout.hosts[host].spec.volumes;
-        if export.volumes.iter().all(|id| volumes[id.0].cache == CacheMode::None) {
-            return Err(CliError::Refused(format!(
-                "--warm {name}: it has cache = \"none\"; give it cache = \"read-only\" in the layout"
-            )));
-        }
     }
     Ok(())
 }
