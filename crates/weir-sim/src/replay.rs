@@ -10,7 +10,7 @@ use weir_layout::Layout;
 use weir_observe::run::{Sample, Shape};
 use weir_report::number::float;
 use weir_report::replay::ReplayReport;
-use weir_report::run::{ClockName, RunReport, WritebackReport};
+use weir_report::run::{ClockName, LatencyReport, RunReport, WritebackReport};
 use weir_trace::Kind;
 use weir_units::{Instant, Span};
 use weir_workload::replay::{Recording, Replay, ReplayError, ReplayIssue, ReplayOptions, Replayed};
@@ -250,6 +250,12 @@ impl<'a> ReplaySimulation<'a> {
     #[must_use]
     pub fn trace(&self) -> TraceHash {
         self.trace
+    }
+
+    /// Returns the latency of all requests so far, except for flushes.
+    #[must_use]
+    pub fn latency(&self) -> LatencyReport {
+        self.replay.latency()
     }
 
     /// Reports the results so far.

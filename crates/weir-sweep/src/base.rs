@@ -2,6 +2,7 @@
 
 use crate::edit::KeyPath;
 use crate::file::{ParameterKeys, SweepFile, near};
+use crate::replay::{ReplayKeys, TraceInputs};
 use crate::surroundings::Surroundings;
 use crate::value::Value;
 use std::collections::BTreeMap;
@@ -23,6 +24,15 @@ pub struct NamedText {
     pub text: String,
 }
 
+/// The files of a workload.
+#[derive(Debug)]
+pub enum Load {
+    /// Job files or descriptions.
+    Texts(Vec<NamedText>),
+    /// Traces.
+    Traces(TraceInputs),
+}
+
 /// All inputs of a sweep.
 pub struct Inputs<'a> {
     /// Version of the program, since another one may have other results.
@@ -32,7 +42,7 @@ pub struct Inputs<'a> {
     /// The layout.
     pub layout: NamedText,
     /// The workload.
-    pub workload: Vec<NamedText>,
+    pub workload: Load,
     /// The edition that the sweep file names.
     pub edition: Option<NamedText>,
     /// The catalog, without that edition.
@@ -56,6 +66,8 @@ pub(crate) enum Workload {
     Jobs(JobFile),
     /// Databases and backups.
     Descriptions(Vec<weir_oltp::Description>, Vec<weir_pipeline::Description>),
+    /// Traces, with the options of their replay.
+    Traces(TraceInputs, ReplayKeys),
 }
 
 /// The inputs of the simulation of a point.
@@ -103,6 +115,30 @@ impl Document {
 enum Files {
     Jobs(Vec<NamedText>),
     Descriptions(Vec<Document>),
+    Traces(TraceInputs, ReplayKeys),
+}
+
+impl Files {
+    fn read(load: Load, file: &SweepFile) -> Result<Self, String> {
+        match load {
+            Load::Traces(_) if file.runtime.is_some() => {
+                Err("runtime is for jobs and databases; [replay] from and to select a window of a \
+                     trace"
+                    .to_owned())
+            }
+            Load::Traces(traces) => {
+                Ok(Self::Traces(traces, file.replay.clone().unwrap_or_default()))
+            }
+            Load::Texts(_) if file.replay.is_some() => {
+                Err("[replay] is for traces, and workload names none".to_owned())
+            }
+            Load::Texts(files) if files.iter().all(|own| own.name.ends_with(".toml")) => {
+                let files = files.iter().map(Document::read);
+                Ok(Self::Descriptions(files.collect::<Result<_, _>>()?))
+            }
+            Load::Texts(files) => Ok(Self::Jobs(files)),
+        }
+    }
 }
 
 /// A key that a parameter changes.
@@ -120,6 +156,8 @@ pub(crate) enum Target {
         file: usize,
         path: KeyPath,
     },
+    /// An option of the replay of traces.
+    Replay(String),
 }
 
 /// The files that parameters change.
@@ -136,21 +174,15 @@ pub(crate) struct Base {
 impl Base {
     /// Reads the files of a sweep. They are valid TOML, or job files; [`case`](Self::case) checks the
     /// rest.
-    pub(crate) fn new(inputs: Inputs<'_>, runtime: Option<Span>) -> Result<Self, String> {
-        let is_description = |file: &NamedText| file.name.ends_with(".toml");
-        let files = if inputs.workload.iter().all(is_description) {
-            let files = inputs.workload.iter().map(Document::read);
-            Files::Descriptions(files.collect::<Result<_, _>>()?)
-        } else {
-            Files::Jobs(inputs.workload)
-        };
+    pub(crate) fn new(inputs: Inputs<'_>, file: &SweepFile) -> Result<Self, String> {
+        let files = Files::read(inputs.workload, file)?;
         Ok(Self {
             layout: Document::read(&inputs.layout)?,
             files,
             edition: inputs.edition.as_ref().map(Document::read).transpose()?,
             catalog: inputs.catalog,
             surroundings: Surroundings::new(inputs.source),
-            runtime,
+            runtime: file.runtime,
         })
     }
 
@@ -193,6 +225,9 @@ impl Base {
             }
             return Ok(paths.into_iter().map(Target::Edition).collect());
         }
+        if matches!(self.files, Files::Traces(..)) {
+            return replay_targets(keys, &paths);
+        }
         let at = workload_file(keys.file.as_deref(), file.workload.all())?;
         if let Some(path) = paths.iter().find(|path| file.runtime.is_some() && path.is_runtime()) {
             return Err(format!("{path} is the runtime, which runtime at the top already sets"));
@@ -202,7 +237,9 @@ impl Base {
 
     fn workload_target(&self, file: usize, path: KeyPath) -> Result<Target, String> {
         match (&self.files, path.parts()) {
-            (Files::Descriptions(_), _) => Ok(Target::Description { file, path }),
+            (Files::Descriptions(_) | Files::Traces(..), _) => {
+                Ok(Target::Description { file, path })
+            }
             (Files::Jobs(_), [option]) => {
                 Ok(Target::Option { file, section: None, option: option.clone() })
             }
@@ -226,6 +263,7 @@ impl Base {
         let mut edition: Option<DocumentMut> = None;
         let mut descriptions: BTreeMap<usize, DocumentMut> = BTreeMap::new();
         let mut changes: BTreeMap<usize, Vec<Change>> = BTreeMap::new();
+        let mut replay: Vec<(&str, &Value)> = Vec::new();
         for (target, value) in settings {
             let set = |document: &Document, changed: &mut DocumentMut, path: &KeyPath| {
                 let named = |reason| Rejected::always(format!("{}: {reason}", document.name));
@@ -252,7 +290,8 @@ impl Base {
                     let change = Change { section, option, value };
                     changes.entry(*file).or_default().push(change);
                 }
-                (Target::Description { .. }, Files::Jobs(_)) => {}
+                (Target::Replay(key), _) => replay.push((key, value)),
+                (Target::Description { .. }, Files::Jobs(_) | Files::Traces(..)) => {}
             }
         }
         let catalog = self.catalog_with(edition.as_ref())?;
@@ -264,6 +303,9 @@ impl Base {
         let workload = match &self.files {
             Files::Jobs(files) => self.jobs(files, &changes)?,
             Files::Descriptions(files) => read_descriptions(files, &descriptions, self.runtime)?,
+            Files::Traces(traces, keys) => {
+                Workload::Traces(traces.clone(), replay_keys(keys.clone(), &replay)?)
+            }
         };
         Ok(Case { layout, workload, catalog })
     }
@@ -304,6 +346,29 @@ impl Base {
         }
         Ok(Workload::Jobs(all.unwrap_or_default().scale(None, self.runtime)))
     }
+}
+
+/// Returns the options of a replay that a parameter changes.
+fn replay_targets(keys: &ParameterKeys, paths: &[KeyPath]) -> Result<Vec<Target>, String> {
+    if let Some(file) = &keys.file {
+        return Err(format!("file = {file:?}: options of a replay are those of all traces"));
+    }
+    let target = |path: &KeyPath| match path.parts() {
+        [key] => Ok(Target::Replay(key.clone())),
+        _ => Err(format!(
+            "{path} names no option of a replay; write for example workload = \"pace\""
+        )),
+    };
+    paths.iter().map(target).collect()
+}
+
+/// Sets options of a replay, and checks them together.
+fn replay_keys(mut keys: ReplayKeys, changes: &[(&str, &Value)]) -> Result<ReplayKeys, Rejected> {
+    for (key, value) in changes {
+        keys.set(key, value).map_err(Rejected::always)?;
+    }
+    keys.options(&[]).map_err(Rejected::here)?;
+    Ok(keys)
 }
 
 fn read_descriptions(

@@ -42,6 +42,9 @@ pub enum SweepError {
     /// A layout or workload that is wrong before any parameter changes it.
     #[error("{0}")]
     Base(String),
+    /// A trace that cannot be read, or was changed during the sweep.
+    #[error("{0}; completed points are kept")]
+    Trace(String),
     /// A sweep without a valid point.
     #[error("{file}: none of the {points} points can be simulated; point {point}: {reason}")]
     NoValidPoint {

@@ -2,6 +2,7 @@
 
 use crate::design::{Axis, Points};
 use crate::error::SweepError;
+use crate::replay::ReplayKeys;
 use crate::value::{Range, Scale, Unit, Value};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -19,7 +20,7 @@ pub const MOST_PARAMETERS: usize = 32;
 pub struct SweepFile {
     /// Path of the layout, from the folder of the sweep file.
     pub layout: String,
-    /// Paths of the workload: fio job files, or descriptions of databases or backups.
+    /// Paths of the workload: fio job files, descriptions of databases or backups, or traces.
     pub workload: OneOrMany,
     /// Path of a catalog edition of your own.
     pub catalog: Option<String>,
@@ -31,7 +32,10 @@ pub struct SweepFile {
     pub runtime: Option<Span>,
     /// Number of random points; without it, all combinations of values are points.
     pub sample: Option<u64>,
-    /// Directories or filenames of jobs, and the exports that they are mapped to.
+    /// Options of the replay of traces.
+    pub replay: Option<ReplayKeys>,
+    /// Directories or filenames of jobs, or devices of traces, and the exports that they are mapped
+    /// to.
     #[serde(default)]
     pub map: BTreeMap<String, String>,
     /// Exports whose host cache is warm at the start.

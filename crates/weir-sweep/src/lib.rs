@@ -19,6 +19,7 @@
 //! | [`design`] | grid and sample: the values at each point; shards |
 //! | `edit` | changes of single keys in a TOML file |
 //! | [`base`] | the files that parameters change, and the inputs of a point |
+//! | [`replay`] | traces as the workload, and options of their replay |
 //! | `surroundings` | the environment and includes of job files, read once |
 //! | [`sweep`] | a sweep file with its base, checked |
 //! | `measure` | the simulation of a point and its metrics |
@@ -43,6 +44,7 @@ pub mod journal;
 pub mod log;
 mod measure;
 pub mod merge;
+pub mod replay;
 pub mod results;
 pub mod run;
 pub mod sensitivity;
@@ -50,13 +52,14 @@ mod surroundings;
 pub mod sweep;
 pub mod value;
 
-pub use base::{Inputs, NamedText};
+pub use base::{Inputs, Load, NamedText};
 pub use design::Shard;
 pub use error::SweepError;
 pub use file::SweepFile;
 pub use journal::Journal;
 pub use log::Log;
 pub use merge::merge;
+pub use replay::{Part, TraceInputs, Traces, content_hash};
 pub use results::Results;
 pub use run::{in_parallel, run};
 pub use sweep::Sweep;

@@ -1,14 +1,20 @@
 //! The simulation of a point and its metrics.
 
 use crate::base::{Case, Workload};
+use crate::error::SweepError;
 use crate::file::SweepFile;
+use crate::replay::{ReplayKeys, TraceInputs};
 use crate::results::{Column, Kind};
 use std::collections::BTreeMap;
 use weir_report::number::float;
 use weir_report::oltp::{FileReport, OltpReport};
-use weir_report::run::RunReport;
-use weir_sim::{OltpOptions, OltpSimulation, Options, Simulation, devices};
+use weir_report::run::{LatencyReport, RunReport};
+use weir_sim::{
+    OltpOptions, OltpSimulation, Options, ReplaySimError, ReplaySimOptions, ReplaySimulation,
+    Simulation, devices,
+};
 use weir_units::{Instant, Span};
+use weir_workload::replay::ReplayError;
 use weir_workload::{JobFile, place};
 
 /// Simulated time after which a stop is noticed.
@@ -16,6 +22,8 @@ const SLICE: Span = Span::from_millis(100);
 
 const JOBS: [&str; 5] =
     ["iops", "throughput_bytes_per_s", "latency_mean_ns", "latency_p50_ns", "latency_p99_ns"];
+/// Metrics of replays after those of jobs.
+const REPLAYS: [&str; 2] = ["elapsed_s", "behind_most_ns"];
 const DATABASES: [&str; 6] = [
     "transactions_per_min",
     "batches_per_s",
@@ -31,19 +39,22 @@ pub(crate) fn metrics(workload: &Workload) -> Vec<Column> {
     let mut names: Vec<&str> = Vec::new();
     match workload {
         Workload::Jobs(_) => names.extend(JOBS),
+        Workload::Traces(..) => names.extend(JOBS.iter().chain(&REPLAYS)),
         Workload::Descriptions(databases, backups) => {
             names.extend(DATABASES.iter().filter(|_| !databases.is_empty()));
             names.extend(BACKUPS.iter().filter(|_| !backups.is_empty()));
         }
     }
     let numbers = names.into_iter().map(|name| Column::new(name, Kind::Number));
+    let is_replay = matches!(workload, Workload::Traces(..));
+    let verdict = is_replay.then(|| Column::new("keeps_up", Kind::Text));
     let rest = [
         ("binding_limit", Kind::Text),
         ("binding_share", Kind::Number),
         ("price_per_month", Kind::Number),
         ("currency", Kind::Text),
     ];
-    numbers.chain(rest.map(|(name, kind)| Column::new(name, kind))).collect()
+    numbers.chain(verdict).chain(rest.map(|(name, kind)| Column::new(name, kind))).collect()
 }
 
 /// The metrics of a point, as fields of their columns.
@@ -79,17 +90,33 @@ impl Metrics {
     }
 }
 
-/// Simulates a point. `None` if `stop` ends it early; an error is the reason why it is impossible.
+/// The reason why a point has no metrics.
+#[derive(Debug)]
+pub(crate) enum NoMetrics {
+    /// It cannot be simulated.
+    Invalid(String),
+    /// The sweep cannot go on.
+    Failed(SweepError),
+}
+
+impl From<String> for NoMetrics {
+    fn from(reason: String) -> Self {
+        Self::Invalid(reason)
+    }
+}
+
+/// Simulates a point. `None` if `stop` ends it early.
 pub(crate) fn measure(
     case: &Case,
     file: &SweepFile,
     stop: &dyn Fn() -> bool,
-) -> Result<Option<Metrics>, String> {
+) -> Result<Option<Metrics>, NoMetrics> {
     let measured = match &case.workload {
         Workload::Jobs(jobs) => run_jobs(case, jobs, file, stop)?,
         Workload::Descriptions(databases, backups) => {
             run_databases(case, databases, backups, file.seed, stop)?
         }
+        Workload::Traces(traces, keys) => run_traces(case, (traces, keys), file, stop)?,
     };
     let Some(mut metrics) = measured else { return Ok(None) };
     let priced = case.layout.priced(&case.catalog).map_err(|error| error.to_string())?;
@@ -106,9 +133,8 @@ fn run_jobs(
     file: &SweepFile,
     stop: &dyn Fn() -> bool,
 ) -> Result<Option<Metrics>, String> {
-    let map: Vec<(String, String)> =
-        file.map.iter().map(|(path, export)| (path.clone(), export.clone())).collect();
-    let placed = place(jobs, &devices(&case.layout), &map).map_err(|error| error.to_string())?;
+    let placed =
+        place(jobs, &devices(&case.layout), &mapped(file)).map_err(|error| error.to_string())?;
     let options = Options { seed: file.seed, warm: file.warm.clone(), ..Options::default() };
     let failed = |error: weir_sim::SimError| error.to_string();
     let mut simulation = Simulation::new(&case.layout, placed, &options).map_err(failed)?;
@@ -119,19 +145,67 @@ fn run_jobs(
         }
         until = next + SLICE;
     }
-    let mut metrics = Metrics::default();
     let (report, latency) = (simulation.report(), simulation.latency());
     let ops = report.jobs.iter().flat_map(|job| [&job.read, &job.write, &job.trim]);
     if ops.map(|op| op.ios).sum::<u64>() == 0 {
         return Err("no request was completed in the measured time".to_owned());
     }
+    Ok(Some(of_run(&report, &latency)))
+}
+
+fn mapped(file: &SweepFile) -> Vec<(String, String)> {
+    file.map.iter().map(|(from, export)| (from.clone(), export.clone())).collect()
+}
+
+/// Returns the metrics of jobs, or of the devices of traces.
+fn of_run(report: &RunReport, latency: &LatencyReport) -> Metrics {
+    let mut metrics = Metrics::default();
     metrics.number("iops", report.iops());
-    metrics.number("throughput_bytes_per_s", throughput(&report));
+    metrics.number("throughput_bytes_per_s", throughput(report));
     metrics.number("latency_mean_ns", latency.mean);
     metrics.number("latency_p50_ns", float(latency.p50));
     metrics.number("latency_p99_ns", float(latency.p99));
     let waits = report.jobs.iter().flat_map(|job| &job.waits_ns);
     metrics.binding(waits, report.jobs.iter().map(|job| job.medium_ns).sum());
+    metrics
+}
+
+fn run_traces(
+    case: &Case,
+    (traces, keys): (&TraceInputs, &ReplayKeys),
+    file: &SweepFile,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<Metrics>, NoMetrics> {
+    let (part, replay) = keys.options(&mapped(file))?;
+    let options = ReplaySimOptions { replay, warm: file.warm.clone(), every: None };
+    let unreadable = |reason| NoMetrics::Failed(SweepError::Trace(reason));
+    // What is wrong with a trace itself is the same at each point.
+    let failed = |error: ReplaySimError| match error {
+        ReplaySimError::Replay(ReplayError::Trace { .. }) => unreadable(error.to_string()),
+        _ => NoMetrics::Invalid(error.to_string()),
+    };
+    let recordings = traces.traces.open(&part).map_err(unreadable)?;
+    let mut simulation =
+        ReplaySimulation::new(&case.layout, recordings, &options).map_err(failed)?;
+    let mut until = Instant::ZERO + SLICE;
+    while let Some(next) = simulation.run_until(until).map_err(failed)? {
+        if stop() {
+            return Ok(None);
+        }
+        until = next + SLICE;
+    }
+    let (report, latency) = (simulation.report(file.seed), simulation.latency());
+    if simulation.completed() == 0 {
+        let reason = "the selected part of the traces has no requests";
+        return Err(NoMetrics::Invalid(reason.to_owned()));
+    }
+    let mut metrics = of_run(&report.run, &latency);
+    metrics.number("elapsed_s", report.run.elapsed_s);
+    // A closed replay follows the layout, so it is never behind.
+    if !report.is_closed {
+        metrics.number("behind_most_ns", float(report.behind_most_ns));
+        metrics.0.insert("keeps_up", report.keeps_up().to_string());
+    }
     Ok(Some(metrics))
 }
 

@@ -16,10 +16,10 @@ const HEAD: [(&str, Kind); 4] =
 const STATUS: [(&str, Kind); 2] = [("status", Kind::Text), ("reason", Kind::Text)];
 
 /// Metrics that are texts.
-const TEXTS: [&str; 2] = ["binding_limit", "currency"];
+const TEXTS: [&str; 3] = ["binding_limit", "currency", "keeps_up"];
 
 /// Short names of columns.
-const SHORT: [(&str, &str); 11] = [
+const SHORT: [(&str, &str); 13] = [
     ("throughput", "throughput_bytes_per_s"),
     ("latency", "latency_mean_ns"),
     ("mean", "latency_mean_ns"),
@@ -29,6 +29,8 @@ const SHORT: [(&str, &str); 11] = [
     ("transactions", "transactions_per_min"),
     ("response", "response_mean_ns"),
     ("backup", "backup_s"),
+    ("elapsed", "elapsed_s"),
+    ("behind", "behind_most_ns"),
     ("waiting", "binding_share"),
     ("price", "price_per_month"),
 ];
@@ -269,11 +271,15 @@ impl Results {
         Some((Self::point(row), &row[status + 1]))
     }
 
-    /// Returns the metric that results are ranked by if none is named: transactions, operations per
-    /// second, or the time of a backup.
+    /// Returns the metric that results are ranked by if none is named: transactions, the latency of a
+    /// replay, operations per second, or the time of a backup.
     #[must_use]
     pub fn main_metric(&self) -> &'static str {
         let has = |name: &&str| self.columns.metrics().any(|own| own.name == *name);
+        // The rate of a replay is that of its traces.
+        if has(&"behind_most_ns") {
+            return "latency_mean_ns";
+        }
         let order = ["transactions_per_min", "iops", "backup_s"];
         order.into_iter().find(has).unwrap_or("iops")
     }

@@ -1,5 +1,6 @@
 //! The points of a sweep on all cores.
 
+use crate::error::SweepError;
 use crate::sweep::Sweep;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -10,15 +11,16 @@ use std::thread;
 ///
 /// # Errors
 ///
-/// The error of `each`.
-pub fn run<E>(
+/// The error of `each`, or [`SweepError::Trace`].
+pub fn run<E: From<SweepError>>(
     sweep: &Sweep,
     points: &[u64],
     jobs: usize,
     stop: &(dyn Fn() -> bool + Sync),
-    each: impl FnMut(u64, Vec<String>) -> Result<(), E>,
+    mut each: impl FnMut(u64, Vec<String>) -> Result<(), E>,
 ) -> Result<(), E> {
-    in_parallel(points, jobs, stop, |point, ends| sweep.simulate(point, ends), each)
+    let simulate = |point, ends: &dyn Fn() -> bool| sweep.simulate(point, ends);
+    in_parallel(points, jobs, stop, simulate, |point, row| each(point, row?))
 }
 
 /// Works on points with `jobs` threads, and passes each result to `each`, in the order in which they

@@ -1,10 +1,10 @@
 //! A sweep file with the files that it refers to, checked.
 
-use crate::base::{Base, Case, Inputs, NamedText, Rejected, Target, Workload};
+use crate::base::{Base, Case, Inputs, Load, NamedText, Rejected, Target, Workload};
 use crate::design::{Axis, Design};
 use crate::error::SweepError;
 use crate::file::SweepFile;
-use crate::measure;
+use crate::measure::{self, NoMetrics};
 use crate::results::{Column, Columns, reserved};
 use crate::value::{Kind, Value};
 use std::collections::BTreeSet;
@@ -40,7 +40,7 @@ impl Sweep {
         let name = inputs.sweep.name.clone();
         let design = Design::new(&name, &file)?;
         let texts = Texts::from_inputs(&inputs);
-        let base = Base::new(inputs, file.runtime).map_err(SweepError::Base)?;
+        let base = Base::new(inputs, &file).map_err(SweepError::Base)?;
         let plain = base.case(std::iter::empty());
         let plain = plain.map_err(|rejected| SweepError::Base(rejected.reason))?;
         let wrong = |parameter: &str, reason| SweepError::Parameter {
@@ -106,10 +106,18 @@ impl Sweep {
     }
 
     /// Simulates a point: the end of its row, from the status on. `None` if `stop` ends it early.
-    pub(crate) fn simulate(&self, point: u64, stop: &dyn Fn() -> bool) -> Option<Vec<String>> {
+    pub(crate) fn simulate(
+        &self,
+        point: u64,
+        stop: &dyn Fn() -> bool,
+    ) -> Option<Result<Vec<String>, SweepError>> {
         let metrics = self.columns.metrics();
         let measured = match self.case(&self.design.values(point)) {
-            Ok(case) => measure::measure(&case, &self.file, stop).transpose()?,
+            Ok(case) => match measure::measure(&case, &self.file, stop).transpose()? {
+                Err(NoMetrics::Failed(error)) => return Some(Err(error)),
+                Err(NoMetrics::Invalid(reason)) => Err(reason),
+                Ok(metrics) => Ok(metrics),
+            },
             Err(rejected) => Err(rejected.reason),
         };
         let (status, reason, mut fields) = match measured {
@@ -118,7 +126,7 @@ impl Sweep {
         };
         let mut tail = vec![status.to_owned(), reason];
         tail.append(&mut fields);
-        Some(tail)
+        Some(Ok(tail))
     }
 
     fn case(&self, values: &[Value]) -> Result<Case, Rejected> {
@@ -201,8 +209,13 @@ impl Texts {
         let text = |file: &NamedText| file.text.clone();
         let mut all = vec![inputs.version.to_owned(), inputs.sweep.text.clone()];
         all.push(inputs.layout.text.clone());
-        all.push(inputs.workload.len().to_string());
-        all.extend(inputs.workload.iter().chain(&inputs.edition).map(text));
+        let load: Vec<String> = match &inputs.workload {
+            Load::Texts(files) => files.iter().map(text).collect(),
+            Load::Traces(own) => own.hashes.clone(),
+        };
+        all.push(load.len().to_string());
+        all.extend(load);
+        all.extend(inputs.edition.iter().map(text));
         all.extend(inputs.editions.iter().cloned());
         Self(all)
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Mutex;
 use weir_catalog::Catalog;
-use weir_sweep::{Inputs, Journal, NamedText, Results, Shard, Sweep, SweepError, csv, run};
+use weir_sweep::{Inputs, Journal, Load, NamedText, Results, Shard, Sweep, SweepError, csv, run};
 use weir_workload::Source;
 
 const LAYOUT: &str = "edition = \"azure-now\"\nhost = { size = \"D8s_v3\" }\n\n[[volume]]\n\
@@ -33,7 +33,7 @@ fn sweep_of(parameters: &str, layout: &str) -> Result<Sweep, SweepError> {
         version: "1",
         sweep: named("sweep.toml", &format!("{keys}{parameters}")),
         layout: named("layout.toml", layout),
-        workload: vec![named("job.fio", JOB)],
+        workload: Load::Texts(vec![named("job.fio", JOB)]),
         edition: Option::None,
         catalog: Catalog::builtin(),
         editions: Vec::new(),

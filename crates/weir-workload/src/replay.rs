@@ -35,12 +35,13 @@ pub use options::{Recording, ReplayOptions};
 pub use pace::Pace;
 
 use crate::place::Device;
+use crate::tally::OpTally;
 use lane::Lane;
 use std::collections::BTreeSet;
 use stream::Stream;
 use weir_report::number::float;
 use weir_report::replay::{BEHIND, ReplayReport};
-use weir_report::run::{JobReport, RunReport, WritebackReport};
+use weir_report::run::{JobReport, LatencyReport, RunReport, WritebackReport};
 use weir_trace::Kind;
 use weir_units::{Instant, Span};
 
@@ -341,6 +342,15 @@ impl Replay {
     pub fn jobs(&self) -> Vec<JobReport> {
         let seconds = float(self.elapsed().nanos()) / 1e9;
         self.lanes.iter().map(|lane| lane.job(seconds)).collect()
+    }
+
+    /// Returns the latency of all requests of all traces so far, except for flushes.
+    #[must_use]
+    pub fn latency(&self) -> LatencyReport {
+        let mut all = OpTally::new();
+        self.lanes.iter().for_each(|lane| lane.add_to(&mut all));
+        // The rates are not part of the latency, so their time does not matter.
+        all.report(0.0).latency
     }
 
     /// Completes the report of a run by the figures of the replay.

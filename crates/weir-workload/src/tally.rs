@@ -47,7 +47,7 @@ impl OpTally {
         }
     }
 
-    fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.ios += other.ios;
         self.bytes += other.bytes;
         self.latency_sum += other.latency_sum;

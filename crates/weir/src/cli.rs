@@ -160,7 +160,8 @@ pub(crate) enum Command {
                             weir sweep sweep.toml --shard 2/8 --out shard-2.csv\n  \
                             weir sweep --merge shard-1.csv shard-2.csv --out results.csv\n  \
                             weir sweep --merge results.csv --of price --html results.html --plot x=depth,y=p99\n\n\
-                            A sweep file names a layout, a workload and parameters of both. The results \
+                            A sweep file names a layout, a workload (jobs, descriptions or traces) and \
+                            parameters of both. The results \
                             have one row for each point, with every parameter as a column. Ctrl-C ends \
                             the sweep with exit code 130 and keeps the completed points; the same command \
                             continues. docs/SWEEP.md describes the files. Exit codes: 0 all points are \

@@ -76,6 +76,11 @@ impl Lane {
         }
     }
 
+    /// Adds the requests to those of other lanes.
+    pub(super) fn add_to(&self, sum: &mut OpTally) {
+        self.replayed.iter().for_each(|own| sum.add(own));
+    }
+
     pub(super) fn recorded(&self) -> impl Iterator<Item = RecordedReport> + '_ {
         let row = |(op, [own, then]): (&&'static str, &[OpTally; 2])| {
             let [replayed, recorded] = [own, then].map(|tally| tally.report(0.0));

@@ -3,6 +3,7 @@
 mod files;
 mod inputs;
 mod picture;
+mod traces;
 
 use super::page;
 use crate::cli::SweepArgs;

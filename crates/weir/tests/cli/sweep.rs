@@ -1,5 +1,6 @@
 //! `weir sweep`: results, interruptions, shards, reports and invalid input.
 
+mod traces;
 mod wrong;
 
 use crate::common::{Place, run};

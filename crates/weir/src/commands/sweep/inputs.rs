@@ -1,5 +1,6 @@
 //! The files of a sweep.
 
+use super::traces;
 use crate::cli::SweepArgs;
 use crate::commands::traces::are_traces;
 use crate::commands::{plan, sim};
@@ -8,7 +9,7 @@ use crate::input::{read as read_text, read_layout_file};
 use std::io;
 use std::path::{Path, PathBuf};
 use weir_catalog::Catalog;
-use weir_sweep::{Inputs, NamedText, Sweep, SweepFile};
+use weir_sweep::{Inputs, Load, NamedText, Sweep, SweepFile};
 use weir_workload::Source;
 
 /// Reads a sweep file and the files that it names, which are relative to its folder.
@@ -23,11 +24,10 @@ pub(super) fn read(
     let file = SweepFile::parse(&name, &text)?;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let workload: Vec<PathBuf> = file.workload.all().iter().map(|own| folder.join(own)).collect();
-    if are_traces(&workload)? {
-        let words = format!("{name}: a trace has no parameters; weir sim replays it on a layout");
-        return Err(CliError::Refused(words));
+    let is_of_traces = are_traces(&workload)?;
+    if !is_of_traces {
+        sim::are_descriptions(&workload)?;
     }
-    sim::are_descriptions(&workload)?;
     let paths = [folder.join(&file.layout), path.to_owned()];
     let own = file.catalog.as_ref().map(|own| folder.join(own));
     for (option, out) in [("--out", &args.out), ("--html", &args.html)] {
@@ -45,12 +45,17 @@ pub(super) fn read(
         Ok(NamedText { name: name.to_owned(), text })
     };
     let layout = NamedText { text: read_layout_file(&paths[0])?, name: file.layout.clone() };
-    let files = file.workload.all().iter().map(|name| named(name, "workload"));
+    let load = if is_of_traces {
+        Load::Traces(traces::read(&workload)?)
+    } else {
+        let files = file.workload.all().iter().map(|name| named(name, "workload"));
+        Load::Texts(files.collect::<Result<_, _>>()?)
+    };
     let inputs = Inputs {
         version: env!("CARGO_PKG_VERSION"),
         sweep: NamedText { name, text },
         layout,
-        workload: files.collect::<Result<_, _>>()?,
+        workload: load,
         edition: file.catalog.as_ref().map(|name| named(name, "catalog edition")).transpose()?,
         catalog: catalog.clone(),
         editions: editions.to_vec(),

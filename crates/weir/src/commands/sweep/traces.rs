@@ -1,0 +1,88 @@
+//! Traces as the workload of a sweep. They are read once before the first point, so that a damaged one
+//! ends the sweep at once, and opened again for each point.
+
+use crate::cli::PartArgs;
+use crate::commands::traces::open_all;
+use crate::error::CliError;
+use crate::output;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+use weir_sweep::{Part, TraceInputs, Traces, content_hash};
+use weir_trace::ReadTrace as _;
+use weir_workload::replay::Recording;
+
+/// Reads traces to their ends, and prints their notes: whether one was cut off, for example.
+pub(super) fn read(paths: &[PathBuf]) -> Result<TraceInputs, CliError> {
+    let mut files = Vec::new();
+    let mut hashes = Vec::new();
+    for path in paths {
+        let failed = |source| CliError::Read { path: path.clone(), source };
+        let before = Version::of(path).map_err(failed)?;
+        hashes.push(File::open(path).and_then(content_hash).map_err(failed)?);
+        files.push((path.clone(), before));
+    }
+    for mut recording in open_all(paths, &PartArgs::default())? {
+        let name = &recording.name;
+        let read = |error| CliError::Refused(format!("{name}: {error}"));
+        while recording.trace.next_request().map_err(read)?.is_some() {}
+        for note in recording.trace.notes() {
+            output::talk(&format!("{}: {note}", recording.name));
+        }
+    }
+    let traces = TraceFiles { files };
+    traces.check().map_err(CliError::Refused)?;
+    Ok(TraceInputs { hashes, traces: Arc::new(traces) })
+}
+
+/// Traces with the versions that were hashed.
+struct TraceFiles {
+    files: Vec<(PathBuf, Version)>,
+}
+
+/// What changes when a file is written.
+#[derive(PartialEq, Eq)]
+struct Version {
+    len: u64,
+    modified: SystemTime,
+}
+
+impl Version {
+    fn of(path: &Path) -> io::Result<Self> {
+        let own = fs::metadata(path)?;
+        Ok(Self { len: own.len(), modified: own.modified()? })
+    }
+}
+
+impl TraceFiles {
+    /// Refuses a trace that was written since it was hashed.
+    fn check(&self) -> Result<(), String> {
+        for (path, version) in &self.files {
+            let name = path.display();
+            match Version::of(path) {
+                Ok(now) if now == *version => {}
+                Ok(_) => {
+                    return Err(format!("{name}: the trace was changed during the sweep"));
+                }
+                Err(source) => return Err(format!("{name}: {source}")),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Traces for TraceFiles {
+    fn open(&self, part: &Part) -> Result<Vec<Recording>, String> {
+        self.check()?;
+        let paths: Vec<PathBuf> = self.files.iter().map(|(path, _)| path.clone()).collect();
+        let part = PartArgs {
+            devices: part.devices.clone(),
+            from: part.window.from,
+            to: part.window.to,
+            sample: part.sample,
+        };
+        open_all(&paths, &part).map_err(|error| error.with_causes())
+    }
+}
