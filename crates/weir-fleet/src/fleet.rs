@@ -19,6 +19,8 @@ pub struct Options {
     pub mapping: Mapping,
     /// The catalog.
     pub catalog: Catalog,
+    /// Whether the days of a server in Parquet are one observation, and not one each.
+    pub joins_days: bool,
     /// The texts of editions that users loaded.
     pub editions: Vec<String>,
     /// Version of Weir.
@@ -37,9 +39,16 @@ pub struct Observed {
     pub path: PathBuf,
     /// The files to read, relative to the folder of the fleet.
     pub(crate) files: Vec<PathBuf>,
+    /// Whether it is the partition of a server and a day.
+    is_partition: bool,
 }
 
 impl Observed {
+    /// Returns whether the observation is another day of the same server.
+    fn is_same_server(&self, next: &Self) -> bool {
+        self.is_partition && next.is_partition && self.server == next.server
+    }
+
     /// Returns whether the observation is in Parquet.
     #[must_use]
     pub fn is_parquet(&self) -> bool {
@@ -78,6 +87,9 @@ impl Fleet {
         found.sort_by(|(one, _), (other, _)| {
             (&one.server, &one.day, &one.path).cmp(&(&other.server, &other.day, &other.path))
         });
+        if options.joins_days {
+            found.dedup_by(|next, own| own.0.is_same_server(&next.0) && join(own, next));
+        }
         if found.is_empty() {
             return Err(FleetError::Empty(root.to_owned()));
         }
@@ -165,7 +177,8 @@ impl Walk {
     fn one(&mut self, path: PathBuf, bytes: u64) {
         let server = path.with_extension("").to_string_lossy().into_owned();
         let files = vec![path.clone()];
-        self.found.push((Observed { server, day: None, path, files }, vec![bytes]));
+        let own = Observed { server, day: None, path, files, is_partition: false };
+        self.found.push((own, vec![bytes]));
     }
 
     /// Adds the tables of a folder: together if it is a day's, else each by itself.
@@ -179,8 +192,21 @@ impl Walk {
         }
         let day = Some(day).filter(|day| day != NO_DAY);
         let (files, sizes) = parts.into_iter().unzip();
-        self.found.push((Observed { server, day, path: below.to_owned(), files }, sizes));
+        let path = below.to_owned();
+        self.found.push((Observed { server, day, path, files, is_partition: true }, sizes));
     }
+}
+
+/// Adds the files of the next day to an observation, whose path becomes the folder of both. Returns true,
+/// since the day is then part of it.
+fn join(own: &mut (Observed, Vec<u64>), next: &mut (Observed, Vec<u64>)) -> bool {
+    let (observed, sizes) = own;
+    observed.files.append(&mut next.0.files);
+    sizes.append(&mut next.1);
+    observed.day = None;
+    let paths = observed.path.iter().zip(next.0.path.iter());
+    observed.path = paths.take_while(|(one, other)| one == other).map(|(one, _)| one).collect();
+    true
 }
 
 /// Returns the server and the day of a folder, if it is a day's below a server's. Servers of the same
@@ -203,6 +229,7 @@ fn identity(found: &[(Observed, Vec<u64>)], options: &Options) -> String {
         hash.update(text.as_bytes());
     };
     add(options.version);
+    add(if options.joins_days { "joined days" } else { "" });
     add(options.layout.as_ref().map_or("", |(_, text)| text));
     add(options.edition.as_deref().unwrap_or_default());
     for (observed, layout) in &options.mapping {

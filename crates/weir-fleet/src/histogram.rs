@@ -7,6 +7,16 @@
 
 use hdrhistogram::Histogram;
 
+/// Returns the buckets of a text: the lowest value of each, and its count. A part that is none is an
+/// error.
+pub(crate) fn buckets(text: &str) -> impl Iterator<Item = Result<(u64, u64), &str>> {
+    text.split_whitespace().map(|part| {
+        let pair = part.split_once(':');
+        let bucket = pair.and_then(|(value, n)| Some((value.parse().ok()?, n.parse().ok()?)));
+        bucket.ok_or(part)
+    })
+}
+
 /// Latencies in nanoseconds.
 #[derive(Debug, Clone)]
 pub struct Latencies(Histogram<u64>);
@@ -37,10 +47,8 @@ impl Latencies {
     ///
     /// The part that is no bucket.
     pub fn add_text(&mut self, text: &str) -> Result<(), String> {
-        for part in text.split_whitespace() {
-            let pair = part.split_once(':');
-            let bucket = pair.and_then(|(value, n)| Some((value.parse().ok()?, n.parse().ok()?)));
-            let Some((value, count)) = bucket else { return Err(part.to_owned()) };
+        for bucket in buckets(text) {
+            let (value, count) = bucket.map_err(str::to_owned)?;
             self.record(value, count);
         }
         Ok(())

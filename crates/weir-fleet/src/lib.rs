@@ -21,6 +21,7 @@
 //! | [`results`] | rows as CSV |
 //! | [`merge`] | results of shards, put together |
 //! | [`summary`] | the report of all rows |
+//! | [`json`] | the report with its rows as JSON |
 //! | [`partition`] | names of servers and days in a tree of Parquet |
 //! | `table` | observations in Parquet (with the feature `parquet`) |
 //! | [`example`] | a synthetic fleet, for tests and benchmarks |
@@ -33,6 +34,7 @@ pub mod example;
 pub mod fleet;
 pub mod histogram;
 pub mod journal;
+pub mod json;
 pub mod merge;
 pub mod opened;
 pub mod partition;

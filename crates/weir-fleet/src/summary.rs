@@ -119,10 +119,8 @@ impl Summary {
     }
 
     fn add_waits(&mut self, row: &Row) -> Result<(), FleetError> {
-        let text = row.waits.as_deref().unwrap_or_default();
-        for part in text.split_whitespace() {
-            let pair = part.split_once(':').and_then(|(cap, s)| Some((cap, s.parse().ok()?)));
-            let (cap, wait_s): (&str, f64) = pair.ok_or_else(|| damaged(row, "waits", part))?;
+        for wait in waits(row) {
+            let (cap, wait_s) = wait?;
             let own = self.cap(cap);
             own.wait_s += wait_s;
             self.report.wait_s += wait_s;
@@ -200,7 +198,16 @@ fn price(row: &Row) -> Result<Option<Price>, FleetError> {
     Ok(Some(Price { currency: currency.clone(), before, after }))
 }
 
-fn damaged(row: &Row, column: &str, text: &str) -> FleetError {
+/// Returns the wait time of a row at each cap, in seconds.
+pub(crate) fn waits(row: &Row) -> impl Iterator<Item = Result<(&str, f64), FleetError>> {
+    row.waits.as_deref().unwrap_or_default().split_whitespace().map(|part| {
+        let pair = part.split_once(':').and_then(|(cap, s)| Some((cap, s.parse().ok()?)));
+        pair.ok_or_else(|| damaged(row, "waits", part))
+    })
+}
+
+/// Names the field of a row that cannot be read.
+pub(crate) fn damaged(row: &Row, column: &str, text: &str) -> FleetError {
     FleetError::Results {
         file: "the results".to_owned(),
         reason: format!(

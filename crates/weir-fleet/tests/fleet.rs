@@ -19,6 +19,7 @@ fn options(edition: Option<&str>) -> Options {
         layout: None,
         edition: edition.map(str::to_owned),
         mapping: Vec::new(),
+        joins_days: false,
         catalog: Catalog::builtin(),
         editions: Vec::new(),
         version: "test",
@@ -265,4 +266,76 @@ fn tables_have_the_same_rows_as_files() {
         let (fleet, day, file) = (one.fleet.clone(), one.day.clone(), one.file.clone());
         assert_eq!(Row { fleet, day, file, ..other }, one);
     }
+}
+
+/// Writes a recording as tables of several days each.
+#[cfg(feature = "parquet")]
+fn write_days(root: &Path, server: &str, own: &weir_observe::Observation, day_samples: usize) {
+    let described = Described::new(own.header.clone(), own.notes.clone(), &own.ending);
+    for (day, times) in own.times.chunks(day_samples).enumerate() {
+        let folder = root.join(format!("server={server}/day=2025-11-{}", 28 + day));
+        fs::create_dir_all(&folder).expect("a folder");
+        let file = fs::File::create(folder.join("part.parquet")).expect("a file");
+        let mut table = Table::new(file, &described).expect("a table");
+        for (at, time) in times.iter().enumerate() {
+            let sample = day * day_samples + at;
+            let row: Vec<_> = own.columns.iter().map(|column| column.get(sample)).collect();
+            table.sample(*time, &row).expect("a row");
+        }
+        table.finish().expect("a table");
+    }
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn the_days_of_a_recording_are_diagnosed_each_or_together() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let files = tempfile::tempdir().expect("a folder");
+    let long = Example { samples: 288, ..SMALL };
+    for (number, server) in [(0, "db0"), (1, "db1")] {
+        let own = long.observation(number);
+        write_days(tree.path(), server, &own, 144);
+        let file = fs::File::create(files.path().join(format!("{server}.weirobs")));
+        own.write(file.expect("a file")).expect("an observation");
+    }
+    let joined = Options { joins_days: true, ..options(None) };
+    let joined = Fleet::find(tree.path(), joined).expect("a fleet");
+    let days = fleet(tree.path());
+    assert_eq!((days.count(), joined.count()), (4, 2));
+    let rows = |fleet: &Fleet| (0..fleet.count()).map(|own| row(fleet, own)).collect::<Vec<_>>();
+    let (by_day, by_server) = (rows(&days), rows(&joined));
+    let found: Vec<_> = by_day.iter().map(|own| (&*own.server, own.samples)).collect();
+    let half = Some(144);
+    assert_eq!(found, [("db0", half), ("db0", half), ("db1", half), ("db1", half)]);
+    // All days together are the recording.
+    for (whole, own) in rows(&fleet(files.path())).into_iter().zip(&by_server) {
+        let (fleet, file) = (own.fleet.clone(), own.file.clone());
+        assert_eq!(&Row { fleet, file, ..whole }, own);
+    }
+    assert_eq!((by_server[1].day.as_deref(), &*by_server[1].file), (None, "server=db1"));
+    let [each, together] = [&by_day, &by_server].map(|rows| report(rows));
+    assert_eq!((each.servers, each.completed, each.throttled_servers), (2, 4, 1));
+    assert_eq!((together.servers, together.completed, together.throttled_servers), (2, 2, 1));
+    // Results of the two are not mixed.
+    let [one, other] = ["1.csv", "2.csv"].map(|name| files.path().join(name));
+    shard(&days, "1/2", &one);
+    shard(&joined, "2/2", &other);
+    let error = merged(&[one, other]).expect_err("an error").to_string();
+    assert!(error.contains("is of the fleet"), "{error}");
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn days_of_several_recordings_are_not_joined() {
+    let tree = tempfile::tempdir().expect("a folder");
+    write_days(tree.path(), "db0", &SMALL.observation(0), 144);
+    let other = tempfile::tempdir().expect("a folder");
+    write_days(other.path(), "db0", &SMALL.observation(1), 144);
+    let from = other.path().join("server=db0/day=2025-11-28");
+    fs::rename(from, tree.path().join("server=db0/day=2025-11-29")).expect("a folder");
+    let joined = Options { joins_days: true, ..options(None) };
+    let row = row(&Fleet::find(tree.path(), joined).expect("a fleet"), 0);
+    assert_eq!(row.status, Status::Failed);
+    let reason = row.reason.expect("a reason");
+    assert!(reason.ends_with("days of several recordings are diagnosed with --by day"), "{reason}");
 }

@@ -27,7 +27,7 @@ pub(crate) use backup::{
 };
 pub(crate) use baselines::{ObserveBetweenArgs, ObservePercentilesArgs, ObserveSnapshotArgs};
 pub(crate) use compare::CompareArgs;
-pub(crate) use diagnose::DiagnoseArgs;
+pub(crate) use diagnose::{By, DiagnoseArgs};
 pub(crate) use export::{ExportArgs, ScriptArgs};
 pub(crate) use import::{ClockArgs, ImportArgs};
 pub(crate) use lab::{ClockArg, DriverArg, LabCommand, LabRunArgs};

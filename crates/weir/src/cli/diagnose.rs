@@ -2,7 +2,7 @@
 
 use super::number::count_in;
 use super::{ImportArgs, OutputArgs};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use weir_sweep::Shard;
 
@@ -50,6 +50,10 @@ pub(crate) struct DiagnoseArgs {
     /// FILE.journal until all are complete; the same command continues an interrupted diagnosis.
     #[arg(long, value_name = "FILE", conflicts_with = "files", value_parser = results_file)]
     pub(crate) out: Option<PathBuf>,
+    /// Diagnose each day of a server in Parquet by itself, or all days of one recording together: day or
+    /// server [default: day].
+    #[arg(long, value_name = "PART", requires = "fleet")]
+    pub(crate) by: Option<By>,
     /// Number of observations that are diagnosed at once [default: all cores].
     #[arg(long, value_name = "N", value_parser = count_in::<usize>(1..=1024), requires = "fleet")]
     pub(crate) jobs: Option<usize>,
@@ -68,6 +72,13 @@ pub(crate) struct DiagnoseArgs {
     pub(crate) import: ImportArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+/// The part of a tree of Parquet that is one observation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    Day,
+    Server,
 }
 
 fn results_file(text: &str) -> Result<PathBuf, String> {

@@ -60,6 +60,36 @@ fn merged_shards_of_a_fleet_equal_the_whole() {
 }
 
 #[test]
+fn json_has_the_summary_and_a_row_for_each_observation() {
+    let place = place(12);
+    let json = |args: &[&str]| -> serde_json::Value {
+        let (stdout, stderr, code) = run(place.weir(&[args, &["-o", "json"]].concat()));
+        assert_eq!((stderr.as_str(), code), ("", Some(1)), "{stdout}");
+        serde_json::from_str(&stdout).expect("JSON")
+    };
+    let whole = json(&["diagnose", "--fleet", "all", "--out", "all.csv"]);
+    let rows = whole["rows"].as_array().expect("rows");
+    assert_eq!((rows.len(), &whole["servers"]), (12, &12.into()));
+    let csv = text(&place, "all.csv");
+    for (line, row) in csv.lines().skip(1).zip(rows) {
+        let server = row["server"].as_str().expect("a server");
+        let verdict = row["verdict"].as_str().expect("a verdict");
+        assert!(line.contains(&format!(",{server},")) && line.contains(&format!(",{verdict},")));
+    }
+    let throttled = rows.iter().filter(|row| row["verdict"] == "throttled").count();
+    assert_eq!(whole["throttled_servers"], throttled);
+    let waits = rows[0]["waits_s"].as_object().expect("waits").values().filter_map(|s| s.as_f64());
+    let wait_s = rows[0]["wait_s"].as_f64().expect("a time");
+    assert!((waits.sum::<f64>() - wait_s).abs() <= 1e-9 * wait_s, "{}", rows[0]);
+    assert!(rows[0]["latency_histogram"][0]["lowest_ns"].is_u64(), "{}", rows[0]);
+    assert_eq!(json(&["diagnose", "--merge", "all.csv"]), whole);
+    let shard = json(&["diagnose", "--fleet", "all", "--shard", "1/3", "--out", "1.csv"]);
+    let numbers: Vec<_> = shard["rows"].as_array().expect("rows").iter().collect();
+    let numbers: Vec<_> = numbers.iter().filter_map(|row| row["observation"].as_u64()).collect();
+    assert_eq!(numbers, [0, 3, 6, 9]);
+}
+
+#[test]
 fn results_of_another_fleet_are_not_replaced() {
     let place = place(3);
     let (told, ..) = fleet(&place, &["--out", "all.csv"]);

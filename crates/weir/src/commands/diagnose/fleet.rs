@@ -1,7 +1,7 @@
 //! `weir diagnose --fleet` and `--merge`: a row for each observation, and a summary of all.
 
 use super::mapping;
-use crate::cli::DiagnoseArgs;
+use crate::cli::{By, DiagnoseArgs};
 use crate::commands::plan;
 use crate::commands::whole_file::{self, CleanUp};
 use crate::error::{CliError, NO, USAGE};
@@ -9,11 +9,14 @@ use crate::input::read_layout_text;
 use crate::output;
 use crate::progress::Counting;
 use crate::signals::Signals;
-use std::io::BufWriter;
+use std::io::{BufWriter, ErrorKind};
 use std::path::Path;
 use std::thread;
 use weir_catalog::Catalog;
+use weir_fleet::json::{self, JsonError};
+use weir_fleet::results::Rows;
 use weir_fleet::{Fleet, FleetError, Journal, Merged, Options, Results, Row, Summary, row};
+use weir_report::Format;
 use weir_report::fleet_diagnosis::FleetDiagnosisReport;
 use weir_sweep::{Shard, in_parallel};
 
@@ -79,6 +82,7 @@ fn options(
         layout: layout.map(|(text, layout)| (layout, text)),
         edition: args.edition.clone(),
         mapping: mapping(&args.map)?,
+        joins_days: args.by == Some(By::Server),
         catalog: catalog.clone(),
         editions: editions.to_vec(),
         version: env!("CARGO_PKG_VERSION"),
@@ -113,7 +117,7 @@ impl Kept<'_> {
             return Ok(());
         }
         let (mut old, mut head) = (0, None);
-        for row in weir_fleet::results::Rows::open(out)? {
+        for row in Rows::open(out)? {
             let row = row?;
             old += 1;
             head.get_or_insert((row.fleet, row.observation));
@@ -208,8 +212,29 @@ fn written(
     Ok(summary.finish())
 }
 
+/// Prints the report with all rows. They are read again from the results, which are complete.
+fn print_json(args: &DiagnoseArgs, report: &FleetDiagnosisReport) -> Result<(), CliError> {
+    let out = BufWriter::new(std::io::stdout().lock());
+    let written = match &args.out {
+        Some(path) => json::write(out, report, Rows::open(path)?),
+        None => json::write(out, report, Merged::open(&args.merge)?),
+    };
+    match written {
+        Ok(()) => Ok(()),
+        Err(JsonError::Row(error)) => Err(error.into()),
+        // The reader has seen enough.
+        Err(JsonError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(JsonError::Output(source)) => {
+            Err(CliError::System { context: "writing the output", source })
+        }
+    }
+}
+
 fn answer(args: &DiagnoseArgs, report: &FleetDiagnosisReport) -> Result<u8, CliError> {
-    output::print(report, args.output.format())?;
+    match args.output.format() {
+        Format::Json => print_json(args, report)?,
+        format => output::print(report, format)?,
+    }
     Ok(match (report.is_throttled(), report.failed) {
         (true, _) => NO,
         (false, 0) => 0,
