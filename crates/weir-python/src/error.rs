@@ -60,6 +60,8 @@ of_input!(
     weir_workload::PlaceError,
     weir_sim::SimError,
     weir_sim::OltpSimError,
+    weir_sim::ReplaySimError,
+    weir_import::recorded::RecordedError,
     weir_oltp::OltpError,
     weir_pipeline::BackupError,
     weir_diagnose::DiagnoseError,

@@ -13,19 +13,22 @@
 //! |---|---|
 //! | `error` | exceptions, by the exit codes of the command line |
 //! | `work` | work without the interpreter's lock, until Ctrl-C |
+//! | `drive` | simulations in slices, and their observations |
 //! | `text` | files and mappings as texts |
-//! | `catalog`, `layout`, `workload`, `observation` | the inputs as Python classes |
+//! | `catalog`, `layout`, `workload`, `trace`, `observation` | the inputs as Python classes |
 //! | `simulate`, `plan`, `diagnose`, `compare` | one verb each |
 
 mod catalog;
 mod compare;
 mod diagnose;
+mod drive;
 mod error;
 mod layout;
 mod observation;
 mod plan;
 mod simulate;
 mod text;
+mod trace;
 mod work;
 mod workload;
 
@@ -42,9 +45,11 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<catalog::Catalog>()?;
     module.add_class::<layout::Layout>()?;
     module.add_class::<workload::Workload>()?;
+    module.add_class::<trace::Trace>()?;
     module.add_class::<observation::Observation>()?;
     module.add_function(wrap_pyfunction!(simulate::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate::_seconds_without_python, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::_is_trace, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
     module.add_function(wrap_pyfunction!(diagnose::diagnose, module)?)?;
     module.add_function(wrap_pyfunction!(compare::compare, module)?)?;

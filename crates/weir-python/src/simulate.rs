@@ -1,23 +1,22 @@
 //! `weir.simulate`.
 
+use crate::drive::{Drive, Observed};
 use crate::error::Failure;
 use crate::layout::Layout;
 use crate::text::{self, parsed};
+use crate::trace::Trace;
 use crate::work::{self, Stop};
 use crate::workload::{Kind, Workload};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
-use std::fs::{File, Permissions};
-use std::io::{BufWriter, Read};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
-use weir_observe::format::SIGNATURE;
-use weir_observe::run::{Sample, Shape};
-use weir_observe::{Header, LayoutText, Source, SourceKind, Writer};
+use std::path::PathBuf;
+use weir_observe::{Header, LayoutText, Source, SourceKind};
 use weir_report::run::SimReport;
 use weir_report::{Format, Report};
-use weir_sim::{OltpOptions, OltpSimulation, Options, Simulation, devices};
+use weir_sim::{
+    OltpOptions, OltpSimulation, Options, ReplaySimOptions, ReplaySimulation, Simulation, checks,
+    devices,
+};
 use weir_units::{Bytes, Instant, Span};
 use weir_workload::{JobFile, place};
 
@@ -26,32 +25,80 @@ const SLICE: Span = Span::from_millis(100);
 /// Sampling interval of an observation, unless another is given.
 const EVERY: Span = Span::from_secs(1);
 
+/// A workload, or traces.
+#[derive(FromPyObject)]
+pub(crate) enum Load<'py> {
+    /// Jobs, databases or backups.
+    Workload(PyRef<'py, Workload>),
+    /// Traces.
+    Trace(PyRef<'py, Trace>),
+}
+
+impl Load<'_> {
+    /// Returns what is simulated, with other sizes and runtimes.
+    fn simulated(
+        &self,
+        size: Option<Bytes>,
+        runtime: Option<Span>,
+    ) -> Result<(Simulated, Vec<String>), Failure> {
+        match self {
+            Self::Workload(own) => Ok((Simulated::Kind(own.scaled(size, runtime)?), own.names())),
+            Self::Trace(_) if size.is_some() => {
+                Err(Failure::Input("size is for jobs; a trace has its own offsets".to_owned()))
+            }
+            Self::Trace(_) if runtime.is_some() => Err(Failure::Input(
+                "runtime is for jobs; window selects a part of a trace".to_owned(),
+            )),
+            Self::Trace(own) => Ok((Simulated::Trace((**own).clone()), own.names())),
+        }
+    }
+}
+
+/// What is simulated.
+enum Simulated {
+    Kind(Kind),
+    Trace(Trace),
+}
+
 /// Simulates a workload on a layout. Returns the report, and notes about the workload.
 #[pyfunction]
-#[pyo3(signature = (layout, workload, *, runtime=None, size=None, seed=1, every=None, observe=None))]
+#[pyo3(signature = (layout, workload, *, runtime=None, size=None, seed=1, every=None, observe=None,
+    mapping=Vec::new(), warm=Vec::new(), crash=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn simulate<'py>(
     python: Python<'py>,
     layout: &Layout,
-    workload: &Workload,
+    workload: Load<'py>,
     runtime: Option<&str>,
     size: Option<&str>,
     seed: u64,
     every: Option<&str>,
     observe: Option<PathBuf>,
+    mapping: Vec<(String, String)>,
+    warm: Vec<String>,
+    crash: Option<(String, String)>,
 ) -> PyResult<(Bound<'py, PyAny>, Vec<String>)> {
     let every: Option<Span> = parsed("every", every)?;
     if let Some(every) = every.filter(|every| *every < Span::from_millis(1)) {
         return Err(Failure::Input(format!("every {every}: must be at least 1 ms")).into());
     }
+    let (simulated, names) =
+        workload.simulated(parsed::<Bytes>("size", size)?, parsed("runtime", runtime)?)?;
+    let crash = crash.map(|(host, time)| -> Result<(String, Span), Failure> {
+        Ok((host, parsed("crash", Some(&*time))?.unwrap_or_default()))
+    });
     let run = Run {
         layout: layout.clone(),
-        kind: workload.scaled(parsed::<Bytes>("size", size)?, parsed("runtime", runtime)?)?,
-        names: workload.names(),
+        simulated,
+        names,
         seed,
         every,
         observe,
+        mapping,
+        warm,
+        crash: crash.transpose()?,
     };
+    run.check()?;
     let (report, notes) = work::run_stoppable(python, move |stop| run.go(stop))?;
     Ok((text::objects(python, &report)?, notes))
 }
@@ -66,11 +113,14 @@ pub(crate) fn _seconds_without_python(
 ) -> PyResult<f64> {
     let run = Run {
         layout: layout.clone(),
-        kind: workload.scaled(None, None)?,
+        simulated: Simulated::Kind(workload.scaled(None, None)?),
         names: workload.names(),
         seed: 1,
         every: None,
         observe: None,
+        mapping: Vec::new(),
+        warm: Vec::new(),
+        crash: None,
     };
     Ok(python.detach(|| {
         let start = std::time::Instant::now();
@@ -81,28 +131,67 @@ pub(crate) fn _seconds_without_python(
 
 struct Run {
     layout: Layout,
-    kind: Kind,
+    simulated: Simulated,
     names: Vec<String>,
     seed: u64,
     every: Option<Span>,
     observe: Option<PathBuf>,
+    mapping: Vec<(String, String)>,
+    warm: Vec<String>,
+    crash: Option<(String, Span)>,
 }
 
 impl Run {
     fn go(&self, stop: &Stop) -> Result<(String, Vec<String>), Failure> {
-        match &self.kind {
-            Kind::Jobs(jobs) => self.jobs(jobs, stop),
-            Kind::Descriptions(databases, backups) => self.databases(databases, backups, stop),
+        match &self.simulated {
+            Simulated::Kind(Kind::Jobs(jobs)) => self.jobs(jobs, stop),
+            Simulated::Kind(Kind::Descriptions(databases, backups)) => {
+                self.databases(databases, backups, stop)
+            }
+            Simulated::Trace(trace) => self.trace(trace, stop),
         }
+    }
+
+    /// Refuses options that do not apply to the workload.
+    fn check(&self) -> Result<(), Failure> {
+        let given = [
+            ("map", !self.mapping.is_empty()),
+            ("warm", !self.warm.is_empty()),
+            ("crash", self.crash.is_some()),
+        ];
+        let refused = match &self.simulated {
+            Simulated::Kind(Kind::Jobs(_)) => return Ok(()),
+            Simulated::Kind(Kind::Descriptions(..)) => given.iter().find(|(_, is_given)| *is_given),
+            Simulated::Trace(_) => {
+                given.iter().find(|(name, is_given)| *is_given && *name == "crash")
+            }
+        };
+        let Some((name, _)) = refused else { return Ok(()) };
+        let words = match &self.simulated {
+            Simulated::Trace(_) => "is for jobs; a replay does not crash hosts",
+            Simulated::Kind(_) => "is for jobs; a description names its files itself",
+        };
+        Err(Failure::Input(format!("{name} {words}")))
     }
 
     fn jobs(&self, jobs: &JobFile, stop: &Stop) -> Result<(String, Vec<String>), Failure> {
         let layout = &self.layout.0.layout;
-        let placed = place(jobs, &devices(layout), &[])?;
-        let options = Options { seed: self.seed, warm: Vec::new(), every: self.every, crash: None };
+        checks::check_map("map", &self.mapping, jobs).map_err(Failure::Input)?;
+        let devices = devices(layout);
+        let placed = place(jobs, &devices, &self.mapping)?;
+        checks::check_warm("warm", &self.warm, layout, &devices, &placed)
+            .map_err(Failure::Input)?;
+        let options = Options {
+            seed: self.seed,
+            warm: self.warm.clone(),
+            every: self.every,
+            crash: self.crash.clone(),
+        };
         let mut simulation = Simulation::new(layout, placed, &options)?;
         self.drive(&mut simulation, stop)?;
         let run = simulation.report();
+        checks::check_crash("crash", self.crash.as_ref(), jobs, run.elapsed_s)
+            .map_err(Failure::Input)?;
         let totals = |host, volume| simulation.totals(host, volume);
         let writebacks = weir_sim::writebacks(layout, run.elapsed_s, totals);
         Ok((SimReport { run, writebacks }.render(Format::Json), notes(jobs)))
@@ -122,6 +211,24 @@ impl Run {
         self.drive(&mut simulation, stop)?;
         let mut report = simulation.report();
         simulation.add_costs(&mut report, databases)?;
+        Ok((report.render(Format::Json), Vec::new()))
+    }
+
+    fn trace(&self, trace: &Trace, stop: &Stop) -> Result<(String, Vec<String>), Failure> {
+        let layout = &self.layout.0.layout;
+        checks::check_warm_replay("warm", &self.warm, layout).map_err(Failure::Input)?;
+        let (replay, warm) = (trace.options(&self.mapping), self.warm.clone());
+        let options = ReplaySimOptions { replay, warm, every: self.every };
+        let mut simulation = ReplaySimulation::new(layout, trace.open()?, &options)?;
+        self.drive(&mut simulation, stop)?;
+        let report = simulation.report(self.seed);
+        if simulation.completed() == 0 {
+            let notes = report.run.notes.iter().map(|note| format!("; {note}"));
+            return Err(Failure::Input(format!(
+                "there are no requests to replay{}; another window, sample or devices may select some",
+                notes.collect::<String>()
+            )));
+        }
         Ok((report.render(Format::Json), Vec::new()))
     }
 
@@ -171,136 +278,4 @@ fn notes(jobs: &JobFile) -> Vec<String> {
         )
     });
     ignored.chain(buffered).collect()
-}
-
-/// A simulation of either kind.
-trait Drive {
-    fn run_until(&mut self, until: Instant) -> Result<Option<Instant>, Failure>;
-    fn now(&self) -> Instant;
-    fn shape(&self) -> Shape;
-    fn sample(&mut self) -> Sample;
-}
-
-impl Drive for Simulation<'_> {
-    fn run_until(&mut self, until: Instant) -> Result<Option<Instant>, Failure> {
-        Ok(Self::run_until(self, until)?)
-    }
-
-    fn now(&self) -> Instant {
-        Self::now(self)
-    }
-
-    fn shape(&self) -> Shape {
-        Self::shape(self)
-    }
-
-    fn sample(&mut self) -> Sample {
-        Self::sample(self)
-    }
-}
-
-impl Drive for OltpSimulation<'_> {
-    fn run_until(&mut self, until: Instant) -> Result<Option<Instant>, Failure> {
-        Ok(Self::run_until(self, until))
-    }
-
-    fn now(&self) -> Instant {
-        Self::now(self)
-    }
-
-    fn shape(&self) -> Shape {
-        Self::shape(self)
-    }
-
-    fn sample(&mut self) -> Sample {
-        Self::sample(self)
-    }
-}
-
-/// Refuses to overwrite a file that is not an observation.
-fn check_replaceable(path: &Path) -> Result<(), Failure> {
-    let Ok(mut file) = File::open(path) else { return Ok(()) };
-    if !file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() > 0) {
-        return Ok(());
-    }
-    let mut begin = SIGNATURE;
-    if file.read_exact(&mut begin).is_err() || begin != SIGNATURE {
-        return Err(Failure::Input(format!(
-            "observe {}: it exists and is not an observation; give another name",
-            path.display()
-        )));
-    }
-    Ok(())
-}
-
-/// The observation of a run. The file gets its name when it is whole.
-struct Observed {
-    path: PathBuf,
-    shape: Shape,
-    row: Vec<Option<i64>>,
-    writer: Writer<BufWriter<File>>,
-    part: NamedTempFile,
-    every: Span,
-    /// Time of the next sample.
-    due: Instant,
-    last: Option<Instant>,
-}
-
-impl Observed {
-    fn begin(
-        path: &Path,
-        header: &Header,
-        every: Span,
-        simulation: &impl Drive,
-    ) -> Result<Self, Failure> {
-        check_replaceable(path)?;
-        let failed = |error: std::io::Error| Failure::write(path, &error);
-        let folder = path.parent().filter(|own| !own.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
-        let all = Permissions::from_mode(0o666);
-        let part = tempfile::Builder::new()
-            .prefix(".")
-            .suffix(".part")
-            .permissions(all)
-            .tempfile_in(folder)
-            .map_err(failed)?;
-        let shape = simulation.shape();
-        let mut header = header.clone();
-        header.contents = shape.contents();
-        let file = BufWriter::new(part.reopen().map_err(failed)?);
-        let writer = Writer::new(file, &header).map_err(|error| Failure::write(path, &error))?;
-        let (due, last, row) = (Instant::ZERO, None, Vec::new());
-        Ok(Self { path: path.to_owned(), shape, row, writer, part, every, due, last })
-    }
-
-    /// Writes the samples due before `next`, while the counters stay as they are.
-    fn pass(&mut self, next: Instant, simulation: &mut impl Drive) -> Result<(), Failure> {
-        if self.due < next {
-            self.shape.row(&simulation.sample(), &mut self.row);
-        }
-        while self.due < next {
-            self.write(self.due)?;
-            self.due += self.every;
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, at: Instant) -> Result<(), Failure> {
-        self.last = Some(at);
-        let written = self.writer.sample(at, &self.row);
-        written.map_err(|error| Failure::write(&self.path, &error))
-    }
-
-    fn finish(mut self, simulation: &mut impl Drive) -> Result<(), Failure> {
-        let end = simulation.now();
-        if self.last.is_none_or(|last| last < end) {
-            self.shape.row(&simulation.sample(), &mut self.row);
-            self.write(end)?;
-        }
-        let Self { path, writer, part, .. } = self;
-        let out = writer.finish(true).map_err(|error| Failure::write(&path, &error))?;
-        out.into_inner().map_err(|error| Failure::write(&path, error.error()))?;
-        part.as_file().sync_all().map_err(|error| Failure::write(&path, &error))?;
-        part.persist(&path).map(drop).map_err(|error| Failure::write(&path, &error.error))
-    }
 }

@@ -71,6 +71,17 @@ def jobs() -> weir.Workload:
 
 
 @pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """A trace of MSR Cambridge: a write each 10 ms for 10 s."""
+    rows = [
+        f"{128166372000000000 + n * 100_000},web,0,Write,{n * 4096},4096,20000\n" for n in range(1000)
+    ]
+    path = tmp_path / "web.csv"
+    path.write_text("".join(rows))
+    return path
+
+
+@pytest.fixture
 def observed(tmp_path: Path, layout: weir.Layout, jobs: weir.Workload) -> Path:
     """An observation of a throttled run."""
     path = tmp_path / "run.weirobs"

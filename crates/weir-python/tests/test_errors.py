@@ -56,6 +56,9 @@ def test_errors_have_the_messages_of_the_command_line(
         (lambda: weir.simulate(LAYOUT, FIO_JOBS, size=1.5), "size is of type float"),
         (lambda: weir.simulate(LAYOUT, FIO_JOBS, seed=1.5), "seed is of type float"),
         (lambda: weir.Observation("run.weirobs", every=5), "every is of type int"),
+        (lambda: weir.simulate(LAYOUT, FIO_JOBS, warm="data"), "warm is 'data'; expected a list"),
+        (lambda: weir.simulate(LAYOUT, FIO_JOBS, crash="host"), "crash is 'host'; expected a host"),
+        (lambda: weir.Trace("x.weirtrace", window=(1, None)), "window is of type int"),
     ],
 )
 def test_an_object_of_the_wrong_type_is_a_type_error(call: Callable[[], Any], words: str) -> None:
@@ -72,6 +75,16 @@ FIO_JOBS = weir.Workload.from_fio(FIO)
         (lambda: weir.simulate(LAYOUT, FIO_JOBS, runtime="5 parsecs"), "runtime: "),
         (lambda: weir.simulate(LAYOUT, FIO_JOBS, every="1us"), "at least 1 ms"),
         (lambda: weir.Workload(), "the workload has no files"),
+        (lambda: weir.Trace(), "a trace needs a file"),
+        (lambda: weir.Trace("x", pace="fast"), "pace: expected recorded, closed, or a factor"),
+        (lambda: weir.Trace("x", depth=4), 'depth 4: .* it needs pace="closed"'),
+        (lambda: weir.Trace("x", window=("2s", "1s")), "window from 2 s to 1 s: it is empty"),
+        (lambda: weir.simulate(LAYOUT, weir.Trace("none")), "cannot read none"),
+        (lambda: weir.simulate(LAYOUT, weir.Trace("x"), runtime="1s"), "runtime is for jobs"),
+        (lambda: weir.simulate(LAYOUT, weir.Trace("x"), crash=("host", "1s")), "crash is for jobs"),
+        (lambda: weir.simulate(LAYOUT, FIO_JOBS, map={"/mnt/x": "data"}), "map /mnt/x=data: no job has"),
+        (lambda: weir.simulate(LAYOUT, FIO_JOBS, warm=["data"]), 'warm data: it has cache = "none"'),
+        (lambda: weir.simulate(LAYOUT, FIO_JOBS, crash=("host", "9h")), "the run ends before that"),
         (lambda: weir.Observation(), "needs a file"),
         (lambda: weir.diagnose([]), "there is nothing to diagnose"),
         (lambda: weir.plan({"data": {"size": "1TiB", "iop": 5}}), "unknown field `iop`|iop"),
@@ -216,3 +229,21 @@ def test_options_of_jobs_without_an_effect_are_warnings(layout: weir.Layout) -> 
     buffered = weir.Workload.from_fio(FIO.replace("direct=1", "direct=0"))
     with pytest.warns(UserWarning, match="the page cache is not simulated"):
         weir.simulate(layout, buffered)
+
+
+def test_traces_are_not_mixed_with_jobs(trace: Path, tmp_path: Path) -> None:
+    jobs = tmp_path / "jobs.fio"
+    jobs.write_text(FIO)
+    with pytest.raises(weir.InputError, match="web.csv is a trace and .*jobs.fio is not"):
+        weir.simulate(LAYOUT, [trace, jobs])
+    with pytest.raises(weir.InputError, match="there are no requests to replay"):
+        weir.simulate(LAYOUT, weir.Trace(trace, window=("1h", None)), map={"web/0": "data"})
+
+
+def test_a_trace_can_be_pickled(trace: Path) -> None:
+    own = weir.Trace(trace, pace="2x", window=("1s", None), sample="1/2", devices=["web/0"])
+    again = pickle.loads(pickle.dumps(own))
+    assert again == own and hash(again) == hash(own) and repr(own) == f'Trace("{trace}")'
+    assert again != weir.Trace(trace)
+    other = weir.simulate(LAYOUT, again, map={"web/0": "data"})
+    assert weir.simulate(LAYOUT, own, map={"web/0": "data"}) == other

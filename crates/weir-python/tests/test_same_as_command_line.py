@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -46,6 +47,42 @@ def test_a_simulation_of_a_database(command_line: Run, tmp_path: Path) -> None:
     assert own == command_line("sim", layout, database, "--runtime", "3s")
     assert len(own["databases"]) == 1
     assert set(own) <= set(get_type_hints(results.SimReport))
+
+
+def test_a_replay(command_line: Run, trace: Path, tmp_path: Path) -> None:
+    layout = tmp_path / "layout.toml"
+    layout.write_text(weir.Layout(LAYOUT).text)
+    flags = ["--map", "web/0=data"]
+    own = weir.simulate(layout, trace, map={"web/0": "data"})
+    assert own == command_line("sim", layout, trace, *flags)
+    assert own["requests"] == 1000
+    assert set(own) <= set(get_type_hints(results.SimReport))
+    part = weir.Trace(
+        trace, pace="2x", window=("1s", timedelta(seconds=5)), sample="1/2", devices=["web/0"]
+    )
+    flags += ["--pace", "2x", "--from", "1s", "--to", "5s", "--sample", "1/2", "--device", "web/0"]
+    own = weir.simulate(layout, part, map={"web/0": "data"}, every="1s")
+    assert own == command_line("sim", layout, trace, *flags, "--every", "1s")
+    closed = weir.Trace(trace, pace="closed", depth=4, wrap=True)
+    own = weir.simulate(layout, closed, map={"web/0": "data"})
+    flags = ["--map", "web/0=data", "--pace", "closed", "--depth", "4", "--wrap"]
+    assert own == command_line("sim", layout, trace, *flags)
+
+
+def test_options_of_jobs(command_line: Run, tmp_path: Path) -> None:
+    layout, jobs = tmp_path / "layout.toml", tmp_path / "jobs.fio"
+    volumes = [
+        {"name": "data", "size": "540 GiB", "cache": "read-only"},
+        {"name": "log", "size": "540 GiB"},
+    ]
+    layout.write_text(weir.Layout({**LAYOUT, "volume": volumes}).text)
+    jobs.write_text(FIO.replace("runtime=5", "runtime=5\nfilename=/mnt/sql"))
+    flags = ["--map", "/mnt/sql=data", "--warm", "data", "--crash", "host@2s"]
+    own = weir.simulate(
+        layout, jobs, map={"/mnt/sql": "data"}, warm=["data"], crash=("host", "2s")
+    )
+    assert own == command_line("sim", layout, jobs, *flags)
+    assert own["jobs"][0]["hit_share"]
 
 
 def test_a_diagnosis(command_line: Run, observed: Path) -> None:

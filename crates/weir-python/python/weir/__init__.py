@@ -27,6 +27,9 @@ from ._inputs import (
     SideLike,
     WorkloadLike,
     as_layout,
+    as_load,
+    as_moment,
+    as_names,
     as_number,
     as_observation,
     as_side,
@@ -43,6 +46,7 @@ from ._weir import (
     Layout,
     Observation,
     RunError,
+    Trace,
     Workload,
     __version__,
 )
@@ -55,6 +59,7 @@ __all__ = [
     "Layout",
     "Observation",
     "RunError",
+    "Trace",
     "Workload",
     "__version__",
     "catalog",
@@ -70,13 +75,16 @@ catalog = Catalog()
 
 def simulate(
     layout: LayoutLike,
-    workload: WorkloadLike,
+    workload: WorkloadLike | Trace,
     *,
     runtime: str | timedelta | None = None,
     size: str | int | None = None,
     seed: int = 1,
     every: str | timedelta | None = None,
     observe: PathLike | None = None,
+    map: Mapping[str, str] | None = None,
+    warm: Sequence[str] = (),
+    crash: tuple[str, str | timedelta] | None = None,
 ) -> SimReport:
     """Predict what a workload gets from a layout, in virtual time (``weir sim``).
 
@@ -84,24 +92,32 @@ def simulate(
 
     :param layout: a :class:`Layout`, the path of a layout file, or a mapping with its keys.
     :param workload: a :class:`Workload`, the path of a fio job file or a description (``.toml``),
-        several of these, or a mapping with the keys of a description.
+        several of these, or a mapping with the keys of a description; a :class:`Trace`, or the path
+        of one or several traces.
     :param runtime: the runtime of each job or database, in place of its own.
     :param size: the size of each job, in place of its own.
     :param seed: the seed of the workload, from 0 to 2**64 - 1. Equal seeds give equal results.
     :param every: the length of the intervals over time in the report, and the sampling interval of
         the observation.
     :param observe: a file for an observation of the run. It is replaced when the run is complete.
+    :param map: directories or filenames of jobs, or devices of traces, and the volumes or stripes that
+        they stand for.
+    :param warm: volumes or stripes whose host cache is warm at the start; for jobs and traces.
+    :param crash: a host that crashes, and the time of the crash; for jobs.
     :raises InputError: if the layout or the workload is wrong.
     :raises KeyboardInterrupt: on Ctrl-C. The simulation ends then.
     """
     report, notes = _weir.simulate(
         as_layout(layout),
-        as_workload(workload),
+        as_load(workload),
         runtime=as_time("runtime", runtime),
         size=as_size("size", size),
         seed=as_number("seed", seed),
         every=as_time("every", every),
         observe=None if observe is None else os.fspath(observe),
+        mapping=pairs(map),
+        warm=as_names("warm", warm),
+        crash=as_moment("crash", crash),
     )
     for note in notes:
         warnings.warn(note, stacklevel=2)

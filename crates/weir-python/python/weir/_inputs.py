@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Union
 
-from ._weir import Catalog, InputError, Layout, Observation, Workload
+from ._weir import Catalog, InputError, Layout, Observation, Trace, Workload, _is_trace
 
 PathLike = Union[str, "os.PathLike[str]"]
 LayoutLike = Union[Layout, PathLike, Mapping[str, Any]]
@@ -39,6 +39,41 @@ def as_workload(value: WorkloadLike) -> Workload:
     if isinstance(value, (list, tuple)):
         return Workload(*[as_source(own) for own in value])
     return Workload(as_source(value))
+
+
+def as_load(value: WorkloadLike | Trace) -> Workload | Trace:
+    """Return a workload, or traces if all paths lead to traces."""
+    if isinstance(value, (Workload, Trace)):
+        return value
+    sources = value if isinstance(value, (list, tuple)) else [value]
+    traces = [own for own in sources if isinstance(own, (str, os.PathLike)) and _is_trace(own)]
+    if not traces:
+        return as_workload(value)
+    others = [own for own in sources if own not in traces]
+    if others:
+        raise InputError(f"{traces[0]} is a trace and {others[0]} is not; give traces or jobs")
+    return Trace(*traces)
+
+
+def as_names(name: str, values: Sequence[str]) -> list[str]:
+    """Return a list of names; a text would be a list of letters."""
+    if isinstance(values, str) or not all(isinstance(own, str) for own in values):
+        raise TypeError(f"{name} is {values!r}; expected a list of names")
+    return list(values)
+
+
+def as_moment(
+    name: str, value: tuple[str, str | timedelta] | None
+) -> tuple[str, str] | None:
+    """Return a host and a time."""
+    if value is None:
+        return None
+    if not isinstance(value, tuple) or len(value) != 2 or not isinstance(value[0], str):
+        raise TypeError(f'{name} is {value!r}; expected a host and a time, such as ("host", "10s")')
+    time = as_time(name, value[1])
+    if time is None:
+        raise TypeError(f"{name} is {value!r}; it has no time")
+    return value[0], time
 
 
 def as_observation(value: ObservationLike) -> Observation:

@@ -1,6 +1,7 @@
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from os import PathLike
+from pathlib import Path
 from typing import Any, final
 
 __version__: str
@@ -59,6 +60,26 @@ class Workload:
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
+class Trace:
+    def __new__(
+        cls,
+        *paths: str | PathLike[str],
+        pace: str | None = None,
+        depth: int | None = None,
+        window: tuple[str | timedelta | None, str | timedelta | None] = ...,
+        sample: str | None = None,
+        devices: Sequence[str] = ...,
+        wrap: bool = False,
+    ) -> Trace: ...
+    @classmethod
+    def from_parts(cls, parts: tuple[Any, ...]) -> Trace: ...
+    @property
+    def paths(self) -> list[Path]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
 class Observation:
     def __new__(
         cls, *paths: str | PathLike[str], every: str | timedelta | None = None
@@ -86,15 +107,19 @@ class Observation:
 
 def simulate(
     layout: Layout,
-    workload: Workload,
+    workload: Workload | Trace,
     *,
     runtime: str | None = None,
     size: str | None = None,
     seed: int = 1,
     every: str | None = None,
     observe: str | PathLike[str] | None = None,
+    mapping: list[tuple[str, str]] = ...,
+    warm: list[str] = ...,
+    crash: tuple[str, str] | None = None,
 ) -> tuple[dict[str, Any], list[str]]: ...
 def _seconds_without_python(layout: Layout, workload: Workload) -> float: ...
+def _is_trace(path: str | PathLike[str]) -> bool: ...
 def plan(
     need: str | PathLike[str] | Mapping[str, Any],
     catalog: Catalog,

@@ -58,7 +58,9 @@ class SimReport(_AnySimReport, total=False):
     """The result of :func:`weir.simulate`.
 
     A workload of jobs has ``elapsed_s``, ``jobs``, ``volumes``, ``hosts``, ``series`` and
-    ``writebacks``; one of databases and backups has ``databases``, ``backups`` and ``costs``.
+    ``writebacks``; one of databases and backups has ``databases``, ``backups`` and ``costs``. A trace
+    has the keys of jobs, a job for each device of the trace, and the rest: whether its requests are
+    late (``behind_most_ns``), and the recorded latencies beside those of the replay (``recorded``).
     """
 
     elapsed_s: float
@@ -70,6 +72,19 @@ class SimReport(_AnySimReport, total=False):
     databases: list[dict[str, Any]]
     backups: list[dict[str, Any]]
     costs: list[dict[str, Any]]
+    pace: str
+    is_closed: bool
+    requests: int
+    recorded_s: float
+    due_s: float
+    late: int
+    late_most_ns: int
+    behind_most_ns: int
+    behind_ns: int
+    is_whole: bool
+    in_flight: int
+    unissued: int
+    recorded: list[dict[str, Any]]
 
 
 class PlanChoice(TypedDict):
