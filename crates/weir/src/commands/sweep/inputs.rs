@@ -46,7 +46,7 @@ pub(super) fn read(
     };
     let layout = NamedText { text: read_layout_file(&paths[0])?, name: file.layout.clone() };
     let load = if is_of_traces {
-        Load::Traces(traces::read(&workload)?)
+        Load::Traces(traces::read(&workload, &file)?)
     } else {
         let files = file.workload.all().iter().map(|name| named(name, "workload"));
         Load::Texts(files.collect::<Result<_, _>>()?)

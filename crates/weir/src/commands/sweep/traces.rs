@@ -5,17 +5,19 @@ use crate::cli::PartArgs;
 use crate::commands::traces::open_all;
 use crate::error::CliError;
 use crate::output;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
-use weir_sweep::{Part, TraceInputs, Traces, content_hash};
+use weir_sweep::{Part, SweepFile, TraceInputs, Traces, content_hash};
 use weir_trace::ReadTrace as _;
 use weir_workload::replay::Recording;
 
-/// Reads traces to their ends, and prints their notes: whether one was cut off, for example.
-pub(super) fn read(paths: &[PathBuf]) -> Result<TraceInputs, CliError> {
+/// Reads the traces of a sweep to their ends, and prints their notes: whether one was cut off, for
+/// example.
+pub(super) fn read(paths: &[PathBuf], file: &SweepFile) -> Result<TraceInputs, CliError> {
     let mut files = Vec::new();
     let mut hashes = Vec::new();
     for path in paths {
@@ -24,17 +26,29 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<TraceInputs, CliError> {
         hashes.push(File::open(path).and_then(content_hash).map_err(failed)?);
         files.push((path.clone(), before));
     }
+    let mut devices: BTreeSet<String> = BTreeSet::new();
     for mut recording in open_all(paths, &PartArgs::default())? {
         let name = &recording.name;
         let read = |error| CliError::Refused(format!("{name}: {error}"));
         while recording.trace.next_request().map_err(read)?.is_some() {}
+        devices.extend(recording.trace.devices().iter().cloned());
         for note in recording.trace.notes() {
             output::talk(&format!("{}: {note}", recording.name));
         }
     }
+    check_devices(file, &devices).map_err(CliError::Refused)?;
     let traces = TraceFiles { files };
     traces.check().map_err(CliError::Refused)?;
     Ok(TraceInputs { hashes, traces: Arc::new(traces) })
+}
+
+/// Refuses names of devices that no trace has.
+fn check_devices(file: &SweepFile, devices: &BTreeSet<String>) -> Result<(), String> {
+    let wanted = file.replay.iter().flat_map(|own| &own.devices).map(|own| ("devices", own));
+    let mut named = file.map.keys().map(|own| ("map", own)).chain(wanted);
+    let Some((key, name)) = named.find(|(_, name)| !devices.contains(*name)) else { return Ok(()) };
+    let known: Vec<&str> = devices.iter().map(String::as_str).collect();
+    Err(format!("{key}: no trace has the device {name:?}; there are: {}", known.join(", ")))
 }
 
 /// Traces with the versions that were hashed.

@@ -141,7 +141,8 @@ fn wrong_options_of_traces_are_named() {
     check("workload = \"pace\"", "workload = \"speed\"", "[replay]: unknown field `speed`");
     check("workload = \"pace\"", "workload = \"a.pace\"", "names no option of a replay");
     check("map =", "runtime = \"5s\"\nmap =", "[replay] from and to select a window");
-    check("\"web/0\" =", "\"web/1\" =", "none of the 6 points can be simulated");
+    check("\"web/0\" =", "\"web/1\" =", "map: no trace has the device \"web/1\"; there are: web/0");
+    check("to = \"11s\"", "devices = [\"web/2\"]", "devices: no trace has the device \"web/2\"");
     check("\"1s\"\nto = \"11s\"", "\"30s\"", "has no requests");
     check("web.weirtrace\"", "none.weirtrace\"", "none.weirtrace");
 }
