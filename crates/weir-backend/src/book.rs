@@ -13,9 +13,13 @@
 //!   waits for the earlier one.
 //! - A write whose caller has given up stays in flight until the server answers or the connection ends.
 //!   Until then nothing that overlaps it is sent, since it may still be executed.
-//! - A flush covers the writes that were answered before it was sent. One is in flight at a time.
-//! - If a flush fails, what it should have covered is written again before the next one: a server may
-//!   have dropped it, and would call the next flush a success.
+//! - A flush covers the writes that were answered before it was sent.
+//! - A flush or a durable write is in flight at a time, and not two of them. Both make a server sync,
+//!   and it may report a failed sync to one only. A durable write that meets another sync becomes an
+//!   ordinary one.
+//! - If a sync fails, what is unflushed is written again before the next flush: a server may have dropped
+//!   it, and would call the flush a success.
+//! - A durable write that was answered is not kept, and neither is what it has overwritten.
 
 use crate::unflushed::{Payload, Unflushed};
 use std::collections::{BTreeMap, VecDeque};
@@ -31,23 +35,39 @@ const IN_FLIGHT: usize = 256;
 /// The command of a request, without its offset.
 #[derive(Debug, Clone)]
 pub(crate) enum Action {
-    Read { len: u32 },
+    Read {
+        len: u32,
+    },
     Write(Payload),
+    /// It is durable when it is answered.
+    WriteDurably(Payload),
     Flush,
-    Extents { len: u32 },
+    Extents {
+        len: u32,
+    },
 }
 
 impl Action {
     pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Read { len } | Self::Extents { len } => u64::from(*len),
-            Self::Write(payload) => payload.len(),
+            Self::Write(payload) | Self::WriteDurably(payload) => payload.len(),
             Self::Flush => 0,
         }
     }
 
     fn changes(&self) -> bool {
-        matches!(self, Self::Write(_))
+        matches!(self, Self::Write(_) | Self::WriteDurably(_))
+    }
+
+    /// Returns whether the server syncs its medium for it.
+    fn syncs(&self) -> bool {
+        matches!(self, Self::Flush | Self::WriteDurably(_))
+    }
+
+    /// Makes an ordinary write of one that would be durable.
+    fn into_ordinary(self) -> Self {
+        if let Self::WriteDurably(payload) = self { Self::Write(payload) } else { self }
     }
 
     /// Returns the bytes that are kept until a flush.
@@ -59,7 +79,7 @@ impl Action {
     fn moves(&self) -> u64 {
         match self {
             Self::Read { len } => u64::from(*len),
-            Self::Write(payload) => payload.held(),
+            Self::Write(payload) | Self::WriteDurably(payload) => payload.held(),
             Self::Flush | Self::Extents { .. } => 0,
         }
     }
@@ -84,9 +104,6 @@ impl<T> Op<T> {
     }
 
     fn excludes(&self, other: &Self) -> bool {
-        if self.is_flush() && other.is_flush() {
-            return true;
-        }
         let (end, others) = (self.offset + self.action.len(), other.offset + other.action.len());
         (self.action.changes() || other.action.changes())
             && self.offset < others
@@ -108,9 +125,17 @@ struct Replay {
     /// The first byte that is not sent.
     from: u64,
     in_flight: usize,
-    /// After a reconnect, nothing else is sent. After a flush that failed, its error is passed on.
+    /// After a reconnect, nothing else is sent. After a sync that failed, an error is passed on.
     after_loss: bool,
     failed: Option<Errno>,
+}
+
+/// The caller of a request that was answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Caller<T> {
+    pub(crate) owner: T,
+    /// The request was a write that is durable.
+    pub(crate) is_durable: bool,
 }
 
 /// An unflushed write that the server did not take again.
@@ -137,7 +162,7 @@ pub(crate) struct Book<T> {
     last: Id,
     online: bool,
     replay: Option<Replay>,
-    /// A flush failed, so its writes are written again before the next one.
+    /// A sync failed, so unflushed writes are written again before the next flush.
     doubtful: bool,
     /// Callers whose requests failed without being sent.
     refused: Vec<(T, Errno)>,
@@ -214,7 +239,12 @@ impl<T> Book<T> {
         self.unflushed.held() > self.most / 2
             && self.waiting.iter().any(|(_, op)| op.action.changes())
             && !self.has_flush_waiting()
-            && !self.sent.values().any(Op::is_flush)
+            && !self.is_syncing()
+    }
+
+    /// Returns whether a flush or a durable write is in flight.
+    fn is_syncing(&self) -> bool {
+        self.sent.values().any(|op| op.action.syncs())
     }
 
     fn has_flush_waiting(&self) -> bool {
@@ -223,6 +253,9 @@ impl<T> Book<T> {
 
     fn may_go(&self, at: usize) -> bool {
         let (_, op) = &self.waiting[at];
+        if op.is_flush() {
+            return !self.is_syncing();
+        }
         let after = self.unflushed.held() + self.sent_writes;
         if op.action.changes() && after > 0 && after + op.action.moves() > self.most {
             return false;
@@ -256,7 +289,8 @@ impl<T> Book<T> {
     }
 
     fn send(&mut self, id: Id, op: Op<T>) -> Order {
-        let op = Op { covers: self.answered, ..op };
+        let action = if self.is_syncing() { op.action.into_ordinary() } else { op.action };
+        let op = Op { covers: self.answered, action, ..op };
         self.sent_bytes += op.action.moves();
         self.sent_writes += if op.again { 0 } else { op.action.keeps() };
         let order = Order { id, offset: op.offset, action: op.action.clone() };
@@ -272,12 +306,13 @@ impl<T> Book<T> {
         &mut self,
         id: Id,
         result: Result<(), Errno>,
-    ) -> Result<Option<T>, Untaken> {
+    ) -> Result<Option<Caller<T>>, Untaken> {
         let Some(op) = self.sent.remove(&id) else { return Ok(None) };
         self.sent_bytes -= op.action.moves();
         if op.again {
-            return self.again_answered(&op, result);
+            return self.again_answered(&op, result).map(|()| None);
         }
+        let is_durable = matches!(op.action, Action::WriteDurably(_)) && result.is_ok();
         match (op.action, result) {
             (Action::Write(payload), result) => {
                 self.sent_writes -= payload.held();
@@ -286,26 +321,26 @@ impl<T> Book<T> {
                     self.unflushed.add(op.offset, payload, self.answered);
                 }
             }
+            (Action::WriteDurably(payload), Ok(())) => {
+                self.unflushed.cut(op.offset, payload.len());
+            }
+            (Action::WriteDurably(_), Err(_)) => self.doubtful = true,
             (Action::Flush, Ok(())) => self.unflushed.forget(op.covers),
             (Action::Flush, Err(errno)) => self.flush_failed(errno),
             _ => {}
         }
-        Ok(op.owner)
+        Ok(op.owner.map(|owner| Caller { owner, is_durable }))
     }
 
-    fn again_answered(
-        &mut self,
-        op: &Op<T>,
-        result: Result<(), Errno>,
-    ) -> Result<Option<T>, Untaken> {
-        let Some(replay) = &mut self.replay else { return Ok(None) };
+    fn again_answered(&mut self, op: &Op<T>, result: Result<(), Errno>) -> Result<(), Untaken> {
+        let Some(replay) = &mut self.replay else { return Ok(()) };
         replay.in_flight -= 1;
-        let Err(errno) = result else { return Ok(None) };
+        let Err(errno) = result else { return Ok(()) };
         if replay.after_loss {
             return Err(Untaken { offset: op.offset, bytes: op.action.len(), errno });
         }
         replay.failed = Some(errno);
-        Ok(None)
+        Ok(())
     }
 
     /// Keeps in mind that what the flush should have covered may be lost. Waiting flushes, and
@@ -317,7 +352,7 @@ impl<T> Book<T> {
         for (id, mut op) in waiting {
             let fails = match op.action {
                 Action::Flush => true,
-                Action::Write(_) => is_full,
+                Action::Write(_) | Action::WriteDurably(_) => is_full,
                 Action::Read { .. } | Action::Extents { .. } => false,
             };
             if fails {

@@ -23,6 +23,7 @@ pub(crate) struct Terms {
     /// The longest read or write.
     pub(crate) longest: u32,
     pub(crate) zeroes: bool,
+    pub(crate) fua: bool,
     pub(crate) extents: bool,
     several: bool,
 }
@@ -42,6 +43,7 @@ impl Terms {
             block,
             longest: session.block.max_payload() / block * block,
             zeroes: offers(TransmissionFlags::SEND_WRITE_ZEROES),
+            fua: offers(TransmissionFlags::SEND_FUA),
             extents: session.meta_context.is_some(),
             several: offers(TransmissionFlags::CAN_MULTI_CONN),
         })
@@ -56,6 +58,7 @@ impl Terms {
             ("its block size", now.block > self.block),
             ("its largest request", now.longest < self.longest),
             ("WRITE_ZEROES", self.zeroes && !now.zeroes),
+            ("FUA", self.fua && !now.fua),
             ("base:allocation", self.extents && !now.extents),
         ] {
             if lost {

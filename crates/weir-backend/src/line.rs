@@ -18,6 +18,8 @@ use weir_units::Span;
 pub(crate) enum Given {
     /// Success without a value.
     Done,
+    /// A write is durable.
+    Durable,
     Data(Vec<u8>),
     Extents(Vec<Extent>),
 }

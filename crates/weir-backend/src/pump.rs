@@ -1,6 +1,6 @@
 //! The thread of a volume: it sends what the book lets go, and hands on the answers.
 
-use crate::book::{Action, Book, Id, Order, Untaken};
+use crate::book::{Action, Book, Caller, Id, Order, Untaken};
 use crate::condition::State;
 use crate::deadlines::Deadlines;
 use crate::dial::Terms;
@@ -13,7 +13,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 use weir_client::{Answer, ClientError, Connection};
-use weir_proto::Errno;
+use weir_proto::{CommandFlags, Errno};
 use weir_units::Span;
 use weir_wall::{Clock, Events, Interest, Poller};
 
@@ -148,15 +148,16 @@ impl Pump {
                 is_going = true;
                 return;
             }
-            let owner = match book.answered(id, answer.as_ref().map(|_| ()).map_err(|e| *e)) {
-                Ok(owner) => owner,
+            let caller = match book.answered(id, answer.as_ref().map(|_| ()).map_err(|e| *e)) {
+                Ok(caller) => caller,
                 Err(error) => {
                     untaken = untaken.take().or(Some(error));
                     None
                 }
             };
-            if let Some(owner) = owner {
+            if let Some(Caller { owner, is_durable }) = caller {
                 owner.tell(match answer {
+                    Ok(Answer::Data([])) if is_durable => Ok(Given::Durable),
                     Ok(Answer::Data([])) => Ok(Given::Done),
                     Ok(Answer::Data(data)) => Ok(Given::Data(data.to_vec())),
                     Ok(Answer::Extents(extents)) => Ok(Given::Extents(extents.to_vec())),
@@ -319,15 +320,29 @@ fn queue(connection: &mut Connection, order: Order) -> Result<(), ClientError> {
     let Order { id, offset, action } = order;
     match action {
         Action::Read { len } => connection.queue_read(id, offset, len).map(drop),
-        Action::Write(Payload::Bytes { all, start, len }) => {
-            connection.queue_write(id, offset, &all[start..start + len], false).map(drop)
-        }
-        Action::Write(Payload::Zeros { len, keeps_space }) => {
-            let len = u32::try_from(len).unwrap_or(u32::MAX);
-            connection.queue_write_zeroes(id, offset, len, keeps_space)
-        }
+        Action::Write(payload) => queue_write(connection, (id, offset), &payload, false),
+        Action::WriteDurably(payload) => queue_write(connection, (id, offset), &payload, true),
         Action::Flush => connection.queue_flush(id),
         Action::Extents { len } => connection.queue_extents(id, offset, len),
+    }
+}
+
+fn queue_write(
+    connection: &mut Connection,
+    (id, offset): (Id, u64),
+    payload: &Payload,
+    fua: bool,
+) -> Result<(), ClientError> {
+    match payload {
+        Payload::Bytes { all, start, len } => {
+            connection.queue_write(id, offset, &all[*start..start + len], fua).map(drop)
+        }
+        Payload::Zeros { len, keeps_space } => {
+            let len = u32::try_from(*len).unwrap_or(u32::MAX);
+            let set = |is_set, flag| if is_set { flag } else { CommandFlags::NONE };
+            let flags = set(*keeps_space, CommandFlags::NO_HOLE) | set(fua, CommandFlags::FUA);
+            connection.queue_write_zeroes(id, offset, len, flags)
+        }
     }
 }
 

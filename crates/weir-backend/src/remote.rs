@@ -1,5 +1,7 @@
 //! A store on an NBD server.
 
+mod asynchronous;
+
 use crate::book::Action;
 use crate::condition::{Condition, Gauge, Hearing};
 use crate::dial::{Terms, dial};
@@ -16,8 +18,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 use weir_proto::{BlockState, Uri};
-use weir_store::{AsyncStore, Operation, Then};
-use weir_store::{Extent, ExtentKind, ExtentList, Store, StoreError};
+use weir_store::{AsyncStore, Extent, ExtentKind, ExtentList, Store, StoreError};
 use weir_units::{Bytes, Span};
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -222,42 +223,112 @@ impl RemoteStore {
         Ok(())
     }
 
-    fn write_blocks(&self, offset: u64, data: &[u8]) -> Result<()> {
+    /// Sends writes. Returns whether all of them are durable.
+    fn send_writes(
+        &self,
+        what: &Asked,
+        writes: impl IntoIterator<Item = (u64, Action)>,
+    ) -> Result<bool> {
+        let mut are_durable = true;
+        self.send(what, writes, |_, given| are_durable &= matches!(given, Given::Durable))?;
+        Ok(are_durable)
+    }
+
+    /// Makes the action of a write that should be durable if `durably`.
+    fn write_action(&self, payload: Payload, durably: bool) -> Action {
+        match durably && self.terms.fua {
+            true => Action::WriteDurably(payload),
+            false => Action::Write(payload),
+        }
+    }
+
+    /// Writes whole blocks. If it takes several requests, one flush costs less than to make each durable.
+    fn write_blocks(&self, offset: u64, data: &[u8], durably: bool) -> Result<bool> {
         let longest = self.terms.longest as usize;
+        let durably = durably && data.len() <= longest;
         let parts = data.chunks(longest).enumerate().map(|(place, part)| {
             let at = offset + (place * longest) as u64;
-            (at, Action::Write(Payload::bytes(part.into())))
+            (at, self.write_action(Payload::bytes(part.into()), durably))
         });
-        self.send(&Asked::Write { offset, len: data.len() as u64 }, parts, |_, _| {})
+        self.send_writes(&Asked::Write { offset, len: data.len() as u64 }, parts)
     }
 
     /// Writes a range by reading the blocks around it, changing and writing them. Nothing else writes.
-    fn change_blocks(&self, offset: u64, len: u64, change: impl FnOnce(&mut [u8])) -> Result<()> {
+    fn change_blocks(
+        &self,
+        (offset, len): (u64, u64),
+        durably: bool,
+        change: impl FnOnce(&mut [u8]),
+    ) -> Result<bool> {
         let around = self.edges.around(offset, len);
         let mut blocks = vec![0; within(around.end - around.start)];
         self.read_blocks(around.start, &mut blocks)?;
         change(&mut blocks[within(offset - around.start)..within(offset + len - around.start)]);
-        self.write_blocks(around.start, &blocks)
+        self.write_blocks(around.start, &blocks, durably)
     }
 
-    fn zero_blocks(&self, offset: u64, len: u64, keeps_space: bool) -> Result<()> {
-        let range = offset..offset + len;
-        let what = Asked::Zeros { offset, len };
-        if self.terms.zeroes {
-            let longest = LONGEST_RANGE / u64::from(self.terms.block) * u64::from(self.terms.block);
-            let zeros = |len: u32| Payload::Zeros { len: u64::from(len), keeps_space };
-            let parts = Self::split(range, longest);
-            return self.send(
-                &what,
-                parts.map(|(at, len)| (at, Action::Write(zeros(len)))),
-                |_, _| {},
-            );
-        }
-        let parts = Self::split(range, self.zeros.len() as u64).map(|(at, len)| {
-            let (all, len) = (Arc::clone(&self.zeros), len as usize);
-            (at, Action::Write(Payload::Bytes { all, start: 0, len }))
+    /// Zeroes whole blocks, see [`Self::write_blocks`].
+    fn zero_blocks(
+        &self,
+        (offset, len): (u64, u64),
+        keeps_space: bool,
+        durably: bool,
+    ) -> Result<bool> {
+        let block = u64::from(self.terms.block);
+        let longest = match self.terms.zeroes {
+            true => LONGEST_RANGE / block * block,
+            false => self.zeros.len() as u64,
+        };
+        let durably = durably && len <= longest;
+        let parts = Self::split(offset..offset + len, longest).map(|(at, len)| {
+            let payload = match self.terms.zeroes {
+                true => Payload::Zeros { len: u64::from(len), keeps_space },
+                false => {
+                    let (all, len) = (Arc::clone(&self.zeros), len as usize);
+                    Payload::Bytes { all, start: 0, len }
+                }
+            };
+            (at, self.write_action(payload, durably))
         });
-        self.send(&what, parts, |_, _| {})
+        self.send_writes(&Asked::Zeros { offset, len }, parts)
+    }
+
+    fn write(&self, offset: u64, data: &[u8], durably: bool) -> Result<bool> {
+        let len = data.len() as u64;
+        self.check(offset, len)?;
+        self.edges.write(offset, len, |grows| match grows {
+            false => self.write_blocks(offset, data, durably),
+            true => self.change_blocks((offset, len), durably, |part| part.copy_from_slice(data)),
+        })
+    }
+
+    fn zero(&self, offset: u64, len: u64, may_trim: bool, durably: bool) -> Result<bool> {
+        self.check(offset, len)?;
+        // The whole blocks inside, and a part of a block before and after them.
+        let around = self.edges.around(offset, len);
+        let start =
+            if around.start < offset { around.start + u64::from(self.terms.block) } else { offset };
+        let end = offset + len;
+        let inner_end =
+            if around.end > end { around.end - u64::from(self.terms.block) } else { end };
+        let zero_part = |from: u64, to: u64| {
+            let range = (from, to - from);
+            let zero = |_| self.change_blocks(range, durably, |part| part.fill(0));
+            self.edges.write(from, to - from, zero)
+        };
+        if start > inner_end {
+            return zero_part(offset, end);
+        }
+        let mut are_durable = true;
+        for (from, to) in [(offset, start), (inner_end, end)] {
+            if from < to {
+                are_durable &= zero_part(from, to)?;
+            }
+        }
+        let inner = (start, inner_end - start);
+        let zero = |_| self.zero_blocks(inner, !may_trim, durably);
+        are_durable &= self.edges.write(start, inner.1, zero)?;
+        Ok(are_durable)
     }
 }
 
@@ -296,37 +367,19 @@ impl Store for RemoteStore {
     }
 
     fn write_at(&self, offset: u64, data: &[u8]) -> Result<()> {
-        let len = data.len() as u64;
-        self.check(offset, len)?;
-        self.edges.write(offset, len, |grows| match grows {
-            false => self.write_blocks(offset, data),
-            true => self.change_blocks(offset, len, |part| part.copy_from_slice(data)),
-        })
+        self.write(offset, data, false).map(drop)
     }
 
     fn write_zeroes(&self, offset: u64, len: u64, may_trim: bool) -> Result<()> {
-        self.check(offset, len)?;
-        // The whole blocks inside, and a part of a block before and after them.
-        let around = self.edges.around(offset, len);
-        let start =
-            if around.start < offset { around.start + u64::from(self.terms.block) } else { offset };
-        let end = offset + len;
-        let inner_end =
-            if around.end > end { around.end - u64::from(self.terms.block) } else { end };
-        if start > inner_end {
-            return self
-                .edges
-                .write(offset, len, |_| self.change_blocks(offset, len, |part| part.fill(0)));
-        }
-        for (from, to) in [(offset, start), (inner_end, end)] {
-            if from < to {
-                self.edges.write(from, to - from, |_| {
-                    self.change_blocks(from, to - from, |part| part.fill(0))
-                })?;
-            }
-        }
-        let inner = inner_end - start;
-        self.edges.write(start, inner, |_| self.zero_blocks(start, inner, !may_trim))
+        self.zero(offset, len, may_trim, false).map(drop)
+    }
+
+    fn write_durably(&self, offset: u64, data: &[u8]) -> Result<bool> {
+        self.write(offset, data, true)
+    }
+
+    fn zero_durably(&self, offset: u64, len: u64, may_trim: bool) -> Result<bool> {
+        self.zero(offset, len, may_trim, true)
     }
 
     /// Zeroes the range: a trim of NBD would leave its content open.
@@ -390,63 +443,6 @@ impl Store for RemoteStore {
 
     fn asynchronous(&self) -> Option<&dyn AsyncStore> {
         Some(self)
-    }
-}
-
-impl AsyncStore for RemoteStore {
-    /// Takes operations that fit into one request to the server.
-    fn submit(&self, operation: Operation, then: Then) -> Option<(Operation, Then)> {
-        let is_one = |offset, len: usize| {
-            len > 0
-                && len <= self.terms.longest as usize
-                && self.edges.is_aligned(offset, len as u64)
-        };
-        let (asked, action, under_way) = match &operation {
-            Operation::Read { offset, len } if is_one(*offset, *len) => {
-                let (offset, len) = (*offset, *len as u64);
-                let action = Action::Read { len: u32::try_from(len).unwrap_or(u32::MAX) };
-                (Asked::Read { offset, len }, action, None)
-            }
-            Operation::Write { offset, data } if is_one(*offset, data.len()) => {
-                let Some(under_way) = self.edges.begin() else { return Some((operation, then)) };
-                let (offset, len) = (*offset, data.len() as u64);
-                let action = Action::Write(Payload::bytes(Arc::clone(data)));
-                (Asked::Write { offset, len }, action, Some(under_way))
-            }
-            Operation::Sync => (Asked::Flush, Action::Flush, None),
-            _ => return Some((operation, then)),
-        };
-        let (offset, wanted) = match asked {
-            Asked::Read { offset, len } => (offset, len),
-            Asked::Write { offset, .. } => (offset, 0),
-            _ => (0, 0),
-        };
-        if let Err(error) = self.check(offset, action.len()) {
-            then.call(Err(error));
-            return None;
-        }
-        let export = Arc::clone(&self.export);
-        let owner = Owner::new(move |result| {
-            drop(under_way);
-            let bytes = match result {
-                Ok(Given::Data(bytes)) => Ok(bytes),
-                Ok(_) => Ok(Vec::new()),
-                Err(reason) => Err(export.not_given(&asked, reason)),
-            };
-            then.call(match bytes {
-                Ok(bytes) if bytes.len() as u64 != wanted => {
-                    let missing = within(wanted).saturating_sub(bytes.len());
-                    Err(export.left_out(missing, &asked))
-                }
-                other => other,
-            });
-        });
-        self.line.submit(offset, action, owner);
-        None
-    }
-
-    fn kick(&self) {
-        self.line.kick();
     }
 }
 

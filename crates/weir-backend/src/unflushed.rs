@@ -83,22 +83,27 @@ impl Unflushed {
 
     /// Adds a write that was answered as the `number`th, over those before it.
     pub(crate) fn add(&mut self, offset: u64, payload: Payload, number: u64) {
-        let end = offset + payload.len();
+        self.cut(offset, payload.len());
+        self.insert(offset, payload, number);
+    }
+
+    /// Forgets a range.
+    pub(crate) fn cut(&mut self, offset: u64, len: u64) {
+        let end = offset + len;
         let before = self.pieces.range(..offset).next_back();
         let first = before.filter(|(at, piece)| *at + piece.payload.len() > offset);
         let first = first.map_or(offset, |(at, _)| *at);
         let covered: Vec<u64> = self.pieces.range(first..end).map(|(at, _)| *at).collect();
         for at in covered {
             let Some(old) = self.remove(at) else { continue };
-            let (len, number) = (old.payload.len(), old.number);
+            let (whole, number) = (old.payload.len(), old.number);
             if at < offset {
                 self.insert(at, old.payload.part(0, offset - at), number);
             }
-            if at + len > end {
-                self.insert(end, old.payload.part(end - at, len), number);
+            if at + whole > end {
+                self.insert(end, old.payload.part(end - at, whole), number);
             }
         }
-        self.insert(offset, payload, number);
     }
 
     fn insert(&mut self, at: u64, payload: Payload, number: u64) {
@@ -138,17 +143,22 @@ mod tests {
         /// The model is an array of (byte, number of the write).
         #[test]
         fn it_holds_the_newest_bytes_that_no_flush_covers(
-            ops in prop::collection::vec((0_u64..64, 1_u64..20, 0_u8..4, any::<bool>()), 0..40),
+            ops in prop::collection::vec((0_u64..64, 1_u64..20, 0_u8..5, any::<bool>()), 0..40),
         ) {
             let mut own = Unflushed::default();
             let mut model = [None::<(u8, u64)>; 90];
             for (number, (offset, len, byte, flush)) in (1..).zip(ops) {
                 let payload = match byte {
-                    0 => Payload::Zeros { len, keeps_space: false },
-                    _ => Payload::bytes(vec![byte; index(len)].into()),
+                    0 => Some(Payload::Zeros { len, keeps_space: false }),
+                    4 => None,
+                    _ => Some(Payload::bytes(vec![byte; index(len)].into())),
                 };
-                own.add(offset, payload, number);
-                model[index(offset)..index(offset + len)].fill(Some((byte, number)));
+                let newest = payload.as_ref().map(|_| (byte, number));
+                match payload {
+                    Some(payload) => own.add(offset, payload, number),
+                    None => own.cut(offset, len),
+                }
+                model[index(offset)..index(offset + len)].fill(newest);
                 if flush {
                     own.forget(number - 1);
                     model.iter_mut().for_each(|at| *at = at.filter(|(_, of)| *of >= number));

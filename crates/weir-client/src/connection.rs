@@ -261,21 +261,24 @@ impl Connection {
         Ok(())
     }
 
-    /// Queues a write of zeros. The server may free the range, unless `keeps_space`.
+    /// Queues a write of zeros with these flags. The server may free the range, unless `NO_HOLE` is one
+    /// of them.
     ///
     /// # Errors
-    /// [`ClientError::NotOffered`]; nothing is queued then.
+    /// [`ClientError::NotOffered`], also for `FUA`; nothing is queued then.
     pub fn queue_write_zeroes(
         &mut self,
         cookie: u64,
         offset: u64,
         length: u32,
-        keeps_space: bool,
+        flags: CommandFlags,
     ) -> Result<(), ClientError> {
         self.check_offered(TransmissionFlags::SEND_WRITE_ZEROES, "WRITE_ZEROES")?;
+        if flags.contains(CommandFlags::FUA) {
+            self.check_offered(TransmissionFlags::SEND_FUA, "FUA")?;
+        }
         let request = Request::new(Command::WriteZeroes, cookie, offset, length);
-        let request = if keeps_space { request.with(CommandFlags::NO_HOLE) } else { request };
-        self.queue(request, 0);
+        self.queue(request.with(flags), 0);
         Ok(())
     }
 
@@ -490,7 +493,7 @@ impl Connection {
     /// If queued requests are in flight: their replies would be lost.
     pub fn write_zeroes(&mut self, offset: u64, length: u32) -> Result<(), ClientError> {
         self.alone()?;
-        self.queue_write_zeroes(0, offset, length, false)?;
+        self.queue_write_zeroes(0, offset, length, CommandFlags::NONE)?;
         self.wait(|_| {})
     }
 

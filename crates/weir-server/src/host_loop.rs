@@ -167,6 +167,8 @@ struct Pending {
     on_worker: bool,
     /// Jobs of lanes that must be done before it is answered.
     jobs: u32,
+    /// Parts of a write that are not known to be durable.
+    parts_at_risk: u32,
     /// Bytes that caches keep for it.
     in_caches: usize,
     /// The store that it reads from, if not from its device.
@@ -399,6 +401,7 @@ impl HostLoop {
             let_go: false,
             on_worker: false,
             jobs: 0,
+            parts_at_risk: 0,
             in_caches: 0,
             from,
             error: None,
@@ -420,12 +423,17 @@ impl HostLoop {
         let Pending { device, request, .. } = self.pending[key];
         let map = &self.devices[device].map;
         let mut load = Load::default();
+        let durably = request.flags.contains(CommandFlags::FUA);
         let stored = if request.command == Command::Write {
             let engine = &self.engine;
             let keep = |volume| {
                 let mode = engine.volume(VolumeId(volume)).map(|v| v.cache);
                 let cached = op == Some(Op::Write) && mode == Some(CacheMode::ReadWrite);
-                if cached { Keep::InCache } else { Keep::InStore }
+                match (cached, durably) {
+                    (true, _) => Keep::InCache,
+                    (false, true) => Keep::Durably,
+                    (false, false) => Keep::InStore,
+                }
             };
             let data = (request.offset, payload);
             map.write(&mut self.volumes, key, data, keep, &mut load)
@@ -433,10 +441,11 @@ impl HostLoop {
             let may_trim =
                 request.command == Command::Trim || !request.flags.contains(CommandFlags::NO_HOLE);
             let range = (request.offset, u64::from(request.length));
-            map.zero(&mut self.volumes, key, range, may_trim, &mut load)
+            map.zero(&mut self.volumes, key, range, (may_trim, durably), &mut load)
         };
         let pending = &mut self.pending[key];
         pending.jobs = load.jobs;
+        pending.parts_at_risk = load.parts;
         pending.in_caches = load.in_caches;
         pending.error = stored.err().map(Arc::new);
         if load.jobs > 0 {
@@ -505,8 +514,10 @@ impl HostLoop {
             return;
         }
         let (device, request) = (pending.device, pending.request);
-        let needs_sync =
-            request.command == Command::Flush || request.flags.contains(CommandFlags::FUA);
+        let needs_sync = match request.command {
+            Command::Flush => true,
+            _ => request.flags.contains(CommandFlags::FUA) && pending.parts_at_risk > 0,
+        };
         match request.command {
             Command::Read => self.read(now, key, replies),
             _ if needs_sync => self.sync(now, device, key, replies),
@@ -683,9 +694,10 @@ impl HostLoop {
     fn after(&mut self, now: Instant, volume: usize, after: After, replies: &mut impl Replies) {
         match after {
             After::Nothing => {}
-            After::Request { key, held, error } => {
+            After::Request { key, held, error, is_durable } => {
                 let pending = &mut self.pending[key];
                 pending.jobs -= 1;
+                pending.parts_at_risk -= u32::from(is_durable);
                 pending.error = pending.error.take().or(error);
                 let goes_on = pending.jobs == 0 && pending.let_go;
                 if held > 0

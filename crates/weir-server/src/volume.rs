@@ -102,12 +102,16 @@ impl VolumeData {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     InStore,
+    /// In the store, which should make it durable.
+    Durably,
     InCache,
 }
 
 /// The parts of a request that lanes and caches hold.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Load {
+    /// Parts in single volumes.
+    pub(crate) parts: u32,
     /// Jobs that must be done before it is answered.
     pub(crate) jobs: u32,
     /// Bytes that are held for it in memory, each until its job is done.
@@ -138,6 +142,8 @@ pub(crate) enum After {
         key: usize,
         held: usize,
         error: Option<Arc<StoreError>>,
+        /// Its bytes are durable.
+        is_durable: bool,
     },
     /// The resize of the volume goes on.
     Resize(Result<Done, StoreError>),
@@ -256,12 +262,12 @@ impl VolumeBytes {
         self.lane.batch_done();
     }
 
-    /// Stores a write.
+    /// Stores a write, which should be durable then if `durably`.
     fn write_through(
         &mut self,
         key: usize,
-        offset: u64,
-        data: &[u8],
+        (offset, data): (u64, &[u8]),
+        durably: bool,
         load: &mut Load,
     ) -> Result<(), StoreError> {
         let len = data.len() as u64;
@@ -270,17 +276,17 @@ impl VolumeBytes {
             self.followed(offset, len, Change::Bytes(data));
             return Ok(());
         }
-        let work = Work::Write { offset, data: data.into() };
+        let work = Work::Write { offset, data: data.into(), durably };
         self.change(key, work, (offset, len), Change::Bytes(data), load);
         Ok(())
     }
 
-    /// Makes a range read as zeros.
+    /// Makes a range read as zeros, which should be durable then if `durably`.
     fn zero(
         &mut self,
         key: usize,
         (offset, len): (u64, u64),
-        may_trim: bool,
+        (may_trim, durably): (bool, bool),
         load: &mut Load,
     ) -> Result<(), StoreError> {
         if self.is_inline() && len <= ZEROS_AT_ONCE {
@@ -288,7 +294,7 @@ impl VolumeBytes {
             self.followed(offset, len, Change::Zeros);
             return Ok(());
         }
-        let work = Work::Zero { offset, len, may_trim };
+        let work = Work::Zero { offset, len, may_trim, durably };
         self.change(key, work, (offset, len), Change::Zeros, load);
         Ok(())
     }
@@ -335,7 +341,7 @@ impl VolumeBytes {
         load: &mut Load,
     ) -> Result<(), StoreError> {
         if self.refused.is_some() {
-            return self.write_through(key, offset, data, load);
+            return self.write_through(key, (offset, data), false, load);
         }
         let len = data.len() as u64;
         let (first, last) = (offset / BLOCK, (offset + len - 1) / BLOCK);
@@ -453,12 +459,13 @@ impl VolumeBytes {
         let span = (note.span.start, note.span.end - note.span.start);
         let after = match note.about {
             About::Request { key, held } => {
+                let is_durable = matches!(result, Ok(Done::Durable));
                 let error = result.err().map(Arc::new);
                 match &error {
                     None => self.stored(span, job),
                     Some(error) => self.not_stored(span, job, error),
                 }
-                After::Request { key, held, error }
+                After::Request { key, held, error, is_durable }
             }
             About::Fill { key, block, part } => {
                 let (base, error) = match result {
@@ -469,7 +476,7 @@ impl VolumeBytes {
                 if self.overlay.filled(block, part, base) {
                     self.write_back(block * BLOCK, BLOCK);
                 }
-                After::Request { key, held: 0, error }
+                After::Request { key, held: 0, error, is_durable: false }
             }
             About::WriteBack(blocks) => {
                 self.behind -= blocks.len();

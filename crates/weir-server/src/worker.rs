@@ -12,7 +12,7 @@ use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use weir_store::{Extent, Operation, Store, StoreError, Then};
+use weir_store::{Extent, Operation, Outcome, Store, StoreError, Then};
 
 /// Jobs of a lane between two reports: a client that waits for the
 /// first need not wait for the last.
@@ -88,12 +88,15 @@ impl Job {
         };
         let (store, report) = (Arc::clone(store), Arc::clone(report));
         let (operation, then) = match task {
-            Task::Apart { volume, job, work: Work::Write { offset, data }, .. } => {
+            Task::Apart { volume, job, work: Work::Write { offset, data, durably }, .. } => {
                 let then = Then::new(move |result| {
-                    let result = result.map(|_| Done::Well);
+                    let result = result.map(|outcome| match outcome {
+                        Outcome::Durable => Done::Durable,
+                        Outcome::Done | Outcome::Bytes(_) => Done::Well,
+                    });
                     report(Finished::Apart { volume, job, result });
                 });
-                (Operation::Write { offset, data }, then)
+                (Operation::Write { offset, data, durably }, then)
             }
             Task::Sync { .. } => {
                 let then = Then::new(move |result| {
@@ -105,7 +108,10 @@ impl Job {
                 let len = read.len;
                 let ReadJob { key, dirty, .. } = *read;
                 let then = Then::new(move |result| {
-                    let result = result.map(|bytes| overlaid(bytes, &dirty));
+                    let result = result.map(|outcome| match outcome {
+                        Outcome::Bytes(bytes) => overlaid(bytes, &dirty),
+                        other => unreachable!("a read came to {other:?}"),
+                    });
                     report(Finished::Read { key, result });
                 });
                 (Operation::Read { offset, len }, then)

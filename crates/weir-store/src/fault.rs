@@ -3,6 +3,7 @@
 //! ```text
 //! write, zero, trim --> now     what readers see
 //!                   --> unsynced, in order
+//! durable write     --> the same, and a crash keeps all of it
 //! sync              --> durable is what now is; unsynced is empty
 //! crash             --> durable, and of each unsynced change any 512-byte sectors
 //! kill              --> everything as it is: the system outlives the process
@@ -42,8 +43,18 @@ pub enum Fault {
 struct State {
     now: MemoryStore,
     durable: MemoryStore,
-    unsynced: Vec<Change>,
+    unsynced: Vec<Unsynced>,
     fault: Option<Planned>,
+    /// It makes single writes durable.
+    is_durable: bool,
+}
+
+/// A change since the last sync.
+#[derive(Debug, Clone)]
+struct Unsynced {
+    change: Change,
+    /// A crash keeps all of it.
+    is_durable: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -73,8 +84,8 @@ impl FaultStore {
         Self::from_state(MemoryStore::new(size), MemoryStore::new(size), Vec::new())
     }
 
-    fn from_state(now: MemoryStore, durable: MemoryStore, unsynced: Vec<Change>) -> Self {
-        Self { state: Mutex::new(State { now, durable, unsynced, fault: None }) }
+    fn from_state(now: MemoryStore, durable: MemoryStore, unsynced: Vec<Unsynced>) -> Self {
+        Self { state: Mutex::new(State { now, durable, unsynced, fault: None, is_durable: false }) }
     }
 
     /// Returns the store after a power loss: synced data is there, and of data that was
@@ -83,8 +94,8 @@ impl FaultStore {
         let state = locked(&self.state);
         let survived = copy(&state.durable)?;
         let mut coin = Rng::from_state(seed);
-        for change in &state.unsynced {
-            change.apply(&survived, &mut || coin.flip())?;
+        for Unsynced { change, is_durable } in &state.unsynced {
+            change.apply(&survived, &mut || *is_durable || coin.flip())?;
         }
         Ok(Self::from_state(copy(&survived)?, survived, Vec::new()))
     }
@@ -102,6 +113,11 @@ impl FaultStore {
         locked(&self.state).fault = Some(Planned { fault, after: operations });
     }
 
+    /// Makes [`Store::write_durably`] do so from now on, or not.
+    pub fn make_writes_durable(&self, is_durable: bool) {
+        locked(&self.state).is_durable = is_durable;
+    }
+
     /// Ends the failures.
     pub fn heal(&self) {
         locked(&self.state).fault = None;
@@ -110,7 +126,7 @@ impl FaultStore {
     /// Returns the number of changes that a crash could lose now.
     #[must_use]
     pub fn unsynced(&self) -> usize {
-        locked(&self.state).unsynced.len()
+        locked(&self.state).unsynced.iter().filter(|own| !own.is_durable).count()
     }
 }
 
@@ -133,9 +149,9 @@ impl State {
         })
     }
 
-    fn change(&mut self, change: Change) -> Result<()> {
+    fn change(&mut self, change: Change, is_durable: bool) -> Result<()> {
         change.apply(&self.now, &mut || true)?;
-        self.unsynced.push(change);
+        self.unsynced.push(Unsynced { change, is_durable });
         Ok(())
     }
 }
@@ -214,6 +230,26 @@ fn copy(store: &MemoryStore) -> Result<MemoryStore> {
     Ok(made)
 }
 
+impl FaultStore {
+    fn write(&self, offset: u64, data: &[u8], durably: bool) -> Result<bool> {
+        let mut state = locked(&self.state);
+        crate::store::check_range(offset, data.len() as u64, state.now.size().get())?;
+        state.meet(Needs::MediumAndSpace)?;
+        let is_durable = durably && state.is_durable;
+        state.change(Change::Write { offset, data: data.to_vec() }, is_durable)?;
+        Ok(is_durable)
+    }
+
+    fn zero(&self, offset: u64, len: u64, may_trim: bool, durably: bool) -> Result<bool> {
+        let mut state = locked(&self.state);
+        crate::store::check_range(offset, len, state.now.size().get())?;
+        state.meet(if may_trim { Needs::Medium } else { Needs::MediumAndSpace })?;
+        let is_durable = durably && state.is_durable;
+        state.change(Change::Zero { offset, len }, is_durable)?;
+        Ok(is_durable)
+    }
+}
+
 impl Store for FaultStore {
     fn size(&self) -> Bytes {
         locked(&self.state).now.size()
@@ -226,17 +262,19 @@ impl Store for FaultStore {
     }
 
     fn write_at(&self, offset: u64, data: &[u8]) -> Result<()> {
-        let mut state = locked(&self.state);
-        crate::store::check_range(offset, data.len() as u64, state.now.size().get())?;
-        state.meet(Needs::MediumAndSpace)?;
-        state.change(Change::Write { offset, data: data.to_vec() })
+        self.write(offset, data, false).map(drop)
     }
 
     fn write_zeroes(&self, offset: u64, len: u64, may_trim: bool) -> Result<()> {
-        let mut state = locked(&self.state);
-        crate::store::check_range(offset, len, state.now.size().get())?;
-        state.meet(if may_trim { Needs::Medium } else { Needs::MediumAndSpace })?;
-        state.change(Change::Zero { offset, len })
+        self.zero(offset, len, may_trim, false).map(drop)
+    }
+
+    fn write_durably(&self, offset: u64, data: &[u8]) -> Result<bool> {
+        self.write(offset, data, true)
+    }
+
+    fn zero_durably(&self, offset: u64, len: u64, may_trim: bool) -> Result<bool> {
+        self.zero(offset, len, may_trim, true)
     }
 
     fn trim(&self, offset: u64, len: u64) -> Result<()> {
@@ -246,7 +284,7 @@ impl Store for FaultStore {
     fn sync(&self) -> Result<()> {
         let mut state = locked(&self.state);
         state.meet(Needs::Medium)?;
-        for change in std::mem::take(&mut state.unsynced) {
+        for Unsynced { change, .. } in std::mem::take(&mut state.unsynced) {
             change.apply(&state.durable, &mut || true)?;
         }
         Ok(())
@@ -255,7 +293,7 @@ impl Store for FaultStore {
     fn resize(&self, new: Bytes) -> Result<()> {
         let mut state = locked(&self.state);
         state.meet(Needs::Medium)?;
-        for change in &mut state.unsynced {
+        for Unsynced { change, .. } in &mut state.unsynced {
             change.cut(new.get());
         }
         state.now.resize(new)?;

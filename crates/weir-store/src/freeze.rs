@@ -277,11 +277,11 @@ impl Freezable {
     }
 
     /// Changes the store by `act`, after `prepare` has preserved what views need.
-    fn change(
+    fn change<T>(
         &self,
         prepare: impl FnOnce(&Visit, &dyn Store) -> Result<()>,
-        act: impl Fn(&dyn Store) -> Result<()>,
-    ) -> Result<()> {
+        act: impl Fn(&dyn Store) -> Result<T>,
+    ) -> Result<T> {
         let store = &*self.0.store;
         let visit = self.enter()?;
         if !visit.is_free() {
@@ -291,6 +291,32 @@ impl Freezable {
             Err(error) if error.kind() == ErrorKind::NoSpace && visit.make_room() => act(store),
             done => done,
         }
+    }
+
+    fn write<T>(
+        &self,
+        (offset, len): (u64, u64),
+        write: impl Fn(&dyn Store) -> Result<T>,
+    ) -> Result<T> {
+        let prepare = |visit: &Visit, store: &dyn Store| {
+            check_range(offset, len, store.size().get())?;
+            visit.before_write(offset, len);
+            Ok(())
+        };
+        self.change(prepare, write)
+    }
+
+    fn zero<T>(
+        &self,
+        (offset, len): (u64, u64),
+        zero: impl Fn(&dyn Store) -> Result<T>,
+    ) -> Result<T> {
+        let prepare = |visit: &Visit, store: &dyn Store| {
+            check_range(offset, len, store.size().get())?;
+            visit.before_zeros(store, offset, len);
+            Ok(())
+        };
+        self.change(prepare, zero)
     }
 
     /// Resizes the store by `resize`.
@@ -318,31 +344,23 @@ impl Store for Freezable {
     }
 
     fn write_at(&self, offset: u64, data: &[u8]) -> Result<()> {
-        let len = data.len() as u64;
-        let prepare = |visit: &Visit, store: &dyn Store| {
-            check_range(offset, len, store.size().get())?;
-            visit.before_write(offset, len);
-            Ok(())
-        };
-        self.change(prepare, |store| store.write_at(offset, data))
+        self.write((offset, data.len() as u64), |store| store.write_at(offset, data))
     }
 
     fn write_zeroes(&self, offset: u64, len: u64, may_trim: bool) -> Result<()> {
-        let prepare = |visit: &Visit, store: &dyn Store| {
-            check_range(offset, len, store.size().get())?;
-            visit.before_zeros(store, offset, len);
-            Ok(())
-        };
-        self.change(prepare, |store| store.write_zeroes(offset, len, may_trim))
+        self.zero((offset, len), |store| store.write_zeroes(offset, len, may_trim))
     }
 
     fn trim(&self, offset: u64, len: u64) -> Result<()> {
-        let prepare = |visit: &Visit, store: &dyn Store| {
-            check_range(offset, len, store.size().get())?;
-            visit.before_zeros(store, offset, len);
-            Ok(())
-        };
-        self.change(prepare, |store| store.trim(offset, len))
+        self.zero((offset, len), |store| store.trim(offset, len))
+    }
+
+    fn write_durably(&self, offset: u64, data: &[u8]) -> Result<bool> {
+        self.write((offset, data.len() as u64), |store| store.write_durably(offset, data))
+    }
+
+    fn zero_durably(&self, offset: u64, len: u64, may_trim: bool) -> Result<bool> {
+        self.zero((offset, len), |store| store.zero_durably(offset, len, may_trim))
     }
 
     fn sync(&self) -> Result<()> {
@@ -374,7 +392,7 @@ impl AsyncStore for Freezable {
     /// Does not take a write whose old contents a view needs.
     fn submit(&self, operation: Operation, then: Then) -> Option<(Operation, Then)> {
         let Some(store) = self.0.store.asynchronous() else { return Some((operation, then)) };
-        let Operation::Write { offset, data } = &operation else {
+        let Operation::Write { offset, data, .. } = &operation else {
             return store.submit(operation, then);
         };
         let (offset, len) = (*offset, data.len() as u64);

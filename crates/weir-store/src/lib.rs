@@ -44,7 +44,7 @@ pub mod store;
 mod sync;
 pub mod volume;
 
-pub use asynchronous::{AsyncStore, Operation, Then};
+pub use asynchronous::{AsyncStore, Operation, Outcome, Then};
 pub use dir::{DataDir, ListedVolume};
 pub use error::{ErrorKind, StoreError};
 pub use fault::{Fault, FaultStore};

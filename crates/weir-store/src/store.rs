@@ -36,6 +36,18 @@ pub trait Store: Send + Sync + Debug {
     /// Makes a range read as zeros and frees its space.
     fn trim(&self, offset: u64, len: u64) -> Result<()>;
 
+    /// Does what [`Store::write_at`] does. Returns whether the bytes are durable now, which they may be
+    /// if that costs less than a [`Store::sync`]. The default is for media that cannot make single
+    /// writes durable.
+    fn write_durably(&self, offset: u64, data: &[u8]) -> Result<bool> {
+        self.write_at(offset, data).map(|()| false)
+    }
+
+    /// Does what [`Store::write_zeroes`] does, and returns what [`Store::write_durably`] does.
+    fn zero_durably(&self, offset: u64, len: u64, may_trim: bool) -> Result<bool> {
+        self.write_zeroes(offset, len, may_trim).map(|()| false)
+    }
+
     /// Makes every operation that has returned durable.
     fn sync(&self) -> Result<()>;
 

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 use weir_store::{
-    AsyncStore, Extent, Freezable, MemoryStore, Operation, Result, Scratch, Store, StoreError, Then,
+    AsyncStore, Extent, Freezable, MemoryStore, Operation, Outcome, Result, Scratch, Store,
+    StoreError, Then,
 };
 use weir_units::Bytes;
 
@@ -88,12 +89,12 @@ impl AsyncStore for Later {
     fn kick(&self) {}
 }
 
-type Told = Arc<Mutex<Vec<Result<Vec<u8>>>>>;
+type Told = Arc<Mutex<Vec<Result<Outcome>>>>;
 
 fn write(store: &dyn Store, offset: u64, byte: u8, told: &Told) -> Option<(Operation, Then)> {
     let told = Arc::clone(told);
     let then = Then::new(move |result| told.lock().unwrap().push(result));
-    let operation = Operation::Write { offset, data: vec![byte; 4096].into() };
+    let operation = Operation::Write { offset, data: vec![byte; 4096].into(), durably: false };
     store.asynchronous().expect("it is asynchronous").submit(operation, then)
 }
 

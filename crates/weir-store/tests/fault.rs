@@ -107,3 +107,17 @@ fn a_broken_medium_refuses_everything() {
         assert_eq!(result.unwrap_err().kind(), ErrorKind::Io);
     }
 }
+
+#[test]
+fn a_durable_write_survives_a_crash_with_what_it_has_not_overwritten_at_risk() {
+    let store = FaultStore::new(Bytes::mib(1));
+    store.write_at(0, &[1; 1024]).unwrap();
+    store.make_writes_durable(true);
+    assert!(store.write_durably(512, &[2; 512]).unwrap());
+    assert!(store.zero_durably(2048, 512, true).unwrap());
+    assert_eq!(store.unsynced(), 1);
+    for seed in 0..8 {
+        let survived = store.crash(seed).unwrap();
+        assert_eq!(read(&survived, 512, 512), [2; 512]);
+    }
+}

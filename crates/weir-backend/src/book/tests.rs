@@ -13,10 +13,12 @@ enum Event {
     Write {
         offset: usize,
         len: usize,
+        durably: bool,
     },
     Zero {
         offset: usize,
         len: usize,
+        durably: bool,
     },
     Read {
         offset: usize,
@@ -35,15 +37,17 @@ enum Event {
     /// The connections are cut. The server forgets what it has not executed.
     Cut,
     Connect,
-    /// The next flush fails, and unflushed bytes survive by chance.
-    FailFlush(u32),
+    /// The next sync fails, for a flush or a durable write, and unflushed bytes survive by chance.
+    FailSync(u32),
 }
 
 fn any_event() -> impl Strategy<Value = Event> {
     let range = || (0..SIZE - 4, 1_usize..5);
     prop_oneof![
-        6 => range().prop_map(|(offset, len)| Event::Write { offset, len }),
-        1 => range().prop_map(|(offset, len)| Event::Zero { offset, len }),
+        6 => (range(), prop::bool::weighted(0.3))
+            .prop_map(|((offset, len), durably)| Event::Write { offset, len, durably }),
+        1 => (range(), any::<bool>())
+            .prop_map(|((offset, len), durably)| Event::Zero { offset, len, durably }),
         4 => range().prop_map(|(offset, len)| Event::Read { offset, len }),
         2 => Just(Event::Flush),
         14 => (any::<Index>(), prop::bool::weighted(0.8))
@@ -52,7 +56,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         1 => any::<u32>().prop_map(Event::Crash),
         1 => Just(Event::Cut),
         4 => Just(Event::Connect),
-        1 => any::<u32>().prop_map(Event::FailFlush),
+        1 => any::<u32>().prop_map(Event::FailSync),
     ]
 }
 
@@ -62,7 +66,7 @@ struct Byte {
     given: Vec<(Id, u8)>,
     /// The last of them that was answered.
     answered: usize,
-    /// The last of them that a flush covers.
+    /// The last of them that is promised to be durable.
     promised: usize,
 }
 
@@ -82,7 +86,7 @@ struct World {
     stamp: u8,
     volatile: [u8; SIZE],
     durable: [u8; SIZE],
-    /// Bytes that the next flush makes durable. One that fails forgets them, as Linux does.
+    /// Bytes that the next sync makes durable. One that fails forgets them, as Linux does.
     dirty: [bool; SIZE],
     /// Requests that the server has, and those that it has executed.
     queue: Vec<(Order, bool)>,
@@ -114,7 +118,7 @@ impl World {
         self.book.submit(self.last, offset as u64, action, self.last);
     }
 
-    fn write(&mut self, offset: usize, len: usize, byte: u8) {
+    fn write(&mut self, offset: usize, len: usize, byte: u8, durably: bool) {
         let payload = match byte {
             0 => Payload::Zeros { len: len as u64, keeps_space: false },
             _ => Payload::bytes(vec![byte; len].into()),
@@ -122,16 +126,17 @@ impl World {
         for own in &mut self.bytes[offset..offset + len] {
             own.given.push((self.last + 2, byte));
         }
-        self.submit(offset, Action::Write(payload), Wanted::Write { offset, len });
+        let action = if durably { Action::WriteDurably(payload) } else { Action::Write(payload) };
+        self.submit(offset, action, Wanted::Write { offset, len });
     }
 
     fn happen(&mut self, event: &Event) {
         match event {
-            Event::Write { offset, len } => {
+            Event::Write { offset, len, durably } => {
                 self.stamp = self.stamp % 250 + 1;
-                self.write(*offset, *len, self.stamp);
+                self.write(*offset, *len, self.stamp, *durably);
             }
-            Event::Zero { offset, len } => self.write(*offset, *len, 0),
+            Event::Zero { offset, len, durably } => self.write(*offset, *len, 0, *durably),
             Event::Read { offset, len } => {
                 let (offset, len) = (*offset, *len);
                 let from =
@@ -167,9 +172,10 @@ impl World {
                     self.book.connected();
                 }
             }
-            Event::FailFlush(kept) => self.fails = Some(*kept),
+            Event::FailSync(kept) => self.fails = Some(*kept),
         }
         self.send();
+        self.check_promises();
     }
 
     fn lose(&mut self) {
@@ -186,6 +192,8 @@ impl World {
                 let overlaps = start < other.offset + other.action.len() && other.offset < end;
                 let changes = order.action.changes() || other.action.changes();
                 assert!(!(overlaps && changes), "{order:?} is in flight with {other:?}");
+                let sync = order.action.syncs() && other.action.syncs();
+                assert!(!sync, "{order:?} is in flight with {other:?}");
             }
             self.queue.push((order, false));
         }
@@ -205,50 +213,53 @@ impl World {
         let offset = usize::try_from(order.offset).unwrap();
         let mut result = Ok(());
         let range = offset..offset + usize::try_from(order.action.len()).unwrap();
-        match &order.action {
-            _ if *is_done => {}
-            Action::Write(Payload::Zeros { .. }) => {
-                self.dirty[range.clone()].fill(true);
-                self.volatile[range].fill(0);
+        let was_done = std::mem::replace(is_done, true);
+        if let Action::Write(payload) | Action::WriteDurably(payload) = &order.action
+            && !was_done
+        {
+            self.dirty[range.clone()].fill(true);
+            match payload {
+                Payload::Zeros { .. } => self.volatile[range.clone()].fill(0),
+                Payload::Bytes { all, start, len } => {
+                    self.volatile[range.clone()].copy_from_slice(&all[*start..*start + *len]);
+                }
             }
-            Action::Write(Payload::Bytes { all, start, len }) => {
-                self.dirty[range.clone()].fill(true);
-                self.volatile[range].copy_from_slice(&all[*start..*start + *len]);
-            }
-            Action::Flush => match self.fails.take() {
+        }
+        if order.action.syncs() && !was_done {
+            match self.fails.take() {
                 None => {
-                    for at in (0..SIZE).filter(|at| self.dirty[*at]) {
+                    let is_flush = matches!(order.action, Action::Flush);
+                    let synced = if is_flush { 0..SIZE } else { range };
+                    for at in synced.filter(|at| std::mem::take(&mut self.dirty[*at])) {
                         self.durable[at] = self.volatile[at];
                     }
-                    self.dirty.fill(false);
                 }
                 Some(kept) => {
                     result = Err(Errno::Io);
                     forget(&self.volatile, &mut self.durable, kept);
                     self.dirty.fill(false);
                 }
-            },
-            Action::Read { .. } | Action::Extents { .. } => {}
+            }
         }
-        *is_done = true;
         if !answers && result.is_ok() {
             return;
         }
         let (order, _) = self.queue.remove(at);
-        let owner = self.book.answered(order.id, result).expect("writes are taken again");
-        let Some(wanted) = owner.and_then(|id| self.callers.remove(&id).map(|own| (id, own)))
-        else {
-            return;
-        };
-        self.answered(wanted, result);
+        let caller = self.book.answered(order.id, result).expect("writes are taken again");
+        let Some(caller) = caller else { return };
+        let Some(wanted) = self.callers.remove(&caller.owner) else { return };
+        self.answered((caller, wanted), result);
     }
 
-    fn answered(&mut self, (id, wanted): (Id, Wanted), result: Result<(), Errno>) {
+    fn answered(&mut self, (caller, wanted): (Caller<Id>, Wanted), result: Result<(), Errno>) {
         match wanted {
-            Wanted::Write { offset, len } => {
+            Wanted::Write { offset, len } if result.is_ok() => {
                 for own in &mut self.bytes[offset..offset + len] {
-                    let at = own.given.iter().position(|(of, _)| *of == id).unwrap();
+                    let at = own.given.iter().position(|(of, _)| *of == caller.owner).unwrap();
                     own.answered = own.answered.max(at);
+                    if caller.is_durable {
+                        own.promised = own.promised.max(at);
+                    }
                 }
             }
             Wanted::Read { offset, len, from } => {
@@ -260,14 +271,18 @@ impl World {
                 }
             }
             Wanted::Flush { covers } if result.is_ok() => {
-                for ((own, durable), covers) in self.bytes.iter_mut().zip(self.durable).zip(covers)
-                {
+                for (own, covers) in self.bytes.iter_mut().zip(covers) {
                     own.promised = own.promised.max(covers);
-                    let allowed = &own.given[own.promised..];
-                    assert!(allowed.iter().any(|(_, byte)| *byte == durable), "{durable}: {own:?}");
                 }
             }
-            Wanted::Flush { .. } => {}
+            Wanted::Write { .. } | Wanted::Flush { .. } => {}
+        }
+    }
+
+    fn check_promises(&self) {
+        for (own, durable) in self.bytes.iter().zip(self.durable) {
+            let allowed = &own.given[own.promised..];
+            assert!(allowed.iter().any(|(_, byte)| *byte == durable), "{durable}: {own:?}");
         }
     }
 
@@ -299,14 +314,66 @@ fn forget(volatile: &[u8; SIZE], durable: &mut [u8; SIZE], kept: u32) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Whatever is lost: a read returns what was answered last before it, or something newer; a flush
-    /// makes durable what was answered before it; and what was answered is there in the end.
+    /// Whatever is lost: a read returns what was answered last before it, or something newer; what a
+    /// flush or a durable write promised is durable; and what was answered is there in the end.
     #[test]
     fn nothing_that_was_answered_is_lost(events in prop::collection::vec(any_event(), 0..120)) {
         let mut world = World::new();
         events.iter().for_each(|event| world.happen(event));
         world.settle();
     }
+}
+
+fn stored(owner: Id) -> Caller<Id> {
+    Caller { owner, is_durable: false }
+}
+
+fn bytes(byte: u8, len: usize) -> Payload {
+    Payload::bytes(vec![byte; len].into())
+}
+
+/// An older write that was written again over it would be newer in the store.
+#[test]
+fn a_durable_write_is_not_kept_and_neither_is_what_it_has_overwritten() {
+    let mut book: Book<Id> = Book::new(1 << 20);
+    book.connected();
+    book.submit(2, 0, Action::Write(bytes(1, 1024)), 2);
+    let write = book.next().unwrap();
+    assert_eq!(book.answered(write.id, Ok(())), Ok(Some(stored(2))));
+    book.submit(4, 256, Action::WriteDurably(bytes(2, 512)), 4);
+    let write = book.next().unwrap();
+    assert!(matches!(write.action, Action::WriteDurably(_)));
+    let durable = Caller { owner: 4, is_durable: true };
+    assert_eq!(book.answered(write.id, Ok(())), Ok(Some(durable)));
+    book.disconnected();
+    book.connected();
+    for expected in [0..256, 768..1024] {
+        let again = book.next().unwrap();
+        assert!(matches!(again.action, Action::Write(_)), "{again:?}");
+        assert_eq!(again.offset..again.offset + again.action.len(), expected);
+    }
+    assert!(book.next().is_none());
+}
+
+/// The first of several syncs in flight may be the only one that is told of an error.
+#[test]
+fn a_durable_write_beside_another_sync_is_an_ordinary_one() {
+    let mut book: Book<Id> = Book::new(1 << 20);
+    book.connected();
+    for id in [2, 4] {
+        book.submit(id, id * 1024, Action::WriteDurably(bytes(1, 512)), id);
+    }
+    book.submit(6, 0, Action::Flush, 6);
+    let (first, second) = (book.next().unwrap(), book.next().unwrap());
+    assert!(matches!(first.action, Action::WriteDurably(_)) && book.next().is_none());
+    assert!(matches!(second.action, Action::Write(_)));
+    assert_eq!(book.answered(second.id, Ok(())), Ok(Some(stored(4))));
+    assert_eq!(book.answered(first.id, Err(Errno::Io)), Ok(Some(stored(2))));
+    let again = book.next().unwrap();
+    assert!(again.offset == 4096 && matches!(again.action, Action::Write(_)));
+    assert!(book.next().is_none(), "the flush waits until it is written again");
+    assert_eq!(book.answered(again.id, Ok(())), Ok(None));
+    assert!(matches!(book.next().unwrap().action, Action::Flush));
 }
 
 #[test]
@@ -349,7 +416,7 @@ fn a_write_that_is_not_taken_again_ends_the_volume() {
     book.connected();
     book.submit(2, 512, Action::Write(Payload::bytes(vec![1; 512].into())), 2);
     let first = book.next().unwrap();
-    assert_eq!(book.answered(first.id, Ok(())), Ok(Some(2)));
+    assert_eq!(book.answered(first.id, Ok(())), Ok(Some(stored(2))));
     book.disconnected();
     book.submit(4, 0, Action::Read { len: 512 }, 4);
     book.connected();
@@ -367,12 +434,12 @@ fn flushes_are_sent_one_at_a_time() {
     book.connected();
     book.submit(2, 0, Action::Write(Payload::bytes(vec![1; 512].into())), 2);
     let write = book.next().unwrap();
-    assert_eq!(book.answered(write.id, Ok(())), Ok(Some(2)));
+    assert_eq!(book.answered(write.id, Ok(())), Ok(Some(stored(2))));
     book.submit(4, 0, Action::Flush, 4);
     book.submit(6, 0, Action::Flush, 6);
     let flush = book.next().unwrap();
     assert!(book.next().is_none());
-    assert_eq!(book.answered(flush.id, Err(Errno::Io)), Ok(Some(4)));
+    assert_eq!(book.answered(flush.id, Err(Errno::Io)), Ok(Some(stored(4))));
     assert_eq!(book.take_refused(), [(6, Errno::Io)]);
     book.submit(8, 0, Action::Flush, 8);
     assert!(matches!(book.next().unwrap().action, Action::Write(_)), "it is written again first");

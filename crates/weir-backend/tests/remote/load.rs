@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 use weir_backend::RemoteStore;
-use weir_store::{Operation, Store, StoreError, Then};
+use weir_store::{Operation, Outcome, Store, StoreError, Then};
 
 const WRITERS: u64 = 4;
 const BLOCK: u64 = 4096;
@@ -40,13 +40,13 @@ pub(crate) enum Errors {
 
 /// The result of a campaign.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct Tally {
     blocks: Vec<Block>,
     pub(crate) requests: u64,
     pub(crate) failed: u64,
 }
 
-impl Outcome {
+impl Tally {
     /// Syncs, and checks that the file has everything that was answered, without the store's help.
     pub(crate) fn check_file(&self, store: RemoteStore, end: impl FnOnce(), place: &Place) {
         for (block, at) in self.blocks.iter().zip((0..).step_by(4096)) {
@@ -89,7 +89,8 @@ impl Writer<'_> {
                 0..9 => {
                     stamp += 1;
                     let data = stamp.to_le_bytes().repeat(512).into();
-                    let write = Operation::Write { offset: at, data };
+                    let durably = random >> 40 & 1 == 1;
+                    let write = Operation::Write { offset: at, data, durably };
                     self.settle(own, stamp, self.execute(write).map(drop));
                 }
                 9 => {
@@ -99,7 +100,11 @@ impl Writer<'_> {
                 10 => drop(self.accept(self.execute(Operation::Sync))),
                 _ => {
                     let read = self.execute(Operation::Read { offset: at, len: 4096 });
-                    if let Some(found) = self.accept(read.map(|bytes| stamp_of(&bytes, at))) {
+                    let read = read.map(|outcome| match outcome {
+                        Outcome::Bytes(bytes) => stamp_of(&bytes, at),
+                        other => panic!("a read came to {other:?}"),
+                    });
+                    if let Some(found) = self.accept(read) {
                         assert!(own.may_hold(found), "{found} at {at}, expected {own:?}");
                     }
                 }
@@ -110,18 +115,11 @@ impl Writer<'_> {
     }
 
     /// Executes an operation as a server does; every other writer waits in the store.
-    fn execute(&self, operation: Operation) -> Result<Vec<u8>, StoreError> {
-        if self.number.is_multiple_of(2) {
-            return operation.run(self.store);
+    fn execute(&self, operation: Operation) -> Result<Outcome, StoreError> {
+        match self.number.is_multiple_of(2) {
+            true => operation.run(self.store),
+            false => execute_later(self.store, operation),
         }
-        let store = self.store.asynchronous().expect("it is asynchronous");
-        let (tell, told) = channel();
-        let then = Then::new(move |result| drop(tell.send(result)));
-        if let Some((operation, then)) = store.submit(operation, then) {
-            then.call(operation.run(self.store));
-        }
-        store.kick();
-        told.recv().expect("an answer")
     }
 
     fn settle(&self, block: &mut Block, stamp: u64, result: Result<(), StoreError>) {
@@ -140,6 +138,21 @@ impl Writer<'_> {
             Errors::Expected => result.ok(),
         }
     }
+}
+
+/// Executes an operation without a thread of its own, and waits for its result.
+pub(crate) fn execute_later(
+    store: &RemoteStore,
+    operation: Operation,
+) -> Result<Outcome, StoreError> {
+    let asynchronous = store.asynchronous().expect("it is asynchronous");
+    let (tell, told) = channel();
+    let then = Then::new(move |result| drop(tell.send(result)));
+    if let Some((operation, then)) = asynchronous.submit(operation, then) {
+        then.call(operation.run(store));
+    }
+    asynchronous.kick();
+    told.recv().expect("an answer")
 }
 
 /// Reads a block, which has to be whole.
@@ -161,7 +174,7 @@ pub(crate) fn campaign(
     errors: Errors,
     (rounds, between): (u64, u64),
     mut disturb: impl FnMut(),
-) -> Outcome {
+) -> Tally {
     let (ends, done, failed) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let blocks = std::thread::scope(|scope| {
         let (ends, done, failed) = (&ends, &done, &failed);
@@ -189,5 +202,5 @@ pub(crate) fn campaign(
         ends.store(true, Ordering::Release);
         writers.into_iter().flat_map(|writer| writer.join().expect("a writer")).collect()
     });
-    Outcome { blocks, requests: done.into_inner(), failed: failed.into_inner() }
+    Tally { blocks, requests: done.into_inner(), failed: failed.into_inner() }
 }

@@ -7,6 +7,8 @@ mod crash;
 #[cfg(test)]
 mod cuts;
 #[cfg(test)]
+mod durable;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod load;

@@ -35,10 +35,10 @@ pub(super) type Blocks = Arc<[(u64, Arc<Block>)]>;
 /// A job of a store.
 #[derive(Debug)]
 pub(crate) enum Work {
-    /// Stores a client's bytes.
-    Write { offset: u64, data: Arc<[u8]> },
-    /// Makes a range read as zeros.
-    Zero { offset: u64, len: u64, may_trim: bool },
+    /// Stores a client's bytes, which should be durable then if `durably`.
+    Write { offset: u64, data: Arc<[u8]>, durably: bool },
+    /// Makes a range read as zeros, which should be durable then if `durably`.
+    Zero { offset: u64, len: u64, may_trim: bool, durably: bool },
     /// Stores dirty blocks of a cache.
     WriteBack(Blocks),
     /// Reads a block of which a client wrote a part.
@@ -56,10 +56,18 @@ pub(crate) enum Work {
 pub(crate) enum Done {
     /// Success without a value.
     Well,
+    /// The bytes are durable.
+    Durable,
     /// The bytes of the block.
     Filled(Box<Block>),
     /// True if there is data behind the end.
     Probed(bool),
+}
+
+impl Done {
+    fn stored(is_durable: bool) -> Self {
+        if is_durable { Self::Durable } else { Self::Well }
+    }
 }
 
 /// The bytes that a job reads or changes.
@@ -84,7 +92,7 @@ impl Reach {
 impl Work {
     fn reach(&self) -> Reach {
         match self {
-            Self::Write { offset, data } => Reach::Range(*offset..offset + data.len() as u64),
+            Self::Write { offset, data, .. } => Reach::Range(*offset..offset + data.len() as u64),
             Self::Zero { offset, len, .. } => Reach::Range(*offset..offset + len),
             Self::WriteBack(blocks) => {
                 let numbers = || blocks.iter().map(|(block, _)| *block);
@@ -99,8 +107,16 @@ impl Work {
     /// Executes the job, which may wait for the medium.
     pub(crate) fn run(&self, store: &dyn Store) -> Result<Done, StoreError> {
         match self {
-            Self::Write { offset, data } => store.write_at(*offset, data)?,
-            Self::Zero { offset, len, may_trim } => store.write_zeroes(*offset, *len, *may_trim)?,
+            Self::Write { offset, data, durably: true } => {
+                return store.write_durably(*offset, data).map(Done::stored);
+            }
+            Self::Write { offset, data, durably: false } => store.write_at(*offset, data)?,
+            Self::Zero { offset, len, may_trim, durably: true } => {
+                return store.zero_durably(*offset, *len, *may_trim).map(Done::stored);
+            }
+            Self::Zero { offset, len, may_trim, durably: false } => {
+                store.write_zeroes(*offset, *len, *may_trim)?;
+            }
             Self::WriteBack(blocks) => {
                 for (block, bytes) in blocks.iter() {
                     store.write_at(block * BLOCK, &bytes[..inside(store, *block)])?;

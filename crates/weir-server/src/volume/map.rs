@@ -114,10 +114,16 @@ impl DeviceMap {
     ) -> Result<(), StoreError> {
         for (volume, at_volume, start, len) in self.pieces(offset, data.len() as u64) {
             let part = &data[within(start)..within(start + len)];
-            match keep(volume) {
-                Keep::InCache => volumes[volume].keep(key, at_volume, part, load)?,
-                Keep::InStore => volumes[volume].write_through(key, at_volume, part, load)?,
-            }
+            load.parts += 1;
+            let durably = match keep(volume) {
+                Keep::InCache => {
+                    volumes[volume].keep(key, at_volume, part, load)?;
+                    continue;
+                }
+                Keep::InStore => false,
+                Keep::Durably => true,
+            };
+            volumes[volume].write_through(key, (at_volume, part), durably, load)?;
         }
         Ok(())
     }
@@ -128,14 +134,15 @@ impl DeviceMap {
         volumes: &mut [VolumeBytes],
         key: usize,
         (offset, len): (u64, u64),
-        may_trim: bool,
+        (may_trim, durably): (bool, bool),
         load: &mut Load,
     ) -> Result<(), StoreError> {
         let unit = if self.unit == 0 { u64::MAX } else { self.unit };
         for (column, volume) in self.volumes.iter().enumerate() {
             let width = self.volumes.len();
             if let Some((start, len)) = stripe::column_range(unit, width, column, offset, len) {
-                volumes[*volume].zero(key, (start, len), may_trim, load)?;
+                load.parts += 1;
+                volumes[*volume].zero(key, (start, len), (may_trim, durably), load)?;
             }
         }
         Ok(())

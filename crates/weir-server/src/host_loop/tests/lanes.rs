@@ -7,7 +7,7 @@ use crate::worker::{Finished, Task, Workers};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex};
-use weir_core::{CacheMode, DeviceId, VolumeId};
+use weir_core::{CacheMode, DeviceId, DeviceSpec, VolumeId, VolumeSpec};
 use weir_proto::{Command, CommandFlags, Errno, Request};
 use weir_store::{Extent, Fault, FaultStore, MemoryStore, Store, StoreError};
 use weir_units::{Bytes, Span};
@@ -616,4 +616,40 @@ fn waits_for_a_backend_are_counted_apart() {
     let served = |device| *rig.host.served(DeviceId(device)).expect("a device");
     assert_eq!((served(0).backend, served(0).overhead), (Span::from_millis(9), Span::ZERO));
     assert_eq!((served(1).backend, served(1).overhead), (Span::ZERO, Span::from_millis(9)));
+}
+
+/// A write with FUA waits for a sync only if a store has not made all of it durable.
+#[test]
+fn a_write_that_the_store_makes_durable_needs_no_sync() {
+    for (durable, syncs) in [([true, true], 0), ([true, false], 2), ([false, false], 2)] {
+        let stores = durable.map(|durable| {
+            let store = Arc::new(Cold::deep(FaultStore::new(SIZE), 4));
+            store.store.make_writes_durable(durable);
+            store
+        });
+        let cached = VolumeSpec { cache: CacheMode::ReadWrite, ..volume(SIZE) };
+        let mut spec = host(vec![cached.clone(), cached]);
+        spec.devices = vec![DeviceSpec::Stripe { unit: Bytes::kib(4), columns: vec![0, 1] }];
+        let mut rig = Rig::new(spec, stores.iter().map(blocking).collect());
+        let dirty = rig.write(0, 0, &[1; 8192]);
+        rig.check(dirty, Ok(()));
+        let fua = rig.write_fua(0, 2048, &[2; 4096]);
+        let zeroes = Request::new(Command::WriteZeroes, 0, 6144, 2048).with(CommandFlags::FUA);
+        let zeroes = rig.send(rig.me, 0, zeroes, &[]);
+        rig.check(fua, Ok(()));
+        rig.check(zeroes, Ok(()));
+        let synced: usize = stores.iter().map(|own| own.syncs.load(Ordering::Relaxed)).sum();
+        assert!(if syncs == 0 { synced == 0 } else { synced >= syncs }, "{durable:?}: {synced}");
+        for store in &stores {
+            let survived = store.store.crash(1).expect("a store in memory");
+            let mut found = [9; 4096];
+            survived.read_at(0, &mut found).expect("a read");
+            let expect: &[u8] = if Arc::ptr_eq(store, &stores[0]) {
+                &[[0; 2048], [2; 2048]].concat()
+            } else {
+                &[[2; 2048], [0; 2048]].concat()
+            };
+            assert_eq!(found, expect, "{durable:?}");
+        }
+    }
 }

@@ -153,11 +153,13 @@ struct Model {
 type Checked = Result<(), TestCaseError>;
 
 impl Model {
-    /// Starts with stores that take `depth` operations at once.
-    fn new(depth: usize) -> Self {
+    /// Starts with stores that take `depth` operations at once, and that make single writes durable
+    /// if `durable`.
+    fn new(depth: usize, durable: bool) -> Self {
         let spec = spec();
         let store = |v: &VolumeSpec| Arc::new(Cold::deep(FaultStore::new(v.size), depth));
         let stores: Vec<_> = spec.volumes.iter().map(store).collect();
+        stores.iter().for_each(|store| store.store.make_writes_durable(durable));
         let rig = Rig::new(spec, stores.iter().map(blocking).collect());
         let sector = Sector { given: vec![0], acknowledged: 0, promised: 0 };
         let sectors = vec![vec![sector; SECTORS]; DEVICES];
@@ -340,8 +342,9 @@ proptest! {
         ops in proptest::collection::vec(op(), 1..80),
         seed in any::<u32>(),
         depth in prop_oneof![Just(1_usize), Just(3), Just(32)],
+        durable in any::<bool>(),
     ) {
-        let mut model = Model::new(depth);
+        let mut model = Model::new(depth, durable);
         for op in &ops {
             model.apply(op)?;
         }
@@ -352,7 +355,7 @@ proptest! {
 /// The model is no blank cheque: it finds a host that forgets.
 #[test]
 fn a_lost_promise_is_found() {
-    let mut model = Model::new(1);
+    let mut model = Model::new(1, false);
     let write = Op::Write { device: 0, first: 3, count: 1, fua: true };
     let (run, report) = (Op::Run { which: 0 }, Op::Report { which: 0 });
     let done = [write, Op::Wait { millis: 100 }, run.clone(), report.clone(), run, report];

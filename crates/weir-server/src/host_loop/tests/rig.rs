@@ -6,7 +6,7 @@ use crate::volume::VolumeData;
 use crate::worker::{Finished, Job, Task};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use weir_core::{
     CacheMode, CacheSpec, DeviceId, DeviceSpec, DiskLimits, GateLimits, HostSpec, Latency, Limit,
@@ -369,6 +369,8 @@ pub(super) fn host(volumes: Vec<VolumeSpec>) -> HostSpec {
 pub(super) struct Cold<S> {
     pub(super) store: S,
     pub(super) cold: AtomicBool,
+    /// The number of its syncs.
+    pub(super) syncs: AtomicUsize,
     depth: usize,
 }
 
@@ -379,7 +381,7 @@ impl<S> Cold<S> {
 
     /// It takes `depth` operations at once.
     pub(super) fn deep(store: S, depth: usize) -> Self {
-        Self { store, cold: AtomicBool::new(true), depth }
+        Self { store, cold: AtomicBool::new(true), syncs: AtomicUsize::new(0), depth }
     }
 }
 
@@ -411,7 +413,16 @@ impl<S: Store> Store for Cold<S> {
         self.store.trim(offset, len)
     }
 
+    fn write_durably(&self, offset: u64, data: &[u8]) -> Result<bool, StoreError> {
+        self.store.write_durably(offset, data)
+    }
+
+    fn zero_durably(&self, offset: u64, len: u64, may_trim: bool) -> Result<bool, StoreError> {
+        self.store.zero_durably(offset, len, may_trim)
+    }
+
     fn sync(&self) -> Result<(), StoreError> {
+        self.syncs.fetch_add(1, Ordering::Relaxed);
         self.store.sync()
     }
 
