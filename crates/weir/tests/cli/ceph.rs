@@ -7,12 +7,21 @@ use crate::tools;
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// The programs that are needed.
-const PROGRAMS: [&str; 7] =
-    ["ceph", "ceph-mgr", "ceph-mon", "ceph-osd", "monmaptool", "qemu-storage-daemon", "rbd"];
+const PROGRAMS: [&str; 8] = [
+    "ceph",
+    "ceph-mgr",
+    "ceph-mon",
+    "ceph-osd",
+    "monmaptool",
+    "qemu-storage-daemon",
+    "rados",
+    "rbd",
+];
 
 /// The seconds after which Ceph takes the lock of an image from a client that is gone. The default of
 /// 30 s would make the tests longer.
@@ -116,7 +125,12 @@ impl Cluster {
 
     /// Serves an image at `kit.sock` of a folder by qemu-storage-daemon; returns when it answers.
     pub(crate) fn serve(&self, place: &Place, image: &str) -> Daemon {
-        let socket = place.path("kit.sock");
+        self.serve_at(place, image, "kit.sock")
+    }
+
+    /// Does the same at another socket of the folder.
+    pub(crate) fn serve_at(&self, place: &Place, image: &str, socket: &str) -> Daemon {
+        let socket = place.path(socket);
         let _ = fs::remove_file(&socket);
         let conf = self.place.path("ceph.conf");
         let mut command = Command::new("qemu-storage-daemon");
@@ -137,6 +151,17 @@ impl Cluster {
             std::thread::park_timeout(Duration::from_millis(5));
         }
         daemon
+    }
+
+    /// Runs the script that keeps front ends apart, on a machine of that name. Returns its messages if
+    /// it fails.
+    pub(crate) fn guard(&self, machine: &str, args: &[&str]) -> Result<(), String> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/ceph/weir-rbd");
+        let mut command = Command::new(script);
+        command.args(args).env("WEIR_RBD_OWNER", machine).stdin(Stdio::null());
+        command.env("CEPH_CONF", self.place.path("ceph.conf"));
+        let (_, said, code) = run(command);
+        if code == Some(0) { Ok(()) } else { Err(said) }
     }
 
     /// Returns the address of the client that has the lock of an image.

@@ -5,6 +5,7 @@ use super::{backend, number, stamped};
 use crate::ceph::{Cluster, Daemon};
 use crate::common::{Place, Server};
 use rustix::process::Signal;
+use std::fs;
 use std::thread;
 use std::time::Duration;
 use weir_client::Connection;
@@ -31,6 +32,21 @@ impl FrontEnd {
         Self { place, daemon, server }
     }
 
+    /// Starts one as the unit of systemd does, on a machine of that name.
+    fn guarded(cluster: &Cluster, image: &str, machine: &str) -> Self {
+        let place = Place::new();
+        let name = format!("rbd/{image}");
+        cluster.guard(machine, &["hold", &name]).expect("the machine owns the image");
+        let daemon = cluster.serve_at(&place, image, "new.sock");
+        // Weir's own socket is nbd.sock.
+        fs::create_dir(place.path("run")).expect("a folder");
+        fs::rename(place.path("new.sock"), place.path("run/new.sock")).expect("a socket");
+        let run = place.path("run").display().to_string();
+        cluster.guard(machine, &["publish", &name, &run]).expect("the machine owns the image");
+        let server = serve_from(&place, "run/nbd.sock", "1s", "unlimited = true");
+        Self { place, daemon, server }
+    }
+
     fn client(&self) -> Connection {
         self.place.open("data")
     }
@@ -49,7 +65,11 @@ impl FrontEnd {
 }
 
 fn serve(place: &Place, timeout: &str, limits: &str) -> Server {
-    let socket = place.path("kit.sock").display().to_string();
+    serve_from(place, "kit.sock", timeout, limits)
+}
+
+fn serve_from(place: &Place, socket: &str, timeout: &str, limits: &str) -> Server {
+    let socket = place.path(socket).display().to_string();
     let layout = format!(
         "[[volume]]\nname = \"data\"\n{limits}\n\
          backend = {{ nbd = \"nbd+unix:///data?socket={socket}\", timeout = \"{timeout}\" }}\n"
@@ -66,6 +86,7 @@ fn volumes_on_ceph() {
     two_live_front_ends_both_write(&cluster);
     a_front_end_that_is_fenced_writes_nothing(&cluster);
     a_front_end_that_hangs_writes_nothing_after_another_took_over(&cluster);
+    a_front_end_that_was_taken_over_does_not_come_back(&cluster);
     nothing_flushed_is_lost(&mut cluster);
 }
 
@@ -175,6 +196,43 @@ fn a_front_end_that_hangs_writes_nothing_after_another_took_over(cluster: &Clust
     assert!(!old.write(3), "it writes though another took over");
     assert_eq!(cluster.export("hung")[..4096], stamped(2));
     assert!(new.write(4));
+}
+
+/// The old Weir goes on, and the service manager restarts its qemu-storage-daemon.
+fn a_front_end_that_was_taken_over_does_not_come_back(cluster: &Cluster) {
+    cluster.create("taken", "16M");
+    let mut old = FrontEnd::guarded(cluster, "taken", "one");
+    assert!(old.write(1));
+    let mut unflushed = old.client();
+    unflushed.write(4096, &stamped(7)).expect("a write");
+    let error = cluster.guard("two", &["hold", "rbd/taken"]).expect_err("it has an owner");
+    assert!(error.contains("rbd/taken belongs to one, not to two"), "{error}");
+    cluster.guard("two", &["take", "rbd/taken"]).expect("a takeover");
+
+    let new = FrontEnd::guarded(cluster, "taken", "two");
+    assert_eq!(new.read(), stamped(1));
+    assert!(new.write(2));
+    let mut client = new.client();
+    client.write(4096, &stamped(8)).and_then(|()| client.flush()).expect("a write");
+    assert!(!old.write(3), "it writes though another took over");
+
+    old.daemon.kill();
+    let error = cluster.guard("one", &["hold", "rbd/taken"]).expect_err("it has another owner");
+    assert!(error.contains("rbd/taken belongs to two, not to one"), "{error}");
+    // It passed the first check before the takeover, and opens the image after it.
+    let run = old.place.path("run").display().to_string();
+    old.daemon = cluster.serve_at(&old.place, "taken", "run/new.sock");
+    let late = cluster.guard("one", &["publish", "rbd/taken", &run]).expect_err("another owner");
+    assert!(late.contains("rbd/taken was taken by another machine"), "{late}");
+    old.daemon.kill();
+    assert!(unflushed.flush().is_err());
+    let image = cluster.export("taken");
+    assert_eq!((&image[..4096], &image[4096..8192]), (&stamped(2)[..], &stamped(8)[..]));
+    assert!(new.write(4));
+
+    cluster.guard("one", &["release", "rbd/taken"]).expect_err("it is not the owner");
+    cluster.guard("two", &["release", "rbd/taken"]).expect("it is the owner");
+    cluster.guard("one", &["hold", "rbd/taken"]).expect("nobody is the owner");
 }
 
 fn nothing_flushed_is_lost(cluster: &mut Cluster) {
