@@ -3,16 +3,20 @@
 //!
 //! Virtual time: windows of 100 ms, limits to 400,000 IOPS. Wall time: windows of
 //! 1 s over NBD, limits to 100,000 IOPS, Weir's runner and server on one machine.
+//! Backends: the same for volumes on nbdkit and on qemu-storage-daemon.
 //!
 //! ```console
-//! $ cargo run --release -p weir-bench --bin accuracy -- virtual|wall [LIMITS]
+//! $ cargo run --release -p weir-bench --bin accuracy -- virtual|wall|backends [LIMITS]
 //! ```
 //!
 //! LIMITS runs only the rows whose limits contain that text.
 
 #![expect(clippy::print_stdout, reason = "it is a program that prints a table")]
 
+use std::path::Path;
+use std::process::Command;
 use std::str::FromStr;
+use weir_bench::peer::Peer;
 use weir_bench::{Failure, prepare};
 use weir_proto::Uri;
 use weir_report::cells;
@@ -40,6 +44,17 @@ struct Case {
 }
 
 const UNIT: u64 = 256 << 10;
+
+/// Bytes that the jobs use.
+const USED: usize = 256 << 20;
+
+/// The way to measure.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Virtual,
+    Wall,
+    Backends,
+}
 
 fn iops(limit: u64, block: u64, depth: u32, reads: u32) -> Case {
     Case {
@@ -109,15 +124,53 @@ fn cases(wall: bool) -> Vec<Case> {
     cases
 }
 
+/// Limits that a backend on the same two cores can carry.
+fn cases_on_backends() -> Vec<Case> {
+    vec![
+        iops(500, 8 << 10, 32, 70),
+        iops(500, 1 << 20, 32, 100),
+        iops(3_000, 512, 64, 100),
+        iops(5_000, 8 << 10, 32, 50),
+        iops(5_000, 8 << 10, 128, 0),
+        iops(20_000, 4 << 10, 512, 50),
+        bytes(32, 4 << 10, 64, 50),
+        bytes(200, 64 << 10, 64, 0),
+        bytes(200, 1 << 20, 32, 50),
+    ]
+}
+
+/// Starts the server of a backend.
+fn backend(name: &'static str, folder: &Path) -> Result<Peer, Failure> {
+    if name == "nbdkit" {
+        let mut command = Command::new(name);
+        command.arg("-f").arg("-U").arg(folder.join(name)).args(["memory", "256M"]);
+        return Peer::start(name, folder, &mut command, "");
+    }
+    let disk = folder.join("disk");
+    std::fs::write(&disk, vec![1; USED])?;
+    let mut command = Command::new(name);
+    command
+        .arg("--blockdev")
+        .arg(format!("driver=file,node-name=disk,filename={}", disk.display()));
+    command.arg("--nbd-server");
+    command.arg(format!("addr.type=unix,addr.path={}", folder.join(name).display()));
+    command.args(["--export", "type=nbd,id=v,node-name=disk,name=v,writable=on"]);
+    Peer::start(name, folder, &mut command, "v")
+}
+
 impl Case {
-    fn layout(&self) -> String {
+    fn layout(&self, backend: Option<&Peer>) -> String {
         let host = match self.host.as_str() {
             "" => "host = { unlimited = true }".to_owned(),
             limits => format!("host = {{ limits = {{ uncached = {{ {limits} }} }} }}"),
         };
         // The edition only says how large an operation is.
+        let bytes = match backend {
+            Some(peer) => format!("size = \"256 MiB\"\nbackend = \"{}\"", peer.uri),
+            None => "size = \"1 GiB\"".to_owned(),
+        };
         format!(
-            "edition = \"azure-premium-2015\"\n{host}\n[[volume]]\nname = \"v\"\nsize = \"1 GiB\"\n\
+            "edition = \"azure-premium-2015\"\n{host}\n[[volume]]\nname = \"v\"\n{bytes}\n\
              latency = \"100us\"\nlimits = {{ {} }}\n",
             self.volume
         )
@@ -151,15 +204,15 @@ fn errors(run: &RunReport, expect: f64, skip: usize) -> (f64, f64, f64) {
 
 fn virtually(case: &Case) -> Result<RunReport, Failure> {
     let runtime = Span::from_secs(5);
-    let (layout, placed) = prepare(&case.layout(), &case.job(runtime, Span::ZERO))?;
+    let (layout, placed) = prepare(&case.layout(None), &case.job(runtime, Span::ZERO))?;
     let every = Some(Span::from_millis(100));
     let options = weir_sim::Options { seed: 1, every, ..weir_sim::Options::default() };
     Ok(weir_sim::simulate(&layout, placed, &options)?)
 }
 
-fn really(case: &Case) -> Result<RunReport, Failure> {
+fn really(case: &Case, backend: Option<&Peer>) -> Result<RunReport, Failure> {
     let runtime = Span::from_secs(12);
-    let (layout, placed) = prepare(&case.layout(), &case.job(runtime, Span::ZERO))?;
+    let (layout, placed) = prepare(&case.layout(backend), &case.job(runtime, Span::ZERO))?;
     let folder = tempfile::tempdir()?;
     let listen = vec![Address::Unix(folder.path().join("nbd"))];
     let options = weir_server::Options { listen, ..weir_server::Options::default() };
@@ -173,12 +226,13 @@ fn really(case: &Case) -> Result<RunReport, Failure> {
     Ok(report?)
 }
 
-fn main() -> Result<(), Failure> {
-    let wall = match std::env::args().nth(1).as_deref() {
-        Some("virtual") | None => false,
-        Some("wall") => true,
-        Some(other) => return Err(format!("{other:?}: say virtual or wall").into()),
-    };
+/// Measures each case by `run`, without the first `skip` windows.
+fn measure(
+    title: &str,
+    cases: Vec<Case>,
+    skip: usize,
+    run: impl Fn(&Case) -> Result<RunReport, Failure>,
+) -> Result<Table, Failure> {
     let heads = [
         "limits",
         ">block",
@@ -190,14 +244,10 @@ fn main() -> Result<(), Failure> {
         ">worst window %",
         ">worst window, requests",
     ];
-    let title = if wall { "wall, windows of 1 s" } else { "virtual, windows of 100 ms" };
     let mut table = Table::new(title, &heads);
     let (mut means, mut worst_of_all) = (Vec::new(), 0.0_f64);
-    let only = std::env::args().nth(2).unwrap_or_default();
-    for case in cases(wall).into_iter().filter(|case| case.volume.contains(&only)) {
-        let run = if wall { really(&case)? } else { virtually(&case)? };
-        // The first windows hold the start of the jobs and of the memory.
-        let (mean, worst, requests) = errors(&run, case.expect, if wall { 2 } else { 1 });
+    for case in cases {
+        let (mean, worst, requests) = errors(&run(&case)?, case.expect, skip);
         let limits = match case.host.as_str() {
             "" => case.volume.clone(),
             host => format!("{} in {host}", case.volume),
@@ -222,6 +272,42 @@ fn main() -> Result<(), Failure> {
         means.iter().sum::<f64>() / count * 100.0,
         worst_of_all * 100.0
     ));
-    print!("{}", Listing(vec![table]).render(Format::Markdown));
+    Ok(table)
+}
+
+fn main() -> Result<(), Failure> {
+    let mode = match std::env::args().nth(1).as_deref() {
+        Some("virtual") | None => Mode::Virtual,
+        Some("wall") => Mode::Wall,
+        Some("backends") => Mode::Backends,
+        Some(other) => return Err(format!("{other:?}: say virtual, wall or backends").into()),
+    };
+    let only = std::env::args().nth(2).unwrap_or_default();
+    let chosen = |mut cases: Vec<Case>| {
+        cases.retain(|case| case.volume.contains(&only));
+        cases
+    };
+    // The first windows hold the start of the jobs and of the memory.
+    let tables = match mode {
+        Mode::Virtual => {
+            vec![measure("virtual, windows of 100 ms", chosen(cases(false)), 1, virtually)?]
+        }
+        Mode::Wall => {
+            let run = |case: &Case| really(case, None);
+            vec![measure("wall, windows of 1 s", chosen(cases(true)), 2, run)?]
+        }
+        Mode::Backends => {
+            let folder = tempfile::tempdir()?;
+            let mut tables = Vec::new();
+            for name in ["nbdkit", "qemu-storage-daemon"] {
+                let peer = backend(name, folder.path())?;
+                let title = format!("on {name}, windows of 1 s");
+                let run = |case: &Case| really(case, Some(&peer));
+                tables.push(measure(&title, chosen(cases_on_backends()), 2, run)?);
+            }
+            tables
+        }
+    };
+    print!("{}", Listing(tables).render(Format::Markdown));
     Ok(())
 }

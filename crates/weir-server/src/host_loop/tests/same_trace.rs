@@ -5,17 +5,20 @@
 //! whose driver comes late and at irregular times. The fingerprints of all
 //! completions (who, when, held by what, how long) must be the same.
 
-use super::rig::{Rig, host, iops, memory, volume};
+use super::rig::{Cold, Rig, host, iops, memory, volume};
 use crate::host_loop::Behind;
 use crate::tap::{Buffer, Step as Tap};
+use crate::volume::VolumeData;
 use proptest::prelude::*;
 use std::num::NonZeroU64;
+use std::sync::Arc;
 use weir_core::{
     CacheMode, DeviceId, DeviceSpec, DiskLimits, Engine, Event, GateLimits, HostSpec, Latency,
     Limit, Medium, Op, Place, Request as EngineRequest, Reserve, Totals, TraceHash, VolumeId,
     VolumeSpec,
 };
 use weir_proto::{Command, CommandFlags, Request};
+use weir_store::MemoryStore;
 use weir_units::{Bytes, Instant, Span};
 
 const SIZE: u64 = 16 << 20;
@@ -179,6 +182,29 @@ fn through_the_host_loop(trace: &[Step], seed: u64) -> Outcome {
 fn through_a_host_loop(trace: &[Step], seed: u64, buffer: Option<Buffer>) -> Outcome {
     let stores = (0..VOLUMES).map(|_| memory(Bytes::new(SIZE))).collect();
     let mut rig = Rig::new(spec(), stores);
+    through(&mut rig, trace, seed, buffer)
+}
+
+/// Does the same with all volumes on backends, each job of which ends later. Returns also the sums of
+/// the service times, of the waits for backends, and of the server overheads.
+fn through_backends(trace: &[Step], seed: u64, buffer: Buffer) -> (Outcome, [Span; 3]) {
+    let backend = |_| {
+        let store = Cold::deep(MemoryStore::new(Bytes::new(SIZE)), 32);
+        VolumeData::on_backend(Arc::new(store))
+    };
+    let mut rig = Rig::new(spec(), (0..VOLUMES).map(backend).collect());
+    let outcome = through(&mut rig, trace, seed, Some(buffer));
+    let mut sums = [Span::ZERO; 3];
+    for device in 0..=VOLUMES {
+        let served = rig.host.served(DeviceId(device)).expect("a device");
+        for (sum, part) in sums.iter_mut().zip([served.governed, served.backend, served.overhead]) {
+            *sum += part;
+        }
+    }
+    (outcome, sums)
+}
+
+fn through(rig: &mut Rig, trace: &[Step], seed: u64, buffer: Option<Buffer>) -> Outcome {
     if let Some(buffer) = buffer {
         assert!(rig.host.begin_recording(buffer.clone()));
         assert!(!rig.host.begin_recording(buffer), "one recording at a time");
@@ -194,6 +220,7 @@ fn through_a_host_loop(trace: &[Step], seed: u64, buffer: Option<Buffer>) -> Out
             }
             rig.now = turn;
             rig.turn();
+            rig.work_one();
         }
         rig.now = at;
         match step.what {
@@ -217,7 +244,7 @@ fn through_a_host_loop(trace: &[Step], seed: u64, buffer: Option<Buffer>) -> Out
         rig.now = due.max(rig.now) + lateness.next();
         rig.turn();
     }
-    rig.turn();
+    rig.settle();
     assert!(sent.iter().all(|cookie| rig.answer(*cookie).is_some()));
     rig.host.end_recording();
     (rig.host.trace(), totals(rig.host.engine()))
@@ -277,6 +304,23 @@ proptest! {
         let (expect, expect_totals) = in_virtual_time(&trace);
         prop_assert_eq!(totals, expect_totals);
         prop_assert_eq!(hash, expect);
+    }
+
+    /// A backend delays replies and no admission, and all of the latency is accounted for.
+    #[test]
+    fn a_slow_backend_changes_no_admission_and_its_waits_add_up(trace in trace(), seed: u64) {
+        // Changes of a host wait for its stores.
+        let is_request = |step: &Step| matches!(step.what, What::Io { .. });
+        let trace: Vec<Step> = trace.into_iter().filter(is_request).collect();
+        let buffer = Buffer::default();
+        let ((hash, totals), sums) = through_backends(&trace, seed, buffer.clone());
+        let (expect, expect_totals) = in_virtual_time(&trace);
+        prop_assert_eq!(totals, expect_totals);
+        prop_assert_eq!(hash, expect);
+        let (_, latencies) = replayed(&buffer);
+        prop_assert_eq!(latencies.len(), trace.len());
+        let sum = |spans: &[Span]| spans.iter().fold(Span::ZERO, |sum, span| sum + *span);
+        prop_assert_eq!(sum(&latencies), sum(&sums));
     }
 
     #[test]
