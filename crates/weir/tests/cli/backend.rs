@@ -5,6 +5,7 @@ mod file_systems;
 mod late;
 mod load;
 mod rbd;
+mod s3;
 
 use crate::common::{Place, Server, run};
 use crate::tools::{self, needs};

@@ -1,6 +1,7 @@
 //! Programs that are not Weir's.
 
 use std::ffi::OsStr;
+use std::process::{Command, Stdio};
 
 /// Returns whether a program is installed. It has to be with `CI=true`.
 pub(crate) fn has(program: &str) -> bool {
@@ -12,10 +13,8 @@ pub(crate) fn has(program: &str) -> bool {
 }
 
 /// Returns Python with a package. It has to be there with `CI=true`.
-#[cfg(any(feature = "mcp", feature = "parquet"))]
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
 pub(crate) fn python_with(package: &str) -> Option<String> {
-    use std::process::{Command, Stdio};
     let python = std::env::var("WEIR_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let mut import = Command::new(&python);
     import.args(["-c", &format!("import {package}")]).stdout(Stdio::null()).stderr(Stdio::null());
@@ -26,6 +25,20 @@ pub(crate) fn python_with(package: &str) -> Option<String> {
         println!("skipped: needs the Python package {package}");
     }
     found.then_some(python)
+}
+
+/// Returns whether nbdkit has a plug-in that works. It has to be there with `CI=true`.
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+pub(crate) fn nbdkit_has(plugin: &str) -> bool {
+    let mut dump = Command::new("nbdkit");
+    dump.args([plugin, "--dump-plugin"]).stdout(Stdio::null()).stderr(Stdio::null());
+    let found = dump.status().is_ok_and(|status| status.success());
+    let must = std::env::var_os("CI").as_deref() == Some(OsStr::new("true"));
+    assert!(found || !must, "CI=true, and nbdkit has no plug-in {plugin}");
+    if !found {
+        println!("skipped: needs nbdkit's plug-in {plugin}");
+    }
+    found
 }
 
 /// Ends the test, aloud, where a program is missing.
