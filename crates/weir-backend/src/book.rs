@@ -14,9 +14,9 @@
 //! - A write whose caller has given up stays in flight until the server answers or the connection ends.
 //!   Until then nothing that overlaps it is sent, since it may still be executed.
 //! - A flush covers the writes that were answered before it was sent.
-//! - A flush or a durable write is in flight at a time, and not two of them. Both make a server sync,
-//!   and it may report a failed sync to one only. A durable write that meets another sync becomes an
-//!   ordinary one.
+//! - At most one flush or durable write is in flight. Both make a server sync, and it may report a failed
+//!   sync to one only. A durable write that meets another sync becomes an ordinary one, and so does one
+//!   for a server that has come back without FUA.
 //! - If a sync fails, what is unflushed is written again before the next flush: a server may have dropped
 //!   it, and would call the flush a success.
 //! - A durable write that was answered is not kept, and neither is what it has overwritten.
@@ -161,6 +161,8 @@ pub(crate) struct Book<T> {
     answered: u64,
     last: Id,
     online: bool,
+    /// The server makes single writes durable.
+    takes_durable: bool,
     replay: Option<Replay>,
     /// A sync failed, so unflushed writes are written again before the next flush.
     doubtful: bool,
@@ -182,6 +184,7 @@ impl<T> Book<T> {
             // The callers' ids are even, the book's own are odd.
             last: 1,
             online: false,
+            takes_durable: false,
             replay: None,
             doubtful: false,
             refused: Vec::new(),
@@ -289,7 +292,8 @@ impl<T> Book<T> {
     }
 
     fn send(&mut self, id: Id, op: Op<T>) -> Order {
-        let action = if self.is_syncing() { op.action.into_ordinary() } else { op.action };
+        let may_be_durable = self.takes_durable && !self.is_syncing();
+        let action = if may_be_durable { op.action } else { op.action.into_ordinary() };
         let op = Op { covers: self.answered, action, ..op };
         self.sent_bytes += op.action.moves();
         self.sent_writes += if op.again { 0 } else { op.action.keeps() };
@@ -382,8 +386,9 @@ impl<T> Book<T> {
     }
 
     /// Takes in that there are connections again. Unflushed writes are sent first.
-    pub(crate) fn connected(&mut self) {
+    pub(crate) fn connected(&mut self, takes_durable: bool) {
         self.online = true;
+        self.takes_durable = takes_durable;
         self.doubtful = false;
         if !self.unflushed.is_empty() {
             self.replay = Some(Replay { from: 0, in_flight: 0, after_loss: true, failed: None });

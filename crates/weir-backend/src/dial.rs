@@ -49,7 +49,7 @@ impl Terms {
         })
     }
 
-    /// Checks that an export still has all that it had.
+    /// Checks that an export still has all that it had, except FUA: a flush does the same.
     pub(crate) fn check(&self, now: &Self) -> Result<(), BackendError> {
         if now.size != self.size {
             return Err(BackendError::OtherSize { before: self.size, now: now.size });
@@ -58,7 +58,6 @@ impl Terms {
             ("its block size", now.block > self.block),
             ("its largest request", now.longest < self.longest),
             ("WRITE_ZEROES", self.zeroes && !now.zeroes),
-            ("FUA", self.fua && !now.fua),
             ("base:allocation", self.extents && !now.extents),
         ] {
             if lost {

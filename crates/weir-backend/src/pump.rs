@@ -13,7 +13,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 use weir_client::{Answer, ClientError, Connection};
-use weir_proto::{CommandFlags, Errno};
+use weir_proto::{CommandFlags, Errno, TransmissionFlags};
 use weir_units::Span;
 use weir_wall::{Clock, Events, Interest, Poller};
 
@@ -225,6 +225,10 @@ impl Pump {
     }
 
     fn connect(&mut self, connections: Vec<Connection>) -> Result<(), BackendError> {
+        let offers_fua = |connection: &Connection| {
+            connection.session().flags.contains(TransmissionFlags::SEND_FUA)
+        };
+        let takes_durable = connections.iter().all(offers_fua);
         for (connection, key) in connections.into_iter().zip(0..) {
             connection.set_nonblocking(true)?;
             let watched = self.poller.add(&connection, key, Interest::READ);
@@ -232,7 +236,7 @@ impl Pump {
             watched.map_err(|source| BackendError::System { context, source })?;
             self.wires.push(Wire { connection, is_full: false });
         }
-        self.book.connected();
+        self.book.connected(takes_durable);
         self.line.gauge.set(State::Connected);
         Ok(())
     }

@@ -36,7 +36,8 @@ enum Event {
     Crash(u32),
     /// The connections are cut. The server forgets what it has not executed.
     Cut,
-    Connect,
+    /// The server takes durable writes, or not.
+    Connect(bool),
     /// The next sync fails, for a flush or a durable write, and unflushed bytes survive by chance.
     FailSync(u32),
 }
@@ -55,7 +56,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         1 => any::<Index>().prop_map(Event::Expire),
         1 => any::<u32>().prop_map(Event::Crash),
         1 => Just(Event::Cut),
-        4 => Just(Event::Connect),
+        4 => prop::bool::weighted(0.8).prop_map(Event::Connect),
         1 => any::<u32>().prop_map(Event::FailSync),
     ]
 }
@@ -91,13 +92,14 @@ struct World {
     /// Requests that the server has, and those that it has executed.
     queue: Vec<(Order, bool)>,
     fails: Option<u32>,
+    takes_durable: bool,
 }
 
 impl World {
     fn new() -> Self {
         let byte = Byte { given: vec![(0, 0)], answered: 0, promised: 0 };
         let mut book = Book::new(600);
-        book.connected();
+        book.connected(true);
         Self {
             book,
             bytes: vec![byte; SIZE],
@@ -109,6 +111,7 @@ impl World {
             dirty: [false; SIZE],
             queue: Vec::new(),
             fails: None,
+            takes_durable: true,
         }
     }
 
@@ -167,9 +170,10 @@ impl World {
                 self.lose();
             }
             Event::Cut => self.lose(),
-            Event::Connect => {
+            Event::Connect(takes_durable) => {
                 if !self.book.online {
-                    self.book.connected();
+                    self.takes_durable = *takes_durable;
+                    self.book.connected(*takes_durable);
                 }
             }
             Event::FailSync(kept) => self.fails = Some(*kept),
@@ -195,6 +199,8 @@ impl World {
                 let sync = order.action.syncs() && other.action.syncs();
                 assert!(!sync, "{order:?} is in flight with {other:?}");
             }
+            let is_durable = matches!(order.action, Action::WriteDurably(_));
+            assert!(self.takes_durable || !is_durable, "{order:?} to a server without FUA");
             self.queue.push((order, false));
         }
         for (id, _) in self.book.take_refused() {
@@ -289,7 +295,7 @@ impl World {
     /// Lets everything end well, and checks each byte.
     fn settle(&mut self) {
         self.fails = None;
-        self.happen(&Event::Connect);
+        self.happen(&Event::Connect(true));
         while !self.queue.is_empty() {
             self.execute_at(0, true);
             self.send();
@@ -336,7 +342,7 @@ fn bytes(byte: u8, len: usize) -> Payload {
 #[test]
 fn a_durable_write_is_not_kept_and_neither_is_what_it_has_overwritten() {
     let mut book: Book<Id> = Book::new(1 << 20);
-    book.connected();
+    book.connected(true);
     book.submit(2, 0, Action::Write(bytes(1, 1024)), 2);
     let write = book.next().unwrap();
     assert_eq!(book.answered(write.id, Ok(())), Ok(Some(stored(2))));
@@ -346,7 +352,7 @@ fn a_durable_write_is_not_kept_and_neither_is_what_it_has_overwritten() {
     let durable = Caller { owner: 4, is_durable: true };
     assert_eq!(book.answered(write.id, Ok(())), Ok(Some(durable)));
     book.disconnected();
-    book.connected();
+    book.connected(true);
     for expected in [0..256, 768..1024] {
         let again = book.next().unwrap();
         assert!(matches!(again.action, Action::Write(_)), "{again:?}");
@@ -359,7 +365,7 @@ fn a_durable_write_is_not_kept_and_neither_is_what_it_has_overwritten() {
 #[test]
 fn a_durable_write_beside_another_sync_is_an_ordinary_one() {
     let mut book: Book<Id> = Book::new(1 << 20);
-    book.connected();
+    book.connected(true);
     for id in [2, 4] {
         book.submit(id, id * 1024, Action::WriteDurably(bytes(1, 512)), id);
     }
@@ -379,7 +385,7 @@ fn a_durable_write_beside_another_sync_is_an_ordinary_one() {
 #[test]
 fn a_flush_comes_before_the_memory_is_full() {
     let mut book: Book<Id> = Book::new(1 << 20);
-    book.connected();
+    book.connected(true);
     let mut flushes = 0;
     for n in 1..100_u64 {
         let payload = Payload::bytes(vec![1; 64 << 10].into());
@@ -396,7 +402,7 @@ fn a_flush_comes_before_the_memory_is_full() {
 #[test]
 fn a_write_that_nobody_waits_for_still_keeps_others_away() {
     let mut book: Book<Id> = Book::new(1 << 20);
-    book.connected();
+    book.connected(true);
     let write = || Action::Write(Payload::bytes(vec![1; 512].into()));
     book.submit(2, 0, write(), 2);
     let first = book.next().unwrap();
@@ -413,13 +419,13 @@ fn a_write_that_nobody_waits_for_still_keeps_others_away() {
 #[test]
 fn a_write_that_is_not_taken_again_ends_the_volume() {
     let mut book: Book<Id> = Book::new(1 << 20);
-    book.connected();
+    book.connected(true);
     book.submit(2, 512, Action::Write(Payload::bytes(vec![1; 512].into())), 2);
     let first = book.next().unwrap();
     assert_eq!(book.answered(first.id, Ok(())), Ok(Some(stored(2))));
     book.disconnected();
     book.submit(4, 0, Action::Read { len: 512 }, 4);
-    book.connected();
+    book.connected(true);
     let again = book.next().unwrap();
     assert!(matches!(again.action, Action::Write(_)) && book.next().is_none());
     let untaken = Untaken { offset: 512, bytes: 512, errno: Errno::NoSpc };
@@ -431,7 +437,7 @@ fn a_write_that_is_not_taken_again_ends_the_volume() {
 #[test]
 fn flushes_are_sent_one_at_a_time() {
     let mut book: Book<Id> = Book::new(1 << 20);
-    book.connected();
+    book.connected(true);
     book.submit(2, 0, Action::Write(Payload::bytes(vec![1; 512].into())), 2);
     let write = book.next().unwrap();
     assert_eq!(book.answered(write.id, Ok(())), Ok(Some(stored(2))));

@@ -131,6 +131,7 @@ fn durable_writes_survive_a_kill_of_both() {
     for (block, bytes) in durable.iter().zip(disk.chunks(64 << 10)) {
         let round = block.load(Ordering::Relaxed) >> 8;
         assert!(u64::from(bytes[0]) >= round, "{} instead of {round}", bytes[0]);
+        assert!(bytes[..4096].iter().all(|byte| *byte == bytes[0]), "a part of a write");
         kept += usize::from(round == 4);
         forgotten += usize::from(bytes[0] == 0);
     }
