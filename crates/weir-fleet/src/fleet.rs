@@ -2,6 +2,7 @@
 
 use crate::error::FleetError;
 use crate::partition::{NO_DAY, value};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use weir_catalog::Catalog;
@@ -49,6 +50,18 @@ impl Observed {
         self.is_partition && next.is_partition && self.server == next.server
     }
 
+    /// Makes the observation of a day that of its server.
+    fn take_server(&mut self) {
+        if !self.is_partition {
+            return;
+        }
+        let names: Vec<_> = self.path.iter().collect();
+        let is_server = |name: &&OsStr| value(&name.to_string_lossy(), "server").is_some();
+        let end = names.iter().rposition(is_server).map_or(names.len(), |at| at + 1);
+        self.path = names[..end].iter().collect();
+        self.day = None;
+    }
+
     /// Returns whether the observation is in Parquet.
     #[must_use]
     pub fn is_parquet(&self) -> bool {
@@ -88,6 +101,7 @@ impl Fleet {
             (&one.server, &one.day, &one.path).cmp(&(&other.server, &other.day, &other.path))
         });
         if options.joins_days {
+            found.iter_mut().for_each(|(own, _)| own.take_server());
             found.dedup_by(|next, own| own.0.is_same_server(&next.0) && join(own, next));
         }
         if found.is_empty() {
@@ -102,6 +116,12 @@ impl Fleet {
     #[must_use]
     pub fn count(&self) -> u64 {
         self.observations.len() as u64
+    }
+
+    /// Returns whether there are days of servers in Parquet.
+    #[must_use]
+    pub fn has_days(&self) -> bool {
+        self.observations.iter().any(|own| own.is_partition)
     }
 
     /// Returns a hash of the names and sizes of all files, of the options and of Weir's version.
@@ -197,15 +217,12 @@ impl Walk {
     }
 }
 
-/// Adds the files of the next day to an observation, whose path becomes the folder of both. Returns true,
-/// since the day is then part of it.
+/// Adds the files of the next day to the observation of a server. Returns true, since the day is then part
+/// of it.
 fn join(own: &mut (Observed, Vec<u64>), next: &mut (Observed, Vec<u64>)) -> bool {
     let (observed, sizes) = own;
     observed.files.append(&mut next.0.files);
     sizes.append(&mut next.1);
-    observed.day = None;
-    let paths = observed.path.iter().zip(next.0.path.iter());
-    observed.path = paths.take_while(|(one, other)| one == other).map(|(one, _)| one).collect();
     true
 }
 

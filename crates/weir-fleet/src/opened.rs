@@ -61,14 +61,22 @@ fn damage(ending: &Ending) -> Option<String> {
 
 #[cfg(feature = "parquet")]
 fn open_tables(fleet: &Fleet, observed: &Observed) -> Result<Opened, String> {
-    use crate::table::Tables;
+    use crate::error::FleetError;
+    use crate::table::{DIFFERENT, Tables};
     use weir_observe::ReadError;
 
-    let several = fleet.options().joins_days && observed.files.len() > 1;
     let files = observed.files.iter().map(|file| fleet.root().join(file)).collect();
-    let tables = Tables::open(files).map_err(|error| match several {
-        true => format!("{error}; days of several recordings are diagnosed with --by day"),
-        false => error.to_string(),
+    let tables = Tables::open(files).map_err(|error| match &error {
+        FleetError::Table { path, reason }
+            if fleet.options().joins_days && reason.contains(DIFFERENT) =>
+        {
+            format!(
+                "{}: its days are several recordings; days of several recordings are diagnosed with \
+                 --by day",
+                path.display()
+            )
+        }
+        _ => error.to_string(),
     })?;
     let mut samples = tables.samples();
     let described = tables.described();

@@ -18,6 +18,7 @@ pub mod schema;
 pub mod value;
 pub mod write;
 
+pub(crate) use facts::DIFFERENT;
 pub use facts::Described;
 pub use read::Tables;
 pub use write::Table;

@@ -316,6 +316,11 @@ fn the_days_of_a_recording_are_diagnosed_each_or_together() {
     let [each, together] = [&by_day, &by_server].map(|rows| report(rows));
     assert_eq!((each.servers, each.completed, each.throttled_servers), (2, 4, 1));
     assert_eq!((together.servers, together.completed, together.throttled_servers), (2, 2, 1));
+    // A server with one day is named like the others.
+    fs::remove_dir_all(tree.path().join("server=db1/day=2025-11-29")).expect("a folder");
+    let one_day = Options { joins_days: true, ..options(None) };
+    let one_day = rows(&Fleet::find(tree.path(), one_day).expect("a fleet"));
+    assert_eq!((one_day[1].day.as_deref(), &*one_day[1].file), (None, "server=db1"));
     // Results of the two are not mixed.
     let [one, other] = ["1.csv", "2.csv"].map(|name| files.path().join(name));
     shard(&days, "1/2", &one);

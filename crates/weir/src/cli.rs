@@ -135,7 +135,8 @@ pub(crate) enum Command {
                             layout, from an edition (for files of a managed instance, by size), or \
                             from the observation itself. docs/DIAGNOSIS.md explains each finding. \
                             Exit codes: 0 nothing is throttled, 1 something is throttled, 2 wrong \
-                            input.")]
+                            input, or nothing is throttled and observations of the fleet failed, 3 a \
+                            failure, 130 and 143 interrupted.")]
     Diagnose(Box<DiagnoseArgs>),
     /// Compare observations, results of runs, or layouts side by side, and show which differences are
     /// more than noise.

@@ -321,6 +321,9 @@ impl Rows {
     }
 }
 
+/// The reason that only rows of different observations have.
+pub(crate) const DIFFERENT: &str = "they are of different observations";
+
 /// Keeps a row; a different one for the same thing is of another observation.
 fn once<K: Ord, V: PartialEq>(
     known: &mut BTreeMap<K, V>,
@@ -329,10 +332,9 @@ fn once<K: Ord, V: PartialEq>(
     words: impl FnOnce() -> String,
 ) -> Result<(), String> {
     match known.get(&key) {
-        Some(own) if *own != value => Err(format!(
-            "{} differs between rows: they are of different observations; import them one at a time",
-            words()
-        )),
+        Some(own) if *own != value => {
+            Err(format!("{} differs between rows: {DIFFERENT}; import them one at a time", words()))
+        }
         Some(_) => Ok(()),
         None => {
             known.insert(key, value);

@@ -50,8 +50,8 @@ pub(crate) struct DiagnoseArgs {
     /// FILE.journal until all are complete; the same command continues an interrupted diagnosis.
     #[arg(long, value_name = "FILE", conflicts_with = "files", value_parser = results_file)]
     pub(crate) out: Option<PathBuf>,
-    /// Diagnose each day of a server in Parquet by itself, or all days of one recording together: day or
-    /// server [default: day].
+    /// For Parquet by server and day: diagnose each day by itself (day), or all days of a server together
+    /// (server), if they are of one recording [default: day].
     #[arg(long, value_name = "PART", requires = "fleet")]
     pub(crate) by: Option<By>,
     /// Number of observations that are diagnosed at once [default: all cores].

@@ -35,6 +35,12 @@ pub(super) fn run(
     let (Some(root), Some(out)) = (&args.fleet, &args.out) else { return merged(args) };
     let fleet = Fleet::find(root, options(args, catalog, editions)?)?;
     refuse_parquet(&fleet)?;
+    if args.by.is_some() && !fleet.has_days() {
+        return Err(CliError::Refused(format!(
+            "--by is for days of servers in Parquet (server=NAME/day=DAY), and {} has none; leave it out",
+            root.display()
+        )));
+    }
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     let numbers = shard.points(fleet.count());
     if numbers.is_empty() {
@@ -66,7 +72,7 @@ pub(super) fn run(
         let words = "files that are no observations, and are left out";
         report.notes.push(format!("{words}: {}", fleet.ignored()));
     }
-    answer(args, &report)
+    answer(args, &report, Some(out))
 }
 
 fn options(
@@ -180,8 +186,17 @@ fn merged(args: &DiagnoseArgs) -> Result<u8, CliError> {
     if let (Some(out), Some((fleet, count))) = (&args.out, merged.fleet()) {
         Kept { fleet, first: 0, count }.check(out)?;
     }
-    let report = written(args.out.as_deref(), merged, &CleanUp::at_end()?)?;
-    answer(args, &report)
+    let clean_up = CleanUp::at_end()?;
+    if args.out.is_some() || args.output.format() != Format::Json {
+        let report = written(args.out.as_deref(), merged, &clean_up)?;
+        return answer(args, &report, args.out.as_deref());
+    }
+    // The rows are printed after the summary, and the shards may be pipes.
+    let failed = |source| CliError::System { context: "creating a temporary file", source };
+    let folder = tempfile::tempdir().map_err(failed)?;
+    let rows = folder.path().join("rows.csv");
+    let report = written(Some(&rows), merged, &clean_up)?;
+    answer(args, &report, Some(&rows))
 }
 
 /// Writes rows to a file under a temporary name, which it gets when all are written, and adds them
@@ -213,13 +228,9 @@ fn written(
 }
 
 /// Prints the report with all rows. They are read again from the results, which are complete.
-fn print_json(args: &DiagnoseArgs, report: &FleetDiagnosisReport) -> Result<(), CliError> {
+fn print_json(report: &FleetDiagnosisReport, results: &Path) -> Result<(), CliError> {
     let out = BufWriter::new(std::io::stdout().lock());
-    let written = match &args.out {
-        Some(path) => json::write(out, report, Rows::open(path)?),
-        None => json::write(out, report, Merged::open(&args.merge)?),
-    };
-    match written {
+    match json::write(out, report, Rows::open(results)?) {
         Ok(()) => Ok(()),
         Err(JsonError::Row(error)) => Err(error.into()),
         // The reader has seen enough.
@@ -230,10 +241,14 @@ fn print_json(args: &DiagnoseArgs, report: &FleetDiagnosisReport) -> Result<(), 
     }
 }
 
-fn answer(args: &DiagnoseArgs, report: &FleetDiagnosisReport) -> Result<u8, CliError> {
-    match args.output.format() {
-        Format::Json => print_json(args, report)?,
-        format => output::print(report, format)?,
+fn answer(
+    args: &DiagnoseArgs,
+    report: &FleetDiagnosisReport,
+    results: Option<&Path>,
+) -> Result<u8, CliError> {
+    match (args.output.format(), results) {
+        (Format::Json, Some(results)) => print_json(report, results)?,
+        (format, _) => output::print(report, format)?,
     }
     Ok(match (report.is_throttled(), report.failed) {
         (true, _) => NO,
