@@ -194,6 +194,8 @@ fn run_traces(
         }
         until = next + SLICE;
     }
+    // A trace is read while it is replayed.
+    traces.traces.check().map_err(unreadable)?;
     let (report, latency) = (simulation.report(file.seed), simulation.latency());
     if simulation.completed() == 0 {
         let reason = "the selected part of the traces has no requests";

@@ -135,6 +135,13 @@ pub trait Traces: Send + Sync {
     ///
     /// A message if a trace cannot be read, or is not the one whose hash the sweep has.
     fn open(&self, part: &Part) -> Result<Vec<Recording>, String>;
+
+    /// Checks that the traces are still those whose hashes the sweep has.
+    ///
+    /// # Errors
+    ///
+    /// A message that names the trace that was changed.
+    fn check(&self) -> Result<(), String>;
 }
 
 /// The traces of a sweep.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Union
 
@@ -55,11 +55,12 @@ def as_load(value: WorkloadLike | Trace) -> Workload | Trace:
     return Trace(*traces)
 
 
-def as_names(name: str, values: Sequence[str]) -> list[str]:
+def as_names(name: str, values: Iterable[str]) -> list[str]:
     """Return a list of names; a text would be a list of letters."""
-    if isinstance(values, str) or not all(isinstance(own, str) for own in values):
+    names = [values] if isinstance(values, str) else list(values)
+    if isinstance(values, str) or not all(isinstance(own, str) for own in names):
         raise TypeError(f"{name} is {values!r}; expected a list of names")
-    return list(values)
+    return names
 
 
 def as_moment(

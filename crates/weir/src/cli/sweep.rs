@@ -27,8 +27,8 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["sweep", "jobs", "shard"])]
     pub(crate) merge: Vec<PathBuf>,
     /// Rank the parameters by their effect on this metric: a column of the results, or iops,
-    /// throughput, latency, p50, p99, transactions, response, backup, waiting or price [default:
-    /// transactions or iops, or backup for backups alone].
+    /// throughput, latency, p50, p99, transactions, response, backup, waiting, price, or elapsed and behind
+    /// of traces [default: transactions or iops, or backup for backups alone].
     #[arg(long, value_name = "METRIC")]
     pub(crate) of: Option<String>,
     /// Write an HTML report to this file, with the effects of the parameters and plots.

@@ -8,6 +8,7 @@ use crate::output;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -59,6 +60,8 @@ struct TraceFiles {
 /// What changes when a file is written.
 #[derive(PartialEq, Eq)]
 struct Version {
+    device: u64,
+    inode: u64,
     len: u64,
     modified: SystemTime,
 }
@@ -66,24 +69,8 @@ struct Version {
 impl Version {
     fn of(path: &Path) -> io::Result<Self> {
         let own = fs::metadata(path)?;
-        Ok(Self { len: own.len(), modified: own.modified()? })
-    }
-}
-
-impl TraceFiles {
-    /// Refuses a trace that was written since it was hashed.
-    fn check(&self) -> Result<(), String> {
-        for (path, version) in &self.files {
-            let name = path.display();
-            match Version::of(path) {
-                Ok(now) if now == *version => {}
-                Ok(_) => {
-                    return Err(format!("{name}: the trace was changed during the sweep"));
-                }
-                Err(source) => return Err(format!("{name}: {source}")),
-            }
-        }
-        Ok(())
+        let (device, inode) = (own.dev(), own.ino());
+        Ok(Self { device, inode, len: own.len(), modified: own.modified()? })
     }
 }
 
@@ -98,5 +85,20 @@ impl Traces for TraceFiles {
             sample: part.sample,
         };
         open_all(&paths, &part).map_err(|error| error.with_causes())
+    }
+
+    /// Refuses a trace that was written since it was hashed.
+    fn check(&self) -> Result<(), String> {
+        for (path, version) in &self.files {
+            let name = path.display();
+            match Version::of(path) {
+                Ok(now) if now == *version => {}
+                Ok(_) => {
+                    return Err(format!("{name}: the trace was changed during the sweep"));
+                }
+                Err(source) => return Err(format!("{name}: {source}")),
+            }
+        }
+        Ok(())
     }
 }
