@@ -3,6 +3,7 @@
 use super::{Nbdkit, layout};
 use crate::common::Place;
 use crate::tools::{self, needs, python_with};
+use rustix::process::Signal;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -100,5 +101,7 @@ fn a_volume_is_in_objects_of_s3() {
     client.read(1 << 20, &mut found).expect("a read");
     assert!(found[..512] == [7; 512] && found[512..] == [0; 512]);
     drop(client);
-    server.stop();
+    server.signal(Signal::TERM);
+    let (status, said) = server.wait();
+    assert!(status.success() && said.contains("answers again"), "{said}");
 }
