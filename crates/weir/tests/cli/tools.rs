@@ -31,7 +31,8 @@ pub(crate) fn python_with(package: &str) -> Option<String> {
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
 pub(crate) fn nbdkit_has(plugin: &str) -> bool {
     let mut dump = Command::new("nbdkit");
-    dump.args([plugin, "--dump-plugin"]).stdout(Stdio::null()).stderr(Stdio::null());
+    dump.args([plugin, "--dump-plugin"]).stdin(Stdio::null());
+    dump.stdout(Stdio::null()).stderr(Stdio::null());
     let found = dump.status().is_ok_and(|status| status.success());
     let must = std::env::var_os("CI").as_deref() == Some(OsStr::new("true"));
     assert!(found || !must, "CI=true, and nbdkit has no plug-in {plugin}");
