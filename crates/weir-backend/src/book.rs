@@ -65,7 +65,7 @@ impl Action {
         matches!(self, Self::Flush | Self::WriteDurably(_))
     }
 
-    /// Makes an ordinary write of one that would be durable.
+    /// Turns a durable write into an ordinary one.
     fn into_ordinary(self) -> Self {
         if let Self::WriteDurably(payload) = self { Self::Write(payload) } else { self }
     }

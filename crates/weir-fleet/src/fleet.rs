@@ -50,8 +50,8 @@ impl Observed {
         self.is_partition && next.is_partition && self.server == next.server
     }
 
-    /// Makes the observation of a day that of its server.
-    fn take_server(&mut self) {
+    /// Names the observation after its server alone, without the day.
+    fn cover_all_days(&mut self) {
         if !self.is_partition {
             return;
         }
@@ -101,7 +101,7 @@ impl Fleet {
             (&one.server, &one.day, &one.path).cmp(&(&other.server, &other.day, &other.path))
         });
         if options.joins_days {
-            found.iter_mut().for_each(|(own, _)| own.take_server());
+            found.iter_mut().for_each(|(own, _)| own.cover_all_days());
             found.dedup_by(|next, own| own.0.is_same_server(&next.0) && join(own, next));
         }
         if found.is_empty() {

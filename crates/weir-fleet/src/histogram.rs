@@ -7,8 +7,8 @@
 
 use hdrhistogram::Histogram;
 
-/// Returns the buckets of a text: the lowest value of each, and its count. A part that is none is an
-/// error.
+/// Returns the buckets of a text: the lowest value of each, and its count. An error is a part that is not a
+/// bucket.
 pub(crate) fn buckets(text: &str) -> impl Iterator<Item = Result<(u64, u64), &str>> {
     text.split_whitespace().map(|part| {
         let pair = part.split_once(':');

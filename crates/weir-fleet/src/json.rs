@@ -45,7 +45,7 @@ pub fn write(
     rows: impl Iterator<Item = Result<Row, FleetError>>,
 ) -> Result<(), JsonError> {
     let summary = report.render(Format::Json);
-    // The report is an object that has keys.
+    // The report is an object with at least one key, so a comma may follow.
     let open = summary.trim_end().trim_end_matches('}').trim_end();
     write!(out, "{open},\n  \"rows\": [")?;
     let mut separator = "\n    ";

@@ -70,11 +70,7 @@ fn open_tables(fleet: &Fleet, observed: &Observed) -> Result<Opened, String> {
         FleetError::Table { path, reason }
             if fleet.options().joins_days && reason.contains(DIFFERENT) =>
         {
-            format!(
-                "{}: its days are several recordings; days of several recordings are diagnosed with \
-                 --by day",
-                path.display()
-            )
+            format!("{}: the days are of several recordings; use --by day", path.display())
         }
         _ => error.to_string(),
     })?;

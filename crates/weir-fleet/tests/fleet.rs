@@ -342,5 +342,5 @@ fn days_of_several_recordings_are_not_joined() {
     let row = row(&Fleet::find(tree.path(), joined).expect("a fleet"), 0);
     assert_eq!(row.status, Status::Failed);
     let reason = row.reason.expect("a reason");
-    assert!(reason.ends_with("days of several recordings are diagnosed with --by day"), "{reason}");
+    assert!(reason.ends_with("the days are of several recordings; use --by day"), "{reason}");
 }

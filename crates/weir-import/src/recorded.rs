@@ -60,8 +60,8 @@ impl std::fmt::Debug for Recorded {
     }
 }
 
-/// Returns whether a file is a trace, by its contents. One that cannot be read is not; its reader says
-/// why.
+/// Returns whether a file is a trace, by its contents. Returns false for a file that cannot be read; opening
+/// it gives the reason.
 #[must_use]
 pub fn is_trace(path: &Path) -> bool {
     let is_description = path.extension().is_some_and(|end| end == "toml");

@@ -35,7 +35,7 @@ pub(crate) enum Load<'py> {
 }
 
 impl Load<'_> {
-    /// Returns what is simulated, with other sizes and runtimes.
+    /// Applies other sizes and runtimes. Returns also the names of the files.
     fn simulated(
         &self,
         size: Option<Bytes>,
@@ -54,7 +54,7 @@ impl Load<'_> {
     }
 }
 
-/// What is simulated.
+/// A workload at its sizes and runtimes, or traces.
 enum Simulated {
     Kind(Kind),
     Trace(Trace),

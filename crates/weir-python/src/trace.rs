@@ -137,7 +137,7 @@ impl Trace {
         Ok(Self::parse((paths, pace, depth, window, sample, devices, wrap))?)
     }
 
-    /// Makes a trace again that was pickled.
+    /// Restores a pickled trace.
     #[classmethod]
     fn from_parts(_class: &Bound<'_, PyType>, parts: Parts) -> Result<Self, Failure> {
         Self::parse(parts)

@@ -179,7 +179,7 @@ fn run_traces(
     let (part, replay) = keys.options(&mapped(file))?;
     let options = ReplaySimOptions { replay, warm: file.warm.clone(), every: None };
     let unreadable = |reason| NoMetrics::Failed(SweepError::Trace(reason));
-    // What is wrong with a trace itself is the same at each point.
+    // A damaged trace fails at each point, so it ends the sweep.
     let failed = |error: ReplaySimError| match error {
         ReplaySimError::Replay(ReplayError::Trace { .. }) => unreadable(error.to_string()),
         _ => NoMetrics::Invalid(error.to_string()),

@@ -321,7 +321,7 @@ impl Rows {
     }
 }
 
-/// The reason that only rows of different observations have.
+/// Words of the error that only rows of different observations cause.
 pub(crate) const DIFFERENT: &str = "they are of different observations";
 
 /// Keeps a row; a different one for the same thing is of another observation.

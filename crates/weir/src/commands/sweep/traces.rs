@@ -23,7 +23,7 @@ pub(super) fn read(paths: &[PathBuf], file: &SweepFile) -> Result<TraceInputs, C
     let mut hashes = Vec::new();
     for path in paths {
         let failed = |source| CliError::Read { path: path.clone(), source };
-        let before = Version::of(path).map_err(failed)?;
+        let before = Version::read(path).map_err(failed)?;
         hashes.push(File::open(path).and_then(content_hash).map_err(failed)?);
         files.push((path.clone(), before));
     }
@@ -57,7 +57,7 @@ struct TraceFiles {
     files: Vec<(PathBuf, Version)>,
 }
 
-/// What changes when a file is written.
+/// Identity, length and modification time of a file. Writing or replacing the file changes one of them.
 #[derive(PartialEq, Eq)]
 struct Version {
     device: u64,
@@ -67,7 +67,7 @@ struct Version {
 }
 
 impl Version {
-    fn of(path: &Path) -> io::Result<Self> {
+    fn read(path: &Path) -> io::Result<Self> {
         let own = fs::metadata(path)?;
         let (device, inode) = (own.dev(), own.ino());
         Ok(Self { device, inode, len: own.len(), modified: own.modified()? })
@@ -91,7 +91,7 @@ impl Traces for TraceFiles {
     fn check(&self) -> Result<(), String> {
         for (path, version) in &self.files {
             let name = path.display();
-            match Version::of(path) {
+            match Version::read(path) {
                 Ok(now) if now == *version => {}
                 Ok(_) => {
                     return Err(format!("{name}: the trace was changed during the sweep"));
