@@ -20,22 +20,29 @@ pub(crate) trait Drive {
     fn sample(&mut self) -> Sample;
 }
 
+/// The functions that all simulations have under the same names.
+macro_rules! observed {
+    () => {
+        fn now(&self) -> Instant {
+            Self::now(self)
+        }
+
+        fn shape(&self) -> Shape {
+            Self::shape(self)
+        }
+
+        fn sample(&mut self) -> Sample {
+            Self::sample(self)
+        }
+    };
+}
+
 impl Drive for Simulation<'_> {
     fn run_until(&mut self, until: Instant) -> Result<Option<Instant>, Failure> {
         Ok(Self::run_until(self, until)?)
     }
 
-    fn now(&self) -> Instant {
-        Self::now(self)
-    }
-
-    fn shape(&self) -> Shape {
-        Self::shape(self)
-    }
-
-    fn sample(&mut self) -> Sample {
-        Self::sample(self)
-    }
+    observed!();
 }
 
 impl Drive for ReplaySimulation<'_> {
@@ -43,17 +50,7 @@ impl Drive for ReplaySimulation<'_> {
         Ok(Self::run_until(self, until)?)
     }
 
-    fn now(&self) -> Instant {
-        Self::now(self)
-    }
-
-    fn shape(&self) -> Shape {
-        Self::shape(self)
-    }
-
-    fn sample(&mut self) -> Sample {
-        Self::sample(self)
-    }
+    observed!();
 }
 
 impl Drive for OltpSimulation<'_> {
@@ -61,17 +58,7 @@ impl Drive for OltpSimulation<'_> {
         Ok(Self::run_until(self, until))
     }
 
-    fn now(&self) -> Instant {
-        Self::now(self)
-    }
-
-    fn shape(&self) -> Shape {
-        Self::shape(self)
-    }
-
-    fn sample(&mut self) -> Sample {
-        Self::sample(self)
-    }
+    observed!();
 }
 
 /// Refuses to overwrite a file that is not an observation.

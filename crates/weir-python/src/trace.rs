@@ -6,12 +6,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use std::path::{Path, PathBuf};
 use weir_import::recorded;
+use weir_sim::checks::MOST_DEPTH;
 use weir_trace::{Sample, Selection, Window};
 use weir_units::Span;
 use weir_workload::replay::{Pace, Recording, ReplayOptions};
-
-/// Maximum number of requests that `depth` keeps in flight, as on the command line.
-const MOST_DEPTH: u32 = 65_536;
 
 /// Recorded traces that `weir.simulate` replays side by side (docs/TRACES.md). It does not change.
 ///

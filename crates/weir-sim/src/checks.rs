@@ -9,6 +9,9 @@ use weir_units::Span;
 use weir_workload::job::Target;
 use weir_workload::{Device, JobFile, Placed};
 
+/// Maximum number of requests that a closed replay keeps in flight.
+pub const MOST_DEPTH: u32 = 65_536;
+
 /// Refuses a mapping that applies to no job.
 ///
 /// # Errors

@@ -8,12 +8,10 @@ use std::io::{self, Read};
 use std::str::FromStr;
 use std::sync::Arc;
 use toml_edit::DocumentMut;
+use weir_sim::checks::MOST_DEPTH;
 use weir_trace::{Sample, Window};
 use weir_units::{Span, parser_message};
 use weir_workload::replay::{Pace, Recording, ReplayOptions};
-
-/// Maximum number of requests that `depth` keeps in flight.
-const MOST_DEPTH: u32 = 65_536;
 
 /// Options of a replay, as `[replay]` of a sweep file has them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]

@@ -3,6 +3,7 @@
 use super::{ImportArgs, OutputArgs, some_time};
 use clap::Args;
 use std::path::PathBuf;
+use weir_sim::checks::MOST_DEPTH;
 use weir_trace::{Sample, Window};
 use weir_units::Span;
 use weir_workload::replay::Pace;
@@ -93,7 +94,7 @@ pub(crate) struct ReplayArgs {
     pub(crate) pace: Option<Pace>,
     /// Keep this many requests of each trace in flight instead of following recorded latencies;
     /// needs --pace closed.
-    #[arg(long, value_name = "N", requires = "pace", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N", requires = "pace", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_DEPTH)))]
     pub(crate) depth: Option<u32>,
     /// Move requests that lie beyond the end of a volume into it, instead of refusing them.
     #[arg(long)]

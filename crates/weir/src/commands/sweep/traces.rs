@@ -102,3 +102,34 @@ impl Traces for TraceFiles {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_that_is_written_or_replaced_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.weirtrace");
+        let changes: [fn(&Path); 2] = [
+            |path| fs::write(path, "longer").expect("a file"),
+            |path| {
+                let other = path.with_extension("other");
+                fs::write(&other, "own").expect("a file");
+                fs::rename(other, path).expect("a file");
+            },
+        ];
+        for change in changes {
+            fs::write(&path, "own").expect("a file");
+            let version = Version::read(&path).expect("a version");
+            let traces = TraceFiles { files: vec![(path.clone(), version)] };
+            assert_eq!(traces.check(), Ok(()));
+            change(&path);
+            let error = traces.check().expect_err("a changed trace");
+            assert!(
+                error.ends_with("a.weirtrace: the trace was changed during the sweep"),
+                "{error}"
+            );
+        }
+    }
+}
