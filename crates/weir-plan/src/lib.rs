@@ -13,6 +13,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`need`] | [`Need`], [`Wishes`], and the file that they are written in |
+//! | [`measure`] | [`Measure`]: the need of an observed system |
 //! | `observed` | from observed rates of a role to its need |
 //! | [`share`] | shares of a whole, in millionths |
 //! | [`demand`] | load at each limit, by cache mode and stripe |
@@ -50,6 +51,7 @@ pub mod fleet;
 mod instance;
 pub mod keep;
 mod machine;
+pub mod measure;
 pub mod need;
 mod observed;
 mod planner;
@@ -66,5 +68,6 @@ pub use answer::{
 };
 pub use error::PlanError;
 pub use fleet::{FleetOutcome, FleetPlan, FleetQuestion, plan_fleet, plan_fleet_watched};
+pub use measure::Measure;
 pub use need::{Member, Need, RoleNeed, Wishes};
 pub use planner::{Fastest, Outcome, Question, fastest, left_out, plan, plan_alone, within};

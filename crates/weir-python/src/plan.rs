@@ -3,45 +3,56 @@
 use crate::catalog::Catalog;
 use crate::error::Failure;
 use crate::layout::Layout;
+use crate::observation::Observation;
 use crate::text::{self, Given, parsed};
 use crate::work;
 use pyo3::prelude::*;
 use std::path::Path;
 use weir_catalog::Edition;
+use weir_observe::sizing::Roles;
+use weir_observe::Header;
 use weir_plan::keep::Kept;
+use weir_plan::measure::{self, EDITION, Measure, Samples};
 use weir_plan::need::{NeedFile, Wishes};
 use weir_plan::proof::prove;
 use weir_plan::{Outcome, Question, left_out, plan as planned, report, within};
 use weir_report::plan::PlanReport;
 use weir_report::{Format, Report};
-use weir_units::Money;
-
-/// The default edition: offers of the present.
-const EDITION: &str = "azure-now";
+use weir_units::{Instant, Money, percent};
 
 /// Finds the cheapest layout that meets a need, and returns the report.
 #[pyfunction]
-#[pyo3(signature = (need, catalog, *, edition=None, budget=None, fastest=false, verify=false))]
+#[pyo3(signature = (
+    need, catalog, *, observation=None, measure=None, edition=None, budget=None, fastest=false, verify=false
+))]
+#[expect(clippy::too_many_arguments, reason = "they are the keyword arguments of Python's function")]
 pub(crate) fn plan<'py>(
     python: Python<'py>,
-    need: &Bound<'py, PyAny>,
+    need: Option<&Bound<'py, PyAny>>,
     catalog: &Catalog,
+    observation: Option<PyRef<'py, Observation>>,
+    measure: Option<Measuring>,
     edition: Option<String>,
     budget: Option<&str>,
     fastest: bool,
     verify: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let mut file = match Given::from_value("need", need)? {
-        Given::Mapping(mapping) => {
+    let given = need.map(|need| Given::from_value("need", need)).transpose()?;
+    let mut file = match given {
+        Some(Given::Mapping(mapping)) => {
             NeedFile::read("need", &text::toml_of("need", &mapping)?).map_err(Failure::from)?
         }
-        Given::File(path) => read(&path)?,
+        Some(Given::File(path)) => read(&path)?,
+        None => NeedFile::default(),
     };
     if edition.is_some() {
         file.edition = edition;
     }
+    let measure = measure.map(Measuring::measure).transpose()?.unwrap_or_default();
+    let observation = observation.map(|own| (own.clone(), measure));
     let request = Request {
         file,
+        observation,
         budget: parsed("budget", budget)?,
         fastest,
         verify,
@@ -60,8 +71,67 @@ fn read(path: &Path) -> Result<NeedFile, Failure> {
     Ok(file)
 }
 
+/// How an observation is measured, in the notation of the command line.
+#[derive(Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Measuring {
+    percentile: Option<String>,
+    growth: Option<String>,
+    roles: Vec<(String, String)>,
+    as_observed: bool,
+}
+
+impl Measuring {
+    fn measure(self) -> Result<Measure, Failure> {
+        let own = Measure::default();
+        let wrong = |name: &str| {
+            let name = name.to_owned();
+            move |reason| Failure::Input(format!("{name}: {reason}"))
+        };
+        let percentile = self.percentile.as_deref().map(measure::percentile).transpose();
+        let growth = self.growth.as_deref().map(percent).transpose();
+        let said = self.roles.into_iter().map(|(name, role)| {
+            measure::role(&format!("{name}={role}")).map_err(|_| {
+                let words = "is no role; roles are data, log, tempdb and backup";
+                Failure::Input(format!("roles: {name}: {role:?} {words}"))
+            })
+        });
+        Ok(Measure {
+            percentile: percentile.map_err(wrong("percentile"))?.unwrap_or(own.percentile),
+            growth: growth.map_err(wrong("growth"))?.unwrap_or(own.growth),
+            roles: Roles { said: said.collect::<Result<_, _>>()? },
+            is_as_observed: self.as_observed,
+            is_size_asked: true,
+            hours: None,
+        })
+    }
+}
+
+impl Samples for Observation {
+    type Error = Failure;
+
+    fn header(&self) -> Result<Header, Failure> {
+        Ok(self.0.header.clone())
+    }
+
+    fn each(&self, take: &mut dyn FnMut(Instant, &[Option<i64>])) -> Result<(), Failure> {
+        let mut chunks = self.chunks();
+        let mut row = Vec::new();
+        let failed = |source| Failure::Input(format!("{}: {source}", self.0.name));
+        while let Some(chunk) = chunks().map_err(failed)? {
+            for (sample, at) in chunk.times.iter().enumerate() {
+                chunk.row(sample, &mut row);
+                take(*at, &row);
+            }
+        }
+        Ok(())
+    }
+}
+
 struct Request {
     file: NeedFile,
+    /// An observation to size for, and how it is measured.
+    observation: Option<(Observation, Measure)>,
     budget: Option<Money>,
     fastest: bool,
     verify: bool,
@@ -70,9 +140,18 @@ struct Request {
 
 impl Request {
     fn answer(self) -> Result<String, Failure> {
-        let Self { mut file, budget, fastest, verify, catalog } = self;
+        let Self { mut file, observation, budget, fastest, verify, catalog } = self;
         let held = &catalog.0.catalog;
-        let (need, mut notes) = file.need()?;
+        let mut notes = Vec::new();
+        if let Some((observation, own)) = &observation {
+            let there = file.keep.as_ref().map(|path| Layout::read(path, &catalog)).transpose()?;
+            let present = there.map(|own| own.0.layout.clone());
+            let name = observation.0.name.as_str();
+            notes = measure::fill(&mut file, (name, observation), own, (present, held))?;
+            notes.extend(observation.0.notes.clone());
+        }
+        let (need, assumed) = file.need()?;
+        notes.extend(assumed);
         let mut wishes = file.wishes();
         let there = keep(&mut file, &mut wishes, &catalog)?;
         notes.extend(wishes.keep.as_ref().and_then(Kept::note));

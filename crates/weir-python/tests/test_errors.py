@@ -88,6 +88,8 @@ FIO_JOBS = weir.Workload.from_fio(FIO)
         (lambda: weir.Observation(), "needs a file"),
         (lambda: weir.diagnose([]), "there is nothing to diagnose"),
         (lambda: weir.plan({"data": {"size": "1TiB", "iop": 5}}), "unknown field `iop`|iop"),
+        (lambda: weir.plan(), "there is nothing to plan for: give a need or an observation"),
+        (lambda: weir.plan({}, growth="30%"), "growth needs an observation"),
         (lambda: weir.compare(LAYOUT, LAYOUT), "none of Weir's results"),
         (lambda: weir.Layout({"volume": [{"name": 2**80}]}), "too large a number"),
         (lambda: weir.compare({}, {}, tolerance="five"), "tolerance: "),
@@ -101,6 +103,19 @@ def test_an_input_that_is_wrong_is_an_input_error(call: Callable[[], Any], words
     with pytest.raises(weir.InputError, match=words) as raised:
         call()
     assert isinstance(raised.value, weir.Error)
+
+
+def test_a_measure_that_is_wrong_is_an_input_error(observed: Path) -> None:
+    cases = [
+        ({"percentile": 0}, "percentile: .* is not a number above 0 and up to 100"),
+        ({"growth": "much"}, "growth: "),
+        ({"roles": {"data": "heap"}}, 'roles: data: "heap" is no role'),
+        ({"roles": {"nowhere": "data"}}, "has no nowhere; it has "),
+        ({"need": {"data": {"size": "1TiB", "iops": 5}}}, "give its iops; leave out one"),
+    ]
+    for measure, words in cases:
+        with pytest.raises(weir.InputError, match=words):
+            weir.plan(observation=observed, **measure)
 
 
 def test_a_dict_that_contains_itself_is_refused() -> None:

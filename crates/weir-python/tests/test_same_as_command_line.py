@@ -134,6 +134,23 @@ def test_a_plan_within_a_budget_that_extends_a_layout(command_line: Run, tmp_pat
     assert own == command_line("plan", *flags)
 
 
+def test_a_plan_for_an_observed_load(
+    command_line: Run, observed: Path, tmp_path: Path
+) -> None:
+    own = weir.plan(observation=observed)
+    assert own == command_line("plan", "--from", observed)
+    assert own["plan"] is not None
+    assert any("an estimate of its demand" in note for note in own["notes"])
+    need = {"data": {"size": "2TiB", "latency": "5ms"}}
+    file = tmp_path / "need.toml"
+    file.write_text('[data]\nsize = "2TiB"\nlatency = "5ms"\n')
+    measure = {"percentile": 99.9, "growth": "30%", "roles": {"data": "data"}, "as_observed": True}
+    own = weir.plan(need, observation=weir.Observation(observed), **measure)
+    flags = ["--percentile", "99.9", "--growth", "30%", "--role", "data=data", "--as-observed"]
+    assert own == command_line("plan", "--need", file, "--from", observed, *flags)
+    assert any("left out" in note for note in own["notes"])
+
+
 def test_a_comparison_of_layouts(command_line: Run, tmp_path: Path) -> None:
     jobs, one, other = tmp_path / "jobs.fio", tmp_path / "p30.toml", tmp_path / "p40.toml"
     jobs.write_text(FIO)

@@ -26,6 +26,11 @@ pub trait ReadTrace {
         self.devices().len()
     }
 
+    /// Returns the names of devices that were asked for and not seen so far.
+    fn missing(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
     /// Allows the trace to leave out requests before `at`. Some may come all the same.
     fn skip_before(&mut self, _at: Instant) {}
 
@@ -45,6 +50,10 @@ impl<T: ReadTrace + ?Sized> ReadTrace for Box<T> {
 
     fn wanted(&self) -> usize {
         (**self).wanted()
+    }
+
+    fn missing(&self) -> Vec<&str> {
+        (**self).missing()
     }
 
     fn skip_before(&mut self, at: Instant) {

@@ -77,12 +77,6 @@ impl<T: ReadTrace> Selection<T> {
         Self { trace, window, sample, wanted, is_wanted, read: 0, has_ended: false, is_part: false }
     }
 
-    /// Returns the names that are wanted and that no device of the trace has.
-    pub fn missing(&self) -> impl Iterator<Item = &str> {
-        let is_there = |name: &&str| !self.trace.devices().iter().any(|device| device == name);
-        self.wanted.iter().map(String::as_str).filter(is_there)
-    }
-
     /// Returns the trace.
     pub const fn trace(&self) -> &T {
         &self.trace
@@ -144,6 +138,11 @@ impl<T: ReadTrace> ReadTrace for Selection<T> {
         }
     }
 
+    fn missing(&self) -> Vec<&str> {
+        let is_there = |name: &&str| self.trace.devices().iter().any(|device| device == name);
+        self.wanted.iter().map(String::as_str).filter(|name| !is_there(name)).collect()
+    }
+
     fn notes(&self) -> Vec<String> {
         self.trace.notes()
     }
@@ -194,6 +193,14 @@ mod tests {
         assert_eq!(seconds(window(10, 13), None, &[]), [0, 1, 2]);
         assert_eq!(seconds(window(10, 14), None, &["b"]), [1, 3]);
         assert!(seconds(window(1000, 2000), None, &[]).is_empty());
+    }
+
+    #[test]
+    fn devices_that_a_trace_does_not_have_are_missing() {
+        let trace = Steady(0, vec!["a".to_owned(), "b".to_owned()]);
+        let wanted = vec!["b".to_owned(), "c".to_owned()];
+        let selection = Selection::new(trace, Window::default(), None, wanted);
+        assert_eq!(selection.missing(), ["c"]);
     }
 
     #[test]

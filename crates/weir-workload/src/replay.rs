@@ -397,6 +397,16 @@ impl Replay {
                 known.join(", ")
             ));
         }
+        let mut missing: Vec<&str> = self.streams.iter().flat_map(Stream::missing).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        for device in missing.into_iter().filter(|device| !seen.contains(device)) {
+            let known: Vec<&str> = seen.iter().copied().collect();
+            notes.push(format!(
+                "--device {device} has no effect: no trace has the device {device}; there are {}",
+                known.join(", ")
+            ));
+        }
         notes
     }
 }

@@ -125,8 +125,13 @@ def simulate(
 
 
 def plan(
-    need: Mapping[str, Any] | PathLike,
+    need: Mapping[str, Any] | PathLike | None = None,
     *,
+    observation: ObservationLike | None = None,
+    percentile: float | None = None,
+    growth: str | None = None,
+    roles: Mapping[str, str] | None = None,
+    as_observed: bool = False,
     edition: str | None = None,
     budget: str | float | None = None,
     fastest: bool = False,
@@ -136,7 +141,16 @@ def plan(
     """Find the cheapest layout that meets a need (``weir plan``).
 
     :param need: the path of a need file, or a mapping with its keys, for example
-        ``{"data": {"size": "4TiB", "iops": 16000}}``.
+        ``{"data": {"size": "4TiB", "iops": 16000}}``. With an observation it holds what cannot be
+        observed: sizes, latencies, working sets.
+    :param observation: size for this observed load (``--from``): an :class:`Observation`, or the path
+        of one or of a file that ``weir observe import`` reads.
+    :param percentile: size for this percentile of the observed samples, 99 by default.
+    :param growth: growth to plan for on top of observed sizes and rates, for example ``"30%"``.
+    :param roles: disks of the observation and their roles: data, log, tempdb or backup. All others
+        are then ignored.
+    :param as_observed: size for the observed rates even if the system was throttled, in place of an
+        estimate of its demand.
     :param edition: the edition to plan with, in place of that of the need.
     :param budget: find the fastest layout for this price a month instead.
     :param fastest: find the fastest layout within the constraints instead.
@@ -144,9 +158,22 @@ def plan(
     :raises InputError: if the need is wrong. A need that nothing meets is an answer:
         ``is_met`` of the report is false.
     """
+    measure = {
+        "percentile": None if percentile is None else str(percentile),
+        "growth": growth,
+        "roles": pairs(roles),
+        "as_observed": as_observed,
+    }
+    if need is None and observation is None:
+        raise InputError("there is nothing to plan for: give a need or an observation")
+    stray = [name for name, value in measure.items() if value]
+    if observation is None and stray:
+        raise InputError(f"{stray[0]} needs an observation")
     answer = _weir.plan(
         as_source(need),
         catalog,
+        observation=None if observation is None else as_observation(observation),
+        measure=measure,
         edition=edition,
         budget=None if budget is None else str(budget),
         fastest=fastest,

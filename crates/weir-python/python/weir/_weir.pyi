@@ -121,9 +121,11 @@ def simulate(
 def _seconds_without_python(layout: Layout, workload: Workload) -> float: ...
 def _is_trace(path: str | PathLike[str]) -> bool: ...
 def plan(
-    need: str | PathLike[str] | Mapping[str, Any],
+    need: str | PathLike[str] | Mapping[str, Any] | None,
     catalog: Catalog,
     *,
+    observation: Observation | None = None,
+    measure: Mapping[str, Any] | None = None,
     edition: str | None = None,
     budget: str | None = None,
     fastest: bool = False,

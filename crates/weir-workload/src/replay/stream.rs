@@ -176,6 +176,11 @@ impl Stream {
         self.span.map_or(Instant::ZERO, |(_, last)| last)
     }
 
+    /// Returns the devices that were asked for and not seen so far.
+    pub(super) fn missing(&self) -> Vec<&str> {
+        self.trace.missing()
+    }
+
     pub(super) fn notes(&self) -> Vec<String> {
         let notes = self.trace.notes().into_iter();
         notes.map(|note| format!("{}: {note}", self.name)).collect()

@@ -5,6 +5,7 @@ use super::{OutputArgs, some_time};
 use clap::Args;
 use std::path::PathBuf;
 use weir_plan::filesystem::FileSystem;
+use weir_plan::measure::{percentile, role};
 use weir_units::{Bytes, BytesPerSec, Iops, Money, Span, percent};
 
 #[derive(Debug, Args)]
@@ -178,13 +179,6 @@ pub(crate) struct PlanArgs {
     pub(crate) output: OutputArgs,
 }
 
-pub(super) fn percentile(text: &str) -> Result<f64, String> {
-    let number: Option<f64> = text.trim().trim_end_matches('%').trim().parse().ok();
-    let wrong =
-        || format!("{text:?} is not a number above 0 and up to 100, for example 99 or 99.9");
-    number.filter(|n| *n > 0.0 && *n <= 100.0).ok_or_else(wrong)
-}
-
 /// Splits a cloud from the region of its prices.
 fn cloud(text: &str) -> Result<(String, Option<String>), String> {
     let (name, region) = match text.split_once('=') {
@@ -194,16 +188,5 @@ fn cloud(text: &str) -> Result<(String, Option<String>), String> {
     match name.is_empty() || region.is_some_and(str::is_empty) {
         true => Err("write CLOUD or CLOUD=REGION, for example azure=West Europe".to_owned()),
         false => Ok((name.to_owned(), region.map(str::to_owned))),
-    }
-}
-
-pub(super) fn role(text: &str) -> Result<(String, String), String> {
-    match text.rsplit_once('=') {
-        Some((name, role @ ("data" | "log" | "tempdb" | "backup"))) if !name.is_empty() => {
-            Ok((name.to_owned(), role.to_owned()))
-        }
-        _ => Err("write NAME=ROLE, for example sdc=data; roles are data, log, tempdb and \
-                 backup"
-            .to_owned()),
     }
 }

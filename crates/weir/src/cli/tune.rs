@@ -1,11 +1,11 @@
 //! The arguments of `weir fit` and `weir tune`.
 
 use super::export::{KindArg, ScriptArgs};
-use super::plan::{percentile, role};
 use super::{OutputArgs, seed, some_time};
 use clap::Args;
 use std::path::PathBuf;
 use weir_observe::when::Hours;
+use weir_plan::measure::{percentile, role};
 use weir_tune::goal::Target;
 use weir_units::{Money, Span, percent};
 

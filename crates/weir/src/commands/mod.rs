@@ -14,6 +14,7 @@ mod layout;
 mod layout_files;
 mod man;
 mod mcp;
+mod measured;
 mod mount;
 mod needs;
 mod observe;

@@ -1,6 +1,6 @@
 //! The need of `weir fit` and `weir tune`: a file, an observation, or both, on a layout.
 
-use super::plan::{Measure, fill};
+use super::measured::{fill, measure_of};
 use crate::cli::NeedArgs;
 use crate::error::CliError;
 use crate::input::{read, read_layout_text};
@@ -8,8 +8,8 @@ use std::path::Path;
 use weir_catalog::Catalog;
 use weir_layout::{Layout, Role};
 use weir_observe::when::Hours;
-use weir_plan::Need;
 use weir_plan::need::NeedFile;
+use weir_plan::{Measure, Need};
 use weir_tune::place::{size_of, with_files};
 
 /// A need, and the layout with a file for each of its roles.
@@ -63,10 +63,11 @@ pub(super) fn needed_on(
         ));
     }
     if !args.load.is_empty() {
-        let growth = args.growth.unwrap_or(0);
-        let measure = Measure::new(args.percentile, growth, &args.role, args.as_observed);
-        let measure = hours.map_or(measure, |hours| measure.within(hours));
-        notes.extend(fill(&mut file, &args.load, measure, (Some(resolved.clone()), catalog))?);
+        let own = measure_of(args.percentile, args.growth, &args.role, args.as_observed);
+        // The rates of some hours are compared with others, so they stay as observed.
+        let is_as_observed = own.is_as_observed || hours.is_some();
+        let measure = Measure { hours, is_as_observed, ..own };
+        notes.extend(fill(&mut file, &args.load, &measure, (Some(resolved.clone()), catalog))?);
     }
     let roles = [
         (Role::Data, &mut file.data),

@@ -3,12 +3,10 @@
 mod compare;
 mod fleet;
 mod need;
-mod observed;
 mod present;
 pub(super) mod prices;
 
 pub(super) use crate::input::is_same;
-pub(super) use observed::{EDITION, Measure, fill};
 
 use super::page;
 use crate::cli::PlanArgs;
@@ -21,6 +19,7 @@ use std::path::Path;
 use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
 use weir_plan::keep::Kept;
+use weir_plan::measure::EDITION;
 use weir_plan::need::{NeedFile, Wishes};
 use weir_plan::proof::{Present, Proof, prove};
 use weir_plan::{Outcome, Question, left_out, plan, report, within};

@@ -144,6 +144,11 @@ fn a_layout_that_was_overloaded_at_first_does_not_keep_up() {
     place.file("one.toml", "[[volume]]\nname = \"x\"\nsize = \"1 GiB\"\nunlimited = true\n");
     let one = json(&place, &["sim", "one.toml", "web.csv", "--device", "web/0"]);
     assert_eq!((&one["requests"], &one["is_whole"]), (&6000.into(), &true.into()));
+    let devices = ["--device", "web/0", "--device", "wbe/0"];
+    let sim = ["sim", "one.toml", "web.csv", "--map", "web/0=x"];
+    let one = json(&place, &[&sim[..], &devices].concat());
+    let note = one["run"]["notes"][0].as_str().unwrap_or_default();
+    assert!(note.starts_with("--device wbe/0 has no effect: no trace has the device"), "{one}");
 }
 
 #[test]
@@ -230,7 +235,7 @@ fn bad_input_is_named() {
     check(&sim(&["--sample", "0.1"]), 2, "expected 1/N");
     check(&sim(&["--runtime", "1s"]), 2, "--from and --to select a window");
     check(&sim(&["job.fio"]), 2, "web.csv is a trace and job.fio is not");
-    check(&sim(&["--device", "sdz"]), 2, "there are no requests to replay; another --from");
+    check(&sim(&["--device", "sdz"]), 2, "no trace has the device sdz; there are web/0, web/1");
     check(&["sim", "layout.toml", "job.fio", "--pace", "2x"], 2, "--pace is for traces");
     let record = |more: &[&'static str]| [&["record"][..], more].concat();
     check(&record(&["iostat.txt", "--out", "o.weirtrace"]), 2, "which has no single requests");

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use weir_observe::moment::offset_of;
 use weir_observe::when::Extent;
 use weir_observe::{Ending, Header, Note, ReadError, Reader};
+use weir_plan::measure::Samples;
 use weir_units::Instant;
 
 /// Magic number of an observation of any version.
@@ -120,6 +121,18 @@ impl Source {
             output::talk(&format!("weir: {}: {ending}", self.path.display()));
         }
         Ok((notes, ending))
+    }
+}
+
+impl Samples for Source {
+    type Error = CliError;
+
+    fn header(&self) -> Result<Header, CliError> {
+        Ok(self.survey()?.0)
+    }
+
+    fn each(&self, take: &mut dyn FnMut(Instant, &[Option<i64>])) -> Result<(), CliError> {
+        Self::each(self, take).map(|_| ())
     }
 }
 

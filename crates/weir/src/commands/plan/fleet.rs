@@ -1,8 +1,9 @@
 //! `weir plan --fleet`: many databases onto managed instances.
 
-use super::observed::{self, Measure};
+use super::need::measure_of_plan;
 use super::prices;
 use crate::cli::PlanArgs;
+use crate::commands::measured::fill;
 use crate::commands::page;
 use crate::error::{CliError, NO};
 use crate::input::is_same;
@@ -190,12 +191,7 @@ fn members(
         }
         if let Some(path) = &own.observed {
             let paths = std::slice::from_ref(path);
-            notes.extend(observed::fill(
-                &mut keys,
-                paths,
-                Measure::from_args(args),
-                (None, catalog),
-            )?);
+            notes.extend(fill(&mut keys, paths, &measure_of_plan(args), (None, catalog))?);
         }
         let (member, own) = keys.member(name)?;
         all.push(member);

@@ -1,12 +1,13 @@
 //! The need of `weir plan`: a file, the command line, and an observation.
 
-use super::observed::{self, Measure};
 use crate::cli::PlanArgs;
+use crate::commands::measured::{fill, measure_of};
 use crate::error::CliError;
 use crate::input::read_layout;
 use std::fs;
 use std::path::{Path, PathBuf};
 use weir_catalog::Catalog;
+use weir_plan::Measure;
 use weir_plan::need::{NeedFile, RoleKeys, Vcpus};
 
 /// Reads the need file, the command line and the observation; returns the notes about them.
@@ -42,7 +43,13 @@ fn observed(
     }
     let present = args.present.clone().or_else(|| file.keep.clone());
     let present = present.map(|path| read_layout(&path, catalog)).transpose()?;
-    observed::fill(file, &args.from, Measure::from_args(args), (present, catalog))
+    fill(file, &args.from, &measure_of_plan(args), (present, catalog))
+}
+
+/// Returns the measure that the command line asks for. A plan needs sizes.
+pub(super) fn measure_of_plan(args: &PlanArgs) -> Measure {
+    let own = measure_of(args.percentile, args.growth, &args.role, args.as_observed);
+    Measure { is_size_asked: true, ..own }
 }
 
 /// Reads the need file and applies the command line to it.

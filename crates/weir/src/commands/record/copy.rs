@@ -104,9 +104,9 @@ impl<'a, T: ReadTrace> Copied<'a, T> {
             }
             next = self.trace.next_request().map_err(CliError::Replayed)?;
         }
+        let missing = self.trace.missing();
+        let known = self.trace.devices().join(", ");
         if count == 0 {
-            let missing: Vec<&str> = self.trace.missing().collect();
-            let known = self.trace.devices().join(", ");
             return Err(CliError::Refused(match missing.first() {
                 Some(name) => {
                     format!("--device {name}: the trace has no such device; there are: {known}")
@@ -115,6 +115,11 @@ impl<'a, T: ReadTrace> Copied<'a, T> {
                          --sample"
                     .to_owned(),
             }));
+        }
+        for name in missing {
+            output::talk(&format!(
+                "weir: --device {name} has no effect: the trace has no such device; there are: {known}"
+            ));
         }
         Ok(())
     }
