@@ -7,10 +7,14 @@ page ranges of a sparse 1 TiB blob take.
     cargo build --release
     python3 crates/weir-bench/blobs.py --azurite PATH/node_modules/.bin/azurite-blob [--rounds 5]
 
-Needs azure-storage-blob for Python, Azurite (npm) and wrk (Debian).
+With --fio in place of --azurite: Put Page in files beside fio, which writes as many 8 KiB blocks at a time to
+a file of the same folder, each followed by fdatasync.
+
+Needs azure-storage-blob for Python and wrk (Debian), and Azurite (npm) or fio (Debian).
 """
 
 import argparse
+import json
 import os
 import re
 import statistics
@@ -110,13 +114,45 @@ def weir(folder, name, port, args):
     ])
 
 
+def fio(folder, seconds):
+    """Durable writes a second by 16 jobs on a file of the size of the blob."""
+    out = subprocess.run(
+        ["fio", "--name=durable", f"--filename={folder}/fio", f"--size={SIZE}", "--rw=randwrite",
+         f"--bs={BLOCK}", "--ioengine=psync", "--fdatasync=1", "--numjobs=16", "--thread",
+         "--time_based", f"--runtime={seconds}", "--group_reporting", "--output-format=json"],
+        check=True, capture_output=True, text=True,
+    ).stdout
+    return json.loads(out)["jobs"][0]["write"]["iops"]
+
+
+def durable(args):
+    """Put Page in files beside fio, in turn."""
+    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+        own = weir(folder, "weir-files", 11003, ["--data", f"{folder}/data"])
+        own.prepare()
+        fio(folder, 1)
+        rounds = [(own.run("Put Page", args.seconds)[0], fio(folder, args.seconds))
+                  for _ in range(args.rounds)]
+        own.stop()
+    ratios = sorted(a / b for a, b in rounds)
+    for name, at in (("weir", 0), ("fio", 1)):
+        rates = sorted(pair[at] for pair in rounds)
+        print(f"| {name} | {statistics.median(rates):,.0f} | {rates[0]:,.0f} | {rates[-1]:,.0f} |")
+    print(f"ratio: median {statistics.median(ratios):.2f}, {ratios[0]:.2f} to {ratios[-1]:.2f}")
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--azurite", required=True)
+    peer = parser.add_mutually_exclusive_group(required=True)
+    peer.add_argument("--azurite")
+    peer.add_argument("--fio", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--folder", help="where files are kept; a temporary folder if left out")
     args = parser.parse_args()
+    if args.fio:
+        durable(args)
+        return
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         azurite = [args.azurite, "--skipApiVersionCheck", "--silent"]
         pairs = [
