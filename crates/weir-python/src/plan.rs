@@ -7,10 +7,11 @@ use crate::observation::Observation;
 use crate::text::{self, Given, parsed};
 use crate::work;
 use pyo3::prelude::*;
+use std::fmt::Display;
 use std::path::Path;
 use weir_catalog::Edition;
-use weir_observe::sizing::Roles;
 use weir_observe::Header;
+use weir_observe::sizing::Roles;
 use weir_plan::keep::Kept;
 use weir_plan::measure::{self, EDITION, Measure, Samples};
 use weir_plan::need::{NeedFile, Wishes};
@@ -25,7 +26,10 @@ use weir_units::{Instant, Money, percent};
 #[pyo3(signature = (
     need, catalog, *, observation=None, measure=None, edition=None, budget=None, fastest=false, verify=false
 ))]
-#[expect(clippy::too_many_arguments, reason = "they are the keyword arguments of Python's function")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "they are the keyword arguments of Python's function"
+)]
 pub(crate) fn plan<'py>(
     python: Python<'py>,
     need: Option<&Bound<'py, PyAny>>,
@@ -84,12 +88,11 @@ pub(crate) struct Measuring {
 impl Measuring {
     fn measure(self) -> Result<Measure, Failure> {
         let own = Measure::default();
-        let wrong = |name: &str| {
-            let name = name.to_owned();
-            move |reason| Failure::Input(format!("{name}: {reason}"))
-        };
+        let wrong = |name: &str, reason: &dyn Display| Failure::Input(format!("{name}: {reason}"));
         let percentile = self.percentile.as_deref().map(measure::percentile).transpose();
+        let percentile = percentile.map_err(|reason| wrong("percentile", &reason))?;
         let growth = self.growth.as_deref().map(percent).transpose();
+        let growth = growth.map_err(|reason| wrong("growth", &reason))?;
         let said = self.roles.into_iter().map(|(name, role)| {
             measure::role(&format!("{name}={role}")).map_err(|_| {
                 let words = "is no role; roles are data, log, tempdb and backup";
@@ -97,8 +100,8 @@ impl Measuring {
             })
         });
         Ok(Measure {
-            percentile: percentile.map_err(wrong("percentile"))?.unwrap_or(own.percentile),
-            growth: growth.map_err(wrong("growth"))?.unwrap_or(own.growth),
+            percentile: percentile.unwrap_or(own.percentile),
+            growth: growth.unwrap_or(own.growth),
             roles: Roles { said: said.collect::<Result<_, _>>()? },
             is_as_observed: self.as_observed,
             is_size_asked: true,
