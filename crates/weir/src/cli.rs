@@ -60,7 +60,7 @@ use weir_units::{Bytes, CacheMode, ParseError, Span};
                         docs/LAYOUT.md describes the format.\n\n\
                         Exit codes: 0 success; 1 a negative answer (a limit throttles, a figure \
                         missed its tolerance, no layout meets the need); 2 wrong input or usage; 3 \
-                        failure while running; 130 interrupted by Ctrl-C.")]
+                        failure while running; 130 interrupted by Ctrl-C; 143 by SIGTERM.")]
 pub(crate) struct Cli {
     /// Load your own catalog edition in addition to the built-in ones, for example --catalog
     /// my-cloud.toml. May be repeated. docs/LAYOUT.md describes the format.
@@ -163,10 +163,11 @@ pub(crate) enum Command {
                             weir sweep --merge results.csv --of price --html results.html --plot x=depth,y=p99\n\n\
                             A sweep file names a layout, a workload (jobs, descriptions or traces) and \
                             parameters of both. The results \
-                            have one row for each point, with every parameter as a column. Ctrl-C ends \
-                            the sweep with exit code 130 and keeps the completed points; the same command \
+                            have one row for each point, with every parameter as a column. Ctrl-C and \
+                            SIGTERM end the sweep and keep the completed points; the same command \
                             continues. docs/SWEEP.md describes the files. Exit codes: 0 all points are \
-                            complete, 2 wrong input, 3 the results could not be written.")]
+                            complete, 2 wrong input, 3 the results could not be written, 130 and 143 \
+                            interrupted.")]
     Sweep(Box<SweepArgs>),
     /// Find the cheapest layout that meets a need, with its price, its binding limit and the reason
     /// why the next cheaper layout fails.
