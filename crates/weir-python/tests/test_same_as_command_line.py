@@ -141,9 +141,9 @@ def test_a_plan_for_an_observed_load(
     assert own == command_line("plan", "--from", observed)
     assert own["plan"] is not None
     assert any("an estimate of its demand" in note for note in own["notes"])
-    need = {"data": {"size": "2TiB", "latency": "5ms"}}
+    need = {"data": {"size": "2TiB"}}
     file = tmp_path / "need.toml"
-    file.write_text('[data]\nsize = "2TiB"\nlatency = "5ms"\n')
+    file.write_text('[data]\nsize = "2TiB"\n')
     measure = {"percentile": 99.9, "growth": "30%", "roles": {"data": "data"}, "as_observed": True}
     own = weir.plan(need, observation=weir.Observation(observed), **measure)
     flags = ["--percentile", "99.9", "--growth", "30%", "--role", "data=data", "--as-observed"]
