@@ -2,6 +2,7 @@
 
 use crate::case::{Case, JudgedSubject};
 use crate::change::Change;
+use crate::report::groups::has_same_cause;
 use crate::rules::{Candidate, InstanceStorage, storage_for};
 use crate::seconds::at_s;
 use crate::system::{On, SubjectId};
@@ -26,11 +27,16 @@ const ALIKE: f64 = 0.25;
 const DEEPEST: f64 = 1024.0;
 
 /// Simulates the proposed changes and adds their effects to the findings. `text` is the layout.
-/// Returns notes on effects that could not be simulated.
+/// Returns notes on effects that could not be simulated. Of findings with the same cause, which a report
+/// groups, only the first gets an effect.
 #[must_use]
 pub fn estimate(case: &Case<'_>, text: &str, found: &mut [Candidate]) -> Vec<String> {
-    let mut changes: Vec<&mut Candidate> =
-        found.iter_mut().filter(|found| found.change.is_some()).collect();
+    let mut changes: Vec<&mut Candidate> = Vec::new();
+    for own in found.iter_mut().filter(|found| found.change.is_some()) {
+        if !changes.iter().any(|first| has_same_cause(&first.finding, &own.finding)) {
+            changes.push(own);
+        }
+    }
     if changes.is_empty() {
         return Vec::new();
     }
@@ -344,6 +350,7 @@ fn depth_when_busy(judged: &JudgedSubject<'_>) -> f64 {
 mod tests {
     use super::*;
     use crate::bed::{EntityLoad, TestBed, with_case};
+    use weir_report::diagnosis::Group;
 
     #[test]
     fn files_grow_into_storage_that_is_raised_for_them() {
@@ -369,6 +376,22 @@ mod tests {
             effect.ok_or(notes)
         });
         effect.expect("an effect")
+    }
+
+    #[test]
+    fn findings_with_the_same_cause_have_one_effect() {
+        let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8 }\n\
+                    [[file]]\nname = \"one\"\nrole = \"data\"\nsize = \"64 GiB\"\n\
+                    [[file]]\nname = \"two\"\nrole = \"data\"\nsize = \"64 GiB\"\n";
+        let load = || EntityLoad::reads(498.0).ms(40.0);
+        let bed = TestBed::layout(text).file("db", "one", load()).file("db", "two", load());
+        let (changes, effects) = with_case(bed, |case, mut found| {
+            assert_eq!(estimate(case, text, &mut found), [""; 0]);
+            found.retain(|own| own.finding.group == Group::Throttling);
+            let changes = found.iter().filter(|own| own.change.is_some()).count();
+            (changes, found.iter().filter(|own| own.finding.effect.is_some()).count())
+        });
+        assert_eq!((changes, effects), (2, 1));
     }
 
     #[test]

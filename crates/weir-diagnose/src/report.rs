@@ -1,6 +1,6 @@
 //! Builds the report of a case.
 
-mod groups;
+pub(crate) mod groups;
 
 use crate::case::{Case, JudgedSubject, basis_words};
 use crate::gauged::Gauges;

@@ -1,7 +1,7 @@
 //! Findings with the same cause become one finding with several subjects.
 //!
 //! Four files that are throttled at 500 IOPS each have one cause and one fix. A rule makes a finding
-//! for each subject, since the effect of a change is simulated for each; the report groups them.
+//! for each subject; the report groups them. The effect is that of a change for the first one.
 
 use crate::rules::Candidate;
 use std::cmp::Reverse;
@@ -30,7 +30,7 @@ pub(super) fn grouped(found: Vec<Candidate>) -> Vec<Finding> {
 }
 
 /// Returns whether two findings are of the same rule, at limits of the same kind and height.
-fn has_same_cause(one: &Finding, other: &Finding) -> bool {
+pub(crate) fn has_same_cause(one: &Finding, other: &Finding) -> bool {
     let key = |own: &Finding| {
         (own.check_id, own.group, own.priority, own.cap.clone(), own.limit.map(f64::to_bits))
     };
