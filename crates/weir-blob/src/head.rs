@@ -54,6 +54,9 @@ impl Head {
         let target = parse_target(host.unwrap_or_default(), &path, is_account)?;
         let query = parse_query(parts.uri.query().unwrap_or_default());
         if let Some((name, value)) = twice(&query) {
+            if name.eq_ignore_ascii_case("sig") {
+                return Err(Fault::unauthenticated("the signature occurs twice"));
+            }
             return Err(Fault::query(name, value, "it occurs twice"));
         }
         let (method, headers) = (parts.method, parts.headers);
@@ -251,7 +254,7 @@ pub(crate) fn check_container_name(name: &str) -> Result<()> {
         return Ok(());
     }
     if !(3..=63).contains(&name.len()) {
-        return Err(Code::OutOfRangeInput.into());
+        return Err(out_of_range());
     }
     let is_plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     if is_plain && !name.starts_with('-') && !name.ends_with('-') && !name.contains("--") {
@@ -261,6 +264,11 @@ pub(crate) fn check_container_name(name: &str) -> Result<()> {
     }
 }
 
+fn out_of_range() -> Fault {
+    let fault = Fault::from(Code::OutOfRangeInput);
+    fault.saying("The specified resource name length is not within the permissible limits.")
+}
+
 /// Checks a blob name against the service's rules.
 ///
 /// # Errors
@@ -268,7 +276,7 @@ pub(crate) fn check_container_name(name: &str) -> Result<()> {
 /// [`Code::InvalidResourceName`], [`Code::OutOfRangeInput`].
 pub(crate) fn check_blob_name(name: &str) -> Result<()> {
     if name.chars().count() > 1024 {
-        return Err(Code::OutOfRangeInput.into());
+        return Err(out_of_range());
     }
     if name.split('/').count() > 254 || name.chars().any(|c| c.is_control()) {
         return Err(Code::InvalidResourceName.into());

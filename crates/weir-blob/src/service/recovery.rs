@@ -91,6 +91,8 @@ impl Service {
                 *at = at.next(*at);
                 blob.etag.0 = at.0;
                 blob.modified = *at;
+                // A write may have ended it.
+                blob.lease.end_unless_held(*at);
                 changed = true;
             }
         }
