@@ -215,7 +215,8 @@ pub(crate) fn parse_target(
         return Err(invalid());
     }
     let (container, blob) = rest.split_once('/').unwrap_or((rest, ""));
-    let (container, blob) = (decode(container)?, decode(blob)?);
+    // The service takes a backslash in the name of a blob for a slash.
+    let (container, blob) = (decode(container)?, decode(blob)?.replace('\\', "/"));
     if account.contains('/') || container.contains('/') {
         return Err(invalid());
     }
@@ -300,6 +301,7 @@ mod tests {
     #[test]
     fn paths_and_hosts_name_accounts_containers_and_blobs() {
         check("127.0.0.1:10000", "/acc/con/a/b%20c", Some(["acc", "con", "a/b c"]));
+        check("127.0.0.1:10000", "/acc/con/a%5Cb", Some(["acc", "con", "a/b"]));
         check("127.0.0.1:10000", "/acc", Some(["acc", "", ""]));
         check("127.0.0.1:10000", "/acc/", Some(["acc", "", ""]));
         check("127.0.0.1:10000", "/acc/con/", Some(["acc", "con", ""]));

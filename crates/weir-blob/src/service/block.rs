@@ -2,7 +2,7 @@
 
 use super::blob;
 use super::read::{PART, parse_range};
-use super::shared::{MAX_DOCUMENT, Service, names, parse_metadata, stamp, uncommitted_key};
+use super::shared::{MAX_DOCUMENT, Service, names, parse_metadata, stamp};
 use crate::auth::Caller;
 use crate::body::{Body, Reply};
 use crate::condition::{Conditions, Etag, Subject};
@@ -191,7 +191,7 @@ impl Service {
             return Err(fault);
         }
         let block = Block { id: id.clone(), piece };
-        let change = Change::put(uncommitted_key(names, &id), &block);
+        let change = Change::put(names.block_key(&id), &block);
         let old = {
             let mut state = self.state.borrow_mut();
             let held = state.container_mut(names.account, names.container)?;
@@ -264,7 +264,7 @@ impl Service {
             let loose = held.uncommitted.remove(names.blob).unwrap_or_default();
             (held.blobs.insert(base(names.blob), Rc::new(blob)), loose)
         };
-        let gone = loose.iter().map(|block| Change::remove(uncommitted_key(names, &block.id)));
+        let gone = loose.iter().map(|block| Change::remove(names.block_key(&block.id)));
         changes.extend(gone);
         self.commit(changes).await?;
         loose.iter().for_each(|block| self.pieces.forget(block.piece));
@@ -305,7 +305,7 @@ impl Service {
             let held = state.container_mut(names.account, names.container)?;
             held.uncommitted.remove(names.blob).unwrap_or_default()
         };
-        let gone = loose.iter().map(|block| Change::remove(uncommitted_key(names, &block.id)));
+        let gone = loose.iter().map(|block| Change::remove(names.block_key(&block.id)));
         self.commit(gone.collect()).await?;
         loose.iter().for_each(|block| self.pieces.forget(block.piece));
         Ok(())

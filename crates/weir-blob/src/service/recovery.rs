@@ -25,6 +25,7 @@ impl Service {
         let mut changes = vec![Change::put(Key::Running, &true)];
         {
             let mut state = self.state.borrow_mut();
+            changes.extend(state.rename_backslashes());
             let crashed = state.crashed;
             let mut at = state.next(now);
             for (names, snapshot, blob) in state.all_mut() {

@@ -9,7 +9,7 @@ use crate::head::Head;
 use crate::journal::{Change, Journal};
 use crate::lease::{Lease, Leased};
 use crate::pieces::Pieces;
-use crate::record::{Blob, Content, Key, Metadata, PageContent};
+use crate::record::{Blob, Content, Metadata, PageContent};
 use crate::room::{Room, Rooms};
 use crate::state::{Names, State, base};
 use crate::time::Moment;
@@ -350,10 +350,4 @@ pub(super) fn parse_metadata(head: &Head) -> Result<Metadata> {
 /// Returns a random id.
 pub(super) fn new_id() -> String {
     uuid::Uuid::new_v4().to_string()
-}
-
-/// Returns the key of an uncommitted block.
-pub(super) fn uncommitted_key(names: Names<'_>, id: &str) -> Key {
-    let [account, container, blob] = names.owned();
-    Key::Uncommitted(account, container, blob, id.to_owned())
 }
