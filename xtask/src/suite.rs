@@ -8,8 +8,10 @@
 //! |---|---|
 //! | `tap` | the results of programs that print the Test Anything Protocol |
 //! | `tester` | the test client of nbd-server |
+//! | `azurite` | the tests of Azurite |
 //! | `running` | the program under test |
 
+mod azurite;
 mod running;
 mod tap;
 mod tester;
@@ -18,10 +20,11 @@ use crate::error::XtaskError;
 use running::Running;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use tap::Outcome;
 
 /// A suite.
@@ -31,6 +34,8 @@ pub enum Suite {
     Pjdfstest,
     /// The test client of nbd-server, on `weir serve`: github.com/NetworkBlockDevice/nbd.
     Nbd,
+    /// The live tests of a blob service, on `weir serve`: github.com/Azure/Azurite. Needs Node.js and npm.
+    Azurite,
 }
 
 /// A volume without limits, so that a suite takes no longer than it has to.
@@ -72,8 +77,8 @@ pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
     let checkout = absolute(plan.checkout)?;
     let expected = expected(plan.suite)?;
     let mut tally = Tally::default();
-    let mut take = |key: &str, outcome: &Outcome, out: &mut dyn Write| {
-        let line = judge(&mut tally, outcome, expected.get(key), key);
+    let take = |tally: &mut Tally, key: &str, outcome: &Outcome, out: &mut dyn Write| {
+        let line = judge(tally, outcome, expected.get(key), key);
         line.map_or(Ok(()), |line| say(out, &line))
     };
     let is_wanted = |name: &str| plan.only.is_none_or(|part| name.contains(part));
@@ -95,7 +100,7 @@ pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
                 for (check, outcome) in
                     if is_wanted(&name) { tap::run(&script, &place)? } else { Vec::new() }
                 {
-                    take(&format!("{name}:{check}"), &outcome, out)?;
+                    take(&mut tally, &format!("{name}:{check}"), &outcome, out)?;
                 }
             }
             running.stop()?;
@@ -109,19 +114,44 @@ pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
             ];
             steps.iter().try_for_each(|(program, args)| build(&checkout, program, args))?;
             for check in tester::CHECKS.iter().filter(|check| is_wanted(check.name)) {
-                take(check.name, &check.run(&checkout, &weir)?, out)?;
+                take(&mut tally, check.name, &check.run(&checkout, &weir)?, out)?;
+            }
+        }
+        Suite::Azurite => {
+            azurite::prepare(&checkout)?;
+            for file in azurite::FILES.into_iter().filter(|file| is_wanted(file)) {
+                let before = tally;
+                for (title, outcome) in azurite::run(&checkout, &weir, file)? {
+                    take(&mut tally, &format!("{file}: {title}"), &outcome, out)?;
+                }
+                say(out, &format!("{file}: {}", tally.since(&before)))?;
             }
         }
     }
-    let Tally { passed, expected, unexpected, skipped } = tally;
-    say(
-        out,
-        &format!(
-            "{}: {passed} passed, {unexpected} failed, {expected} failed as expected, {skipped} skipped",
-            name_of(plan.suite)
-        ),
-    )?;
+    say(out, &format!("{}: {tally}", name_of(plan.suite)))?;
     Ok(tally)
+}
+
+impl Tally {
+    /// Returns the results that an earlier tally does not have.
+    const fn since(self, before: &Self) -> Self {
+        Self {
+            passed: self.passed - before.passed,
+            expected: self.expected - before.expected,
+            unexpected: self.unexpected - before.unexpected,
+            skipped: self.skipped - before.skipped,
+        }
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { passed, expected, unexpected, skipped } = self;
+        write!(
+            f,
+            "{passed} passed, {unexpected} failed, {expected} failed as expected, {skipped} skipped"
+        )
+    }
 }
 
 /// Counts a result. Returns a line about an unexpected one.
@@ -134,6 +164,7 @@ fn judge(
     match (outcome, reason) {
         (Outcome::Passed, None) => tally.passed += 1,
         (Outcome::Skipped, _) => tally.skipped += 1,
+        (_, Some(reason)) if reason.starts_with(EITHER) => tally.skipped += 1,
         (Outcome::Failed(_), Some(_)) => tally.expected += 1,
         (Outcome::Failed(words), None) => {
             tally.unexpected += 1;
@@ -151,26 +182,45 @@ fn name_of(suite: Suite) -> &'static str {
     match suite {
         Suite::Pjdfstest => "pjdfstest",
         Suite::Nbd => "nbd",
+        Suite::Azurite => "azurite",
     }
 }
 
-/// Returns the checks that are expected to fail, with their reasons: lines of `CHECK REASON`.
+/// Begins the reason of a check whose result depends on chance.
+const EITHER: &str = "either: ";
+/// Separates a check from its reason.
+const SEPARATOR: &str = " | ";
+
+/// Returns the checks that are expected to fail, with their reasons: lines of `CHECK | REASON`.
 fn expected(suite: Suite) -> Result<BTreeMap<String, String>, XtaskError> {
     let path = crate::root().join("xtask/suites").join(format!("{}.txt", name_of(suite)));
     let text = fs::read_to_string(&path).map_err(XtaskError::file("reading", &path))?;
     let lines =
         text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let pair = |line: &str| {
-        let (key, reason) = line.split_once(' ').unwrap_or((line, ""));
-        (key.to_owned(), reason.to_owned())
+        let pair = line.split_once(SEPARATOR);
+        let pair = pair.map(|(key, reason)| (key.to_owned(), reason.to_owned()));
+        let place = path.display();
+        pair.ok_or_else(|| {
+            XtaskError::Suite(format!("{place}: {line:?} has no reason after {SEPARATOR:?}"))
+        })
     };
-    Ok(lines.map(pair).collect())
+    lines.map(pair).collect()
+}
+
+fn output(folder: &Path, program: &str, args: &[&str]) -> Result<Output, XtaskError> {
+    let mut command = Command::new(program);
+    command.args(args).current_dir(folder).stdin(Stdio::null());
+    command.output().map_err(XtaskError::file("starting", Path::new(program)))
+}
+
+/// Returns whether a program succeeds.
+fn ran(folder: &Path, program: &str, args: &[&str]) -> Result<bool, XtaskError> {
+    output(folder, program, args).map(|output| output.status.success())
 }
 
 fn build(folder: &Path, program: &str, args: &[&str]) -> Result<(), XtaskError> {
-    let mut command = Command::new(program);
-    command.args(args).current_dir(folder).stdin(Stdio::null());
-    let output = command.output().map_err(XtaskError::file("starting", Path::new(program)))?;
+    let output = output(folder, program, args)?;
     if output.status.success() {
         return Ok(());
     }
@@ -218,7 +268,10 @@ mod tests {
         let line = judge(&mut tally, &Outcome::Passed, Some(&reason), "a:5");
         let expect = "PASSED a:5, which was expected to fail: the reason";
         assert_eq!(line.as_deref(), Some(expect));
-        assert_eq!(tally, Tally { passed: 1, expected: 1, unexpected: 2, skipped: 1 });
+        let either = "either: it does not wait".to_owned();
+        assert_eq!(judge(&mut tally, &Outcome::Passed, Some(&either), "a:6"), None);
+        assert_eq!(judge(&mut tally, &failed(), Some(&either), "a:7"), None);
+        assert_eq!(tally, Tally { passed: 1, expected: 1, unexpected: 2, skipped: 3 });
     }
 
     #[test]
@@ -226,5 +279,13 @@ mod tests {
         assert!(expected(Suite::Pjdfstest).expect("a list").is_empty());
         let nbd = expected(Suite::Nbd).expect("a list");
         assert!(nbd.keys().all(|key| tester::CHECKS.iter().any(|own| own.name == key)), "{nbd:?}");
+        let azurite = expected(Suite::Azurite).expect("a list");
+        let has_file = |key: &str| {
+            key.split_once(": ").is_some_and(|(file, _)| azurite::FILES.contains(&file))
+        };
+        assert!(
+            azurite.iter().all(|(key, reason)| has_file(key) && !reason.is_empty()),
+            "{azurite:?}"
+        );
     }
 }

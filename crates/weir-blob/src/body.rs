@@ -53,6 +53,12 @@ impl Body {
         Self { incoming: Some(incoming), pace, received: 0, waited: Duration::ZERO }
     }
 
+    /// Returns the body of a request that has none.
+    #[must_use]
+    pub(crate) const fn empty() -> Self {
+        Self { incoming: None, pace: Pace::DEFAULT, received: 0, waited: Duration::ZERO }
+    }
+
     /// Returns the next bytes; `None` at the end.
     ///
     /// # Errors

@@ -102,7 +102,11 @@ impl Conditions {
     /// # Errors
     ///
     /// [`Code::ConditionNotMet`], with status 304 if the client's copy is current.
+    /// [`Code::UnsatisfiableCondition`] for `If-None-Match: *`, which no existing resource meets.
     pub(crate) fn check_read(&self, state: State<'_>) -> Result<()> {
+        if self.none_match.as_deref() == Some("*") {
+            return Err(Code::UnsatisfiableCondition.into());
+        }
         self.check_write(state).map_err(|fault| {
             let has_it = self.none_match.is_some() || self.modified_since.is_some();
             let holds = Self { none_match: None, modified_since: None, ..self.clone() };
@@ -209,7 +213,7 @@ mod tests {
         check(&[("if-unmodified-since", AT)], true, 200);
         check(&[("if-unmodified-since", BEFORE)], false, 412);
         check(&[("if-none-match", "\"0x1\""), ("if-modified-since", AT)], true, 200);
-        check(&[("if-none-match", "*"), ("if-unmodified-since", BEFORE)], false, 412);
+        check(&[("if-none-match", "*"), ("if-unmodified-since", BEFORE)], false, 400);
     }
 
     #[test]

@@ -41,11 +41,7 @@ impl Check {
     pub fn parse(head: &Head, keeps: bool) -> Result<Self> {
         let claimed_md5 = head.header("content-md5").map(str::to_owned);
         let claimed_crc64 = head.header("x-ms-content-crc64").map(str::to_owned);
-        if let Some(text) = &claimed_md5
-            && STANDARD.decode(text).map_or(0, |bytes| bytes.len()) != 16
-        {
-            return Err(Code::InvalidMd5.into());
-        }
+        claimed_md5.as_deref().map_or(Ok(()), check_md5)?;
         if let Some(text) = &claimed_crc64
             && STANDARD.decode(text).map_or(0, |bytes| bytes.len()) != 8
         {
@@ -61,6 +57,19 @@ impl Check {
         Ok(Self { md5, crc64: crc64fast_nvme::Digest::new(), claimed_md5, claimed_crc64 })
     }
 
+    /// Reads the client's checksums of a blob that is written in one request. That of the blob takes
+    /// precedence over that of the body.
+    ///
+    /// # Errors
+    ///
+    /// As for [`parse`](Self::parse).
+    pub(crate) fn of_blob(head: &Head) -> Result<Self> {
+        let of_body = Self::parse(head, true)?;
+        let Some(of_blob) = head.header("x-ms-blob-content-md5") else { return Ok(of_body) };
+        check_md5(of_blob)?;
+        Ok(Self { claimed_md5: Some(of_blob.to_owned()), ..of_body })
+    }
+
     /// Reads the client's checksums of the source of a copy.
     ///
     /// # Errors
@@ -72,6 +81,11 @@ impl Check {
         let md5 = claimed_md5.as_ref().map(|_| Md5::new());
         let claimed_crc64 = claimed("x-ms-source-content-crc64");
         Ok(Self { md5, claimed_md5, claimed_crc64, ..Self::parse(head, false)? })
+    }
+
+    /// Returns whether the client sent a checksum.
+    pub(crate) const fn is_claimed(&self) -> bool {
+        self.claimed_md5.is_some() || self.claimed_crc64.is_some()
     }
 
     /// Adds bytes of the body.
@@ -110,6 +124,14 @@ impl Check {
     }
 }
 
+/// Checks that a text is an MD5 in Base64.
+fn check_md5(text: &str) -> Result<()> {
+    match STANDARD.decode(text) {
+        Ok(bytes) if bytes.len() == 16 => Ok(()),
+        _ => Err(Code::InvalidMd5.into()),
+    }
+}
+
 /// Returns the MD5 of `bytes` in Base64.
 #[must_use]
 pub(crate) fn md5_base64(bytes: &[u8]) -> String {
@@ -139,6 +161,22 @@ mod tests {
             check.end()
         });
         assert_eq!(got.map(drop).map_err(|fault| fault.code), expect, "{header}: {value}");
+    }
+
+    #[test]
+    fn the_checksum_of_the_blob_takes_precedence() {
+        let (right, wrong) = (md5_base64(b"1"), md5_base64(b"2"));
+        let check = |of_body: &str, of_blob: &str| {
+            let mut head = crate::tests::head();
+            head.headers.insert("content-md5", of_body.parse().unwrap());
+            head.headers.insert("x-ms-blob-content-md5", of_blob.parse().unwrap());
+            let mut check = Check::of_blob(&head)?;
+            check.add(b"1");
+            check.end().map(drop)
+        };
+        assert_eq!(check(&wrong, &right), Ok(()));
+        assert_eq!(check(&right, &wrong).map_err(|fault| fault.code), Err(Code::Md5Mismatch));
+        assert_eq!(check(&right, "AAAA").map_err(|fault| fault.code), Err(Code::InvalidMd5));
     }
 
     /// Expected values are from the catalogue of CRC algorithms and RFC 1321.

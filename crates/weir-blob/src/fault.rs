@@ -47,7 +47,9 @@ codes! {
     AuthorizationServiceMismatch 403 "This request is not authorized to perform this operation using this service."
     AuthorizationSourceIPMismatch 403 "This request is not authorized to perform this operation using this source IP."
     BlobAlreadyExists 409 "The specified blob already exists."
+    BlobArchived 409 "This operation is not permitted on an archived blob."
     BlobImmutableDueToPolicy 409 "This operation is not permitted as the blob is immutable due to a policy."
+    BlobIsSealed 409 "The specified blob is sealed, and its contents can't be modified unless the blob is re-created after a delete."
     BlobNotFound 404 "The specified blob does not exist."
     BlobOverwritten 409 "This blob has been recreated since the previous snapshot was taken."
     BlobTierInadequateForContentLength 409 "Specified blob tier size limit cannot be less than content length."
@@ -61,6 +63,7 @@ codes! {
     ContainerAlreadyExists 409 "The specified container already exists."
     ContainerNotFound 404 "The specified container does not exist."
     CopyIdMismatch 409 "The specified copy ID did not match the copy ID for the pending copy operation."
+    CorsPreflightFailure 403 "CORS not enabled or no matching rule found for this request."
     Crc64Mismatch 400 "The CRC64 value specified in the request did not match with the CRC64 value calculated by the server."
     EmptyMetadataKey 400 "The key for one of the metadata key-value pairs is empty."
     FeatureVersionMismatch 409 "The operation for the blob needs another version of the service."
@@ -129,10 +132,14 @@ codes! {
     SnapshotsPresent 409 "This operation is not permitted because the blob has snapshots."
     SourceConditionNotMet 412 "The source condition specified using HTTP conditional header(s) is not met."
     TagsTooLarge 400 "The tags specified exceed the maximum permissible limits."
+    UnsatisfiableCondition 400 "The request includes an unsatisfiable condition for this operation."
     UnsupportedHeader 400 "One of the HTTP headers specified in the request is not supported."
     UnsupportedHttpVerb 405 "The resource doesn't support the specified HTTP verb."
     UnsupportedQueryParameter 400 "One of the query parameters specified in the request URI is not supported."
 }
+
+/// The detail of [`Code::InvalidRange`] that is also the header `Content-Range`.
+pub(crate) const CONTENT_RANGE: &str = "ContentRange";
 
 /// An error response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,6 +152,8 @@ pub struct Fault {
     pub retry_after: Option<u64>,
     /// Overrides the code's status.
     status: Option<StatusCode>,
+    /// Overrides the code's message.
+    message: Option<String>,
     /// Text added to the code's message.
     more: Option<String>,
 }
@@ -154,7 +163,14 @@ pub type Result<T> = std::result::Result<T, Fault>;
 
 impl From<Code> for Fault {
     fn from(code: Code) -> Self {
-        Self { code, details: Vec::new(), retry_after: None, status: None, more: None }
+        Self {
+            code,
+            details: Vec::new(),
+            retry_after: None,
+            status: None,
+            message: None,
+            more: None,
+        }
     }
 }
 
@@ -225,6 +241,19 @@ impl Fault {
         self
     }
 
+    /// Overrides the code's message, for codes that the service uses with several.
+    #[must_use]
+    pub(crate) fn saying(mut self, message: impl Into<String>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
+
+    /// Returns the message, without text added to it.
+    #[must_use]
+    pub(crate) fn message(&self) -> &str {
+        self.message.as_deref().unwrap_or_else(|| self.code.message())
+    }
+
     /// Returns the HTTP status.
     #[must_use]
     pub fn status(&self) -> StatusCode {
@@ -235,7 +264,7 @@ impl Fault {
     #[must_use]
     pub fn body(&self, request_id: &str, now: &str) -> String {
         let mut out = String::from("\u{feff}<?xml version=\"1.0\" encoding=\"utf-8\"?><Error>");
-        let mut message = self.code.message().to_owned();
+        let mut message = self.message().to_owned();
         if let Some(more) = &self.more {
             let _ = write!(message, " {more}");
         }
@@ -252,7 +281,7 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code.name(), self.code.message())?;
+        write!(f, "{}: {}", self.code.name(), self.message())?;
         if let Some(more) = &self.more {
             write!(f, " {more}")?;
         }

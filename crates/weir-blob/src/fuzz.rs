@@ -5,12 +5,14 @@
 
 use crate::auth::account::{Account, Accounts};
 use crate::auth::{Caller, authenticate, sas};
+use crate::batch;
 use crate::condition::{Conditions, Subject};
 use crate::digest::Check;
 use crate::fault::Fault;
 use crate::head::{Head, check_blob_name, check_container_name};
 use crate::lease::Lease;
 use crate::operation::Operation;
+use crate::query::Query;
 use crate::service::properties::Properties;
 use crate::service::read_parts;
 use crate::tags::{self, Condition};
@@ -100,9 +102,13 @@ fn request(head: &Head, body: &[u8]) {
         if let Some(tags) = tell(tags::parse_header(text)) {
             tell(tags::check(&tags));
         }
-        if let Some(condition) = tell(Condition::parse(text, "where")) {
+        tell(Query::parse(text));
+        if let Some(condition) = tell(Condition::parse(text, "x-ms-if-tags")) {
             assert!(!condition.holds(&tags::Tags::new()), "no tag is {text}");
         }
+    }
+    if let Some(kind) = head.header("content-type") {
+        tell(batch::parse(kind, body));
     }
     for refused in read_parts(head, body) {
         said(&refused);

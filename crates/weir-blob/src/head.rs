@@ -54,6 +54,9 @@ impl Head {
         let target = parse_target(host.unwrap_or_default(), &path, is_account)?;
         let query = parse_query(parts.uri.query().unwrap_or_default());
         if let Some((name, value)) = twice(&query) {
+            if name.eq_ignore_ascii_case("sig") {
+                return Err(Fault::unauthenticated("the signature occurs twice"));
+            }
             return Err(Fault::query(name, value, "it occurs twice"));
         }
         let (method, headers) = (parts.method, parts.headers);
@@ -212,7 +215,8 @@ pub(crate) fn parse_target(
         return Err(invalid());
     }
     let (container, blob) = rest.split_once('/').unwrap_or((rest, ""));
-    let (container, blob) = (decode(container)?, decode(blob)?);
+    // The service takes a backslash in the name of a blob for a slash.
+    let (container, blob) = (decode(container)?, decode(blob)?.replace('\\', "/"));
     if account.contains('/') || container.contains('/') {
         return Err(invalid());
     }
@@ -251,7 +255,7 @@ pub(crate) fn check_container_name(name: &str) -> Result<()> {
         return Ok(());
     }
     if !(3..=63).contains(&name.len()) {
-        return Err(Code::OutOfRangeInput.into());
+        return Err(out_of_range());
     }
     let is_plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     if is_plain && !name.starts_with('-') && !name.ends_with('-') && !name.contains("--") {
@@ -261,6 +265,11 @@ pub(crate) fn check_container_name(name: &str) -> Result<()> {
     }
 }
 
+fn out_of_range() -> Fault {
+    let fault = Fault::from(Code::OutOfRangeInput);
+    fault.saying("The specified resource name length is not within the permissible limits.")
+}
+
 /// Checks a blob name against the service's rules.
 ///
 /// # Errors
@@ -268,7 +277,7 @@ pub(crate) fn check_container_name(name: &str) -> Result<()> {
 /// [`Code::InvalidResourceName`], [`Code::OutOfRangeInput`].
 pub(crate) fn check_blob_name(name: &str) -> Result<()> {
     if name.chars().count() > 1024 {
-        return Err(Code::OutOfRangeInput.into());
+        return Err(out_of_range());
     }
     if name.split('/').count() > 254 || name.chars().any(|c| c.is_control()) {
         return Err(Code::InvalidResourceName.into());
@@ -292,6 +301,7 @@ mod tests {
     #[test]
     fn paths_and_hosts_name_accounts_containers_and_blobs() {
         check("127.0.0.1:10000", "/acc/con/a/b%20c", Some(["acc", "con", "a/b c"]));
+        check("127.0.0.1:10000", "/acc/con/a%5Cb", Some(["acc", "con", "a/b"]));
         check("127.0.0.1:10000", "/acc", Some(["acc", "", ""]));
         check("127.0.0.1:10000", "/acc/", Some(["acc", "", ""]));
         check("127.0.0.1:10000", "/acc/con/", Some(["acc", "con", ""]));

@@ -1,7 +1,7 @@
 //! HTTP connections: reads requests, calls the service, sends responses.
 
 use crate::body::{Body, Content, Pace, Reply, Rest, Source};
-use crate::fault::{Code, Fault};
+use crate::fault::{CONTENT_RANGE, Code, Fault};
 use crate::head::Head;
 use crate::places::{Place, Work};
 use crate::service::Service;
@@ -118,7 +118,7 @@ async fn answer(
         };
     let refused = reply.is_err();
     let id = service.request_id();
-    let mut reply = reply.unwrap_or_else(|fault| refusal(&fault, &id, now));
+    let mut reply = reply.unwrap_or_else(|fault| refusal(&fault, &id, now, is_head));
     if refused && !body.drain(DRAIN).await {
         reply.set("connection", "close");
         place.cut();
@@ -172,16 +172,19 @@ fn preflight(service: &Service, head: &Head) -> Result<Reply, Fault> {
     Ok(reply)
 }
 
-/// Builds an error response.
-fn refusal(fault: &Fault, id: &str, now: Moment) -> Reply {
+/// Builds an error response. That to HEAD has no document, and therefore no type either.
+pub(crate) fn refusal(fault: &Fault, id: &str, now: Moment, is_head: bool) -> Reply {
     let mut reply = Reply::new(500);
     reply.status = fault.status();
-    if reply.status != StatusCode::NOT_MODIFIED {
+    if reply.status != StatusCode::NOT_MODIFIED && !is_head {
         reply = reply.xml(fault.body(id, &now.iso()));
     }
     reply.set("x-ms-error-code", fault.code.name());
     if let Some(secs) = fault.retry_after {
         reply.set("retry-after", &secs.to_string());
+    }
+    if let Some((_, range)) = fault.details.iter().find(|(name, _)| *name == CONTENT_RANGE) {
+        reply.set("content-range", range);
     }
     if fault.code == Code::NoAuthenticationInformation {
         reply.set("www-authenticate", "SharedKey");

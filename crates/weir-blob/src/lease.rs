@@ -6,13 +6,16 @@
 //!       +-----release-------+  +------------acquire---------------+
 //! ```
 //!
-//! Source: the tables of "Lease Blob", Microsoft. An expired lease can be renewed by its holder,
-//! and acquired by any client.
+//! Source: the tables of "Lease Blob", Microsoft. An expired lease can be renewed by its holder until
+//! the resource changes, and acquired by any client.
 
 use crate::fault::{Code, Fault, Result};
 use crate::head::Head;
 use crate::time::Moment;
 use serde::{Deserialize, Serialize};
+
+/// A second in nanoseconds.
+const SECOND: u64 = 1_000_000_000;
 
 /// The lease of a resource, which may be available.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -234,7 +237,8 @@ impl Lease {
 
     fn renew(&mut self, id: &str, now: Moment) -> Result<()> {
         match self.state(now) {
-            State::Available => Err(Code::LeaseNotPresentWithLeaseOperation.into()),
+            // Also of a lease that a change has ended.
+            State::Available => Err(Code::LeaseIdMismatchWithLeaseOperation.into()),
             _ if !self.is(id) => Err(Code::LeaseIdMismatchWithLeaseOperation.into()),
             State::Breaking | State::Broken => Err(Code::LeaseIsBrokenAndCannotBeRenewed.into()),
             State::Leased | State::Expired => {
@@ -264,25 +268,29 @@ impl Lease {
         Ok(())
     }
 
-    /// Starts the break period and returns its length in seconds.
+    /// Starts the break period and returns its length in seconds, rounded. Breaking again can only
+    /// shorten the period.
     fn break_it(&mut self, period: Option<u64>, now: Moment) -> Result<u64> {
-        let nanos = |until: Moment| until.0.saturating_sub(now.0);
-        let left = match self.state(now) {
+        let end = match self.state(now) {
             State::Available => return Err(Code::LeaseNotPresentWithLeaseOperation.into()),
-            State::Expired | State::Broken => 0,
+            State::Expired | State::Broken => now,
             State::Leased | State::Breaking => {
-                let most = self.until.map(|until| nanos(until).div_ceil(1_000_000_000));
-                match (period, most) {
-                    (Some(period), Some(most)) => period.min(most),
-                    (Some(period), None) => period,
-                    (None, Some(most)) => most,
-                    (None, None) => 0,
-                }
+                let asked = period.map(|secs| now.plus_secs(secs));
+                // An infinite lease without a period ends at once.
+                asked.into_iter().chain(self.until).min().unwrap_or(now)
             }
         };
         self.stage = Stage::Breaking;
-        self.until = Some(now.plus_secs(left));
-        Ok(left)
+        self.until = Some(end);
+        Ok((end.0.saturating_sub(now.0) + SECOND / 2) / SECOND)
+    }
+
+    /// Ends a lease that has expired or is broken, because the resource changes. Its holder must not
+    /// renew it, since that would hide the change.
+    pub(crate) fn end_unless_held(&mut self, now: Moment) {
+        if matches!(self.state(now), State::Expired | State::Broken) {
+            *self = Self::default();
+        }
     }
 }
 
@@ -302,4 +310,54 @@ fn is_guid(text: &str) -> bool {
     let digits = bare.chars().filter(|c| *c != '-');
     let hex = bare.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
     hex && digits.count() == 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "ca761232-ed42-11ce-bacd-00aa0057b223";
+
+    /// Acts at a time in nanoseconds. Returns the remaining time, or the code.
+    fn act(lease: &mut Lease, at: u64, headers: &[(&'static str, &str)]) -> Result<Option<u64>> {
+        let mut head = crate::tests::head();
+        head.now = Moment(at);
+        head.headers.insert("x-ms-lease-id", ID.parse().unwrap());
+        for (name, value) in headers {
+            head.headers.insert(*name, value.parse().unwrap());
+        }
+        lease.act(&head, || ID.to_owned()).map(|done| done.left)
+    }
+
+    fn acquired(duration: &str) -> Lease {
+        let mut lease = Lease::default();
+        let acquire = [("x-ms-lease-action", "acquire"), ("x-ms-lease-duration", duration)];
+        act(&mut lease, 0, &acquire).unwrap();
+        lease
+    }
+
+    #[test]
+    fn breaking_again_does_not_prolong_the_break_period() {
+        let mut lease = acquired("15");
+        let step = [("x-ms-lease-action", "break"), ("x-ms-lease-break-period", "3")];
+        let left: Vec<_> = (0..6).map(|n| act(&mut lease, n * 501_000_000, &step)).collect();
+        assert_eq!(left, [3, 2, 2, 1, 1, 0].map(|secs| Ok(Some(secs))));
+        assert_eq!(lease.state(Moment(3 * SECOND - 1)), State::Breaking);
+        assert_eq!(lease.state(Moment(3 * SECOND)), State::Broken);
+        assert_eq!(act(&mut acquired("-1"), 0, &step[..1]), Ok(Some(0)));
+        let long = [step[0], ("x-ms-lease-break-period", "60")];
+        assert_eq!(act(&mut acquired("15"), SECOND, &long), Ok(Some(14)));
+    }
+
+    #[test]
+    fn an_expired_lease_cannot_be_renewed_after_a_change() {
+        let (at, renew) = (16 * SECOND, [("x-ms-lease-action", "renew")]);
+        let mut lease = acquired("15");
+        assert_eq!(act(&mut lease.clone(), at, &renew), Ok(None));
+        lease.end_unless_held(Moment(SECOND));
+        assert_eq!(act(&mut lease.clone(), at, &renew), Ok(None));
+        lease.end_unless_held(Moment(at));
+        let refused = act(&mut lease, at, &renew);
+        assert_eq!(refused, Err(Code::LeaseIdMismatchWithLeaseOperation.into()));
+    }
 }

@@ -25,17 +25,19 @@
 //! | [`operation`] | parsing of operations, and authorisation |
 //! | [`service`] | the operations |
 //! | [`condition`], [`tags`], [`lease`] | preconditions of a request |
+//! | [`query`] | queries for blobs by their tags |
 //! | [`state`], [`record`] | accounts, containers and blobs in memory, and their records |
 //! | [`journal`] | durable storage of records |
 //! | [`volumes`] | page blobs as volumes |
 //! | [`pieces`] | the bytes of block and append blobs |
-//! | [`body`], [`digest`], [`xml`], [`time`] | encodings of the protocol |
+//! | [`body`], [`digest`], [`xml`], [`time`], [`batch`] | encodings of the protocol |
 //! | [`fault`] | error responses with the service's codes |
 //! | [`fuzz`] | requests built from arbitrary bytes |
 
 #![forbid(unsafe_code)]
 
 pub mod auth;
+pub mod batch;
 pub mod body;
 pub mod condition;
 pub mod digest;
@@ -50,6 +52,7 @@ pub mod lease;
 pub mod operation;
 pub mod pieces;
 mod places;
+pub mod query;
 pub mod record;
 mod room;
 pub mod service;

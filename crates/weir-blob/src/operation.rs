@@ -17,6 +17,8 @@ pub enum Operation {
     GetServiceStats,
     GetAccountInfo,
     FindBlobs,
+    FindBlobsInContainer,
+    SubmitBatch,
     CreateContainer,
     GetContainerProperties,
     SetContainerMetadata,
@@ -49,6 +51,7 @@ pub enum Operation {
     GetBlockList,
     AppendBlock,
     AppendBlockFromUrl,
+    SealBlob,
 }
 
 use Operation as Op;
@@ -92,6 +95,8 @@ impl Operation {
                 | Op::GetServiceStats
                 | Op::GetAccountInfo
                 | Op::FindBlobs
+                | Op::FindBlobsInContainer
+                | Op::SubmitBatch
                 | Op::GetContainerProperties
                 | Op::GetContainerAcl
                 | Op::DeleteContainer
@@ -125,7 +130,8 @@ impl Operation {
             | Op::SetContainerAcl
             | Op::LeaseContainer
             | Op::DeleteContainer
-            | Op::ListBlobs => Level::Container,
+            | Op::ListBlobs
+            | Op::FindBlobsInContainer => Level::Container,
             _ => Level::Object,
         }
     }
@@ -136,8 +142,9 @@ impl Operation {
     pub const fn letters(self, makes: bool) -> &'static str {
         match self {
             Op::ListContainers | Op::ListBlobs => "l",
-            Op::FindBlobs => "f",
-            Op::GetAccountInfo => "rwdlacut",
+            Op::FindBlobs | Op::FindBlobsInContainer => "f",
+            // Each request of a batch has its own signature.
+            Op::GetAccountInfo | Op::SubmitBatch => "rwdlacuptf",
             Op::GetTags | Op::SetTags => "t",
             Op::DeleteContainer | Op::DeleteBlob => "d",
             Op::CreateContainer | Op::SnapshotBlob => "cw",
@@ -178,6 +185,7 @@ impl Operation {
             Op::GetBlob
                 | Op::GetBlobProperties
                 | Op::GetTags
+                | Op::SetTags
                 | Op::DeleteBlob
                 | Op::GetPageRanges
                 | Op::GetBlockList
@@ -211,13 +219,13 @@ impl Operation {
         match caller {
             Caller::Owner => Ok(()),
             Caller::Signed(permits) => {
-                let is_list = matches!(self, Op::ListBlobs);
+                let only_lists = matches!(self, Op::ListBlobs | Op::FindBlobsInContainer);
                 // A signature for a snapshot permits reading and deleting it, whatever else it
                 // lists.
                 if permits.scope == Scope::Snapshot && !self.takes_snapshot() {
                     return Err(Code::AuthorizationPermissionMismatch.into());
                 }
-                permits.check(self.level(), self.letters(makes), is_list)
+                permits.check(self.level(), self.letters(makes), only_lists)
             }
             Caller::Anonymous if self.is_public(public.unwrap_or_default()) => Ok(()),
             Caller::Anonymous if matches!(self, Op::GetBlob | Op::GetBlobProperties) => {
@@ -235,6 +243,8 @@ fn service_operation(verb: &str, comp: &str, restype: &str) -> Option<Operation>
         ("PUT", "properties", "service") => Op::SetServiceProperties,
         ("GET", "stats", "service") => Op::GetServiceStats,
         ("GET", "blobs", "") => Op::FindBlobs,
+        // The SDK for JavaScript takes an account in the path for a container.
+        ("POST", "batch", "" | "container") => Op::SubmitBatch,
         _ => return None,
     })
 }
@@ -252,7 +262,8 @@ fn container_operation(verb: &str, comp: &str, restype: &str) -> Option<Operatio
         ("PUT", "lease") => Op::LeaseContainer,
         ("DELETE", "") => Op::DeleteContainer,
         ("GET", "list") => Op::ListBlobs,
-        ("GET", "blobs") => Op::FindBlobs,
+        ("GET", "blobs") => Op::FindBlobsInContainer,
+        ("POST", "batch") => Op::SubmitBatch,
         _ => return None,
     })
 }
@@ -284,6 +295,7 @@ fn blob_operation(verb: &str, comp: &str, head: &Head) -> Option<Operation> {
         ("GET", "blocklist") => Op::GetBlockList,
         ("PUT", "appendblock") if copies => Op::AppendBlockFromUrl,
         ("PUT", "appendblock") => Op::AppendBlock,
+        ("PUT", "seal") => Op::SealBlob,
         _ => return None,
     })
 }
@@ -291,19 +303,19 @@ fn blob_operation(verb: &str, comp: &str, head: &Head) -> Option<Operation> {
 /// Builds the error for an operation of the service that Weir does not support.
 fn missing(comp: &str, restype: &str) -> Fault {
     let name = match comp {
-        "batch" => "Blob Batch",
         "undelete" if restype == "container" => "Restore Container",
         "undelete" => "Undelete Blob",
         "rename" => "Rename Container",
-        "seal" => "Append Blob Seal",
         "expiry" => "Set Blob Expiry",
         "query" => "Query Blob Contents",
         "immutabilitypolicies" => "Set Blob Immutability Policy",
         "legalhold" => "Set Blob Legal Hold",
-        "userdelegationkey" => "Get User Delegation Key",
+        "userdelegationkey" => {
+            return Fault::unauthenticated("Only authentication scheme Bearer is supported");
+        }
         "block" | "appendblock" | "page" | "pagelist" | "lease" | "snapshot" | "copy" | "tier"
         | "tags" | "metadata" | "acl" | "list" | "properties" | "blocklist" | "incrementalcopy"
-        | "" => {
+        | "seal" | "batch" | "" => {
             return Code::UnsupportedHttpVerb.into();
         }
         other => {

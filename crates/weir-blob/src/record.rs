@@ -8,6 +8,9 @@ use crate::time::Moment;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The access tier of block blobs that cannot be read.
+pub(crate) const ARCHIVE: &str = "Archive";
+
 /// Metadata; the names are in lower case.
 pub type Metadata = BTreeMap<String, String>;
 
@@ -60,7 +63,7 @@ pub struct Container {
 /// The headers stored with a blob and returned when it is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentHeaders {
-    /// `Content-Type`.
+    /// `Content-Type`. `None` is the default type; an empty one was removed by Set Blob Properties.
     pub content_type: Option<String>,
     /// `Content-Encoding`.
     pub encoding: Option<String>,
@@ -104,6 +107,9 @@ pub struct Blob {
     /// The last copy to this blob.
     #[serde(default)]
     pub copy: Option<Copied>,
+    /// True for an append blob that is sealed. No blocks can be appended to it.
+    #[serde(default)]
+    pub sealed: bool,
     /// The location of the blob's bytes.
     pub content: Content,
 }
@@ -282,6 +288,12 @@ impl Blob {
     #[must_use]
     pub(crate) fn is_pending(&self) -> bool {
         self.copy.as_ref().is_some_and(|copy| copy.status == CopyStatus::Pending)
+    }
+
+    /// Returns whether the blob is in the archive tier, whose bytes cannot be read or changed.
+    #[must_use]
+    pub(crate) fn is_archived(&self) -> bool {
+        matches!(self.content, Content::Block(_)) && self.tier.as_deref() == Some(ARCHIVE)
     }
 
     /// Returns the length in bytes.

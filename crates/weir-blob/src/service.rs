@@ -10,19 +10,26 @@
 //! | `recovery` | recovery after a crash, and the end |
 //! | [`properties`] | the properties of a service, including CORS |
 //! | `account` | operations on an account |
+//! | `batch` | batches of requests |
 //! | `container` | containers |
 //! | `list` | lists of containers and blobs |
+//! | `find` | finding blobs by their tags |
 //! | `blob` | operations on blobs of all types |
 //! | `read` | reading of blobs |
 //! | `page` | page blobs |
-//! | `block` | block and append blobs |
-//! | `copy` | copies |
+//! | `block` | block blobs |
+//! | `append` | append blobs |
+//! | `copy`, `increment` | copies, and incremental ones |
 
 mod account;
+mod append;
+mod batch;
 mod blob;
 mod block;
 mod container;
 mod copy;
+mod find;
+mod increment;
 mod list;
 mod page;
 pub mod properties;
@@ -69,9 +76,12 @@ impl Service {
             Operation::ListContainers => self.list_containers(head),
             Operation::GetServiceProperties => Ok(self.get_properties(head)),
             Operation::SetServiceProperties => self.set_properties(head, body).await,
-            Operation::GetServiceStats => Err(Fault::not_implemented("Get Blob Service Stats")),
+            Operation::GetServiceStats => {
+                Err(Fault::query("comp", "stats", "the account has no secondary location"))
+            }
             Operation::GetAccountInfo => Ok(account::info()),
-            Operation::FindBlobs => self.find_blobs(head),
+            Operation::FindBlobs | Operation::FindBlobsInContainer => self.find_blobs(head),
+            Operation::SubmitBatch => self.submit_batch(head, body).await,
             Operation::CreateContainer => self.create_container(head).await,
             Operation::GetContainerProperties => self.get_container(head),
             Operation::SetContainerMetadata => self.set_container_metadata(head).await,
@@ -104,6 +114,7 @@ impl Service {
             Operation::GetBlockList => self.get_block_list(head),
             Operation::AppendBlock => self.append_block(head, From::Body(body)).await,
             Operation::AppendBlockFromUrl => self.append_block(head, From::Url(&caller)).await,
+            Operation::SealBlob => self.seal(head).await,
         }
     }
 

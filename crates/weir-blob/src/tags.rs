@@ -9,18 +9,22 @@ pub type Tags = BTreeMap<String, String>;
 
 const MOST: usize = 10;
 
+/// Returns whether names and values of tags may contain a character.
+pub(crate) fn is_allowed(c: char) -> bool {
+    c.is_ascii_alphanumeric() || " +-./:=_".contains(c)
+}
+
 /// Checks tags against the service's rules.
 ///
 /// # Errors
 ///
 /// [`Code::TagsTooLarge`], [`Code::InvalidInput`].
 pub fn check(tags: &Tags) -> Result<()> {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || " +-./:=_".contains(c);
     for (name, value) in tags {
         if name.is_empty() || name.len() > 128 || value.len() > 256 {
             return Err(Code::TagsTooLarge.into());
         }
-        if !name.chars().chain(value.chars()).all(allowed) {
+        if !name.chars().chain(value.chars()).all(is_allowed) {
             return Err(Code::InvalidInput.into());
         }
     }
@@ -54,7 +58,7 @@ pub(crate) fn parse_header(text: &str) -> Result<Tags> {
 pub enum Condition {
     /// A comparison of a tag.
     Tag {
-        /// The tag's name. `@container` stands for the blob's container.
+        /// The tag's name.
         name: String,
         /// The operator.
         is: Is,
@@ -77,6 +81,21 @@ pub enum Is {
     LessOrEqual,
     Greater,
     GreaterOrEqual,
+}
+
+impl Is {
+    /// Compares the value of a tag with that of a condition.
+    #[must_use]
+    pub(crate) fn holds(self, own: &str, value: &str) -> bool {
+        match self {
+            Self::Equal => own == value,
+            Self::Other => own != value,
+            Self::Less => own < value,
+            Self::LessOrEqual => own <= value,
+            Self::Greater => own > value,
+            Self::GreaterOrEqual => own >= value,
+        }
+    }
 }
 
 /// Maximum nesting depth of conditions.
@@ -102,14 +121,7 @@ impl Condition {
         match self {
             Self::And(a, b) => a.holds(tags) && b.holds(tags),
             Self::Or(a, b) => a.holds(tags) || b.holds(tags),
-            Self::Tag { name, is, value } => tags.get(name).is_some_and(|own| match is {
-                Is::Equal => own == value,
-                Is::Other => own != value,
-                Is::Less => own < value,
-                Is::LessOrEqual => own <= value,
-                Is::Greater => own > value,
-                Is::GreaterOrEqual => own >= value,
-            }),
+            Self::Tag { name, is, value } => tags.get(name).is_some_and(|own| is.holds(own, value)),
         }
     }
 }
@@ -167,6 +179,9 @@ impl Parser<'_> {
         ];
         let (_, is) = signs.into_iter().find(|(sign, _)| self.eat(sign))?;
         let value = self.quoted('\'')?;
+        if !name.chars().chain(value.chars()).all(is_allowed) {
+            return None;
+        }
         Some(Condition::Tag { name, is, value })
     }
 
@@ -175,31 +190,19 @@ impl Parser<'_> {
             return Some(name);
         }
         let rest = self.rest.trim_start();
-        let part = |c: char| c.is_alphanumeric() || c == '_' || c == '@';
+        let part = |c: char| c.is_alphanumeric() || c == '_';
         let end = rest.find(|c: char| !part(c)).unwrap_or(rest.len());
         let name = rest[..end].to_owned();
         self.rest = &rest[end..];
         (!name.is_empty()).then_some(name)
     }
 
-    /// Parses quoted text, in which a doubled quote stands for one.
+    /// Parses quoted text. Tags contain no quotes.
     fn quoted(&mut self, quote: char) -> Option<String> {
-        let mut rest = self.rest.trim_start().strip_prefix(quote)?;
-        let mut text = String::new();
-        loop {
-            let end = rest.find(quote)?;
-            text.push_str(&rest[..end]);
-            rest = &rest[end + 1..];
-            match rest.strip_prefix(quote) {
-                Some(after) => {
-                    text.push(quote);
-                    rest = after;
-                }
-                None => break,
-            }
-        }
-        self.rest = rest;
-        Some(text)
+        let rest = self.rest.trim_start().strip_prefix(quote)?;
+        let (text, after) = rest.split_once(quote)?;
+        self.rest = after;
+        Some(text.to_owned())
     }
 }
 
@@ -223,7 +226,8 @@ mod tests {
         check("color='blue' OR size<'6'", Some(true));
         check("color='blue' and (size<'6' or size>'1')", Some(false));
         check("\"none\" <> 'x'", Some(false));
-        check("color = 'it''s'", Some(false));
+        check("\"color\" <> '$'", None);
+        check("@container = 'a'", None);
         check("color = red", None);
         check("color", None);
         check("color = 'red", None);

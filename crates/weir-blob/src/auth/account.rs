@@ -116,3 +116,20 @@ impl Accounts {
         self.0.values()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_may_have_several_keys() {
+        let key = |byte: u8| STANDARD.encode([byte; 64]);
+        let [first, second, other] = [1, 2, 3].map(|byte| Account::new("acc", &key(byte)).unwrap());
+        let mut accounts = Accounts::default();
+        accounts.add(first.clone());
+        accounts.add(second.clone());
+        let has_signed =
+            |by: &Account| accounts.get("acc").unwrap().signed("text", &by.sign("text"));
+        assert_eq!([&first, &second, &other].map(has_signed), [true, true, false]);
+    }
+}

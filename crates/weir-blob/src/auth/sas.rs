@@ -64,19 +64,19 @@ pub enum Level {
 }
 
 impl Permits {
-    /// Checks that one of `letters` is permitted on `level`. A service SAS permits listing a
-    /// container and access to its blobs, but no other operation on the container.
+    /// Checks that one of `letters` is permitted on `level`. A service SAS permits listing and finding
+    /// the blobs of a container, and access to them, but no other operation on the container.
     ///
     /// # Errors
     ///
     /// [`Code::AuthorizationPermissionMismatch`], [`Code::AuthorizationResourceTypeMismatch`].
-    pub fn check(&self, level: Level, letters: &str, is_list: bool) -> Result<()> {
+    pub fn check(&self, level: Level, letters: &str, only_lists: bool) -> Result<()> {
         let reaches = match (&self.scope, level) {
             (Scope::Account(levels), Level::Service) => levels.contains('s'),
             (Scope::Account(levels), Level::Container) => levels.contains('c'),
             (Scope::Account(levels), Level::Object) => levels.contains('o'),
             (Scope::Container, Level::Object) => true,
-            (Scope::Container, Level::Container) => is_list,
+            (Scope::Container, Level::Container) => only_lists,
             (Scope::Blob | Scope::Snapshot, Level::Object) => true,
             _ => false,
         };

@@ -1,5 +1,6 @@
 //! Operations on blobs of all types: properties, metadata, tags, leases, snapshots, deletion.
 
+use super::block::TIERS;
 use super::shared::{Service, names, new_id, parse_metadata, stamp};
 use crate::body::{Body, Reply};
 use crate::condition::{Conditions, Subject};
@@ -7,11 +8,12 @@ use crate::fault::{Code, Fault, Result};
 use crate::head::Head;
 use crate::journal::Change;
 use crate::lease::Leased;
-use crate::record::{Blob, Content, ContentHeaders};
+use crate::record::{ARCHIVE, Blob, Content, ContentHeaders};
 use crate::state::{Names, base};
 use crate::tags::{self, Tags};
 use crate::time::Moment;
 use crate::xml::{Element, Writer};
+use std::borrow::Cow;
 use std::rc::Rc;
 
 /// The default content type.
@@ -35,7 +37,10 @@ pub(super) fn parse_tags(head: &Head) -> Result<Tags> {
     head.header("x-ms-tags").map(tags::parse_header).transpose().map(Option::unwrap_or_default)
 }
 
-pub(super) fn write_tags(writer: &mut Writer, tags: &Tags) {
+pub(super) fn write_tags<'a>(
+    writer: &mut Writer,
+    tags: impl IntoIterator<Item = (&'a String, &'a String)>,
+) {
     writer.within("Tags", |writer| {
         writer.within("TagSet", |writer| {
             for (name, value) in tags {
@@ -67,7 +72,8 @@ impl Service {
             let by_signature = head.param("sr").and_then(|_| head.param(param));
             by_signature.map(str::to_owned).or_else(|| own.clone())
         };
-        let own_type = Some(headers.content_type.clone().unwrap_or_else(|| TYPE.to_owned()));
+        let own_type = headers.content_type.clone().unwrap_or_else(|| TYPE.to_owned());
+        let own_type = Some(own_type).filter(|own| !own.is_empty());
         let mut reply = stamp(Reply::new(200), blob)
             .with("accept-ranges", "bytes")
             .with_some("content-type", overridden("rsct", &own_type))
@@ -78,9 +84,8 @@ impl Service {
             .with("x-ms-blob-type", blob.kind())
             .with("x-ms-creation-time", blob.created.http())
             .with("x-ms-server-encrypted", "false");
-        if snapshot.is_none() {
-            reply = super::container::with_lease(reply, &self.lease(blob), head.now);
-        }
+        let lease = if snapshot.is_none() { self.lease(blob) } else { Cow::default() };
+        reply = super::container::with_lease(reply, &lease, head.now);
         match &blob.content {
             Content::Page(page) => {
                 reply.set("x-ms-blob-sequence-number", &page.sequence.to_string())
@@ -88,13 +93,15 @@ impl Service {
             Content::Append(blocks) => {
                 let count = blocks.blocks.len().to_string();
                 reply.set("x-ms-blob-committed-block-count", &count);
+                reply.set("x-ms-blob-sealed", &blob.sealed.to_string());
             }
             Content::Block(_) => {}
         }
         let (tier, inferred) = self.tier_of(blob);
+        let inferred = tier.as_ref().map(|_| inferred);
         reply = reply
             .with_some("x-ms-access-tier", tier)
-            .with_some("x-ms-access-tier-inferred", inferred.then_some("true"))
+            .with_some("x-ms-access-tier-inferred", inferred)
             .with_some("x-ms-access-tier-change-time", blob.tier_changed.map(Moment::http));
         if !blob.tags.is_empty() {
             reply.set("x-ms-tag-count", &blob.tags.len().to_string());
@@ -150,6 +157,7 @@ impl Service {
         let lock = self.lock(names);
         let _alone = lock.write().await;
         self.check_change(head, names)?;
+        self.check_not_archived(names)?;
         let size = head.number("x-ms-blob-content-length")?;
         let action = head.header("x-ms-sequence-number-action");
         if size.is_some() || action.is_some() {
@@ -162,8 +170,10 @@ impl Service {
         // A request that changes size or sequence number leaves the headers; any other one sets
         // them all.
         let only_pages = size.is_some() || action.is_some();
-        let headers = parse_headers(head);
+        let mut headers = parse_headers(head);
         let sets_headers = !only_pages || headers != ContentHeaders::default();
+        // The type is removed as well.
+        headers.content_type.get_or_insert_default();
         let reply = self
             .change(names, |blob| {
                 if sets_headers {
@@ -187,6 +197,7 @@ impl Service {
         let lock = self.lock(names);
         let _alone = lock.write().await;
         self.check_change(head, names)?;
+        self.check_not_archived(names)?;
         let reply = self.change(names, |blob| {
             blob.metadata = metadata;
             Ok(())
@@ -206,25 +217,38 @@ impl Service {
         Ok(Reply::new(200).xml(writer.done()))
     }
 
-    /// Sets tags. They are not part of the blob's state, so its ETag stays.
+    /// Sets tags, also of a snapshot. They are not part of the blob's state, so its ETag stays.
     pub(super) async fn set_tags(&self, head: &Head, body: &mut Body) -> Result<Reply> {
-        let names = names(head)?;
+        let (names, snapshot) = (names(head)?, head.snapshot()?);
         let document = self.document(head, body).await?;
         let root = Element::root(&document, "Tags")?;
         let set = root.child("TagSet").ok_or(Code::MissingRequiredXmlNode)?;
         let mut tags = Tags::new();
         for tag in &set.children {
-            let name = tag.text_of("Key").ok_or(Code::MissingRequiredXmlNode)?;
-            let value = tag.text_of("Value").unwrap_or_default();
-            if tags.insert(name.to_owned(), value.to_owned()).is_some() {
+            // Spaces are part of names and values.
+            let name = tag.child("Key").ok_or(Code::MissingRequiredXmlNode)?.text.clone();
+            let value = tag.child("Value").map(|value| value.text.clone()).unwrap_or_default();
+            if tags.insert(name, value).is_some() {
                 return Err(Code::InvalidXmlNodeValue.into());
             }
         }
         tags::check(&tags)?;
-        self.check_change(head, names)?;
-        self.state.borrow_mut().blob_mut(names, None)?.tags = tags;
-        self.keep(names, None).await?;
+        match snapshot {
+            None => self.check_change(head, names)?,
+            Some(_) => {
+                let conditions = Conditions::parse(head, Subject::Target)?;
+                conditions.check_write(self.state.borrow().blob(names, snapshot)?.state())?;
+            }
+        }
+        self.state.borrow_mut().blob_mut(names, snapshot)?.tags = tags;
+        self.keep(names, snapshot).await?;
         Ok(Reply::new(204))
+    }
+
+    /// Checks that a blob is not in the archive tier, in which only tags and the tier can change.
+    fn check_not_archived(&self, names: Names<'_>) -> Result<()> {
+        let is_archived = self.state.borrow().blob(names, None)?.is_archived();
+        if is_archived { Err(Code::BlobArchived.into()) } else { Ok(()) }
     }
 
     /// Executes a lease operation, which does not change the ETag either.
@@ -265,6 +289,7 @@ impl Service {
             blob.lease.check_read(Leased::Blob, head.header("x-ms-lease-id"), head.now)?;
         }
         self.check_not_incremental(names)?;
+        self.check_not_archived(names)?;
         let (at, blob) = self.snapshot(names, metadata).await?;
         let reply = stamp(Reply::new(201), &blob).with("x-ms-snapshot", at.iso());
         Ok(reply.with("x-ms-request-server-encrypted", "false"))
@@ -362,23 +387,23 @@ impl Service {
             blob.lease.check_read(Leased::Blob, head.header("x-ms-lease-id"), head.now)?;
             match &blob.content {
                 Content::Page(page) => Some((page.volume.clone(), blob.tier.clone())),
-                Content::Block(_) if ["Hot", "Cool", "Cold"].contains(&&*tier) => None,
-                Content::Block(_) if tier == "Archive" => {
-                    return Err(Fault::not_implemented("the archive tier"));
-                }
+                Content::Block(_) if TIERS.contains(&&*tier) => None,
                 _ => return Err(Code::InvalidBlobTier.into()),
             }
         };
         if let Some((volume, named)) = volume {
             self.volumes.retier(&volume, named.as_deref(), &tier).await?;
         }
+        let leaves_archive;
         {
             let mut state = self.state.borrow_mut();
             let blob = state.blob_mut(names, None)?;
+            leaves_archive = blob.is_archived() && tier != ARCHIVE;
             blob.tier = Some(tier);
             blob.tier_changed = Some(head.now);
         }
         self.keep(names, None).await?;
-        Ok(Reply::new(200))
+        // The service answers 202, since a blob leaves its archive hours later. Here it does at once.
+        Ok(Reply::new(if leaves_archive { 202 } else { 200 }))
     }
 }

@@ -1,8 +1,8 @@
-//! Block and append blobs, to the extent that backups need.
+//! Block blobs, and what they share with append blobs.
 
 use super::blob;
 use super::read::{PART, parse_range};
-use super::shared::{MAX_DOCUMENT, Service, names, parse_metadata, stamp, uncommitted_key};
+use super::shared::{MAX_DOCUMENT, Service, names, parse_metadata, stamp};
 use crate::auth::Caller;
 use crate::body::{Body, Reply};
 use crate::condition::{Conditions, Etag, Subject};
@@ -12,9 +12,8 @@ use crate::head::Head;
 use crate::journal::Change;
 use crate::lease::Leased;
 use crate::pieces::GATHER;
-use crate::record::{Blob, Block, Blocks, Content, ContentHeaders, Piece};
+use crate::record::{ARCHIVE, Blob, Block, Blocks, Content, ContentHeaders, Piece};
 use crate::state::{Names, base};
-use crate::tags::Tags;
 use crate::xml::{Element, Writer};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -24,9 +23,10 @@ use std::rc::Rc;
 /// Maximum sizes of a block (4000 MiB) and of a blob written in one request (5000 MiB).
 const MAX_BLOCK: u64 = 4000 << 20;
 const MAX_PUT: u64 = 5000 << 20;
-/// Maximum size of an append: 100 MiB.
-const MAX_APPEND: u64 = 100 << 20;
-const MOST_BLOCKS: usize = 50_000;
+/// Access tiers of block blobs.
+pub(super) const TIERS: [&str; 4] = ["Hot", "Cool", "Cold", ARCHIVE];
+/// Maximum number of blocks of a blob.
+pub(super) const MOST_BLOCKS: usize = 50_000;
 const MOST_UNCOMMITTED: usize = 100_000;
 
 impl Service {
@@ -40,7 +40,12 @@ impl Service {
     }
 
     /// Builds a blob of blocks from a request's headers.
-    fn new_blob(&self, head: &Head, content: Content, md5: Option<String>) -> Result<Blob> {
+    pub(super) fn new_blob(
+        &self,
+        head: &Head,
+        content: Content,
+        md5: Option<String>,
+    ) -> Result<Blob> {
         let at = self.next();
         let mut headers = blob::parse_headers(head);
         // The type of the body is the default for that of the blob.
@@ -48,9 +53,7 @@ impl Service {
         headers.content_type = headers.content_type.or(of_body);
         headers.md5 = headers.md5.or(md5);
         let tier = head.header("x-ms-access-tier").map(str::to_owned);
-        if let Some(tier) = &tier
-            && !["Hot", "Cool", "Cold"].contains(&&**tier)
-        {
+        if tier.as_deref().is_some_and(|tier| !TIERS.contains(&tier)) {
             return Err(Code::InvalidBlobTier.into());
         }
         Ok(Blob {
@@ -64,6 +67,7 @@ impl Service {
             tier,
             lease: self.lease_of(names(head)?),
             copy: None,
+            sealed: false,
             content,
         })
     }
@@ -72,7 +76,8 @@ impl Service {
         let names = names(head)?;
         // Checked before the body is received.
         self.check_make(head, names)?;
-        let (piece, sums) = self.take_piece(head, body, true, MAX_PUT).await?;
+        let check = Check::of_blob(head)?;
+        let (piece, sums) = self.take_piece(head, body, check, MAX_PUT).await?;
         let lock = self.lock(names);
         let _alone = lock.write().await;
         let made = self.check_make(head, names).and_then(|()| {
@@ -97,26 +102,14 @@ impl Service {
         Ok(reply)
     }
 
-    async fn put_append_blob(&self, head: &Head) -> Result<Reply> {
-        let names = names(head)?;
-        let lock = self.lock(names);
-        let _alone = lock.write().await;
-        self.check_make(head, names)?;
-        let blob = self.new_blob(head, Content::Append(Blocks::default()), None)?;
-        let reply = stamp(Reply::new(201), &blob);
-        self.replace(names, blob).await?;
-        Ok(reply.with("x-ms-request-server-encrypted", "false"))
-    }
-
     /// Receives a body as a piece.
     async fn take_piece(
         &self,
         head: &Head,
         body: &mut Body,
-        keeps: bool,
+        mut check: Check,
         most: u64,
     ) -> Result<(Piece, Sums)> {
-        let mut check = Check::parse(head, keeps)?;
         let _room = self.room_for(head, GATHER).await?;
         let mut new = self.pieces.begin().map_err(Fault::internal)?;
         let mut len = 0;
@@ -138,9 +131,15 @@ impl Service {
         Ok((piece, sums))
     }
 
-    async fn take_from(&self, head: &Head, from: From<'_>, most: u64) -> Result<(Piece, Sums)> {
+    /// Receives or copies the bytes of a block as a piece.
+    pub(super) async fn take_from(
+        &self,
+        head: &Head,
+        from: From<'_>,
+        most: u64,
+    ) -> Result<(Piece, Sums)> {
         match from {
-            From::Body(body) => self.take_piece(head, body, false, most).await,
+            From::Body(body) => self.take_piece(head, body, Check::parse(head, false)?, most).await,
             From::Url(caller) => self.take_source(head, caller, most).await,
         }
     }
@@ -192,7 +191,7 @@ impl Service {
             return Err(fault);
         }
         let block = Block { id: id.clone(), piece };
-        let change = Change::put(uncommitted_key(names, &id), &block);
+        let change = Change::put(names.block_key(&id), &block);
         let old = {
             let mut state = self.state.borrow_mut();
             let held = state.container_mut(names.account, names.container)?;
@@ -218,8 +217,9 @@ impl Service {
             self.check_lease(head, blob)?;
         }
         let Some(blocks) = held.uncommitted.get(names.blob) else { return Ok(()) };
-        // All block ids of a blob must have the same length.
-        if blocks.iter().any(|own| own.id.len() != id.len()) {
+        // All block ids of a blob have the same length, before they are encoded.
+        let len_of = |id: &str| STANDARD.decode(id).map_or(0, |id| id.len());
+        if blocks.first().is_some_and(|own| len_of(&own.id) != len_of(id)) {
             return Err(Code::InvalidBlobOrBlock.into());
         }
         if blocks.len() >= MOST_UNCOMMITTED {
@@ -241,6 +241,7 @@ impl Service {
         let blocks = self.find_blocks(names, &wanted)?;
         let content = Content::Block(Blocks { blocks: blocks.clone() });
         let mut blob = self.new_blob(head, content, None)?;
+        blob.created = self.created_of(names).unwrap_or(blob.created);
         // Content-Type and Content-MD5 of the list are not those of the blob.
         let own = blob::parse_headers(head);
         blob.headers = ContentHeaders { content_type: own.content_type.clone(), ..own };
@@ -263,7 +264,7 @@ impl Service {
             let loose = held.uncommitted.remove(names.blob).unwrap_or_default();
             (held.blobs.insert(base(names.blob), Rc::new(blob)), loose)
         };
-        let gone = loose.iter().map(|block| Change::remove(uncommitted_key(names, &block.id)));
+        let gone = loose.iter().map(|block| Change::remove(names.block_key(&block.id)));
         changes.extend(gone);
         self.commit(changes).await?;
         loose.iter().for_each(|block| self.pieces.forget(block.piece));
@@ -304,7 +305,7 @@ impl Service {
             let held = state.container_mut(names.account, names.container)?;
             held.uncommitted.remove(names.blob).unwrap_or_default()
         };
-        let gone = loose.iter().map(|block| Change::remove(uncommitted_key(names, &block.id)));
+        let gone = loose.iter().map(|block| Change::remove(names.block_key(&block.id)));
         self.commit(gone.collect()).await?;
         loose.iter().for_each(|block| self.pieces.forget(block.piece));
         Ok(())
@@ -364,68 +365,26 @@ impl Service {
         Ok(reply.xml(writer.done()))
     }
 
-    pub(super) async fn append_block(&self, head: &Head, from: From<'_>) -> Result<Reply> {
-        let names = names(head)?;
-        self.check_append(head, names, 0)?;
-        let (piece, sums) = self.take_from(head, from, MAX_APPEND).await?;
-        let lock = self.lock(names);
-        let _alone = lock.write().await;
-        let checked = match piece.len {
-            0 => Err(Fault::header("Content-Length", "0")),
-            len => self.check_append(head, names, len),
-        };
-        let (offset, count) = match checked {
-            Ok(before) => before,
-            Err(fault) => {
-                self.pieces.forget(piece);
-                return Err(fault);
-            }
-        };
-        let reply = self.change(names, |blob| {
-            if let Content::Append(blocks) = &mut blob.content {
-                blocks.blocks.push(Block { id: String::new(), piece });
-            }
-            Ok(())
-        });
-        let mut reply = reply.await?;
-        reply.status = http::StatusCode::CREATED;
-        Ok(summed(reply, &sums)
-            .with("x-ms-blob-append-offset", offset)
-            .with("x-ms-blob-committed-block-count", count + 1)
-            .with("x-ms-request-server-encrypted", "false"))
-    }
-
-    /// Checks an append of `len` bytes. Returns its offset and the number of blocks before it.
-    fn check_append(&self, head: &Head, names: Names<'_>, len: u64) -> Result<(u64, usize)> {
-        self.check_change(head, names)?;
-        let state = self.state.borrow();
-        let Content::Append(blocks) = &state.blob(names, None)?.content else {
-            return Err(Code::InvalidBlobType.into());
-        };
-        let size = blocks.len();
-        if head.number("x-ms-blob-condition-appendpos")?.is_some_and(|at| at != size) {
-            return Err(Code::AppendPositionConditionNotMet.into());
-        }
-        if head.number("x-ms-blob-condition-maxsize")?.is_some_and(|most| size + len > most) {
-            return Err(Code::MaxBlobSizeConditionNotMet.into());
-        }
-        if blocks.blocks.len() >= MOST_BLOCKS {
-            return Err(Code::BlockCountExceedsLimit.into());
-        }
-        Ok((size, blocks.blocks.len()))
-    }
-
     /// Builds a blob of blocks that shares the bytes of another.
     pub(super) fn share_blocks(&self, head: &Head, source: &Blob) -> Result<Blob> {
-        source.pieces().for_each(|piece| self.pieces.name(piece));
+        let copies_tags = head.header("x-ms-copy-source-tag-option") == Some("COPY");
+        if copies_tags && let Some(tags) = head.header("x-ms-tags") {
+            return Err(Fault::header("x-ms-tags", tags));
+        }
+        let seals = head.flag("x-ms-seal-blob")?;
+        if seals && !matches!(source.content, Content::Append(_)) {
+            return Err(Fault::header("x-ms-seal-blob", "true"));
+        }
         let mut blob = self.new_blob(head, source.content.clone(), None)?;
+        blob.sealed = seals;
         blob.headers = source.headers.clone();
         if blob.metadata.is_empty() {
             blob.metadata = source.metadata.clone();
         }
-        if blob.tags == Tags::new() && head.header("x-ms-copy-source-tag-option") == Some("COPY") {
+        if copies_tags {
             blob.tags = source.tags.clone();
         }
+        blob.pieces().for_each(|piece| self.pieces.name(piece));
         Ok(blob)
     }
 }
@@ -464,7 +423,7 @@ pub(super) fn parse_block_list(document: &[u8]) -> Result<Vec<(Which, String)>> 
 }
 
 /// Adds the checksums to a response.
-fn summed(reply: Reply, sums: &Sums) -> Reply {
+pub(super) fn summed(reply: Reply, sums: &Sums) -> Reply {
     let crc = sums.md5.is_none().then_some(&sums.crc64);
     reply.with_some("content-md5", sums.md5.as_ref()).with_some("x-ms-content-crc64", crc)
 }

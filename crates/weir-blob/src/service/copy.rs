@@ -1,18 +1,19 @@
 //! Copies within the service.
 
 use super::blob;
-use super::page::page_of;
+use super::read::PART;
 use super::shared::{Service, names, new_id, parse_metadata, stamp};
 use crate::auth::{Caller, authenticate};
 use crate::body::Reply;
 use crate::condition::{Conditions, Etag, Subject};
+use crate::digest::Check;
 use crate::fault::{Code, Fault, Result};
 use crate::head::{Head, parse_query, parse_target};
 use crate::operation::Operation;
-use crate::record::{Blob, Content, Copied, CopyStatus, Increment, PageContent};
+use crate::record::{Blob, Content, Copied, CopyStatus, PageContent};
 use crate::state::Names;
 use crate::time::Moment;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, StatusCode};
 use std::rc::Rc;
 use weir_store::SnapshotId;
 
@@ -31,8 +32,8 @@ pub(super) enum How {
 /// The source of a copy.
 #[derive(Debug)]
 pub(super) struct Source {
-    names: [String; 3],
-    snapshot: Option<Moment>,
+    pub(super) names: [String; 3],
+    pub(super) snapshot: Option<Moment>,
     pub(super) blob: Rc<Blob>,
     /// URL without signature.
     url: String,
@@ -65,22 +66,34 @@ impl Service {
             now: head.now,
         };
         let state = self.state.borrow();
+        let is_own_account = target.account == head.target.account;
         // The owner of the account may read all of it. Others need a signature in the URL, or a
-        // public source.
-        let own = *caller == Caller::Owner && target.account == head.target.account;
-        if !own {
-            let reader = authenticate(&source, &self.accounts, &state.policies)?;
+        // public source. A signature in the URL counts for the owner, too.
+        if *caller != Caller::Owner || !is_own_account || source.param("sig").is_some() {
             let container = target.container.as_deref().unwrap_or_default();
             let public = state.container(&target.account, container).ok();
             let public = public.map(|held| held.record.public);
-            Operation::GetBlob.authorize(&reader, public, false).map_err(|_| wrong())?;
+            authenticate(&source, &self.accounts, &state.policies)
+                .and_then(|reader| Operation::GetBlob.authorize(&reader, public, false))
+                .map_err(|fault| unreadable(&fault))?;
         }
         let names = names(&source)?;
         let snapshot = source.snapshot()?;
         let blob = state.blob(names, snapshot).map_err(|_| wrong())?;
         Conditions::parse(head, Subject::Source)?.check_source(blob.state())?;
-        let stamp = source.param("snapshot").map(|at| format!("?snapshot={at}"));
-        let plain = format!("{scheme}://{address}{path}{}", stamp.unwrap_or_default());
+        if blob.is_archived() && !is_own_account {
+            let archived = Fault::from(Code::CannotVerifyCopySource);
+            let archived = archived.with_status(StatusCode::CONFLICT);
+            return Err(archived.saying(Code::BlobArchived.message()));
+        }
+        // A copy in another tier can be made of an archived blob.
+        if blob.is_archived() && head.header("x-ms-access-tier").is_none() {
+            return Err(Code::BlobArchived.into());
+        }
+        // As the client wrote it, but without a signature.
+        let of_snapshot = query.split('&').find(|pair| pair.starts_with("snapshot="));
+        let of_snapshot = of_snapshot.map(|pair| format!("?{pair}")).unwrap_or_default();
+        let plain = format!("{scheme}://{address}{path}{of_snapshot}");
         Ok(Source { names: names.owned(), snapshot, blob: Rc::clone(blob), url: plain })
     }
 
@@ -123,16 +136,39 @@ impl Service {
             }
             Content::Block(_) | Content::Append(_) => {
                 let mut blob = self.share_blocks(head, &source.blob)?;
+                let is_sync = how == How::AtOnce || requires_sync;
+                let checked = if is_sync { self.check_bytes(head, &blob).await } else { Ok(None) };
+                if checked.is_err() {
+                    blob.pieces().for_each(|piece| self.pieces.forget(piece));
+                }
+                let md5 = checked?;
                 let len = blob.len();
                 blob.copy = Some(copied(&source, CopyStatus::Success, (len, len), Some(head.now)));
-                let reply = copy_reply(&blob, if how == How::AtOnce { 201 } else { 202 });
+                let reply = copy_reply(&blob, if how == How::AtOnce { 201 } else { 202 })
+                    .with_some("content-md5", md5);
                 self.replace(names, blob).await?;
                 Ok(reply)
             }
         }
     }
 
-    fn check_copy(&self, head: &Head, names: Names<'_>, source: &Source) -> Result<()> {
+    /// Compares the bytes of a copy with the client's checksum of the source. Returns the MD5 if the
+    /// client sent one.
+    async fn check_bytes(&self, head: &Head, blob: &Blob) -> Result<Option<String>> {
+        let mut check = Check::of_source(head)?;
+        if !check.is_claimed() {
+            return Ok(None);
+        }
+        let (mut at, end) = (0, blob.len());
+        while at < end {
+            let next = end.min(at + PART);
+            check.add(&self.read_part(blob, at, next, true).await?);
+            at = next;
+        }
+        Ok(check.end()?.md5)
+    }
+
+    pub(super) fn check_copy(&self, head: &Head, names: Names<'_>, source: &Source) -> Result<()> {
         let conditions = Conditions::parse(head, Subject::Target)?;
         let state = self.state.borrow();
         state.container(names.account, names.container)?;
@@ -186,6 +222,7 @@ impl Service {
             tier,
             lease: self.lease_of(names),
             copy: Some(copied(source, CopyStatus::Pending, (0, from.size), None)),
+            sealed: false,
             content: Content::Page(content),
         };
         let ranges = self.ranges_of(&from)?;
@@ -328,141 +365,12 @@ impl Service {
         Ok(Reply::new(204))
     }
 
-    /// Copies the changes of a page blob since the snapshot that was copied last.
-    pub(super) async fn incremental_copy(&self, head: &Head, caller: &Caller) -> Result<Reply> {
-        let names = names(head)?;
-        let lock = self.lock(names);
-        let _alone = lock.write().await;
-        let source = self.source_of(head, caller)?;
-        let from = page_of(&source.blob).map_err(|_| Code::InvalidSourceBlobType)?.clone();
-        let (Some(at), Some(number)) = (source.snapshot, from.snapshot) else {
-            return Err(Code::IncrementalCopySourceMustBeSnapshot.into());
-        };
-        self.check_copy(head, names, &source)?;
-        let old = {
-            let state = self.state.borrow();
-            state.blob(names, None).ok().map(|blob| page_of(blob).cloned()).transpose()?
-        };
-        let since =
-            old.as_ref().map(|page| check_increment(page, &source, &from, at)).transpose()?;
-        let volume = match (&old, since) {
-            (Some(old), Some(since)) => {
-                self.tear(names, true).await?;
-                self.apply_changes(old, &from, since).await?;
-                old.volume.clone()
-            }
-            _ => self.copy_to_new(names, &from).await?,
-        };
-        let last = Increment {
-            source: source.names.clone(),
-            volume: from.volume.clone(),
-            last: (at, number),
-            made: self.next(),
-            torn: false,
-        };
-        let mut content = PageContent::new(volume.clone(), from.size, from.sequence);
-        content.incremental = Some(last);
-        let moment = self.next();
-        let done = (from.size, from.size);
-        let blob = Blob {
-            created: self.created_of(names).unwrap_or(moment),
-            modified: moment,
-            etag: Etag(moment.0),
-            headers: source.blob.headers.clone(),
-            metadata: source.blob.metadata.clone(),
-            tags: crate::tags::Tags::new(),
-            tier: None,
-            tier_changed: None,
-            lease: self.lease_of(names),
-            copy: Some(copied(&source, CopyStatus::Success, done, Some(head.now))),
-            content: Content::Page(content),
-        };
-        let reply = copy_reply(&blob, 202);
-        self.replace_or_undo(names, blob, &volume).await?;
-        let (taken, _) = self.snapshot(names, crate::record::Metadata::new()).await?;
-        {
-            let mut state = self.state.borrow_mut();
-            if let Content::Page(page) = &mut state.blob_mut(names, None)?.content
-                && let Some(increment) = &mut page.incremental
-            {
-                increment.made = taken;
-            }
-        }
-        self.keep(names, None).await?;
-        Ok(reply)
-    }
-
-    /// Marks an incremental copy as incomplete. If the mark remains, the next copy is a full one.
-    async fn tear(&self, names: Names<'_>, torn: bool) -> Result<()> {
-        {
-            let mut state = self.state.borrow_mut();
-            if let Content::Page(page) = &mut state.blob_mut(names, None)?.content
-                && let Some(increment) = &mut page.incremental
-            {
-                increment.torn = torn;
-            }
-        }
-        self.keep(names, None).await
-    }
-
-    /// Copies all pages of a snapshot to a new volume.
-    async fn copy_to_new(&self, names: Names<'_>, from: &PageContent) -> Result<String> {
-        let names = [names.account, names.container, names.blob];
-        let volume = self.volumes.make(names, from.size, None).await?;
-        let to = self.volumes.open(&volume)?;
-        let ranges = self.ranges_of(from)?;
-        if let Err(fault) = self.copy_pages(from, &to, &ranges, &|_| true).await {
-            self.volumes.delete(&volume).await?;
-            return Err(fault);
-        }
-        Ok(volume)
-    }
-
-    /// Applies the changes between two snapshots of the source, or all pages of the second one.
-    async fn apply_changes(
-        &self,
-        to: &PageContent,
-        from: &PageContent,
-        since: Since,
-    ) -> Result<()> {
-        let source = self.volumes.open(&from.volume)?;
-        let open = self.volumes.open(&to.volume)?;
-        let of = from.snapshot.map(SnapshotId);
-        let since = match since {
-            Since::Snapshot(since) if source.pages.snapshots().contains(&SnapshotId(since)) => {
-                since
-            }
-            _ => {
-                if to.size != from.size {
-                    self.volumes.resize(&to.volume, from.size).await?;
-                }
-                open.clear(0, from.size, Some(weir_server::Terms::default())).await?;
-                let ranges = self.ranges_of(from)?;
-                return self.copy_pages(from, &open, &ranges, &|_| true).await;
-            }
-        };
-        let changes = source.pages.changes(SnapshotId(since), of, 0, from.size, usize::MAX);
-        let changes = changes.map_err(Fault::internal)?;
-        if to.size != from.size {
-            self.volumes.resize(&to.volume, from.size).await?;
-        }
-        let mut written = Vec::new();
-        for change in changes {
-            let (offset, len) = (change.range.offset, change.range.len);
-            if change.cleared {
-                open.clear(offset, len, Some(weir_server::Terms::default())).await?;
-            } else {
-                written.push((offset, len));
-            }
-        }
-        self.copy_pages(from, &open, &written, &|_| true).await
-    }
-
-    fn created_of(&self, names: Names<'_>) -> Option<Moment> {
+    /// Returns the creation time of a blob, which some replacements keep.
+    pub(super) fn created_of(&self, names: Names<'_>) -> Option<Moment> {
         self.state.borrow().blob(names, None).ok().map(|blob| blob.created)
     }
 
-    fn ranges_of(&self, from: &PageContent) -> Result<Vec<(u64, u64)>> {
+    pub(super) fn ranges_of(&self, from: &PageContent) -> Result<Vec<(u64, u64)>> {
         let source = self.volumes.open(&from.volume)?;
         let of = from.snapshot.map(SnapshotId);
         let ranges = source.pages.pages(of, 0, from.size, usize::MAX).map_err(Fault::internal)?;
@@ -470,33 +378,18 @@ impl Service {
     }
 }
 
-/// The base of an incremental copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Since {
-    /// A snapshot of the source, by number.
-    Snapshot(u64),
-    /// None, because the last copy did not finish.
-    Anywhere,
+/// Builds the error for a source that the caller must not read. A private source and a missing one
+/// give the same status.
+fn unreadable(fault: &Fault) -> Fault {
+    let message = match fault.code {
+        Code::ResourceNotFound => Code::AuthorizationFailure.message(),
+        _ => fault.message(),
+    };
+    let unverified = Fault::from(Code::CannotVerifyCopySource);
+    unverified.with_status(StatusCode::FORBIDDEN).saying(message)
 }
 
-/// Checks that a blob is an incremental copy of this source, and that the snapshot is newer.
-fn check_increment(
-    page: &PageContent,
-    source: &Source,
-    from: &PageContent,
-    at: Moment,
-) -> Result<Since> {
-    let last = page.incremental.as_ref().ok_or(Code::IncrementalCopyBlobMismatch)?;
-    if last.source != source.names || last.volume != from.volume {
-        return Err(Code::IncrementalCopyBlobMismatch.into());
-    }
-    if at <= last.last.0 {
-        return Err(Code::IncrementalCopyOfEarlierSnapshotNotAllowed.into());
-    }
-    Ok(if last.torn { Since::Anywhere } else { Since::Snapshot(last.last.1) })
-}
-
-fn copied(
+pub(super) fn copied(
     source: &Source,
     status: CopyStatus,
     progress: (u64, u64),
@@ -506,7 +399,7 @@ fn copied(
     Copied { id, source, status, progress, completed, description: None }
 }
 
-fn copy_reply(blob: &Blob, status: u16) -> Reply {
+pub(super) fn copy_reply(blob: &Blob, status: u16) -> Reply {
     let reply = stamp(Reply::new(status), blob);
     match &blob.copy {
         Some(copy) => {

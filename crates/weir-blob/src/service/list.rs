@@ -7,7 +7,7 @@ use crate::fault::{Fault, Result};
 use crate::head::Head;
 use crate::lease::Lease;
 use crate::record::{Blob, Container};
-use crate::state::Place;
+use crate::state::{Place, base};
 use crate::time::Moment;
 use crate::xml::Writer;
 use base64::Engine as _;
@@ -34,15 +34,28 @@ fn includes(head: &Head) -> Vec<String> {
     parts.map(|part| part.trim().to_ascii_lowercase()).collect()
 }
 
-/// Builds a continuation marker, which is opaque to clients.
+/// Begins the markers that are encoded.
+const ENCODED: char = '?';
+
+/// Builds a continuation marker from the last entry of a page: its name. Those of snapshots, and of
+/// names that XML could change, are encoded.
 fn marker(name: &str, at: Moment) -> String {
-    URL_SAFE_NO_PAD.encode(format!("{}\0{name}", at.0))
+    let is_plain = at == Moment::FAR
+        && !name.starts_with(ENCODED)
+        && name.trim() == name
+        && !name.contains(|c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}'));
+    if is_plain {
+        return name.to_owned();
+    }
+    format!("{ENCODED}{}", URL_SAFE_NO_PAD.encode(format!("{}\0{name}", at.0)))
 }
 
+/// Reads a marker. The list continues after the place that it stands for.
 pub(super) fn read_marker(head: &Head) -> Result<Option<Place>> {
     let Some(text) = head.param("marker") else { return Ok(None) };
+    let Some(encoded) = text.strip_prefix(ENCODED) else { return Ok(Some(base(text))) };
     let wrong = || Fault::query("marker", text, "it is not a marker of this service");
-    let decoded = URL_SAFE_NO_PAD.decode(text).map_err(|_| wrong())?;
+    let decoded = URL_SAFE_NO_PAD.decode(encoded).map_err(|_| wrong())?;
     let decoded = String::from_utf8(decoded).map_err(|_| wrong())?;
     let (at, name) = decoded.split_once('\0').ok_or_else(wrong)?;
     Ok(Some((name.to_owned(), Moment(at.parse().map_err(|_| wrong())?))))
@@ -107,21 +120,22 @@ impl Service {
     pub(super) fn list_containers(&self, head: &Head) -> Result<Reply> {
         let (most, prefix) = (max_results(head)?, head.param("prefix").unwrap_or_default());
         let meta = includes(head).iter().any(|include| include == "metadata");
-        let from = read_marker(head)?.map(|(name, _)| name).unwrap_or_default();
+        let after = read_marker(head)?.map(|(name, _)| name).unwrap_or_default();
         let state = self.state.borrow();
         let account = &head.target.account;
         let found = state.containers(account);
-        let mut found = found.filter(|(name, _)| **name >= *from && name.starts_with(prefix));
-        let mut writer = Writer::new();
+        let mut found = found.filter(|(name, _)| **name > *after && name.starts_with(prefix));
+        let (mut writer, mut last) = (Writer::new(), "");
         let service = self.service_url(head);
         writer.with("EnumerationResults", &[("ServiceEndpoint", &service)], |writer| {
             write_question(writer, head);
             writer.within("Containers", |writer| {
                 for (name, held) in found.by_ref().take(most) {
                     write_container(writer, name, &held.record, head.now, meta);
+                    last = name;
                 }
             });
-            let next = found.next().map(|(name, _)| marker(name, Moment(0)));
+            let next = found.next().map(|_| marker(last, Moment::FAR));
             writer.leaf("NextMarker", next.as_deref().unwrap_or_default());
         });
         Ok(Reply::new(200).xml(writer.done()))
@@ -131,11 +145,7 @@ impl Service {
         let (most, prefix) = (max_results(head)?, head.param("prefix").unwrap_or_default());
         let includes = includes(head);
         let includes = |name: &str| includes.iter().any(|include| include == name);
-        for absent in ["versions", "deletedwithversions"] {
-            if includes(absent) {
-                return Err(Fault::not_implemented("versions of blobs"));
-            }
-        }
+        // There are no versions and no deleted blobs that a list could include.
         let what = ListOptions {
             snapshots: includes("snapshots"),
             metadata: includes("metadata"),
@@ -144,15 +154,17 @@ impl Service {
             delimiter: head.param("delimiter"),
             prefix,
         };
-        let from = read_marker(head)?.unwrap_or_else(|| (prefix.to_owned(), Moment(0)));
+        let after = read_marker(head)?;
+        let first = (prefix.to_owned(), Moment(0));
+        let from = after.as_ref().map_or(Bound::Included(&first), Bound::Excluded);
         let container = head.container()?;
         let state = self.state.borrow();
         let held = state.container(&head.target.account, container)?;
         let uncommitted = held.uncommitted.keys().filter(|_| what.uncommitted);
+        let uncommitted = uncommitted.filter(|name| !held.blobs.contains_key(&base(name)));
         let uncommitted =
-            uncommitted.filter(|name| !held.blobs.contains_key(&crate::state::base(name)));
-        let uncommitted = uncommitted.filter(|name| **name >= from.0);
-        let blobs = held.blobs.range::<Place, _>((Bound::Included(&from), Bound::Unbounded));
+            uncommitted.filter(|name| after.as_ref().is_none_or(|(after, _)| *name > after));
+        let blobs = held.blobs.range::<Place, _>((from, Bound::Unbounded));
         let blobs = blobs.map(|((name, at), blob)| (name, *at, Some(&**blob)));
         let mut all = merge(blobs, uncommitted.map(|name| (name, Moment::FAR, None)));
         let mut writer = Writer::new();
@@ -162,24 +174,27 @@ impl Service {
             write_question(writer, head);
             let mut next = None;
             writer.within("Blobs", |writer| {
-                next = self.write_blobs(writer, &mut all, &what, most, head.now);
+                let limit = Limit { after: after.as_ref().map(|(name, _)| &**name), most };
+                next = self.write_blobs(writer, &mut all, &what, limit, head.now);
             });
             writer.leaf("NextMarker", next.as_deref().unwrap_or_default());
         });
         Ok(Reply::new(200).xml(writer.done()))
     }
 
-    /// Writes up to `most` blobs. Returns the position at which the list continues.
+    /// Writes the blobs of a page. Returns the marker of the next one.
     fn write_blobs<'a>(
         &self,
         writer: &mut Writer,
         all: &mut dyn Iterator<Item = (&'a String, Moment, Option<&'a Blob>)>,
         what: &ListOptions<'_>,
-        most: usize,
+        limit: Limit<'_>,
         now: Moment,
     ) -> Option<String> {
         let mut written = 0;
-        let mut folder: Option<&str> = None;
+        // A page may end with a folder, whose other blobs are not on the next one either.
+        let mut folder: Option<&str> = limit.after;
+        let mut last = ("", Moment::FAR);
         for (name, at, blob) in all {
             let Some(rest) = name.strip_prefix(what.prefix) else {
                 if **name > *what.prefix {
@@ -195,11 +210,12 @@ impl Service {
             if group.is_some() && group == folder {
                 continue;
             }
-            if written == most {
-                return Some(marker(name, at));
+            if written == limit.most {
+                return Some(marker(last.0, last.1));
             }
             written += 1;
             folder = group;
+            last = group.map_or((&**name, at), |group| (group, Moment::FAR));
             match (group, blob) {
                 (Some(group), _) => writer.within("BlobPrefix", |writer| writer.name(group)),
                 (None, Some(blob)) => self.write_blob(writer, (name, at), blob, what, now),
@@ -262,6 +278,9 @@ impl Service {
             writer.leaf("x-ms-blob-sequence-number", &page.sequence.to_string());
         }
         writer.leaf("BlobType", blob.kind());
+        if blob.sealed {
+            writer.leaf("Sealed", "true");
+        }
         let (tier, inferred) = self.tier_of(blob);
         writer.maybe("AccessTier", tier.as_deref());
         if inferred {
@@ -294,6 +313,14 @@ struct ListOptions<'a> {
     prefix: &'a str,
 }
 
+/// The limits of a page.
+#[derive(Clone, Copy)]
+struct Limit<'a> {
+    /// Last name on the page before.
+    after: Option<&'a str>,
+    most: usize,
+}
+
 type Entry<'a> = (&'a String, Moment, Option<&'a Blob>);
 
 /// Merges two sorted lists.
@@ -307,4 +334,22 @@ fn merge<'a>(
         (Some(_), _) => a.next(),
         (None, _) => b.next(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers_round_trip() {
+        let at = Moment(1_795_305_909_000_000_000);
+        for (name, at) in
+            [("a/b", Moment::FAR), ("?a", Moment::FAR), (" a", Moment::FAR), ("a", at)]
+        {
+            let mut head = crate::tests::head();
+            head.query.push(("marker".to_owned(), marker(name, at)));
+            assert_eq!(read_marker(&head), Ok(Some((name.to_owned(), at))), "{name}");
+        }
+        assert_eq!(marker("a/b", Moment::FAR), "a/b");
+    }
 }

@@ -66,6 +66,7 @@ impl Service {
             tier,
             lease: self.lease_of(names),
             copy: None,
+            sealed: false,
             content: Content::Page(content),
         };
         let reply = stamp(Reply::new(201), &blob).with("x-ms-request-server-encrypted", "false");
@@ -108,10 +109,13 @@ impl Service {
         Ok(())
     }
 
-    /// Returns the lease of a blob, which survives replacement.
+    /// Returns the lease of a blob for its replacement, which it survives while it is held.
     pub(super) fn lease_of(&self, names: Names<'_>) -> Lease {
         let state = self.state.borrow();
-        state.blob(names, None).map(|blob| blob.lease.clone()).unwrap_or_default()
+        let own = state.blob(names, None).map(|blob| blob.lease.clone());
+        let mut lease = own.unwrap_or_default();
+        lease.end_unless_held((self.clock)());
+        lease
     }
 
     pub(super) fn check_not_incremental(&self, names: Names<'_>) -> Result<()> {

@@ -91,9 +91,11 @@ impl Properties {
     #[must_use]
     pub(crate) fn cors_headers(&self, head: &Head) -> Vec<(&'static str, String)> {
         let Some(origin) = head.header("origin") else { return Vec::new() };
-        let Some(rule) = self.cors.iter().find(|rule| rule.allows(origin, head.method.as_str()))
-        else {
-            return Vec::new();
+        let mut rules = self.cors.iter();
+        let Some(rule) = rules.find(|rule| rule.allows(origin, head.method.as_str())) else {
+            // Another origin may be permitted, so a cache must not answer with this response.
+            let vary = (!self.cors.is_empty()).then(|| ("vary", "Origin".to_owned()));
+            return vary.into_iter().collect();
         };
         let any = rule.origins.iter().any(|own| own == "*");
         let mut headers = vec![(
@@ -114,19 +116,21 @@ impl Properties {
     ///
     /// # Errors
     ///
-    /// [`Code::AuthorizationFailure`] if no rule permits it.
+    /// [`Code::InvalidHeaderValue`] without a method, [`Code::CorsPreflightFailure`] if no rule permits
+    /// it.
     pub(crate) fn preflight(&self, head: &Head) -> Result<Vec<(&'static str, String)>> {
-        let origin = head.needs("origin")?;
-        let method = head.needs("access-control-request-method")?;
+        let origin = head.header("origin").ok_or(Code::CorsPreflightFailure)?;
+        let method = "access-control-request-method";
+        let method = head.header(method).ok_or_else(|| {
+            let missing = Fault::from(Code::InvalidHeaderValue);
+            missing.saying("A required CORS header is not present.")
+        })?;
         let asked = head.header("access-control-request-headers").unwrap_or_default();
         let asked: Vec<&str> =
             asked.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         let mut rules = self.cors.iter().filter(|rule| rule.allows(origin, method));
         let rule = rules.find(|rule| asked.iter().all(|name| rule.allows_header(name)));
-        let rule = rule.ok_or_else(|| {
-            Fault::from(Code::AuthorizationFailure)
-                .because("CORS is not enabled, or no CORS rule matches this request.")
-        })?;
+        let rule = rule.ok_or(Code::CorsPreflightFailure)?;
         let any = rule.origins.iter().any(|own| own == "*");
         let origin = if any { "*" } else { origin };
         let mut headers = vec![
@@ -143,7 +147,7 @@ impl Properties {
 
 impl CorsRule {
     fn allows(&self, origin: &str, method: &str) -> bool {
-        self.origins.iter().any(|own| own == "*" || own.eq_ignore_ascii_case(origin))
+        self.origins.iter().any(|own| is_origin(own, origin))
             && self.methods.iter().any(|own| own == method)
     }
 
@@ -164,6 +168,19 @@ impl CorsRule {
             writer.leaf("ExposedHeaders", &self.exposed.join(","));
             writer.leaf("MaxAgeInSeconds", &self.max_age.to_string());
         });
+    }
+}
+
+/// Returns whether an origin is the given one. A `*` stands for subdomains, or for all origins.
+fn is_origin(rule: &str, origin: &str) -> bool {
+    let (rule, origin) = (rule.to_ascii_lowercase(), origin.to_ascii_lowercase());
+    match rule.split_once('*') {
+        None => rule == origin,
+        Some((start, end)) => {
+            origin.len() >= start.len() + end.len()
+                && origin.starts_with(start)
+                && origin.ends_with(end)
+        }
     }
 }
 
@@ -286,6 +303,39 @@ mod tests {
         assert!(!ask("http://c.example", "PUT", ""));
         assert!(!ask("http://a.example", "DELETE", ""));
         assert!(!ask("http://a.example", "PUT", "authorization"));
+    }
+
+    #[test]
+    fn an_origin_may_have_a_wildcard() {
+        for (rule, origin, expect) in [
+            ("*", "http://a.example", true),
+            ("*.a.example", "x.y.A.example", true),
+            ("*.a.example", "a.example", false),
+            ("https://*.a.example", "https://x.a.example", true),
+            ("https://*.a.example", "https://x.na.example", false),
+            ("https://*.a.example", "https://.a.exampl", false),
+            ("http://a.example", "http://a.example.evil", false),
+        ] {
+            assert_eq!(is_origin(rule, origin), expect, "{rule} {origin}");
+        }
+    }
+
+    #[test]
+    fn refused_preflights_have_the_codes_of_the_service() {
+        let properties = Properties::default().changed(RULE.as_bytes()).unwrap();
+        let refused = |headers: &[(&'static str, &str)]| {
+            let mut head = crate::tests::head();
+            for (name, value) in headers {
+                head.headers.insert(*name, value.parse().unwrap());
+            }
+            properties.preflight(&head).unwrap_err()
+        };
+        let other = [("origin", "x"), ("access-control-request-method", "GET")];
+        assert_eq!(refused(&other), Code::CorsPreflightFailure.into());
+        assert_eq!(refused(&[]), Code::CorsPreflightFailure.into());
+        let no_method = refused(&[("origin", "http://a.example")]);
+        assert_eq!(no_method.code, Code::InvalidHeaderValue);
+        assert_eq!(no_method.message(), "A required CORS header is not present.");
     }
 
     #[test]

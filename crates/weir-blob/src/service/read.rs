@@ -3,7 +3,7 @@
 use super::shared::Service;
 use crate::body::{Content as Carried, Reply, Rest, Source};
 use crate::digest::md5_base64;
-use crate::fault::{Code, Fault, Result};
+use crate::fault::{CONTENT_RANGE, Code, Fault, Result};
 use crate::head::Head;
 use crate::record::{Blob, Blocks, Content, Piece};
 use bytes::{Bytes, BytesMut};
@@ -20,9 +20,17 @@ pub(super) fn request_range(head: &Head, len: u64) -> Result<Option<(u64, u64)>>
     let Some((first, end)) = parse_range(text) else { return Err(Fault::header(name, text)) };
     if first >= len {
         let fault = Fault::from(Code::InvalidRange);
-        return Err(fault.with("ContentRange", format!("bytes */{len}")));
+        return Err(fault.with(CONTENT_RANGE, format!("bytes */{len}")));
     }
     Ok(Some((first, end.map_or(len, |end| end.min(len)))))
+}
+
+/// Returns the range of a read. HTTP has a server ignore a range that it cannot parse.
+fn readable_range(head: &Head, len: u64) -> Result<Option<(u64, u64)>> {
+    match request_range(head, len) {
+        Err(fault) if fault.code == Code::InvalidHeaderValue => Ok(None),
+        range => range,
+    }
 }
 
 /// Parses `bytes=0-511` or `bytes=512-`: start and exclusive end.
@@ -44,8 +52,11 @@ impl Service {
         if blob.page().is_some_and(|page| page.incremental.is_some()) && snapshot.is_none() {
             return Err(Code::OperationNotAllowedOnIncrementalCopyBlob.into());
         }
+        if blob.is_archived() {
+            return Err(Code::BlobArchived.into());
+        }
         let len = blob.len();
-        let range = request_range(head, len)?;
+        let range = readable_range(head, len)?;
         let (start, end) = range.unwrap_or((0, len));
         let wants_md5 = head.flag("x-ms-range-get-content-md5")?;
         let wants_crc = head.flag("x-ms-range-get-content-crc64")?;
@@ -55,11 +66,12 @@ impl Service {
         if head.header("x-ms-structured-body").is_some() {
             return Err(Fault::not_implemented("a structured body"));
         }
-        let mut reply = self.described(head, &blob, snapshot);
+        let mut reply = self
+            .described(head, &blob, snapshot)
+            .with_some("x-ms-blob-content-md5", blob.headers.md5.as_ref());
         if range.is_some() {
             reply.status = http::StatusCode::PARTIAL_CONTENT;
             reply.set("content-range", &format!("bytes {start}-{}/{len}", end.saturating_sub(1)));
-            reply = reply.with_some("x-ms-blob-content-md5", blob.headers.md5.as_ref());
         } else {
             reply = reply.with_some("content-md5", blob.headers.md5.as_ref());
         }

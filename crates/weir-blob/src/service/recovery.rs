@@ -25,6 +25,7 @@ impl Service {
         let mut changes = vec![Change::put(Key::Running, &true)];
         {
             let mut state = self.state.borrow_mut();
+            changes.extend(state.rename_backslashes());
             let crashed = state.crashed;
             let mut at = state.next(now);
             for (names, snapshot, blob) in state.all_mut() {
@@ -91,6 +92,8 @@ impl Service {
                 *at = at.next(*at);
                 blob.etag.0 = at.0;
                 blob.modified = *at;
+                // A write may have ended it.
+                blob.lease.end_unless_held(*at);
                 changed = true;
             }
         }

@@ -9,7 +9,7 @@ use crate::head::Head;
 use crate::journal::{Change, Journal};
 use crate::lease::{Lease, Leased};
 use crate::pieces::Pieces;
-use crate::record::{Blob, Content, Key, Metadata, PageContent};
+use crate::record::{Blob, Content, Metadata, PageContent};
 use crate::room::{Room, Rooms};
 use crate::state::{Names, State, base};
 use crate::time::Moment;
@@ -247,6 +247,7 @@ impl Service {
         let Ok(blob) = state.blob_mut(names, None) else { return };
         blob.etag.0 = at.0;
         blob.modified = at;
+        blob.lease.end_unless_held(at);
         if let Content::Page(page) = &mut blob.content {
             page.unclean = true;
         }
@@ -300,6 +301,7 @@ impl Service {
             change(blob)?;
             blob.etag.0 = at.0;
             blob.modified = at;
+            blob.lease.end_unless_held(at);
         }
         self.keep(names, None).await?;
         self.stamped(Reply::new(200), names)
@@ -323,7 +325,7 @@ pub(super) fn names(head: &Head) -> Result<Names<'_>> {
     Ok(Names { account, container: head.container()?, blob: head.blob()? })
 }
 
-/// Parses the metadata headers of a request.
+/// Parses the metadata headers of a request, whose names are identifiers of C#.
 pub(super) fn parse_metadata(head: &Head) -> Result<Metadata> {
     /// Limit of the bytes of all names and values.
     const MOST: usize = 8 << 10;
@@ -335,7 +337,7 @@ pub(super) fn parse_metadata(head: &Head) -> Result<Metadata> {
             return Err(Code::EmptyMetadataKey.into());
         }
         let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        if !first || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
+        if !first || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             return Err(Code::InvalidMetadata.into());
         }
         let value = std::str::from_utf8(value.as_bytes()).map_err(|_| Code::InvalidMetadata)?;
@@ -348,10 +350,4 @@ pub(super) fn parse_metadata(head: &Head) -> Result<Metadata> {
 /// Returns a random id.
 pub(super) fn new_id() -> String {
     uuid::Uuid::new_v4().to_string()
-}
-
-/// Returns the key of an uncommitted block.
-pub(super) fn uncommitted_key(names: Names<'_>, id: &str) -> Key {
-    let [account, container, blob] = names.owned();
-    Key::Uncommitted(account, container, blob, id.to_owned())
 }

@@ -6,6 +6,7 @@ mod hostile;
 mod limits;
 mod refused;
 mod sdk;
+mod service;
 mod shared;
 
 use crate::common::{Place, Server};

@@ -107,14 +107,15 @@ impl Client {
         all.insert("x-ms-date", Moment(weir_wall::calendar()).http());
         all.insert("x-ms-version", "2021-12-02".to_owned());
         let length = if len == 0 { String::new() } else { len.to_string() };
-        let mut text = format!("{method}\n\n\n{length}\n\n\n\n\n\n\n\n\n");
+        let kind = all.get("content-type").cloned().unwrap_or_default();
+        let mut text = format!("{method}\n\n\n{length}\n\n{kind}\n\n\n\n\n\n\n");
         for (name, value) in all.iter().filter(|(name, _)| name.starts_with("x-ms-")) {
             text += &format!("{name}:{value}\n");
         }
         text += &format!("/{}{}{bare}", self.account.name, self.prefix);
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').expect("a value");
-            text += &format!("\n{name}:{}", value.replace("%3A", ":"));
+            text += &format!("\n{name}:{}", value.replace("%3A", ":").replace("%3D", "="));
         }
         let authorization = format!("SharedKey {}:{}", self.account.name, self.account.sign(&text));
         let mut request =
