@@ -23,7 +23,7 @@ use tokio_rustls::TlsAcceptor;
 use weir_layout::Blob as Settings;
 use weir_layout::blob::BlobKey;
 use weir_layout::file::WellKnownKey;
-use weir_server::Handle;
+use weir_server::{FrontEnd, Handle};
 
 /// Folder of the service within the data directory.
 const FOLDER: &str = "blob";
@@ -265,7 +265,11 @@ async fn accept(
             continue;
         };
         // Without a place the client sees its connection close.
-        let Some(taken) = places.take(from.ip()) else { continue };
+        let Some(taken) = places.take(from.ip()) else {
+            let why = "too many connections are open";
+            service.audit().refuse(FrontEnd::Blob, &from, &"connection", &why);
+            continue;
+        };
         let (service, tls, stop) = (Rc::clone(service), tls.clone(), stop.clone());
         tokio::task::spawn_local(async move {
             let place = Rc::clone(&taken.place);
@@ -301,9 +305,14 @@ async fn connect(
         None => Box::pin(serve(stream, client, service, stop)).await,
         Some(acceptor) => {
             let agreed = tokio::time::timeout(TLS_TIMEOUT, Box::pin(acceptor.accept(stream))).await;
-            if let Ok(Ok(stream)) = agreed {
-                Box::pin(serve(stream, client, service, stop)).await;
-            }
+            let why = match agreed {
+                Ok(Ok(stream)) => return Box::pin(serve(stream, client, service, stop)).await,
+                Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidData => error.to_string(),
+                // The client has gone.
+                Ok(Err(_)) => return,
+                Err(_) => "the handshake took too long".to_owned(),
+            };
+            service.audit().refuse(FrontEnd::Blob, &from, &"TLS handshake", &why);
         }
     }
 }

@@ -140,6 +140,9 @@ codes! {
 
 /// The detail of [`Code::InvalidRange`] that is also the header `Content-Range`.
 pub(crate) const CONTENT_RANGE: &str = "ContentRange";
+/// The element of a response with the step of the authentication that failed. It never has what the
+/// client has sent.
+const AUTHENTICATION_STEP: &str = "AuthenticationErrorDetail";
 
 /// An error response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -209,7 +212,7 @@ impl Fault {
     /// A failed authentication. It names the failed step and nothing about the account's contents.
     #[must_use]
     pub fn unauthenticated(detail: &str) -> Self {
-        Self::from(Code::AuthenticationFailed).with("AuthenticationErrorDetail", detail.to_owned())
+        Self::from(Code::AuthenticationFailed).with(AUTHENTICATION_STEP, detail.to_owned())
     }
 
     /// A storage failure.
@@ -232,6 +235,41 @@ impl Fault {
     pub fn because(mut self, reason: impl fmt::Display) -> Self {
         self.more = Some(reason.to_string());
         self
+    }
+
+    /// Returns whether the client lacks the right, or did not prove who it is.
+    #[must_use]
+    pub(crate) const fn is_of_access(&self) -> bool {
+        use Code::{
+            AuthenticationFailed, AuthorizationFailure, AuthorizationPermissionMismatch,
+            AuthorizationProtocolMismatch, AuthorizationResourceTypeMismatch,
+            AuthorizationServiceMismatch, AuthorizationSourceIPMismatch, InvalidAuthenticationInfo,
+            NoAuthenticationInformation, ResourceNotFound,
+        };
+        matches!(
+            self.code,
+            AuthenticationFailed
+                | AuthorizationFailure
+                | AuthorizationPermissionMismatch
+                | AuthorizationProtocolMismatch
+                | AuthorizationResourceTypeMismatch
+                | AuthorizationServiceMismatch
+                | AuthorizationSourceIPMismatch
+                | InvalidAuthenticationInfo
+                | NoAuthenticationInformation
+                // The answer to requests without a signature that need one.
+                | ResourceNotFound
+        )
+    }
+
+    /// Returns the code, and the step of the authentication that failed.
+    #[must_use]
+    pub(crate) fn reason(&self) -> String {
+        let step = self.details.iter().find(|(name, _)| *name == AUTHENTICATION_STEP);
+        match step {
+            Some((_, step)) => format!("{}: {step}", self.code.name()),
+            None => self.code.name().to_owned(),
+        }
     }
 
     /// Overrides the code's status.

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use tokio::sync::oneshot;
 use weir_layout::Blob as Settings;
 use weir_layout::hot_plug::NewVolume;
-use weir_server::{Ask, Disk, Handle, NotDone, Opened, Paged, ServerError, Terms};
+use weir_server::{Ask, Audit, Disk, Handle, NotDone, Opened, Paged, ServerError, Terms};
 use weir_units::Bytes as Size;
 
 /// Length of the readable part of a volume's name. A number makes the name unique.
@@ -49,6 +49,11 @@ impl Volumes {
             terms,
             open: RefCell::default(),
         }
+    }
+
+    /// Returns the receiver of refused requests.
+    pub(crate) fn audit(&self) -> &Audit {
+        self.server.audit()
     }
 
     /// Creates a volume for a blob of that size and tier, and returns its name.

@@ -1,6 +1,7 @@
 //! The keys of a layout file.
 
 use crate::backend::{BackendKeys, BackendSchema};
+use crate::clients::ClientsKeys;
 use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -36,6 +37,9 @@ pub struct LayoutFile {
     pub file: Vec<FileKeys>,
     /// Page blobs, served over REST.
     pub blob: Option<BlobKeys>,
+    /// Clients that may reach the exports over NBD, for exports without `clients` of their own. Default:
+    /// all that can connect.
+    pub clients: Option<ClientsKeys>,
 }
 
 /// Page blobs. Each is a volume of a host, created and deleted by clients.
@@ -369,6 +373,9 @@ pub struct VolumeKeys {
     /// its volumes by name.
     #[schemars(with = "Option<BackendSchema>")]
     pub backend: Option<BackendKeys>,
+    /// Clients that may reach the volume over NBD, instead of the layout's `clients`. Not for volumes
+    /// of a stripe.
+    pub clients: Option<ClientsKeys>,
     /// True if it is the log file of a managed instance; not a key of layouts.
     #[serde(skip)]
     pub log: bool,
@@ -387,6 +394,8 @@ pub struct StripeKeys {
     pub unit: Bytes,
     /// Columns: a number of equal volumes, or names of volumes of this layout.
     pub volumes: Columns,
+    /// Clients that may reach the stripe over NBD, instead of the layout's `clients`.
+    pub clients: Option<ClientsKeys>,
 }
 
 /// A database file. On a managed instance it is a volume of its own.

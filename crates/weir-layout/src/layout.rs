@@ -1,6 +1,7 @@
 //! A resolved layout: hosts, volumes and exports.
 
 use crate::blob::Blob;
+use crate::clients::Access;
 use crate::database_file::File;
 use crate::error::{self, Fault, Kind, LayoutError, Wrong};
 use crate::file::FileSystem;
@@ -28,6 +29,8 @@ pub struct Layout {
     pub hosts: Vec<Host>,
     /// Settings of page blobs, if they are served.
     pub blob: Option<Blob>,
+    /// The clients of the exports.
+    pub access: Access,
 }
 
 /// A host with its volumes, stripes and exports.

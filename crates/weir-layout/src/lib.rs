@@ -12,6 +12,7 @@
 //! | `resolve` | the resolution of hosts, volumes, stripes and files |
 //! | `volume` | the resolution of a volume's keys |
 //! | [`backend`] | volumes whose bytes are on an NBD server, on a block device or in a file |
+//! | [`clients`] | the clients that may reach an export over NBD |
 //! | [`backups`] | volumes that backups are written to |
 //! | [`bill`] | the price of a layout, line by line |
 //! | [`blob`], `serving` | page blobs: address, limits, accounts; and the resolution of their keys |
@@ -30,6 +31,7 @@ pub mod backend;
 pub mod backups;
 pub mod bill;
 pub mod blob;
+pub mod clients;
 mod database_file;
 pub mod error;
 pub mod file;

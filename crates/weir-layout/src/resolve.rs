@@ -1,6 +1,7 @@
 //! Resolution of a layout file against the catalog: hosts, volumes, stripes and files.
 
 use crate::blob::Blob;
+use crate::clients::{Access, Clients, ClientsKeys};
 use crate::database_file::File;
 use crate::error::{Fault, Kind, LayoutError, Source, Wrong};
 use crate::file::{
@@ -56,6 +57,8 @@ impl Layout {
             builder.file(index, keys).map_err(|fault| within("file", index, fault))?;
         }
         builder.blob = keys.blob.clone();
+        let clients = keys.clients.as_ref().map(|own| Clients::resolve("the layout", own));
+        builder.access.default = clients.transpose().map_err(|fault| source.at(fault))?;
         let region = keys.region.as_deref().map(|name| region(name, edition));
         let region = region.transpose().map_err(|kind| source.at(kind.at("region")))?;
         Ok(Self { region, ..builder.finish()? })
@@ -75,6 +78,9 @@ impl Layout {
     }
 }
 
+/// Why a column of a stripe has no clients.
+const NO_EXPORT: &str = "a column of a stripe is no export; give clients to the stripe";
+
 struct Builder<'a> {
     edition: Option<&'a Edition>,
     source: Source<'a>,
@@ -84,6 +90,7 @@ struct Builder<'a> {
     /// Indices of each host's files in the layout file.
     file_indices: Vec<Vec<usize>>,
     blob: Option<BlobKeys>,
+    access: Access,
     /// Names of volumes and stripes.
     names: HashSet<String>,
     file_names: HashSet<String>,
@@ -100,9 +107,9 @@ impl<'a> Builder<'a> {
         let given = if given.is_empty() { vec![unlimited] } else { given };
         let (hosts, sizes, file_indices) = (Vec::new(), Vec::new(), Vec::new());
         let (names, file_names) = (HashSet::new(), HashSet::new());
-        let blob = None;
+        let (blob, access) = (None, Access::default());
         let mut builder =
-            Self { edition, source, hosts, sizes, file_indices, blob, names, file_names };
+            Self { edition, source, hosts, sizes, file_indices, blob, access, names, file_names };
         let single = given.len() == 1;
         for (index, keys) in given.iter().enumerate() {
             let within = |fault: Fault| source.at(fault.within(&format!("host.{index}")));
@@ -298,6 +305,20 @@ impl<'a> Builder<'a> {
         self.check_takes_volumes(host, &what)?;
         let id = self.add_volume(host, name, keys)?;
         self.export(host, name, DeviceSpec::Volume(id.0), vec![id], None);
+        self.restrict(&what, name, keys.clients.as_ref())
+    }
+
+    /// Restricts the clients of an export.
+    fn restrict(
+        &mut self,
+        what: &str,
+        name: &str,
+        keys: Option<&ClientsKeys>,
+    ) -> Result<(), Fault> {
+        if let Some(keys) = keys {
+            let clients = Clients::resolve(what, keys)?;
+            self.access.exports.insert(name.to_owned(), clients);
+        }
         Ok(())
     }
 
@@ -434,6 +455,9 @@ impl<'a> Builder<'a> {
                          and host out";
                     return Err(contradiction(reason.to_owned()).at(key));
                 }
+                if alike.each.clients.is_some() {
+                    return Err(contradiction(NO_EXPORT.to_owned()).at("volumes.clients"));
+                }
                 if alike.each.backend.is_some() {
                     let reason = "all its volumes would have the same backend; write a [[volume]] with a \
                          backend for each column, and list their names";
@@ -458,7 +482,7 @@ impl<'a> Builder<'a> {
         let indices = columns.iter().map(|v| v.0).collect();
         let device = DeviceSpec::Stripe { unit: keys.unit, columns: indices };
         self.export(host, &keys.name, device, columns, Some(keys.unit));
-        Ok(())
+        self.restrict(&what, &keys.name, keys.clients.as_ref())
     }
 
     /// Takes volumes by name. They are no longer exported, because a write to one would damage the
@@ -471,6 +495,11 @@ impl<'a> Builder<'a> {
     ) -> Result<Vec<VolumeId>, Fault> {
         let host = &mut self.hosts[host];
         let mut columns = Vec::new();
+        if let Some(at) = names.iter().position(|name| self.access.exports.contains_key(name)) {
+            let reason = format!("{:?} has clients: {NO_EXPORT}", names[at]);
+            let what = what.to_owned();
+            return Err(Kind::Contradiction { what, reason }.at(format!("volumes.{at}")));
+        }
         for (index, name) in names.iter().enumerate() {
             let known = || host.exports.iter().filter(|e| e.unit.is_none());
             let Some(at) = host.exports.iter().position(|e| e.name == *name && e.unit.is_none())
@@ -526,7 +555,8 @@ impl<'a> Builder<'a> {
         }
         let edition = self.edition.map(|e| e.name().to_owned());
         let provider = self.edition.and_then(|e| e.provider()).map(str::to_owned);
-        Ok(Layout { edition, region: None, provider, hosts: self.hosts, blob })
+        let access = self.access;
+        Ok(Layout { edition, region: None, provider, hosts: self.hosts, blob, access })
     }
 }
 

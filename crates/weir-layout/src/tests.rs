@@ -9,6 +9,7 @@ use weir_units::{Bytes, Instant, Share, Span};
 
 mod backends;
 mod bill;
+mod clients;
 mod clouds;
 mod files;
 

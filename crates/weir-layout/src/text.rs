@@ -1,6 +1,7 @@
 //! Layouts as text: the keys of tables, written in TOML.
 
 use crate::backend::BackendKeys;
+use crate::clients::ClientsKeys;
 use crate::file::{
     AlikeKeys, BurstKeys, CacheKeys, Columns, FileKeys, HostKeys, HostLimitKeys, LatencyKeys,
     LimitKeys, PlaceKey, QuantileKeys, StripeKeys, VolumeKeys,
@@ -40,7 +41,7 @@ impl LayoutText {
 
     /// Writes a stripe, with its volumes in one line.
     pub fn stripe(&mut self, keys: &StripeKeys) {
-        let StripeKeys { name, host, unit, volumes } = keys;
+        let StripeKeys { name, host, unit, volumes, clients: own_clients } = keys;
         let volumes = match volumes {
             Columns::Alike(alike) => alike_volumes(alike).inline(),
             Columns::Named(names) => {
@@ -51,7 +52,8 @@ impl LayoutText {
             .add("name", Some(name.clone()))
             .add("host", host.clone())
             .size("unit", Some(*unit))
-            .raw("volumes", volumes);
+            .raw("volumes", volumes)
+            .within("clients", own_clients.as_ref().map(clients));
         self.table("[[stripe]]", &pairs);
     }
 
@@ -230,6 +232,11 @@ fn backend(keys: &BackendKeys) -> Pairs {
         .span("timeout", *timeout)
 }
 
+fn clients(keys: &ClientsKeys) -> Pairs {
+    let ClientsKeys { addresses, certificates } = keys;
+    Pairs::default().add("addresses", addresses.clone()).add("certificates", certificates.clone())
+}
+
 fn volume(keys: &VolumeKeys) -> Pairs {
     // `log` follows from the role of a file.
     let VolumeKeys {
@@ -251,6 +258,7 @@ fn volume(keys: &VolumeKeys) -> Pairs {
         credits,
         lun,
         backend: own_backend,
+        clients: own_clients,
         log: _,
     } = keys;
     let place = place.map(|place| match place {
@@ -276,6 +284,7 @@ fn volume(keys: &VolumeKeys) -> Pairs {
         .share("credits", *credits)
         .add("lun", *lun)
         .within("backend", own_backend.as_ref().map(backend))
+        .within("clients", own_clients.as_ref().map(clients))
 }
 
 fn alike_volumes(keys: &AlikeKeys) -> Pairs {
@@ -348,6 +357,7 @@ name = "local"
 size = "100 GiB"
 unlimited = true
 place = "local"
+clients = { addresses = ["10.0.0.0/8", "::1"], certificates = ["db1.example"] }
 "#,
         );
     }

@@ -26,9 +26,10 @@
 //!   write fails at the next sync or at the close, because the kernel does not ask earlier.
 //! - Operations on names and attributes cost no I/O of the volume.
 //! - Locks, shared memory, sparse files, `rename` with its flags, extended attributes except ACLs,
-//!   and unlinked open files work as on the backing file system. Device files cannot be created,
-//!   set-id bits have no effect, `O_TMPFILE`, `FICLONE` and modes of `fallocate` other than
+//!   and unlinked open files work as on the backing file system. Device files and set-id bits are
+//!   kept and have no effect, `O_TMPFILE`, `FICLONE` and modes of `fallocate` other than
 //!   `KEEP_SIZE`, `PUNCH_HOLE` and `ZERO_RANGE` are refused, and `copy_file_range` reads and writes.
+//!   `docs/SEMANTICS.md` lists all differences.
 //!
 //! The process that serves a mount must not use it for operations that limits may delay. If it is
 //! killed while one of its threads waits for itself, it cannot exit.

@@ -498,7 +498,13 @@ impl<'a> Services<'a> {
                 let count = u32::try_from(count).unwrap_or(u32::MAX);
                 let alike = AlikeKeys { count, luns: None, each };
                 let volumes = Columns::Alike(Box::new(alike));
-                text.stripe(&StripeKeys { name: STORAGE.to_owned(), host: None, unit, volumes });
+                text.stripe(&StripeKeys {
+                    name: STORAGE.to_owned(),
+                    host: None,
+                    unit,
+                    volumes,
+                    clients: None,
+                });
             }
             None => text.volume(&VolumeKeys { name: Some(STORAGE.to_owned()), ..each }),
         }

@@ -1,5 +1,6 @@
 //! The buffers of one client.
 
+use crate::audit::{Audit, FrontEnd};
 use crate::host_loop::{ClientId, Elsewhere, HostLoop, ReplyTo};
 use crate::memory::{INPUT, Share};
 use crate::places::Place;
@@ -9,7 +10,7 @@ use crate::volume::View;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::net::sockopt::socket_peercred;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use weir_core::DeviceId;
@@ -43,8 +44,20 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
+    /// Returns the address of a client over TCP.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        match self {
+            // A client that has gone already has no address, and may reach only what all may reach.
+            Self::Tcp(stream) => {
+                let address = stream.peer_addr().map(|own| own.ip());
+                Some(address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)))
+            }
+            Self::Unix(_) => None,
+        }
+    }
+
     /// Returns the address of the other side, or its process if the socket is a local one.
-    fn peer(&self) -> String {
+    pub(crate) fn peer(&self) -> String {
         let address = match self {
             Self::Tcp(stream) => stream.peer_addr().map(|own| own.to_string()),
             Self::Unix(stream) => socket_peercred(stream)
@@ -135,6 +148,9 @@ pub(crate) struct Connection {
     /// For a page blob: decides which clients may write, and notes that this client does.
     seat: Option<Arc<Seat>>,
     sitting: Option<Sitting>,
+    /// A refused write was recorded.
+    is_refusal_told: bool,
+    audit: Audit,
     /// The store that it reads from, if not from the device.
     view: Option<Arc<View>>,
     /// The events that the socket is watched for.
@@ -194,6 +210,8 @@ impl Connection {
             closing: false,
             seat: hello.seat,
             sitting: None,
+            is_refusal_told: false,
+            audit: hello.audit,
             view: hello.view,
             interest: Interest::READ,
             _place: hello.place,
@@ -370,11 +388,14 @@ impl Connection {
                         len: request.length,
                     });
                     let (id, device) = (self.id, self.device);
-                    let submitted =
-                        match may_do(request.command, self.seat.as_ref(), &mut self.sitting) {
-                            true => host.submit_from(now, id, device, &request, payload, from),
-                            false => Err(Errno::Perm),
-                        };
+                    let may = may_do(request.command, self.seat.as_ref(), &mut self.sitting);
+                    let submitted = match may {
+                        true => host.submit_from(now, id, device, &request, payload, from),
+                        false => Err(Errno::Perm),
+                    };
+                    if !may {
+                        self.tell_refusal();
+                    }
                     match submitted {
                         Ok(held) => {
                             self.in_flight += 1;
@@ -390,6 +411,15 @@ impl Connection {
             }
         }
         State::Open
+    }
+
+    /// Records that its writes are refused, once.
+    fn tell_refusal(&mut self) {
+        if !std::mem::replace(&mut self.is_refusal_told, true) {
+            let what = format!("write to export {}", self.session.export.name);
+            let why = "the blob is leased, or is written to over REST";
+            self.audit.refuse(FrontEnd::Nbd, &self.peer, &what, &why);
+        }
     }
 
     fn count(&mut self, request: &Request) {
@@ -576,6 +606,8 @@ pub(crate) struct Established {
     pub(crate) seat: Option<Arc<Seat>>,
     /// The device as it was at a freeze, if the client has chosen that.
     pub(crate) view: Option<Arc<View>>,
+    /// The receiver of refusals.
+    pub(crate) audit: Audit,
     /// Its place among the server's clients.
     pub(crate) place: Option<Place>,
 }

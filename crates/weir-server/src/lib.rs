@@ -25,7 +25,9 @@
 //! | [`disk`] | a device in process, without a socket |
 //! | [`seat`] | the clients that may write to a page blob |
 //! | `door` | limits of clients and of unfinished handshakes |
-//! | `listener` | accepted connections, and their handshake |
+//! | `listener` | accepted connections, and the exports |
+//! | `handshake` | the handshake of a client, and the exports that it may see |
+//! | [`audit`] | a line for each refused request |
 //! | `memory` | the memory for payloads, and its division among clients |
 //! | `local_socket` | a Unix socket to listen on |
 //! | `places` | a limit of concurrent connections |
@@ -38,6 +40,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod audit;
 mod backing;
 mod bounds;
 mod connection;
@@ -46,6 +49,7 @@ pub mod disk;
 mod door;
 mod errand;
 pub mod error;
+mod handshake;
 pub mod host_loop;
 mod listener;
 mod local_socket;
@@ -63,6 +67,7 @@ mod tls;
 pub mod volume;
 mod worker;
 
+pub use audit::{Audit, FrontEnd};
 pub use bounds::Bounds;
 pub use disk::{Answer, Ask, Disk, NotDone, Passing, Terms};
 pub use error::ServerError;

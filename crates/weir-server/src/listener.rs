@@ -1,20 +1,22 @@
-//! Accepting clients, and the handshake up to the chosen export.
+//! Accepting clients, and the exports that there are.
 //!
 //! Each handshake has a thread of its own and a time limit, so that a silent client does not delay
 //! others; [`crate::door`] limits their number.
 
-use crate::connection::{Established, Stream};
-use crate::door::{Door, Entry};
+use crate::audit::Audit;
+use crate::connection::Stream;
+use crate::door::Door;
 use crate::error::ServerError;
+use crate::handshake::shake_hands;
 use crate::local_socket::LocalSocket;
-use crate::mailbox::{Mailbox, Message};
+use crate::mailbox::Mailbox;
 use crate::seat::Seat;
-use crate::tls::{Encryption, Tls};
+use crate::tls::Tls;
 use crate::volume::View;
 use rustix::net::sockopt::set_socket_keepalive;
 use rustix::net::{Shutdown, shutdown};
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{TcpListener, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -22,11 +24,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 use weir_core::DeviceId;
-use weir_proto::server::{Exports, Handshake, Session, Step};
+use weir_layout::clients::{Access, Clients};
 use weir_proto::{BlockSizes, Export, TransmissionFlags};
 use weir_store::Store;
 use weir_units::Bytes;
-use weir_wall::{Clock, calendar};
+use weir_wall::calendar;
 
 /// Before a listener tries again that could not accept: out of descriptors, say,
 /// and nothing tells when there are some again.
@@ -108,14 +110,28 @@ pub(crate) struct Served {
     pub(crate) seat: Option<Arc<Seat>>,
     /// The device as it was at a freeze, if that is what is served.
     pub(crate) view: Option<Arc<View>>,
+    /// The clients over TCP that may reach it; all if there is no list.
+    pub(crate) clients: Option<Arc<Clients>>,
 }
 
 /// Everything that can be asked for, in the layout's order, and what came later behind it;
 /// the first is the default.
 #[derive(Debug, Default)]
-pub(crate) struct Directory(RwLock<Vec<Served>>);
+pub(crate) struct Directory {
+    all: RwLock<Vec<Served>>,
+    access: Access,
+}
 
 impl Directory {
+    pub(crate) fn new(access: Access) -> Self {
+        Self { all: RwLock::default(), access }
+    }
+
+    /// Returns the clients of an export.
+    pub(crate) fn clients_of(&self, name: &str) -> Option<Arc<Clients>> {
+        self.access.of_export(name).cloned()
+    }
+
     pub(crate) fn add(&self, served: Served) {
         self.write().push(served);
     }
@@ -147,19 +163,31 @@ impl Directory {
         self.read().iter().any(|served| served.name == name)
     }
 
-    fn get(&self, name: &str) -> Option<Served> {
-        self.read().iter().find(|served| name.is_empty() || served.name == name).cloned()
+    pub(crate) fn get(&self, name: &str) -> Option<Served> {
+        self.read().iter().find(|served| served.name == name).cloned()
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Vec<Served>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Vec<Served>> {
+        self.all.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Vec<Served>> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.all.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn describe(served: &Served) -> Option<Export> {
+    /// Returns an export as it is listed: no host is asked for its size.
+    pub(crate) fn listed(served: &Served) -> Export {
+        Export {
+            name: served.name.clone(),
+            description: served.description.clone(),
+            size: Bytes::ZERO,
+            flags: TransmissionFlags::HAS_FLAGS,
+            block: BlockSizes::DEFAULT,
+        }
+    }
+
+    /// Returns an export with its size; `None` if its host has ended.
+    pub(crate) fn describe(served: &Served) -> Option<Export> {
         if let Some(view) = &served.view {
             return Some(Export {
                 name: served.name.clone(),
@@ -193,24 +221,6 @@ impl Directory {
                 .fold(TransmissionFlags::HAS_FLAGS, |all, flag| all | flag),
             block: BlockSizes::DEFAULT,
         })
-    }
-}
-
-impl Exports for Directory {
-    fn find(&self, name: &str) -> Option<Export> {
-        self.get(name).as_ref().and_then(Self::describe)
-    }
-
-    fn list(&self) -> Vec<Export> {
-        // A listing does not show sizes, so no host needs to be asked.
-        let unknown = |served: &Served| Export {
-            name: served.name.clone(),
-            description: served.description.clone(),
-            size: Bytes::ZERO,
-            flags: TransmissionFlags::HAS_FLAGS,
-            block: BlockSizes::DEFAULT,
-        };
-        self.read().iter().map(unknown).collect()
     }
 }
 
@@ -269,7 +279,13 @@ impl Listener {
     }
 
     /// Accepts until [`close`](Self::close).
-    pub(crate) fn run(&self, directory: &Arc<Directory>, door: &Arc<Door>, stop: &AtomicBool) {
+    pub(crate) fn run(
+        &self,
+        directory: &Arc<Directory>,
+        door: &Arc<Door>,
+        audit: &Audit,
+        stop: &AtomicBool,
+    ) {
         loop {
             let accepted = self.accept();
             if stop.load(Ordering::Acquire) {
@@ -280,15 +296,12 @@ impl Listener {
                 continue;
             };
             let Some(entry) = door.enter(stream) else { continue };
-            let (directory, tls) = (Arc::clone(directory), self.tls.clone());
+            let (directory, audit, tls) = (Arc::clone(directory), audit.clone(), self.tls.clone());
             // Without a thread the client sees its connection close.
             let _ = std::thread::Builder::new()
                 .name("weir-handshake".to_owned())
                 .stack_size(512 << 10)
-                .spawn(move || {
-                    // A client that fails its handshake is its own problem.
-                    let _ = shake_hands(entry, &directory, tls.as_ref());
-                });
+                .spawn(move || shake_hands(entry, &directory, &audit, tls.as_ref()));
         }
     }
 
@@ -305,124 +318,4 @@ impl Listener {
 #[expect(clippy::disallowed_methods, reason = "there is nothing to wait on, see PAUSE")]
 pub(crate) fn pause() {
     std::thread::sleep(PAUSE);
-}
-
-/// Negotiates with a client and hands it to its host.
-fn shake_hands(entry: Entry, directory: &Directory, tls: Option<&Tls>) -> io::Result<()> {
-    let Some((session, tls, rest)) = negotiate(&entry, directory, tls)? else { return Ok(()) };
-    let Some((stream, place)) = entry.establish() else { return Ok(()) };
-    set_timeouts(&stream, None)?;
-    match &stream {
-        Stream::Unix(stream) => stream.set_nonblocking(true)?,
-        Stream::Tcp(stream) => stream.set_nonblocking(true)?,
-    }
-    if let Some(served) = directory.get(&session.export.name) {
-        let Served { device, seat, view, host, .. } = served;
-        let hello = Established { session, device, tls, rest, seat, view, place: Some(place) };
-        host.send(Message::Client(stream, hello));
-    }
-    Ok(())
-}
-
-/// The result of a handshake: the session, its encryption, and the bytes that followed it.
-type Agreed = (Session, Option<Encryption>, Vec<u8>);
-
-/// Negotiates with a client. Returns nothing if the client ends it.
-fn negotiate(
-    entry: &Entry,
-    directory: &Directory,
-    tls: Option<&Tls>,
-) -> io::Result<Option<Agreed>> {
-    let stream = &entry.guest.stream;
-    // The limit is for all of it: a client that sends a byte now and then has no
-    // more time than one that sends none.
-    let (clock, most) = (Clock::start(), Duration::from_nanos(entry.longest().nanos()));
-    let limit = || {
-        let left = most.saturating_sub(Duration::from_nanos(clock.now().nanos()));
-        match left.is_zero() {
-            true => Err(io::ErrorKind::TimedOut.into()),
-            false => set_timeouts(stream, Some(left)),
-        }
-    };
-    limit()?;
-    let mut talk = Talk { stream, encryption: None };
-    let (mut input, mut out) = (Vec::new(), Vec::new());
-    let mut handshake = Handshake::start(&mut out);
-    if tls.is_some() {
-        handshake = handshake.with_tls();
-    }
-    talk.write_all(&out)?;
-    loop {
-        out.clear();
-        let progress = handshake
-            .handle(directory, &input, &mut out)
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-        input.drain(..progress.consumed);
-        talk.write_all(&out)?;
-        match progress.step {
-            Step::Again => {}
-            Step::Aborted => return Ok(None),
-            Step::Established(session) => return Ok(Some((session, talk.encryption, input))),
-            Step::StartTls => {
-                // It was not encrypted, so a man in the middle may have injected it.
-                let has_plain = !input.is_empty();
-                let Some(tls) = tls.filter(|_| !has_plain) else {
-                    return Err(io::ErrorKind::InvalidData.into());
-                };
-                talk.encryption = Some(Encryption::agree(tls, stream, limit)?);
-            }
-            Step::NeedMore { at_least } => {
-                let mut chunk = [0; 4096];
-                while input.len() < at_least {
-                    limit()?;
-                    match talk.read(&mut chunk)? {
-                        0 => return Ok(None),
-                        n => input.extend_from_slice(&chunk[..n]),
-                    }
-                    entry.guest.has_spoken.store(true, Ordering::Release);
-                }
-            }
-        }
-    }
-}
-
-/// A client during its handshake, in plain or encrypted. Calls block.
-struct Talk<'a> {
-    stream: &'a Stream,
-    encryption: Option<Encryption>,
-}
-
-impl Read for Talk<'_> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        match &mut self.encryption {
-            None => self.stream.read(buf),
-            Some(encryption) => encryption.read(self.stream, buf),
-        }
-    }
-}
-
-impl Write for Talk<'_> {
-    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        match &mut self.encryption {
-            None => self.stream.write(buf),
-            Some(encryption) => encryption.write(self.stream, buf),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn set_timeouts(stream: &Stream, timeout: Option<Duration>) -> io::Result<()> {
-    match stream {
-        Stream::Unix(stream) => {
-            stream.set_read_timeout(timeout)?;
-            stream.set_write_timeout(timeout)
-        }
-        Stream::Tcp(stream) => {
-            stream.set_read_timeout(timeout)?;
-            stream.set_write_timeout(timeout)
-        }
-    }
 }

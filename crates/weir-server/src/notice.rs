@@ -1,5 +1,6 @@
 //! Notices that a running server gives on its own.
 
+use crate::audit::{Refusal, Suppressed};
 use std::fmt;
 use std::sync::Arc;
 
@@ -81,6 +82,18 @@ pub enum Notice {
         /// Clients rejected since the last notice, or the start.
         clients: u64,
     },
+    /// A request was refused.
+    Refused(Refusal),
+    /// Requests were refused without a notice for each.
+    Suppressed(Suppressed),
+}
+
+impl Notice {
+    /// Returns whether it is a line of the audit.
+    #[must_use]
+    pub const fn is_audit(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::Suppressed(_))
+    }
 }
 
 impl fmt::Display for Notice {
@@ -128,6 +141,8 @@ impl fmt::Display for Notice {
                 "{most} NBD clients are connected: rejected {clients}; the next notice comes in a \
                  minute or later"
             ),
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Suppressed(count) => count.fmt(f),
             Self::Settled { volume } => {
                 write!(f, "volume {volume:?}: all data that was kept in memory is stored now")
             }

@@ -27,6 +27,7 @@ pub use commands::Tiers;
 pub use options::Options;
 pub use paged::Paged;
 
+use crate::audit::Audit;
 use crate::control::{ControlSocket, Request};
 use crate::door::Door;
 use crate::error::ServerError;
@@ -101,8 +102,7 @@ impl Server {
             None => None,
         };
         let clock = Clock::start();
-        let mut starting =
-            Starting::new(edition, data.as_ref(), clock, options, layout.hosts.len());
+        let mut starting = Starting::new(edition, data.as_ref(), clock, options, &layout);
         starting.look_for_made(&layout)?;
         let hosts = layout.hosts.into_iter().map(|host| starting.host(host));
         let (hosts, reactors): (Vec<_>, Vec<_>) =
@@ -125,6 +125,7 @@ impl Server {
             coming: Mutex::default(),
             refused: Mutex::new(refused.clone()),
             directory: served,
+            audit: Audit::new(options.notices.clone()),
             addresses,
             data,
             is_mounted: options.no_exports,
@@ -180,15 +181,16 @@ impl Server {
     ) -> Result<(), ServerError> {
         for listener in listeners {
             let listener = Arc::new(listener);
-            let (own, directory, door, stop) = (
+            let (own, directory, door, audit, stop) = (
                 Arc::clone(&listener),
                 Arc::clone(&directory),
                 Arc::clone(&door),
+                self.shared.audit.clone(),
                 Arc::clone(&self.stop),
             );
             let thread = std::thread::Builder::new()
                 .name("weir-listen".to_owned())
-                .spawn(move || own.run(&directory, &door, &stop))
+                .spawn(move || own.run(&directory, &door, &audit, &stop))
                 .map_err(ServerError::system("starting a listener's thread"))?;
             self.listeners.push((listener, thread));
         }

@@ -112,18 +112,18 @@ impl<'a> Starting<'a> {
         data: Option<&'a DataDir>,
         clock: Clock,
         options: &'a Options,
-        hosts: usize,
+        layout: &Layout,
     ) -> Self {
         Self {
             edition,
             data,
             clock,
             options,
-            directory: Directory::default(),
+            directory: Directory::new(layout.access.clone()),
             refused: Vec::new(),
             late: Vec::new(),
             made: Vec::new(),
-            hosts,
+            hosts: layout.hosts.len(),
         }
     }
 
@@ -265,6 +265,7 @@ impl<'a> Starting<'a> {
                     .and_then(|id| paged.get(&id.0))
                     .map(|p| p.seat().clone()),
                 view: None,
+                clients: self.directory.clients_of(&export.name),
             });
         }
         let changing = BTreeMap::new();

@@ -13,6 +13,8 @@ use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
+use x509_parser::extensions::GeneralName;
+use x509_parser::parse_x509_certificate;
 
 /// The files of a folder, as other NBD servers name them.
 const CERTIFICATE: &str = "server-cert.pem";
@@ -100,6 +102,13 @@ impl Encryption {
         Ok(Self(session))
     }
 
+    /// Returns the names in the client's certificate: its common names and its alternative names. The
+    /// certificate was verified, if there is one.
+    pub(crate) fn client_names(&self) -> Vec<String> {
+        let certificates = self.0.peer_certificates().unwrap_or_default();
+        certificates.first().map(|own| names_in(own)).unwrap_or_default()
+    }
+
     /// Returns decrypted bytes; none at the end of the connection.
     pub(crate) fn read(&mut self, mut stream: &Stream, buf: &mut [u8]) -> io::Result<usize> {
         loop {
@@ -151,6 +160,24 @@ impl Encryption {
         self.0.send_close_notify();
         let _ = self.send(stream);
     }
+}
+
+/// Returns the names in a certificate; none if it cannot be read.
+fn names_in(certificate: &[u8]) -> Vec<String> {
+    let Ok((_, certificate)) = parse_x509_certificate(certificate) else { return Vec::new() };
+    let common = certificate.subject().iter_common_name().filter_map(|own| own.as_str().ok());
+    let mut names: Vec<String> = common.map(str::to_owned).collect();
+    let alternative = certificate.subject_alternative_name().ok().flatten();
+    for name in alternative.iter().flat_map(|own| &own.value.general_names) {
+        match name {
+            GeneralName::DNSName(name) | GeneralName::RFC822Name(name) | GeneralName::URI(name) => {
+                names.push((*name).to_owned());
+            }
+            // Addresses are checked as those of the connection.
+            _ => {}
+        }
+    }
+    names
 }
 
 fn invalid(error: rustls::Error) -> io::Error {

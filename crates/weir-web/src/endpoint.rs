@@ -1,6 +1,6 @@
 //! The listening socket, and the thread that serves it.
 
-use crate::http::{Site, answer};
+use crate::http::{Ends, Site, answer};
 use crate::sampler::{self, Board};
 use crate::source::Source;
 use crate::token::Token;
@@ -18,6 +18,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore, watch};
+use weir_server::Audit;
 
 /// Maximum number of connections. A further one replaces the one that has been idle for longest, or
 /// waits.
@@ -77,6 +78,7 @@ pub struct Bound {
     name: String,
     every: Duration,
     patience: Duration,
+    audit: Option<Audit>,
 }
 
 impl Bound {
@@ -90,7 +92,8 @@ impl Bound {
         socket.set_nonblocking(true).map_err(WebError::System)?;
         let (name, own) = (host_of(address).to_owned(), socket.local_addr());
         let (every, patience) = (Duration::from_secs(1), Duration::from_secs(30));
-        Ok(Self { socket, address: own.map_err(WebError::System)?, name, every, patience })
+        let (address, audit) = (own.map_err(WebError::System)?, None);
+        Ok(Self { socket, address, name, every, patience, audit })
     }
 
     /// Sets the time between two samples of the page, by default a second.
@@ -103,6 +106,12 @@ impl Bound {
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
+    }
+
+    /// Sets the receiver of refused requests, by default none.
+    #[must_use]
+    pub fn audited_by(self, audit: Audit) -> Self {
+        Self { audit: Some(audit), ..self }
     }
 
     /// Serves the counters of a server.
@@ -178,7 +187,7 @@ async fn run(
     content: Content,
     mut stop: watch::Receiver<bool>,
 ) {
-    let Bound { socket, name, every, patience, .. } = bound;
+    let Bound { socket, name, every, patience, audit, .. } = bound;
     let Ok(listener) = TcpListener::from_std(socket) else { return };
     let (is_page, token) = match content {
         Content::Metrics => (false, None),
@@ -190,6 +199,7 @@ async fn run(
         source: Arc::clone(&source),
         board: board.clone(),
         token,
+        audit,
         calls: Semaphore::new(CALLS),
     });
     if let Some(board) = &board {
@@ -201,7 +211,7 @@ async fn run(
             accepted = listener.accept() => accepted,
             _ = stop.changed() => break,
         };
-        let Ok((stream, _)) = accepted else {
+        let Ok((stream, peer)) = accepted else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
@@ -218,7 +228,7 @@ async fn run(
         let seat = peers.seat(progress.clone());
         tokio::task::spawn_local(async move {
             tokio::select! {
-                () = connect(stream, site) => {}
+                () = connect(stream, peer, site) => {}
                 () = progress.stall(patience) => {}
                 () = seat.closed.notified() => {}
             }
@@ -276,9 +286,10 @@ impl Drop for Seat {
 }
 
 /// Serves a connection until it ends.
-async fn connect(stream: Watched, site: Rc<Site>) {
+async fn connect(stream: Watched, peer: SocketAddr, site: Rc<Site>) {
     let Ok(local) = stream.local_addr() else { return };
-    let service = service_fn(move |request| answer(Rc::clone(&site), request, local.ip()));
+    let ends = Ends { local: local.ip(), peer };
+    let service = service_fn(move |request| answer(Rc::clone(&site), request, ends));
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(MAX_HEAD);
     // A client that has gone is no error.

@@ -16,13 +16,14 @@ use percent_encoding::percent_decode_str;
 use serde_json::json;
 use std::cell::RefCell;
 use std::convert::Infallible;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
+use weir_server::{Audit, FrontEnd};
 
 /// Maximum size of a command.
 const MAX_BODY: usize = 4 << 10;
@@ -65,6 +66,8 @@ pub(crate) struct Site {
     /// The page; `None` if only metrics are served.
     pub(crate) board: Option<Rc<RefCell<Board>>>,
     pub(crate) token: Option<Token>,
+    /// The receiver of refused requests.
+    pub(crate) audit: Option<Audit>,
     /// Readings and commands at the same time.
     pub(crate) calls: Semaphore,
 }
@@ -106,17 +109,25 @@ impl Body for Content {
     }
 }
 
-/// Answers a request that came to `local`.
+/// The two ends of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ends {
+    pub(crate) local: IpAddr,
+    pub(crate) peer: SocketAddr,
+}
+
+/// Answers a request that came over a connection with these ends.
 pub(crate) async fn answer(
     site: Rc<Site>,
     request: Request<Incoming>,
-    local: IpAddr,
+    ends: Ends,
 ) -> Result<Response<Content>, Infallible> {
     let (parts, body) = request.into_parts();
     let is_head = parts.method == Method::HEAD;
-    let mut response = match site.route(&parts, body, local).await {
+    let mut response = match site.route(&parts, body, ends.local).await {
         Ok(response) => response,
         Err(refusal) => {
+            site.record(&parts, ends.peer, &refusal);
             let mut response = whole("text/plain; charset=utf-8", format!("{}\n", refusal.reason));
             *response.status_mut() = refusal.status;
             if refusal.status == StatusCode::METHOD_NOT_ALLOWED {
@@ -146,6 +157,18 @@ fn whole(media_type: &'static str, body: impl Into<Bytes>) -> Response<Content> 
 }
 
 impl Site {
+    /// Records a request that was refused for the name, the page or the token that it gave.
+    fn record(&self, parts: &Parts, peer: SocketAddr, refusal: &Refusal) {
+        let is_of_access = matches!(
+            refusal.status,
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::MISDIRECTED_REQUEST
+        );
+        if let Some(audit) = self.audit.as_ref().filter(|_| is_of_access) {
+            let what = format!("{} {}", parts.method, parts.uri.path());
+            audit.refuse(FrontEnd::Web, &peer, &what, &refusal.reason);
+        }
+    }
+
     async fn route(
         &self,
         parts: &Parts,

@@ -132,4 +132,24 @@ mod tests {
             |by: &Account| accounts.get("acc").unwrap().signed("text", &by.sign("text"));
         assert_eq!([&first, &second, &other].map(has_signed), [true, true, false]);
     }
+
+    /// `Mac::verify_slice` compares in constant time; nothing else is looked at.
+    #[test]
+    fn signatures_are_compared_as_a_whole() {
+        let account = Account::new("own", "c2l4dGVlbiBieXRlcyBvciBtb3Jl").expect("an account");
+        let right = account.sign("text");
+        assert!(account.signed("text", &right) && !account.signed("texT", &right));
+        let bytes = STANDARD.decode(&right).expect("Base64");
+        for bit in 0..bytes.len() * 8 {
+            let mut wrong = bytes.clone();
+            wrong[bit / 8] ^= 1 << (bit % 8);
+            assert!(!account.signed("text", &STANDARD.encode(wrong)), "bit {bit}");
+        }
+        for len in 0..bytes.len() {
+            assert!(!account.signed("text", &STANDARD.encode(&bytes[..len])), "{len} bytes");
+        }
+        assert!(!account.signed("text", "") && !account.signed("text", "no Base64"));
+        let longer = [&bytes[..], &[0]].concat();
+        assert!(!account.signed("text", &STANDARD.encode(longer)));
+    }
 }

@@ -24,6 +24,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::RwLock;
+use weir_server::Audit;
 use weir_store::SnapshotId;
 
 /// Maximum size of an XML document in a request.
@@ -87,6 +88,11 @@ impl Service {
     /// Returns whether the memory for responses is short.
     pub(crate) fn is_memory_short(&self) -> bool {
         self.sent.is_short()
+    }
+
+    /// Returns the receiver of refused requests.
+    pub(crate) fn audit(&self) -> &Audit {
+        self.volumes.audit()
     }
 
     /// Returns a unique request id.

@@ -365,6 +365,7 @@ fn write_pool(
         host: None,
         unit,
         volumes,
+        clients: None,
     };
     let own_names = kept.filter(|kept| {
         let mut named = kept.volumes.iter().enumerate();

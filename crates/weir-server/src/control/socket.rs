@@ -1,12 +1,14 @@
 //! The server's end of the control socket.
 
 use super::{Answer, Request, shared_folder};
+use crate::audit::FrontEnd;
 use crate::error::ServerError;
 use crate::listener::pause;
 use crate::local_socket::{LocalSocket, private_folder};
 use crate::places::Places;
 use crate::server::freeze::Holding;
 use crate::server::shared::Shared;
+use rustix::net::sockopt::socket_peercred;
 use rustix::net::{Shutdown, shutdown};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -67,6 +69,8 @@ impl ControlSocket {
                 continue;
             };
             let Some(place) = conversations.take() else {
+                let why = "too many conversations are open";
+                shared.audit.refuse(FrontEnd::Control, &peer_of(&stream), &"connection", &why);
                 let _ = say(&stream, &Answer::Failed(BUSY.to_owned()));
                 continue;
             };
@@ -138,9 +142,22 @@ fn converse(stream: &UnixStream, shared: &Shared) -> io::Result<()> {
                 Ok(value) => Answer::Ok(value),
                 Err(error) => answer_of(&error),
             },
-            Err(error) => Answer::Refused(format!("not a request: {error}")),
+            Err(error) => {
+                // The line may be anything, so it is not recorded, and neither is an error that quotes it.
+                let why = "not a request";
+                shared.audit.refuse(FrontEnd::Control, &peer_of(stream), &"line", &why);
+                Answer::Refused(format!("{why}: {error}"))
+            }
         };
         say(stream, &answer)?;
+    }
+}
+
+/// Returns the process and the user of a client.
+fn peer_of(stream: &UnixStream) -> String {
+    match socket_peercred(stream) {
+        Ok(own) => format!("process {} of user {}", own.pid.as_raw_nonzero(), own.uid.as_raw()),
+        Err(_) => "gone".to_owned(),
     }
 }
 

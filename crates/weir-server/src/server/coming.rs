@@ -3,6 +3,7 @@
 use super::commands::Tiers;
 use super::paged::{Paged, Pages};
 use super::shared::{HostState, Shared, Used, gone, refuse};
+use crate::audit::Audit;
 use crate::control::Request;
 use crate::disk::Disk;
 use crate::error::ServerError;
@@ -106,6 +107,12 @@ impl Handle {
     pub fn make_hollow(&self, host: Option<&str>, new: &NewVolume) -> Result<Opened, ServerError> {
         self.0.make(host, new, Keeps::Nothing)?;
         self.open(&new.name).ok_or_else(gone)
+    }
+
+    /// Returns the receiver of refused requests.
+    #[must_use]
+    pub fn audit(&self) -> &Audit {
+        &self.0.audit
     }
 
     /// Returns the volume of that name.
@@ -403,7 +410,8 @@ impl Shared {
         let description = coming.volume.tier.clone().unwrap_or_else(|| "own limits".to_owned());
         let seat = paged.map(|paged| Arc::clone(paged.seat()));
         let (name, host, view) = (name.clone(), mailbox, None);
-        self.directory.add(Served { name, description, device, host, seat, view });
+        let clients = self.directory.clients_of(&name);
+        self.directory.add(Served { name, description, device, host, seat, view, clients });
         Ok(coming)
     }
 

@@ -209,6 +209,8 @@ impl Shared {
                 host,
                 seat: None,
                 view: Some(Arc::clone(&kept.view)),
+                // A view has the bytes of the export, and its clients.
+                clients: self.directory.clients_of(&kept.name),
             });
         }
         freezes.open.insert(number, freeze);

@@ -121,7 +121,9 @@ impl Shared {
             own.map(|export| describe(&state.layout, export)).unwrap_or_default()
         };
         let (name, host) = (late.name.clone(), mailbox);
-        self.directory.add(Served { name, description, device, host, seat: None, view: None });
+        let clients = self.directory.clients_of(&name);
+        let (seat, view) = (None, None);
+        self.directory.add(Served { name, description, device, host, seat, view, clients });
         self.refused().retain(|refused| refused.name != late.name);
         self.changes.fetch_add(1, Ordering::Release);
         let (volume, address) = (late.name.clone(), late.backend.to_string());

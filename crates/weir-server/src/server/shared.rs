@@ -2,6 +2,7 @@
 
 use super::paged::Paged;
 use super::views::Freezes;
+use crate::audit::Audit;
 use crate::backing::Backing;
 use crate::error::ServerError;
 use crate::host_loop::HostLoop;
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     /// Volumes and stripes that are not served, and why.
     pub(super) refused: Mutex<Vec<Refused>>,
     pub(super) directory: Arc<Directory>,
+    pub(crate) audit: Audit,
     /// The addresses of the exports, and whether they need TLS.
     pub(super) addresses: Vec<(UriServer, bool)>,
     /// The data directory stays locked while this lives.

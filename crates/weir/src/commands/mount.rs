@@ -1,7 +1,7 @@
 //! `weir mount`.
 
 use super::kept;
-use super::waiting::Waiting;
+use super::waiting::{Waiting, tell_suppressed};
 use super::web::Web;
 use crate::cli::MountArgs;
 use crate::error::CliError;
@@ -52,6 +52,7 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
         ..Options::default()
     };
     let (mut declared, has_blobs) = (kept::declared(&layout), layout.blob.is_some());
+    let is_restricted = !layout.access.is_open();
     // A file of an instance determines the size of its volume.
     declared.retain(|volume| {
         layout.hosts.iter().all(|host| {
@@ -59,6 +60,11 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
         })
     });
     let server = Server::start(layout, edition, &options)?;
+    if is_restricted {
+        output::talk(
+            "the layout's clients are for weir serve; users of a mount need the modes of its files",
+        );
+    }
     if has_blobs {
         output::talk("the layout's [blob] is for weir serve; a mount serves no blobs");
     }
@@ -103,6 +109,7 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
             ended = mounted.unmount(PATIENCE);
         }
     }
+    tell_suppressed(server.handle().audit());
     drop((mounted, web));
     server.stop()?;
     Ok(ended.map(|()| 0)?)
@@ -214,14 +221,21 @@ fn dirs_of(
         return Err(nothing_to_mount());
     }
     let (mut tops, mut kinds) = (Vec::new(), Vec::new());
+    let files = data.join(FILES);
     for (id, (name, dir)) in (0..).zip(dirs) {
-        let backing = data.join(FILES).join(&name);
+        let backing = files.join(&name);
         std::fs::create_dir_all(&backing).map_err(|source| CliError::Folder {
             context: format!("making {}", backing.display()),
             source,
         })?;
         tops.push(Top { name: name.into(), backing, id: DirId(id) });
         kinds.push(dir);
+    }
+    // After a loss of power, the folders must exist whenever a synced file does.
+    for folder in [&files, data] {
+        let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
+        let context = format!("syncing {}", folder.display());
+        synced.map_err(|source| CliError::Folder { context, source })?;
     }
     Ok((tops, kinds))
 }

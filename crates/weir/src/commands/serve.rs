@@ -1,7 +1,7 @@
 //! `weir serve`.
 
 use super::kept;
-use super::waiting::Waiting;
+use super::waiting::{Waiting, tell_suppressed};
 use super::web::Web;
 use crate::cli::ServeArgs;
 use crate::error::CliError;
@@ -29,6 +29,7 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let edition = edition_of(&layout, catalog)?;
     let blob = blob_of(args, &layout, edition)?;
     let tls = tls_of(args)?;
+    check_access(args, &layout)?;
     let options = Options {
         may_be_empty: blob.is_some(),
         data: args.data.clone(),
@@ -50,6 +51,7 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let web = web.serve(&server.handle())?;
     introduce(args, &server, blob.as_ref())?;
     waiting.wait()?;
+    tell_suppressed(server.handle().audit());
     output::talk("stopping: completing the requests in flight; press Ctrl-C again to stop at once");
     drop(web);
     // The blob service's clients are served by the server.
@@ -77,6 +79,18 @@ fn tls_of(args: &ServeArgs) -> Result<Option<Tls>, CliError> {
         ));
     }
     Ok(None)
+}
+
+/// Checks that clients that the layout knows by their certificates have some.
+fn check_access(args: &ServeArgs, layout: &Layout) -> Result<(), CliError> {
+    if args.tls_verify_peer || !layout.access.needs_certificates() {
+        return Ok(());
+    }
+    Err(CliError::Refused(format!(
+        "{}: clients.certificates names certificates of clients, and none is asked for one; add \
+         --tls-certificates DIR --tls-verify-peer, or use clients.addresses",
+        args.layout.display()
+    )))
 }
 
 /// Combines the page blob settings of the layout and of the arguments.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use weir_server::{Listening, Notice};
+use weir_server::{Audit, Listening, Notice};
 
 /// An event during the wait. `T` is the result of a service that ends by itself.
 enum Wake<T> {
@@ -64,7 +64,8 @@ impl<T: Send + 'static> Waiting<T> {
                     break;
                 }
                 Wake::Notice(notice) => {
-                    output::talk(&format!("weir: {notice}"));
+                    let who = if notice.is_audit() { "audit" } else { "weir" };
+                    output::talk(&format!("{who}: {notice}"));
                     if matches!(notice, Notice::HostEnded { .. }) {
                         break;
                     }
@@ -78,6 +79,11 @@ impl<T: Send + 'static> Waiting<T> {
         }
         Ok(ended)
     }
+}
+
+/// Prints the number of refused requests that had no line of their own.
+pub(super) fn tell_suppressed(audit: &Audit) {
+    audit.rest().iter().for_each(|count| output::talk(&format!("audit: {count}")));
 }
 
 fn catching(source: std::io::Error) -> CliError {

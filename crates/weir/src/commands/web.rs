@@ -40,12 +40,14 @@ impl<'a> Web<'a> {
                 format!("token for changes: {} (also in {})", token.secret(), file.display())
             });
             let token = token.map(|(token, _)| token);
+            let page = page.audited_by(server.audit().clone());
             let endpoint = page.serve(Arc::new(server.clone()), Content::Page(token))?;
             output::talk(&format!("live page http://{}/", endpoint.address()));
             secret.iter().for_each(|line| output::talk(line));
             endpoints.push(endpoint);
         }
         if let Some(metrics) = self.metrics {
+            let metrics = metrics.audited_by(server.audit().clone());
             let endpoint = metrics.serve(Arc::new(server.clone()), Content::Metrics)?;
             output::talk(&format!("metrics http://{}/metrics", endpoint.address()));
             endpoints.push(endpoint);

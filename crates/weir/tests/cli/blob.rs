@@ -8,9 +8,11 @@ mod refused;
 mod sdk;
 mod service;
 mod shared;
+mod upgrade;
 
 use crate::common::{Place, Server};
 use client::Client;
+pub(crate) use client::KEY;
 
 /// A server of blobs and a client of it.
 pub(crate) struct Rig {

@@ -3,6 +3,7 @@
 use crate::common::{Place, run};
 use crate::tools::{self, needs};
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -82,6 +83,36 @@ fn a_copy_of_a_stopped_folder_is_a_backup() {
     let server = place.serve(LAYOUT, &["--data", "copy"]);
     assert_eq!([0, 4096, 8192].map(|at| byte_at(&place, "data", at)), [7, 7, 0]);
     server.stop();
+}
+
+/// Replaces bytes of a file in the data folder, as a failing disk would.
+fn damage(file: &Path, offset: u64) {
+    let file = fs::File::options().write(true).open(file).expect("a file");
+    file.write_all_at(&[0xEE; 16], offset).expect("a write");
+}
+
+/// There are no checksums of the bytes of volumes and blobs: a read returns what the disk has. Damage of
+/// metadata is found.
+#[test]
+fn damaged_bytes_are_read_as_they_are_and_damaged_metadata_is_named() {
+    let place = Place::new();
+    let server = place.serve(LAYOUT, &["--data", "data"]);
+    place.open("data").write(0, &[7; 8192]).expect("a write");
+    server.stop();
+    let volume = place.path("data/volumes/data");
+    damage(&volume.join("data/00000"), 4096);
+    let server = place.serve(LAYOUT, &["--data", "data"]);
+    let mut found = [0; 8192];
+    place.open("data").read(0, &mut found).expect("a read");
+    assert!(found[..4096] == [7; 4096] && found[4096..4112] == [0xEE; 16]);
+    assert!(found[4112..] == [7; 4080]);
+    server.stop();
+    damage(&volume.join("meta.json"), 20);
+    let (stdout, stderr, code) =
+        run(place.weir(&["serve", "layout.toml", "--nbd", "unix:nbd.sock", "--data", "data"]));
+    assert_eq!(stdout, "");
+    assert_ne!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("data/volumes/data/meta.json"), "{stderr}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The real `weir`, each test with a server of its own on sockets in a temporary
 //! folder.
 
+mod access;
 mod backend;
 mod backup;
 mod baselines;

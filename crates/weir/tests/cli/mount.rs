@@ -8,16 +8,18 @@ mod export;
 mod instance;
 mod limits;
 pub(crate) mod postgres;
+mod power;
 mod programs;
 mod space;
 
 use crate::common::{Place, Server, run};
-use rustix::process::{Signal, geteuid};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -78,7 +80,7 @@ impl Rig {
         self.server().signal(Signal::TERM);
         let (status, said) = self.server.take().expect("it is mounted").wait();
         assert_eq!((said.as_str(), status.code()), (UNMOUNTING, Some(0)));
-        assert_eq!(mounts_at(self.place.dir()), [""; 0]);
+        assert_eq!(mounts_at(&self.place.path("mnt")), [""; 0]);
     }
 
     fn kill(&mut self) {
@@ -133,6 +135,24 @@ pub(crate) fn shell(line: &str, args: &[&Path]) -> Command {
     let mut command = Command::new("sh");
     command.arg("-c").arg(line).args(args).env("LC_ALL", "C");
     command
+}
+
+/// Runs a program, which must succeed, and returns the system calls of the mount's server meanwhile.
+#[track_caller]
+fn traced(rig: &Rig, calls: &str, program: Command) -> String {
+    let (pid, out) = (rig.server().id().to_string(), rig.place.path("trace"));
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-y", "-e", &format!("trace={calls}"), "-p", &pid, "-o"]);
+    let mut strace = strace.arg(&out).stderr(Stdio::piped()).spawn().expect("strace");
+    // It says so when it is attached.
+    let mut told = BufReader::new(strace.stderr.take().expect("a pipe")).lines();
+    let first = told.next().expect("a line").expect("text");
+    assert!(first.contains("attached"), "{first}");
+    must(program);
+    let id = i32::try_from(strace.id()).ok().and_then(Pid::from_raw);
+    kill_process(id.expect("a process"), Signal::INT).expect("running");
+    strace.wait().expect("an end");
+    fs::read_to_string(&out).expect("text")
 }
 
 /// Waits for something that no descriptor tells of.

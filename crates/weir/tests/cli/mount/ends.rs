@@ -124,6 +124,15 @@ fn an_unmount_from_outside_ends_the_process() {
     rig.stop();
 }
 
+#[test]
+fn clients_of_a_layout_are_not_for_a_mount() {
+    let layout = format!("{VOLUME}clients = {{ addresses = [\"::1\"] }}\n");
+    let Some(mut rig) = Rig::new(&layout, &[]) else { return };
+    let said = &rig.server().said;
+    assert!(said.contains("the layout's clients are for weir serve"), "{said}");
+    rig.stop();
+}
+
 /// That a file is open is said if it is not closed soon.
 fn ended_with_one_open(said: &str, status: ExitStatus) {
     let more = said.strip_prefix(UNMOUNTING).expect("what it says first");

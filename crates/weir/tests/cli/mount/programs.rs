@@ -1,8 +1,7 @@
 //! Programs that write and check what they wrote.
 
-use super::{Rig, must, shell};
+use super::{Rig, must, shell, traced};
 use crate::tools::{self, needs};
-use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -83,22 +82,8 @@ fn a_sync_is_a_sync_of_the_backing_file() {
     needs!("strace");
     let layout = "[[volume]]\nname = \"v\"\nsize = \"1 GiB\"\nunlimited = true\n";
     let Some(mut rig) = Rig::new(layout, &[]) else { return };
-    let traced = |line: &str| {
-        let (pid, out) = (rig.server().id().to_string(), rig.place.path("trace"));
-        let mut strace = Command::new("strace");
-        strace.args(["-f", "-y", "-e", "trace=fsync,fdatasync,pwritev2", "-p", &pid, "-o"]);
-        let mut strace = strace.arg(&out).stderr(Stdio::piped()).spawn().expect("strace");
-        // It says so when it is attached.
-        let mut told = BufReader::new(strace.stderr.take().expect("a pipe")).lines();
-        let first = told.next().expect("a line").expect("text");
-        assert!(first.contains("attached"), "{first}");
-        must(shell(line, &[&rig.path("v/file")]));
-        let id = i32::try_from(strace.id()).ok().and_then(rustix::process::Pid::from_raw);
-        let stop = rustix::process::Signal::INT;
-        rustix::process::kill_process(id.expect("a process"), stop).expect("running");
-        strace.wait().expect("an end");
-        std::fs::read_to_string(&out).expect("text")
-    };
+    let calls = "fsync,fdatasync,pwritev2";
+    let traced = |line: &str| traced(&rig, calls, shell(line, &[&rig.path("v/file")]));
     let count = |trace: &str, call: &str, flag: &str| {
         let of_it = |line: &&str| line.contains(call) && line.contains("/v/file>");
         trace.lines().filter(of_it).filter(|line| line.contains(flag)).count()
