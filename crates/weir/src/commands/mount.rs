@@ -51,8 +51,8 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
         may_be_empty: true,
         ..Options::default()
     };
-    let (mut declared, has_blobs) = (kept::declared(&layout), layout.blob.is_some());
-    let is_restricted = !layout.access.is_open();
+    let mut declared = kept::declared(&layout);
+    let notes = notes_of(&layout);
     // A file of an instance determines the size of its volume.
     declared.retain(|volume| {
         layout.hosts.iter().all(|host| {
@@ -60,14 +60,7 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
         })
     });
     let server = Server::start(layout, edition, &options)?;
-    if is_restricted {
-        output::talk(
-            "the layout's clients are for weir serve; users of a mount need the modes of its files",
-        );
-    }
-    if has_blobs {
-        output::talk("the layout's [blob] is for weir serve; a mount serves no blobs");
-    }
+    notes.into_iter().for_each(output::talk);
     let overrides = kept::overrides(&server.status(), &args.layout, &declared);
     overrides.iter().for_each(|line| output::talk(line));
     for refused in server.refused() {
@@ -113,6 +106,15 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
     drop((mounted, web));
     server.stop()?;
     Ok(ended.map(|()| 0)?)
+}
+
+/// Returns notes on parts of the layout that a mount does not use.
+fn notes_of(layout: &Layout) -> Vec<&'static str> {
+    let clients =
+        "the layout's clients are for weir serve; users of a mount need the modes of its files";
+    let blobs = "the layout's [blob] is for weir serve; a mount serves no blobs";
+    let notes = [(!layout.access.is_open(), clients), (layout.blob.is_some(), blobs)];
+    notes.into_iter().filter(|(applies, _)| *applies).map(|(_, note)| note).collect()
 }
 
 /// Reports wrong arguments before anything is created.
