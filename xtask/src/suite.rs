@@ -18,7 +18,7 @@ mod tester;
 
 use crate::error::XtaskError;
 use running::Running;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
@@ -77,7 +77,9 @@ pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
     let checkout = absolute(plan.checkout)?;
     let expected = expected(plan.suite)?;
     let mut tally = Tally::default();
-    let take = |tally: &mut Tally, key: &str, outcome: &Outcome, out: &mut dyn Write| {
+    let mut unseen: BTreeSet<&str> = expected.keys().map(String::as_str).collect();
+    let mut take = |tally: &mut Tally, key: &str, outcome: &Outcome, out: &mut dyn Write| {
+        unseen.remove(key);
         let line = judge(tally, outcome, expected.get(key), key);
         line.map_or(Ok(()), |line| say(out, &line))
     };
@@ -127,6 +129,11 @@ pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
                 say(out, &format!("{file}: {}", tally.since(&before)))?;
             }
         }
+    }
+    // An entry of a check that is gone would excuse another one of that name.
+    for key in unseen.into_iter().filter(|_| plan.only.is_none()) {
+        tally.unexpected += 1;
+        say(out, &format!("GONE {key}, which was expected to fail: the suite has no such check"))?;
     }
     say(out, &format!("{}: {tally}", name_of(plan.suite)))?;
     Ok(tally)

@@ -23,7 +23,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
-use weir_server::FrontEnd;
 
 /// Timeout for the head of a request, also of the first one.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -118,12 +117,8 @@ async fn answer(
             }
         };
     let refused = reply.is_err();
-    if let (Some(head), Err(fault)) = (&head, &reply)
-        && fault.is_of_access()
-    {
-        // Without the query, which may have a signature.
-        let what = format!("{} {}", head.method, head.path);
-        service.audit().refuse(FrontEnd::Blob, &from, &what, &fault.reason());
+    if let (Some(head), Err(fault)) = (&head, &reply) {
+        service.tell_refused(head, fault);
     }
     let id = service.request_id();
     let mut reply = reply.unwrap_or_else(|fault| refusal(&fault, &id, now, is_head));

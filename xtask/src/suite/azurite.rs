@@ -80,8 +80,14 @@ pub(super) fn run(
     let report = fs::read(&results).ok();
     running.stop()?;
     let tests = report.and_then(|report| parse(&report));
-    let tests =
-        tests.unwrap_or_else(|| vec![("as a whole".to_owned(), unreported(&output.stderr))]);
+    let whole = |outcome: Outcome| vec![("as a whole".to_owned(), outcome)];
+    let tests = match tests {
+        None => whole(unreported(&output.stderr)),
+        Some(tests) if tests.iter().all(|(_, outcome)| *outcome == Outcome::Skipped) => {
+            whole(Outcome::Failed("the file has no test that ran".to_owned()))
+        }
+        Some(tests) => tests,
+    };
     // Some titles have the address, and each server has another port.
     let plain = |(title, outcome): (String, _)| (title.replace(&address, "HOST:PORT"), outcome);
     Ok(tests.into_iter().map(plain).collect())
@@ -90,8 +96,8 @@ pub(super) fn run(
 /// Returns the result of a file whose tests hung or could not begin.
 fn unreported(said: &[u8]) -> Outcome {
     let said = String::from_utf8_lossy(said);
-    let last: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).take(3).collect();
-    Outcome::Failed(format!("mocha ended without a report. {}", last.join(" ")))
+    let first: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).take(3).collect();
+    Outcome::Failed(format!("mocha ended without a report. {}", first.join(" ")))
 }
 
 /// Points the tests at the server.

@@ -35,7 +35,10 @@ impl Service {
                     let of = (head.from, head.secure, head.now);
                     let request = Head::read(request, of, |name| self.is_account(name));
                     let reply = match request {
-                        Ok(request) => self.answer_part(head, &request).await,
+                        Ok(request) => {
+                            let reply = self.answer_part(head, &request).await;
+                            reply.inspect_err(|fault| self.tell_refused(&request, fault))
+                        }
                         Err(fault) => Err(fault),
                     };
                     writer.add(id.as_deref(), &self.part_of_batch(head, reply));

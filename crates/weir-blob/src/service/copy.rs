@@ -10,7 +10,7 @@ use crate::digest::Check;
 use crate::fault::{Code, Fault, Result};
 use crate::head::{Head, parse_query, parse_target};
 use crate::operation::Operation;
-use crate::record::{Blob, Content, Copied, CopyStatus, PageContent};
+use crate::record::{ARCHIVE, Blob, Content, Copied, CopyStatus, PageContent};
 use crate::state::Names;
 use crate::time::Moment;
 use http::{HeaderMap, Method, StatusCode};
@@ -40,8 +40,33 @@ pub(super) struct Source {
 }
 
 impl Service {
-    /// Finds the source of a request, and checks that the caller may read it.
+    /// Finds the source of a request, and checks that the caller may read it. It is not archived.
     pub(super) fn source_of(&self, head: &Head, caller: &Caller) -> Result<Source> {
+        let source = self.find_source(head, caller)?;
+        match source.blob.is_archived() {
+            true => Err(Code::BlobArchived.into()),
+            false => Ok(source),
+        }
+    }
+
+    /// Finds the source of a copy. One that is archived can be copied within its account to another tier.
+    fn copied_source(&self, head: &Head, caller: &Caller) -> Result<Source> {
+        let source = self.find_source(head, caller)?;
+        if !source.blob.is_archived() {
+            return Ok(source);
+        }
+        if source.names[0] != head.target.account {
+            let archived = Fault::from(Code::CannotVerifyCopySource);
+            let archived = archived.with_status(StatusCode::CONFLICT);
+            return Err(archived.saying(Code::BlobArchived.message()));
+        }
+        match head.header("x-ms-access-tier") {
+            None | Some(ARCHIVE) => Err(Code::BlobArchived.into()),
+            Some(_) => Ok(source),
+        }
+    }
+
+    fn find_source(&self, head: &Head, caller: &Caller) -> Result<Source> {
         let url = head.needs("x-ms-copy-source")?;
         let wrong = || Fault::from(Code::CannotVerifyCopySource);
         let (scheme, rest) =
@@ -81,15 +106,6 @@ impl Service {
         let snapshot = source.snapshot()?;
         let blob = state.blob(names, snapshot).map_err(|_| wrong())?;
         Conditions::parse(head, Subject::Source)?.check_source(blob.state())?;
-        if blob.is_archived() && !is_own_account {
-            let archived = Fault::from(Code::CannotVerifyCopySource);
-            let archived = archived.with_status(StatusCode::CONFLICT);
-            return Err(archived.saying(Code::BlobArchived.message()));
-        }
-        // A copy in another tier can be made of an archived blob.
-        if blob.is_archived() && head.header("x-ms-access-tier").is_none() {
-            return Err(Code::BlobArchived.into());
-        }
         // As the client wrote it, but without a signature.
         let of_snapshot = query.split('&').find(|pair| pair.starts_with("snapshot="));
         let of_snapshot = of_snapshot.map(|pair| format!("?{pair}")).unwrap_or_default();
@@ -124,7 +140,7 @@ impl Service {
         let lock = self.lock(names);
         let _alone = lock.write().await;
         // Resolved again, because the source may have been deleted meanwhile.
-        let source = self.source_of(head, caller)?;
+        let source = self.copied_source(head, caller)?;
         self.check_copy(head, names, &source)?;
         match &source.blob.content {
             Content::Page(_) if how == How::AtOnce || requires_sync => {
@@ -176,6 +192,9 @@ impl Service {
         conditions.check_make(old.map(|old| old.state()))?;
         let Some(old) = old else { return Ok(()) };
         self.check_lease(head, old)?;
+        if old.is_archived() {
+            return Err(Code::BlobArchived.into());
+        }
         if old.is_pending() {
             return Err(Code::PendingCopyOperation.into());
         }

@@ -97,6 +97,9 @@ impl Service {
         conditions.check_make(old.map(|old| old.state()))?;
         if let Some(old) = old {
             self.check_lease(head, old)?;
+            if old.is_archived() {
+                return Err(Code::BlobArchived.into());
+            }
             let differs = match head.header("x-ms-blob-type") {
                 Some(kind) => kind != old.kind(),
                 None => false,

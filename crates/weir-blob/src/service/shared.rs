@@ -24,7 +24,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::RwLock;
-use weir_server::Audit;
+use weir_server::{Audit, FrontEnd};
 use weir_store::SnapshotId;
 
 /// Maximum size of an XML document in a request.
@@ -88,6 +88,15 @@ impl Service {
     /// Returns whether the memory for responses is short.
     pub(crate) fn is_memory_short(&self) -> bool {
         self.sent.is_short()
+    }
+
+    /// Tells the audit of a request that was refused, if that was about access.
+    pub(crate) fn tell_refused(&self, head: &Head, fault: &Fault) {
+        if fault.is_of_access() {
+            // Without the query, which may have a signature.
+            let what = format!("{} {}", head.method, head.path);
+            self.audit().refuse(FrontEnd::Blob, &head.from, &what, &fault.reason());
+        }
     }
 
     /// Returns the receiver of refused requests.

@@ -3,6 +3,7 @@
 use super::Rig;
 use super::client::{Client, KEY};
 use crate::common::Place;
+use rustix::process::Signal;
 
 const LAYOUT: &str = "[host]\nunlimited = true\n[blob]\n";
 const BLOCK: (&str, &str) = ("x-ms-blob-type", "BlockBlob");
@@ -64,8 +65,12 @@ fn an_archived_blob_is_not_read_until_it_has_another_tier() {
     let source = url(client, "/box/a");
     let copy = ("x-ms-copy-source", &*source);
     let meta = ("x-ms-meta-a", "b");
+    let to = |tier| ("x-ms-access-tier", tier);
     for (method, path, headers) in [
         ("GET", "/box/a", vec![]),
+        ("PUT", "/box/a", vec![BLOCK]),
+        ("PUT", "/box/copy", vec![copy, to("Archive")]),
+        ("PUT", "/box/copy?blockid=AAAA&comp=block", vec![copy, to("Hot")]),
         ("PUT", "/box/a?comp=snapshot", vec![]),
         ("PUT", "/box/a?comp=metadata", vec![meta]),
         ("PUT", "/box/copy", vec![copy]),
@@ -320,4 +325,10 @@ fn each_request_of_a_batch_has_its_own_answer() {
     assert_eq!(client.ask("HEAD", "/box/a", &[], &[]).status, 404);
     assert_eq!(client.must("HEAD", "/box/b", &[], &[]).headers["x-ms-access-tier"], "Cool");
     client.must("HEAD", "/other/c", &[], &[]);
+    // Its audit line is that of a request of its own.
+    rig.server.signal(Signal::TERM);
+    let said = rig.server.wait().1;
+    let audit: Vec<&str> = said.lines().filter(|line| line.starts_with("audit: ")).collect();
+    assert_eq!(audit.len(), 1, "{said}");
+    assert!(audit[0].contains(" what=\"DELETE /devstoreaccount1/box/b\" "), "{}", audit[0]);
 }
