@@ -95,7 +95,7 @@ fn the_readme_and_the_help_have_the_same_exit_codes() {
     assert_eq!(
         codes(&help),
         "Exit codes: 0 success; 1 a negative answer; 2 wrong input or usage; 3 failure while \
-         running; 130 interrupted by Ctrl-C"
+         running; 130 interrupted by Ctrl-C; 143 by SIGTERM"
     );
     assert_eq!(codes(&read("README.md")), codes(&help));
 }
