@@ -12,6 +12,7 @@ use crate::service::properties::Properties;
 use crate::time::Moment;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
+use std::ops::Bound;
 use std::rc::Rc;
 
 /// The sort key of a blob in its container. Snapshots sort before their blob.
@@ -144,6 +145,17 @@ impl State {
     pub fn containers(&self, account: &str) -> impl Iterator<Item = (&str, &ContainerEntry)> {
         let own = self.containers.get(account).into_iter().flatten();
         own.map(|(name, held)| (&**name, held))
+    }
+
+    /// Iterates over the containers of an account in order, from a name.
+    pub(crate) fn containers_from(
+        &self,
+        account: &str,
+        first: &str,
+    ) -> impl Iterator<Item = (&str, &ContainerEntry)> {
+        let from = (Bound::Included(first), Bound::Unbounded);
+        let own = self.containers.get(account).into_iter();
+        own.flat_map(move |own| own.range::<str, _>(from)).map(|(name, held)| (&**name, held))
     }
 
     /// Returns a container.
