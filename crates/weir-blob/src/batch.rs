@@ -21,6 +21,8 @@ use std::fmt::Write as _;
 /// Maximum number of requests in a batch.
 const MOST: usize = 256;
 const MOST_HEADERS: usize = 64;
+/// Maximum size of a Content-ID, which a response repeats.
+const MOST_ID: usize = 256;
 
 /// A request in a batch.
 #[derive(Debug)]
@@ -40,10 +42,11 @@ pub fn parse(content_type: &str, document: &[u8]) -> Result<Vec<Part>> {
     let delimiter = format!("\r\n--{}", boundary_of(content_type)?);
     let invalid = || Fault::from(Code::InvalidInput);
     let text = std::str::from_utf8(document).map_err(|_| invalid())?;
-    // A delimiter begins a line.
-    let text = format!("\r\n{text}");
+    // A delimiter begins a line, which may be the first one.
+    let after_first = text.strip_prefix(delimiter.trim_start());
+    let after_first = after_first.or_else(|| Some(text.split_once(&*delimiter)?.1));
+    let mut rest = after_first.ok_or_else(invalid)?.split(&*delimiter);
     let mut parts = Vec::new();
-    let mut rest = text.split(&*delimiter).skip(1);
     loop {
         let part = rest.next().ok_or_else(invalid)?;
         if part.starts_with("--") {
@@ -82,6 +85,10 @@ fn parse_part(part: &str) -> Option<Part> {
         let (name, value) = line.split_once(':')?;
         name.trim().eq_ignore_ascii_case("content-id").then(|| value.trim().to_owned())
     });
+    let is_valid = |id: &String| id.len() <= MOST_ID && !id.chars().any(char::is_control);
+    if !id.iter().all(is_valid) {
+        return None;
+    }
     Some(Part { id, request: parse_request(request)? })
 }
 
@@ -172,6 +179,30 @@ mod tests {
                 [(Some("7"), "DELETE", "/acc/con/a%20b"), (None, "PUT", "/acc/con/c")]
             );
             assert_eq!(parts[0].request.headers["x-ms-date"], "now");
+        }
+    }
+
+    #[test]
+    fn a_batch_may_have_a_preamble() {
+        let part = "--b==\r\n\r\nDELETE /a/b/c HTTP/1.1\r\n\r\n";
+        for before in ["", "\r\n", "preamble\r\n"] {
+            let document = format!("{before}{part}{part}--b==--");
+            assert_eq!(parse(TYPE, document.as_bytes()).unwrap().len(), 2, "{before:?}");
+        }
+        assert_eq!(code(TYPE, &format!("no line{part}--b==--")), Some(Code::InvalidInput));
+    }
+
+    #[test]
+    fn a_content_id_is_short_and_without_control_characters() {
+        let with = |id: &str| {
+            let request = "DELETE /a/b/c HTTP/1.1\r\n";
+            code(TYPE, &format!("--b==\r\nContent-ID: {id}\r\n\r\n{request}\r\n--b==--"))
+        };
+        for id in ["0", "<a@b>", &"i".repeat(MOST_ID)] {
+            assert_eq!(with(id), None, "{id}");
+        }
+        for id in ["a\rb", "a\u{1}b", "a\u{85}b", &"i".repeat(MOST_ID + 1)] {
+            assert_eq!(with(id), Some(Code::InvalidInput), "{id:?}");
         }
     }
 

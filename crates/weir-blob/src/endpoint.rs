@@ -38,13 +38,20 @@ const TLS_TIMEOUT: Duration = Duration::from_secs(10);
 /// Delay after a failed accept, for example if file descriptors are exhausted.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// What the start found.
+#[derive(Debug)]
+struct AtStart {
+    is_full: bool,
+    renamed: Vec<[[String; 3]; 2]>,
+}
+
 /// A running page blob endpoint. Dropping it stops it.
 #[derive(Debug)]
 pub struct Endpoint {
     address: SocketAddr,
     secure: bool,
     accounts: Accounts,
-    is_full: bool,
+    at_start: AtStart,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<Result<(), BlobError>>>,
 }
@@ -76,8 +83,8 @@ impl Endpoint {
             |source| BlobError::System { context: "starting the blob service".into(), source };
         let thread = thread.map_err(system)?;
         match is_ready.blocking_recv() {
-            Ok(is_full) => {
-                Ok(Self { address, secure, accounts, is_full, stop, thread: Some(thread) })
+            Ok(at_start) => {
+                Ok(Self { address, secure, accounts, at_start, stop, thread: Some(thread) })
             }
             // The thread failed before it was ready; its result has the reason.
             Err(_) => Err(ended(thread)
@@ -96,7 +103,14 @@ impl Endpoint {
     /// there is space.
     #[must_use]
     pub const fn is_full(&self) -> bool {
-        self.is_full
+        self.at_start.is_full
+    }
+
+    /// Iterates over the blobs of earlier versions that the start gave a name with a suffix, because their
+    /// own with slashes for backslashes was taken: the old and new names as `account/container/blob`.
+    pub fn renamed(&self) -> impl Iterator<Item = [String; 2]> + '_ {
+        let joined = |names: &[String; 3]| names.join("/");
+        self.at_start.renamed.iter().map(move |names| names.each_ref().map(joined))
     }
 
     /// The URL of each account.
@@ -176,7 +190,7 @@ struct Parts {
 
 fn run(
     parts: Parts,
-    ready: oneshot::Sender<bool>,
+    ready: oneshot::Sender<AtStart>,
     stop: watch::Receiver<bool>,
 ) -> Result<(), BlobError> {
     let system = |source| BlobError::System { context: "starting the blob service".into(), source };
@@ -186,11 +200,11 @@ fn run(
     tasks.block_on(&runtime, async {
         let Parts { server, settings, accounts, socket, tls } = parts;
         let service = open_service(server, &settings, accounts)?;
-        service.recover().await.map_err(BlobError::Recover)?;
+        let renamed = service.recover().await.map_err(BlobError::Recover)?;
         let listener = TcpListener::from_std(socket).map_err(system)?;
         let service = Rc::new(service);
         // `start` waits for this.
-        let _ = ready.send(service.is_full());
+        let _ = ready.send(AtStart { is_full: service.is_full(), renamed });
         accept(&listener, tls, &service, stop).await;
         service.close().await.map_err(BlobError::Recover)
     })

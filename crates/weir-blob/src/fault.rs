@@ -164,6 +164,15 @@ pub struct Fault {
 /// The `Result` of this crate.
 pub type Result<T> = std::result::Result<T, Fault>;
 
+/// Returns the beginning of a value. A response must not have the size of what the client sent.
+fn excerpt(value: &str) -> String {
+    const MOST: usize = 256;
+    value.char_indices().nth(MOST).map_or_else(
+        || value.to_owned(),
+        |(end, _)| format!("{}...", value.get(..end).unwrap_or_default()),
+    )
+}
+
 impl From<Code> for Fault {
     fn from(code: Code) -> Self {
         Self {
@@ -183,7 +192,7 @@ impl Fault {
     pub fn header(name: &str, value: &str) -> Self {
         Self::from(Code::InvalidHeaderValue)
             .with("HeaderName", name.to_owned())
-            .with("HeaderValue", value.to_owned())
+            .with("HeaderValue", excerpt(value))
     }
 
     /// A missing header.
@@ -197,7 +206,7 @@ impl Fault {
     pub fn query(name: &str, value: &str, reason: &str) -> Self {
         Self::from(Code::InvalidQueryParameterValue)
             .with("QueryParameterName", name.to_owned())
-            .with("QueryParameterValue", value.to_owned())
+            .with("QueryParameterValue", excerpt(value))
             .with("Reason", reason.to_owned())
     }
 
@@ -328,3 +337,19 @@ impl fmt::Display for Fault {
 }
 
 impl std::error::Error for Fault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_repeats_the_beginning_of_a_long_value() {
+        let long = "\u{e4}".repeat(257);
+        let cut = format!(">{}...<", "\u{e4}".repeat(256));
+        for fault in [Fault::header("A", &long), Fault::query("a", &long, "it is long")] {
+            assert!(fault.body("id", "now").contains(&cut), "{fault}");
+        }
+        let whole = Fault::header("A", &long[2..]).body("id", "now");
+        assert!(whole.contains(&format!(">{}<", &long[2..])), "{whole}");
+    }
+}

@@ -270,13 +270,16 @@ fn out_of_range() -> Fault {
     fault.saying("The specified resource name length is not within the permissible limits.")
 }
 
+/// Maximum number of characters in the name of a blob.
+pub(crate) const MAX_BLOB_NAME: usize = 1024;
+
 /// Checks a blob name against the service's rules.
 ///
 /// # Errors
 ///
 /// [`Code::InvalidResourceName`], [`Code::OutOfRangeInput`].
 pub(crate) fn check_blob_name(name: &str) -> Result<()> {
-    if name.chars().count() > 1024 {
+    if name.chars().count() > MAX_BLOB_NAME {
         return Err(out_of_range());
     }
     if name.split('/').count() > 254 || name.chars().any(|c| c.is_control()) {

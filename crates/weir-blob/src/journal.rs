@@ -78,6 +78,19 @@ impl Change {
     pub const fn remove(key: Key) -> Self {
         Self { key, value: None }
     }
+
+    /// Applies the change to records in memory.
+    #[cfg(test)]
+    pub(crate) fn applied(
+        self,
+        mut records: std::collections::BTreeMap<Key, Value>,
+    ) -> std::collections::BTreeMap<Key, Value> {
+        match self.value {
+            Some(value) => drop(records.insert(self.key, value)),
+            None => drop(records.remove(&self.key)),
+        }
+        records
+    }
 }
 
 /// Changes that are committed together, and the channel for the result.

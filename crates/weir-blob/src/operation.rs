@@ -132,6 +132,7 @@ impl Operation {
             | Op::DeleteContainer
             | Op::ListBlobs
             | Op::FindBlobsInContainer => Level::Container,
+            Op::SubmitBatch => Level::Any,
             _ => Level::Object,
         }
     }

@@ -51,10 +51,22 @@ impl Query {
         Ok(query)
     }
 
+    /// Returns a container that all blobs that are found are in.
+    #[must_use]
+    pub fn container(&self) -> Option<&str> {
+        self.containers.first().map(|name| &**name)
+    }
+
+    /// Returns whether a blob of that container may be found.
+    #[must_use]
+    pub fn includes(&self, container: &str) -> bool {
+        self.containers.iter().all(|own| own == container)
+    }
+
     /// Returns whether a blob of that container with these tags is found.
     #[must_use]
     pub fn finds(&self, container: &str, tags: &Tags) -> bool {
-        self.containers.iter().all(|own| own == container)
+        self.includes(container)
             && self
                 .tests
                 .iter()

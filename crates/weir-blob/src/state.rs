@@ -2,6 +2,8 @@
 //!
 //! No function here waits. Each change is committed to the journal before the response.
 
+mod backslashes;
+
 use crate::auth::sas::Policies;
 use crate::fault::{Code, Result};
 use crate::journal::Change;
@@ -9,7 +11,8 @@ use crate::record::{Blob, Block, Container, Key, Piece};
 use crate::service::properties::Properties;
 use crate::time::Moment;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Bound;
 use std::rc::Rc;
 
 /// The sort key of a blob in its container. Snapshots sort before their blob.
@@ -30,27 +33,6 @@ pub struct ContainerEntry {
     pub blobs: BTreeMap<Place, Rc<Blob>>,
     /// Uncommitted blocks by blob, in order of arrival.
     pub uncommitted: BTreeMap<String, Vec<Block>>,
-}
-
-impl ContainerEntry {
-    /// Renames a blob with its snapshots and uncommitted blocks.
-    fn rename(&mut self, [old, new]: [Names<'_>; 2], changes: &mut Vec<Change>) {
-        let range = (old.blob.to_owned(), Moment(0))..=base(old.blob);
-        let times: Vec<Moment> = self.blobs.range(range).map(|((_, at), _)| *at).collect();
-        for at in times {
-            let Some(blob) = self.blobs.remove(&(old.blob.to_owned(), at)) else { continue };
-            let snapshot = Some(at).filter(|at| *at != Moment::FAR);
-            changes.push(Change::remove(old.key(snapshot)));
-            changes.push(Change::put(new.key(snapshot), &*blob));
-            self.blobs.insert((new.blob.to_owned(), at), blob);
-        }
-        let Some(blocks) = self.uncommitted.remove(old.blob) else { return };
-        for block in &blocks {
-            changes.push(Change::remove(old.block_key(&block.id)));
-            changes.push(Change::put(new.block_key(&block.id), block));
-        }
-        self.uncommitted.insert(new.blob.to_owned(), blocks);
-    }
 }
 
 /// The state of all accounts.
@@ -163,6 +145,17 @@ impl State {
     pub fn containers(&self, account: &str) -> impl Iterator<Item = (&str, &ContainerEntry)> {
         let own = self.containers.get(account).into_iter().flatten();
         own.map(|(name, held)| (&**name, held))
+    }
+
+    /// Iterates over the containers of an account in order, from a name.
+    pub(crate) fn containers_from(
+        &self,
+        account: &str,
+        first: &str,
+    ) -> impl Iterator<Item = (&str, &ContainerEntry)> {
+        let from = (Bound::Included(first), Bound::Unbounded);
+        let own = self.containers.get(account).into_iter();
+        own.flat_map(move |own| own.range::<str, _>(from)).map(|(name, held)| (&**name, held))
     }
 
     /// Returns a container.
@@ -286,32 +279,6 @@ impl State {
         base.any(|(_, blob)| blob.page().is_some_and(|page| page.volume == volume))
     }
 
-    /// Renames blobs whose names have a backslash, which requests can no longer name. Returns the changes
-    /// for the journal, which have to be committed together. A blob whose new name is taken stays.
-    pub(crate) fn rename_backslashes(&mut self) -> Vec<Change> {
-        let mut changes = Vec::new();
-        for (account, own) in &mut self.containers {
-            for (container, held) in own {
-                let names = held.blobs.keys().map(|(name, _)| name);
-                let names: BTreeSet<String> = names
-                    .chain(held.uncommitted.keys())
-                    .filter(|n| n.contains('\\'))
-                    .cloned()
-                    .collect();
-                for old in names {
-                    let new = old.replace('\\', "/");
-                    let is_taken = held.blobs.keys().any(|(name, _)| *name == new)
-                        || held.uncommitted.contains_key(&new);
-                    if !is_taken {
-                        let names = [&old, &new].map(|blob| Names { account, container, blob });
-                        held.rename(names, &mut changes);
-                    }
-                }
-            }
-        }
-        changes
-    }
-
     /// Iterates over all blobs and snapshots for modification.
     pub(crate) fn all_mut(
         &mut self,
@@ -337,39 +304,5 @@ impl State {
             let loose = held.uncommitted.values().flatten().map(|block| block.piece);
             blobs.chain(loose)
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn record(name: &str, at: Option<Moment>) -> (Key, Value) {
-        let names = Names { account: "a", container: "c", blob: name };
-        let blob = json!({ "created": 1, "modified": 1, "etag": 1, "content": { "block": { "blocks": [] } } });
-        (names.key(at), blob)
-    }
-
-    /// The records have only what the first version wrote.
-    #[test]
-    fn names_with_a_backslash_are_those_with_a_slash() {
-        let container = Key::Container("a".to_owned(), "c".to_owned());
-        let block = Names { account: "a", container: "c", blob: "u\\v" }.block_key("QQ==");
-        let records = vec![
-            (container, json!({ "etag": 1, "modified": 1 })),
-            record("x\\y", None),
-            record("x\\y", Some(Moment(700))),
-            record("taken\\1", None),
-            record("taken/1", None),
-            (block, json!({ "id": "QQ==", "piece": { "id": 1, "len": 1 } })),
-        ];
-        let mut state = State::load(records).unwrap();
-        assert_eq!(state.rename_backslashes().len(), 6);
-        let held = state.container("a", "c").unwrap();
-        let names: Vec<&str> = held.blobs.keys().map(|(name, _)| &**name).collect();
-        assert_eq!(names, ["taken/1", "taken\\1", "x/y", "x/y"]);
-        assert!(held.uncommitted.contains_key("u/v"));
-        assert!(state.rename_backslashes().is_empty());
     }
 }

@@ -7,6 +7,7 @@ use super::account::Account;
 use crate::fault::{Code, Fault, Result};
 use crate::head::Head;
 use crate::time::Moment;
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -61,6 +62,8 @@ pub enum Level {
     Container,
     /// A blob.
     Object,
+    /// Any of them: the requests within are checked on their own.
+    Any,
 }
 
 impl Permits {
@@ -75,7 +78,8 @@ impl Permits {
             (Scope::Account(levels), Level::Service) => levels.contains('s'),
             (Scope::Account(levels), Level::Container) => levels.contains('c'),
             (Scope::Account(levels), Level::Object) => levels.contains('o'),
-            (Scope::Container, Level::Object) => true,
+            (Scope::Account(levels), Level::Any) => levels.contains(['s', 'c', 'o']),
+            (Scope::Container, Level::Object | Level::Any) => true,
             (Scope::Container, Level::Container) => only_lists,
             (Scope::Blob | Scope::Snapshot, Level::Object) => true,
             _ => false,
@@ -138,28 +142,39 @@ fn verify_service(
     let container = head.target.container.as_deref();
     let container = container.ok_or(Code::AuthorizationResourceTypeMismatch)?;
     let blob = head.target.blob.as_deref();
-    let (scope, resource) = match (get("sr"), blob) {
-        ("c", _) => (Scope::Container, format!("/blob/{}/{container}", account.name)),
-        ("b", Some(blob)) => (Scope::Blob, format!("/blob/{}/{container}/{blob}", account.name)),
-        ("bs", Some(blob)) => {
-            (Scope::Snapshot, format!("/blob/{}/{container}/{blob}", account.name))
-        }
+    let scope = match (get("sr"), blob) {
+        ("c", _) => Scope::Container,
+        ("b", Some(_)) => Scope::Blob,
+        ("bs", Some(_)) => Scope::Snapshot,
         ("b" | "bs", None) => return Err(Code::AuthorizationFailure.into()),
         ("d", _) => return Err(Fault::not_implemented("directory SAS")),
         _ => return Err(Fault::unauthenticated("sr is not c, b or bs")),
     };
-    let mut lines = ["sp", "st", "se"].map(get).to_vec();
-    lines.push(&resource);
-    lines.extend(["si", "sip", "spr", "sv"].map(get));
-    if version >= "2018-11-09" {
-        lines.push(get("sr"));
-        lines.push(if scope == Scope::Snapshot { get("snapshot") } else { "" });
+    let signed = |resource: &str| {
+        let mut lines = ["sp", "st", "se"].map(get).to_vec();
+        lines.push(resource);
+        lines.extend(["si", "sip", "spr", "sv"].map(get));
+        if version >= "2018-11-09" {
+            lines.push(get("sr"));
+            lines.push(if scope == Scope::Snapshot { get("snapshot") } else { "" });
+        }
+        if version >= "2020-12-06" {
+            lines.push(get("ses"));
+        }
+        lines.extend(["rscc", "rscd", "rsce", "rscl", "rsct"].map(get));
+        check_signature(head, account, &lines.join("\n"))
+    };
+    let resource = format!("/blob/{}/{container}", account.name);
+    match blob.filter(|_| scope != Scope::Container) {
+        None => signed(&resource)?,
+        Some(blob) => {
+            // Clients sign the name as they have it, which may have backslashes.
+            let as_sent = name_as_sent(&head.path, blob).filter(|name| name != blob);
+            let as_sent = as_sent.map(|name| signed(&format!("{resource}/{name}")));
+            let as_read = signed(&format!("{resource}/{blob}"));
+            as_sent.map_or(as_read.clone(), |own| own.or(as_read))?;
+        }
     }
-    if version >= "2020-12-06" {
-        lines.push(get("ses"));
-    }
-    lines.extend(["rscc", "rscd", "rsce", "rscl", "rsct"].map(get));
-    check_signature(head, account, &lines.join("\n"))?;
     // A signature for a snapshot needs one; a signature for a blob includes its snapshots.
     if scope == Scope::Snapshot && head.param("snapshot").is_none() {
         return Err(Code::AuthorizationFailure.into());
@@ -184,6 +199,13 @@ fn verify_service(
         (None, kept) => kept.clone().unwrap_or_default(),
     };
     Ok(Permits { permissions, scope })
+}
+
+/// Returns the name of a blob as it is in the path, with backslashes for some of its slashes.
+fn name_as_sent(path: &str, blob: &str) -> Option<String> {
+    let path = percent_decode_str(path).decode_utf8().ok()?;
+    let name = path.get(path.len().checked_sub(blob.len())?..)?;
+    (name.replace('\\', "/") == blob).then(|| name.to_owned())
 }
 
 fn check_signature(head: &Head, account: &Account, text: &str) -> Result<()> {
@@ -238,5 +260,55 @@ fn in_range(from: IpAddr, range: &str) -> bool {
     match (first.parse::<IpAddr>(), last.parse::<IpAddr>()) {
         (Ok(first), Ok(last)) => first <= from && from <= last,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation::Operation;
+
+    const KEY: &str = "c2l4dGVlbiBieXRlcyBvciBtb3Jl";
+
+    fn verified(path: &str, blob: &str, signed_name: &str) -> Option<Code> {
+        let account = Account::new("acc", KEY).expect("an account");
+        let mut head = crate::tests::head();
+        head.target.container = Some("con".to_owned());
+        head.target.blob = Some(blob.to_owned());
+        path.clone_into(&mut head.path);
+        let (until, version) = ("2100-01-01T00:00:00Z", "2015-04-05");
+        let resource = format!("/blob/acc/con/{signed_name}");
+        let text = format!("r\n\n{until}\n{resource}\n\n\n\n{version}\n\n\n\n\n");
+        let signature = account.sign(&text);
+        let query = [("sp", "r"), ("se", until), ("sv", version), ("sr", "b"), ("sig", &signature)];
+        head.query = query.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        verify(&head, &account, &Policies::new()).err().map(|fault| fault.code)
+    }
+
+    #[test]
+    fn a_signature_has_the_name_with_backslashes_or_with_slashes() {
+        let refused = Some(Code::AuthenticationFailed);
+        for path in ["/acc/con/a%5Cb/c", "/con/a%5cb/c"] {
+            assert_eq!(verified(path, "a/b/c", "a\\b/c"), None, "{path}");
+            assert_eq!(verified(path, "a/b/c", "a/b/c"), None, "{path}");
+            for other in ["a/b\\c", "a\\b\\c", "b/c", "a%5Cb/c", ""] {
+                assert_eq!(verified(path, "a/b/c", other), refused, "{path} {other}");
+            }
+        }
+        assert_eq!(verified("/acc/con/a/b", "a/b", "a\\b"), refused);
+    }
+
+    #[test]
+    fn a_batch_may_be_sent_with_a_signature_for_any_resource_type() {
+        let may = |scope: Scope| {
+            let permits = Permits { permissions: "d".to_owned(), scope };
+            let operation = Operation::SubmitBatch;
+            permits.check(operation.level(), operation.letters(false), false).is_ok()
+        };
+        for levels in ["s", "c", "o", "sc", "sco"] {
+            assert!(may(Scope::Account(levels.to_owned())), "{levels}");
+        }
+        assert!(may(Scope::Container));
+        assert!(!may(Scope::Account(String::new())) && !may(Scope::Blob) && !may(Scope::Snapshot));
     }
 }

@@ -61,6 +61,11 @@ pub(super) fn read_marker(head: &Head) -> Result<Option<Place>> {
     Ok(Some((name.to_owned(), Moment(at.parse().map_err(|_| wrong())?))))
 }
 
+/// Returns the beginning of the names of the listed blobs, which have slashes for backslashes.
+fn blob_prefix(head: &Head) -> String {
+    head.param("prefix").unwrap_or_default().replace('\\', "/")
+}
+
 /// Writes the parameters of the request, which the response repeats.
 fn write_question(writer: &mut Writer, head: &Head) {
     for (element, param) in [
@@ -142,7 +147,7 @@ impl Service {
     }
 
     pub(super) fn list_blobs(&self, head: &Head) -> Result<Reply> {
-        let (most, prefix) = (max_results(head)?, head.param("prefix").unwrap_or_default());
+        let (most, prefix) = (max_results(head)?, blob_prefix(head));
         let includes = includes(head);
         let includes = |name: &str| includes.iter().any(|include| include == name);
         // There are no versions and no deleted blobs that a list could include.
@@ -152,10 +157,10 @@ impl Service {
             tags: includes("tags"),
             uncommitted: includes("uncommittedblobs"),
             delimiter: head.param("delimiter"),
-            prefix,
+            prefix: &prefix,
         };
         let after = read_marker(head)?;
-        let first = (prefix.to_owned(), Moment(0));
+        let first = (prefix.clone(), Moment(0));
         let from = after.as_ref().map_or(Bound::Included(&first), Bound::Excluded);
         let container = head.container()?;
         let state = self.state.borrow();
@@ -351,5 +356,13 @@ mod tests {
             assert_eq!(read_marker(&head), Ok(Some((name.to_owned(), at))), "{name}");
         }
         assert_eq!(marker("a/b", Moment::FAR), "a/b");
+    }
+
+    #[test]
+    fn a_backslash_in_a_prefix_is_a_slash() {
+        let mut head = crate::tests::head();
+        assert_eq!(blob_prefix(&head), "");
+        head.query.push(("prefix".to_owned(), "a\\b/c".to_owned()));
+        assert_eq!(blob_prefix(&head), "a/b/c");
     }
 }

@@ -11,21 +11,23 @@ use std::sync::atomic::Ordering;
 
 impl Service {
     /// Recovers from a crash: deletes volumes without a blob, and gives blobs whose pages were
-    /// written without a record a new ETag.
+    /// written without a record a new ETag. Returns the blobs that got other names than their own with
+    /// slashes: the old and new names.
     ///
     /// # Errors
     ///
     /// The journal or the server failed.
-    pub async fn recover(&self) -> Result<()> {
+    pub async fn recover(&self) -> Result<Vec<[[String; 3]; 2]>> {
         let named = self.state.borrow().volumes();
         for volume in self.volumes.all().iter().filter(|volume| !named.contains(*volume)) {
             self.unless_full(self.volumes.delete(volume).await)?;
         }
         let now = (self.clock)();
         let mut changes = vec![Change::put(Key::Running, &true)];
-        {
+        let suffixed = {
             let mut state = self.state.borrow_mut();
-            changes.extend(state.rename_backslashes());
+            let renames = state.rename_backslashes();
+            changes.extend(renames.changes);
             let crashed = state.crashed;
             let mut at = state.next(now);
             for (names, snapshot, blob) in state.all_mut() {
@@ -37,12 +39,14 @@ impl Service {
                 }
             }
             state.next(at);
-        }
+            renames.suffixed
+        };
         self.unless_full(self.commit(changes).await)?;
         for volume in self.volumes.all() {
             self.unless_full(self.forget_snapshots(&volume).await)?;
         }
-        self.name_exports()
+        self.name_exports()?;
+        Ok(suffixed)
     }
 
     /// Permits a step of the recovery to fail on a full disk. The next start makes up for it.

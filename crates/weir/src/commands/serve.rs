@@ -129,6 +129,12 @@ fn introduce(args: &ServeArgs, server: &Server, blob: Option<&Endpoint>) -> Resu
              nothing else until there is space",
         );
     }
+    for [old, new] in blob.iter().flat_map(|blob| blob.renamed()) {
+        output::talk(&format!(
+            "weir: blobs: {old} is now {new}, because a backslash is a slash and the name with slashes \
+             is taken"
+        ));
+    }
     for url in blob.iter().flat_map(|blob| blob.urls()) {
         output::print_text(&format!("blobs {url}\n"))?;
     }
