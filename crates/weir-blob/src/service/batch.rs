@@ -14,8 +14,8 @@ use std::rc::Rc;
 const MOST: usize = 4 << 20;
 
 impl Service {
-    /// Executes the requests of a batch, each with its own signature, one after the other. A batch that
-    /// cannot be read has one response, as that of the service.
+    /// Executes the requests of a batch, each with its own signature, one after the other. A malformed
+    /// batch gets a single error response, as from the service.
     pub(super) async fn submit_batch(
         self: &Rc<Self>,
         head: &Head,
