@@ -5,8 +5,9 @@
 //! 2026-11-29T02:11:20.500Z suppressed front=nbd refusals=1234
 //! ```
 //!
-//! Texts of clients are quoted and escaped, so that no client can break or forge a line. They are paths and
-//! names, never queries, headers or payloads, which may have secrets.
+//! Texts of clients are quoted and escaped, so that no client can break or forge a line. They are paths, names
+//! and the headers `Host`, `Origin` and `Sec-Fetch-Site`, never queries, other headers or payloads, which may
+//! have secrets.
 
 use crate::notice::{Listening, Notice};
 use std::fmt;
@@ -18,8 +19,6 @@ use weir_wall::{Clock, calendar};
 const BURST: u32 = 20;
 /// The time after which one more is given.
 const REFILL: Span = Span::from_secs(6);
-/// The least time between two counts of suppressed lines.
-const QUIET: Span = Span::from_secs(60);
 /// Characters of a text that are shown.
 const MOST: usize = 200;
 
@@ -128,15 +127,13 @@ struct Budget {
     /// Since when one more line is due.
     since: Instant,
     suppressed: u64,
-    /// Since when suppressed lines are not counted aloud.
-    quiet: Instant,
 }
 
-/// What comes of a refusal.
+/// The lines that a refusal leads to.
 #[derive(Debug, PartialEq, Eq)]
 struct Verdict {
     is_shown: bool,
-    /// Refusals that are counted aloud before it.
+    /// Suppressed refusals whose number is told before it.
     suppressed: u64,
 }
 
@@ -188,7 +185,7 @@ impl Audit {
 
 impl Budget {
     const fn new(now: Instant) -> Self {
-        Self { lines: BURST, since: now, suppressed: 0, quiet: now }
+        Self { lines: BURST, since: now, suppressed: 0 }
     }
 
     /// Takes a line at `now`, if there is one.
@@ -201,15 +198,12 @@ impl Budget {
             self.since = now;
         }
         let is_shown = self.lines > 0;
-        if is_shown {
-            self.lines -= 1;
-        } else if self.suppressed == 0 {
-            self.quiet = now;
+        if !is_shown {
+            self.suppressed += 1;
+            return Verdict { is_shown, suppressed: 0 };
         }
-        self.suppressed += u64::from(!is_shown);
-        let is_due = is_shown || now - self.quiet >= QUIET;
-        let suppressed = if is_due { std::mem::take(&mut self.suppressed) } else { 0 };
-        Verdict { is_shown, suppressed }
+        self.lines -= 1;
+        Verdict { is_shown, suppressed: std::mem::take(&mut self.suppressed) }
     }
 }
 

@@ -16,6 +16,9 @@ use weir_proto::server::{Exports, Handshake, Session, Step};
 use weir_proto::{Export, ProtoError};
 use weir_wall::Clock;
 
+/// Names of exports whose refusal a handshake records. A client may ask for thousands.
+const RECORDED: usize = 8;
+
 /// Negotiates with a client and hands it to its host. A client that fails is recorded.
 pub(crate) fn shake_hands(entry: Entry, directory: &Directory, audit: &Audit, tls: Option<&Tls>) {
     let peer = entry.guest.stream.peer();
@@ -52,7 +55,7 @@ struct Visible<'a> {
     peer: &'a str,
     /// A client over TCP.
     client: Option<Client>,
-    /// Names whose refusal was recorded. Clients ask several times for an export.
+    /// Names whose refusal was recorded, at most [`RECORDED`]. Clients ask several times for an export.
     refused: RefCell<BTreeSet<String>>,
 }
 
@@ -66,7 +69,8 @@ impl Visible<'_> {
     }
 
     fn refuse(&self, name: &str, why: &str) {
-        if self.refused.borrow_mut().insert(name.to_owned()) {
+        let mut refused = self.refused.borrow_mut();
+        if refused.len() < RECORDED && refused.insert(name.to_owned()) {
             let what = format!("export {name}");
             self.audit.refuse(FrontEnd::Nbd, &self.peer, &what, &why);
         }
@@ -76,8 +80,9 @@ impl Visible<'_> {
 impl Exports for Visible<'_> {
     fn find(&self, name: &str) -> Option<Export> {
         let found = match name {
-            // The default is the first that the client may reach.
-            "" => self.directory.read().iter().find(|own| self.check(own).is_ok()).cloned(),
+            // The default is the same export for all clients: a client that may not reach it anymore must
+            // not find another one in its place.
+            "" => self.directory.read().first().cloned(),
             _ => self.directory.get(name),
         };
         let Some(served) = found else {

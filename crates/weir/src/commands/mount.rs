@@ -102,9 +102,11 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
             ended = mounted.unmount(PATIENCE);
         }
     }
-    tell_suppressed(server.handle().audit());
+    let audit = server.handle().audit().clone();
     drop((mounted, web));
-    server.stop()?;
+    let stopped = server.stop();
+    tell_suppressed(&audit);
+    stopped?;
     Ok(ended.map(|()| 0)?)
 }
 

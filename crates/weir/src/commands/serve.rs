@@ -51,12 +51,14 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let web = web.serve(&server.handle())?;
     introduce(args, &server, blob.as_ref())?;
     waiting.wait()?;
-    tell_suppressed(server.handle().audit());
+    let audit = server.handle().audit().clone();
     output::talk("stopping: completing the requests in flight; press Ctrl-C again to stop at once");
     drop(web);
     // The blob service's clients are served by the server.
     let blobs = blob.map_or(Ok(()), Endpoint::stop);
-    server.stop()?;
+    let stopped = server.stop();
+    tell_suppressed(&audit);
+    stopped?;
     blobs?;
     Ok(0)
 }

@@ -56,7 +56,7 @@ impl<T: Send + 'static> Waiting<T> {
     /// can hang.
     pub(super) fn wait(self) -> Result<Option<T>, CliError> {
         let mut ended = None;
-        for wake in self.wakes {
+        for wake in &self.wakes {
             match wake {
                 Wake::Signal => break,
                 Wake::Ended(end) => {
@@ -64,12 +64,17 @@ impl<T: Send + 'static> Waiting<T> {
                     break;
                 }
                 Wake::Notice(notice) => {
-                    let who = if notice.is_audit() { "audit" } else { "weir" };
-                    output::talk(&format!("{who}: {notice}"));
+                    tell(&notice);
                     if matches!(notice, Notice::HostEnded { .. }) {
                         break;
                     }
                 }
+            }
+        }
+        // Those that came before the signal was seen.
+        for wake in self.wakes.try_iter() {
+            if let Wake::Notice(notice) = wake {
+                tell(&notice);
             }
         }
         let impatient = Arc::new(AtomicBool::new(true));
@@ -79,6 +84,11 @@ impl<T: Send + 'static> Waiting<T> {
         }
         Ok(ended)
     }
+}
+
+fn tell(notice: &Notice) {
+    let who = if notice.is_audit() { "audit" } else { "weir" };
+    output::talk(&format!("{who}: {notice}"));
 }
 
 /// Prints the number of refused requests that had no line of their own.

@@ -55,24 +55,41 @@ fn open(uri: &str) -> Result<Connection, String> {
 
 /// Asks for an export by an option, and returns all that the server says about it.
 fn asked(port: u16, option: u32, name: &str) -> Vec<u8> {
+    asked_for_all(port, option, &[name])
+}
+
+/// Asks for exports in one handshake.
+fn asked_for_all(port: u16, option: u32, names: &[&str]) -> Vec<u8> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("a server");
     let mut greeting = [0; 18];
     stream.read_exact(&mut greeting).expect("a greeting");
-    let name = name.as_bytes();
-    let mut data = name.to_vec();
-    // GO has the length of the name, and a number of requests for facts.
-    if option == 7 {
-        data = [&u32::try_from(name.len()).expect("it is short").to_be_bytes()[..], name, &[0, 0]]
-            .concat();
+    let mut request = 3_u32.to_be_bytes().to_vec();
+    for name in names {
+        let length = u32::try_from(name.len()).expect("it is short").to_be_bytes();
+        let mut data = name.as_bytes().to_vec();
+        // INFO and GO have the length of the name, and a number of requests for facts.
+        if matches!(option, 6 | 7) {
+            data = [&length[..], name.as_bytes(), &[0, 0]].concat();
+        }
+        let length = u32::try_from(data.len()).expect("it is short").to_be_bytes();
+        request.extend([&b"IHAVEOPT"[..], &option.to_be_bytes(), &length, &data].concat());
     }
-    let len = u32::try_from(data.len()).expect("it is short").to_be_bytes();
-    let head = [&3_u32.to_be_bytes()[..], b"IHAVEOPT", &option.to_be_bytes(), &len, &data].concat();
-    let abort = [&b"IHAVEOPT"[..], &2_u32.to_be_bytes(), &0_u32.to_be_bytes()].concat();
-    stream.write_all(&[head, abort].concat()).expect("a server");
+    request.extend([&b"IHAVEOPT"[..], &2_u32.to_be_bytes(), &0_u32.to_be_bytes()].concat());
+    stream.write_all(&request).expect("a server");
     let mut answer = Vec::new();
     // After an unknown name, EXPORT_NAME ends the connection with what follows unread.
     let _ = stream.read_to_end(&mut answer);
     answer
+}
+
+#[test]
+fn a_handshake_has_lines_for_a_few_names_only() {
+    let place = Place::new();
+    let server = place.serve(&volume("data", ""), &["--nbd", "tcp:127.0.0.1:0"]);
+    let names: Vec<String> = (0..100).map(|n| format!("none-{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    asked_for_all(port_of(&place), 6, &names);
+    assert_eq!(audit_of(server).len(), 8);
 }
 
 #[test]
@@ -87,13 +104,11 @@ fn exports_of_others_are_neither_listed_nor_found() {
     let port = port_of(&place);
     let uri = format!("nbd://127.0.0.1:{port}");
     assert_eq!(listed(&uri), ["mine", "all"]);
-    // The default is the first that the client may reach.
-    let default = open(&uri).expect("an export");
-    assert_eq!(default.size().get(), 4 << 20);
-    drop(default);
+    // The default is the first export, and no other takes its place.
+    assert!(open(&uri).is_err());
     assert!(open(&format!("{uri}/all")).is_ok());
     // The answers are those for a name that does not exist.
-    for option in [1, 7] {
+    for option in [1, 6, 7] {
         let (theirs, none) = (asked(port, option, "theirs"), asked(port, option, "nobody"));
         let text = String::from_utf8_lossy(&theirs).replace("theirs", "nobody");
         assert_eq!(text, String::from_utf8_lossy(&none), "option {option}");
@@ -101,13 +116,14 @@ fn exports_of_others_are_neither_listed_nor_found() {
     // The Unix socket is protected by its file.
     assert!(place.open("theirs").size().get() == 4 << 20);
     let audit = audit_of(server);
-    assert_eq!(audit.len(), 4, "{audit:?}");
+    assert_eq!(audit.len(), 7, "{audit:?}");
     let of = |name: &str, why: &str| {
         let end = format!("what=\"export {name}\" why=\"{why}\"");
         audit.iter().filter(|line| line.contains("front=nbd") && line.ends_with(&end)).count()
     };
-    assert_eq!(of("theirs", "the address is not among its clients"), 2, "{audit:?}");
-    assert_eq!(of("nobody", "there is no such export"), 2, "{audit:?}");
+    assert_eq!(of("theirs", "the address is not among its clients"), 3, "{audit:?}");
+    assert_eq!(of("", "the address is not among its clients"), 1, "{audit:?}");
+    assert_eq!(of("nobody", "there is no such export"), 3, "{audit:?}");
     assert!(audit.iter().all(|line| line.contains("client=\"127.0.0.1:")), "{audit:?}");
 }
 
