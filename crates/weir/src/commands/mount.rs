@@ -1,7 +1,7 @@
 //! `weir mount`.
 
 use super::kept;
-use super::waiting::{Waiting, tell_suppressed};
+use super::waiting::{self, Waiting};
 use super::web::Web;
 use crate::cli::MountArgs;
 use crate::error::CliError;
@@ -102,11 +102,8 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
             ended = mounted.unmount(PATIENCE);
         }
     }
-    let audit = server.handle().audit().clone();
     drop((mounted, web));
-    let stopped = server.stop();
-    tell_suppressed(&audit);
-    stopped?;
+    waiting::stop(server)?;
     Ok(ended.map(|()| 0)?)
 }
 

@@ -1,7 +1,7 @@
 //! `weir serve`.
 
 use super::kept;
-use super::waiting::{Waiting, tell_suppressed};
+use super::waiting::{self, Waiting};
 use super::web::Web;
 use crate::cli::ServeArgs;
 use crate::error::CliError;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let waiting = Waiting::<Infallible>::begin()?;
     let edition = edition_of(&layout, catalog)?;
     let blob = blob_of(args, &layout, edition)?;
-    let tls = tls_of(args)?;
+    let tls = tls_of(args, &layout)?;
     check_access(args, &layout)?;
     let options = Options {
         may_be_empty: blob.is_some(),
@@ -51,20 +51,17 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let web = web.serve(&server.handle())?;
     introduce(args, &server, blob.as_ref())?;
     waiting.wait()?;
-    let audit = server.handle().audit().clone();
     output::talk("stopping: completing the requests in flight; press Ctrl-C again to stop at once");
     drop(web);
     // The blob service's clients are served by the server.
     let blobs = blob.map_or(Ok(()), Endpoint::stop);
-    let stopped = server.stop();
-    tell_suppressed(&audit);
-    stopped?;
+    waiting::stop(server)?;
     blobs?;
     Ok(0)
 }
 
 /// Reads the certificates, and warns of addresses that others can reach without them.
-fn tls_of(args: &ServeArgs) -> Result<Option<Tls>, CliError> {
+fn tls_of(args: &ServeArgs, layout: &Layout) -> Result<Option<Tls>, CliError> {
     if let Some(folder) = &args.tls_certificates {
         if args.nbd.iter().all(|own| matches!(own, Address::Unix(_))) {
             return Err(CliError::Refused(
@@ -75,9 +72,15 @@ fn tls_of(args: &ServeArgs) -> Result<Option<Tls>, CliError> {
         return Ok(Some(Tls::from_folder(folder, args.tls_verify_peer)?));
     }
     for address in args.nbd.iter().filter(|own| own.is_remote()) {
+        let who = match layout.access.is_open() {
+            true => {
+                "other machines can read and write all volumes there, without a login and in plain text"
+            }
+            false => "data is in plain text there, and a client is known by its address alone",
+        };
         output::talk(&format!(
-            "{address}: other machines can read and write all volumes there, without a login and in \
-             plain text; --tls-certificates DIR --tls-verify-peer admits only clients with a certificate"
+            "{address}: {who}; --tls-certificates DIR --tls-verify-peer admits only clients with a \
+             certificate"
         ));
     }
     Ok(None)
@@ -89,7 +92,7 @@ fn check_access(args: &ServeArgs, layout: &Layout) -> Result<(), CliError> {
         return Ok(());
     }
     Err(CliError::Refused(format!(
-        "{}: clients.certificates names certificates of clients, and none is asked for one; add \
+        "{}: clients.certificates admits clients by their certificates, but the server asks for none; add \
          --tls-certificates DIR --tls-verify-peer, or use clients.addresses",
         args.layout.display()
     )))

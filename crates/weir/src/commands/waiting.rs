@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use weir_server::{Audit, Listening, Notice};
+use weir_server::{Listening, Notice, Server, ServerError};
 
 /// An event during the wait. `T` is the result of a service that ends by itself.
 enum Wake<T> {
@@ -91,9 +91,12 @@ fn tell(notice: &Notice) {
     output::talk(&format!("{who}: {notice}"));
 }
 
-/// Prints the number of refused requests that had no line of their own.
-pub(super) fn tell_suppressed(audit: &Audit) {
+/// Stops a server, and prints the number of refused requests that had no line of their own.
+pub(super) fn stop(server: Server) -> Result<(), ServerError> {
+    let audit = server.handle().audit().clone();
+    let stopped = server.stop();
     audit.rest().iter().for_each(|count| output::talk(&format!("audit: {count}")));
+    stopped
 }
 
 fn catching(source: std::io::Error) -> CliError {

@@ -202,8 +202,8 @@ fn certificates_have_the_names_that_a_layout_admits() {
         let serve = [&["serve", "layout.toml"], args].concat();
         let (stdout, stderr, code) = run(place.weir(&serve));
         assert_eq!((stdout.as_str(), code), ("", Some(2)), "{stderr}");
-        let expect = "weir: layout.toml: clients.certificates names certificates of clients, and none is \
-                      asked for one; add --tls-certificates DIR --tls-verify-peer, or use \
+        let expect = "weir: layout.toml: clients.certificates admits clients by their certificates, but the \
+                      server asks for none; add --tls-certificates DIR --tls-verify-peer, or use \
                       clients.addresses\n";
         assert_eq!(stderr, expect);
     }

@@ -182,6 +182,10 @@ fn an_address_that_others_reach_is_said() {
         server.said
     );
     server.stop();
+    let listed = format!("clients = {{ addresses = [\"10.0.0.1\"] }}\n{LAYOUT}");
+    let server = place.serve(&listed, &["--nbd", "tcp:0.0.0.0:0"]);
+    assert!(server.said.contains("a client is known by its address alone"), "{}", server.said);
+    server.stop();
     let server = place.serve(LAYOUT, &["--nbd", "tcp:127.0.0.1:0"]);
     assert!(!server.said.contains("other machines"), "{}", server.said);
     server.stop();
