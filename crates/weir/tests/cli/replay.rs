@@ -147,7 +147,7 @@ fn a_layout_that_was_overloaded_at_first_does_not_keep_up() {
     let devices = ["--device", "web/0", "--device", "wbe/0"];
     let sim = ["sim", "one.toml", "web.csv", "--map", "web/0=x"];
     let one = json(&place, &[&sim[..], &devices].concat());
-    let note = one["run"]["notes"][0].as_str().unwrap_or_default();
+    let note = one["notes"][0].as_str().unwrap_or_default();
     assert!(note.starts_with("--device wbe/0 has no effect: no trace has the device"), "{one}");
 }
 
