@@ -11,10 +11,10 @@ at 90 % of the volume's limit, the mean latency and its 99th percentile. Needs d
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
-import time
+
+from diagnosis import timed
 
 DUCK = """
 import duckdb, sys
@@ -36,17 +36,6 @@ SELECT server, entity, sum(ops) / sum(s), max(ops / s), avg((ops / s >= 4500)::I
 FROM rates WHERE ops IS NOT NULL GROUP BY server, entity'''
 print(len(duckdb.sql(sql.format(path=sys.argv[1])).fetchall()))
 """
-
-
-def timed(command):
-    """Returns seconds, peak memory in MiB and seconds of processor time of a command."""
-    started = time.monotonic()
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
-    if os.waitstatus_to_exitcode(status) != 0:
-        sys.exit(f"{command[0]} ended with {os.waitstatus_to_exitcode(status)}")
-    seconds = time.monotonic() - started
-    return seconds, usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime
 
 
 def main():

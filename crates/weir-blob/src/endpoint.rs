@@ -38,7 +38,7 @@ const TLS_TIMEOUT: Duration = Duration::from_secs(10);
 /// Delay after a failed accept, for example if file descriptors are exhausted.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What the start found.
+/// Findings of the start.
 #[derive(Debug)]
 struct AtStart {
     is_full: bool,

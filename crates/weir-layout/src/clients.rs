@@ -3,19 +3,66 @@
 use crate::error::{Fault, Kind};
 use ipnet::IpNet;
 use schemars::JsonSchema;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// The clients of an export. Give `addresses`, `certificates` or both, which a client must then meet both.
+/// The clients of an export. Give `addresses`, `certificates` or both; a client must meet each that is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClientsKeys {
     /// Addresses and networks of clients over TCP, for example "10.0.0.7" and "10.1.0.0/16".
+    #[serde(default, deserialize_with = "list")]
+    #[schemars(!default)]
     pub addresses: Option<Vec<String>>,
     /// Names of client certificates: a subject alternative name or the common name, letter for letter.
     /// The server must be started with `--tls-verify-peer`.
+    #[serde(default, deserialize_with = "list")]
+    #[schemars(!default)]
     pub certificates: Option<Vec<String>>,
+}
+
+/// Reads `clients`, which must be a table.
+pub(crate) fn table<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<ClientsKeys>, D::Error> {
+    struct Table;
+
+    impl<'de> Visitor<'de> for Table {
+        type Value = ClientsKeys;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a table like { addresses = [\"10.0.0.7\"] }")
+        }
+
+        fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<ClientsKeys, M::Error> {
+            ClientsKeys::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+
+    deserializer.deserialize_any(Table).map(Some)
+}
+
+/// Reads a list of texts.
+fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    struct List;
+
+    impl<'de> Visitor<'de> for List {
+        type Value = Vec<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of texts in brackets")
+        }
+
+        fn visit_seq<S: SeqAccess<'de>>(self, list: S) -> Result<Vec<String>, S::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(list))
+        }
+    }
+
+    deserializer.deserialize_any(List).map(Some)
 }
 
 /// The clients that may reach an export over TCP. A Unix socket is protected by its file alone.
@@ -92,7 +139,7 @@ impl Clients {
         }
         let names = certificates.iter().flatten();
         if let Some(n) = names.into_iter().position(|name| name.trim() != name || name.is_empty()) {
-            let reason = "a name of a certificate is empty, or has blanks at an end";
+            let reason = "a name of a certificate is empty, or begins or ends with a blank";
             return wrong(format!("clients.certificates.{n}"), reason.to_owned());
         }
         let addresses = addresses.as_ref().map(|_| networks);

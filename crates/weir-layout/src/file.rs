@@ -1,7 +1,7 @@
 //! The keys of a layout file.
 
 use crate::backend::{BackendKeys, BackendSchema};
-use crate::clients::ClientsKeys;
+use crate::clients::{self, ClientsKeys};
 use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -39,6 +39,8 @@ pub struct LayoutFile {
     pub blob: Option<BlobKeys>,
     /// Clients that may reach the exports over NBD, for exports without `clients` of their own. Default:
     /// all that can connect.
+    #[serde(default, deserialize_with = "clients::table")]
+    #[schemars(!default)]
     pub clients: Option<ClientsKeys>,
 }
 
@@ -375,6 +377,8 @@ pub struct VolumeKeys {
     pub backend: Option<BackendKeys>,
     /// Clients that may reach the volume over NBD, instead of the layout's `clients`. Not for volumes
     /// of a stripe.
+    #[serde(default, deserialize_with = "clients::table")]
+    #[schemars(!default)]
     pub clients: Option<ClientsKeys>,
     /// True if it is the log file of a managed instance; not a key of layouts.
     #[serde(skip)]
@@ -395,6 +399,8 @@ pub struct StripeKeys {
     /// Columns: a number of equal volumes, or names of volumes of this layout.
     pub volumes: Columns,
     /// Clients that may reach the stripe over NBD, instead of the layout's `clients`.
+    #[serde(default, deserialize_with = "clients::table")]
+    #[schemars(!default)]
     pub clients: Option<ClientsKeys>,
 }
 

@@ -79,7 +79,7 @@ impl Layout {
 }
 
 /// Why a column of a stripe has no clients.
-const NO_EXPORT: &str = "a column of a stripe is no export; give clients to the stripe";
+const NO_EXPORT: &str = "a column of a stripe is not an export; give clients to the stripe";
 
 struct Builder<'a> {
     edition: Option<&'a Edition>,

@@ -13,8 +13,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`need`] | [`Need`], [`Wishes`], and the file that they are written in |
-//! | [`measure`] | [`Measure`]: the need of an observed system |
-//! | `observed` | from observed rates of a role to its need |
+//! | [`measure`] | [`Measure`]: from an observation of a system to its need |
 //! | [`share`] | shares of a whole, in millionths |
 //! | [`demand`] | load at each limit, by cache mode and stripe |
 //! | [`filesystem`] | the overhead of file systems |
@@ -53,7 +52,6 @@ pub mod keep;
 mod machine;
 pub mod measure;
 pub mod need;
-mod observed;
 mod planner;
 mod pooled;
 pub mod proof;
@@ -62,6 +60,9 @@ pub mod report;
 mod service;
 pub mod share;
 pub mod verify;
+
+/// The edition of a plan that names none: offers of the present.
+pub const DEFAULT_EDITION: &str = "azure-now";
 
 pub use answer::{
     Answer, CapUnit, CapUse, Cheaper, Line, PassedOver, Plan, Reason, Relaxation, Unpriced,

@@ -1,10 +1,17 @@
-//! What a system needs, measured by an observation of it.
+//! The need of a system, measured from an observation.
 //!
-//! Rates are a percentile of all samples by role. A throttled system asks for more than was observed of
-//! it: its demand is estimated from the diagnosis.
+//! The rates of a role are a percentile of all samples. The demand of a throttled system exceeds its observed
+//! rates; it is estimated from the diagnosis.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `demanded` | the demand of throttled files and disks |
+//! | `keys` | from the observed rates of a role to the keys of a need |
 
 mod demanded;
+mod keys;
 
+use crate::DEFAULT_EDITION;
 use crate::error::PlanError;
 use crate::need::NeedFile;
 use crate::share::in_percent;
@@ -15,9 +22,6 @@ use weir_observe::sizing::{Roles, Sized, Sizer};
 use weir_observe::when::Hours;
 use weir_report::number::{float, percent, time, whole};
 use weir_units::{Instant, Span};
-
-/// The default edition: offers of the present.
-pub const EDITION: &str = "azure-now";
 
 /// The default percentile: one sample in a hundred may ask for more.
 const PERCENTILE: f64 = 99.0;
@@ -34,7 +38,7 @@ const COARSE: f64 = 60.0;
 /// A role is throttled if this share of its latency is waits at caps.
 const THROTTLED: f64 = 0.1;
 
-/// The way from an observation to a need.
+/// How an observation is measured.
 #[derive(Debug, Clone)]
 pub struct Measure {
     /// The percentile of the rates, above 0 and at most 100.
@@ -68,7 +72,7 @@ impl Default for Measure {
 ///
 /// # Errors
 ///
-/// A message for what is no number above 0 and up to 100.
+/// A message that says what was expected.
 pub fn percentile(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.trim().trim_end_matches('%').trim().parse().ok();
     let wrong =
@@ -80,7 +84,7 @@ pub fn percentile(text: &str) -> Result<f64, String> {
 ///
 /// # Errors
 ///
-/// A message for a text without a name, or with an unknown role.
+/// A message that says what was expected.
 pub fn role(text: &str) -> Result<(String, String), String> {
     match text.rsplit_once('=') {
         Some((name, role @ ("data" | "log" | "tempdb" | "backup"))) if !name.is_empty() => {
@@ -167,7 +171,7 @@ pub fn fill<S: Samples>(
     )];
     let layout = layout_of(&header, present, catalog);
     let of_layout = layout.as_ref().and_then(|layout| layout.edition.as_deref());
-    let planned = file.edition.as_deref().or(of_layout).unwrap_or(EDITION);
+    let planned = file.edition.as_deref().or(of_layout).unwrap_or(DEFAULT_EDITION);
     let planned = catalog.edition(planned).ok();
     let demands = demanded::demands(samples, contents, layout.as_ref(), (catalog, planned))?;
     for own in &mut sized {

@@ -13,10 +13,10 @@ use weir_catalog::Edition;
 use weir_observe::Header;
 use weir_observe::sizing::Roles;
 use weir_plan::keep::Kept;
-use weir_plan::measure::{self, EDITION, Measure, Samples};
+use weir_plan::measure::{self, Measure, Samples};
 use weir_plan::need::{NeedFile, Wishes};
 use weir_plan::proof::prove;
-use weir_plan::{Outcome, Question, left_out, plan as planned, report, within};
+use weir_plan::{DEFAULT_EDITION, Outcome, Question, left_out, plan as planned, report, within};
 use weir_report::plan::PlanReport;
 use weir_report::{Format, Report};
 use weir_units::{Instant, Money, percent};
@@ -95,7 +95,7 @@ impl Measuring {
         let growth = growth.map_err(|reason| wrong("growth", &reason))?;
         let said = self.roles.into_iter().map(|(name, role)| {
             measure::role(&format!("{name}={role}")).map_err(|_| {
-                let words = "is no role; roles are data, log, tempdb and backup";
+                let words = "is not a role; roles are data, log, tempdb and backup";
                 Failure::Input(format!("roles: {name}: {role:?} {words}"))
             })
         });
@@ -256,6 +256,6 @@ fn edition<'a>(
             kept.name()
         ))),
         (Some(edition), _) | (None, Some(edition)) => Ok(edition),
-        (None, None) => Ok(catalog.edition(EDITION)?),
+        (None, None) => Ok(catalog.edition(DEFAULT_EDITION)?),
     }
 }

@@ -109,7 +109,7 @@ def test_a_measure_that_is_wrong_is_an_input_error(observed: Path) -> None:
     cases = [
         ({"percentile": 0}, "percentile: .* is not a number above 0 and up to 100"),
         ({"growth": "much"}, "growth: "),
-        ({"roles": {"data": "heap"}}, 'roles: data: "heap" is no role'),
+        ({"roles": {"data": "heap"}}, 'roles: data: "heap" is not a role'),
         ({"roles": {"nowhere": "data"}}, "has no nowhere; it has "),
         ({"need": {"data": {"size": "1TiB", "iops": 5}}}, "give its iops; leave out one"),
     ]

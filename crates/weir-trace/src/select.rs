@@ -2,6 +2,7 @@
 
 use crate::read::{ReadTrace, TraceError};
 use crate::request::Request;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 use weir_units::{Instant, Span};
@@ -73,6 +74,7 @@ impl<T: ReadTrace> Selection<T> {
         if let Some(from) = window.from {
             trace.skip_before(Instant::ZERO + from);
         }
+        let wanted = wanted.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
         let is_wanted = Vec::new();
         Self { trace, window, sample, wanted, is_wanted, read: 0, has_ended: false, is_part: false }
     }

@@ -199,7 +199,7 @@ mod tests {
         let stored: BTreeMap<Key, Value> = records.iter().cloned().collect();
         let mut state = State::load(records).unwrap();
         let changes = state.rename_backslashes().changes;
-        // What the journal has after the commit is what the next start loads.
+        // The next start loads the journal as the commit left it.
         let stored = changes.into_iter().fold(stored, |stored, change| change.applied(stored));
         let loaded = State::load(stored.into_iter().collect()).unwrap();
         for state in [&state, &loaded] {

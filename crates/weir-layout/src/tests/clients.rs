@@ -46,8 +46,12 @@ fn wrong_clients_are_refused_with_their_place() {
     volume("{}", "volume \"a\": clients is empty; give addresses, certificates or both");
     volume("{ addresses = [] }", "addresses = [] admits nobody");
     volume("{ certificates = [] }", "certificates = [] admits nobody");
-    volume("{ certificates = [\"\"] }", "is empty, or has blanks");
+    volume("{ certificates = [\"\"] }", "is empty, or begins or ends with a blank");
     volume("{ adresses = [\"::1\"] }", "unknown field");
+    let table = "expected a table like { addresses = [\"10.0.0.7\"] }";
+    volume("[\"10.0.0.1\"]", table);
+    volume("\"10.0.0.1\"", table);
+    volume("{ addresses = \"10.0.0.1\" }", "expected a list of texts in brackets");
     for wrong in ["db1.example", "10.0.0.0/33", "10.0.0", "10.0.0.1:80", "*", ""] {
         let list = format!("{{ addresses = [\"10.0.0.1\", {wrong:?}] }}");
         volume(&list, &format!("{wrong:?} is neither an address nor a network"));
@@ -60,7 +64,7 @@ fn wrong_clients_are_refused_with_their_place() {
         "clients = { addresses = [\"x\"] }\n[[volume]]\nname = \"a\"\nunlimited = true",
         "the layout: ",
     );
-    let column = "a column of a stripe is no export; give clients to the stripe";
+    let column = "a column of a stripe is not an export; give clients to the stripe";
     check(
         "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 2, unlimited = true, \
          clients = { addresses = [\"::1\"] } }",

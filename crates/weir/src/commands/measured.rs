@@ -1,4 +1,4 @@
-//! What is needed, measured by the files of `--from` or `--load`.
+//! The need that the files of `--from` or `--load` show.
 
 use super::observe::Source;
 use crate::cli::ImportArgs;

@@ -19,10 +19,9 @@ use std::path::Path;
 use weir_catalog::{Catalog, Edition};
 use weir_layout::Layout;
 use weir_plan::keep::Kept;
-use weir_plan::measure::EDITION;
 use weir_plan::need::{NeedFile, Wishes};
 use weir_plan::proof::{Present, Proof, prove};
-use weir_plan::{Outcome, Question, left_out, plan, report, within};
+use weir_plan::{DEFAULT_EDITION, Outcome, Question, left_out, plan, report, within};
 
 pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(folder) = &args.fleet {
@@ -197,6 +196,6 @@ fn edition<'a>(
             )))
         }
         (Some(edition), _) | (None, Some(edition)) => Ok(edition),
-        (None, None) => Ok(catalog.edition(EDITION)?),
+        (None, None) => Ok(catalog.edition(DEFAULT_EDITION)?),
     }
 }

@@ -11,9 +11,9 @@ use weir_catalog::{Catalog, Edition};
 use weir_export::backup_kinds;
 use weir_layout::{Layout, Role};
 use weir_oltp::Description;
+use weir_plan::DEFAULT_EDITION;
 use weir_plan::backup::ground::DefaultSources;
 use weir_plan::backup::{Base, Beside, Compression, Question, backup_report, ground, plan};
-use weir_plan::measure::EDITION;
 use weir_plan::need::NeedFile;
 use weir_plan::share::WHOLE;
 use weir_report::backup_plan::{BackupChoice, BackupExport};
@@ -158,7 +158,7 @@ fn in_use(layout: &Layout, sources: &[String]) -> Bytes {
 
 /// Returns a machine with a source that is assumed.
 fn assumed<'a>(args: &BackupPlanArgs, catalog: &'a Catalog) -> Result<There<'a>, CliError> {
-    let edition = catalog.edition(args.edition.as_deref().unwrap_or(EDITION))?;
+    let edition = catalog.edition(args.edition.as_deref().unwrap_or(DEFAULT_EDITION))?;
     // The parser asks for both where there is no layout.
     let (Some(name), Some(size)) = (args.host.as_deref(), args.size) else {
         let words = "give --layout, or --host and --size";

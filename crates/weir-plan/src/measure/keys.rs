@@ -1,4 +1,4 @@
-//! From what was observed of a role to what it needs.
+//! From the observed rates of a role to the keys of a need.
 
 use crate::error::PlanError;
 use crate::need::RoleKeys;
