@@ -77,7 +77,7 @@ struct TortureArgs {
 
 #[derive(Debug, Args)]
 struct FuzzArgs {
-    /// Time per target, in seconds.
+    /// Processor time per target, in seconds.
     #[arg(long, default_value_t = 20)]
     seconds: u64,
     /// Random seed; equal seeds produce equal inputs.

@@ -22,12 +22,14 @@
 //! | `texts` | files that name other files |
 //! | `process` | a verb in a process with limits |
 //! | `settings`, `error` | settings of a server, and reasons why it ended |
+//! | [`fuzz`] | calls made from arbitrary bytes |
 
 #![forbid(unsafe_code)]
 
 mod arguments;
 mod call;
 mod error;
+pub mod fuzz;
 mod output;
 mod process;
 mod roots;

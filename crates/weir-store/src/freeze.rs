@@ -23,6 +23,7 @@ mod bitmap;
 mod done;
 mod era;
 mod frozen;
+pub(crate) mod fuzz;
 mod record;
 mod scratch;
 mod tracking;

@@ -17,6 +17,7 @@
 //! | [`meta`] | [`Meta`], the metadata of a volume, and its file |
 //! | [`fault`] | [`FaultStore`], for tests: power loss, full and broken media |
 //! | [`error`] | [`StoreError`] |
+//! | [`fuzz`] | the files of a volume from arbitrary bytes |
 //!
 //! Durability: bytes written before a [`Store::sync`] that returned `Ok`
 //! survive the death of the process and of the machine; later ones survive the
@@ -32,6 +33,7 @@ pub mod error;
 pub mod fault;
 pub mod file;
 pub mod freeze;
+pub mod fuzz;
 mod lock;
 pub mod memory;
 pub mod meta;

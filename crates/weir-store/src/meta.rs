@@ -41,7 +41,7 @@ use weir_units::Bytes;
 
 /// The name of the file.
 pub(crate) const FILE: &str = "meta.json";
-const FORMAT: &str = "weir volume 2";
+pub(crate) const FORMAT: &str = "weir volume 2";
 /// The format of volumes that list no segments.
 const UNLISTED: &str = "weir volume 1";
 const MAX_LEN: u64 = 64 << 20;
@@ -112,17 +112,29 @@ impl Envelope {
     }
 }
 
+/// Returns the content of a file with its checksum.
+pub(crate) fn sealed(format: &str, volume: Box<RawValue>) -> serde_json::Result<String> {
+    let mut envelope = Envelope { format: format.to_owned(), crc32: String::new(), volume };
+    envelope.crc32 = envelope.checksum();
+    serde_json::to_string_pretty(&envelope).map(|text| text + "\n")
+}
+
 impl Meta {
     /// Reads the file in `dir`, if there is one.
     pub(crate) fn load(dir: &Path) -> Result<Option<Self>> {
         let path = dir.join(FILE);
         let Some(content) = disk::read_small(&path, MAX_LEN)? else { return Ok(None) };
+        Self::parse(path, &content).map(Some)
+    }
+
+    /// Parses the content of the file at `path`.
+    pub(crate) fn parse(path: PathBuf, content: &[u8]) -> Result<Self> {
         let damaged = |what: String| StoreError::Damaged {
             what: format!("{} {what}", path.display()),
             hint: HINT,
         };
         let unreadable = |e: serde_json::Error| damaged(format!("cannot be read: {e}"));
-        let envelope: Envelope = serde_json::from_slice(&content).map_err(unreadable)?;
+        let envelope: Envelope = serde_json::from_slice(content).map_err(unreadable)?;
         let computed = envelope.checksum();
         if computed != envelope.crc32 {
             let found = &envelope.crc32;
@@ -141,7 +153,7 @@ impl Meta {
         if top.is_some_and(|size| size != Some(meta.size)) {
             return Err(damaged("has no layer of the volume's size on top".to_owned()));
         }
-        Ok(Some(meta))
+        Ok(meta)
     }
 
     /// Puts this in place of what the file in `dir` says.
@@ -150,13 +162,9 @@ impl Meta {
     }
 
     fn save_as(&self, format: &str, dir: &Path) -> Result<()> {
-        let encoded = to_raw_value(self).and_then(|volume| {
-            let mut envelope = Envelope { format: format.to_owned(), crc32: String::new(), volume };
-            envelope.crc32 = envelope.checksum();
-            serde_json::to_string_pretty(&envelope)
-        });
+        let encoded = to_raw_value(self).and_then(|volume| sealed(format, volume));
         let text = encoded.map_err(|e| StoreError::io("encode", &dir.join(FILE), e.into()))?;
-        disk::replace_file(dir, FILE, format!("{text}\n").as_bytes())
+        disk::replace_file(dir, FILE, text.as_bytes())
     }
 }
 

@@ -32,6 +32,7 @@
 //! looks at the stack, and for each run of pages at a map, which are never locked over I/O.
 
 pub(crate) mod folders;
+pub(crate) mod fuzz;
 pub(crate) mod home;
 mod layer;
 mod log;

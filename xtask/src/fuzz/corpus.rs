@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 
 /// The targets whose inputs are generated.
-const GENERATED: [Target; 4] =
-    [Target::NbdServer, Target::NbdClient, Target::Backup, Target::BackupLabel];
+const GENERATED: [Target; 5] =
+    [Target::NbdServer, Target::NbdClient, Target::Backup, Target::BackupLabel, Target::Volume];
 
 /// Inputs and tokens of a target.
 #[derive(Debug, Clone)]

@@ -1,22 +1,21 @@
 //! Invariants of an input of any kind: it is read, or rejected with a message. Its observation can
 //! be written, read, diagnosed and planned for, and no figure is NaN or infinite.
 
+use super::plans::{self, catalog};
 use std::io::{BufReader, Cursor};
-use std::sync::OnceLock;
-use weir_catalog::{Catalog, Edition};
+use weir_catalog::Edition;
 use weir_diagnose::demand::estimate;
 use weir_diagnose::system::Mapping;
 use weir_diagnose::{Question, question, report};
 use weir_import::{Input, Kind, Options, import, kinds};
-use weir_observe::Observation;
 use weir_observe::load::Loads;
-use weir_observe::sizing::{Roles, Sizer};
+use weir_observe::{Header, Observation};
+use weir_plan::PlanError;
+use weir_plan::measure::{self, Measure, Samples};
 use weir_plan::need::NeedFile;
 use weir_report::finite::non_finite;
 use weir_report::{Format, Report};
-
-/// An edition with one machine and two disk sizes, for which plans take microseconds.
-const SMALL: &str = include_str!("../../../catalog/example.toml");
+use weir_units::{Bytes, Instant};
 
 /// Reads `data` as the kind that it looks like, and as the kind that its first byte selects.
 pub(super) fn run(data: &[u8]) {
@@ -50,18 +49,6 @@ fn read(data: &[u8], kind: Option<Kind>) {
     }
 }
 
-fn catalog() -> &'static Catalog {
-    static CATALOG: OnceLock<Catalog> = OnceLock::new();
-    CATALOG.get_or_init(Catalog::builtin)
-}
-
-fn small() -> &'static Edition {
-    static EDITION: OnceLock<Edition> = OnceLock::new();
-    EDITION.get_or_init(|| {
-        Edition::from_toml("example.toml", SMALL).unwrap_or_else(|error| panic!("{error}"))
-    })
-}
-
 /// Diagnoses an observation and visits every figure of the report.
 fn diagnose(observation: &Observation, edition: Option<&Edition>) {
     let mapping = Mapping::new();
@@ -90,36 +77,35 @@ fn diagnose(observation: &Observation, edition: Option<&Edition>) {
 
 /// Plans for an observed load.
 fn plan(observation: &Observation) {
-    let contents = observation.contents();
-    let Ok(mut sizer) = Sizer::new(contents, &Roles::default()) else { return };
-    let mut row = Vec::new();
-    for (sample, at) in observation.times.iter().enumerate() {
-        row.clear();
-        row.extend(observation.columns.iter().map(|column| column.get(sample)));
-        sizer.sample(*at, &row);
-    }
     let mut file = NeedFile::default();
-    for own in sizer.finish(contents, 0.99) {
-        let figures = [Some(own.iops), own.bytes, own.request, own.reads, own.waited];
-        assert!(figures.iter().flatten().all(|figure| figure.is_finite()), "{own:?}");
-        let keys = match own.role.as_str() {
-            "data" => &mut file.data,
-            "log" => &mut file.log,
-            "tempdb" => &mut file.tempdb,
-            _ => &mut file.backup,
-        };
-        let keys = keys.get_or_insert_default();
-        keys.size = Some(weir_units::Bytes::gib(1));
-        if let Err(error) = keys.take_observed(&own, 0, "fuzz") {
-            assert!(!error.to_string().trim().is_empty(), "{error:?} says nothing");
-        }
+    let (samples, measure) = (&All(observation), &Measure::default());
+    if let Err(error) = measure::fill(&mut file, ("fuzz", samples), measure, (None, catalog())) {
+        return assert!(!error.to_string().trim().is_empty(), "{error:?} says nothing");
     }
-    let Ok((need, _)) = file.need() else { return };
-    let wishes = file.wishes();
-    let (catalog, edition) = (catalog(), small());
-    let question =
-        weir_plan::Question { catalog, edition, prices: None, need: &need, wishes: &wishes };
-    if let Err(error) = weir_plan::plan(&question) {
-        assert!(!error.to_string().trim().is_empty(), "{error:?} says nothing");
+    let roles = [&mut file.data, &mut file.log, &mut file.tempdb, &mut file.backup];
+    for keys in roles.into_iter().flatten() {
+        keys.size = Some(Bytes::gib(1));
+    }
+    plans::plan(&file);
+}
+
+/// The samples of an observation in memory.
+struct All<'a>(&'a Observation);
+
+impl Samples for All<'_> {
+    type Error = PlanError;
+
+    fn header(&self) -> Result<Header, PlanError> {
+        Ok(self.0.header.clone())
+    }
+
+    fn each(&self, take: &mut dyn FnMut(Instant, &[Option<i64>])) -> Result<(), PlanError> {
+        let mut row = Vec::new();
+        for (sample, at) in self.0.times.iter().enumerate() {
+            row.clear();
+            row.extend(self.0.columns.iter().map(|column| column.get(sample)));
+            take(*at, &row);
+        }
+        Ok(())
     }
 }

@@ -22,6 +22,7 @@ pub(super) fn of(target: Target) -> Vec<Seed> {
         Target::NbdClient => to_client(),
         Target::Backup => weir_backup::fuzz::seeds().unwrap_or_default(),
         Target::BackupLabel => weir_backup::fuzz::label_seeds().unwrap_or_default(),
+        Target::Volume => weir_store::fuzz::seeds(),
         Target::Layout
         | Target::Fio
         | Target::Oltp
@@ -29,7 +30,12 @@ pub(super) fn of(target: Target) -> Vec<Seed> {
         | Target::BlobRequest
         | Target::Import
         | Target::BlobList
-        | Target::Trace => Vec::new(),
+        | Target::Trace
+        | Target::Need
+        | Target::Prices
+        | Target::Sweep
+        | Target::Control
+        | Target::Mcp => Vec::new(),
     }
 }
 

@@ -9,6 +9,7 @@ use super::mutate;
 use super::target::Target;
 use super::trap::{self, Panic};
 use crate::error::XtaskError;
+use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -30,7 +31,7 @@ const MAX_SHRINKS: usize = 3_000;
 pub struct Plan {
     /// The targets to fuzz.
     pub targets: Vec<Target>,
-    /// Time per target. The corpus is always processed completely.
+    /// Processor time per target. The corpus is always processed completely.
     pub time: Duration,
     /// The random seed; equal seeds produce equal inputs.
     pub seed: u64,
@@ -86,14 +87,14 @@ fn run_target(plan: &Plan, target: Target, out: &mut dyn Write) -> Result<Outcom
     };
     let (iteration, stop) = (Arc::clone(&worker.iteration), Arc::clone(&worker.stop));
     let (report, reports) = mpsc::channel();
-    let started = Instant::now();
+    let (started, used) = (Instant::now(), processor_time());
     let thread = thread::spawn(move || worker.run(&report));
 
     let mut outcome = Outcome::default();
     let mut seen = (0, started);
     loop {
         let now = Instant::now();
-        let left = plan.time.saturating_sub(now - started);
+        let left = plan.time.saturating_sub(processor_time() - used);
         let corpus_done = iteration.load(Ordering::Relaxed) >= length(&corpus);
         stop.store(left.is_zero() && corpus_done, Ordering::Relaxed);
         let wait = if left.is_zero() { Duration::from_millis(10) } else { left.min(HANG / 10) };
@@ -126,8 +127,14 @@ fn run_target(plan: &Plan, target: Target, out: &mut dyn Write) -> Result<Outcom
     outcome.iterations = iteration.load(Ordering::Relaxed);
     // The note matters only after an abort, so a failure to delete it is harmless.
     drop(fs::remove_file(place));
-    summarize(out, target, &outcome, started.elapsed())?;
+    summarize(out, target, &outcome, processor_time() - used)?;
     Ok(outcome)
+}
+
+/// Returns the processor time of this process, of which the targets use nearly all.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 /// The thread that runs the target.

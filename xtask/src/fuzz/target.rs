@@ -1,6 +1,6 @@
 //! The fuzz targets, by name.
 
-use super::{fio, import, layout, observation, oltp};
+use super::{control, fio, import, layout, need, observation, oltp, prices, sweep};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -31,11 +31,23 @@ pub enum Target {
     BlobList,
     /// A request trace.
     Trace,
+    /// A need file and its plan.
+    Need,
+    /// A price list, an edition, or a download of a cloud.
+    Prices,
+    /// A sweep file.
+    Sweep,
+    /// A request to the control socket.
+    Control,
+    /// A call of an assistant.
+    Mcp,
+    /// Metadata of a volume on disk.
+    Volume,
 }
 
 impl Target {
     /// Every target.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 18] = [
         Self::NbdServer,
         Self::NbdClient,
         Self::Layout,
@@ -48,6 +60,12 @@ impl Target {
         Self::BackupLabel,
         Self::BlobList,
         Self::Trace,
+        Self::Need,
+        Self::Prices,
+        Self::Sweep,
+        Self::Control,
+        Self::Mcp,
+        Self::Volume,
     ];
 
     /// Returns the name, which is that of its folders and on the command line.
@@ -66,6 +84,12 @@ impl Target {
             Self::BackupLabel => "backup-label",
             Self::BlobList => "blob-list",
             Self::Trace => "trace",
+            Self::Need => "need",
+            Self::Prices => "prices",
+            Self::Sweep => "sweep",
+            Self::Control => "control",
+            Self::Mcp => "mcp",
+            Self::Volume => "volume",
         }
     }
 
@@ -80,6 +104,11 @@ impl Target {
                 | Self::BlobRequest
                 | Self::Import
                 | Self::BlobList
+                | Self::Need
+                | Self::Prices
+                | Self::Sweep
+                | Self::Control
+                | Self::Mcp
         )
     }
 
@@ -120,6 +149,12 @@ impl Target {
             Self::BackupLabel => weir_backup::fuzz::label_bytes(data),
             Self::BlobList => weir_backup::fuzz::blob_list_bytes(data),
             Self::Trace => weir_trace::fuzz::trace_bytes(data),
+            Self::Need => need::run(data),
+            Self::Prices => prices::run(data),
+            Self::Sweep => sweep::run(data),
+            Self::Control => control::run(data),
+            Self::Mcp => weir_mcp::fuzz::call_bytes(data),
+            Self::Volume => weir_store::fuzz::volume_bytes(data),
         }
     }
 }

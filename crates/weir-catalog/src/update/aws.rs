@@ -28,8 +28,8 @@ pub(super) fn machines(
         let ebs = part(&["EbsInfo", "EbsOptimizedInfo"]);
         let rates = |kind: &str| {
             let iops = document.count(ebs, &format!("{kind}Iops"))?;
-            let bandwidth = document.count(ebs, &format!("{kind}BandwidthInMbps"))?;
-            Ok::<_, CatalogError>(iops.zip(bandwidth.map(|megabits| megabits * MEGABIT)))
+            let bandwidth = document.small(ebs, &format!("{kind}BandwidthInMbps"))?;
+            Ok::<_, CatalogError>(iops.zip(bandwidth.map(|own| u64::from(own) * MEGABIT)))
         };
         let machine = Machine {
             vcpus: document.small(part(&["VCpuInfo"]), "DefaultVCpus")?,

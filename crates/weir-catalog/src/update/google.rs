@@ -87,8 +87,8 @@ impl Rates {
                 info.get("pricingExpression").and_then(|own| own.get("tieredRates")?.as_array());
             // The first units of a meter may be free.
             let last = tiers.and_then(|tiers| tiers.last()?.get("unitPrice")).ok_or_else(broken)?;
-            let nanos = u128::from(document.count(last, "units")?.unwrap_or(0)) * NANOS
-                + u128::from(document.count(last, "nanos")?.unwrap_or(0));
+            let nanos = u128::from(document.small(last, "units")?.unwrap_or(0)) * NANOS
+                + u128::from(document.small(last, "nanos")?.unwrap_or(0));
             let currency = document.text(last, "currencyCode")?;
             let as_of =
                 info.get("effectiveTime").and_then(Value::as_str).and_then(|own| own.get(..10));
@@ -216,7 +216,7 @@ fn host(
     let (paid, whole) = known.map_or((1, 1), |(month, hour)| (month, u128::from(hour) * HOURS));
     // The discount is a whole percentage.
     let percent = (paid * 100 + whole / 2).checked_div(whole).unwrap_or(100);
-    let month = (nanos * HOURS * percent + 50_000) / 100_000;
+    let month = (nanos.checked_mul(HOURS.checked_mul(percent)?)? + 50_000) / 100_000;
     let source = format!("{} and {}", core.1, memory.1.rsplit(' ').next().unwrap_or_default());
     Some(Price {
         item: Item::Host(name.to_owned()),

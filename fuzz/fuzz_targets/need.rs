@@ -1,0 +1,8 @@
+//! Need files and their plans.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use xtask::fuzz::Target;
+
+fuzz_target!(|data: &[u8]| Target::Need.run(data));

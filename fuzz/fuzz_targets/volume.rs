@@ -1,0 +1,8 @@
+//! Metadata of volumes on disk.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use xtask::fuzz::Target;
+
+fuzz_target!(|data: &[u8]| Target::Volume.run(data));
