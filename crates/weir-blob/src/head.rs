@@ -39,6 +39,11 @@ pub struct Head {
 }
 
 impl Head {
+    /// Returns whether the request has a signature, right or wrong.
+    pub(crate) fn is_signed(&self) -> bool {
+        self.headers.contains_key("authorization") || self.param("sig").is_some()
+    }
+
     /// Parses the head of an HTTP request.
     ///
     /// # Errors

@@ -171,6 +171,17 @@ impl Clients {
     }
 }
 
+impl fmt::Display for Clients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let addresses = self.addresses.iter().flatten().map(ToString::to_string);
+        let names =
+            self.certificates.as_ref().map(|names| format!("certificates {}", names.join(", ")));
+        let addresses = addresses.collect::<Vec<_>>().join(", ");
+        let parts = [Some(addresses).filter(|own| !own.is_empty()), names];
+        f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+    }
+}
+
 /// Reads an address or a network.
 fn network(text: &str) -> Result<IpNet, String> {
     if let Ok(address) = text.parse::<IpAddr>() {

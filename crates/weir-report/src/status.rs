@@ -214,6 +214,9 @@ pub struct ExportStatus {
     /// Its NBD connections, the oldest first.
     #[serde(default)]
     pub clients: Vec<ClientStatus>,
+    /// The clients that may reach it over TCP; all if absent.
+    #[serde(default)]
+    pub allowed_clients: Option<String>,
 }
 
 /// An NBD connection to an export.
@@ -719,6 +722,7 @@ impl StatusReport {
             ">backend|mean_backend_ns",
             ">server overhead|mean_overhead_ns",
             "uri",
+            "allowed clients|allowed_clients",
         ];
         let mut table = Table::new("", &heads).named("exports");
         for e in self.now.hosts.iter().flat_map(|host| &host.exports) {
@@ -735,6 +739,7 @@ impl StatusReport {
                 mean(e.backend_ns),
                 mean(e.overhead_ns),
                 e.uris.join(" "),
+                e.allowed_clients.clone().unwrap_or_else(|| "all".to_owned()),
             ]);
         }
         table

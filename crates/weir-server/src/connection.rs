@@ -10,7 +10,7 @@ use crate::volume::View;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::net::sockopt::socket_peercred;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use weir_core::DeviceId;
@@ -59,7 +59,10 @@ impl Stream {
     /// Returns the address of the other side, or its process if the socket is a local one.
     pub(crate) fn peer(&self) -> String {
         let address = match self {
-            Self::Tcp(stream) => stream.peer_addr().map(|own| own.to_string()),
+            // A listener for IPv6 may take clients over IPv4.
+            Self::Tcp(stream) => stream
+                .peer_addr()
+                .map(|own| SocketAddr::new(own.ip().to_canonical(), own.port()).to_string()),
             Self::Unix(stream) => socket_peercred(stream)
                 .map(|own| format!("process {}", own.pid.as_raw_nonzero()))
                 .map_err(Into::into),

@@ -76,7 +76,8 @@ pub(crate) enum Command {
     /// Serve the volumes of a layout over NBD, and page blobs over REST, with their limits enforced.
     #[command(after_help = "Example:\n  \
                       weir serve layout.toml --data /var/lib/weir --nbd unix:/tmp/weir.sock\n\n\
-                      Ctrl-C and SIGTERM stop the server after the requests in flight are complete \
+                      The key clients of a layout names who may reach an export over TCP \
+                      (docs/CLIENTS.md). A refused request is a line on stderr. Ctrl-C and SIGTERM stop the server after the requests in flight are complete \
                       and durable.")]
     Serve(ServeArgs),
     /// Simulate fio jobs, a database, a backup or recorded traces on a layout, in virtual time.

@@ -95,7 +95,9 @@ impl Service {
         if fault.is_of_access() {
             // Without the query, which may have a signature.
             let what = format!("{} {}", head.method, head.path);
-            self.audit().refuse(FrontEnd::Blob, &head.from, &what, &fault.reason());
+            let signed = if head.is_signed() { "" } else { ", no signature" };
+            let why = format!("{}{signed}", fault.reason());
+            self.audit().refuse(FrontEnd::Blob, &head.from, &what, &why);
         }
     }
 

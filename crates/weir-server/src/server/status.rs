@@ -55,6 +55,11 @@ impl Shared {
             clients.entry(device.0).or_default().push(client);
         }
         clients.values_mut().for_each(|all| all.sort_by_key(|own| own.id));
+        let allowed = layout.exports.iter().filter_map(|export| {
+            let clients = self.directory.clients_of(&export.name)?;
+            Some((export.name.clone(), clients.to_string()))
+        });
+        let mut allowed: BTreeMap<String, String> = allowed.collect();
         mailbox.ask(move |running, now| HostStatus {
             name: layout.name.clone(),
             size: layout.size.clone(),
@@ -67,6 +72,7 @@ impl Shared {
                 .filter(|export| uris.contains_key(&export.name))
                 .map(|export| ExportStatus {
                     clients: clients.remove(&export.device.0).unwrap_or_default(),
+                    allowed_clients: allowed.remove(&export.name),
                     ..export_status(running, &layout, export, &uris)
                 })
                 .collect(),
@@ -106,6 +112,7 @@ fn export_status(
             })
             .collect(),
         clients: Vec::new(),
+        allowed_clients: None,
     }
 }
 

@@ -80,7 +80,8 @@ fn tables(layout: &Layout) -> Vec<Table> {
     let mut hosts = Table::new("", &heads).named("hosts");
     let heads = [&["volume", "host", "tier", ">size GiB|size_bytes"][..], &LIMITS, &["cache"]];
     let mut volumes = Table::new("", &heads.concat()).named("volumes");
-    let heads = ["export", "|host", ">size GiB|size_bytes", ">columns", "unit|unit_bytes"];
+    let heads =
+        ["export", "|host", ">size GiB|size_bytes", ">columns", "unit|unit_bytes", "clients"];
     let mut exports = Table::new("", &heads).named("exports");
     for host in &layout.hosts {
         let log = GateLimits { iops: None, bytes: host.spec.log_rate };
@@ -110,6 +111,7 @@ fn tables(layout: &Layout) -> Vec<Table> {
                 gib(export.size.get()),
                 grouped(export.volumes.len() as u64),
                 unit.map_or_else(Cell::none, |u| Cell::number(u.to_string(), float(u.get()))),
+                layout.access.of_export(&export.name).map_or("all".to_owned(), ToString::to_string),
             ]);
         }
     }

@@ -283,7 +283,7 @@ fn each_refused_request_has_one_line_without_secrets() {
     let expect = [
         ("nbd", "handshake", "the flags 0x00000009"),
         ("nbd", "handshake", "the client did not start TLS"),
-        ("blob", "GET /devstoreaccount1/c/", "ResourceNotFound"),
+        ("blob", "GET /devstoreaccount1/c/", "ResourceNotFound, no signature"),
         ("blob", "GET /devstoreaccount1/c/", "AuthenticationFailed: the signature does not match"),
         ("blob", "GET /devstoreaccount1/c/", "AuthenticationFailed: the signature has expired"),
         ("web", "GET /", "Host \\\"evil.example\\\" is not a name"),
