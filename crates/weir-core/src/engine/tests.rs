@@ -9,10 +9,12 @@ use core::num::NonZeroU64;
 use weir_units::{Share, Span};
 
 mod ahead;
+mod backlog;
 mod cache;
 mod hot_plug;
 mod log_rate;
 mod properties;
+mod shares;
 
 const SEC: u64 = 1_000_000_000;
 
