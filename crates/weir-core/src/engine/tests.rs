@@ -208,6 +208,30 @@ fn a_trim_counts_as_one_operation_and_no_bytes() {
     assert_eq!(totals.waits[Cap::DiskBytes], 0);
 }
 
+/// Of four disks in units of 64 KiB: as many operations as disks are touched, however many units are.
+#[test]
+fn a_trim_of_a_stripe_counts_as_one_operation_of_each_disk_that_it_reaches() {
+    const UNIT: u64 = 64 << 10;
+    for (offset, len, expect) in [
+        (0, UNIT, [1, 0, 0, 0]),
+        (UNIT / 2, UNIT, [1, 1, 0, 0]),
+        (3 * UNIT, 2 * UNIT, [1, 0, 0, 1]),
+        (UNIT, 3 * UNIT + 512, [1, 1, 1, 1]),
+        (0, 1 << 30, [1, 1, 1, 1]),
+    ] {
+        let mut spec = host(vec![volume(500, 1 << 20); 4]);
+        spec.devices.push(DeviceSpec::Stripe { unit: Bytes::kib(64), columns: (0..4).collect() });
+        let mut engine = engine(spec);
+        let request = Request { device: DeviceId(4), op: Op::Discard, offset, len, tag: 0 };
+        engine.handle_request(Instant::ZERO, &request).expect("a request in range");
+        engine.handle_timeout(secs(1));
+        let counted = [0, 1, 2, 3].map(|volume| engine.totals(VolumeId(volume)).map(|t| t.counted));
+        assert_eq!(counted, expect.map(Some), "{len} bytes at {offset}");
+        // Nothing waits, whatever the bytes: the next trim of each disk finds its meters as they were.
+        assert_eq!(engine.backlog(secs(1), DeviceId(4)), Span::ZERO);
+    }
+}
+
 #[test]
 fn volumes_share_the_bytes_of_a_host_whatever_their_request_size() {
     let mut spec = host(vec![volume(0, 0), volume(0, 0)]);
