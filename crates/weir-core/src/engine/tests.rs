@@ -558,6 +558,34 @@ fn an_overtaken_request_is_charged_to_the_cap_that_throttled_the_head() {
     assert_eq!(share(2 * SEC, Cap::HostUncachedIops), 100);
 }
 
+/// A request behind 1 MiB, which owes 0.4 s of operations and 1 s of bytes, when both limits change.
+#[test]
+fn a_change_of_limits_charges_the_cap_that_held_a_request_and_keeps_what_is_owed() {
+    for (millis, at_operations, at_bytes) in [
+        // Two operations are owed then, at 20 a second, and 0.8 MiB, at 4 MiB/s.
+        (200, 300_000_000, 100_000_000),
+        // The operations of 0.4 s are over at this moment, and 0.6 MiB are owed.
+        (400, 0, 550_000_000),
+        (500, 0, 625_000_000),
+    ] {
+        let mut engine = engine(host(vec![volume(10, 1 << 20)]));
+        for (tag, len) in [(0, 1 << 20), (1, 4096)] {
+            let request = Request { device: DeviceId(0), op: Op::Read, offset: 0, len, tag };
+            engine.handle_request(Instant::ZERO, &request).expect("in range");
+        }
+        let at = Instant::ZERO + Span::from_millis(millis);
+        let io_unit = NonZeroU64::new(256 << 10);
+        let new = DiskLimits { gate: limits(20, 4 << 20), io_unit, merges: false };
+        engine.set_disk_limits(at, VolumeId(0), new).expect("the volume");
+        engine.handle_timeout(secs(5));
+        let last = core::iter::from_fn(|| engine.poll_event()).last();
+        let Some(Event::Completed(done)) = last else { panic!("{last:?}") };
+        let near = |cap: Cap, expect: u64| done.waits[cap].abs_diff(expect) <= 2;
+        let is_charged = near(Cap::DiskIops, at_operations) && near(Cap::DiskBytes, at_bytes);
+        assert!(done.tag == 1 && is_charged, "changed at {millis} ms: {:?}", done.waits);
+    }
+}
+
 #[test]
 fn new_burst_limits_admit_nothing_in_the_past() {
     let mut load = Load::new(engine(host(vec![volume(10, 0)]))).clients(500, 0, Op::Read, 4096);

@@ -77,10 +77,14 @@ fn the_head_of_iostat_shows_its_system() {
     check("a page that tells of KB/t tps MB/s and more", "unknown kind of input");
 }
 
-/// The same for the inputs of the corpus, which are short: few signs of a kind are in them.
+/// The same for the inputs of the corpus, except for those that have no sign of their kind in the text: one is
+/// binary, one is wrapped in another format, and two are too short.
 #[test]
 fn inputs_of_the_corpus_are_near_to_their_own_kinds() {
+    const WITHOUT_SIGNS: [&str; 4] =
+        ["blktrace", "cloudwatch-firehose", "iostat-processors", "pgbench"];
     let far: Vec<String> = corpus()
+        .filter(|(name, ..)| !WITHOUT_SIGNS.contains(name))
         .filter_map(|(name, own, bytes)| {
             let near: Vec<_> = nearest_kinds(&bytes).iter().map(|near| near.kind).collect();
             (!near.contains(&own)).then(|| format!("{name}: {own} is not in {near:?}"))
