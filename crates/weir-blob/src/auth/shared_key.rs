@@ -111,11 +111,7 @@ fn headers(head: &Head, order: fn(&str, &str) -> Ordering) -> String {
 /// Compares names in word order: hyphens only break ties, and underscores sort before digits,
 /// digits before letters.
 fn by_words(a: &str, b: &str) -> Ordering {
-    let weight = |c: char| match c {
-        '_' => (0, c),
-        'a'..='z' => (2, c),
-        _ => (1, c),
-    };
+    let weight = |c: char| (c != '_', c);
     let bare = |name: &str| name.chars().filter(|c| *c != '-').map(weight).collect::<Vec<_>>();
     bare(a).cmp(&bare(b)).then_with(|| a.cmp(b))
 }

@@ -408,6 +408,19 @@ fn credits_are_spent_and_earned() {
 
 /// A P10 with empty, half and full buckets, in exact figures: 500 IOPS and 3,500 for 30 min.
 #[test]
+fn only_a_limit_that_bursts_has_credits() {
+    let mut spec = host(vec![volume(500, 1 << 20), volume(500, 1 << 20)]);
+    let iops = &mut spec.volumes[1].limits.gate.iops;
+    *iops = iops.map(|limit| limit.with_burst(per_sec(1_000), Span::from_secs(60)));
+    let engine = engine(spec);
+    let credits = |volume, cap| engine.credits(VolumeId(volume), cap);
+    for (volume, cap) in [(0, Cap::DiskIops), (0, Cap::DiskBytes), (1, Cap::DiskBytes)] {
+        assert_eq!(credits(volume, cap), None, "{volume} {cap:?}");
+    }
+    assert_eq!(credits(1, Cap::DiskIops), Some((30_000, 30_000)));
+}
+
+#[test]
 fn credits_start_at_any_part() {
     let p10 = |credits| {
         let mut spec = host(vec![volume(0, 0)]);
