@@ -55,6 +55,9 @@ pub enum XtaskError {
         /// The difference.
         reason: String,
     },
+    /// Labs that cannot be compared.
+    #[error("{0}; give the output of `weir lab run NAME --clock both --output json`")]
+    Labs(String),
     /// A campaign of crashes found something that is lost, or a server that does not work.
     #[error("{0}")]
     Lost(String),

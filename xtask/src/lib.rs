@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`catalog_data`] | the tables in `catalog/data` |
 //! | [`fuzz`] | fuzz targets, and a small fuzzer that needs no nightly compiler |
+//! | [`labs`] | figures of labs in wall time, beside those in virtual time |
 //! | [`schema`] | `docs/layout.schema.json` |
 //! | [`suite`] | test suites that others wrote |
 //! | [`torture`] | campaigns of crashes |
@@ -17,6 +18,7 @@
 pub mod catalog_data;
 pub mod error;
 pub mod fuzz;
+pub mod labs;
 pub mod schema;
 pub mod suite;
 pub mod torture;

@@ -13,6 +13,7 @@ use xtask::catalog_data;
 use xtask::error::XtaskError;
 use xtask::fuzz::smoke::{self, Plan};
 use xtask::fuzz::{Target, corpus};
+use xtask::labs;
 use xtask::schema;
 use xtask::suite::{self, Suite};
 use xtask::torture;
@@ -38,6 +39,11 @@ enum Chore {
     Suite(SuiteArgs),
     /// Kill servers of random layouts under load, and check that everything promised is there.
     Torture(TortureArgs),
+    /// Fail if rates of labs in wall time are far from those in virtual time.
+    CheckLabs {
+        /// Output of `weir lab run NAME --clock both --output json`.
+        file: PathBuf,
+    },
     /// Write docs/layout.schema.json.
     Schema,
     /// Fail if docs/layout.schema.json is out of date.
@@ -113,6 +119,7 @@ fn run(chore: Chore, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
         Chore::FuzzSmoke(args) => return fuzz(args, out),
         Chore::Suite(args) => return suite(&args, out),
         Chore::Torture(args) => return torture(args, out),
+        Chore::CheckLabs { file } => return check_labs(file, out),
         Chore::FuzzCorpus => writeln!(out, "{} inputs written", corpus::generate()?),
         Chore::CatalogData { facts } => {
             let paths = catalog_data::write(&facts, &xtask::root())?;
@@ -158,6 +165,18 @@ fn suite(args: &SuiteArgs, out: &mut dyn Write) -> Result<ExitCode, XtaskError> 
     let tally = suite::run(&plan, out)?;
     let is_sound = tally.unexpected == 0 && tally.passed > 0;
     Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn check_labs(path: PathBuf, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
+    let text = std::fs::read_to_string(&path).map_err(|source| XtaskError::File {
+        doing: "reading",
+        path,
+        source,
+    })?;
+    let (compared, outside) = labs::check(&text, out)?;
+    writeln!(out, "{} of {compared} rates in wall time are within bounds", compared - outside)
+        .map_err(|source| XtaskError::System { doing: "writing the output", source })?;
+    Ok(if outside == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn torture(args: TortureArgs, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {

@@ -95,19 +95,40 @@ mod tests {
     use account::WELL_KNOWN;
 
     fn reach(from: [u8; 4], anywhere: bool) -> Option<Code> {
+        let signed_at = crate::time::Moment(NOW);
+        authenticated(from, anywhere, signed_at).err().map(|fault| fault.code)
+    }
+
+    const NOW: u64 = 1_795_305_909_000_000_000;
+
+    fn authenticated(
+        from: [u8; 4],
+        anywhere: bool,
+        signed_at: crate::time::Moment,
+    ) -> Result<Caller> {
         let mut head = crate::tests::head();
         head.from = from.into();
         WELL_KNOWN.clone_into(&mut head.target.account);
-        head.now = crate::time::Moment(1_795_305_909_000_000_000);
+        head.now = crate::time::Moment(NOW);
         let mut accounts = Accounts::default();
         accounts.add(Account::well_known(anywhere));
-        let date = head.now.http();
+        let date = signed_at.http();
         let text = format!("GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:{date}\n/{WELL_KNOWN}/acc");
         let signature = Account::well_known(anywhere).sign(&text);
         let authorization = format!("SharedKey {WELL_KNOWN}:{signature}");
         head.headers.insert("x-ms-date", date.parse().unwrap());
         head.headers.insert("authorization", authorization.parse().unwrap());
-        authenticate(&head, &accounts, &sas::Policies::new()).err().map(|fault| fault.code)
+        authenticate(&head, &accounts, &sas::Policies::new())
+    }
+
+    #[test]
+    fn the_date_of_a_request_is_at_most_15_minutes_from_the_clock() {
+        let signed_at = |secs: i64| {
+            let at = NOW.saturating_add_signed(secs * 1_000_000_000);
+            authenticated([127, 0, 0, 1], false, crate::time::Moment(at)).is_ok()
+        };
+        assert!(signed_at(-900) && signed_at(0) && signed_at(900));
+        assert!(!signed_at(-901) && !signed_at(901));
     }
 
     #[test]

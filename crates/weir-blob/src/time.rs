@@ -71,12 +71,7 @@ impl Moment {
     /// up to seven decimals, in UTC.
     #[must_use]
     pub(crate) fn parse_iso(text: &str) -> Option<Self> {
-        let whole = match text.len() {
-            10 => format!("{text}T00:00:00Z"),
-            // 2026-11-22T00:05Z
-            17 => format!("{}:00Z", text.strip_suffix('Z')?),
-            _ => text.to_owned(),
-        };
+        let whole = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
         Self::from_stamp(whole.parse().ok()?)
     }
 
@@ -104,6 +99,8 @@ mod tests {
         assert_eq!(moment.iso(), "2026-11-22T00:05:09.1234567Z");
         assert_eq!(Moment(1_000).next(Moment(0)), Moment(1_100));
         assert_eq!(Moment(1_000).next(Moment(2_345)), Moment(2_300));
+        assert_eq!(Moment(5).plus_secs(3), Moment(3 * NANOS_PER_SEC + 5));
+        assert_eq!(Moment::FAR.plus_secs(1), Moment::FAR);
     }
 
     #[track_caller]

@@ -459,3 +459,48 @@ fn run_for(
 fn prefix(load: usize, role: Role) -> String {
     format!("{load}-{}-", role.name())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn got(asked: u64, got: f64) -> Got {
+        Got {
+            role: Role::Data,
+            request: 8 << 10,
+            asked,
+            bytes: None,
+            got,
+            latency: 0.0,
+            median: 0,
+            p99: 0,
+            asked_latency: None,
+            grows: false,
+        }
+    }
+
+    /// The documentation promises 2 %; the figures here are its, and not the constant's.
+    #[test]
+    fn a_rate_may_fall_short_by_two_per_cent_and_no_more() {
+        assert!(got(10_000, 9_800.0).has_rate() && got(10_000, 12_000.0).has_rate());
+        assert!(!got(10_000, 9_799.0).has_rate());
+        assert!(got(0, 0.0).has_rate());
+        // A throughput is met by requests, which are no whole number of it.
+        let throughput = |done| Got { bytes: Some(1000 << 10), ..got(126, done) };
+        assert!(throughput(122.6).has_rate() && !throughput(122.4).has_rate());
+    }
+
+    #[test]
+    fn a_median_may_be_longer_by_two_per_cent_and_no_more() {
+        let fast = |median, grows| {
+            let asked_latency = Some(Span::from_millis(2));
+            Got { asked_latency, median, grows, ..got(1, 1.0) }.is_fast()
+        };
+        assert!(fast(2_040_000, false) && !fast(2_040_001, false));
+        assert!(!fast(1_000_000, true), "its queue grows");
+        assert!(Got { median: u64::MAX, ..got(1, 1.0) }.is_fast(), "without a target");
+        let slow = Got { asked_latency: Some(Span::ZERO), median: 1, ..got(1, 1.0) };
+        assert!(slow.has_rate() && !slow.is_met());
+        assert!(!got(100, 97.0).is_met() && got(100, 99.0).is_met());
+    }
+}

@@ -4,11 +4,17 @@
 //! ```text
 //! cargo run --release -p weir-sim --example speed [SIMULATED SECONDS]
 //! ```
+//!
+//! It fails if that is less than a part of what a reference loop does in the same run. A machine that is
+//! slow or shared slows both.
 
 #![expect(clippy::print_stdout, reason = "it is a program that prints a figure")]
 #![expect(clippy::disallowed_methods, reason = "it measures real time")]
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::error::Error;
+use std::hint::black_box;
 use std::time::Instant;
 use weir_catalog::Catalog;
 use weir_layout::Layout;
@@ -18,6 +24,31 @@ use weir_workload::{Isolated, fio, place};
 const LAYOUT: &str = include_str!("../../../labs/ds14-benchmark/layout.toml");
 const JOB: &str = include_str!("../../../labs/ds14-benchmark/fioreadwrite.ini");
 
+/// Requests in flight of the reference loop, about as many as the job has.
+const IN_FLIGHT: u64 = 256;
+
+/// Events of the reference loop in each measurement.
+const EVENTS: u64 = 5_000_000;
+
+/// The least I/Os of the simulator for each event of the reference loop. A quiet machine
+/// gives about 0.15, and one that other programs use does not change the ratio much.
+const LEAST: f64 = 0.05;
+
+/// Returns the events per second of the least that a simulation does: a heap has the deadlines of the
+/// requests in flight, and the earliest is replaced by a random later one.
+fn reference() -> f64 {
+    let mut heap: BinaryHeap<_> =
+        (0..IN_FLIGHT).map(|request| Reverse((request, request))).collect();
+    let (start, mut random) = (Instant::now(), 1_u64);
+    for _ in 0..EVENTS {
+        let Some(mut first) = heap.peek_mut() else { break };
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        first.0.0 += 1 + (random >> 44);
+    }
+    black_box(&heap);
+    weir_report::number::float(EVENTS) / start.elapsed().as_secs_f64()
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let seconds: u64 = std::env::args().nth(1).map_or(Ok(30), |text| text.parse())?;
     let layout = Layout::parse("layout.toml", LAYOUT, &Catalog::builtin())?;
@@ -25,8 +56,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file = fio::parse("fioreadwrite.ini", JOB, &Isolated)?.scale(None, runtime);
     let options = Options { warm: vec!["readcache".to_owned()], ..Options::default() };
     let mut best = f64::MAX;
+    let mut events = 0.0_f64;
     let mut ios = 0;
     for _ in 0..5 {
+        events = events.max(reference());
         let placed = place(&file, &devices(&layout), &[])?;
         let start = Instant::now();
         let report = simulate(&layout, placed, &options)?;
@@ -38,6 +71,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             weir_report::number::float(ios) / start.elapsed().as_secs_f64() / 1e6
         );
     }
-    println!("best: {:.2} million a second", weir_report::number::float(ios) / best / 1e6);
+    let ios = weir_report::number::float(ios) / best;
+    println!("best: {:.2} million a second", ios / 1e6);
+    let part = ios / events;
+    println!("reference: {:.1} million events a second; I/Os for each: {part:.3}", events / 1e6);
+    if part < LEAST {
+        return Err(
+            format!("{part:.3} I/Os for each event of the reference; at least {LEAST}").into()
+        );
+    }
     Ok(())
 }

@@ -94,12 +94,13 @@ impl Account {
 pub struct Accounts(BTreeMap<String, Account>);
 
 impl Accounts {
-    /// Adds an account. If the name exists, its keys are added to the existing account.
+    /// Adds an account. If the name exists, its keys are added to the existing account, and it is for this
+    /// machine alone if either is.
     pub fn add(&mut self, account: Account) {
         match self.0.get_mut(&account.name) {
             Some(own) => {
                 own.keys.extend(account.keys);
-                own.loopback_only &= account.loopback_only;
+                own.loopback_only |= account.loopback_only;
             }
             None => drop(self.0.insert(account.name.clone(), account)),
         }
@@ -131,6 +132,24 @@ mod tests {
         let has_signed =
             |by: &Account| accounts.get("acc").unwrap().signed("text", &by.sign("text"));
         assert_eq!([&first, &second, &other].map(has_signed), [true, true, false]);
+    }
+
+    #[test]
+    fn accounts_have_the_order_of_their_names_and_keep_their_restriction() {
+        let key = STANDARD.encode([1; 16]);
+        let mut accounts = Accounts::default();
+        for name in ["own", WELL_KNOWN, "another"] {
+            accounts.add(Account::new(name, &key).unwrap());
+        }
+        let names: Vec<&str> = accounts.iter().map(|account| &*account.name).collect();
+        assert_eq!(names, ["another", WELL_KNOWN, "own"]);
+        let other = IpAddr::from([10, 0, 0, 1]);
+        let is_for_others = |accounts: &Accounts| accounts.get(WELL_KNOWN).unwrap().is_for(other);
+        assert!(is_for_others(&accounts));
+        accounts.add(Account::well_known(false));
+        assert!(!is_for_others(&accounts));
+        accounts.add(Account::new(WELL_KNOWN, &key).unwrap());
+        assert!(!is_for_others(&accounts));
     }
 
     /// `Mac::verify_slice` compares in constant time; nothing else is looked at.

@@ -111,12 +111,7 @@ fn headers(head: &Head, order: fn(&str, &str) -> Ordering) -> String {
 /// Compares names in word order: hyphens only break ties, and underscores sort before digits,
 /// digits before letters.
 fn by_words(a: &str, b: &str) -> Ordering {
-    let weight = |c: char| match c {
-        '_' => (0, c),
-        '0'..='9' => (2, c),
-        'a'..='z' => (3, c),
-        _ => (1, c),
-    };
+    let weight = |c: char| (c != '_', c);
     let bare = |name: &str| name.chars().filter(|c| *c != '-').map(weight).collect::<Vec<_>>();
     bare(a).cmp(&bare(b)).then_with(|| a.cmp(b))
 }
@@ -174,6 +169,63 @@ mod tests {
             "GET\n\n\n\n\n\nFri, 26 Jun 2015 23:39:12 GMT\n\n\n\n\n\n/myaccount/mycontainer\n\
              comp:list\ninclude:metadata,snapshots\nrestype:container"
         );
+    }
+
+    /// The example in Microsoft's reference.
+    #[test]
+    fn the_short_text_is_that_of_the_reference() {
+        let headers = [
+            ("content-type", "text/plain; charset=UTF-8"),
+            ("x-ms-date", "Sun, 20 Sep 2009 20:36:40 GMT"),
+            ("x-ms-meta-m1", "v1"),
+            ("x-ms-meta-m2", "v2"),
+        ];
+        let put = Head { method: Method::PUT, ..head("/mycontainer/hello.txt", "", &headers) };
+        assert_eq!(
+            lite(&put, "testaccount1", by_words),
+            "PUT\n\ntext/plain; charset=UTF-8\n\nx-ms-date:Sun, 20 Sep 2009 20:36:40 GMT\n\
+             x-ms-meta-m1:v1\nx-ms-meta-m2:v2\n/testaccount1/mycontainer/hello.txt"
+        );
+        let dated = head("/c", "restype=container&Comp=acl", &[("date", "today")]);
+        assert_eq!(lite(&dated, "a", by_words), "GET\n\n\ntoday\n/a/c?comp=acl");
+    }
+
+    /// Returns whether a request for `/con?comp=list&prefix=` with this text and signature is accepted.
+    fn is_accepted(scheme: &str, text: &str) -> bool {
+        let account = Account::new("acc", "c2l4dGVlbiBieXRlcyBvciBtb3Jl").expect("an account");
+        let headers = [("x-ms-meta-a1", "1"), ("x-ms-meta-a_b", "2"), ("x-ms-meta-a-b", "3")];
+        let head = head("/con", "comp=list&prefix=", &headers);
+        let sent = parse(&format!("{scheme} acc:{}", account.sign(text))).expect("a header");
+        let verified = verify(&head, &account, &sent);
+        let refused = |fault: Fault| assert_eq!(fault.code, Code::AuthenticationFailed);
+        verified.map_err(refused).is_ok()
+    }
+
+    #[test]
+    fn a_request_is_accepted_with_its_own_signature_alone() {
+        let words = "x-ms-meta-a_b:2\nx-ms-meta-a1:1\nx-ms-meta-a-b:3\n";
+        let bytes = "x-ms-meta-a-b:3\nx-ms-meta-a1:1\nx-ms-meta-a_b:2\n";
+        let lines = "\n".repeat(12);
+        for headers in [words, bytes] {
+            for params in ["\ncomp:list\nprefix:", "\ncomp:list"] {
+                let text = format!("GET{lines}{headers}/acc/con{params}");
+                assert!(is_accepted("SharedKey", &text), "{text}");
+                assert!(!is_accepted("SharedKeyLite", &text), "{text}");
+            }
+            let text = format!("GET\n\n\n\n{headers}/acc/con?comp=list");
+            assert!(is_accepted("SharedKeyLite", &text), "{text}");
+            assert!(!is_accepted("SharedKey", &text), "{text}");
+        }
+        for wrong in ["", "xyzzy", "\ncomp:list\nprefix:x", "\nprefix:", "\ncomp:"] {
+            let text = format!("GET{lines}{words}/acc/con{wrong}");
+            assert!(
+                !is_accepted("SharedKey", &text) && !is_accepted("SharedKeyLite", wrong),
+                "{text}"
+            );
+        }
+        for header in ["Bearer acc:x", "SharedKey acc", "SharedKey", "sharedkey acc:x"] {
+            assert!(parse(header).is_err(), "{header}");
+        }
     }
 
     #[test]

@@ -9,10 +9,12 @@ use core::num::NonZeroU64;
 use weir_units::{Share, Span};
 
 mod ahead;
+mod backlog;
 mod cache;
 mod hot_plug;
 mod log_rate;
 mod properties;
+mod shares;
 
 const SEC: u64 = 1_000_000_000;
 
@@ -206,6 +208,30 @@ fn a_trim_counts_as_one_operation_and_no_bytes() {
     assert_eq!(totals.waits[Cap::DiskBytes], 0);
 }
 
+/// Of four disks in units of 64 KiB: as many operations as disks are touched, however many units are.
+#[test]
+fn a_trim_of_a_stripe_counts_as_one_operation_of_each_disk_that_it_reaches() {
+    const UNIT: u64 = 64 << 10;
+    for (offset, len, expect) in [
+        (0, UNIT, [1, 0, 0, 0]),
+        (UNIT / 2, UNIT, [1, 1, 0, 0]),
+        (3 * UNIT, 2 * UNIT, [1, 0, 0, 1]),
+        (UNIT, 3 * UNIT + 512, [1, 1, 1, 1]),
+        (0, 1 << 30, [1, 1, 1, 1]),
+    ] {
+        let mut spec = host(vec![volume(500, 1 << 20); 4]);
+        spec.devices.push(DeviceSpec::Stripe { unit: Bytes::kib(64), columns: (0..4).collect() });
+        let mut engine = engine(spec);
+        let request = Request { device: DeviceId(4), op: Op::Discard, offset, len, tag: 0 };
+        engine.handle_request(Instant::ZERO, &request).expect("a request in range");
+        engine.handle_timeout(secs(1));
+        let counted = [0, 1, 2, 3].map(|volume| engine.totals(VolumeId(volume)).map(|t| t.counted));
+        assert_eq!(counted, expect.map(Some), "{len} bytes at {offset}");
+        // Nothing waits, whatever the bytes: the next trim of each disk finds its meters as they were.
+        assert_eq!(engine.backlog(secs(1), DeviceId(4)), Span::ZERO);
+    }
+}
+
 #[test]
 fn volumes_share_the_bytes_of_a_host_whatever_their_request_size() {
     let mut spec = host(vec![volume(0, 0), volume(0, 0)]);
@@ -382,6 +408,19 @@ fn credits_are_spent_and_earned() {
 
 /// A P10 with empty, half and full buckets, in exact figures: 500 IOPS and 3,500 for 30 min.
 #[test]
+fn only_a_limit_that_bursts_has_credits() {
+    let mut spec = host(vec![volume(500, 1 << 20), volume(500, 1 << 20)]);
+    let iops = &mut spec.volumes[1].limits.gate.iops;
+    *iops = iops.map(|limit| limit.with_burst(per_sec(1_000), Span::from_secs(60)));
+    let engine = engine(spec);
+    let credits = |volume, cap| engine.credits(VolumeId(volume), cap);
+    for (volume, cap) in [(0, Cap::DiskIops), (0, Cap::DiskBytes), (1, Cap::DiskBytes)] {
+        assert_eq!(credits(volume, cap), None, "{volume} {cap:?}");
+    }
+    assert_eq!(credits(1, Cap::DiskIops), Some(30_000));
+}
+
+#[test]
 fn credits_start_at_any_part() {
     let p10 = |credits| {
         let mut spec = host(vec![volume(0, 0)]);
@@ -530,6 +569,34 @@ fn an_overtaken_request_is_charged_to_the_cap_that_throttled_the_head() {
     };
     assert_eq!(share(0, Cap::HostUncachedBurstIops), 99, "while the credits last");
     assert_eq!(share(2 * SEC, Cap::HostUncachedIops), 100);
+}
+
+/// A request behind 1 MiB, which owes 0.4 s of operations and 1 s of bytes, when both limits change.
+#[test]
+fn a_change_of_limits_charges_the_cap_that_held_a_request_and_keeps_what_is_owed() {
+    for (millis, at_operations, at_bytes) in [
+        // Two operations are owed then, at 20 a second, and 0.8 MiB, at 4 MiB/s.
+        (200, 300_000_000, 100_000_000),
+        // The operations of 0.4 s are over at this moment, and 0.6 MiB are owed.
+        (400, 0, 550_000_000),
+        (500, 0, 625_000_000),
+    ] {
+        let mut engine = engine(host(vec![volume(10, 1 << 20)]));
+        for (tag, len) in [(0, 1 << 20), (1, 4096)] {
+            let request = Request { device: DeviceId(0), op: Op::Read, offset: 0, len, tag };
+            engine.handle_request(Instant::ZERO, &request).expect("in range");
+        }
+        let at = Instant::ZERO + Span::from_millis(millis);
+        let io_unit = NonZeroU64::new(256 << 10);
+        let new = DiskLimits { gate: limits(20, 4 << 20), io_unit, merges: false };
+        engine.set_disk_limits(at, VolumeId(0), new).expect("the volume");
+        engine.handle_timeout(secs(5));
+        let last = core::iter::from_fn(|| engine.poll_event()).last();
+        let Some(Event::Completed(done)) = last else { panic!("{last:?}") };
+        let near = |cap: Cap, expect: u64| done.waits[cap].abs_diff(expect) <= 2;
+        let is_charged = near(Cap::DiskIops, at_operations) && near(Cap::DiskBytes, at_bytes);
+        assert!(done.tag == 1 && is_charged, "changed at {millis} ms: {:?}", done.waits);
+    }
 }
 
 #[test]

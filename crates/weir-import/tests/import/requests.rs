@@ -154,6 +154,55 @@ const SAMPLES: [(&str, u64, u64); 4] = [
 /// Of all samples together.
 const MOST_BYTES: u64 = 6;
 
+/// Random requests as a trace of CloudPhysics, in runs as a file system makes them: 64 requests follow each
+/// other, and then come others from elsewhere.
+fn in_runs(requests: u64) -> String {
+    let mut text = "version,time,op,size,lbn\n".to_owned();
+    let (mut random, mut sector, mut time) = (7_u64, 0, 0);
+    for n in 0..requests {
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        if n % 64 == 0 {
+            sector = (random >> 40) * 8;
+        }
+        let op = if random >> 63 == 1 { "28" } else { "2a" };
+        let size = 4096 << (random >> 61 & 1);
+        time += random >> 54;
+        text += &format!("1,{time},{op},{size},{sector}\n");
+        sector += size / 512;
+    }
+    text
+}
+
+/// A sample that is always there.
+#[test]
+fn a_trace_in_runs_takes_at_most_six_bytes_a_request_and_is_read_unchanged() {
+    let count = 20_000;
+    let (requests, devices, _) = all(input("input", in_runs(count), None));
+    assert_eq!((requests.len() as u64, devices.len()), (count, 1));
+    let mut writer = Writer::new(Vec::new(), &Header::default()).expect("memory");
+    writer.device(&devices[0]).expect("one device");
+    requests.iter().for_each(|request| writer.request(request).expect("in order"));
+    let written = writer.finish(0).expect("memory");
+    assert!(written.len() as u64 <= MOST_BYTES * count, "{} bytes", written.len());
+    let mut reader = Reader::open(written.as_slice()).expect("a trace");
+    let next = || reader.next_request().expect("sound");
+    assert!(std::iter::from_fn(next).eq(requests.iter().cloned()));
+    assert_eq!(reader.ending(), Some(Ending::Complete));
+    // The trace of Weir gives the counts of its source.
+    let read = |bytes: Vec<u8>| {
+        let read = crate::bed::try_read(vec![input("t", bytes, None)], &Options::default());
+        let read = read.expect("it is read");
+        ["reads", "read_bytes", "writes", "write_bytes"]
+            .map(|metric| *read.all(&devices[0], metric).last().expect("a sample"))
+    };
+    let (from_source, from_trace) = (read(in_runs(count).into_bytes()), read(written.clone()));
+    assert_eq!(from_source, from_trace);
+    #[expect(clippy::cast_precision_loss, reason = "a small number")]
+    let all = count as f64;
+    assert_eq!(from_source[0] + from_source[2], all);
+}
+
 #[test]
 fn samples_take_at_most_six_bytes_a_request_and_are_read_unchanged() {
     let Some(folder) = folder() else { return };

@@ -1,4 +1,5 @@
-//! The genuine samples beside the project: each is read correctly, or rejected with a reason.
+//! The genuine samples beside the project, and the small ones of the repository: each is read correctly,
+//! or rejected with a reason.
 
 use crate::bed::{Read, try_read};
 use std::fs::{self, File};
@@ -152,12 +153,107 @@ const EXPECT: &[(&str, Becomes)] = &[
     ("vmstat/pgbenchtools_vmstat.log", Is("vmstat")),
 ];
 
+/// The kind of each input in the corpus of the importer, which is always there.
+const CORPUS: &[(&str, Becomes)] = &[
+    ("azure", Is("azure-monitor")),
+    ("backup-basebackup", Is("pg-basebackup")),
+    ("backup-client", Is("sqlserver-backup")),
+    ("backup-errorlog", Is("sqlserver-errorlog")),
+    ("backup-errorlog-utf16", Is("sqlserver-errorlog")),
+    ("backup-history", Is("backup-history")),
+    ("backup-pgbackrest", Is("pgbackrest")),
+    ("backup-wal-g", Is("wal-g")),
+    ("blkparse", Is("blkparse")),
+    ("blktrace", Is("blktrace")),
+    ("cloudwatch", Is("cloudwatch")),
+    ("cloudwatch-firehose", Is("cloudwatch-stream")),
+    ("cloudwatch-stream", Is("cloudwatch-stream")),
+    ("diskstats", Is("diskstats")),
+    ("diskstats-json", Is("diskstats-json")),
+    ("files", Is("sqlserver")),
+    ("fio", Is("fio")),
+    ("fio-job", Is("fio")),
+    ("found-far-times", Refused("which is not between 1990 and 2100")),
+    ("found-oracle-times", Refused("unknown kind of input: it is not text")),
+    ("found-perfmon-zone", Refused("it has no samples")),
+    ("found-slow", Refused("is beyond all times")),
+    ("found-zero-latency", Is("iostat")),
+    ("get-counter", Is("get-counter")),
+    ("hammerdb-profile", Is("hammerdb-profile")),
+    ("hammerdb-timing", Is("hammerdb-profile")),
+    ("html", Is("sqlserver")),
+    ("iostat", Is("iostat")),
+    ("iostat-idle", Is("iostat")),
+    ("iostat-processors", Is("iostat")),
+    ("msr-relative", Is("msr-cambridge")),
+    ("perfmon", Is("perfmon")),
+    ("perfmon-comment", Is("perfmon")),
+    ("pgbench", Is("pgbench")),
+    ("postgres", Is("postgres")),
+    ("sadf-x", Is("sadf-x")),
+    ("sar-restart", Is("sar")),
+    ("telegraf", Is("diskstats-json")),
+    ("trace", Is("trace-csv")),
+    ("unknown-iostat", Refused("unknown kind of input")),
+    ("vmstat", Is("vmstat")),
+    ("waits", Is("sqlserver")),
+];
+
+/// Returns the readable inputs of the corpus, with their kinds and contents.
+pub(crate) fn corpus() -> impl Iterator<Item = (&'static str, &'static str, Vec<u8>)> {
+    CORPUS.iter().filter_map(|(name, becomes)| match becomes {
+        Is(kind) => Some((*name, *kind, fs::read(corpus_folder().join(name)).expect(name))),
+        Refused(_) => None,
+    })
+}
+
+fn corpus_folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/import")
+}
+
 /// Returns the readable samples with their kinds.
 pub(crate) fn expected() -> impl Iterator<Item = (&'static str, &'static str)> {
     EXPECT.iter().filter_map(|(path, becomes)| match becomes {
         Is(kind) => Some((*path, *kind)),
         Refused(_) => None,
     })
+}
+
+/// Checks what became of an input.
+#[track_caller]
+fn check(name: &str, found: Result<Read, ImportError>, expect: Option<&Becomes>) {
+    match (found, expect) {
+        (Ok(read), expect) => {
+            assert!(read.summary.samples > 0, "{name}");
+            match expect {
+                Some(Is(kind)) => assert_eq!(read.kind(), *kind, "{name}"),
+                Some(Refused(why)) => panic!("{name} is read, and not refused: {why}"),
+                None => {}
+            }
+        }
+        (Err(error), Some(Refused(why))) => {
+            assert!(error.to_string().contains(why), "{name}: {error}");
+        }
+        (Err(error), Some(Is(kind))) => panic!("{name} is no {kind}: {error}"),
+        (Err(error), None) => assert!(!error.to_string().trim().is_empty(), "{name}"),
+    }
+}
+
+/// The inputs of the corpus, each of which must be listed above.
+#[test]
+fn every_input_of_the_corpus_is_read_or_rejected() {
+    let mut seen = 0;
+    for entry in fs::read_dir(corpus_folder()).expect("the corpus") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let expect = CORPUS.iter().find(|(own, _)| *own == name);
+        let (_, expect) = expect.unwrap_or_else(|| panic!("{name} is not listed"));
+        let bytes = Box::new(BufReader::new(File::open(path).expect("a file")));
+        let input = Input { name: name.clone(), bytes, kind: None };
+        check(&name, try_read(vec![input], &Options::default()), Some(expect));
+        seen += 1;
+    }
+    assert_eq!(seen, CORPUS.len());
 }
 
 /// No sample makes a reader panic, and each known sample has its expected result.
@@ -175,20 +271,6 @@ fn every_sample_is_read_or_rejected() {
     for path in paths {
         let name = path.strip_prefix(&root).expect("within").display().to_string();
         let expect = EXPECT.iter().find(|(path, _)| *path == name).map(|(_, becomes)| becomes);
-        match (try_sample(&name).expect("the samples"), expect) {
-            (Ok(read), expect) => {
-                assert!(read.summary.samples > 0, "{name}");
-                match expect {
-                    Some(Is(kind)) => assert_eq!(read.kind(), *kind, "{name}"),
-                    Some(Refused(why)) => panic!("{name} is read, and not refused: {why}"),
-                    None => {}
-                }
-            }
-            (Err(error), Some(Refused(why))) => {
-                assert!(error.to_string().contains(why), "{name}: {error}");
-            }
-            (Err(error), Some(Is(kind))) => panic!("{name} is no {kind}: {error}"),
-            (Err(error), None) => assert!(!error.to_string().trim().is_empty(), "{name}"),
-        }
+        check(&name, try_sample(&name).expect("the samples"), expect);
     }
 }

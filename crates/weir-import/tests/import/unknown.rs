@@ -1,7 +1,7 @@
 //! Inputs of no known kind, and their nearest kinds.
 
 use crate::bed::{input, refused, try_read};
-use crate::samples::{expected, folder};
+use crate::samples::{corpus, expected, folder};
 use std::fs;
 use weir_import::{ImportError, Options, nearest as nearest_kinds};
 
@@ -75,6 +75,22 @@ fn the_head_of_iostat_shows_its_system() {
     check("    KB/t  tps  MB/s  us sy id   1m   5m   15m", "it is iostat of macOS,");
     check(" tin  tout KB/t  tps  MB/s  us ni sy in id", "it is iostat of BSD,");
     check("a page that tells of KB/t tps MB/s and more", "unknown kind of input");
+}
+
+/// The same for the inputs of the corpus, except for those that have no sign of their kind in the text: one is
+/// binary, one is wrapped in another format, and two are too short.
+#[test]
+fn inputs_of_the_corpus_are_near_to_their_own_kinds() {
+    const WITHOUT_SIGNS: [&str; 4] =
+        ["blktrace", "cloudwatch-firehose", "iostat-processors", "pgbench"];
+    let far: Vec<String> = corpus()
+        .filter(|(name, ..)| !WITHOUT_SIGNS.contains(name))
+        .filter_map(|(name, own, bytes)| {
+            let near: Vec<_> = nearest_kinds(&bytes).iter().map(|near| near.kind).collect();
+            (!near.contains(&own)).then(|| format!("{name}: {own} is not in {near:?}"))
+        })
+        .collect();
+    assert!(far.is_empty(), "{}", far.join("\n"));
 }
 
 /// The kind of each genuine file is among its three nearest kinds, which are rated by signs alone.

@@ -7,12 +7,14 @@
 //! | `lanes` | do waiting jobs delay no other requests, and end correctly? |
 //! | `cache` | what does a ReadWrite cache keep, show and lose? |
 //! | `coming` | does a volume that goes take long, or what is not its own? |
+//! | `errands` | are requests without a socket refused exactly when their terms are not met? |
 //! | `freeze` | is a view of one instant? |
 //! | `same_trace` | does a late driver get what the simulator gets? |
 //! | `power_loss` | is everything there that was promised to be? |
 
 mod cache;
 mod coming;
+mod errands;
 mod freeze;
 mod lanes;
 mod power_loss;

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
+use weir_random::Rng;
 use weir_trace::{Reader, Writer};
 
 const LAYOUT: &str = "[[volume]]\nname = \"data\"\nsize = \"1 GiB\"\nlatency = \"1ms\"\n\
@@ -261,20 +262,25 @@ fn sample() -> PathBuf {
         .join("../../../shared/samples/block_traces/cloudPhysicsIO.csv")
 }
 
-/// Reads the sample of CloudPhysics by its description: SCSI codes, bytes, and sectors.
+/// Reads the sample of CloudPhysics.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so aloud")]
 fn cloud_physics() -> Option<Vec<Touched>> {
     let Ok(text) = fs::read_to_string(sample()) else {
         println!("skipped: needs the samples beside the project");
         return None;
     };
+    Some(touched(&text))
+}
+
+/// Reads a trace of CloudPhysics by its description: SCSI codes, bytes, and sectors.
+fn touched(text: &str) -> Vec<Touched> {
     let row = |line: &str| {
         let fields: Vec<&str> = line.split(',').collect();
         let [_, _, op, size, sector] = fields[..] else { panic!("{line}") };
         let [size, start] = [size, sector].map(|n| n.parse::<u64>().expect("a number"));
         (op == "28", start * 512, start * 512 + size)
     };
-    Some(text.lines().skip(1).map(row).collect())
+    text.lines().skip(1).map(row).collect()
 }
 
 /// A cache as the documentation of the host cache describes it: pages in groups of 2 MiB, and a
@@ -374,12 +380,10 @@ fn count_hits(requests: &[Touched], most: usize) -> (u64, u64) {
     (reads, hits)
 }
 
-/// The host cache against an independent count of the same trace, one request after the other.
-#[test]
-fn the_miss_ratio_of_the_sample_of_cloud_physics() {
-    let Some(requests) = cloud_physics() else { return };
+/// Compares the host cache with an independent count of the same trace, one request after the other.
+#[track_caller]
+fn check_miss_ratio(path: &str, requests: &[Touched], all_reads: u64, sizes: [u64; 3]) {
     let place = Place::new();
-    let path = sample().display().to_string();
     let simulated = |mib: u64| {
         place.file(
             "layout.toml",
@@ -389,25 +393,51 @@ fn the_miss_ratio_of_the_sample_of_cloud_physics() {
                  size = \"64 GiB\"\ncache = \"read-only\"\nunlimited = true\nlatency = \"100us\"\n"
             ),
         );
-        let args = ["sim", "layout.toml", &path, "--pace", "closed", "--depth", "1"];
+        let args = ["sim", "layout.toml", path, "--pace", "closed", "--depth", "1"];
         let report = json(&place, &args);
         report["jobs"][0]["hit_share"].as_f64().expect("a share")
     };
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
-    let share = |hits: u64| hits as f64 / 46_974.0;
+    let share = |hits: u64| hits as f64 / all_reads as f64;
     // Larger than everything that is touched: only the first use of a page misses.
     let mut seen = BTreeSet::new();
     let mut first_uses = 0;
-    for (is_read, start, end) in &requests {
+    for (is_read, start, end) in requests {
         let (pages, whole) = (start / PAGE..end.div_ceil(PAGE), start.div_ceil(PAGE)..end / PAGE);
         first_uses += u64::from(*is_read && !pages.clone().all(|page| seen.contains(&page)));
         seen.extend(if *is_read { pages } else { whole });
     }
-    let (own, expect) = (simulated(32_768), share(46_974 - first_uses));
+    let (own, expect) = (simulated(32_768), share(all_reads - first_uses));
     assert!((own - expect).abs() < 1e-9, "{own} and {expect}");
-    for mib in [64, 256, 1024] {
-        let (reads, hits) = count_hits(&requests, usize::try_from(mib * 256).expect("small"));
+    for mib in sizes {
+        let (reads, hits) = count_hits(requests, usize::try_from(mib * 256).expect("small"));
         let (own, expect) = (simulated(mib), share(hits));
-        assert!(reads == 46_974 && (own - expect).abs() < 1e-9, "{mib} MiB: {own} and {expect}");
+        assert!(reads == all_reads && (own - expect).abs() < 1e-9, "{mib} MiB: {own} and {expect}");
     }
+}
+
+#[test]
+fn the_miss_ratio_of_the_sample_of_cloud_physics() {
+    let Some(requests) = cloud_physics() else { return };
+    check_miss_ratio(&sample().display().to_string(), &requests, 46_974, [64, 256, 1024]);
+}
+
+/// A trace that is always there: three working sets, one of which fits into the smallest cache, and requests
+/// that do not begin at pages.
+#[test]
+fn the_miss_ratio_of_a_trace_with_several_working_sets() {
+    let mut random = Rng::new(&[5]);
+    let mut text = "version,time,op,size,lbn\n".to_owned();
+    for n in 0..8_000 {
+        let mib = [2, 12, 60][usize::try_from(random.below(3)).expect("small")];
+        let sector = random.below(mib * 2048);
+        let (op, size) = (["2a", "28", "28"][n % 3], (1 + random.below(40)) * 512);
+        text += &format!("1,{},{op},{size},{sector}\n", n * 100);
+    }
+    let place = Place::new();
+    place.file("sets.csv", &text);
+    let requests = touched(&text);
+    let reads = requests.iter().filter(|(is_read, ..)| *is_read).count() as u64;
+    let path = place.path("sets.csv").display().to_string();
+    check_miss_ratio(&path, &requests, reads, [4, 16, 48]);
 }

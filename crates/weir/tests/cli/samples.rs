@@ -1,4 +1,4 @@
-//! Every reading verb on the genuine files that lie beside the project: none may panic or print a
+//! Every reading verb on the corpus of the importer and on the genuine files that lie beside the project: none may panic or print a
 //! figure that is no number, and where the truth is known the verdict is the right one.
 
 use crate::common::{Place, run};
@@ -85,10 +85,10 @@ fn flaws_of_sample(path: &Path) -> Vec<String> {
     found
 }
 
-#[test]
-fn every_reading_verb_answers_or_refuses_every_sample() {
-    let Some(root) = folder() else { return };
-    let (paths, next) = (files(&root), AtomicUsize::new(0));
+/// Runs every reading verb over each of the files.
+#[track_caller]
+fn check(paths: &[PathBuf]) {
+    let next = AtomicUsize::new(0);
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let found: Vec<String> = thread::scope(|scope| {
         let work = || {
@@ -101,8 +101,23 @@ fn every_reading_verb_answers_or_refuses_every_sample() {
         let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         running.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
     });
-    assert!(paths.len() > 90, "{} samples", paths.len());
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn every_reading_verb_answers_or_refuses_the_corpus_of_the_importer() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/import");
+    let paths = files(&root);
+    assert!(paths.len() > 40, "{} inputs", paths.len());
+    check(&paths);
+}
+
+#[test]
+fn every_reading_verb_answers_or_refuses_every_sample() {
+    let Some(root) = folder() else { return };
+    let paths = files(&root);
+    assert!(paths.len() > 90, "{} samples", paths.len());
+    check(&paths);
 }
 
 /// The right answer of `weir diagnose`.

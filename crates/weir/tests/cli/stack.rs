@@ -2,23 +2,19 @@
 
 use crate::common::Place;
 use crate::mount::{must, shell, wait_until};
+use crate::tools;
 use rustix::process::geteuid;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Returns whether this machine has loop devices, and reports it if not. A container may have none, also
-/// where everything else must run.
-#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+/// Returns whether this machine has loop devices, and reports it if not.
 pub(crate) fn can_loop(place: &Place) -> bool {
     fs::write(place.path("probe"), [0; 4096]).expect("a file");
     let line = "d=$(losetup --show -f \"$0\") && losetup -d \"$d\"";
     let mut probe = shell(line, &[&place.path("probe")]);
     let can = geteuid().is_root() && probe.output().is_ok_and(|tried| tried.status.success());
-    if !can {
-        println!("skipped: needs a loop device");
-    }
-    can
+    tools::machine_has("loop-devices", can)
 }
 
 /// A loop device of a file; detached if it is dropped.

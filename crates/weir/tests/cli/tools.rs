@@ -42,6 +42,21 @@ pub(crate) fn nbdkit_has(plugin: &str) -> bool {
     found
 }
 
+/// Returns whether this machine has something that a package does not bring. A container may lack it, also
+/// where everything must run: with `CI=true`, `WEIR_TEST_WITHOUT` has to name it then, so that the lack is a
+/// decision and not an accident.
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+pub(crate) fn machine_has(what: &str, found: bool) -> bool {
+    let without = std::env::var("WEIR_TEST_WITHOUT").unwrap_or_default();
+    let must = std::env::var_os("CI").as_deref() == Some(OsStr::new("true"));
+    let is_named = without.split_whitespace().any(|own| own == what);
+    assert!(found || !must || is_named, "CI=true, and this machine lacks {what}");
+    if !found {
+        println!("skipped: needs {what}");
+    }
+    found
+}
+
 /// Ends the test, aloud, where a program is missing.
 macro_rules! needs {
     ($($program:literal),+) => {

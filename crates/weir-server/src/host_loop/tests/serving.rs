@@ -5,7 +5,7 @@ use crate::host_loop::ClientId;
 use proptest::prelude::*;
 use std::num::NonZeroU64;
 use std::sync::Arc;
-use weir_core::{CacheMode, DeviceId, DeviceSpec, HostSpec, Limit, VolumeId};
+use weir_core::{CacheMode, DeviceId, DeviceSpec, HostSpec, Latency, Limit, VolumeId, VolumeSpec};
 use weir_proto::client::{Body, ParsedReply, Session, parse_reply};
 use weir_proto::{
     BlockSizes, BlockState, Command, CommandFlags, Errno, Request, TransmissionFlags,
@@ -224,6 +224,28 @@ fn zeros_over_the_longest_range_take_the_time_of_all_their_bytes() {
     }
     let totals = rig.host.engine().totals(VolumeId(0)).copied().expect("the volume");
     assert_eq!(totals.write_bytes, 4 * u64::from(length));
+}
+
+/// Zeros that take their space are a forced write, which takes the time of a sync; others are a trim.
+#[test]
+fn zeros_without_holes_count_as_a_forced_write_and_others_as_a_trim() {
+    let took = |flags: CommandFlags, cache: CacheMode| {
+        let mut spec = VolumeSpec { cache, ..volume(Bytes::mib(16)) };
+        spec.limits = iops(1_000);
+        spec.limits.io_unit = NonZeroU64::new(256 << 10);
+        spec.medium.sync = Some(Latency::fixed(Span::from_millis(3)));
+        let mut rig = Rig::new(host(vec![spec]), vec![memory(Bytes::mib(16))]);
+        let zeroes = Request::new(Command::WriteZeroes, 0, 0, 1 << 20).with(flags);
+        let zeroed = rig.send(rig.me, 0, zeroes, &[]);
+        rig.check(zeroed, Ok(()));
+        let totals = rig.host.engine().totals(VolumeId(0)).copied().expect("the volume");
+        let counts = (totals.writes, totals.write_bytes, totals.discards, totals.counted);
+        (counts, rig.now.nanos() / 1_000_000)
+    };
+    for cache in [CacheMode::None, CacheMode::ReadWrite] {
+        assert_eq!(took(CommandFlags::NO_HOLE, cache), ((1, 1 << 20, 0, 4), 3), "{cache:?}");
+        assert_eq!(took(CommandFlags::NONE, cache), ((0, 0, 1, 1), 0), "{cache:?}");
+    }
 }
 
 #[test]

@@ -16,6 +16,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use weir_units::Bytes;
 
+mod late;
+
 /// A machine whose disk has all that a volume is kept in.
 #[derive(Debug, Clone)]
 struct Machine(Arc<Mutex<Disk>>);
