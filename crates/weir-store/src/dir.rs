@@ -89,7 +89,7 @@ impl DataDir {
     }
 
     /// Returns the volume of that name, and creates it from `new` if it does not exist. An existing
-    /// volume keeps its size, attributes and kind; see [`Volume::meta`].
+    /// volume keeps its size, attributes and kind, see [`Volume::meta`]; it gets or loses its checksums.
     pub fn volume(&self, name: &str, new: NewVolume) -> Result<Arc<Volume>> {
         self.volume_or_new(name, new, Pages::Unknown)
     }
@@ -113,7 +113,8 @@ impl DataDir {
         registry.volumes.insert(name.to_owned(), (number, Weak::new()));
         let registration = || Registration::new(Arc::clone(&self.open), name, number);
         let dir = self.path.join(VOLUMES).join(name);
-        let volume = match Volume::open(&dir, name, Arc::clone(&self.lock), registration())? {
+        let lock = Arc::clone(&self.lock);
+        let volume = match Volume::open(&dir, name, new.checksums, lock, registration())? {
             Some(volume) => volume,
             None => Volume::create(&dir, name, new, pages, Arc::clone(&self.lock), registration())?,
         };

@@ -15,6 +15,7 @@
 //! | [`dir`] | [`DataDir`], a locked folder of volumes |
 //! | [`volume`] | [`Volume`], a [`FileStore`] or [`PagedStore`] whose size and attributes survive |
 //! | [`meta`] | [`Meta`], the metadata of a volume, and its file |
+//! | [`sums`] | checksums of a volume in files, and [`Scrub`] |
 //! | [`fault`] | [`FaultStore`], for tests: power loss, full and broken media |
 //! | [`error`] | [`StoreError`] |
 //!
@@ -41,6 +42,7 @@ mod pieces;
 mod registry;
 mod segment;
 pub mod store;
+pub mod sums;
 mod sync;
 pub mod volume;
 
@@ -54,6 +56,7 @@ pub use memory::MemoryStore;
 pub use meta::{LayerMeta, Layers, Meta};
 pub use paged::{Change, PageRange, PagedStore, SnapshotId};
 pub use store::{Extent, ExtentKind, ExtentList, ReadStore, Store};
+pub use sums::{DamagedRange, Scrub};
 pub use volume::{NewVolume, Volume};
 
 /// The `Result` of this crate.

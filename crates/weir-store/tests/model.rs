@@ -194,7 +194,7 @@ fn files(dir: &TempDir, size: Bytes) -> Box<FileStore> {
 }
 
 fn volume(dir: &TempDir) -> Arc<Volume> {
-    let new = NewVolume { size: START, attributes: [].into() };
+    let new = NewVolume { size: START, attributes: [].into(), checksums: None };
     DataDir::open(dir.path(), "test").unwrap().volume("db", new).unwrap()
 }
 
