@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, Weak};
 const FORMAT_FILE: &str = "format";
 const FORMAT: &str = "weir data 1";
 const FORMAT_FAMILY: &str = "weir data ";
-const VOLUMES: &str = "volumes";
+pub(crate) const VOLUMES: &str = "volumes";
 const GONE: &str = ".gone-";
 const FROZEN: &str = "frozen";
 
@@ -160,7 +160,7 @@ impl DataDir {
 
 /// Returns whether the folder is a data directory; if not, it can become one. A folder with other
 /// contents is refused.
-fn check_format(path: &Path) -> Result<bool> {
+pub(crate) fn check_format(path: &Path) -> Result<bool> {
     let file = path.join(FORMAT_FILE);
     let Some(content) = disk::read_small(&file, 64)? else {
         let names = disk::names_in(path)?.unwrap_or_default();

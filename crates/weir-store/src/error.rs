@@ -82,6 +82,12 @@ pub enum StoreError {
         /// The format that this release reads and writes.
         expected: &'static str,
     },
+    /// A folder that is no data directory, where one is needed.
+    #[error("{} is not a Weir data directory", .dir.display())]
+    NoFolder {
+        /// The folder.
+        dir: PathBuf,
+    },
     /// A folder that holds something else.
     #[error("{} is not a Weir data directory and not empty: it holds {found:?}", .dir.display())]
     Foreign {
@@ -145,6 +151,8 @@ pub enum ErrorKind {
     Locked,
     /// See [`StoreError::Version`].
     Version,
+    /// See [`StoreError::NoFolder`].
+    NoFolder,
     /// See [`StoreError::Foreign`].
     Foreign,
     /// See [`StoreError::Name`].
@@ -172,6 +180,7 @@ impl StoreError {
             Self::NoChecksums { .. } => ErrorKind::NoChecksums,
             Self::Locked { .. } => ErrorKind::Locked,
             Self::Version { .. } => ErrorKind::Version,
+            Self::NoFolder { .. } => ErrorKind::NoFolder,
             Self::Foreign { .. } => ErrorKind::Foreign,
             Self::Name { .. } => ErrorKind::Name,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
@@ -196,6 +205,7 @@ impl StoreError {
             }
             Self::Locked { .. } => Some("stop that process or choose another data directory"),
             Self::Version { .. } => Some("use the release that wrote it, or an empty directory"),
+            Self::NoFolder { .. } => Some("give the folder of weir serve --data"),
             Self::Foreign { .. } => Some("choose an empty directory, or one that Weir created"),
             Self::Name { .. } => {
                 Some("use 1 to 128 letters, digits, '.', '_' or '-', and no '.' in front")

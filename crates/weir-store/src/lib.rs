@@ -13,6 +13,7 @@
 //! | [`paged`] | [`PagedStore`], which knows its written pages and takes snapshots |
 //! | [`freeze`] | [`Freezable`], a store as it was at one instant, and the blocks changed since |
 //! | [`dir`] | [`DataDir`], a locked folder of volumes |
+//! | [`check`] | [`FolderCheck`], which verifies a data directory |
 //! | [`volume`] | [`Volume`], a [`FileStore`] or [`PagedStore`] whose size and attributes survive |
 //! | [`meta`] | [`Meta`], the metadata of a volume, and its file |
 //! | [`sums`] | checksums of a volume in files, and [`Scrub`] |
@@ -27,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 pub mod asynchronous;
+pub mod check;
 pub mod dir;
 mod disk;
 pub mod error;
@@ -47,6 +49,7 @@ mod sync;
 pub mod volume;
 
 pub use asynchronous::{AsyncStore, Operation, Outcome, Then};
+pub use check::{CheckedVolume, Damage, DamagedBytes, FolderCheck};
 pub use dir::{DataDir, ListedVolume};
 pub use error::{ErrorKind, StoreError};
 pub use fault::{Fault, FaultStore};

@@ -37,13 +37,14 @@ mod scrub;
 
 pub use block::BLOCK;
 pub(crate) use files::{FileSums, remove};
+pub(crate) use scrub::told;
 pub use scrub::{DamagedRange, Scrub};
 
 use crate::pieces::{index, len_of};
 use crate::store::{Extent, ExtentKind, ExtentList, Store, check_range};
 use crate::sync::{exclusive, locked, shared};
 use crate::{Result, StoreError};
-use block::{Buffer, CHUNK, Part, SUM, append_sums, first_mismatch, parts, sum_of, sums_len};
+use block::{Buffer, Part, SUM, SumsBuffer, append_sums, first_mismatch, parts, sum_of, sums_len};
 use log::REGIONS;
 use rebuild::Rebuild;
 use regions::{Entered, Pace, STRETCH, States};
@@ -175,7 +176,7 @@ impl<S: Store> Summed<S> {
 
     /// Compares the blocks from `start` on with their checksums.
     fn compare(&self, start: u64, data: &[u8], wait: Wait) -> Result<Option<Verdict>> {
-        let mut sums = [0; (CHUNK / BLOCK * SUM) as usize];
+        let mut sums: SumsBuffer = [0; 1024];
         let sums = &mut sums[..index(block::sums_of_len(data))];
         if !self.read_sums(start, sums, wait)? {
             return Ok(None);

@@ -47,7 +47,7 @@ use std::path::Path;
 use std::sync::Arc;
 use weir_units::Bytes;
 
-const DATA: &str = "data";
+pub(crate) const DATA: &str = "data";
 
 /// The properties of a new volume.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -95,7 +95,11 @@ pub(super) fn parts(offset: u64, len: u64) -> impl Iterator<Item = Part> {
 /// A buffer for one block.
 pub(super) type Buffer = [u8; 4096];
 
+/// A buffer for the checksums of a chunk.
+pub(super) type SumsBuffer = [u8; 1024];
+
 const _: () = assert!(size_of::<Buffer>() as u64 == BLOCK, "a buffer holds a block");
+const _: () = assert!(size_of::<SumsBuffer>() as u64 == CHUNK / BLOCK * SUM, "and a chunk's sums");
 
 /// Returns the number of bytes of checksums of `data`.
 pub(super) fn sums_of_len(data: &[u8]) -> u64 {

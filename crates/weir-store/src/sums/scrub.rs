@@ -89,7 +89,7 @@ impl<S: Store> Summed<S> {
 }
 
 /// Returns an error with its cause.
-fn told(error: &StoreError) -> String {
+pub(crate) fn told(error: &StoreError) -> String {
     match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),

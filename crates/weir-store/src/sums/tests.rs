@@ -323,11 +323,10 @@ proptest! {
         };
         let Summed { data, sums, states, .. } = store;
         let list = states.into_store();
-        let media = [&data, &sums, &list].map(|medium| {
+        let [data, sums, list] = [(&data, 0), (&sums, 1), (&list, 2)].map(|(medium, number)| {
             medium.heal();
-            after(medium, seeds[1].wrapping_add(seeds[2]))
+            after(medium, seeds[1].wrapping_add(number))
         });
-        let [data, sums, list] = media;
         let expect = all(&data);
         let store = Media(data, sums, list).open().unwrap();
         prop_assert!(all(&store) == expect);
