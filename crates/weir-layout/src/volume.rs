@@ -240,6 +240,12 @@ impl Volume {
         Ok(self.clone())
     }
 
+    /// Returns whether its blocks have checksums in a data directory.
+    #[must_use]
+    pub fn has_checksums(&self) -> bool {
+        self.keys.checksums
+    }
+
     /// Returns whether its size is that of a backend, which is known when it is served.
     pub(crate) fn has_assumed_size(&self) -> bool {
         self.backend.is_some() && self.keys.size.is_none()

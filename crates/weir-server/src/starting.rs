@@ -286,7 +286,7 @@ impl<'a> Starting<'a> {
         let column = column_of(host, id);
         let mut attributes = BTreeMap::from([(DECLARED_CACHE.to_owned(), mode.to_owned())]);
         attributes.extend(column.clone().map(|column| (COLUMN.to_owned(), column)));
-        let checksums = Some(host.volumes[id.0].keys.checksums);
+        let checksums = Some(host.volumes[id.0].has_checksums());
         let stored = NewStored { size: declared, attributes, checksums };
         let volume = data.volume(&host.volumes[id.0].name, stored)?;
         adopt_column(&volume, column.as_deref())?;
