@@ -66,13 +66,16 @@ fn a_copy_of_an_open_folder_has_no_damage() {
     copy_all(dir.path(), copy.path());
     let (checked, damage) = check(copy.path());
     assert_eq!(damage, []);
-    assert_eq!((checked.verified, checked.unknown), (0, 12_288));
+    // A copy need not be sparse.
+    assert!(checked.verified == 0 && checked.unknown >= 12_288, "{checked:?}");
     let copied = open(copy.path(), Some(true));
     let mut found = [0; 10_000];
     copied.read_at(0, &mut found).unwrap();
     assert_eq!(found, [7; 10_000]);
     drop(copied);
-    assert_eq!(check(copy.path()).0.verified, 12_288);
+    let (checked, damage) = check(copy.path());
+    assert_eq!(damage, []);
+    assert!(checked.verified >= 12_288 && checked.unknown == 0, "{checked:?}");
 }
 
 fn copy_all(from: &Path, to: &Path) {
