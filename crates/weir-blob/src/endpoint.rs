@@ -13,7 +13,7 @@ use crate::tls;
 use crate::volumes::Volumes;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -37,6 +37,12 @@ const MAX_OF_ADDRESS: usize = 1024;
 const TLS_TIMEOUT: Duration = Duration::from_secs(10);
 /// Delay after a failed accept, for example if file descriptors are exhausted.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// Returns the journal of the service in a data directory.
+#[must_use]
+pub fn journal_in(data: &Path) -> PathBuf {
+    data.join(FOLDER).join(JOURNAL)
+}
 
 /// Findings of the start.
 #[derive(Debug)]

@@ -287,6 +287,15 @@ impl Writer {
     }
 }
 
+/// Verifies a journal that no process uses, without changing it. Returns the number of its records.
+///
+/// # Errors
+///
+/// [`JournalError`] if it is damaged or cannot be read.
+pub fn verify(path: &Path) -> Result<usize, JournalError> {
+    read_copy(path).map(|records| records.len()).map_err(|error| error.within(path))
+}
+
 /// Returns whether the file system has space beside the reserve.
 fn has_space(path: &Path) -> bool {
     let free = rustix::fs::statvfs(path.parent().unwrap_or(path));

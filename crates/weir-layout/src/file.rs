@@ -375,6 +375,10 @@ pub struct VolumeKeys {
     /// its volumes by name.
     #[schemars(with = "Option<BackendSchema>")]
     pub backend: Option<BackendKeys>,
+    /// True if the blocks of the volume have checksums in the data folder, so that damage of its disk is an
+    /// error. Volumes in memory have none. It changes no limit.
+    #[serde(default)]
+    pub checksums: bool,
     /// Clients that may reach the volume over NBD, instead of the layout's `clients`. Not for volumes
     /// of a stripe.
     #[serde(default, deserialize_with = "clients::table")]

@@ -258,6 +258,7 @@ fn volume(keys: &VolumeKeys) -> Pairs {
         credits,
         lun,
         backend: own_backend,
+        checksums,
         clients: own_clients,
         log: _,
     } = keys;
@@ -284,6 +285,7 @@ fn volume(keys: &VolumeKeys) -> Pairs {
         .share("credits", *credits)
         .add("lun", *lun)
         .within("backend", own_backend.as_ref().map(backend))
+        .flag("checksums", *checksums)
         .within("clients", own_clients.as_ref().map(clients))
 }
 

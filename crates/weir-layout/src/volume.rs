@@ -148,6 +148,10 @@ pub(crate) fn resolve(
     let credits = keys.credits.unwrap_or_default();
     let spec = VolumeSpec { size, limits, cache, place, medium, log: keys.log, credits };
     let backend = keys.backend.as_ref().map(Backend::resolve).transpose().map_err(wrong)?;
+    if backend.is_some() && keys.checksums {
+        let reason = "it has a backend, whose bytes have no checksums; remove one of both";
+        return Err(wrong(("checksums", reason.to_owned())));
+    }
     let (name, keys) = (name.to_owned(), keys.clone());
     Ok(Volume { name, tier, family, tier_size, spec, is_pooled, lun, backend, keys })
 }
@@ -234,6 +238,12 @@ impl Volume {
             return Err(contradiction(&self.name, reason).at("size"));
         }
         Ok(self.clone())
+    }
+
+    /// Returns whether its blocks have checksums in a data directory.
+    #[must_use]
+    pub fn has_checksums(&self) -> bool {
+        self.keys.checksums
     }
 
     /// Returns whether its size is that of a backend, which is known when it is served.

@@ -20,6 +20,7 @@
 //! | [`recovery`] | the result of the recovery of a database |
 //! | [`backups`] | backups that are kept: lists, verifications, retention, restores |
 //! | [`observe`] | the contents of an observation |
+//! | [`check`] | the damage of a data folder |
 //! | [`checklist`] | the storage requirements of an application |
 //! | [`percentiles`] | the same over time |
 //! | [`fit`] | whether a layout carries a need |
@@ -53,6 +54,7 @@ pub mod bars;
 pub mod between;
 pub mod causes;
 pub mod chart;
+pub mod check;
 pub mod checklist;
 mod columns;
 pub mod compare;

@@ -167,7 +167,11 @@ impl ServerError {
             Self::Store(error) => {
                 matches!(
                     error.kind(),
-                    ErrorKind::OutOfRange | ErrorKind::Name | ErrorKind::TooLarge
+                    ErrorKind::OutOfRange
+                        | ErrorKind::Name
+                        | ErrorKind::TooLarge
+                        | ErrorKind::NoFolder
+                        | ErrorKind::NoChecksums
                 )
             }
             _ => false,

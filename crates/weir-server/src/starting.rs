@@ -25,7 +25,7 @@ use weir_layout::hot_plug::{Coming, NewVolume};
 use weir_layout::{Backend, Export, Host, Layout};
 use weir_report::status::Refused;
 use weir_store::{
-    DataDir, ExtentKind, ListedVolume, MemoryStore, NewVolume as NewStored, Store,
+    DataDir, ExtentKind, ListedVolume, MemoryStore, Meta, NewVolume as NewStored, Store,
     Volume as StoredVolume,
 };
 use weir_units::Bytes;
@@ -65,7 +65,7 @@ pub(crate) fn make(
             ),
         });
     }
-    let stored = NewStored { size: coming.volume.spec.size, attributes };
+    let stored = NewStored { size: coming.volume.spec.size, attributes, checksums: None };
     Ok(if new.blob {
         data.paged_volume(&new.name, stored)?
     } else {
@@ -140,8 +140,7 @@ impl<'a> Starting<'a> {
                 continue;
             };
             if volumes().any(|volume| volume.name == name) {
-                let volume =
-                    data.volume(&name, NewStored { size: meta.size, attributes: BTreeMap::new() })?;
+                let volume = data.volume(&name, as_stored(&meta))?;
                 volume.set_attribute(MADE, None)?;
                 volume.set_attribute(HOST, None)?;
                 continue;
@@ -287,8 +286,9 @@ impl<'a> Starting<'a> {
         let column = column_of(host, id);
         let mut attributes = BTreeMap::from([(DECLARED_CACHE.to_owned(), mode.to_owned())]);
         attributes.extend(column.clone().map(|column| (COLUMN.to_owned(), column)));
-        let volume =
-            data.volume(&host.volumes[id.0].name, NewStored { size: declared, attributes })?;
+        let checksums = Some(host.volumes[id.0].has_checksums());
+        let stored = NewStored { size: declared, attributes, checksums };
+        let volume = data.volume(&host.volumes[id.0].name, stored)?;
         adopt_column(&volume, column.as_deref())?;
         self.adopt_size(&volume, host, id)?;
         self.adopt_cache(&volume, host, id, mode)?;
@@ -328,8 +328,7 @@ impl<'a> Starting<'a> {
         let Some(data) = self.data else { return Ok(()) };
         let listed = data.list()?.into_iter().find(|listed| listed.name == name);
         let Some(ListedVolume { meta, .. }) = listed else { return Ok(()) };
-        let stored = NewStored { size: meta?.size, attributes: BTreeMap::new() };
-        let volume = data.volume(name, stored)?;
+        let volume = data.volume(name, as_stored(&meta?))?;
         if has_data(&volume, Bytes::ZERO)? {
             return Err(refuse(
                 &volume,
@@ -392,6 +391,11 @@ impl<'a> Starting<'a> {
         }
         Ok(())
     }
+}
+
+/// Describes a volume that is there, and stays as it is.
+fn as_stored(meta: &Meta) -> NewStored {
+    NewStored { size: meta.size, attributes: BTreeMap::new(), checksums: None }
 }
 
 fn replace(host: &mut Host, id: VolumeId, volume: weir_layout::Volume) {

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, Weak};
 const FORMAT_FILE: &str = "format";
 const FORMAT: &str = "weir data 1";
 const FORMAT_FAMILY: &str = "weir data ";
-const VOLUMES: &str = "volumes";
+pub(crate) const VOLUMES: &str = "volumes";
 const GONE: &str = ".gone-";
 const FROZEN: &str = "frozen";
 
@@ -89,7 +89,7 @@ impl DataDir {
     }
 
     /// Returns the volume of that name, and creates it from `new` if it does not exist. An existing
-    /// volume keeps its size, attributes and kind; see [`Volume::meta`].
+    /// volume keeps its size, attributes and kind, see [`Volume::meta`]; it gets or loses its checksums.
     pub fn volume(&self, name: &str, new: NewVolume) -> Result<Arc<Volume>> {
         self.volume_or_new(name, new, Pages::Unknown)
     }
@@ -113,7 +113,8 @@ impl DataDir {
         registry.volumes.insert(name.to_owned(), (number, Weak::new()));
         let registration = || Registration::new(Arc::clone(&self.open), name, number);
         let dir = self.path.join(VOLUMES).join(name);
-        let volume = match Volume::open(&dir, name, Arc::clone(&self.lock), registration())? {
+        let lock = Arc::clone(&self.lock);
+        let volume = match Volume::open(&dir, name, new.checksums, lock, registration())? {
             Some(volume) => volume,
             None => Volume::create(&dir, name, new, pages, Arc::clone(&self.lock), registration())?,
         };
@@ -159,7 +160,7 @@ impl DataDir {
 
 /// Returns whether the folder is a data directory; if not, it can become one. A folder with other
 /// contents is refused.
-fn check_format(path: &Path) -> Result<bool> {
+pub(crate) fn check_format(path: &Path) -> Result<bool> {
     let file = path.join(FORMAT_FILE);
     let Some(content) = disk::read_small(&file, 64)? else {
         let names = disk::names_in(path)?.unwrap_or_default();

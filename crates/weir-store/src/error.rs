@@ -43,6 +43,27 @@ pub enum StoreError {
         /// The remedy.
         hint: &'static str,
     },
+    /// A block whose bytes are not those that were written.
+    #[error(
+        "block at offset {offset} of volume {volume} is damaged: its checksum is {expected:08x}, its \
+         bytes have {found:08x}"
+    )]
+    DamagedBlock {
+        /// The name of the volume.
+        volume: String,
+        /// The first byte of the block.
+        offset: u64,
+        /// The checksum that the block was written with.
+        expected: u32,
+        /// The checksum of the bytes that are there.
+        found: u32,
+    },
+    /// Checksums for a volume that records its written pages.
+    #[error("volume {volume} has layers of pages, which have no checksums")]
+    NoChecksums {
+        /// The name of the volume.
+        volume: String,
+    },
     /// Another process has the data directory.
     #[error("data directory {} is in use by {holder}", .dir.display())]
     Locked {
@@ -60,6 +81,12 @@ pub enum StoreError {
         found: String,
         /// The format that this release reads and writes.
         expected: &'static str,
+    },
+    /// A folder that is no data directory, where one is needed.
+    #[error("{} is not a Weir data directory", .dir.display())]
+    NoFolder {
+        /// The folder.
+        dir: PathBuf,
     },
     /// A folder that holds something else.
     #[error("{} is not a Weir data directory and not empty: it holds {found:?}", .dir.display())]
@@ -116,10 +143,16 @@ pub enum ErrorKind {
     Io,
     /// See [`StoreError::Damaged`].
     Damaged,
+    /// See [`StoreError::DamagedBlock`].
+    DamagedBlock,
+    /// See [`StoreError::NoChecksums`].
+    NoChecksums,
     /// See [`StoreError::Locked`].
     Locked,
     /// See [`StoreError::Version`].
     Version,
+    /// See [`StoreError::NoFolder`].
+    NoFolder,
     /// See [`StoreError::Foreign`].
     Foreign,
     /// See [`StoreError::Name`].
@@ -143,8 +176,11 @@ impl StoreError {
             Self::NoSpace { .. } => ErrorKind::NoSpace,
             Self::Io { .. } => ErrorKind::Io,
             Self::Damaged { .. } => ErrorKind::Damaged,
+            Self::DamagedBlock { .. } => ErrorKind::DamagedBlock,
+            Self::NoChecksums { .. } => ErrorKind::NoChecksums,
             Self::Locked { .. } => ErrorKind::Locked,
             Self::Version { .. } => ErrorKind::Version,
+            Self::NoFolder { .. } => ErrorKind::NoFolder,
             Self::Foreign { .. } => ErrorKind::Foreign,
             Self::Name { .. } => ErrorKind::Name,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
@@ -161,8 +197,15 @@ impl StoreError {
             Self::OutOfRange { .. } | Self::Io { .. } | Self::Snapshot { .. } => None,
             Self::NoSpace { .. } => Some("free space on the file system"),
             Self::Damaged { hint, .. } => Some(hint),
+            Self::DamagedBlock { .. } => {
+                Some("restore the block from a backup; a write of the whole block repairs it")
+            }
+            Self::NoChecksums { .. } => {
+                Some("remove checksums from the volume, or use another name")
+            }
             Self::Locked { .. } => Some("stop that process or choose another data directory"),
             Self::Version { .. } => Some("use the release that wrote it, or an empty directory"),
+            Self::NoFolder { .. } => Some("give the folder of weir serve --data"),
             Self::Foreign { .. } => Some("choose an empty directory, or one that Weir created"),
             Self::Name { .. } => {
                 Some("use 1 to 128 letters, digits, '.', '_' or '-', and no '.' in front")

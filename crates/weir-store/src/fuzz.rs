@@ -71,6 +71,7 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         segments: [0].into(),
         attributes: [("tier".to_owned(), "P30".to_owned())].into(),
         layers: None,
+        checksums: false,
     };
     let layer =
         |number, snapshot| LayerMeta { number, size: plain.size, snapshot, segments: [0].into() };

@@ -13,8 +13,10 @@
 //! | [`paged`] | [`PagedStore`], which knows its written pages and takes snapshots |
 //! | [`freeze`] | [`Freezable`], a store as it was at one instant, and the blocks changed since |
 //! | [`dir`] | [`DataDir`], a locked folder of volumes |
+//! | [`check`] | [`FolderCheck`], which verifies a data directory |
 //! | [`volume`] | [`Volume`], a [`FileStore`] or [`PagedStore`] whose size and attributes survive |
 //! | [`meta`] | [`Meta`], the metadata of a volume, and its file |
+//! | [`sums`] | checksums of a volume in files, and [`Scrub`] |
 //! | [`fault`] | [`FaultStore`], for tests: power loss, full and broken media |
 //! | [`error`] | [`StoreError`] |
 //! | [`fuzz`] | the files of a volume from arbitrary bytes |
@@ -27,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 pub mod asynchronous;
+pub mod check;
 pub mod dir;
 mod disk;
 pub mod error;
@@ -43,10 +46,12 @@ mod pieces;
 mod registry;
 mod segment;
 pub mod store;
+pub mod sums;
 mod sync;
 pub mod volume;
 
 pub use asynchronous::{AsyncStore, Operation, Outcome, Then};
+pub use check::{CheckedVolume, Damage, DamagedBytes, FolderCheck};
 pub use dir::{DataDir, ListedVolume};
 pub use error::{ErrorKind, StoreError};
 pub use fault::{Fault, FaultStore};
@@ -56,6 +61,7 @@ pub use memory::MemoryStore;
 pub use meta::{LayerMeta, Layers, Meta};
 pub use paged::{Change, PageRange, PagedStore, SnapshotId};
 pub use store::{Extent, ExtentKind, ExtentList, ReadStore, Store};
+pub use sums::{DamagedRange, Scrub};
 pub use volume::{NewVolume, Volume};
 
 /// The `Result` of this crate.

@@ -16,7 +16,8 @@
 //! the sync returns; so a file that is not listed is one that no sync has promised
 //! yet, and a crash between the two leaves nothing to complain about.
 //!
-//! Format 1 lists no segments. It is read, and the next sync writes format 2.
+//! Format 1 lists no segments. It is read, and the next sync writes format 2. A volume with checksums has
+//! `"checksums": true` and format 3, since a release that does not know them would write bytes without them.
 //!
 //! A volume that knows its pages lists its layers, and the segments of each of them:
 //!
@@ -42,6 +43,8 @@ use weir_units::Bytes;
 /// The name of the file.
 pub(crate) const FILE: &str = "meta.json";
 pub(crate) const FORMAT: &str = "weir volume 2";
+/// The format of volumes with checksums.
+const SUMMED: &str = "weir volume 3";
 /// The format of volumes that list no segments.
 const UNLISTED: &str = "weir volume 1";
 const MAX_LEN: u64 = 64 << 20;
@@ -67,6 +70,9 @@ pub struct Meta {
     /// The layers of a volume that knows its pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layers: Option<Layers>,
+    /// Its blocks have checksums, in `sums/` beside the bytes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub checksums: bool,
 }
 
 /// The layers of a volume that records its written pages.
@@ -142,8 +148,8 @@ impl Meta {
                 "was changed: its checksum says {found:?}, its content has {computed:?}"
             )));
         }
-        if ![FORMAT, UNLISTED].contains(&envelope.format.as_str()) {
-            return Err(StoreError::Version { path, found: envelope.format, expected: FORMAT });
+        if ![SUMMED, FORMAT, UNLISTED].contains(&envelope.format.as_str()) {
+            return Err(StoreError::Version { path, found: envelope.format, expected: SUMMED });
         }
         let meta: Self = serde_json::from_str(envelope.volume.get()).map_err(unreadable)?;
         if meta.segment == Bytes::ZERO {
@@ -158,7 +164,7 @@ impl Meta {
 
     /// Puts this in place of what the file in `dir` says.
     pub(crate) fn save(&self, dir: &Path) -> Result<()> {
-        self.save_as(FORMAT, dir)
+        self.save_as(if self.checksums { SUMMED } else { FORMAT }, dir)
     }
 
     fn save_as(&self, format: &str, dir: &Path) -> Result<()> {
@@ -224,6 +230,7 @@ mod tests {
             segments: [0].into(),
             attributes: [("tier".to_owned(), "P30".to_owned())].into(),
             layers: None,
+            checksums: false,
         }
     }
 
@@ -332,13 +339,13 @@ mod tests {
     #[test]
     fn another_format_is_not_damage() {
         let dir = tempfile::tempdir().unwrap();
-        example().save_as("weir volume 3", dir.path()).unwrap();
+        example().save_as("weir volume 4", dir.path()).unwrap();
         let error = Meta::load(dir.path()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Version);
         assert_eq!(
             error.to_string(),
             format!(
-                "{}/meta.json has format \"weir volume 3\", this release reads \"weir volume 2\"",
+                "{}/meta.json has format \"weir volume 4\", this release reads \"weir volume 3\"",
                 dir.path().display()
             )
         );

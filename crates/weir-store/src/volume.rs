@@ -29,6 +29,8 @@
 //! 2. the next sync makes file and name durable;
 //! 3. `meta.json` lists it, and the sync returns.
 
+mod bytes;
+
 use crate::file::{self, FileStore, SEGMENT, segment_name, share};
 use crate::freeze::{self, Folder, Freezable, Home as _};
 use crate::lock::DirLock;
@@ -37,13 +39,15 @@ use crate::paged::PagedStore;
 use crate::paged::folders::{self, Folders};
 use crate::registry::Registration;
 use crate::store::{Extent, Store};
+use crate::sums::{self, FileSums};
 use crate::{Result, StoreError, disk};
+use bytes::{Kind, VolumeBytes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use weir_units::Bytes;
 
-const DATA: &str = "data";
+pub(crate) const DATA: &str = "data";
 
 /// The properties of a new volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +56,9 @@ pub struct NewVolume {
     pub size: Bytes,
     /// Other facts to store with it.
     pub attributes: BTreeMap<String, String>,
+    /// Its blocks have checksums. A volume that exists gets them or loses them when it is opened. `None`
+    /// leaves it as it is, and a new volume without.
+    pub checksums: Option<bool>,
 }
 
 /// A [`Store`] whose size and attributes survive like its bytes. It keeps the
@@ -66,20 +73,6 @@ pub struct Volume {
     registration: Registration<Self>,
 }
 
-/// The store of a volume's bytes. A frozen view keeps it, and the lock.
-#[derive(Debug)]
-struct VolumeBytes {
-    kind: Kind,
-    _lock: Arc<DirLock>,
-}
-
-#[derive(Debug)]
-enum Kind {
-    Plain(FileStore),
-    /// Has the size and its layers in the same [`MetaFile`].
-    Paged(PagedStore),
-}
-
 /// The kind of a new volume: one that records its written pages, or a plain one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pages {
@@ -92,6 +85,7 @@ impl Volume {
     pub(crate) fn open(
         dir: &Path,
         name: &str,
+        checksums: Option<bool>,
         lock: Arc<DirLock>,
         registration: Registration<Self>,
     ) -> Result<Option<Self>> {
@@ -102,12 +96,22 @@ impl Volume {
         let Some(found) = found else { return Ok(None) };
         let meta = Arc::new(MetaFile::new(dir, found.clone()));
         let kind = if let Some(layers) = &found.layers {
+            if checksums == Some(true) {
+                return Err(StoreError::NoChecksums { volume: name.to_owned() });
+            }
             Kind::Paged(Folders::open(dir, Arc::clone(&meta), layers)?)
         } else {
             let store = FileStore::open_segmented(dir.join(DATA), found.size, found.segment)?;
             store.cut()?;
             store.lengthen(found.size)?;
-            Kind::Plain(store)
+            match checksums.unwrap_or(found.checksums) {
+                true => Kind::Summed(Box::new(with_sums(dir, name, store, &meta)?)),
+                false => {
+                    meta.change(|meta| meta.checksums = false)?;
+                    sums::remove(dir)?;
+                    Kind::Plain(store)
+                }
+            }
         };
         let bytes = Arc::new(VolumeBytes { kind, _lock: lock });
         let home = Box::new(Folder(dir.to_owned()));
@@ -129,6 +133,8 @@ impl Volume {
         disk::remove_tree(&dir.join(folders::LAYERS))?;
         disk::remove_tree(&dir.join(DATA))?;
         disk::remove_file(&dir.join(freeze::FILE))?;
+        sums::remove(dir)?;
+        let checksums = new.checksums == Some(true);
         let first = Meta {
             size: new.size,
             declared_size: new.size,
@@ -136,16 +142,26 @@ impl Volume {
             segments: BTreeSet::new(),
             attributes: new.attributes,
             layers: None,
+            checksums,
         };
         let meta = Arc::new(MetaFile::new(dir, first));
         let kind = match pages {
+            Pages::Known if checksums => {
+                return Err(StoreError::NoChecksums { volume: name.to_owned() });
+            }
             Pages::Known => Kind::Paged(Folders::create(dir, Arc::clone(&meta), new.size)?),
             Pages::Unknown => {
                 let data = dir.join(DATA);
                 std::fs::create_dir_all(&data).map_err(|e| StoreError::io("create", &data, e))?;
                 let store = FileStore::open(data, new.size)?;
+                if checksums {
+                    FileSums::create(dir)?;
+                }
                 meta.get().save(dir)?;
-                Kind::Plain(store)
+                match checksums {
+                    true => Kind::Summed(Box::new(FileSums::open_in(dir, name, store)?)),
+                    false => Kind::Plain(store),
+                }
             }
         };
         dir.parent().map_or(Ok(()), disk::sync_dir)?;
@@ -167,8 +183,14 @@ impl Volume {
     pub fn paged(&self) -> Option<&PagedStore> {
         match &self.bytes.kind {
             Kind::Paged(store) => Some(store),
-            Kind::Plain(_) => None,
+            Kind::Plain(_) | Kind::Summed(_) => None,
         }
+    }
+
+    /// Returns the number of reads and writes that met a damaged block, if blocks have checksums.
+    #[must_use]
+    pub fn damaged_reads(&self) -> Option<u64> {
+        self.bytes.sums().map(FileSums::damaged_reads)
     }
 
     /// Returns the volume's bytes as what can be frozen.
@@ -187,7 +209,8 @@ impl Volume {
     pub fn record_changes(&self) -> Result<()> {
         // Also where there is nothing to record.
         let sync = || self.changed.sync().inspect_err(|_| self.changed.forget());
-        let record = || sync().and_then(|()| self.changed.record());
+        let close = || self.bytes.sums().map_or(Ok(()), FileSums::close);
+        let record = || sync().and_then(|()| self.changed.record()).and_then(|()| close());
         self.registration.while_own(record).unwrap_or(Ok(()))
     }
 
@@ -208,6 +231,7 @@ impl Volume {
         self.changed.resized(new, || match &self.bytes.kind {
             Kind::Paged(store) => store.resize(new),
             Kind::Plain(store) => self.set_size_of(store, new),
+            Kind::Summed(store) => store.resized(new, |store| self.set_size_of(store, new)),
         })
     }
 
@@ -239,6 +263,19 @@ impl Volume {
             };
         })
     }
+}
+
+/// Opens the checksums of a volume in `dir`, or computes them if it has none.
+fn with_sums(dir: &Path, name: &str, store: FileStore, meta: &MetaFile) -> Result<FileSums> {
+    if meta.get().checksums {
+        return FileSums::open_in(dir, name, store);
+    }
+    FileSums::add(dir)?;
+    // From here on every open region has unknown checksums, and all are open.
+    meta.change(|meta| meta.checksums = true)?;
+    let sums = FileSums::open_in(dir, name, store)?;
+    sums.compute()?;
+    Ok(sums)
 }
 
 /// Lists the segments that are there to stay and are not listed yet.
@@ -368,10 +405,7 @@ impl Store for Volume {
 
     fn sync(&self) -> Result<()> {
         self.changed.sync().inspect_err(|_| self.changed.forget())?;
-        match &self.bytes.kind {
-            Kind::Plain(store) => list_segments(store, &self.meta),
-            Kind::Paged(_) => Ok(()),
-        }
+        self.bytes.files().map_or(Ok(()), |store| list_segments(store, &self.meta))
     }
 
     fn resize(&self, new: Bytes) -> Result<()> {
@@ -384,56 +418,5 @@ impl Store for Volume {
 
     fn allocated(&self) -> Result<Bytes> {
         self.changed.allocated()
-    }
-}
-
-impl VolumeBytes {
-    fn store(&self) -> &dyn Store {
-        match &self.kind {
-            Kind::Plain(store) => store,
-            Kind::Paged(store) => store,
-        }
-    }
-}
-
-impl Store for VolumeBytes {
-    fn size(&self) -> Bytes {
-        self.store().size()
-    }
-
-    fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        self.store().read_at(offset, buf)
-    }
-
-    fn try_read_at(&self, offset: u64, buf: &mut [u8]) -> Result<bool> {
-        self.store().try_read_at(offset, buf)
-    }
-
-    fn write_at(&self, offset: u64, data: &[u8]) -> Result<()> {
-        self.store().write_at(offset, data)
-    }
-
-    fn write_zeroes(&self, offset: u64, len: u64, may_trim: bool) -> Result<()> {
-        self.store().write_zeroes(offset, len, may_trim)
-    }
-
-    fn trim(&self, offset: u64, len: u64) -> Result<()> {
-        self.store().trim(offset, len)
-    }
-
-    fn sync(&self) -> Result<()> {
-        self.store().sync()
-    }
-
-    fn resize(&self, new: Bytes) -> Result<()> {
-        self.store().resize(new)
-    }
-
-    fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>> {
-        self.store().extents(offset, len, max)
-    }
-
-    fn allocated(&self) -> Result<Bytes> {
-        self.store().allocated()
     }
 }

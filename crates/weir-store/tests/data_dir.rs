@@ -10,7 +10,7 @@ use weir_store::{DataDir, ErrorKind, NewVolume, Store, StoreError, Volume};
 use weir_units::Bytes;
 
 fn new(size: Bytes) -> NewVolume {
-    NewVolume { size, attributes: [("tier".to_owned(), "P30".to_owned())].into() }
+    NewVolume { size, attributes: [("tier".to_owned(), "P30".to_owned())].into(), checksums: None }
 }
 
 fn open(dir: &TempDir) -> DataDir {

@@ -109,7 +109,7 @@ impl Kept {
 
     fn open(&mut self) {
         let data = DataDir::open(self.dir.path(), "test").unwrap();
-        let new = NewVolume { size: Bytes::new(SIZE), attributes: [].into() };
+        let new = NewVolume { size: Bytes::new(SIZE), attributes: [].into(), checksums: None };
         let volume = match self.paged {
             true => data.paged_volume("v", new),
             false => data.volume("v", new),
@@ -386,7 +386,8 @@ fn a_view_does_not_move_while_threads_write() {
     const THREADS: u64 = 4;
     let dir = tempfile::tempdir().unwrap();
     let data = DataDir::open(dir.path(), "test").unwrap();
-    let new = NewVolume { size: Bytes::new(BLOCKS * BLOCK), attributes: [].into() };
+    let new =
+        NewVolume { size: Bytes::new(BLOCKS * BLOCK), attributes: [].into(), checksums: None };
     let volume = data.volume("v", new).unwrap();
     let memory = Freezable::new(Arc::new(MemoryStore::new(Bytes::new(BLOCKS * BLOCK))));
     let stop = AtomicBool::new(false);
@@ -501,7 +502,7 @@ fn a_volume_whose_old_contents_cannot_be_read_loses_the_view() {
 fn a_view_is_read_only_and_costs_nothing_until_something_changes() {
     let dir = tempfile::tempdir().unwrap();
     let data = DataDir::open(dir.path().join("data"), "test").unwrap();
-    let new = NewVolume { size: Bytes::gib(1024), attributes: [].into() };
+    let new = NewVolume { size: Bytes::gib(1024), attributes: [].into(), checksums: None };
     let volume = data.volume("v", new).unwrap();
     volume.write_at(0, &[1; 4096]).unwrap();
     let folder = data.frozen().join("1").join("v");

@@ -193,8 +193,8 @@ fn files(dir: &TempDir, size: Bytes) -> Box<FileStore> {
     Box::new(FileStore::open_segmented(dir.path(), size, Bytes::new(SEGMENT)).unwrap())
 }
 
-fn volume(dir: &TempDir) -> Arc<Volume> {
-    let new = NewVolume { size: START, attributes: [].into() };
+fn volume(dir: &TempDir, checksums: Option<bool>) -> Arc<Volume> {
+    let new = NewVolume { size: START, attributes: [].into(), checksums };
     DataDir::open(dir.path(), "test").unwrap().volume("db", new).unwrap()
 }
 
@@ -228,9 +228,18 @@ proptest! {
     #[test]
     fn a_volume_is_a_vector_of_bytes_that_remembers_its_size(ops in ops()) {
         let dir = tempfile::tempdir().unwrap();
-        check(&ops, volume(&dir), |store| {
+        check(&ops, volume(&dir, None), |store| {
             drop(store);
-            volume(&dir)
+            volume(&dir, None)
+        });
+    }
+
+    #[test]
+    fn a_volume_with_checksums_is_a_vector_of_bytes(ops in ops()) {
+        let dir = tempfile::tempdir().unwrap();
+        check(&ops, volume(&dir, Some(true)), |store| {
+            drop(store);
+            volume(&dir, Some(true))
         });
     }
 

@@ -297,6 +297,17 @@ pub(crate) enum Command {
                             client-cert.pem and client-key.pem. The private key of the authority \
                             is discarded, so it can sign no other certificate.")]
     Cert(CertArgs),
+    /// Check the data folder of a stopped server for damage: its files, its metadata, and the checksums of its
+    /// blocks.
+    #[command(after_help = "Example:\n  \
+                            weir check /var/lib/weir\n  \
+                            weir check /var/lib/weir --volume data --output json\n\n\
+                            Each damaged range has a line with its file and offset. Blocks have \
+                            checksums if their volume has checksums = true in the layout; other bytes are \
+                            only read. Nothing is changed; a served folder is refused. docs/CHECK.md \
+                            describes what is found. Exit codes: 0 no damage, 1 damage, 2 wrong input, 3 the \
+                            folder is in use or a part of it could not be checked.")]
+    Check(CheckArgs),
     /// Look up tiers and machines; each figure has a source and a date.
     #[command(subcommand)]
     Catalog(CatalogCommand),
@@ -419,6 +430,17 @@ pub(crate) struct CertArgs {
         default_values_t = ["localhost", "*.blob.localhost", "127.0.0.1", "::1"].map(str::to_owned)
     )]
     pub(crate) names: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Data folder, as given to weir serve --data
+    pub(crate) dir: PathBuf,
+    /// Check only this volume.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) volume: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@
 
 use super::home::{Home, LayerList, ListedLayer};
 use super::layer::Parts;
-use super::log::Files;
+use super::log::{Files, MapLog};
 use crate::file::{FileStore, share};
 use crate::meta::{LayerMeta, Layers, Meta, MetaFile};
 use crate::sync::locked;
@@ -45,6 +45,12 @@ fn layer_name(number: u64) -> String {
 fn layer_of(meta: &mut Meta, number: u64) -> Option<&mut LayerMeta> {
     let stack = &mut meta.layers.as_mut()?.stack;
     stack.iter_mut().find(|layer| layer.number == number)
+}
+
+/// Verifies the map and the log of a layer in the folder `volume`.
+pub(crate) fn check(volume: &Path, number: u64) -> Result<()> {
+    let dir = volume.join(LAYERS).join(layer_name(number));
+    MapLog::open(Box::new(Files::new(&dir))).map(drop)
 }
 
 impl Folders {

@@ -4,6 +4,7 @@ mod backup;
 mod catalog;
 mod catalog_update;
 mod cert;
+mod check;
 mod compare;
 mod diagnose;
 mod export;
@@ -51,6 +52,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, CliError> {
         Command::Serve(args) => serve::run(&args, &catalog()?),
         Command::Mount(args) => mount::run(&args, &catalog()?),
         Command::Cert(args) => cert::run(&args),
+        Command::Check(args) => check::run(&args),
         Command::Sim(args) => sim::run(&args, &catalog()?),
         Command::Run(args) => run::run(&args, &catalog()?),
         Command::Record(args) => record::run(&args),

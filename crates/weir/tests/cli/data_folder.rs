@@ -91,8 +91,7 @@ fn damage(file: &Path, offset: u64) {
     file.write_all_at(&[0xEE; 16], offset).expect("a write");
 }
 
-/// There are no checksums of the bytes of volumes and blobs: a read returns what the disk has. Damage of
-/// metadata is found.
+/// Without `checksums`, a read of a volume returns what the disk has. Damage of metadata is found.
 #[test]
 fn damaged_bytes_are_read_as_they_are_and_damaged_metadata_is_named() {
     let place = Place::new();

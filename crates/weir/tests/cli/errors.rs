@@ -26,7 +26,7 @@ fn layouts() {
         "[[volume]]\nname = \"a\"\nteir = \"P30\"\n",
         "layout.toml:3:1: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, \
          `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, \
-         `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`, `credits`, `lun`, `backend`, `clients`; did you mean `tier`?",
+         `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`, `credits`, `lun`, `backend`, `checksums`, `clients`; did you mean `tier`?",
     );
     check_layout(
         "edition = \"azure-premium-2051\"\n",

@@ -8,6 +8,7 @@ mod baselines;
 mod blob;
 mod catalog;
 mod ceph;
+mod check;
 mod common;
 mod compare;
 mod data_folder;

@@ -5,11 +5,12 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 /// Commands that other tests run: they serve, need a server, run for minutes, or are no `weir`.
-const RUN_ELSEWHERE: [&str; 21] = [
+const RUN_ELSEWHERE: [&str; 22] = [
     "cargo run --release -- lab run ds14-benchmark",
     "cargo test --workspace",
     "weir serve",
     "weir volume resize",
+    "weir check",
     "weir top",
     "weir status --watch",
     "weir mount",

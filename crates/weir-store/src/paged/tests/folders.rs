@@ -47,7 +47,7 @@ fn damaged(dir: &Path, message: &str) {
 }
 
 fn new(size: Bytes) -> NewVolume {
-    NewVolume { size, attributes: [("tier".to_owned(), "P30".to_owned())].into() }
+    NewVolume { size, attributes: [("tier".to_owned(), "P30".to_owned())].into(), checksums: None }
 }
 
 #[test]

@@ -338,6 +338,7 @@ pub(super) fn create(dir: &Path) -> PagedStore {
         segments: BTreeSet::new(),
         attributes: BTreeMap::new(),
         layers: None,
+        checksums: false,
     };
     Folders::create(dir, Arc::new(MetaFile::new(dir, meta)), size).unwrap()
 }

@@ -1,0 +1,90 @@
+//! Checksums computed anew from the bytes, in regions where they are unknown.
+
+use super::block::{BLOCK, CHUNK, SUM, append_sums};
+use super::regions::{STRETCH, Unknown};
+use super::{REGIONS, Summed};
+use crate::Result;
+use crate::pieces::index;
+use crate::store::{ExtentKind, Store};
+use crate::sync::{locked, shared};
+use std::sync::TryLockError;
+
+/// The progress of a computation.
+#[derive(Debug, Default)]
+pub(super) struct Rebuild {
+    current: Option<Cursor>,
+    /// The region that was begun last. A region that cannot be read does not keep the others from their turn.
+    last: Option<u16>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Cursor {
+    region: Unknown,
+    stretch: u64,
+    offset: u64,
+}
+
+impl<S: Store> Summed<S> {
+    /// Computes checksums of regions where they are unknown, until about `budget` bytes are read. Another
+    /// call that computes meanwhile does it alone.
+    pub(super) fn rebuild(&self, budget: u64) -> Result<()> {
+        let mut rebuild = match self.rebuild.try_lock() {
+            Ok(rebuild) => rebuild,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(()),
+        };
+        let mut left = budget;
+        while left > 0 {
+            let Some(cursor) = rebuild.current.take().or_else(|| self.begin(&mut rebuild)) else {
+                break;
+            };
+            let (next, read) = self.rebuild_some(cursor)?;
+            rebuild.current = next;
+            // Holes cost less, but not nothing.
+            left = left.saturating_sub(read.max(BLOCK));
+        }
+        Ok(())
+    }
+
+    fn begin(&self, rebuild: &mut Rebuild) -> Option<Cursor> {
+        let region = self.states.next_unknown(rebuild.last)?;
+        rebuild.last = Some(region.region);
+        let stretch = u64::from(region.region);
+        Some(Cursor { region, stretch, offset: stretch * STRETCH })
+    }
+
+    /// Computes the checksums of the next chunk or hole. Returns the place to go on, if there is one, and
+    /// the bytes read.
+    fn rebuild_some(&self, cursor: Cursor) -> Result<(Option<Cursor>, u64)> {
+        let _no_resize = shared(&self.changing);
+        let size = self.size().get();
+        let end = ((cursor.stretch + 1) * STRETCH).min(size);
+        if cursor.offset >= end {
+            let stretch = cursor.stretch + REGIONS;
+            if stretch * STRETCH >= size {
+                self.states.set_known(cursor.region);
+                return Ok((None, 0));
+            }
+            return Ok((Some(Cursor { stretch, offset: stretch * STRETCH, ..cursor }), 0));
+        }
+        let _alone = locked(self.lock_of(cursor.offset));
+        let (at, first) = (cursor.offset, cursor.offset / BLOCK * SUM);
+        let extents = self.data.extents(at, end - at, 1)?;
+        let hole = extents.first().filter(|extent| extent.kind == ExtentKind::Hole);
+        let hole =
+            hole.map_or(
+                0,
+                |hole| if at + hole.len == end { hole.len } else { hole.len / BLOCK * BLOCK },
+            );
+        if hole > 0 {
+            self.sums.trim(first, hole.div_ceil(BLOCK) * SUM)?;
+            return Ok((Some(Cursor { offset: at + hole, ..cursor }), 0));
+        }
+        let len = (end - at).min(CHUNK);
+        let (mut data, mut sums) = (vec![0; index(len)], Vec::new());
+        self.data.read_at(at, &mut data)?;
+        append_sums(&mut sums, &data);
+        self.sums.write_at(first, &sums)?;
+        Ok((Some(Cursor { offset: at + len, ..cursor }), len))
+    }
+}

@@ -1,0 +1,379 @@
+//! Damage is found, and crashes are never taken for damage.
+
+use super::*;
+use crate::{ErrorKind, Fault, FaultStore, MemoryStore};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+/// Seals at every second sync what was not written for one.
+const QUICK: Pace = Pace { every: 2, quiet: 1 };
+
+const SIZE: u64 = 40 * BLOCK + 700;
+
+/// The three media of a volume.
+struct Media<S>(S, S, S);
+
+impl<S: Store + Sized> Media<S> {
+    fn new(size: u64, make: impl Fn(Bytes) -> S) -> Self {
+        let [size, sums, list] = [size, sums_len(size), log::LEN].map(Bytes::new);
+        Self(make(size), make(sums), make(list))
+    }
+
+    fn open(self) -> Result<Summed<S>> {
+        Summed::open("db", self.0, self.1, self.2, QUICK)
+    }
+}
+
+/// A new volume, whose regions are all sealed.
+fn memory(size: u64) -> Summed<MemoryStore> {
+    let store = Media::new(size, MemoryStore::new).open().unwrap();
+    store.rebuild(u64::MAX).unwrap();
+    store.close().unwrap();
+    store
+}
+
+fn read<S: Store>(store: &Summed<S>, offset: u64, len: usize) -> Result<Vec<u8>> {
+    let mut buf = vec![0xee; len];
+    let tried = store.try_read_at(offset, &mut buf);
+    let got = buf.clone();
+    let done = store.read_at(offset, &mut buf).map(|()| buf);
+    if matches!(tried, Ok(true)) {
+        assert_eq!(done.as_ref().unwrap(), &got);
+    }
+    done
+}
+
+fn flip<S: Store>(store: &S, bit: u64) {
+    let mut byte = [0];
+    store.read_at(bit / 8, &mut byte).unwrap();
+    byte[0] ^= 1 << (bit % 8);
+    store.write_at(bit / 8, &byte).unwrap();
+}
+
+#[track_caller]
+fn check_damaged<T: std::fmt::Debug>(done: Result<T>, block: u64) {
+    match done.unwrap_err() {
+        StoreError::DamagedBlock { volume, offset, .. } => {
+            assert_eq!((&*volume, offset), ("db", block))
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_flipped_bit_fails_the_read_of_its_block_until_the_block_is_written() {
+    let store = memory(SIZE);
+    store.write_at(0, &[7; 5 * 4096]).unwrap();
+    store.close().unwrap();
+    flip(&store.data, 8 * (2 * BLOCK + 17));
+    check_damaged(read(&store, 0, 5 * 4096), 2 * BLOCK);
+    check_damaged(read(&store, 2 * BLOCK + 4000, 1), 2 * BLOCK);
+    assert!(!store.try_read_at(2 * BLOCK, &mut [0; 4096]).unwrap());
+    assert_eq!(read(&store, 3 * BLOCK, 100).unwrap(), [7; 100]);
+    // A part of the block would bless the rest.
+    check_damaged(store.write_at(2 * BLOCK + 1, &[1; 4000]), 2 * BLOCK);
+    check_damaged(store.trim(2 * BLOCK, 4095), 2 * BLOCK);
+    check_damaged(store.resize(Bytes::new(2 * BLOCK + 9)), 2 * BLOCK);
+    assert_eq!(store.damaged_reads(), 5);
+    store.write_at(2 * BLOCK, &[8; 4096]).unwrap();
+    assert_eq!(read(&store, 2 * BLOCK, 4096).unwrap(), [8; 4096]);
+}
+
+#[test]
+fn the_error_names_volume_block_and_checksums() {
+    let store = memory(SIZE);
+    flip(&store.data, 0);
+    let error = read(&store, 0, 1).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DamagedBlock);
+    let found = sum_of(&[1]);
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "block at offset 0 of volume db is damaged: its checksum is 00000000, its bytes have \
+             {found:08x}"
+        )
+    );
+}
+
+#[test]
+fn bytes_that_are_gone_are_no_zeros_and_their_extents_no_hole() {
+    let size = 3 * STRETCH;
+    let store = memory(size);
+    for at in [0, 2 * BLOCK, STRETCH + 5 * BLOCK, 3 * STRETCH - BLOCK] {
+        store.write_at(at, &[7; 4096]).unwrap();
+    }
+    let extents = store.extents(0, size, usize::MAX).unwrap();
+    store.data.trim(0, size).unwrap();
+    let after = store.extents(0, size, usize::MAX).unwrap();
+    let data = |extents: &[Extent]| -> u64 {
+        extents.iter().filter(|e| e.kind == ExtentKind::Data).map(|e| e.len).sum()
+    };
+    assert_eq!(data(&after), 4 * BLOCK, "{after:?} of {extents:?}");
+    assert_eq!(after.iter().map(|e| e.len).sum::<u64>(), size);
+    check_damaged(read(&store, 2 * BLOCK, 5), 2 * BLOCK);
+    let mut found = Vec::new();
+    store.scrub(|range| found.push((range.offset, range.len))).unwrap();
+    let blocks = [0, 2 * BLOCK, STRETCH + 5 * BLOCK, 3 * STRETCH - BLOCK].map(|at| (at, BLOCK));
+    assert_eq!(found, blocks);
+}
+
+#[test]
+fn a_scrub_joins_neighbours_and_leaves_out_what_a_crash_made_unknown() {
+    let store = memory(2 * STRETCH);
+    store.write_at(0, &[7; 64 << 10]).unwrap();
+    store.close().unwrap();
+    store.write_at(STRETCH, &[7; 64 << 10]).unwrap();
+    for block in [4, 5, 9] {
+        flip(&store.data, 8 * (block * BLOCK));
+    }
+    flip(&store.data, 8 * STRETCH);
+    // As after a crash.
+    let Summed { data, sums, states, .. } = store;
+    let list = states.into_store();
+    let store = Media(data, sums, list).open().unwrap();
+    let mut found = Vec::new();
+    let scrub = store.scrub(|range| found.push((range.offset, range.len))).unwrap();
+    assert_eq!(found, [(4 * BLOCK, 2 * BLOCK), (9 * BLOCK, BLOCK)]);
+    assert_eq!(scrub, Scrub { verified: 64 << 10, unknown: 64 << 10 });
+    // Computed anew, the bytes are what they are.
+    store.rebuild(u64::MAX).unwrap();
+    assert_eq!(read(&store, STRETCH, 1).unwrap(), [6]);
+    store.close().unwrap();
+    flip(&store.data, 8 * STRETCH);
+    check_damaged(read(&store, STRETCH, 1), STRETCH);
+}
+
+#[test]
+fn a_region_in_use_stays_open_and_its_writes_cost_no_sync_of_the_list() {
+    let media = Media::new(SIZE, FaultStore::new);
+    let store = media.open().unwrap();
+    store.rebuild(u64::MAX).unwrap();
+    store.close().unwrap();
+    let mut generations = Vec::new();
+    for _ in 0..2000 {
+        store.write_at(0, &[1; 4096]).unwrap();
+        store.sync().unwrap();
+        (0..3).for_each(|_| store.sync().unwrap());
+        generations.push(store.states.generation());
+    }
+    let lists = generations[1999] - generations[1000];
+    assert!(lists == 0, "{lists} lists in 1,000 rounds");
+}
+
+/// A write that fails in part makes no block look damaged.
+#[test]
+fn after_a_failed_write_the_bytes_are_the_old_or_the_new() {
+    for after in 0..6 {
+        let media = Media::new(SIZE, FaultStore::new);
+        let store = media.open().unwrap();
+        store.rebuild(u64::MAX).unwrap();
+        store.write_at(0, &[1; 8192]).unwrap();
+        store.close().unwrap();
+        for medium in [&store.data, &store.sums] {
+            medium.fail_after(after, Fault::NoSpace);
+        }
+        let _ = store.write_at(0, &[2; 8192]);
+        let _ = store.write_at(100, &[3; 5000]);
+        for medium in [&store.data, &store.sums] {
+            medium.heal();
+        }
+        read(&store, 0, 8192).unwrap();
+        (0..8).for_each(|_| store.sync().unwrap());
+        assert!(store.states.next_unknown(None).is_none());
+        read(&store, 0, 8192).unwrap();
+        flip(&store.data, 8 * 5000);
+        check_damaged(read(&store, 0, 8192), BLOCK);
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Op {
+    Write { offset: u64, len: u64, fill: u8 },
+    Zero { offset: u64, len: u64, may_trim: bool },
+    Resize { new: u64 },
+    Sync,
+    Close,
+}
+
+fn range() -> impl Strategy<Value = (u64, u64)> {
+    let offset = prop_oneof![(0..41_u64).prop_map(|block| block * BLOCK), 0..SIZE];
+    let len = prop_oneof![Just(BLOCK), Just(3 * BLOCK), 1..9000_u64];
+    (offset, len)
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        5 => (range(), 1..=255_u8).prop_map(|((offset, len), fill)| Op::Write { offset, len, fill }),
+        2 => (range(), any::<bool>())
+            .prop_map(|((offset, len), may_trim)| Op::Zero { offset, len, may_trim }),
+        1 => (1..SIZE + 9 * BLOCK).prop_map(|new| Op::Resize { new }),
+        3 => Just(Op::Sync),
+        1 => Just(Op::Close),
+    ]
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    prop::collection::vec(op(), 1..40)
+}
+
+/// Applies an operation to a store, as far as it is inside.
+fn apply(store: &impl Store, op: &Op) -> Result<()> {
+    let size = store.size().get();
+    let inside = |offset: u64, len: u64| len.min(size.saturating_sub(offset));
+    match *op {
+        Op::Write { offset, len, fill } => match inside(offset, len) {
+            0 => Ok(()),
+            len => store.write_at(offset, &vec![fill; index(len)]),
+        },
+        Op::Zero { offset, len, may_trim } => match inside(offset, len) {
+            0 => Ok(()),
+            len => store.write_zeroes(offset, len, may_trim),
+        },
+        Op::Resize { new } => store.resize(Bytes::new(new)),
+        Op::Sync | Op::Close => store.sync(),
+    }
+}
+
+fn apply_summed<S: Store>(store: &Summed<S>, op: &Op) -> Result<()> {
+    match op {
+        Op::Close => store.close(),
+        op => apply(store, op),
+    }
+}
+
+fn all<S: Store>(store: &S) -> Vec<u8> {
+    let mut bytes = vec![0xee; index(store.size().get())];
+    store.read_at(0, &mut bytes).unwrap();
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn bytes_are_those_of_the_store_and_a_flipped_bit_is_never_returned(
+        ops in ops(), flips in prop::collection::vec(any::<prop::sample::Index>(), 1..4),
+    ) {
+        let (store, plain) = (memory(SIZE), MemoryStore::new(Bytes::new(SIZE)));
+        for op in &ops {
+            apply_summed(&store, op).unwrap();
+            apply(&plain, op).unwrap();
+            prop_assert!(all(&store) == all(&plain), "{:?}", op);
+        }
+        let size = plain.size().get();
+        for at in flips {
+            let bit = at.index(index(size * 8)) as u64;
+            flip(&store.data, bit);
+        }
+        let truth = all(&plain);
+        for (number, block) in (0..).zip(truth.chunks(4096)) {
+            if let Ok(found) = read(&store, number * BLOCK, block.len()) {
+                prop_assert_eq!(found, block);
+            }
+        }
+        // Whatever is written later, a block reads as it should or fails.
+        for op in ops.iter().filter(|op| !matches!(op, Op::Resize { .. })) {
+            if apply_summed(&store, op).is_ok() {
+                apply(&plain, op).unwrap();
+            } else if let Op::Write { offset, len, .. } | Op::Zero { offset, len, .. } = op {
+                // A refused range has old or new bytes: the same in both from here on.
+                let len = (*len).min(size - offset);
+                let (first, last) = (offset / BLOCK, (offset + len).div_ceil(BLOCK));
+                for block in first..last {
+                    let at = block * BLOCK;
+                    let zeros = vec![0; index(BLOCK.min(size - at))];
+                    store.write_at(at, &zeros).unwrap();
+                    plain.write_at(at, &zeros).unwrap();
+                }
+            }
+        }
+        let truth = all(&plain);
+        for (number, block) in (0..).zip(truth.chunks(4096)) {
+            if let Ok(found) = read(&store, number * BLOCK, block.len()) {
+                prop_assert_eq!(found, block);
+            }
+        }
+    }
+
+    /// Power is lost between any two steps, with any of the unsynced sectors of each medium: no block looks damaged,
+    /// and none that was synced is another.
+    #[test]
+    fn a_crash_is_never_taken_for_damage(
+        ops in ops(), steps in 0..60_u64, seeds: [u64; 3], is_kill: bool,
+    ) {
+        let media = Media::new(SIZE, FaultStore::new);
+        let store = media.open().unwrap();
+        store.rebuild(u64::MAX).unwrap();
+        store.close().unwrap();
+        // One of the three ends first; the others then lose what the first would have allowed.
+        let fail = |medium: &FaultStore| medium.fail_after(steps, Fault::Io);
+        match seeds[0] % 3 {
+            0 => fail(&store.data),
+            1 => fail(&store.sums),
+            _ => store.states.with_store(fail),
+        }
+        for op in ops.iter().filter(|op| !matches!(op, Op::Resize { .. })) {
+            if apply_summed(&store, op).is_err() {
+                break;
+            }
+        }
+        let after = |medium: &FaultStore, seed| match is_kill {
+            true => medium.kill().unwrap(),
+            false => medium.crash(seed).unwrap(),
+        };
+        let Summed { data, sums, states, .. } = store;
+        let list = states.into_store();
+        let [data, sums, list] = [(&data, 0), (&sums, 1), (&list, 2)].map(|(medium, number)| {
+            medium.heal();
+            after(medium, seeds[1].wrapping_add(number))
+        });
+        let expect = all(&data);
+        let store = Media(data, sums, list).open().unwrap();
+        prop_assert!(all(&store) == expect);
+        let mut found = Vec::new();
+        store.scrub(|range| found.push(range)).unwrap();
+        prop_assert_eq!(&found, &[]);
+        // What is computed anew agrees, and damage is found from then on.
+        store.rebuild(u64::MAX).unwrap();
+        store.close().unwrap();
+        prop_assert!(all(&store) == expect);
+        store.scrub(|range| found.push(range)).unwrap();
+        prop_assert_eq!(&found, &[]);
+        flip(&store.data, seeds[2] % (SIZE * 8));
+        store.scrub(|range| found.push(range)).unwrap();
+        prop_assert_eq!(found.len(), 1);
+    }
+}
+
+/// Readers beside writers of the same blocks get whole blocks, and no error.
+#[test]
+fn reads_beside_writes_are_never_taken_for_damage() {
+    let store = Arc::new(memory(SIZE));
+    let done = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for fill in 1..3_u8 {
+            let (store, done) = (Arc::clone(&store), Arc::clone(&done));
+            scope.spawn(move || {
+                for round in 0..2000_u64 {
+                    store.write_at(round % 5 * 1000, &[fill; 8192]).unwrap();
+                    if round % 7 == 0 {
+                        store.trim(round % 3 * 5000, 6000).unwrap();
+                    }
+                }
+                done.store(true, Ordering::Release);
+            });
+        }
+        scope.spawn(|| {
+            while !done.load(Ordering::Acquire) {
+                store.sync().unwrap();
+            }
+        });
+        scope.spawn(|| {
+            while !done.load(Ordering::Acquire) {
+                store.read_at(500, &mut [0; 9000]).unwrap();
+                store.try_read_at(500, &mut [0; 9000]).unwrap();
+            }
+        });
+    });
+    assert_eq!(store.damaged_reads(), 0);
+}

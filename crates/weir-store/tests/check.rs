@@ -1,0 +1,132 @@
+//! Volumes with checksums in a data directory, and the check of such a folder.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use weir_store::{
+    CheckedVolume, Damage, DamagedBytes, DataDir, ErrorKind, FolderCheck, NewVolume, Store, Volume,
+};
+use weir_units::Bytes;
+
+fn open(dir: &Path, checksums: Option<bool>) -> Arc<Volume> {
+    let new = NewVolume { size: Bytes::mib(4), attributes: [].into(), checksums };
+    DataDir::open(dir, "test").unwrap().volume("db", new).unwrap()
+}
+
+fn flip(file: &Path, offset: u64) {
+    let file = fs::File::options().read(true).write(true).open(file).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, offset).unwrap();
+    file.write_all_at(&[byte[0] ^ 1], offset).unwrap();
+}
+
+fn check(dir: &Path) -> (CheckedVolume, Vec<Damage>) {
+    let folder = FolderCheck::open(dir, "check").unwrap();
+    let mut damage = Vec::new();
+    let checked = folder.check("db", &mut |found| damage.push(found)).unwrap().unwrap();
+    (checked, damage)
+}
+
+#[test]
+fn damage_is_found_by_reads_and_by_a_check_after_an_orderly_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let volume = open(dir.path(), Some(true));
+    volume.write_at(100, &[7; 10_000]).unwrap();
+    volume.sync().unwrap();
+    drop(volume);
+    let (checked, damage) = check(dir.path());
+    assert_eq!(damage, []);
+    assert!(checked.has_checksums && checked.verified >= 10_100 && checked.unknown == 0);
+    let file = dir.path().join("volumes/db/data/00000");
+    flip(&file, 5000);
+    let bytes = DamagedBytes { offset: 4096, volume_offset: Some(4096), len: 4096 };
+    let (_, damage) = check(dir.path());
+    assert_eq!((damage.len(), damage[0].bytes, &damage[0].path), (1, Some(bytes), &file));
+    // Kept without the key, too.
+    let volume = open(dir.path(), None);
+    let error = volume.read_at(4100, &mut [0]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DamagedBlock);
+    assert_eq!(volume.damaged_reads(), Some(1));
+    volume.read_at(0, &mut [0; 4096]).unwrap();
+    volume.write_at(4096, &[1; 4096]).unwrap();
+    volume.read_at(0, &mut [0; 12_288]).unwrap();
+    drop(volume);
+    assert_eq!(check(dir.path()).1, []);
+}
+
+/// As after a kill: the folder is copied while the volume is open.
+#[test]
+fn a_copy_of_an_open_folder_has_no_damage() {
+    let (dir, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let volume = open(dir.path(), Some(true));
+    volume.write_at(0, &[7; 10_000]).unwrap();
+    copy_all(dir.path(), copy.path());
+    let (checked, damage) = check(copy.path());
+    assert_eq!(damage, []);
+    // A copy need not be sparse.
+    assert!(checked.verified == 0 && checked.unknown >= 12_288, "{checked:?}");
+    let copied = open(copy.path(), Some(true));
+    let mut found = [0; 10_000];
+    copied.read_at(0, &mut found).unwrap();
+    assert_eq!(found, [7; 10_000]);
+    drop(copied);
+    let (checked, damage) = check(copy.path());
+    assert_eq!(damage, []);
+    assert!(checked.verified >= 12_288 && checked.unknown == 0, "{checked:?}");
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            fs::create_dir(&target).unwrap();
+            copy_all(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn checksums_come_and_go_and_survive_resizes() {
+    let dir = tempfile::tempdir().unwrap();
+    let volume = open(dir.path(), None);
+    assert_eq!(volume.damaged_reads(), None);
+    volume.write_at(0, &[7; 8192]).unwrap();
+    drop(volume);
+    let (checked, _) = check(dir.path());
+    assert_eq!((checked.has_checksums, checked.unverified), (false, 8192));
+    let volume = open(dir.path(), Some(true));
+    for size in [9 << 20, 5000, 4096, 100, 1 << 20] {
+        volume.set_size(Bytes::new(size)).unwrap();
+        let mut all = vec![0; usize::try_from(size).unwrap()];
+        volume.read_at(0, &mut all).unwrap();
+        assert_eq!(all[..100], [7; 100]);
+    }
+    drop(volume);
+    assert_eq!(check(dir.path()).1, []);
+    flip(&dir.path().join("volumes/db/data/00000"), 50_000);
+    assert_eq!(check(dir.path()).1.len(), 1);
+    drop(open(dir.path(), Some(false)));
+    assert!(!dir.path().join("volumes/db/sums").exists());
+    assert_eq!(check(dir.path()).1, []);
+}
+
+#[test]
+fn a_folder_in_use_and_one_that_is_none_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = FolderCheck::open(dir.path(), "check").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoFolder);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    let volume = open(dir.path(), Some(true));
+    let error = FolderCheck::open(dir.path(), "check").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Locked);
+    drop(volume);
+    fs::remove_dir_all(dir.path().join("volumes/db/sums")).unwrap();
+    let (_, damage) = check(dir.path());
+    assert!(damage[0].what.contains("volumes/db/sums is missing"), "{damage:?}");
+}
