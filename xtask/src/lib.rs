@@ -8,6 +8,7 @@
 //! | [`catalog_data`] | the tables in `catalog/data` |
 //! | [`fuzz`] | fuzz targets, and a small fuzzer that needs no nightly compiler |
 //! | [`schema`] | `docs/layout.schema.json` |
+//! | [`soak`] | a steady load, whose resources must stay flat |
 //! | [`suite`] | test suites that others wrote |
 //! | [`torture`] | campaigns of crashes |
 //! | [`error`] | errors of the tasks |
@@ -18,6 +19,7 @@ pub mod catalog_data;
 pub mod error;
 pub mod fuzz;
 pub mod schema;
+pub mod soak;
 pub mod suite;
 pub mod torture;
 

@@ -14,6 +14,7 @@ use xtask::error::XtaskError;
 use xtask::fuzz::smoke::{self, Plan};
 use xtask::fuzz::{Target, corpus};
 use xtask::schema;
+use xtask::soak;
 use xtask::suite::{self, Suite};
 use xtask::torture;
 
@@ -38,6 +39,9 @@ enum Chore {
     Suite(SuiteArgs),
     /// Kill servers of random layouts under load, and check that everything promised is there.
     Torture(TortureArgs),
+    /// Serve a steady mixed load, and check that memory, descriptors, threads, space and latency stay flat
+    /// and all content is right.
+    Soak(SoakArgs),
     /// Write docs/layout.schema.json.
     Schema,
     /// Fail if docs/layout.schema.json is out of date.
@@ -50,7 +54,7 @@ struct SuiteArgs {
     suite: Suite,
     /// Folder with its checkout, in which it is built.
     #[arg(long, value_name = "DIR")]
-    checkout: PathBuf,
+    checkout: Option<PathBuf>,
     /// The program to test.
     #[arg(long, value_name = "FILE", default_value = "target/release/weir")]
     weir: PathBuf,
@@ -68,6 +72,19 @@ struct TortureArgs {
     #[arg(long, value_name = "N")]
     rounds: Option<u64>,
     /// Random seed; equal seeds produce equal layouts and loads, but threads run in another order.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// The program to test.
+    #[arg(long, value_name = "FILE", default_value = "target/release/weir")]
+    weir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct SoakArgs {
+    /// Time.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    minutes: u64,
+    /// Random seed; equal seeds produce equal loads, but threads run in another order.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// The program to test.
@@ -113,6 +130,7 @@ fn run(chore: Chore, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
         Chore::FuzzSmoke(args) => return fuzz(args, out),
         Chore::Suite(args) => return suite(&args, out),
         Chore::Torture(args) => return torture(args, out),
+        Chore::Soak(args) => return soak(args, out),
         Chore::FuzzCorpus => writeln!(out, "{} inputs written", corpus::generate()?),
         Chore::CatalogData { facts } => {
             let paths = catalog_data::write(&facts, &xtask::root())?;
@@ -153,7 +171,7 @@ fn fuzz(args: FuzzArgs, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
 }
 
 fn suite(args: &SuiteArgs, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
-    let (checkout, weir, only) = (&args.checkout, &args.weir, args.only.as_deref());
+    let (checkout, weir, only) = (args.checkout.as_deref(), &args.weir, args.only.as_deref());
     let plan = suite::Plan { suite: args.suite, checkout, weir, only };
     let tally = suite::run(&plan, out)?;
     let is_sound = tally.unexpected == 0 && tally.passed > 0;
@@ -173,6 +191,13 @@ fn torture(args: TortureArgs, out: &mut dyn Write) -> Result<ExitCode, XtaskErro
     )
     .map_err(|source| XtaskError::System { doing: "writing the output", source })?;
     Ok(if tally.promises > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn soak(args: SoakArgs, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
+    let SoakArgs { minutes, seed, weir } = args;
+    let plan = soak::Plan { time: Span::from_secs(minutes * 60), seed, weir };
+    let verdict = soak::run(&plan, out)?;
+    Ok(if verdict.is_flat() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn limit_memory() -> Result<(), XtaskError> {
