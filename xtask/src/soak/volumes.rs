@@ -13,6 +13,8 @@ const BLOCK: usize = 4096;
 const DEPTH: u64 = 12;
 /// Blocks of a request, at most.
 const LONGEST: u64 = 8;
+/// Blocks that are written or read at once before and after the load.
+const AT_ONCE: usize = 256;
 /// Batches of requests before a client connects anew, at most.
 const STAY: u64 = 200;
 
@@ -62,6 +64,7 @@ impl Client {
     }
 
     fn run(mut self) -> Result<(), String> {
+        self.fill()?;
         while !self.shared.is_over() {
             for _ in 0..self.rng.within(1, STAY) {
                 if self.shared.is_over() {
@@ -77,6 +80,28 @@ impl Client {
             }
         }
         self.check_all()
+    }
+
+    /// Writes all blocks, so that the space that they take is that of a volume in use.
+    fn fill(&mut self) -> Result<(), String> {
+        for first in (0..self.blocks.len()).step_by(AT_ONCE) {
+            let last = self.blocks.len().min(first + AT_ONCE);
+            let data = self.give(first, last - first);
+            let offset = ((self.first + first) * BLOCK) as u64;
+            self.connection.write(offset, &data).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Gives blocks a new content and returns it.
+    fn give(&mut self, at: usize, count: usize) -> Vec<u8> {
+        let mut data = Vec::with_capacity(count * BLOCK);
+        for block in &mut self.blocks[at..at + count] {
+            self.stamp += 1;
+            *block = self.stamp;
+            data.extend(content(self.stamp));
+        }
+        data
     }
 
     /// Sends some requests for different blocks, and waits for their answers.
@@ -136,12 +161,7 @@ impl Client {
                 self.connection.queue_trim(cookie, offset, length).map(|()| Sent::Change)
             }
             2..=10 => {
-                let mut data = Vec::with_capacity(count * BLOCK);
-                for block in &mut self.blocks[at..at + count] {
-                    self.stamp += 1;
-                    *block = self.stamp;
-                    data.extend(content(self.stamp));
-                }
+                let data = self.give(at, count);
                 let fua = self.rng.chance(10);
                 self.connection.queue_write(cookie, offset, &data, fua).map(|_| Sent::Change)
             }
@@ -154,10 +174,9 @@ impl Client {
 
     /// Reads all blocks at the end.
     fn check_all(&mut self) -> Result<(), String> {
-        let at_once = 256;
-        for (number, blocks) in self.blocks.chunks(at_once).enumerate() {
+        for (number, blocks) in self.blocks.chunks(AT_ONCE).enumerate() {
             let mut data = vec![0; blocks.len() * BLOCK];
-            let offset = ((self.first + number * at_once) * BLOCK) as u64;
+            let offset = ((self.first + number * AT_ONCE) * BLOCK) as u64;
             self.connection.read(offset, &mut data).map_err(|error| error.to_string())?;
             compare(&data, blocks, &self.shared)?;
         }

@@ -111,6 +111,7 @@ impl Prepared {
              export TEST_DEV=weir/test\nexport TEST_DIR={folder}/test\n\
              export SCRATCH_DEV=weir/scratch\nexport SCRATCH_MNT={folder}/scratch\n\
              export MOUNT_PROG=\"{helper} mount\"\nexport UMOUNT_PROG=\"{helper} umount\"\n\
+             export DF_PROG=\"{helper} df -T\"\n\
              export RESULT_BASE={folder}/results\n"
         )
     }
@@ -144,7 +145,8 @@ fn parse(test: &str, said: &str) -> Outcome {
     } else if is_in("Ran:") {
         Outcome::Passed
     } else {
-        Outcome::Failed("it did not end".to_owned())
+        let last = said.trim_end().lines().last().unwrap_or_default();
+        Outcome::Failed(format!("it did not end: {last}"))
     }
 }
 
@@ -169,6 +171,6 @@ mod tests {
                     -a\n    +b\n\nRan: generic/020\nFailures: generic/020\nFailed 1 of 1 tests\n";
         let words = "- output mismatch (see out.bad) +b";
         assert_eq!(parse("generic/020", said), Outcome::Failed(words.to_owned()));
-        assert_eq!(parse("generic/020", ""), Outcome::Failed("it did not end".to_owned()));
+        assert_eq!(parse("generic/020", "a\nb\n"), Outcome::Failed("it did not end: b".to_owned()));
     }
 }
