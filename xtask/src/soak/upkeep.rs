@@ -19,9 +19,12 @@ const CHANGE: u64 = 700;
 const POLL: u64 = 500;
 const BREAK: u64 = 150;
 
+/// Something that is done again and again.
+type Part = fn(&Shared, &mut Rng) -> Result<(), String>;
+
 /// Starts the threads.
 pub(super) fn start(shared: &Arc<Shared>, rng: &mut Rng) -> Vec<JoinHandle<()>> {
-    let parts: [(&'static str, u64, fn(&Shared, &mut Rng) -> Result<(), String>); 4] = [
+    let parts: [(&'static str, u64, Part); 4] = [
         ("backups", BACKUP, back_up),
         ("changes", CHANGE, change),
         ("polls", POLL, poll),

@@ -167,7 +167,7 @@ fn median(samples: &[Sample], measure: Measure) -> u64 {
 }
 
 fn mebibytes(bytes: u64) -> String {
-    let tenths = bytes * 10 >> 20;
+    let tenths = (bytes * 10) >> 20;
     format!("{}.{} MiB", tenths / 10, tenths % 10)
 }
 
@@ -185,10 +185,10 @@ mod tests {
         let sample = |at: u64| {
             let mut own = Sample {
                 at: Span::from_secs(at * 2),
-                memory: (40 << 20) + (at % 7 << 18),
+                memory: (40 << 20) + ((at % 7) << 18),
                 descriptors: 60 + at % 5,
                 threads: 20,
-                space: (160 << 20) + (at % 3 << 20),
+                space: (160 << 20) + ((at % 3) << 20),
                 requests: 1000,
                 p50: Span::from_micros(15_000 + at % 4 * 900),
                 p99: Span::from_millis(60),
@@ -211,7 +211,7 @@ mod tests {
     fn noise_single_peaks_and_a_warm_up_are_no_leaks() {
         assert_eq!(exceeded(|_, _| {}), []);
         let peaks = |at: u64, own: &mut Sample| {
-            if at % 9 == 0 {
+            if at.is_multiple_of(9) {
                 own.memory *= 2;
                 own.descriptors += 50;
                 own.p50 = Span::from_secs(1);
