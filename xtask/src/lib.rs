@@ -9,6 +9,7 @@
 //! | [`fuzz`] | fuzz targets, and a small fuzzer that needs no nightly compiler |
 //! | [`labs`] | figures of labs in wall time, beside those in virtual time |
 //! | [`schema`] | `docs/layout.schema.json` |
+//! | [`soak`] | a steady load, whose resources must stay flat |
 //! | [`suite`] | test suites that others wrote |
 //! | [`torture`] | campaigns of crashes |
 //! | [`error`] | errors of the tasks |
@@ -20,6 +21,7 @@ pub mod error;
 pub mod fuzz;
 pub mod labs;
 pub mod schema;
+pub mod soak;
 pub mod suite;
 pub mod torture;
 

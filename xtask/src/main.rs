@@ -15,6 +15,7 @@ use xtask::fuzz::smoke::{self, Plan};
 use xtask::fuzz::{Target, corpus};
 use xtask::labs;
 use xtask::schema;
+use xtask::soak;
 use xtask::suite::{self, Suite};
 use xtask::torture;
 
@@ -44,6 +45,9 @@ enum Chore {
         /// Output of `weir lab run NAME --clock both --output json`.
         file: PathBuf,
     },
+    /// Serve a steady mixed load, and check that memory, descriptors, threads, space and latency stay flat
+    /// and all content is right.
+    Soak(SoakArgs),
     /// Write docs/layout.schema.json.
     Schema,
     /// Fail if docs/layout.schema.json is out of date.
@@ -56,7 +60,7 @@ struct SuiteArgs {
     suite: Suite,
     /// Folder with its checkout, in which it is built.
     #[arg(long, value_name = "DIR")]
-    checkout: PathBuf,
+    checkout: Option<PathBuf>,
     /// The program to test.
     #[arg(long, value_name = "FILE", default_value = "target/release/weir")]
     weir: PathBuf,
@@ -74,6 +78,19 @@ struct TortureArgs {
     #[arg(long, value_name = "N")]
     rounds: Option<u64>,
     /// Random seed; equal seeds produce equal layouts and loads, but threads run in another order.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// The program to test.
+    #[arg(long, value_name = "FILE", default_value = "target/release/weir")]
+    weir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct SoakArgs {
+    /// Time.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    minutes: u64,
+    /// Random seed; equal seeds produce equal loads, but threads run in another order.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// The program to test.
@@ -120,6 +137,7 @@ fn run(chore: Chore, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
         Chore::Suite(args) => return suite(&args, out),
         Chore::Torture(args) => return torture(args, out),
         Chore::CheckLabs { file } => return check_labs(file, out),
+        Chore::Soak(args) => return soak(args, out),
         Chore::FuzzCorpus => writeln!(out, "{} inputs written", corpus::generate()?),
         Chore::CatalogData { facts } => {
             let paths = catalog_data::write(&facts, &xtask::root())?;
@@ -160,7 +178,7 @@ fn fuzz(args: FuzzArgs, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
 }
 
 fn suite(args: &SuiteArgs, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
-    let (checkout, weir, only) = (&args.checkout, &args.weir, args.only.as_deref());
+    let (checkout, weir, only) = (args.checkout.as_deref(), &args.weir, args.only.as_deref());
     let plan = suite::Plan { suite: args.suite, checkout, weir, only };
     let tally = suite::run(&plan, out)?;
     let is_sound = tally.unexpected == 0 && tally.passed > 0;
@@ -192,6 +210,13 @@ fn torture(args: TortureArgs, out: &mut dyn Write) -> Result<ExitCode, XtaskErro
     )
     .map_err(|source| XtaskError::System { doing: "writing the output", source })?;
     Ok(if tally.promises > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn soak(args: SoakArgs, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
+    let SoakArgs { minutes, seed, weir } = args;
+    let plan = soak::Plan { time: Span::from_secs(minutes * 60), seed, weir };
+    let verdict = soak::run(&plan, out)?;
+    Ok(if verdict.is_flat() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn limit_memory() -> Result<(), XtaskError> {

@@ -22,6 +22,8 @@ const KIND: &str = "fuse.weir";
 /// The parameters of a mount.
 pub(crate) struct MountRequest<'a> {
     pub(crate) dir: &'a Path,
+    /// Name of the file system in lists of mounts, if root mounts it.
+    pub(crate) source: &'a OsStr,
     /// True if other users may use it.
     pub(crate) allow_other: bool,
 }
@@ -135,7 +137,7 @@ fn mount_as_root(wanted: &MountRequest<'_>) -> Result<OwnedFd, MountError> {
     }
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     let data = std::ffi::CString::new(data).map_err(|error| MountError::io("mount", error))?;
-    match rustix::mount::mount("weir", wanted.dir, KIND, flags, data.as_c_str()) {
+    match rustix::mount::mount(wanted.source, wanted.dir, KIND, flags, data.as_c_str()) {
         Ok(()) => Ok(fuse),
         // Root in a namespace without the right to mount.
         Err(Errno::PERM) => mount_as_user(wanted),

@@ -378,6 +378,16 @@ impl Mounted {
         })
     }
 
+    /// Returns the source of a mount in lists of mounts: `weir`, or `weir/NAME` for a top directory.
+    fn source(&self, dir: &Path) -> OsString {
+        let mut source = OsString::from("weir");
+        if let Some(name) = dir.strip_prefix(&self.dir).ok().and_then(Path::file_name) {
+            source.push("/");
+            source.push(name);
+        }
+        source
+    }
+
     /// Mounts a file system and serves it on its own threads. At the end it runs `ending`.
     fn add<F: Filesystem>(
         &mut self,
@@ -387,7 +397,9 @@ impl Mounted {
         (fs, serving): (F, impl FnOnce(Notifier)),
         ending: impl FnOnce() + Send + 'static,
     ) -> Result<(), MountError> {
-        let fuse = mount(&MountRequest { dir: &dir, allow_other: options.allow_other })?;
+        let source = self.source(&dir);
+        let request = MountRequest { dir: &dir, source: &source, allow_other: options.allow_other };
+        let fuse = mount(&request)?;
         let listed = mounted_at(&dir);
         self.places.push(Place { dir: dir.clone(), listed });
         let mut config = Config::default();

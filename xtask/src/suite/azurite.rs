@@ -4,13 +4,12 @@
 //! files build their URLs from the host and the port of the server that they did not start;
 //! `azurite.patch` has them take both from the environment.
 
-use super::running::Running;
-use super::tap::{self, Outcome};
-use super::{build, ran};
+use super::results::{Outcome, Results};
+use super::running::{Running, free_port};
+use super::{build, ran, tap};
 use crate::error::XtaskError;
 use serde_json::Value;
 use std::fs;
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -39,8 +38,26 @@ const KEY: &str =
 const LAYOUT: &str = "[blob]\nunlimited = true\n[[blob.account]]\nname = \"devstoreaccount2\"\n\
     key = \"MTAwCjE2NQoyMjUKMTAzCjIxOAoyNDEKNDAKNzgKMTkxCjE3OAoyMTQKMTY5CjIxMwo2MQoyNTIKMTQxCg==\"\n";
 
+/// Runs all files, and prints the results of each.
+pub(super) fn run_all(
+    checkout: &Path,
+    weir: &Path,
+    results: &mut Results<'_>,
+) -> Result<(), XtaskError> {
+    prepare(checkout)?;
+    let wants = results.wants();
+    for file in FILES.into_iter().filter(|file| wants(file)) {
+        let before = results.tally();
+        for (title, outcome) in run(checkout, weir, file)? {
+            results.take(&format!("{file}: {title}"), &outcome)?;
+        }
+        results.say(&format!("{file}: {}", results.tally().since(&before)))?;
+    }
+    Ok(())
+}
+
 /// Patches the checkout and installs its packages, unless that has been done.
-pub(super) fn prepare(checkout: &Path) -> Result<(), XtaskError> {
+fn prepare(checkout: &Path) -> Result<(), XtaskError> {
     let patch = crate::root().join("xtask/suites/azurite.patch").display().to_string();
     if !ran(checkout, "git", &["apply", "--reverse", "--check", &patch])? {
         build(checkout, "git", &["apply", &patch])?;
@@ -53,11 +70,7 @@ pub(super) fn prepare(checkout: &Path) -> Result<(), XtaskError> {
 }
 
 /// Runs a file of tests on a new server. Returns its tests by title.
-pub(super) fn run(
-    checkout: &Path,
-    weir: &Path,
-    file: &str,
-) -> Result<Vec<(String, Outcome)>, XtaskError> {
+fn run(checkout: &Path, weir: &Path, file: &str) -> Result<Vec<(String, Outcome)>, XtaskError> {
     let port = free_port()?;
     let address = format!("127.0.0.1:{port}");
     let args = ["serve", "{}/layout.toml", "--nbd", "unix:{}/nbd", "--blob", &address];
@@ -116,13 +129,6 @@ fn aim(command: &mut Command, port: u16) {
         .env("TS_NODE_COMPILER_OPTIONS", r#"{"rootDir":"."}"#)
         .stdin(Stdio::null())
         .stdout(Stdio::null());
-}
-
-/// Returns a port that nobody listens at.
-fn free_port() -> Result<u16, XtaskError> {
-    let listener = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let system = |source| XtaskError::System { doing: "finding a free port", source };
-    listener.map(|address| address.port()).map_err(system)
 }
 
 /// Parses the report of mocha. A hook that fails is a failed test of its own.

@@ -4,12 +4,13 @@ use crate::error::XtaskError;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// A running `weir` in a temporary folder, which has the layout in `layout.toml`.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(crate) struct Running {
     child: Child,
     root: PathBuf,
 }
@@ -17,7 +18,7 @@ pub(super) struct Running {
 impl Running {
     /// Starts the program with these arguments, in which `{}` stands for the folder, and waits until it
     /// is ready.
-    pub(super) fn start(weir: &Path, layout: &str, args: &[&str]) -> Result<Self, XtaskError> {
+    pub(crate) fn start(weir: &Path, layout: &str, args: &[&str]) -> Result<Self, XtaskError> {
         let root = std::env::temp_dir().join(format!("weir-suite-{}", std::process::id()));
         let (file, mount) = (root.join("layout.toml"), root.join("mount"));
         fs::create_dir_all(&mount).map_err(XtaskError::file("creating", &mount))?;
@@ -44,13 +45,18 @@ impl Running {
         Err(XtaskError::Suite(format!("weir did not start: {}", said.trim_end())))
     }
 
+    /// Returns its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Returns a path in its folder.
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
     /// Stops it, and removes its files.
-    pub(super) fn stop(mut self) -> Result<(), XtaskError> {
+    pub(crate) fn stop(mut self) -> Result<(), XtaskError> {
         self.end();
         let status = self.child.wait();
         if status.as_ref().is_ok_and(|status| status.success()) {
@@ -75,4 +81,11 @@ impl Drop for Running {
         }
         drop(fs::remove_dir_all(&self.root));
     }
+}
+
+/// Returns a port that nobody listens at.
+pub(crate) fn free_port() -> Result<u16, XtaskError> {
+    let listener = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let system = |source| XtaskError::System { doing: "finding a free port", source };
+    listener.map(|address| address.port()).map_err(system)
 }

@@ -1,5 +1,6 @@
 //! Results in the form of the Test Anything Protocol: `ok 1`, `not ok 2 - words`, `1..2`.
 
+use super::results::Outcome;
 use crate::error::XtaskError;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -8,15 +9,6 @@ use std::process::{Command, Stdio};
 
 /// The longest time of a script or a client, in seconds.
 const LONGEST: &str = "600";
-
-/// The result of a check.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Outcome {
-    Passed,
-    Skipped,
-    /// With what the script says about it.
-    Failed(String),
-}
 
 /// Runs a script in a folder. Returns its checks by number; number 0 is the script as a whole.
 pub(super) fn run(script: &Path, folder: &Path) -> Result<Vec<(u64, Outcome)>, XtaskError> {

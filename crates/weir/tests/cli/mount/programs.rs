@@ -76,6 +76,43 @@ fn fio_verifies_what_it_wrote_with_each_engine_direct_and_buffered() {
     rig.stop();
 }
 
+/// They run side by side, and check what they can check.
+#[test]
+fn stressors_of_file_systems_find_nothing() {
+    needs!("stress-ng");
+    let Some(mut rig) =
+        Rig::new("[[volume]]\nname = \"v\"\nsize = \"1 GiB\"\nunlimited = true\n", &[])
+    else {
+        return;
+    };
+    let stressors = [
+        "chmod",
+        "copy-file",
+        "dentry",
+        "dir",
+        "fallocate",
+        "filename",
+        "flock",
+        "fpunch",
+        "fstat",
+        "getdent",
+        "hdd",
+        "link",
+        "lockf",
+        "rename",
+        "symlink",
+        "utime",
+        "xattr",
+    ];
+    let mut stress = Command::new("stress-ng");
+    stress.args(stressors.map(|name| format!("--{name}=1")));
+    stress.args(["--dentries=256", "--dir-dirs=256", "--copy-file-bytes=16m"]);
+    stress.args(["--fallocate-bytes=16m", "--hdd-bytes=16m", "--timeout=5", "--verify"]);
+    stress.arg("--temp-path").arg(rig.path("v")).current_dir(rig.path("v"));
+    must(stress);
+    rig.stop();
+}
+
 /// That it is durable cannot be seen without cutting the power; that it is asked for can.
 #[test]
 fn a_sync_is_a_sync_of_the_backing_file() {

@@ -3,8 +3,10 @@
 //! Its script `simple_test` starts nbd-server with a configuration for each check. These are the same
 //! checks with `weir serve`, as far as they are not of nbd-server's own configuration.
 
+use super::build;
+use super::results::{Outcome, Results};
 use super::running::Running;
-use super::tap::{self, Outcome};
+use super::tap;
 use crate::error::XtaskError;
 use std::path::Path;
 use std::process::Stdio;
@@ -38,9 +40,28 @@ pub(super) const CHECKS: [Check; 7] = [
     check("integrityhuge", &["-i", "-t", HUGE, "-N", "traced", "-u", UNIX]),
 ];
 
+/// Builds the client, and runs each check on a new server.
+pub(super) fn run(
+    checkout: &Path,
+    weir: &Path,
+    results: &mut Results<'_>,
+) -> Result<(), XtaskError> {
+    let steps = [
+        ("./autogen.sh", &[][..]),
+        ("./configure", &[]),
+        ("make", &[]),
+        ("make", &["-C", "tests/run", "nbd-tester-client"]),
+    ];
+    steps.iter().try_for_each(|(program, args)| build(checkout, program, args))?;
+    let wants = results.wants();
+    for check in CHECKS.iter().filter(|check| wants(check.name)) {
+        results.take(check.name, &check.run(checkout, weir)?)?;
+    }
+    Ok(())
+}
+
 impl Check {
-    /// Runs the check on a new server.
-    pub(super) fn run(&self, checkout: &Path, weir: &Path) -> Result<Outcome, XtaskError> {
+    fn run(&self, checkout: &Path, weir: &Path) -> Result<Outcome, XtaskError> {
         let args = ["serve", "{}/layout.toml", "--nbd", "unix:{}/nbd"];
         let running = Running::start(weir, LAYOUT, &args)?;
         let place = running.path("").display().to_string();

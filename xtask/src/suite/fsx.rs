@@ -1,0 +1,72 @@
+//! `fsx` and `fsstress` of xfstests on `weir mount`: random requests to one file with known content, and
+//! random calls by several processes.
+
+use super::results::{Outcome, Results};
+use super::running::Running;
+use super::{LAYOUT, MOUNT, build, ran, tap};
+use crate::error::XtaskError;
+use std::path::Path;
+use std::process::Stdio;
+
+/// A run of one of the programs.
+pub(super) struct Check {
+    pub(super) name: &'static str,
+    program: &'static str,
+    /// `{}` stands for a path on the mount.
+    args: &'static [&'static str],
+}
+
+const fn fsx(name: &'static str, args: &'static [&'static str]) -> Check {
+    Check { name, program: "ltp/fsx", args }
+}
+
+const fn fsstress(name: &'static str, args: &'static [&'static str]) -> Check {
+    Check { name, program: "ltp/fsstress", args }
+}
+
+pub(super) const CHECKS: [Check; 8] = [
+    fsx("fsx", &["-q", "-S", "1", "-N", "100000", "{}"]),
+    fsx("fsx-unmapped", &["-q", "-S", "2", "-N", "100000", "-R", "-W", "{}"]),
+    fsx(
+        "fsx-direct",
+        &[
+            "-q", "-S", "3", "-N", "50000", "-Z", "-r", "4096", "-w", "4096", "-t", "4096", "-R",
+            "-W", "{}",
+        ],
+    ),
+    fsx("fsx-aio", &["-q", "-S", "4", "-N", "50000", "-A", "{}"]),
+    fsx("fsx-close-open", &["-q", "-S", "5", "-N", "50000", "-c", "10", "{}"]),
+    fsx("fsx-long", &["-q", "-S", "6", "-N", "20000", "-l", "8388608", "-o", "131072", "{}"]),
+    fsstress("fsstress", &["-d", "{}", "-s", "7", "-n", "5000", "-p", "4"]),
+    fsstress("fsstress-many", &["-d", "{}", "-s", "8", "-n", "1000", "-p", "16", "-l", "2"]),
+];
+
+/// Builds the programs, and runs the checks on one mount.
+pub(super) fn run(
+    checkout: &Path,
+    weir: &Path,
+    results: &mut Results<'_>,
+) -> Result<(), XtaskError> {
+    if !ran(checkout, "test", &["-x", "ltp/fsx", "-a", "-x", "ltp/fsstress"])? {
+        build(checkout, "make", &[])?;
+    }
+    let running = Running::start(weir, LAYOUT, &MOUNT)?;
+    let wants = results.wants();
+    for check in CHECKS.iter().filter(|check| wants(check.name)) {
+        let place = running.path("mount/suite").join(check.name).display().to_string();
+        let program = checkout.join(check.program);
+        let mut command = tap::bounded(&program);
+        command.args(check.args.iter().map(|arg| arg.replace("{}", &place)));
+        // It writes its files of results there.
+        command.current_dir(running.path("")).stdin(Stdio::null());
+        let output = command.output().map_err(XtaskError::file("starting", &program))?;
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        let last = said.trim_end().lines().last().unwrap_or_default().to_owned();
+        let outcome = match output.status.success() {
+            true => Outcome::Passed,
+            false => Outcome::Failed(format!("{}: {last}", output.status)),
+        };
+        results.take(check.name, &outcome)?;
+    }
+    running.stop()
+}

@@ -1,0 +1,176 @@
+//! xfstests on `weir mount`: the quick generic tests, as for any file system in user space.
+//!
+//! Two volumes are the test and the scratch file system. `xtask/suites/xfstests-mount` mounts and unmounts
+//! them; each mount is a new server. Its settings are in `local.config` of a temporary folder, so the
+//! checkout stays as it is.
+
+use super::results::{Outcome, Results};
+use super::{build, ran, tap};
+use crate::error::XtaskError;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+const LAYOUT: &str = "[[volume]]\nname = \"NAME\"\nsize = \"4 GiB\"\nunlimited = true\n";
+const VOLUMES: [&str; 2] = ["test", "scratch"];
+
+/// A checkout that is built, and a folder with layouts, data and mounts.
+struct Prepared {
+    checkout: PathBuf,
+    folder: TempDir,
+    helper: String,
+    weir: PathBuf,
+}
+
+/// Builds the suite and runs its tests.
+pub(super) fn run(
+    checkout: &Path,
+    weir: &Path,
+    results: &mut Results<'_>,
+) -> Result<(), XtaskError> {
+    let prepared = Prepared::new(checkout, weir)?;
+    let ran = prepared.run_all(results);
+    let ended = prepared.end();
+    ran.and(ended)
+}
+
+impl Prepared {
+    /// Builds the suite, unless that has been done, and writes its settings.
+    fn new(checkout: &Path, weir: &Path) -> Result<Self, XtaskError> {
+        // The last program that is built.
+        if !ran(checkout, "test", &["-x", "src/vfs/mount-idmapped"])? {
+            build(checkout, "make", &[])?;
+        }
+        let system = |source| XtaskError::System { doing: "making a folder", source };
+        let folder = tempfile::Builder::new().prefix("weir-xfstests-").tempdir().map_err(system)?;
+        let helper = crate::root().join("xtask/suites/xfstests-mount").display().to_string();
+        let (checkout, weir) = (checkout.to_owned(), weir.to_owned());
+        let own = Self { checkout, folder, helper, weir };
+        for name in VOLUMES {
+            let layout = own.path(&format!("{name}.toml"));
+            fs::write(&layout, LAYOUT.replace("NAME", name))
+                .map_err(XtaskError::file("writing", &layout))?;
+            for dir in [own.path(name), own.path(&format!("at-{name}"))] {
+                fs::create_dir(&dir).map_err(XtaskError::file("creating", &dir))?;
+            }
+        }
+        let config = own.path("local.config");
+        fs::write(&config, own.config()).map_err(XtaskError::file("writing", &config))?;
+        Ok(own)
+    }
+
+    fn run_all(&self, results: &mut Results<'_>) -> Result<(), XtaskError> {
+        let path = self.checkout.join("tests/generic/group.list");
+        let list = fs::read_to_string(&path).map_err(XtaskError::file("reading", &path))?;
+        let wants = results.wants();
+        for test in quick(&list).iter().filter(|test| wants(test)) {
+            results.take(test, &self.run(test)?)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a test.
+    fn run(&self, test: &str) -> Result<Outcome, XtaskError> {
+        let program = self.checkout.join("check");
+        let mut command = tap::bounded(&program);
+        command.arg(test).current_dir(&self.checkout).stdin(Stdio::null());
+        self.environment(&mut command);
+        command.env("HOST_OPTIONS", self.path("local.config"));
+        let output = command.output().map_err(XtaskError::file("starting", &program))?;
+        Ok(parse(test, &String::from_utf8_lossy(&output.stdout)))
+    }
+
+    /// Unmounts what is mounted.
+    fn end(self) -> Result<(), XtaskError> {
+        for name in VOLUMES {
+            let place = self.path(name).display().to_string();
+            if !ran(self.folder.path(), "mountpoint", &["-q", &place])? {
+                continue;
+            }
+            let mut command = Command::new(&self.helper);
+            command.args(["umount", &place]).stdin(Stdio::null());
+            self.environment(&mut command);
+            let status =
+                command.status().map_err(XtaskError::file("starting", self.helper.as_ref()))?;
+            if !status.success() {
+                return Err(XtaskError::Suite(format!("{place} is still in use")));
+            }
+        }
+        Ok(())
+    }
+
+    fn environment(&self, command: &mut Command) {
+        command.env("WEIR", &self.weir).env("WEIR_SUITE", self.folder.path());
+    }
+
+    fn config(&self) -> String {
+        let (folder, helper) = (self.folder.path().display(), &self.helper);
+        format!(
+            "export FSTYP=fuse\nexport FUSE_SUBTYP=.weir\n\
+             export TEST_DEV=weir/test\nexport TEST_DIR={folder}/test\n\
+             export SCRATCH_DEV=weir/scratch\nexport SCRATCH_MNT={folder}/scratch\n\
+             export MOUNT_PROG=\"{helper} mount\"\nexport UMOUNT_PROG=\"{helper} umount\"\n\
+             export DF_PROG=\"{helper} df -T\"\n\
+             export RESULT_BASE={folder}/results\n"
+        )
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+/// Returns the tests of the group `quick` from a list of `NUMBER GROUP..`.
+fn quick(list: &str) -> Vec<String> {
+    let lines = list.lines().filter(|line| !line.starts_with('#'));
+    let quick = lines.filter(|line| line.split_whitespace().skip(1).any(|group| group == "quick"));
+    quick.filter_map(|line| Some(format!("generic/{}", line.split_whitespace().next()?))).collect()
+}
+
+/// Parses the output of `check` for a test.
+fn parse(test: &str, said: &str) -> Outcome {
+    let line = said.lines().find_map(|line| line.strip_prefix(test)).unwrap_or_default().trim();
+    let is_in = |name: &str| {
+        let list = said.lines().find_map(|line| line.strip_prefix(name));
+        list.is_some_and(|list| list.split_whitespace().any(|own| own == test))
+    };
+    // Which of the tests that have run are also in one of the other lists.
+    if is_in("Failures:") {
+        let differs =
+            said.lines().find(|line| line.trim_start().starts_with('+') && !line.contains("+++"));
+        Outcome::Failed(format!("{line} {}", differs.unwrap_or_default().trim()))
+    } else if is_in("Not run:") {
+        Outcome::Skipped
+    } else if is_in("Ran:") {
+        Outcome::Passed
+    } else {
+        let last = said.trim_end().lines().last().unwrap_or_default();
+        Outcome::Failed(format!("it did not end: {last}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quick_tests_are_those_of_their_group() {
+        let list = "# a comment quick\n001 auto quick rw\n002 auto quicker\n\n003 quick\n";
+        assert_eq!(quick(list), ["generic/001", "generic/003"]);
+    }
+
+    #[test]
+    fn results_are_read() {
+        let said =
+            "FSTYP -- fuse\n\ngeneric/001 1s ...  1s\nRan: generic/001\nPassed all 1 tests\n";
+        assert_eq!(parse("generic/001", said), Outcome::Passed);
+        let said = "generic/004 [not run] no O_TMPFILE\nRan: generic/004\nNot run: generic/004\nPassed all 1 tests\n";
+        assert_eq!(parse("generic/004", said), Outcome::Skipped);
+        let said = "generic/020       - output mismatch (see out.bad)\n    --- tests/out\n    +++ out.bad\n    @@ -1 +1 @@\n    \
+                    -a\n    +b\n\nRan: generic/020\nFailures: generic/020\nFailed 1 of 1 tests\n";
+        let words = "- output mismatch (see out.bad) +b";
+        assert_eq!(parse("generic/020", said), Outcome::Failed(words.to_owned()));
+        assert_eq!(parse("generic/020", "a\nb\n"), Outcome::Failed("it did not end: b".to_owned()));
+    }
+}
