@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(exceeded(|at, own| own.threads += at), [Measure::Threads]);
         assert_eq!(exceeded(|at, own| own.space += at << 22), [Measure::Space]);
         let slower = |at: u64, own: &mut Sample| {
-            own.p50 = Span::from_micros(15_000 * (1 + at * at / 100));
+            own.p50 = Span::from_micros(15_000 * (1 + at * at * at / 1000));
         };
         assert_eq!(exceeded(slower), [Measure::Latency]);
     }

@@ -75,7 +75,7 @@ fn a_layout_in_numbers() {
         json["exports"][1],
         json!({
             "export": "s", "host": "host", "size_bytes": 2_u64 << 40, "columns": 2,
-            "unit_bytes": 65_536,
+            "unit_bytes": 65_536, "clients": "all",
         })
     );
     check_figures(&json, &mut 0);

@@ -106,7 +106,7 @@ fn stressors_of_file_systems_find_nothing() {
     ];
     let mut stress = Command::new("stress-ng");
     stress.args(stressors.map(|name| format!("--{name}=1")));
-    stress.args(["--dentries=256", "--dir-dirs=256", "--copy-file-bytes=16m"]);
+    stress.args(["--dentries=256", "--dir-dirs=256", "--copy-file-bytes=128m"]);
     stress.args(["--fallocate-bytes=16m", "--hdd-bytes=16m", "--timeout=5", "--verify"]);
     stress.arg("--temp-path").arg(rig.path("v")).current_dir(rig.path("v"));
     must(stress);
