@@ -171,7 +171,7 @@ fn errors_name_their_place() {
     );
     check(
         "[[volume]]\nname = \"a\"\nteir = \"P30\"",
-        "layout.toml:3:1: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`, `credits`, `lun`, `backend`, `clients`; did you mean `tier`?",
+        "layout.toml:3:1: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`, `credits`, `lun`, `backend`, `checksums`, `clients`; did you mean `tier`?",
     );
     check(
         "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS41\"",
@@ -207,7 +207,7 @@ fn errors_name_their_place() {
     );
     check(
         "[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\nvolumes = { count = 2, teir = \"P30\" }",
-        "layout.toml:4:11: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`, `credits`, `lun`, `backend`, `clients`; did you mean `tier`?",
+        "layout.toml:4:11: unknown field `teir`, expected one of `name`, `host`, `tier`, `size`, `family`, `iops`, `throughput`, `limits`, `unlimited`, `cache`, `place`, `on_demand_burst`, `performance_plus`, `performance_tier`, `latency`, `credits`, `lun`, `backend`, `checksums`, `clients`; did you mean `tier`?",
     );
 }
 
