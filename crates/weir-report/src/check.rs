@@ -218,7 +218,7 @@ mod tests {
         let line = "data/volumes/db/data/00001: 8192 bytes at offset 4096, 1099511631872 in the volume: the \
                     bytes are not those of their checksums\n";
         assert!(text.contains(line), "{text}");
-        assert!(text.contains("4.0 MiB were being written when"), "{text}");
+        assert!(text.contains("4.00 MiB were being written when"), "{text}");
         let json = report.render(Format::Json);
         assert!(json.contains("\"volume_offset\": 1099511631872"), "{json}");
         let csv = report.render(Format::Csv);
