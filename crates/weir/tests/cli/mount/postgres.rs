@@ -271,7 +271,12 @@ fn transactions_follow_the_tier_of_the_volume() {
             println!("{kind:?}\nP10: {p10:?}\nP30: {p30:?}");
             (p10, p30)
         });
-        let mut kept = pairs.skip_while(|(p10, _)| kind[0] == "-S" && !p10.is_at(500.0));
+        // On a machine that is busy enough, no transaction ends in time.
+        let is_void = |(p10, p30): &(Measured, Measured)| {
+            let transactions = p10.transactions.min(p30.transactions);
+            transactions < 1.0 || (kind[0] == "-S" && !p10.is_at(500.0))
+        };
+        let mut kept = pairs.skip_while(is_void);
         let (p10, p30) = kept.next().unwrap_or_else(|| panic!("P10 was never at its cap"));
         follows_the_caps(&p10, &p30);
     }
