@@ -11,7 +11,7 @@
 //! | `volumes` | clients over NBD |
 //! | `blobs` | a client of page blobs over REST |
 //! | `upkeep` | backups, changes, polls and clients that break off |
-//! | `shared` | what the threads have in common |
+//! | `shared` | the state that the threads share |
 //! | `sample` | samples of the server |
 //! | [`verdict`] | the comparison |
 
@@ -112,12 +112,12 @@ pub fn run(plan: &Plan, out: &mut dyn Write) -> Result<Verdict, XtaskError> {
     let samples = sampled?;
     shared.check()?;
     server.stop()?;
-    let verdict = Verdict::of(&samples);
+    let verdict = Verdict::compare_thirds(&samples);
     say(out, &format!("\n{verdict}\n{}", shared.tally()))?;
     Ok(verdict)
 }
 
-/// Starts the clients and everything beside them.
+/// Starts the clients, and the upkeep beside them.
 fn start(shared: &Arc<Shared>, rng: &mut Rng) -> Result<Vec<JoinHandle<()>>, XtaskError> {
     let mut threads = Vec::new();
     for (export, blocks) in EXPORTS {

@@ -114,7 +114,7 @@ fn output(folder: &Path, program: &str, args: &[&str]) -> Result<Output, XtaskEr
 }
 
 /// Returns whether a program succeeds.
-fn ran(folder: &Path, program: &str, args: &[&str]) -> Result<bool, XtaskError> {
+fn succeeds(folder: &Path, program: &str, args: &[&str]) -> Result<bool, XtaskError> {
     output(folder, program, args).map(|output| output.status.success())
 }
 

@@ -61,10 +61,9 @@ fn encoded(meta: &Meta) -> Vec<u8> {
     text.expect("plain structures of texts and numbers").into_bytes()
 }
 
-/// Returns an input for each kind of file, with its name.
-#[must_use]
-pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
-    let plain = Meta {
+/// Returns metadata of a plain volume.
+pub(crate) fn example() -> Meta {
+    Meta {
         size: Bytes::gib(1024),
         declared_size: Bytes::gib(512),
         segment: Bytes::gib(1024),
@@ -72,7 +71,13 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         attributes: [("tier".to_owned(), "P30".to_owned())].into(),
         layers: None,
         checksums: false,
-    };
+    }
+}
+
+/// Returns an input for each kind of file, with its name.
+#[must_use]
+pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
+    let plain = example();
     let layer =
         |number, snapshot| LayerMeta { number, size: plain.size, snapshot, segments: [0].into() };
     let stack = vec![layer(0, Some(2)), layer(4, None)];

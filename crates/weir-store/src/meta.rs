@@ -220,19 +220,8 @@ impl MetaFile {
 mod tests {
     use super::*;
     use crate::ErrorKind;
+    use crate::fuzz::example;
     use std::fs;
-
-    fn example() -> Meta {
-        Meta {
-            size: Bytes::gib(1024),
-            declared_size: Bytes::gib(512),
-            segment: Bytes::gib(1024),
-            segments: [0].into(),
-            attributes: [("tier".to_owned(), "P30".to_owned())].into(),
-            layers: None,
-            checksums: false,
-        }
-    }
 
     /// Loads what is left of a saved file after `change`; errors without the folder.
     fn loaded(change: impl FnOnce(&mut Vec<u8>)) -> std::result::Result<Meta, (ErrorKind, String)> {

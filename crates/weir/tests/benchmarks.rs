@@ -154,7 +154,7 @@ fn tables_that_programs_write_have_their_columns() {
             .collect::<Vec<_>>()
             .join("\n");
         for column in tables.into_iter().flatten() {
-            // Of a table of Weir, numbers are marked; Python has the row as a whole.
+            // Rust programs mark columns of numbers; scripts write the row as a whole.
             let forms = [
                 format!("\"{column}\""),
                 format!("\">{column}\""),

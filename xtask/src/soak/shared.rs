@@ -1,9 +1,9 @@
-//! What the threads of a soak have in common: the end, the first error, and latencies.
+//! The state that the threads of a soak share: the end, the first error, and latencies.
 
 use crate::error::XtaskError;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_units::Span;
@@ -57,11 +57,11 @@ impl Shared {
 
     /// Runs a part of the load on a thread of its own. Its error ends the soak.
     pub(super) fn spawn(
-        self: &std::sync::Arc<Self>,
+        self: &Arc<Self>,
         name: &'static str,
         part: impl FnOnce() -> Result<(), String> + Send + 'static,
     ) -> JoinHandle<()> {
-        let shared = std::sync::Arc::clone(self);
+        let shared = Arc::clone(self);
         std::thread::spawn(move || {
             if let Err(what) = part() {
                 locked(&shared.failed).get_or_insert(format!("{name}: {what}"));
@@ -101,17 +101,17 @@ impl Shared {
     pub(super) fn tally(&self) -> String {
         let Counts { requests, checked, connections, blobs, backups, changes, polls } =
             &self.counts;
-        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let value = |count: &AtomicU64| count.load(Ordering::Relaxed);
         format!(
             "{} requests, {} blocks compared, {} connections, {} requests for blobs, {} backups, {} changes of \
              volumes, {} polls: no error, and all content right",
-            of(requests),
-            of(checked),
-            of(connections),
-            of(blobs),
-            of(backups),
-            of(changes),
-            of(polls)
+            value(requests),
+            value(checked),
+            value(connections),
+            value(blobs),
+            value(backups),
+            value(changes),
+            value(polls)
         )
     }
 }

@@ -1,4 +1,4 @@
-//! What happens beside the clients: backups, changes of volumes, polls, and clients that break off.
+//! Upkeep beside the clients: backups, changes of volumes, polls, and clients that break off.
 
 use super::blobs::exchange;
 use super::shared::{Shared, count};

@@ -25,7 +25,7 @@ pub struct Sample {
     pub p99: Span,
 }
 
-/// What must stay flat.
+/// A quantity that must stay flat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Measure {
     Memory,
@@ -35,7 +35,7 @@ enum Measure {
     Latency,
 }
 
-/// A measure in two thirds of the samples.
+/// The medians of a measure in the second and the last third of the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Compared {
     measure: Measure,
@@ -56,7 +56,8 @@ const MEASURES: [Measure; 5] =
     [Measure::Memory, Measure::Descriptors, Measure::Threads, Measure::Space, Measure::Latency];
 
 impl Measure {
-    fn of(self, sample: &Sample) -> u64 {
+    /// Returns the quantity in a sample.
+    fn read(self, sample: &Sample) -> u64 {
         match self {
             Self::Memory => sample.memory,
             Self::Descriptors => sample.descriptors,
@@ -103,7 +104,7 @@ impl Measure {
 impl Verdict {
     /// Compares the thirds of a run.
     #[must_use]
-    pub fn of(samples: &[Sample]) -> Self {
+    pub fn compare_thirds(samples: &[Sample]) -> Self {
         let third = samples.len() / 3;
         let (second, last) = samples[third..].split_at((samples.len() - third) / 2);
         let compare = |measure: Measure| {
@@ -161,7 +162,7 @@ impl fmt::Display for Sample {
 }
 
 fn median(samples: &[Sample], measure: Measure) -> u64 {
-    let mut values: Vec<u64> = samples.iter().map(|sample| measure.of(sample)).collect();
+    let mut values: Vec<u64> = samples.iter().map(|sample| measure.read(sample)).collect();
     values.sort_unstable();
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
@@ -200,7 +201,7 @@ mod tests {
     }
 
     fn exceeded(grow: impl Fn(u64, &mut Sample)) -> Vec<Measure> {
-        let verdict = Verdict::of(&samples(grow));
+        let verdict = Verdict::compare_thirds(&samples(grow));
         let all: Vec<Measure> =
             verdict.all.iter().filter(|own| own.last > own.bound).map(|own| own.measure).collect();
         assert_eq!(verdict.is_flat(), all.is_empty(), "{verdict}");
@@ -235,15 +236,15 @@ mod tests {
 
     #[test]
     fn a_run_without_requests_proves_nothing() {
-        let verdict = Verdict::of(&samples(|_, own| own.requests = 0));
+        let verdict = Verdict::compare_thirds(&samples(|_, own| own.requests = 0));
         assert!(!verdict.is_flat());
         assert!(verdict.to_string().ends_with("NO REQUESTS in the last third"), "{verdict}");
-        assert!(!Verdict::of(&[]).is_flat());
+        assert!(!Verdict::compare_thirds(&[]).is_flat());
     }
 
     #[test]
     fn the_table_names_what_exceeds_its_bound() {
-        let text = Verdict::of(&samples(|at, own| own.threads += at)).to_string();
+        let text = Verdict::compare_thirds(&samples(|at, own| own.threads += at)).to_string();
         let line = text.lines().find(|line| line.starts_with("threads")).expect("a line");
         assert_eq!(line, "threads                   50            70            58  EXCEEDED");
         assert!(text.ends_with("NOT FLAT: the last third exceeds a bound"), "{text}");

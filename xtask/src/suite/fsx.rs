@@ -3,7 +3,7 @@
 
 use super::results::{Outcome, Results};
 use super::running::Running;
-use super::{LAYOUT, MOUNT, build, ran, tap};
+use super::{LAYOUT, MOUNT, build, succeeds, tap};
 use crate::error::XtaskError;
 use std::path::Path;
 use std::process::Stdio;
@@ -47,7 +47,7 @@ pub(super) fn run(
     weir: &Path,
     results: &mut Results<'_>,
 ) -> Result<(), XtaskError> {
-    if !ran(checkout, "test", &["-x", "ltp/fsx", "-a", "-x", "ltp/fsstress"])? {
+    if !succeeds(checkout, "test", &["-x", "ltp/fsx", "-a", "-x", "ltp/fsstress"])? {
         build(checkout, "make", &[])?;
     }
     let running = Running::start(weir, LAYOUT, &MOUNT)?;

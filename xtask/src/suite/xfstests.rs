@@ -5,7 +5,7 @@
 //! checkout stays as it is.
 
 use super::results::{Outcome, Results};
-use super::{build, ran, tap};
+use super::{build, succeeds, tap};
 use crate::error::XtaskError;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,16 +30,16 @@ pub(super) fn run(
     results: &mut Results<'_>,
 ) -> Result<(), XtaskError> {
     let prepared = Prepared::new(checkout, weir)?;
-    let ran = prepared.run_all(results);
+    let done = prepared.run_all(results);
     let ended = prepared.end();
-    ran.and(ended)
+    done.and(ended)
 }
 
 impl Prepared {
     /// Builds the suite, unless that has been done, and writes its settings.
     fn new(checkout: &Path, weir: &Path) -> Result<Self, XtaskError> {
         // The last program that is built.
-        if !ran(checkout, "test", &["-x", "src/vfs/mount-idmapped"])? {
+        if !succeeds(checkout, "test", &["-x", "src/vfs/mount-idmapped"])? {
             build(checkout, "make", &[])?;
         }
         let system = |source| XtaskError::System { doing: "making a folder", source };
@@ -85,7 +85,7 @@ impl Prepared {
     fn end(self) -> Result<(), XtaskError> {
         for name in VOLUMES {
             let place = self.path(name).display().to_string();
-            if !ran(self.folder.path(), "mountpoint", &["-q", &place])? {
+            if !succeeds(self.folder.path(), "mountpoint", &["-q", &place])? {
                 continue;
             }
             let mut command = Command::new(&self.helper);
@@ -135,7 +135,7 @@ fn parse(test: &str, said: &str) -> Outcome {
         let list = said.lines().find_map(|line| line.strip_prefix(name));
         list.is_some_and(|list| list.split_whitespace().any(|own| own == test))
     };
-    // Which of the tests that have run are also in one of the other lists.
+    // The list `Ran:` also has the tests of the other two.
     if is_in("Failures:") {
         let differs =
             said.lines().find(|line| line.trim_start().starts_with('+') && !line.contains("+++"));

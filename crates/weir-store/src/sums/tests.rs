@@ -333,7 +333,7 @@ proptest! {
         let mut found = Vec::new();
         store.scrub(|range| found.push(range)).unwrap();
         prop_assert_eq!(&found, &[]);
-        // What is computed anew agrees, and damage is found from then on.
+        // The new checksums agree with the bytes, and later damage is found.
         store.rebuild(u64::MAX).unwrap();
         store.close().unwrap();
         prop_assert!(all(&store) == expect);

@@ -1,4 +1,4 @@
-//! What a signature covers, and what it permits.
+//! Tests of the parts that a signature covers, and of its permissions.
 //!
 //! The signed texts are written here as Microsoft's reference has them.
 

@@ -98,8 +98,7 @@ fn a_backlog_counts_as_many_requests_of_each_rival() {
     ] {
         let (said, waited) = said_and_waited(uncached, depths);
         for found in [said, waited] {
-            // A round of the volumes more or less.
-
+            // The order within a round of the volumes is not estimated.
             assert!(found.abs_diff(expect * MS) <= 8 * MS, "{found} ns of {expect} ms: {depths:?}");
         }
     }

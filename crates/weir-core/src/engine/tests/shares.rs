@@ -38,8 +38,8 @@ fn an_idle_volume_saves_up_no_priority() {
     }
 }
 
-/// What a volume had is past once the gate is idle: the large request at the end of a busy time is not
-/// charged to its volume in the next one.
+/// An idle gate forgets its volumes' shares: a large request at the end of a busy time is not charged to its
+/// volume in the next one.
 #[test]
 fn an_idle_gate_forgets_what_its_volumes_had() {
     let mut engine = shared_by_two();
