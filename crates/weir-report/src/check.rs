@@ -11,7 +11,8 @@ use serde::Serialize;
 pub struct CheckReport {
     /// The folder.
     pub folder: String,
-    /// Whether no damage was found, and everything could be checked.
+    /// True if no damage was found, and everything could be checked. Bytes without a known checksum are only
+    /// read.
     pub is_sound: bool,
     /// The volumes.
     pub volumes: Vec<VolumeCheck>,
@@ -30,7 +31,7 @@ pub struct VolumeCheck {
     pub name: String,
     /// Its size; absent if its metadata is damaged.
     pub size_bytes: Option<u64>,
-    /// Whether its blocks have checksums.
+    /// True if its blocks have checksums.
     pub checksums: bool,
     /// Bytes that were compared with their checksums.
     pub verified_bytes: u64,
@@ -113,7 +114,7 @@ impl CheckReport {
         }
         if unknown > 0 {
             notes.push(format!(
-                "{} MiB were being written when the last server was killed, so their checksums are unknown; \
+                "{} MiB are in regions that were open when the last server ended, so their checksums are unknown; \
                  the next server computes them",
                 mib(float(unknown))
             ));
@@ -218,7 +219,7 @@ mod tests {
         let line = "data/volumes/db/data/00001: 8192 bytes at offset 4096, 1099511631872 in the volume: the \
                     bytes are not those of their checksums\n";
         assert!(text.contains(line), "{text}");
-        assert!(text.contains("4.00 MiB were being written when"), "{text}");
+        assert!(text.contains("4.00 MiB are in regions that were open when"), "{text}");
         let json = report.render(Format::Json);
         assert!(json.contains("\"volume_offset\": 1099511631872"), "{json}");
         let csv = report.render(Format::Csv);

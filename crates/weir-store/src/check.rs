@@ -5,7 +5,8 @@
 //! | `format` | the formats that this release reads |
 //! | `meta.json` | its checksum |
 //! | segments | the list of them, and their lengths |
-//! | blocks of a volume with checksums | their checksums, unless a crash made those unknown |
+//! | blocks of a volume with checksums | their checksums, unless these are unknown |
+//! | the list of open regions | its checksum |
 //! | bytes without checksums | nothing: they are only read |
 //! | maps and logs of layers | their checksums |
 
@@ -15,7 +16,7 @@ use crate::lock::DirLock;
 use crate::paged::folders;
 use crate::pieces::{index, pieces};
 use crate::store::{ExtentKind, Store};
-use crate::sums::FileSums;
+use crate::sums::{BLOCK, FileSums};
 use crate::volume::{self, DATA};
 use crate::{DamagedRange, ErrorKind, Result, StoreError, disk, name};
 use std::path::{Path, PathBuf};
@@ -61,11 +62,11 @@ pub struct DamagedBytes {
 pub struct CheckedVolume {
     /// The size of the volume; `None` if its metadata is damaged.
     pub size: Option<Bytes>,
-    /// Whether its blocks have checksums.
+    /// True if its blocks have checksums.
     pub has_checksums: bool,
     /// Bytes that were compared with their checksums.
     pub verified: u64,
-    /// Bytes whose checksums are unknown, since they were written before a crash.
+    /// Bytes in open regions, whose checksums are unknown.
     pub unknown: u64,
     /// Bytes without checksums.
     pub unverified: u64,
@@ -188,9 +189,8 @@ fn read_all(store: &FileStore, report: &mut dyn FnMut(DamagedRange)) -> Result<u
             let is_data = extent.kind == ExtentKind::Data;
             for piece in pieces(at, extent.len, READ).filter(|_| is_data) {
                 let (offset, len) = (at + piece.at, piece.len);
-                if let Err(error) = store.read_at(offset, &mut buffer[..index(len)]) {
-                    let unreadable = Some(crate::sums::told(&error));
-                    report(DamagedRange { offset, len, unreadable });
+                if store.read_at(offset, &mut buffer[..index(len)]).is_err() {
+                    read_blocks(store, (offset, len), report);
                 }
                 read += len;
             }
@@ -198,4 +198,16 @@ fn read_all(store: &FileStore, report: &mut dyn FnMut(DamagedRange)) -> Result<u
         }
     }
     Ok(read)
+}
+
+/// Reports those blocks of a range that cannot be read.
+fn read_blocks(store: &FileStore, (offset, len): (u64, u64), report: &mut dyn FnMut(DamagedRange)) {
+    let mut buffer = vec![0; index(BLOCK)];
+    for piece in pieces(offset, len, BLOCK) {
+        let (offset, len) = (offset + piece.at, piece.len);
+        if let Err(error) = store.read_at(offset, &mut buffer[..index(len)]) {
+            let unreadable = Some(crate::sums::told(&error));
+            report(DamagedRange { offset, len, unreadable });
+        }
+    }
 }

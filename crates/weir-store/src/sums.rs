@@ -18,8 +18,8 @@
 //! computed anew from the bytes, which accepts damage that happened to these regions since they were opened. The
 //! list works like the bitmap mode of dm-integrity. See `regions` for how they are sealed.
 //!
-//! A sync of an open region need not wait for its checksums, so a sync costs one in 64 times more than
-//! without checksums, and the first write to a sealed region waits for one small sync.
+//! A sync does not wait for the checksums of open regions. One sync in 64 also seals regions, which takes two
+//! more syncs, and the first write to a sealed region waits for one small sync.
 //!
 //! The checksum is the CRC-32 of Ethernet, as in `meta.json`, and not CRC-32C: both find any three changed
 //! bits in a block of 4 KiB and all bursts up to 32 bits, and both are computed by instructions of the
@@ -85,7 +85,7 @@ enum Content<'a> {
     },
 }
 
-/// Whether reading may wait for the medium.
+/// A choice: a read waits for the medium, or returns without an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wait {
     Yes,
@@ -123,14 +123,25 @@ impl<S: Store> Summed<S> {
         self.sync_and_seal(true)
     }
 
+    /// Continues after an opening: makes the list of open regions durable, and computes some of their checksums.
+    fn resume(&self, budget: u64) -> Result<()> {
+        self.states.settle()?;
+        // Checksums that cannot be computed now stay unknown.
+        let _ = self.rebuild(budget);
+        Ok(())
+    }
+
     fn sync_and_seal(&self, all: bool) -> Result<()> {
         let due = self.states.due(all);
         self.data.sync()?;
         if due.is_empty() {
             return Ok(());
         }
-        self.sums.sync()?;
-        self.states.seal(&due)
+        // After an error, the system may have dropped checksums.
+        self.sums.sync().inspect_err(|_| self.states.set_open_unknown())?;
+        let sealed = self.states.seal(&due);
+        // A flush has done its work: the bytes are durable, and the regions stay open.
+        if all { sealed } else { Ok(()) }
     }
 
     fn lock_of(&self, offset: u64) -> &Mutex<()> {
@@ -192,8 +203,11 @@ impl<S: Store> Summed<S> {
     /// Reads a part that no write changes meanwhile, and fails if it is damaged. The lock of its writes is
     /// held.
     fn read_still(&self, part: Part, out: &mut [u8]) -> Result<()> {
+        if self.states.is_unknown(part.offset) {
+            return self.data.read_at(part.offset, out);
+        }
         match self.read_part(part, out, Wait::Yes)? {
-            Some(Verdict::Differs { block, expected, found }) if !self.states.is_unknown(block) => {
+            Some(Verdict::Differs { block, expected, found }) => {
                 self.damaged_reads.fetch_add(1, Ordering::Relaxed);
                 let volume = self.name.clone();
                 Err(StoreError::DamagedBlock { volume, offset: block, expected, found })
@@ -235,12 +249,29 @@ impl<S: Store> Summed<S> {
                 self.data.write_zeroes(at.start, at.end - at.start, may_trim)
             }
         };
-        // A change that failed may have been made in part.
         // Zeros that take space reserve that of their checksums.
         let may_trim = matches!(content, Content::Zeros { may_trim: true });
-        changed
-            .and_then(|()| self.store_sums(&sums, may_trim))
-            .inspect_err(|_| entered.set_unknown())
+        let stored = match &changed {
+            Ok(()) => self.store_sums(&sums, may_trim),
+            Err(_) => self.store_sums_of_changed(&sums),
+        };
+        let stored = stored.inspect_err(|_| entered.set_unknown(at.start));
+        changed.and(stored)
+    }
+
+    /// Stores the checksums of those blocks that have their new bytes, after a change that failed. The others keep
+    /// theirs: a checksum of the bytes that are there would also cover earlier damage.
+    fn store_sums_of_changed(&self, sums: &[NewSums]) -> Result<()> {
+        let size = self.size().get();
+        for (at, new) in sums.iter().flat_map(NewSums::each) {
+            let offset = at / SUM * BLOCK;
+            let mut block: Buffer = [0; 4096];
+            let block = &mut block[..index((size - offset).min(BLOCK))];
+            if self.data.read_at(offset, block).is_ok() && sum_of(block) == new {
+                self.sums.write_at(at, &new.to_le_bytes())?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the checksums of a range with new content. Old bytes that stay in its blocks are verified: a
@@ -306,6 +337,8 @@ impl<S: Store> Summed<S> {
         let _alone = exclusive(&self.changing);
         let (old, new) = (self.size().get(), new.get());
         if new >= old {
+            // A shrinking that failed late may have left some behind the end.
+            self.sums.resize(Bytes::new(sums_len(old)))?;
             self.sums.resize(Bytes::new(sums_len(new)))?;
             return resize(&self.data);
         }
@@ -324,7 +357,12 @@ impl<S: Store> Summed<S> {
             }
             self.sums.resize(Bytes::new(sums_len(self.size().get())))
         });
-        done.inspect_err(|_| entered.set_unknown())
+        // Without a new size, nothing has changed.
+        done.inspect_err(|_| {
+            if self.size().get() != old {
+                entered.set_unknown(block);
+            }
+        })
     }
 
     /// Appends the blocks of a hole that have checksums as data, since bytes of them are missing.
@@ -339,12 +377,17 @@ impl<S: Store> Summed<S> {
             listed = to;
             list.is_full()
         };
-        let mut at = first;
-        for extent in self.sums.extents(first, len, usize::MAX)? {
+        let (mut at, last) = (first, first + len);
+        while at < last {
+            // One after the other, so that a list that is full ends the work.
+            let extents = self.sums.extents(at, last - at, 1)?;
+            let Some(extent) = extents.first() else { break };
             let end = at + extent.len;
             if extent.kind == ExtentKind::Hole {
                 // A hole need not end at a checksum; the rest of that one is data.
-                push(end, ExtentKind::Hole);
+                if push(end, ExtentKind::Hole) {
+                    return Ok(());
+                }
                 at = end;
                 continue;
             }
@@ -382,6 +425,18 @@ enum NewSums {
 enum Verdict {
     Sound,
     Differs { block: u64, expected: u32, found: u32 },
+}
+
+impl NewSums {
+    /// Returns each checksum with its place in the file.
+    fn each(&self) -> impl Iterator<Item = (u64, u32)> {
+        let (first, len, sums) = match self {
+            Self::Zeros { first, len } => (*first, *len, &[][..]),
+            Self::Of { first, sums } => (*first, len_of(sums), &sums[..]),
+        };
+        let sums = sums.chunks(4).map(block::decode).chain(std::iter::repeat(0));
+        (first..first + len).step_by(4).zip(sums)
+    }
 }
 
 impl<S: Store> Store for Summed<S> {
@@ -448,15 +503,22 @@ impl<S: Store> Store for Summed<S> {
     /// Lists blocks that have a checksum as data also where their bytes are gone, since a hole would be
     /// taken for zeros.
     fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>> {
+        check_range(offset, len, self.size().get())?;
         let mut list = ExtentList::new(max);
         let mut at = offset;
-        for extent in self.data.extents(offset, len, max)? {
-            let end = at + extent.len;
-            match extent.kind {
-                ExtentKind::Data => list.push(extent.len, extent.kind),
-                ExtentKind::Hole => self.extents_of_hole(at..end, &mut list)?,
+        // Holes that become data can join their neighbours, so the list may have room for more.
+        while at < offset + len && !list.is_full() {
+            for extent in self.data.extents(at, offset + len - at, max)? {
+                let end = at + extent.len;
+                match extent.kind {
+                    ExtentKind::Data => list.push(extent.len, extent.kind),
+                    ExtentKind::Hole => self.extents_of_hole(at..end, &mut list)?,
+                }
+                at = end;
+                if list.is_full() {
+                    break;
+                }
             }
-            at = end;
         }
         Ok(list.into_vec())
     }

@@ -4,6 +4,9 @@
 //! ```text
 //! volumes/NAME/meta.json     size, attributes     (crate::meta)
 //! volumes/NAME/data/00000    bytes                (crate::file)
+//! volumes/NAME/sums/00000    with checksums: those of the blocks
+//! volumes/NAME/open/00000    with checksums: the regions where they are unknown after a crash
+//!                                                 (crate::sums)
 //! volumes/NAME/layers/00000  instead of data, of a volume that knows its pages
 //!                                                 (crate::paged)
 //! volumes/NAME/changes       while it is closed   (crate::freeze)

@@ -2,8 +2,8 @@
 
 use super::Summed;
 use super::block::sums_len;
-use super::log;
-use super::regions::{Pace, States};
+use super::log::{self, Log, Regions};
+use super::regions::Pace;
 use crate::file::FileStore;
 use crate::{Result, StoreError, disk};
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ const OPEN: &str = "open";
 /// The bytes of checksums in one file: those of 1 TiB.
 const SEGMENT: Bytes = Bytes::gib(1);
 
-/// The bytes whose checksums are computed anew before a volume is served after a crash. That takes some
-/// seconds at most; syncs compute the rest.
+/// The bytes of each volume whose checksums are computed anew before it is served after a crash. Syncs compute
+/// the rest.
 const AT_START: u64 = 1 << 30;
 
 /// A volume of files with checksums.
@@ -28,24 +28,24 @@ pub(crate) fn remove(dir: &Path) -> Result<()> {
     disk::remove_tree(&dir.join(OPEN))
 }
 
-/// Makes the files of a volume whose checksums are unknown.
-fn make_unknown(dir: &Path) -> Result<()> {
+/// Makes the files of a volume without checksums, with the regions whose checksums are unknown.
+fn make(dir: &Path, unknown: Regions) -> Result<()> {
     remove(dir)?;
     disk::create_dirs(&dir.join(SUMS))?;
-    disk::create_dirs(&dir.join(OPEN))
+    disk::create_dirs(&dir.join(OPEN))?;
+    Log::init(open_list(dir)?, unknown).map(drop)
 }
 
 impl FileSums {
     /// Makes the files for a new volume in `dir`, which has only zeros.
     pub(crate) fn create(dir: &Path) -> Result<()> {
-        make_unknown(dir)?;
-        States::init(open_list(dir)?)
+        make(dir, Regions::NONE)
     }
 
     /// Makes the files for a volume in `dir` that has bytes. Its checksums are unknown before
     /// [`FileSums::compute`].
     pub(crate) fn add(dir: &Path) -> Result<()> {
-        make_unknown(dir)
+        make(dir, Regions::ALL)
     }
 
     /// Opens the checksums in `dir` of a volume, and computes some of those that a crash made unknown.
@@ -53,8 +53,7 @@ impl FileSums {
         let opened = Self::look_in(dir, name, data)?;
         opened.sums.cut()?;
         opened.sums.lengthen(opened.sums_size())?;
-        // Bytes that cannot be read now fail in a read; their region stays open.
-        let _ = opened.rebuild(AT_START);
+        opened.resume(AT_START)?;
         Ok(opened)
     }
 

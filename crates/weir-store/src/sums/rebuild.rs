@@ -1,6 +1,6 @@
 //! Checksums computed anew from the bytes, in regions where they are unknown.
 
-use super::block::{BLOCK, CHUNK, SUM, append_sums};
+use super::block::{BLOCK, CHUNK, SUM, append_sums, sum_of};
 use super::regions::{STRETCH, Unknown};
 use super::{REGIONS, Summed};
 use crate::Result;
@@ -82,9 +82,23 @@ impl<S: Store> Summed<S> {
         }
         let len = (end - at).min(CHUNK);
         let (mut data, mut sums) = (vec![0; index(len)], Vec::new());
-        self.data.read_at(at, &mut data)?;
-        append_sums(&mut sums, &data);
-        self.sums.write_at(first, &sums)?;
+        if self.data.read_at(at, &mut data).is_ok() {
+            append_sums(&mut sums, &data);
+            self.sums.write_at(first, &sums)?;
+        } else {
+            self.rebuild_readable(at, &mut data)?;
+        }
         Ok((Some(Cursor { offset: at + len, ..cursor }), len))
+    }
+
+    /// Computes the checksums of the blocks from `at` on that the medium can read. The others keep theirs: their
+    /// reads fail now, and later unless they have the bytes of that checksum.
+    fn rebuild_readable(&self, at: u64, data: &mut [u8]) -> Result<()> {
+        for (offset, block) in (at..).step_by(4096).zip(data.chunks_mut(4096)) {
+            if self.data.read_at(offset, block).is_ok() {
+                self.sums.write_at(offset / BLOCK * SUM, &sum_of(block).to_le_bytes())?;
+            }
+        }
+        Ok(())
     }
 }

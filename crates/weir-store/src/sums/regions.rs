@@ -12,6 +12,7 @@
 //! A region is sealed after a number of syncs without a write to it. The number doubles when the region is soon
 //! written again, so a region in steady use stays open, and its writes cost no more syncs of the list.
 
+use super::block::CHUNK;
 use super::log::{Log, REGIONS, Regions};
 use crate::Result;
 use crate::store::Store;
@@ -21,10 +22,13 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 /// The bytes of a volume that follow each other in one region. A volume of more than 4,096 times as many
-/// has the next ones in the first region again, so no resize changes the region of a byte.
-pub(super) const STRETCH: u64 = 64 << 20;
+/// has the next ones in the first region again, so no resize changes the region of a byte. Those of tests are
+/// short.
+pub(super) const STRETCH: u64 = if cfg!(test) { 128 << 10 } else { 64 << 20 };
 
-/// How often regions are sealed.
+const _: () = assert!(STRETCH.is_multiple_of(CHUNK), "a chunk is in one region");
+
+/// The pace at which regions are sealed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     /// Regions are sealed at every such sync.
@@ -123,9 +127,19 @@ impl<S: Store> States<S> {
         Ok(Self { log: Mutex::new(log), table: Mutex::new(table), pace })
     }
 
-    /// Stores the list of a new volume, whose regions are all sealed.
-    pub(super) fn init(store: S) -> Result<()> {
-        Log::load(store)?.write(Regions::NONE)
+    /// Makes the list durable that was loaded.
+    pub(super) fn settle(&self) -> Result<()> {
+        locked(&self.log).settle()
+    }
+
+    /// Notes that the checksums of open regions may be lost.
+    pub(super) fn set_open_unknown(&self) {
+        let mut table = locked(&self.table);
+        table.changes += 1;
+        let (change, open) = (table.changes, table.open());
+        for region in open.iter() {
+            table.unknown.insert(region, change);
+        }
     }
 
     /// Begins a change of a range: opens its regions durably. They are not sealed before the change is
@@ -289,14 +303,12 @@ impl Table {
 }
 
 impl<S: Store> Entered<'_, S> {
-    /// Notes that a change has failed: the checksums of its regions are unknown from now on.
-    pub(super) fn set_unknown(&self) {
+    /// Notes that the checksums of the region of `offset`, which is one of these, are unknown from now on.
+    pub(super) fn set_unknown(&self, offset: u64) {
         let mut table = locked(&self.states.table);
         table.changes += 1;
         let change = table.changes;
-        for number in regions_of(&self.regions) {
-            table.unknown.insert(number, change);
-        }
+        table.unknown.insert(region_of(offset / STRETCH), change);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{Result, StoreError};
 pub struct Scrub {
     /// Those of blocks that were compared with their checksums.
     pub verified: u64,
-    /// Those of blocks whose checksums are unknown since a crash.
+    /// Those of blocks whose checksums are unknown.
     pub unknown: u64,
 }
 

@@ -94,7 +94,7 @@ fn after_a_kill_no_block_looks_damaged() {
     let (stdout, _, code) = check(&place, &[]);
     assert_eq!(code, Some(0), "{stdout}");
     assert!(
-        stdout.contains("1.00 MiB were being written when the last server was killed"),
+        stdout.contains("1.00 MiB are in regions that were open when the last server ended"),
         "{stdout}"
     );
     let server = place.serve(LAYOUT, &["--data", "data"]);

@@ -132,8 +132,20 @@ fn a_folder_has_one_server() {
 #[test]
 fn a_read_only_folder_is_refused_and_a_full_one_is_served() {
     needs!("unshare", "mount", "cp", "dd");
+    refuses_read_only_and_serves_full(LAYOUT);
+}
+
+#[test]
+fn a_volume_with_checksums_is_served_on_a_full_disk() {
+    needs!("unshare", "mount", "cp", "dd");
+    let layout = LAYOUT.replace("[[volume]]\n", "[[volume]]\nchecksums = true\n");
+    assert_ne!(layout, LAYOUT);
+    refuses_read_only_and_serves_full(&layout);
+}
+
+fn refuses_read_only_and_serves_full(layout: &str) {
     let place = Place::new();
-    let server = place.serve(LAYOUT, &["--data", "data"]);
+    let server = place.serve(layout, &["--data", "data"]);
     place.open("data").write(0, &[5; 1 << 20]).expect("a write");
     server.stop();
     fs::create_dir(place.path("disk")).expect("a folder");
