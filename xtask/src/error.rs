@@ -18,6 +18,14 @@ pub enum XtaskError {
         /// The cause.
         source: io::Error,
     },
+    /// The program to test is not there.
+    #[error("{}: {source}; build it with `cargo build --release -p weir`, or name another program with --weir", path.display())]
+    Program {
+        /// Its path.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
     /// A target has no corpus.
     #[error("{}: no corpus for {target}; run `cargo xtask fuzz-corpus` or add a file", path.display())]
     NoCorpus {

@@ -27,6 +27,16 @@ pub mod torture;
 
 use std::path::PathBuf;
 
+/// Returns the full path of the program to test.
+///
+/// # Errors
+///
+/// [`error::XtaskError::Program`] if it is not there.
+pub(crate) fn program(path: &std::path::Path) -> Result<std::path::PathBuf, error::XtaskError> {
+    let missing = |source| error::XtaskError::Program { path: path.to_owned(), source };
+    path.canonicalize().map_err(missing)
+}
+
 /// Returns the root of the repository that this was built from.
 #[must_use]
 pub fn root() -> PathBuf {

@@ -26,7 +26,6 @@ use crate::error::XtaskError;
 use crate::suite::running::{Running, free_port};
 use sample::Sampler;
 use shared::{Shared, pause};
-use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -95,7 +94,7 @@ pub struct Plan {
 /// [`XtaskError::Lost`] if a request fails or returns other bytes than were written; other errors if the
 /// program cannot be run.
 pub fn run(plan: &Plan, out: &mut dyn Write) -> Result<Verdict, XtaskError> {
-    let weir = fs::canonicalize(&plan.weir).map_err(XtaskError::file("finding", &plan.weir))?;
+    let weir = crate::program(&plan.weir)?;
     let (web, blob) = (free_port()?, free_port()?);
     let addresses = (format!("127.0.0.1:{web}"), format!("127.0.0.1:{blob}"));
     let args = ["serve", "{}/layout.toml", "--nbd", "unix:{}/nbd"];

@@ -76,7 +76,7 @@ pub struct Plan<'a> {
 ///
 /// [`XtaskError`] if the suite cannot be built or run.
 pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
-    let weir = &absolute(plan.weir)?;
+    let weir = &crate::program(plan.weir)?;
     let checkout = plan.checkout.map(absolute).transpose()?;
     let name = name_of(plan.suite);
     let missing =

@@ -66,7 +66,7 @@ pub struct Tally {
 /// [`XtaskError::Lost`] if a block does not hold what was promised; its data folder is kept. Other
 /// errors if the program cannot be run.
 pub fn run(plan: &Plan, out: &mut dyn Write) -> Result<Tally, XtaskError> {
-    let weir = fs::canonicalize(&plan.weir).map_err(XtaskError::file("finding", &plan.weir))?;
+    let weir = crate::program(&plan.weir)?;
     let plan = &Plan { weir, ..plan.clone() };
     let (clock, end) = (Clock::start(), Instant::ZERO + plan.time);
     let mut tally = Tally::default();

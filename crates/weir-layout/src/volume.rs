@@ -149,7 +149,7 @@ pub(crate) fn resolve(
     let spec = VolumeSpec { size, limits, cache, place, medium, log: keys.log, credits };
     let backend = keys.backend.as_ref().map(Backend::resolve).transpose().map_err(wrong)?;
     if backend.is_some() && keys.checksums {
-        let reason = "it has a backend, whose bytes have no checksums; remove one of both";
+        let reason = "it has a backend, whose bytes have no checksums; remove one of the two";
         return Err(wrong(("checksums", reason.to_owned())));
     }
     let (name, keys) = (name.to_owned(), keys.clone());
