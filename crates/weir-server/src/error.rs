@@ -31,11 +31,17 @@ pub enum ServerError {
         path: PathBuf,
     },
     /// An address that cannot be read.
-    #[error("{text:?} is not an address: {reason}; write unix:PATH or tcp:HOST:PORT")]
+    #[error("{text:?} is not an address: {reason}; write unix:PATH, tcp:HOST:PORT or systemd")]
     BadAddress {
         /// The rejected text.
         text: String,
         /// The reason.
+        reason: String,
+    },
+    /// Sockets of systemd that are not there or cannot be used.
+    #[error("--nbd systemd: {reason}")]
+    Passed {
+        /// The reason, and what to do.
         reason: String,
     },
     /// A certificate or key that cannot be used.
@@ -156,6 +162,7 @@ impl ServerError {
         match self {
             Self::BadAddress { .. }
             | Self::Certificate { .. }
+            | Self::Passed { .. }
             | Self::Layout(_)
             | Self::Volume { .. }
             | Self::NotThere { .. }

@@ -57,6 +57,7 @@ mod mailbox;
 mod memory;
 pub mod notice;
 pub mod observer;
+mod passed;
 mod places;
 mod reactor;
 pub mod seat;

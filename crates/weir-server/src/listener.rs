@@ -10,6 +10,7 @@ use crate::error::ServerError;
 use crate::handshake::shake_hands;
 use crate::local_socket::LocalSocket;
 use crate::mailbox::Mailbox;
+use crate::passed::Passed;
 use crate::seat::Seat;
 use crate::tls::Tls;
 use crate::volume::View;
@@ -41,6 +42,8 @@ pub enum Address {
     Unix(PathBuf),
     /// Host and port.
     Tcp(String),
+    /// All sockets that systemd passes to the server.
+    Systemd,
 }
 
 impl Address {
@@ -49,7 +52,8 @@ impl Address {
     #[must_use]
     pub fn is_remote(&self) -> bool {
         match self {
-            Self::Unix(_) => false,
+            // What is passed is known once it is taken.
+            Self::Unix(_) | Self::Systemd => false,
             Self::Tcp(text) => match text.to_socket_addrs() {
                 Ok(mut all) => all.any(|own| !own.ip().is_loopback()),
                 Err(_) => true,
@@ -74,6 +78,7 @@ impl FromStr for Address {
             reason: reason.to_owned(),
         };
         match text.split_once(':') {
+            None if text == "systemd" => Ok(Self::Systemd),
             Some(("unix", "")) => Err(bad("the path is empty")),
             Some(("unix", path)) if path.len() > 107 => {
                 Err(bad("a Unix socket's path has at most 107 bytes"))
@@ -85,7 +90,7 @@ impl FromStr for Address {
                 }
                 _ => Err(bad("it needs a host and a port")),
             },
-            _ => Err(bad("it must start with unix: or tcp:")),
+            _ => Err(bad("it is not systemd, and does not start with unix: or tcp:")),
         }
     }
 }
@@ -95,6 +100,7 @@ impl fmt::Display for Address {
         match self {
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
             Self::Tcp(address) => write!(f, "tcp:{address}"),
+            Self::Systemd => f.write_str("systemd"),
         }
     }
 }
@@ -228,7 +234,7 @@ impl Directory {
 #[derive(Debug)]
 pub(crate) struct Listener {
     socket: Socket,
-    /// Clients over TCP have to use it.
+    /// Clients over TCP, and of a socket that was passed, have to use it.
     tls: Option<Tls>,
     /// The address with the port that was really taken.
     pub(crate) address: Address,
@@ -238,26 +244,41 @@ pub(crate) struct Listener {
 enum Socket {
     Unix(LocalSocket),
     Tcp(TcpListener),
+    Passed(Passed),
 }
 
 impl Listener {
-    pub(crate) fn bind(address: &Address, tls: Option<&Tls>) -> Result<Self, ServerError> {
-        let failed =
-            |source: io::Error| ServerError::Listen { address: address.to_string(), source };
-        let (socket, address) = match address {
-            Address::Unix(path) => {
-                let socket = LocalSocket::bind(path, &address.to_string())?;
-                let path = socket.path.clone();
-                (Socket::Unix(socket), Address::Unix(path))
+    /// Listens at all `addresses`, with TLS over TCP and on sockets that were passed.
+    pub(crate) fn bind_all(
+        addresses: &[Address],
+        tls: Option<&Tls>,
+    ) -> Result<Vec<Self>, ServerError> {
+        let mut all = Vec::with_capacity(addresses.len());
+        for address in addresses {
+            match address {
+                Address::Unix(path) => {
+                    let socket = LocalSocket::bind(path, &address.to_string())?;
+                    let address = Address::Unix(socket.path.clone());
+                    all.push(Self { socket: Socket::Unix(socket), tls: None, address });
+                }
+                Address::Tcp(text) => {
+                    let failed =
+                        |source| ServerError::Listen { address: address.to_string(), source };
+                    let socket = TcpListener::bind(text).map_err(failed)?;
+                    let address = Address::Tcp(socket.local_addr().map_err(failed)?.to_string());
+                    all.push(Self { socket: Socket::Tcp(socket), tls: tls.cloned(), address });
+                }
+                Address::Systemd => {
+                    let passed = Passed::take_all()?.into_iter();
+                    all.extend(passed.map(|(socket, address)| Self {
+                        socket: Socket::Passed(socket),
+                        tls: tls.cloned(),
+                        address,
+                    }));
+                }
             }
-            Address::Tcp(text) => {
-                let socket = TcpListener::bind(text).map_err(failed)?;
-                let local = socket.local_addr().map_err(failed)?;
-                (Socket::Tcp(socket), Address::Tcp(local.to_string()))
-            }
-        };
-        let tls = tls.filter(|_| matches!(socket, Socket::Tcp(_))).cloned();
-        Ok(Self { socket, tls, address })
+        }
+        Ok(all)
     }
 
     /// Returns whether clients need TLS.
@@ -266,16 +287,17 @@ impl Listener {
     }
 
     fn accept(&self) -> io::Result<Stream> {
-        match &self.socket {
-            Socket::Unix(local) => local.listener.accept().map(|(stream, _)| Stream::Unix(stream)),
-            Socket::Tcp(listener) => {
-                let (stream, _) = listener.accept()?;
-                stream.set_nodelay(true)?;
-                // A client whose machine is gone says nothing at all.
-                set_socket_keepalive(&stream, true)?;
-                Ok(Stream::Tcp(stream))
-            }
+        let stream = match &self.socket {
+            Socket::Unix(local) => Stream::Unix(local.listener.accept()?.0),
+            Socket::Tcp(listener) => Stream::Tcp(listener.accept()?.0),
+            Socket::Passed(passed) => passed.accept()?,
+        };
+        if let Stream::Tcp(stream) = &stream {
+            stream.set_nodelay(true)?;
+            // A client whose machine is gone says nothing at all.
+            set_socket_keepalive(stream, true)?;
         }
+        Ok(stream)
     }
 
     /// Accepts until [`close`](Self::close).
@@ -307,11 +329,12 @@ impl Listener {
 
     /// Takes no more clients: a blocked [`run`](Self::run) looks at its `stop`.
     pub(crate) fn close(&self) {
-        // It fails only where nothing is listened to any more.
-        let _ = match &self.socket {
-            Socket::Unix(local) => shutdown(&local.listener, Shutdown::Both),
-            Socket::Tcp(listener) => shutdown(listener, Shutdown::Both),
-        };
+        match &self.socket {
+            // These fail only where nothing is listened to any more.
+            Socket::Unix(local) => drop(shutdown(&local.listener, Shutdown::Both)),
+            Socket::Tcp(listener) => drop(shutdown(listener, Shutdown::Both)),
+            Socket::Passed(passed) => passed.close(),
+        }
     }
 }
 

@@ -89,8 +89,7 @@ impl Server {
         } else {
             options.listen.clone()
         };
-        let listeners = listen.iter().map(|own| Listener::bind(own, options.tls.as_ref()));
-        let listeners = listeners.collect::<Result<Vec<_>, _>>()?;
+        let listeners = Listener::bind_all(&listen, options.tls.as_ref())?;
         let holder = listeners.iter().map(|l| l.address.to_string()).collect::<Vec<_>>().join(" ");
         // Before the data directory, which a failed start must not leave behind.
         let control = options.control.as_deref().map(ControlSocket::bind).transpose()?;
@@ -215,6 +214,11 @@ impl Server {
         self.shared.uris()
     }
 
+    /// Returns the addresses that are listened at, with the ports that were really taken.
+    pub fn addresses(&self) -> impl Iterator<Item = &Address> {
+        self.listeners.iter().map(|(listener, _)| &listener.address)
+    }
+
     /// Volumes and stripes that were left out at the start, and why. [`status`](Self::status) has those
     /// that are still left out.
     #[must_use]
@@ -336,6 +340,7 @@ fn reached_at(address: &Address) -> Option<UriServer> {
             let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
             Some(UriServer::Tcp { host, port: port.parse().ok()? })
         }
+        Address::Systemd => None,
     }
 }
 

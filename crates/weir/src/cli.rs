@@ -356,11 +356,12 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     /// Listen for NBD clients at this address, unix:PATH or tcp:HOST:PORT, for example
-    /// unix:/tmp/weir.sock or tcp:0.0.0.0:10809. May be repeated.
+    /// unix:/tmp/weir.sock or tcp:0.0.0.0:10809; or `systemd`, for the sockets of a socket unit. May be
+    /// repeated.
     #[arg(long, value_name = "ADDRESS", default_values_t = [Address::default()])]
     pub(crate) nbd: Vec<Address>,
-    /// Serve NBD clients over TCP with TLS only. The folder has server-cert.pem and server-key.pem, in
-    /// PEM. Unix sockets stay without TLS.
+    /// Serve NBD clients over TCP and on sockets of systemd with TLS only. The folder has server-cert.pem
+    /// and server-key.pem, in PEM. Other Unix sockets stay without TLS.
     #[arg(long, value_name = "DIR")]
     pub(crate) tls_certificates: Option<PathBuf>,
     /// Require a certificate of each client that an authority in ca-cert.pem of the folder has signed.

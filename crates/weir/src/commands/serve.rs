@@ -43,7 +43,15 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let declared = kept::declared(&layout);
     let data = args.data.as_deref();
     let unnamed = data.map(|data| kept::unnamed(data, &args.layout, &declared));
+    let is_open = layout.access.is_open();
     let server = Server::start(layout, edition, &options)?;
+    // Where the others listen is known only now.
+    if args.tls_certificates.is_none() && args.nbd.contains(&Address::Systemd) {
+        server
+            .addresses()
+            .filter(|own| !args.nbd.contains(own))
+            .for_each(|own| warn_if_remote(own, is_open));
+    }
     unnamed.unwrap_or_default().iter().for_each(|line| output::talk(line));
     let overrides = kept::overrides(&server.status(), &args.layout, &declared);
     overrides.iter().for_each(|line| output::talk(line));
@@ -71,8 +79,14 @@ fn tls_of(args: &ServeArgs, layout: &Layout) -> Result<Option<Tls>, CliError> {
         }
         return Ok(Some(Tls::from_folder(folder, args.tls_verify_peer)?));
     }
-    for address in args.nbd.iter().filter(|own| own.is_remote()) {
-        let who = match layout.access.is_open() {
+    args.nbd.iter().for_each(|own| warn_if_remote(own, layout.access.is_open()));
+    Ok(None)
+}
+
+/// Warns of an address that other machines reach, where nothing is encrypted.
+fn warn_if_remote(address: &Address, is_open: bool) {
+    if address.is_remote() {
+        let who = match is_open {
             true => {
                 "other machines can read and write all volumes there, without a login and in plain text"
             }
@@ -83,7 +97,6 @@ fn tls_of(args: &ServeArgs, layout: &Layout) -> Result<Option<Tls>, CliError> {
              certificate"
         ));
     }
-    Ok(None)
 }
 
 /// Checks that clients that the layout knows by their certificates have some.

@@ -28,6 +28,7 @@ mod observe_export;
 mod observe_imports;
 mod packaging;
 mod pages;
+mod passed;
 mod plan;
 mod plan_choice;
 mod plan_compare;

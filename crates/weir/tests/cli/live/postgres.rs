@@ -158,8 +158,9 @@ fn a_server_that_is_gone_and_comes_again() {
     let server = cluster.start();
     let mut running =
         Running::start(cluster.live(&cluster.url("keeper", ""), &["--every", "100ms"]));
-    // It is connected once its session is there.
-    let asks = "select count(*) from pg_stat_activity where application_name = 'weir'";
+    // It is connected, and has asked for its first sample.
+    let asks = "select count(*) from pg_stat_activity where application_name = 'weir' \
+                and state = 'idle' and query like '%pg_stat_database%'";
     cluster.until(asks);
     server.stop();
     running.until("trying again");
