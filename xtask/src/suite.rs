@@ -9,13 +9,14 @@
 //! | `results` | the results, compared with the list |
 //! | `pjdfstest`, `xfstests`, `fsx`, `stress` | suites of file systems |
 //! | `postgres` | the tests of a database |
-//! | `nbd` | the test client of a server |
+//! | `nbd`, `libnbd` | the test client of a server, and the tests of a client library |
 //! | `azurite` | the tests of Azurite |
 //! | `tap` | the results of programs that print the Test Anything Protocol |
 //! | `running` | the program under test |
 
 mod azurite;
 mod fsx;
+mod libnbd;
 mod nbd;
 mod pjdfstest;
 mod postgres;
@@ -48,6 +49,9 @@ pub enum Suite {
     Postgres,
     /// The test client of nbd-server, on `weir serve`: github.com/NetworkBlockDevice/nbd.
     Nbd,
+    /// The tests of a client library that are about servers, on `weir serve`: gitlab.com/nbdkit/libnbd. Needs
+    /// the headers of libnbd, and nbdkit.
+    Libnbd,
     /// The live tests of a blob service, on `weir serve`: github.com/Azure/Azurite. Needs Node.js and npm.
     Azurite,
 }
@@ -90,6 +94,7 @@ pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
         Suite::StressNg => stress::run(weir, &mut results),
         Suite::Postgres => postgres::run(checkout()?, weir, &mut results),
         Suite::Nbd => nbd::run(checkout()?, weir, &mut results),
+        Suite::Libnbd => libnbd::run(checkout()?, weir, &mut results),
         Suite::Azurite => azurite::run_all(checkout()?, weir, &mut results),
     }?;
     results.end()
@@ -103,6 +108,7 @@ const fn name_of(suite: Suite) -> &'static str {
         Suite::StressNg => "stress-ng",
         Suite::Postgres => "postgres",
         Suite::Nbd => "nbd",
+        Suite::Libnbd => "libnbd",
         Suite::Azurite => "azurite",
     }
 }
@@ -149,6 +155,7 @@ mod tests {
                 Suite::StressNg => stress::STRESSORS.contains(&key),
                 Suite::Postgres => true,
                 Suite::Nbd => nbd::CHECKS.iter().any(|own| own.name == key),
+                Suite::Libnbd => libnbd::CHECKS.iter().any(|own| own.name == key),
                 Suite::Azurite => {
                     key.split_once(": ").is_some_and(|(file, _)| azurite::FILES.contains(&file))
                 }
