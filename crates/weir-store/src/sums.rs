@@ -29,6 +29,8 @@
 //! writes. It then reads once more with the lock of the region's writes.
 
 mod block;
+mod cache;
+mod damage;
 mod files;
 mod log;
 mod rebuild;
@@ -36,7 +38,7 @@ mod regions;
 mod scrub;
 
 pub use block::BLOCK;
-pub(crate) use files::{FileSums, remove};
+pub(crate) use files::{FileSums, OpeningBudget, remove};
 pub(crate) use scrub::told;
 pub use scrub::{DamagedRange, Scrub};
 
@@ -45,11 +47,12 @@ use crate::store::{Extent, ExtentKind, ExtentList, Store, check_range};
 use crate::sync::{exclusive, locked, shared};
 use crate::{Result, StoreError};
 use block::{Buffer, Part, SUM, SumsBuffer, append_sums, first_mismatch, parts, sum_of, sums_len};
+use cache::Cached;
+use damage::Damaged;
 use log::REGIONS;
 use rebuild::Rebuild;
-use regions::{Entered, Pace, STRETCH, States};
+use regions::{Due, Entered, Pace, STRETCH, States};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, RwLock};
 use weir_units::Bytes;
 
@@ -65,14 +68,16 @@ pub(crate) struct Summed<S: Store> {
     /// The volume's name, for messages.
     name: String,
     data: S,
-    sums: S,
+    sums: Cached<S>,
     states: States<S>,
-    /// Shared by what changes bytes, exclusive to a resize.
+    /// Shared by what changes bytes, exclusive to a shrinking.
     changing: RwLock<()>,
+    /// Held over a resize, so that two do not interleave.
+    resizing: Mutex<()>,
     /// Held over a change of bytes and checksums, so that they agree after it.
     writing: [Mutex<()>; LOCKS],
     rebuild: Mutex<Rebuild>,
-    damaged_reads: AtomicU64,
+    damaged: Damaged,
 }
 
 /// The new content of a range.
@@ -99,12 +104,13 @@ impl<S: Store> Summed<S> {
         Ok(Self {
             name: name.to_owned(),
             data,
-            sums,
+            sums: Cached::new(sums),
             states: States::load(list, pace)?,
             changing: RwLock::default(),
+            resizing: Mutex::default(),
             writing: std::array::from_fn(|_| Mutex::default()),
             rebuild: Mutex::default(),
-            damaged_reads: AtomicU64::new(0),
+            damaged: Damaged::default(),
         })
     }
 
@@ -113,9 +119,19 @@ impl<S: Store> Summed<S> {
         &self.data
     }
 
-    /// Returns the number of reads and writes that met a damaged block.
+    /// Returns the number of reads, and of writes of parts of blocks, that failed on a damaged block.
     pub(crate) fn damaged_reads(&self) -> u64 {
-        self.damaged_reads.load(Ordering::Relaxed)
+        self.damaged.reads()
+    }
+
+    /// Returns the offsets of the blocks on which they failed.
+    pub(crate) fn damaged_blocks(&self) -> Vec<u64> {
+        self.damaged.blocks()
+    }
+
+    /// Has `tell` called with the error of each damaged block, once.
+    pub(crate) fn on_damage(&self, tell: impl Fn(&StoreError) + Send + Sync + 'static) {
+        self.damaged.listen(tell);
     }
 
     /// Seals all regions, at an orderly end. Regions with unknown checksums stay open.
@@ -124,11 +140,18 @@ impl<S: Store> Summed<S> {
     }
 
     /// Continues after an opening: makes the list of open regions durable, and computes some of their checksums.
-    fn resume(&self, budget: u64) -> Result<()> {
+    /// Returns what is left of the budget.
+    fn resume(&self, budget: u64) -> Result<u64> {
         self.states.settle()?;
-        // Checksums that cannot be computed now stay unknown.
-        let _ = self.rebuild(budget);
-        Ok(())
+        // Checksums that cannot be computed now stay unknown. What was read for them is not known, either.
+        Ok(self.rebuild(budget).unwrap_or(0))
+    }
+
+    /// Returns the most bytes that regions with unknown checksums can have.
+    pub(crate) fn unknown_bytes(&self) -> u64 {
+        let size = self.size().get();
+        let per_region = STRETCH * size.div_ceil(STRETCH * REGIONS);
+        size.min(self.states.unknown_in(size) * per_region)
     }
 
     fn sync_and_seal(&self, all: bool) -> Result<()> {
@@ -137,11 +160,17 @@ impl<S: Store> Summed<S> {
         if due.is_empty() {
             return Ok(());
         }
-        // After an error, the system may have dropped checksums.
-        self.sums.sync().inspect_err(|_| self.states.set_open_unknown())?;
-        let sealed = self.states.seal(&due);
         // A flush has done its work: the bytes are durable, and the regions stay open.
+        let sealed = self.seal(&due);
         if all { sealed } else { Ok(()) }
+    }
+
+    /// Seals regions whose bytes are durable.
+    fn seal(&self, due: &[Due]) -> Result<()> {
+        self.sums.flush()?;
+        // After an error, the system may have dropped checksums.
+        self.sums.medium().sync().inspect_err(|_| self.states.set_open_unknown())?;
+        self.states.seal(due)
     }
 
     fn lock_of(&self, offset: u64) -> &Mutex<()> {
@@ -152,8 +181,8 @@ impl<S: Store> Summed<S> {
     fn read_sums(&self, first: u64, sums: &mut [u8], wait: Wait) -> Result<bool> {
         let at = first / BLOCK * SUM;
         match wait {
-            Wait::Yes => self.sums.read_at(at, sums).map(|()| true),
-            Wait::No => self.sums.try_read_at(at, sums),
+            Wait::Yes => self.sums.read(at, sums).map(|()| true),
+            Wait::No => self.sums.try_read(at, sums),
         }
     }
 
@@ -208,9 +237,10 @@ impl<S: Store> Summed<S> {
         }
         match self.read_part(part, out, Wait::Yes)? {
             Some(Verdict::Differs { block, expected, found }) => {
-                self.damaged_reads.fetch_add(1, Ordering::Relaxed);
                 let volume = self.name.clone();
-                Err(StoreError::DamagedBlock { volume, offset: block, expected, found })
+                let error = StoreError::DamagedBlock { volume, offset: block, expected, found };
+                self.damaged.count(block, &error);
+                Err(error)
             }
             _ => Ok(()),
         }
@@ -268,7 +298,7 @@ impl<S: Store> Summed<S> {
             let mut block: Buffer = [0; 4096];
             let block = &mut block[..index((size - offset).min(BLOCK))];
             if self.data.read_at(offset, block).is_ok() && sum_of(block) == new {
-                self.sums.write_at(at, &new.to_le_bytes())?;
+                self.sums.write(at, &new.to_le_bytes())?;
             }
         }
         Ok(())
@@ -327,21 +357,24 @@ impl<S: Store> Summed<S> {
 
     fn store_sums(&self, sums: &[NewSums], may_trim: bool) -> Result<()> {
         sums.iter().try_for_each(|sums| match sums {
-            NewSums::Zeros { first, len } => self.sums.write_zeroes(*first, *len, may_trim),
-            NewSums::Of { first, sums } => self.sums.write_at(*first, sums),
+            NewSums::Zeros { first, len } => self.sums.zero(*first, *len, may_trim),
+            NewSums::Of { first, sums } => self.sums.write(*first, sums),
         })
     }
 
     /// Resizes the volume by `resize`, which changes the bytes and the size.
     pub(crate) fn resized(&self, new: Bytes, resize: impl FnOnce(&S) -> Result<()>) -> Result<()> {
-        let _alone = exclusive(&self.changing);
+        let _alone = locked(&self.resizing);
         let (old, new) = (self.size().get(), new.get());
         if new >= old {
             // A shrinking that failed late may have left some behind the end.
-            self.sums.resize(Bytes::new(sums_len(old)))?;
-            self.sums.resize(Bytes::new(sums_len(new)))?;
+            self.sums.resize(sums_len(old))?;
+            self.sums.resize(sums_len(new))?;
+            // Writes go on, since this waits for syncs. A block that the end cuts counts as filled up with zeros,
+            // so its checksum is that of the longer one, too.
             return resize(&self.data);
         }
+        let _no_change = exclusive(&self.changing);
         let entered = self.states.enter(new, old - new)?;
         let block = new / BLOCK * BLOCK;
         let last = match new > block {
@@ -353,9 +386,9 @@ impl<S: Store> Summed<S> {
         };
         let done = resize(&self.data).and_then(|()| {
             if let Some(last) = last {
-                self.sums.write_at(block / BLOCK * SUM, &last.to_le_bytes())?;
+                self.sums.write(block / BLOCK * SUM, &last.to_le_bytes())?;
             }
-            self.sums.resize(Bytes::new(sums_len(self.size().get())))
+            self.sums.resize(sums_len(self.size().get()))
         });
         // Without a new size, nothing has changed.
         done.inspect_err(|_| {
@@ -380,8 +413,7 @@ impl<S: Store> Summed<S> {
         let (mut at, last) = (first, first + len);
         while at < last {
             // One after the other, so that a list that is full ends the work.
-            let extents = self.sums.extents(at, last - at, 1)?;
-            let Some(extent) = extents.first() else { break };
+            let Some(extent) = self.sums.first_extent(at, last - at)? else { break };
             let end = at + extent.len;
             if extent.kind == ExtentKind::Hole {
                 // A hole need not end at a checksum; the rest of that one is data.
@@ -395,7 +427,7 @@ impl<S: Store> Summed<S> {
             at -= at % SUM;
             while at < end.next_multiple_of(SUM) {
                 let stored = &mut buffer[..index((end.next_multiple_of(SUM) - at).min(BLOCK))];
-                self.sums.read_at(at, stored)?;
+                self.sums.read(at, stored)?;
                 for sum in stored.chunks(4) {
                     let kind = match block::decode(sum) {
                         0 => ExtentKind::Hole,
@@ -524,7 +556,7 @@ impl<S: Store> Store for Summed<S> {
     }
 
     fn allocated(&self) -> Result<Bytes> {
-        Ok(Bytes::new(self.data.allocated()?.get() + self.sums.allocated()?.get()))
+        Ok(Bytes::new(self.data.allocated()?.get() + self.sums.medium().allocated()?.get()))
     }
 }
 

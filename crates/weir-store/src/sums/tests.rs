@@ -4,6 +4,7 @@ use super::*;
 use crate::{ErrorKind, Fault, FaultStore, MemoryStore};
 use proptest::prelude::*;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Seals at every second sync what was not written for one.
 const QUICK: Pace = Pace { every: 2, quiet: 1 };
@@ -129,7 +130,7 @@ fn a_scrub_joins_neighbours_and_leaves_out_what_a_crash_made_unknown() {
     // As after a crash.
     let Summed { data, sums, states, .. } = store;
     let list = states.into_store();
-    let store = Media(data, sums, list).open().unwrap();
+    let store = Media(data, sums.into_medium(), list).open().unwrap();
     let mut found = Vec::new();
     let scrub = store.scrub(|range| found.push((range.offset, range.len))).unwrap();
     assert_eq!(found, [(4 * BLOCK, 2 * BLOCK), (9 * BLOCK, BLOCK)]);
@@ -167,7 +168,7 @@ fn after_a_failed_write_the_bytes_are_the_old_or_the_new() {
         store.write_at(9 * BLOCK, &[1; 4096]).unwrap();
         store.close().unwrap();
         flip(&store.data, 8 * 9 * BLOCK);
-        for medium in [&store.data, &store.sums] {
+        for medium in [&store.data, store.sums.medium()] {
             medium.fail_after(after, Fault::NoSpace);
         }
         let mut states = vec![vec![1; 8192]];
@@ -178,7 +179,7 @@ fn after_a_failed_write_the_bytes_are_the_old_or_the_new() {
             store.write_at(offset as u64, data).is_ok()
         };
         let done = [expect(0, &[2; 8192]), expect(100, &[3; 5000])];
-        for medium in [&store.data, &store.sums] {
+        for medium in [&store.data, store.sums.medium()] {
             medium.heal();
         }
         let found = read(&store, 0, 8192).unwrap();
@@ -361,7 +362,7 @@ proptest! {
             let fail = |medium: &FaultStore| medium.fail_after(steps[round], Fault::Io);
             match seeds[round] % 3 {
                 0 => fail(&store.data),
-                1 => fail(&store.sums),
+                1 => fail(store.sums.medium()),
                 _ => store.states.with_store(fail),
             }
             for op in ops[round].iter().filter(|op| !matches!(op, Op::Resize { .. })) {
@@ -377,7 +378,7 @@ proptest! {
                 }
             }
             let Summed { data, sums, states, .. } = store;
-            let list = states.into_store();
+            let (sums, list) = (sums.into_medium(), states.into_store());
             let is_kill = round < kills;
             let [data, sums, list] = [(&data, 0), (&sums, 1), (&list, 2)].map(|(medium, number)| {
                 medium.heal();
