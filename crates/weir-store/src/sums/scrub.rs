@@ -1,7 +1,8 @@
 //! All blocks of a volume compared with their checksums.
 
+use super::Summed;
 use super::block::{BLOCK, CHUNK, Part, parts};
-use super::{Summed, Verdict, Wait};
+use super::read::{Verdict, Wait};
 use crate::pieces::index;
 use crate::store::{Extent, ExtentKind, Store};
 use crate::{Result, StoreError};

@@ -1,5 +1,6 @@
 //! Damage is found, and crashes are never taken for damage.
 
+use super::block::{sum_of, sums_len};
 use super::*;
 use crate::{ErrorKind, Fault, FaultStore, MemoryStore};
 use proptest::prelude::*;
@@ -141,6 +142,26 @@ fn a_scrub_joins_neighbours_and_leaves_out_what_a_crash_made_unknown() {
     store.close().unwrap();
     flip(&store.data, 8 * STRETCH);
     check_damaged(read(&store, STRETCH, 1), STRETCH);
+}
+
+/// Fails below a hole of the bytes, where the list of extents needs the checksums.
+#[test]
+fn a_scrub_goes_on_behind_checksums_that_cannot_be_read() {
+    let media = Media::new(3 * STRETCH, FaultStore::new);
+    let store = media.open().unwrap();
+    for at in [0, STRETCH, 2 * STRETCH] {
+        store.write_at(at, &[7; 4096]).unwrap();
+    }
+    store.close().unwrap();
+    store.data.trim(STRETCH, STRETCH).unwrap();
+    flip(&store.data, 8 * 2 * STRETCH);
+    let Summed { data, sums, states, .. } = store;
+    let list = states.into_store();
+    let store = Media(data, sums.into_medium(), list).open().unwrap();
+    store.sums.medium().fail_reads(sums_len(STRETCH)..sums_len(2 * STRETCH));
+    let mut found = Vec::new();
+    store.scrub(|range| found.push((range.offset, range.len, range.unreadable.is_some()))).unwrap();
+    assert_eq!(found, [(STRETCH, STRETCH, true), (2 * STRETCH, BLOCK, false)]);
 }
 
 #[test]
