@@ -10,6 +10,7 @@
 //! | `freeze`, `views` | freezes, and the frozen exports |
 //! | `paged` | page blobs as volumes |
 //! | `status` | a reading of all counters |
+//! | `summing` | checksums that are unknown at the start |
 
 mod coming;
 mod commands;

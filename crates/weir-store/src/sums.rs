@@ -9,7 +9,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `data/` | the bytes |
-//! | `sums/` | the CRC-32 of each block of 4 KiB, sparse like the bytes (`block`) |
+//! | `sums/` | the CRC-32 of each block of 4 KiB, sparse like the bytes (`block`); newer ones are in memory (`cache`) |
 //! | `open/` | the list of open regions (`log`) |
 //!
 //! A write changes two files, and a crash can keep either change. A *sealed* region has durable bytes and

@@ -7,9 +7,8 @@ pub const BLOCK: u64 = 4096;
 /// The bytes of a checksum.
 pub(crate) const SUM: u64 = 4;
 
-/// The largest part that is verified at once. Its bytes are in the cache of a core when their checksums are computed. That
-/// of tests is short, like their regions.
-pub(super) const CHUNK: u64 = if cfg!(test) { 64 << 10 } else { 128 << 10 };
+/// The largest part that is verified at once. That of tests is short, like their regions.
+pub(super) const CHUNK: u64 = if cfg!(test) { 64 << 10 } else { 1 << 20 };
 
 /// The CRC-32 of a block of zeros.
 const ZEROS: u32 = 0xc71c_0011;
