@@ -62,12 +62,14 @@ def cpu_seconds(pid):
 
 
 def fio(server, folder, volume, workload, seconds, part):
-    """Returns requests per second and microseconds of the server's processor time per request."""
+    """Returns requests per second and microseconds of the server's processor time per request. Without seconds, each
+    block of the part is used once, and is durable then."""
     _, rw, block, depth = workload
     output = folder / "fio.json"
     before = cpu_seconds(server.pid)
-    command = ["fio", "--name=x", "--ioengine=nbd", "--time_based", f"--size={part}", f"--rw={rw}", f"--bs={block}"]
-    command += [f"--iodepth={depth}", f"--runtime={seconds}", f"--uri=nbd+unix:///{volume}?socket={folder / 'nbd'}"]
+    command = ["fio", "--name=x", "--ioengine=nbd", f"--size={part}", f"--rw={rw}", f"--bs={block}"]
+    command += ["--time_based", f"--runtime={seconds}"] if seconds else ["--end_fsync=1"]
+    command += [f"--iodepth={depth}", f"--uri=nbd+unix:///{volume}?socket={folder / 'nbd'}"]
     command += ["--output-format=json", f"--output={output}"]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
@@ -106,8 +108,8 @@ def main():
 
 def measure(server, folder, options):
     for volume, _, _ in VOLUMES:
-        # So that reads meet bytes and not holes.
-        fio(server, folder, volume, WORKLOADS[3], 3, options.part)
+        # So that requests meet bytes that have their place on the disk, and not holes.
+        fio(server, folder, volume, WORKLOADS[3], None, options.part)
     print("| workload | volume | median /s | least CPU, us per request | ratio of rates | ratio of CPU | ratio of least CPU |")
     print("|---|---|--:|--:|--:|--:|--:|", flush=True)
     for workload in WORKLOADS:
