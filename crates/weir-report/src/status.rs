@@ -709,7 +709,12 @@ impl StatusReport {
     }
 
     fn damage_table(&self) -> Table {
-        let heads = ["damaged|volume", ">failed requests", ">blocks|damaged_blocks", "offsets"];
+        let heads = [
+            "damaged|volume",
+            ">failed requests|failed_requests",
+            ">blocks|damaged_blocks",
+            "offsets",
+        ];
         let mut table = Table::new("", &heads).named("damage");
         for (name, v) in volumes(&self.now) {
             let Some(damage) = v.damage.as_ref().filter(|damage| damage.failed_requests > 0) else {
