@@ -123,6 +123,9 @@ impl Host {
         let wrong =
             |reason: &str| Err(Kind::Contradiction { what: what(), reason: reason.to_owned() });
         layout::check_name(&new.name).map_err(|fault| fault.kind)?;
+        if new.blob && new.checksums {
+            return wrong("it is a page blob, which has no checksums; leave them out");
+        }
         let Some(instance) = &self.instance else {
             if new.role.is_some() || new.database.is_some() {
                 return wrong("role and database are for files of a managed instance");
@@ -137,6 +140,7 @@ impl Host {
                 iops: new.iops.filter(|_| limits.is_none()),
                 throughput: new.throughput.filter(|_| limits.is_none()),
                 limits,
+                checksums: new.checksums,
                 ..VolumeKeys::default()
             };
             let volume = volume::resolve(&new.name, &keys, edition).map_err(|fault| fault.kind)?;
@@ -153,8 +157,9 @@ impl Host {
         };
         let keys =
             FileKeys { database: new.database.clone(), ..FileKeys::new(&new.name, role, size) };
-        let volume = instance.volume_of(&keys, edition);
-        let volume = volume::resolve(&new.name, &volume, edition).map_err(|fault| fault.kind)?;
+        let own = instance.volume_of(&keys, edition);
+        let own = VolumeKeys { checksums: new.checksums, ..own };
+        let volume = volume::resolve(&new.name, &own, edition).map_err(|fault| fault.kind)?;
         Ok(Coming { volume, file: Some(keys) })
     }
 

@@ -34,6 +34,10 @@ pub struct NewVolume {
     /// True for a page blob, which records the written pages and shares them with snapshots.
     #[serde(default)]
     pub blob: bool,
+    /// True if its blocks have checksums in the data folder. Releases that do not know the key take a volume
+    /// without it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub checksums: bool,
 }
 
 impl NewVolume {

@@ -252,6 +252,9 @@ pub struct VolumeStatus {
     /// Place of the bytes, if they are on a backend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<BackendStatus>,
+    /// Damaged blocks that requests met, if blocks have checksums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damage: Option<DamageStatus>,
     /// Host cache: `none`, `read-only` or `read-write`.
     pub cache: String,
     /// Set if it is on the host's own SSD, which the limits for uncached I/O do not count.
@@ -314,6 +317,16 @@ pub struct VolumeStatus {
     /// Wait time of write-backs at each limit: the cause of `cache_writeback`.
     #[serde(default)]
     pub writeback_waits_ns: BTreeMap<String, u64>,
+}
+
+/// The requests of a volume that failed on a damaged block since the server started.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DamageStatus {
+    /// Reads that failed, and writes that would have kept a part of a damaged block.
+    pub failed_requests: u64,
+    /// Offsets of the blocks in the volume, without those after the first thousand. A block that was written anew
+    /// since then stays listed.
+    pub blocks: Vec<u64>,
 }
 
 impl VolumeStatus {
@@ -695,6 +708,30 @@ impl StatusReport {
         table
     }
 
+    fn damage_table(&self) -> Table {
+        let heads = [
+            "damaged|volume",
+            ">failed requests|failed_requests",
+            ">blocks|damaged_blocks",
+            "offsets",
+        ];
+        let mut table = Table::new("", &heads).named("damage");
+        for (name, v) in volumes(&self.now) {
+            let Some(damage) = v.damage.as_ref().filter(|damage| damage.failed_requests > 0) else {
+                continue;
+            };
+            let shown: Vec<String> = damage.blocks.iter().take(8).map(u64::to_string).collect();
+            let more = if damage.blocks.len() > 8 { " ..." } else { "" };
+            table.row(cells![
+                name,
+                grouped(damage.failed_requests),
+                grouped(damage.blocks.len() as u64),
+                format!("{}{more}", shown.join(" ")),
+            ]);
+        }
+        table
+    }
+
     fn backends_table(&self) -> Table {
         let heads = ["volume", "backend|address", "state|", "|state", "|reason", "|since_ns"];
         let mut table = Table::new("", &heads).named("backends");
@@ -752,6 +789,7 @@ impl Report for StatusReport {
             self.volumes_table(),
             self.bursts_table(),
             self.pending_table(),
+            self.damage_table(),
             self.exports_table(),
             self.backends_table(),
         ]
@@ -798,7 +836,7 @@ mod tests {
                       log         30,000  5,000        271   191   50.0 %  not spent\n";
         assert!(text.contains(expect), "{text}");
         let csv = report.render(Format::Csv);
-        assert!(csv.starts_with("table,volume,host,tier,size_bytes,allocated_bytes,cache,limit_iops,limit_bytes_per_s,iops,bytes_per_s,binding_limit,binding_share,writeback_binding_limit,writeback_binding_share,iops_now,bytes_per_s_now,credits_share,burst_iops,burst_bytes_per_s,credits_operations,credits_bytes,credits_last_s,pending_writeback_bytes,export,"), "{csv}");
+        assert!(csv.starts_with("table,volume,host,tier,size_bytes,allocated_bytes,cache,limit_iops,limit_bytes_per_s,iops,bytes_per_s,binding_limit,binding_share,writeback_binding_limit,writeback_binding_share,iops_now,bytes_per_s_now,credits_share,burst_iops,burst_bytes_per_s,credits_operations,credits_bytes,credits_last_s,pending_writeback_bytes,failed_requests,damaged_blocks,offsets,export,"), "{csv}");
         let row = "\nvolumes,data,host,P30,1099511627776,0,none,5000,200000000,100,409600,,,,,,,";
         assert!(csv.contains(row), "{csv}");
         assert!(
@@ -812,6 +850,20 @@ mod tests {
         assert_eq!(json[0]["credits_operations"], serde_json::Value::Null);
         assert_eq!(json[1]["credits_operations"], 5_400_000);
         assert_eq!(json[1]["credits_bytes"], 80 << 20);
+    }
+
+    #[test]
+    fn damaged_blocks_are_named_where_a_request_met_one() {
+        let mut now = reading(1_000_000_000, 100);
+        let text =
+            |now: &Status| StatusReport::between(&reading(0, 0), now.clone()).render(Format::Text);
+        now.hosts[0].volumes[0].damage = Some(DamageStatus::default());
+        assert!(!text(&now).contains("damaged"));
+        let blocks = (2..12).map(|block| block * 4096).collect();
+        now.hosts[0].volumes[0].damage = Some(DamageStatus { failed_requests: 1234, blocks });
+        let expect = " damaged  failed requests  blocks  offsets\n \
+                      data               1,234      10  8192 12288 16384 20480 24576 28672 32768 36864 ...\n";
+        assert!(text(&now).contains(expect), "{}", text(&now));
     }
 
     #[test]

@@ -146,6 +146,11 @@ impl Audit {
         Self(Arc::new(Inner { clock, notices, budgets }))
     }
 
+    /// Returns the receiver of all notices of the server.
+    pub(crate) fn notices(&self) -> &Listening {
+        &self.0.notices
+    }
+
     /// Records a refused request. `what` must have no secrets.
     pub fn refuse(
         &self,

@@ -3,6 +3,7 @@
 use crate::audit::{Refusal, Suppressed};
 use std::fmt;
 use std::sync::Arc;
+use weir_units::Bytes;
 
 /// An event that the operator should know of at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +31,27 @@ pub enum Notice {
     Settled {
         /// The volume.
         volume: String,
+    },
+    /// A request met a damaged block of a volume with checksums, and fails. A block is named once.
+    DamagedBlock {
+        /// The volume.
+        volume: String,
+        /// The store's error.
+        reason: String,
+    },
+    /// The checksums of a large part of a volume are unknown, and are computed while it is served.
+    Unverified {
+        /// The volume.
+        volume: String,
+        /// The most bytes that this can be.
+        bytes: Bytes,
+    },
+    /// All checksums of a volume are known, or they cannot be computed.
+    Verified {
+        /// The volume.
+        volume: String,
+        /// Why they cannot be computed.
+        reason: Option<String>,
     },
     /// The backend of a volume does not answer.
     BackendLost {
@@ -110,6 +132,23 @@ impl fmt::Display for Notice {
                      in memory, and flushes fail, until {end}"
                 )
             }
+            Self::DamagedBlock { volume, reason } => write!(
+                f,
+                "volume {volume:?}: {reason}; its reads fail until the whole block is written"
+            ),
+            Self::Unverified { volume, bytes } => write!(
+                f,
+                "volume {volume:?}: checksums of up to {bytes} are unknown and are computed now; until \
+                 then, these bytes are read without verification"
+            ),
+            Self::Verified { volume, reason: None } => {
+                write!(f, "volume {volume:?}: all checksums are known; all reads are verified")
+            }
+            Self::Verified { volume, reason: Some(reason) } => write!(
+                f,
+                "volume {volume:?}: some checksums are unknown and cannot be computed: {reason}; blocks \
+                 without them are read without verification, and each flush tries again"
+            ),
             Self::BackendLost { volume, address, reason } => write!(
                 f,
                 "volume {volume:?}: backend {address}: {reason}; requests wait for it, and fail after \

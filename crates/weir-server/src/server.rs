@@ -10,6 +10,7 @@
 //! | `freeze`, `views` | freezes, and the frozen exports |
 //! | `paged` | page blobs as volumes |
 //! | `status` | a reading of all counters |
+//! | `summing` | checksums that are unknown at the start |
 
 mod coming;
 mod commands;
@@ -20,6 +21,7 @@ pub(crate) mod paged;
 mod recording;
 pub(crate) mod shared;
 mod status;
+mod summing;
 mod views;
 
 pub use coming::{Exported, Handle, Opened};
@@ -64,6 +66,8 @@ pub struct Server {
     reactors: Vec<JoinHandle<Result<HostLoop, ServerError>>>,
     /// Tries backends again that were away at the start.
     late: Option<JoinHandle<()>>,
+    /// Computes checksums that were unknown at the start.
+    summing: Option<JoinHandle<()>>,
     /// The volumes and stripes that were left out at the start.
     refused: Vec<Refused>,
 }
@@ -142,6 +146,7 @@ impl Server {
             control: None,
             reactors: running,
             late: None,
+            summing: None,
             refused,
         };
         server.run(reactors)?;
@@ -150,6 +155,7 @@ impl Server {
         if let Some(socket) = control {
             server.open_control(socket)?;
         }
+        server.summing = summing::start(&server.shared, &options.notices, &server.stop)?;
         server.late = late::start(&server.shared, late, &options.notices, &server.stop)?;
         Ok(server)
     }
@@ -278,7 +284,7 @@ impl Server {
             drop(thread.join());
             socket.end_conversations();
         }
-        if let Some(thread) = self.late.take() {
+        for thread in [self.late.take(), self.summing.take()].into_iter().flatten() {
             drop(thread.join());
         }
         self.shared.end_freezes();

@@ -11,6 +11,7 @@ use crate::error::ServerError;
 use crate::host_loop::HostLoop;
 use crate::listener::{Directory, Served};
 use crate::memory::Memory;
+use crate::notice::{Listening, Notice};
 use crate::reactor::{Reactor, Setup};
 use crate::server::late::Late;
 use crate::server::options::Options;
@@ -65,12 +66,21 @@ pub(crate) fn make(
             ),
         });
     }
-    let stored = NewStored { size: coming.volume.spec.size, attributes, checksums: None };
+    let checksums = new.checksums.then_some(true);
+    let stored = NewStored { size: coming.volume.spec.size, attributes, checksums };
     Ok(if new.blob {
         data.paged_volume(&new.name, stored)?
     } else {
         data.volume(&new.name, stored)?
     })
+}
+
+/// Gives a notice of each damaged block that a request meets.
+pub(crate) fn tell_of_damage(volume: &StoredVolume, notices: &Listening) {
+    let (name, notices) = (volume.name().to_owned(), notices.clone());
+    volume.on_damage(move |error| {
+        notices.tell(Notice::DamagedBlock { volume: name.clone(), reason: error.to_string() });
+    });
 }
 
 /// Stores the tier of a created volume, if it was given by name.
@@ -289,6 +299,7 @@ impl<'a> Starting<'a> {
         let checksums = Some(host.volumes[id.0].has_checksums());
         let stored = NewStored { size: declared, attributes, checksums };
         let volume = data.volume(&host.volumes[id.0].name, stored)?;
+        tell_of_damage(&volume, &self.options.notices);
         adopt_column(&volume, column.as_deref())?;
         self.adopt_size(&volume, host, id)?;
         self.adopt_cache(&volume, host, id, mode)?;

@@ -14,6 +14,7 @@
 use crate::lock::{self, DirLock};
 use crate::meta::Meta;
 use crate::registry::{Registration, Registry};
+use crate::sums::OpeningBudget;
 use crate::sync::locked;
 use crate::volume::{self, NewVolume, Pages, Volume};
 use crate::{Result, StoreError, disk, name};
@@ -38,6 +39,8 @@ pub struct DataDir {
     lock: Arc<DirLock>,
     /// Volumes in use: the same name gives the same volume.
     open: Arc<Mutex<Registry<Volume>>>,
+    /// The bytes that openings may still read to compute checksums.
+    opening: OpeningBudget,
 }
 
 /// A volume found in a data directory.
@@ -72,7 +75,7 @@ impl DataDir {
         }
         // Only views of a process that has ended need it.
         disk::remove_tree(&path.join(FROZEN))?;
-        Ok(Self { path, lock, open: Arc::default() })
+        Ok(Self { path, lock, open: Arc::default(), opening: OpeningBudget::default() })
     }
 
     /// Returns the folder.
@@ -114,10 +117,13 @@ impl DataDir {
         let registration = || Registration::new(Arc::clone(&self.open), name, number);
         let dir = self.path.join(VOLUMES).join(name);
         let lock = Arc::clone(&self.lock);
-        let volume = match Volume::open(&dir, name, new.checksums, lock, registration())? {
-            Some(volume) => volume,
-            None => Volume::create(&dir, name, new, pages, Arc::clone(&self.lock), registration())?,
-        };
+        let volume =
+            match Volume::open(&dir, name, (new.checksums, &self.opening), lock, registration())? {
+                Some(volume) => volume,
+                None => {
+                    Volume::create(&dir, name, new, pages, Arc::clone(&self.lock), registration())?
+                }
+            };
         let volume = Arc::new(volume);
         registry.volumes.insert(name.to_owned(), (number, Arc::downgrade(&volume)));
         Ok(volume)
@@ -174,7 +180,7 @@ pub(crate) fn check_format(path: &Path) -> Result<bool> {
     if found == FORMAT {
         Ok(true)
     } else if found.starts_with(FORMAT_FAMILY) {
-        Err(StoreError::Version { path: file, found: found.to_owned(), expected: FORMAT })
+        Err(StoreError::Version { path: file, found: found.to_owned(), known: &[FORMAT] })
     } else {
         Err(StoreError::Foreign { dir: path.to_owned(), found: FORMAT_FILE.to_owned() })
     }

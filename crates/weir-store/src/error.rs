@@ -73,14 +73,14 @@ pub enum StoreError {
         holder: String,
     },
     /// Written by a release with another format.
-    #[error("{} has format {found:?}, this release reads {expected:?}", .path.display())]
+    #[error("{} has format {found:?}, this release reads {}", .path.display(), listed(known))]
     Version {
         /// The file that says so.
         path: PathBuf,
         /// The format found.
         found: String,
-        /// The format that this release reads and writes.
-        expected: &'static str,
+        /// The formats that this release reads.
+        known: &'static [&'static str],
     },
     /// A folder that is no data directory, where one is needed.
     #[error("{} is not a Weir data directory", .dir.display())]
@@ -165,6 +165,15 @@ pub enum ErrorKind {
     Snapshot,
     /// See [`StoreError::FrozenLost`].
     FrozenLost,
+}
+
+/// Lists names in a sentence.
+fn listed(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+    match quoted.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => quoted.concat(),
+    }
 }
 
 impl StoreError {

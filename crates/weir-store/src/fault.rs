@@ -17,6 +17,7 @@ use crate::store::{Extent, ExtentKind, Store};
 use crate::sync::locked;
 use crate::{Result, StoreError};
 use std::io;
+use std::ops::Range;
 use std::sync::Mutex;
 use weir_random::Rng;
 use weir_units::Bytes;
@@ -45,6 +46,8 @@ struct State {
     durable: MemoryStore,
     unsynced: Vec<Unsynced>,
     fault: Option<Planned>,
+    /// Bytes that it cannot read.
+    unreadable: Range<u64>,
     /// It makes single writes durable.
     is_durable: bool,
 }
@@ -85,7 +88,8 @@ impl FaultStore {
     }
 
     fn from_state(now: MemoryStore, durable: MemoryStore, unsynced: Vec<Unsynced>) -> Self {
-        Self { state: Mutex::new(State { now, durable, unsynced, fault: None, is_durable: false }) }
+        let (fault, unreadable, is_durable) = (None, 0..0, false);
+        Self { state: Mutex::new(State { now, durable, unsynced, fault, unreadable, is_durable }) }
     }
 
     /// Returns the store after a power loss: synced data is there, and of data that was
@@ -113,6 +117,11 @@ impl FaultStore {
         locked(&self.state).fault = Some(Planned { fault, after: operations });
     }
 
+    /// Fails reads of a range until [`FaultStore::heal`].
+    pub fn fail_reads(&self, range: Range<u64>) {
+        locked(&self.state).unreadable = range;
+    }
+
     /// Makes [`Store::write_durably`] do so from now on, or not.
     pub fn make_writes_durable(&self, is_durable: bool) {
         locked(&self.state).is_durable = is_durable;
@@ -120,7 +129,8 @@ impl FaultStore {
 
     /// Ends the failures.
     pub fn heal(&self) {
-        locked(&self.state).fault = None;
+        let mut state = locked(&self.state);
+        (state.fault, state.unreadable) = (None, 0..0);
     }
 
     /// Returns the number of changes that a crash could lose now.
@@ -258,6 +268,11 @@ impl Store for FaultStore {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         let mut state = locked(&self.state);
         state.meet(Needs::Medium)?;
+        let bad = &state.unreadable;
+        if offset < bad.end && bad.start < offset + buf.len() as u64 {
+            let source = io::Error::other("bad sector");
+            return Err(StoreError::Io { context: "injected by a test".to_owned(), source });
+        }
         state.now.read_at(offset, buf)
     }
 

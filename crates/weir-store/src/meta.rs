@@ -47,6 +47,8 @@ pub(crate) const FORMAT: &str = "weir volume 2";
 const SUMMED: &str = "weir volume 3";
 /// The format of volumes that list no segments.
 const UNLISTED: &str = "weir volume 1";
+/// The formats that are read.
+const KNOWN: [&str; 3] = [UNLISTED, FORMAT, SUMMED];
 const MAX_LEN: u64 = 64 << 20;
 const HINT: &str = "restore the file from a copy; the volume's bytes in data/ beside it are \
                     untouched, and other volumes are not affected";
@@ -148,8 +150,8 @@ impl Meta {
                 "was changed: its checksum says {found:?}, its content has {computed:?}"
             )));
         }
-        if ![SUMMED, FORMAT, UNLISTED].contains(&envelope.format.as_str()) {
-            return Err(StoreError::Version { path, found: envelope.format, expected: SUMMED });
+        if !KNOWN.contains(&envelope.format.as_str()) {
+            return Err(StoreError::Version { path, found: envelope.format, known: &KNOWN });
         }
         let meta: Self = serde_json::from_str(envelope.volume.get()).map_err(unreadable)?;
         if meta.segment == Bytes::ZERO {
@@ -334,7 +336,8 @@ mod tests {
         assert_eq!(
             error.to_string(),
             format!(
-                "{}/meta.json has format \"weir volume 4\", this release reads \"weir volume 3\"",
+                "{}/meta.json has format \"weir volume 4\", this release reads \"weir volume 1\", \
+                 \"weir volume 2\" and \"weir volume 3\"",
                 dir.path().display()
             )
         );

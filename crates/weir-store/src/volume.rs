@@ -42,7 +42,7 @@ use crate::paged::PagedStore;
 use crate::paged::folders::{self, Folders};
 use crate::registry::Registration;
 use crate::store::{Extent, Store};
-use crate::sums::{self, FileSums};
+use crate::sums::{self, FileSums, OpeningBudget};
 use crate::{Result, StoreError, disk};
 use bytes::{Kind, VolumeBytes};
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,7 +88,7 @@ impl Volume {
     pub(crate) fn open(
         dir: &Path,
         name: &str,
-        checksums: Option<bool>,
+        (checksums, budget): (Option<bool>, &OpeningBudget),
         lock: Arc<DirLock>,
         registration: Registration<Self>,
     ) -> Result<Option<Self>> {
@@ -108,7 +108,7 @@ impl Volume {
             store.cut()?;
             store.lengthen(found.size)?;
             match checksums.unwrap_or(found.checksums) {
-                true => Kind::Summed(Box::new(with_sums(dir, name, store, &meta)?)),
+                true => Kind::Summed(Box::new(with_sums(dir, name, store, (&meta, budget))?)),
                 false => {
                     meta.change(|meta| meta.checksums = false)?;
                     sums::remove(dir)?;
@@ -162,7 +162,12 @@ impl Volume {
                 }
                 meta.get().save(dir)?;
                 match checksums {
-                    true => Kind::Summed(Box::new(FileSums::open_in(dir, name, store)?)),
+                    true => Kind::Summed(Box::new(FileSums::open_in(
+                        dir,
+                        name,
+                        store,
+                        &OpeningBudget::default(),
+                    )?)),
                     false => Kind::Plain(store),
                 }
             }
@@ -190,10 +195,42 @@ impl Volume {
         }
     }
 
-    /// Returns the number of reads and writes that met a damaged block, if blocks have checksums.
+    /// Returns the number of reads, and of writes of parts of blocks, that failed on a damaged block, if blocks have
+    /// checksums.
     #[must_use]
     pub fn damaged_reads(&self) -> Option<u64> {
         self.bytes.sums().map(FileSums::damaged_reads)
+    }
+
+    /// Returns the offsets of the blocks on which they failed, without those after the first thousand.
+    #[must_use]
+    pub fn damaged_blocks(&self) -> Vec<u64> {
+        self.bytes.sums().map(FileSums::damaged_blocks).unwrap_or_default()
+    }
+
+    /// Computes checksums that are unknown, since a crash or because the volume had none, until about `budget`
+    /// bytes are read. Returns whether some are still unknown: blocks that are read without verification.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if bytes cannot be read or checksums cannot be stored. Syncs try again.
+    pub fn compute_checksums(&self, budget: Bytes) -> Result<bool> {
+        let compute = || self.bytes.sums().map_or(Ok(false), |sums| sums.compute(budget.get()));
+        self.registration.while_own(compute).unwrap_or(Ok(false))
+    }
+
+    /// Returns the most bytes whose checksums are unknown.
+    #[must_use]
+    pub fn unverified(&self) -> Bytes {
+        Bytes::new(self.bytes.sums().map_or(0, FileSums::unknown_bytes))
+    }
+
+    /// Has `tell` called with the error of each damaged block that a request meets, once for each. It must not
+    /// wait. Only the first such function is kept.
+    pub fn on_damage(&self, tell: impl Fn(&StoreError) + Send + Sync + 'static) {
+        if let Some(sums) = self.bytes.sums() {
+            sums.on_damage(tell);
+        }
     }
 
     /// Returns the volume's bytes as what can be frozen.
@@ -268,17 +305,19 @@ impl Volume {
     }
 }
 
-/// Opens the checksums of a volume in `dir`, or computes them if it has none.
-fn with_sums(dir: &Path, name: &str, store: FileStore, meta: &MetaFile) -> Result<FileSums> {
-    if meta.get().checksums {
-        return FileSums::open_in(dir, name, store);
+/// Opens the checksums of a volume in `dir`. One that has none gets some that are unknown.
+fn with_sums(
+    dir: &Path,
+    name: &str,
+    store: FileStore,
+    (meta, budget): (&MetaFile, &OpeningBudget),
+) -> Result<FileSums> {
+    if !meta.get().checksums {
+        FileSums::add(dir)?;
+        // From here on every open region has unknown checksums, and all are open.
+        meta.change(|meta| meta.checksums = true)?;
     }
-    FileSums::add(dir)?;
-    // From here on every open region has unknown checksums, and all are open.
-    meta.change(|meta| meta.checksums = true)?;
-    let sums = FileSums::open_in(dir, name, store)?;
-    sums.compute()?;
-    Ok(sums)
+    FileSums::open_in(dir, name, store, budget)
 }
 
 /// Lists the segments that are there to stay and are not listed yet.

@@ -75,7 +75,7 @@ impl Metric {
 }
 
 /// All metrics, in the order of the answer.
-pub static METRICS: [Metric; 26] = [
+pub static METRICS: [Metric; 27] = [
     metric(
         "uptime_seconds",
         Gauge,
@@ -202,6 +202,12 @@ pub static METRICS: [Metric; 26] = [
         Gauge,
         "State of the backend of a volume: 1 for the present one, 0 for the others",
         Of::Volume(backend_states),
+    ),
+    metric(
+        "volume_damaged_reads",
+        Counter,
+        "Reads, and writes of parts of blocks, that failed on a damaged block",
+        Of::Volume(|v| v.damage.iter().flat_map(|own| count(own.failed_requests)).collect()),
     ),
     metric(
         "cache_resident_bytes",
@@ -427,7 +433,7 @@ fn latencies(
 mod tests {
     use super::*;
     use std::path::{Path, PathBuf};
-    use weir_report::status::{CapStatus, OpLatency};
+    use weir_report::status::{CapStatus, DamageStatus, OpLatency};
 
     /// A host with a bursting volume of a bad name, which has waited.
     fn reading() -> Status {
@@ -442,6 +448,7 @@ mod tests {
             hits: 2,
             waits_ns: [("disk_iops".to_owned(), 1_500_000_000)].into(),
             backend: Some(BackendStatus { state: "lost".into(), ..BackendStatus::default() }),
+            damage: Some(DamageStatus { failed_requests: 3, blocks: vec![0] }),
             ..VolumeStatus::default()
         };
         let mut counts = vec![0; LATENCY_BOUNDS_NS.len() + 1];
@@ -482,6 +489,7 @@ mod tests {
             &format!("weir_backend_state{{{volume},state=\"connected\"}} 0.0"),
             &format!("weir_backend_state{{{volume},state=\"lost\"}} 1.0"),
             &format!("weir_backend_state{{{volume},state=\"failed\"}} 0.0"),
+            &format!("weir_volume_damaged_reads_total{{{volume}}} 3"),
             "weir_limit{host=\"h\",volume=\"\",cap=\"host_uncached_iops\"} 6400.0",
             "weir_export_requests_total{host=\"h\",export=\"e\"} 7",
             "weir_io_latency_seconds_sum{host=\"h\",export=\"e\",op=\"read\"} 16.0",

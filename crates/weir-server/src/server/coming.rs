@@ -369,6 +369,11 @@ impl Shared {
         let size = coming.volume.spec.size;
         let mut paged = None;
         let (data, stored) = match self.data.as_ref().filter(|_| keeps == Keeps::Bytes) {
+            None if new.checksums => {
+                let reason = "the server has volumes in memory, which have no checksums; leave them out, or \
+                              start it with --data";
+                return Err(refuse(name, reason.to_owned()));
+            }
             None if new.blob => {
                 let pages = Arc::new(PagedStore::in_memory(size));
                 paged = Some(Paged::new(Pages::InMemory(Arc::clone(&pages))));
@@ -380,6 +385,7 @@ impl Shared {
             }
             Some(data) => {
                 let volume = starting::make(data, &host, new, &coming)?;
+                starting::tell_of_damage(&volume, self.audit.notices());
                 paged = Paged::from_volume(&volume);
                 (VolumeData::kept(volume.clone()), Some(volume))
             }

@@ -5,20 +5,23 @@ use crate::backing::Backing;
 use crate::host_loop::{HostLoop, LATENCY_OPS};
 use crate::mailbox::Mailbox;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use weir_core::spec::Place;
 use weir_core::{Cap, GateLimits, Limit, VolumeId, Waits};
 use weir_layout::{Export, Host};
 use weir_report::status::{
-    CapStatus, ClientStatus, ExportStatus, HostStatus, OpLatency, Status, VolumeStatus,
+    CapStatus, ClientStatus, DamageStatus, ExportStatus, HostStatus, OpLatency, Status,
+    VolumeStatus,
 };
+use weir_store::Volume as StoredVolume;
 use weir_units::{Bytes, Instant};
 
 impl Shared {
     pub(super) fn status(&self) -> Status {
-        let hosts: Vec<(Host, Mailbox, BTreeMap<usize, Backing>)> = {
+        let hosts: Vec<(Host, Mailbox, BTreeMap<usize, Backing>, BTreeMap<String, DamageStatus>)> = {
             let hosts = self.hosts();
             let own = |host: &HostState| {
-                (host.layout.clone(), host.mailbox.clone(), host.backings.clone())
+                (host.layout.clone(), host.mailbox.clone(), host.backings.clone(), damage(host))
             };
             hosts.iter().map(own).collect()
         };
@@ -28,7 +31,7 @@ impl Shared {
             pid: std::process::id(),
             edition: self.edition.as_ref().map(|e| e.name().to_owned()),
             hosts: hosts
-                .filter_map(|(host, mailbox, backings)| {
+                .filter_map(|(host, mailbox, backings, mut damage)| {
                     let names = host.volumes.iter().map(|volume| volume.name.clone());
                     let names: Vec<String> = names.collect();
                     let mut status = self.host_status(host, &mailbox)?;
@@ -36,6 +39,7 @@ impl Shared {
                         let id = names.iter().position(|name| *name == volume.name);
                         let backing = id.and_then(|id| backings.get(&id));
                         volume.backend = backing.map(Backing::status);
+                        volume.damage = damage.remove(&volume.name);
                     }
                     Some(status)
                 })
@@ -82,6 +86,16 @@ impl Shared {
                 .collect(),
         })
     }
+}
+
+/// Returns the damage that requests met, by volume with checksums.
+fn damage(host: &HostState) -> BTreeMap<String, DamageStatus> {
+    let own = |volume: &Arc<StoredVolume>| {
+        let failed_requests = volume.damaged_reads()?;
+        let damage = DamageStatus { failed_requests, blocks: volume.damaged_blocks() };
+        Some((volume.name().to_owned(), damage))
+    };
+    host.stored.iter().flatten().filter_map(own).collect()
 }
 
 fn export_status(
@@ -171,6 +185,7 @@ fn volume_status(
         allocated_bytes: used.unwrap_or_else(|| running.allocated(id).unwrap_or(Bytes::ZERO).get()),
         pending_writeback_bytes: running.owed(id).get(),
         backend: None,
+        damage: None,
         cache: volume.spec.cache.name().to_owned(),
         is_local: volume.spec.place == Place::Local,
         limit_iops: gate.iops.map(|limit| limit.rate.get()),

@@ -169,6 +169,46 @@ fn concurrent_creates_and_deletes_get_correct_answers() {
     assert!(server.resize("", Bytes::gib(1)).is_err(), "what has gone has no name");
 }
 
+/// The checksums of a created volume are there after a restart, and its damage is found then.
+#[test]
+fn a_volume_that_is_made_with_checksums_keeps_them() {
+    let place = Place::new();
+    let server = place.serve_kept(PREMIUM);
+    let volume = NewVolume { checksums: true, ..new("more", 1024) };
+    let blob = NewVolume { blob: true, ..volume.clone() };
+    assert!(create(&server, NewVolume { name: "b".into(), ..blob }).is_err());
+    create(&server, volume).expect("a volume");
+    create(&server, new("other", 1024)).expect("a volume");
+    place.open("more").write(0, &[7; 8192]).expect("a write");
+    server.stop().expect("a clean end");
+
+    let server = place.serve_kept(PREMIUM);
+    let damage = |server: &Server| -> Vec<Option<u64>> {
+        let volumes = &server.status().hosts[0].volumes;
+        volumes.iter().map(|own| own.damage.as_ref().map(|own| own.failed_requests)).collect()
+    };
+    assert_eq!(damage(&server), [None, Some(0), None]);
+    let file = place.path("data/volumes/more/data/00000");
+    let file = std::fs::File::options().write(true).open(file).expect("a file");
+    std::os::unix::fs::FileExt::write_all_at(&file, &[8], 4096).expect("a write");
+    let mut client = place.open("more");
+    client.read(0, &mut [0; 4096]).expect("a read");
+    client.read(4096, &mut [0; 4096]).expect_err("damage");
+    assert_eq!(damage(&server), [None, Some(1), None]);
+    drop(client);
+    server.stop().expect("a clean end");
+}
+
+#[test]
+fn checksums_of_a_volume_in_memory_are_refused() {
+    let place = Place::new();
+    let server = place.serve(PREMIUM);
+    let error = create(&server, NewVolume { checksums: true, ..new("more", 1024) });
+    let error = error.expect_err("no data folder");
+    assert!(error.contains("the server has volumes in memory, which have no checksums"), "{error}");
+    server.stop().expect("a clean end");
+}
+
 #[test]
 fn created_volumes_return_on_their_host_with_their_size() {
     let place = Place::new();

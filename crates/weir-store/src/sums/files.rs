@@ -7,6 +7,7 @@ use super::regions::Pace;
 use crate::file::FileStore;
 use crate::{Result, StoreError, disk};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use weir_units::Bytes;
 
 const SUMS: &str = "sums";
@@ -15,9 +16,19 @@ const OPEN: &str = "open";
 /// The bytes of checksums in one file: those of 1 TiB.
 const SEGMENT: Bytes = Bytes::gib(1);
 
-/// The bytes of each volume whose checksums are computed anew before it is served after a crash. Syncs compute
-/// the rest.
-const AT_START: u64 = 1 << 30;
+/// The bytes of all volumes of a data directory whose checksums are computed anew before they are served after a
+/// crash. The rest follows while they are served.
+const AT_START: u64 = 64 << 20;
+
+/// What is left of the bytes that openings may read.
+#[derive(Debug)]
+pub(crate) struct OpeningBudget(AtomicU64);
+
+impl Default for OpeningBudget {
+    fn default() -> Self {
+        Self(AtomicU64::new(AT_START))
+    }
+}
 
 /// A volume of files with checksums.
 pub(crate) type FileSums = Summed<FileStore>;
@@ -42,18 +53,24 @@ impl FileSums {
         make(dir, Regions::NONE)
     }
 
-    /// Makes the files for a volume in `dir` that has bytes. Its checksums are unknown before
-    /// [`FileSums::compute`].
+    /// Makes the files for a volume in `dir` that has bytes. Its checksums are unknown.
     pub(crate) fn add(dir: &Path) -> Result<()> {
         make(dir, Regions::ALL)
     }
 
-    /// Opens the checksums in `dir` of a volume, and computes some of those that a crash made unknown.
-    pub(crate) fn open_in(dir: &Path, name: &str, data: FileStore) -> Result<Self> {
+    /// Opens the checksums in `dir` of a volume, and computes some of those that are unknown.
+    pub(crate) fn open_in(
+        dir: &Path,
+        name: &str,
+        data: FileStore,
+        budget: &OpeningBudget,
+    ) -> Result<Self> {
         let opened = Self::look_in(dir, name, data)?;
-        opened.sums.cut()?;
-        opened.sums.lengthen(opened.sums_size())?;
-        opened.resume(AT_START)?;
+        let sums = opened.sums.medium();
+        sums.cut()?;
+        sums.lengthen(crate::Store::size(sums))?;
+        // Openings of one directory come one after the other.
+        budget.0.store(opened.resume(budget.0.load(Ordering::Relaxed))?, Ordering::Relaxed);
         Ok(opened)
     }
 
@@ -64,14 +81,18 @@ impl FileSums {
         Self::open(name, data, sums, open_list(dir)?, Pace::DEFAULT)
     }
 
-    /// Computes all checksums that are unknown, and seals all regions.
-    pub(crate) fn compute(&self) -> Result<()> {
-        self.rebuild(u64::MAX)?;
-        self.close()
-    }
-
-    fn sums_size(&self) -> Bytes {
-        crate::Store::size(&self.sums)
+    /// Computes checksums that are unknown, until about `budget` bytes are read, and seals all regions after the
+    /// last one. Returns whether some are still unknown.
+    pub(crate) fn compute(&self, budget: u64) -> Result<bool> {
+        if self.unknown_bytes() == 0 {
+            return Ok(false);
+        }
+        self.rebuild(budget)?;
+        let is_left = self.unknown_bytes() > 0;
+        if !is_left {
+            self.close()?;
+        }
+        Ok(is_left)
     }
 }
 

@@ -25,13 +25,13 @@ struct Cursor {
 }
 
 impl<S: Store> Summed<S> {
-    /// Computes checksums of regions where they are unknown, until about `budget` bytes are read. Another
-    /// call that computes meanwhile does it alone.
-    pub(super) fn rebuild(&self, budget: u64) -> Result<()> {
+    /// Computes checksums of regions where they are unknown, until about `budget` bytes are read. Returns what is
+    /// left of it. Another call that computes meanwhile does it alone.
+    pub(super) fn rebuild(&self, budget: u64) -> Result<u64> {
         let mut rebuild = match self.rebuild.try_lock() {
             Ok(rebuild) => rebuild,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return Ok(()),
+            Err(TryLockError::WouldBlock) => return Ok(budget),
         };
         let mut left = budget;
         while left > 0 {
@@ -43,7 +43,7 @@ impl<S: Store> Summed<S> {
             // Holes cost less, but not nothing.
             left = left.saturating_sub(read.max(BLOCK));
         }
-        Ok(())
+        Ok(left)
     }
 
     fn begin(&self, rebuild: &mut Rebuild) -> Option<Cursor> {
@@ -68,7 +68,9 @@ impl<S: Store> Summed<S> {
             return Ok((Some(Cursor { stretch, offset: stretch * STRETCH, ..cursor }), 0));
         }
         let _alone = locked(self.lock_of(cursor.offset));
-        let (at, first) = (cursor.offset, cursor.offset / BLOCK * SUM);
+        // The end of the volume was there if it is within a block.
+        let at = cursor.offset / BLOCK * BLOCK;
+        let first = at / BLOCK * SUM;
         let extents = self.data.extents(at, end - at, 1)?;
         let hole = extents.first().filter(|extent| extent.kind == ExtentKind::Hole);
         let hole =
@@ -77,14 +79,14 @@ impl<S: Store> Summed<S> {
                 |hole| if at + hole.len == end { hole.len } else { hole.len / BLOCK * BLOCK },
             );
         if hole > 0 {
-            self.sums.trim(first, hole.div_ceil(BLOCK) * SUM)?;
+            self.sums.zero(first, hole.div_ceil(BLOCK) * SUM, true)?;
             return Ok((Some(Cursor { offset: at + hole, ..cursor }), 0));
         }
         let len = (end - at).min(CHUNK);
         let (mut data, mut sums) = (vec![0; index(len)], Vec::new());
         if self.data.read_at(at, &mut data).is_ok() {
             append_sums(&mut sums, &data);
-            self.sums.write_at(first, &sums)?;
+            self.sums.write(first, &sums)?;
         } else {
             self.rebuild_readable(at, &mut data)?;
         }
@@ -96,7 +98,7 @@ impl<S: Store> Summed<S> {
     fn rebuild_readable(&self, at: u64, data: &mut [u8]) -> Result<()> {
         for (offset, block) in (at..).step_by(4096).zip(data.chunks_mut(4096)) {
             if self.data.read_at(offset, block).is_ok() {
-                self.sums.write_at(offset / BLOCK * SUM, &sum_of(block).to_le_bytes())?;
+                self.sums.write(offset / BLOCK * SUM, &sum_of(block).to_le_bytes())?;
             }
         }
         Ok(())

@@ -207,6 +207,13 @@ impl<S: Store> States<S> {
         locked(&self.table).unknown.contains_key(&region_of(offset / STRETCH))
     }
 
+    /// Returns the number of regions with unknown checksums in a volume of `size`.
+    pub(super) fn unknown_in(&self, size: u64) -> u64 {
+        let regions = size.div_ceil(STRETCH).min(REGIONS);
+        let table = locked(&self.table);
+        table.unknown.keys().filter(|region| u64::from(**region) < regions).count() as u64
+    }
+
     /// Returns a region whose checksums are unknown: the first after `last`, or the first of all.
     pub(super) fn next_unknown(&self, last: Option<u16>) -> Option<Unknown> {
         let table = locked(&self.table);

@@ -1,9 +1,11 @@
 //! Damage is found, and crashes are never taken for damage.
 
+use super::block::{sum_of, sums_len};
 use super::*;
 use crate::{ErrorKind, Fault, FaultStore, MemoryStore};
 use proptest::prelude::*;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Seals at every second sync what was not written for one.
 const QUICK: Pace = Pace { every: 2, quiet: 1 };
@@ -129,7 +131,7 @@ fn a_scrub_joins_neighbours_and_leaves_out_what_a_crash_made_unknown() {
     // As after a crash.
     let Summed { data, sums, states, .. } = store;
     let list = states.into_store();
-    let store = Media(data, sums, list).open().unwrap();
+    let store = Media(data, sums.into_medium(), list).open().unwrap();
     let mut found = Vec::new();
     let scrub = store.scrub(|range| found.push((range.offset, range.len))).unwrap();
     assert_eq!(found, [(4 * BLOCK, 2 * BLOCK), (9 * BLOCK, BLOCK)]);
@@ -140,6 +142,26 @@ fn a_scrub_joins_neighbours_and_leaves_out_what_a_crash_made_unknown() {
     store.close().unwrap();
     flip(&store.data, 8 * STRETCH);
     check_damaged(read(&store, STRETCH, 1), STRETCH);
+}
+
+/// Fails below a hole of the bytes, where the list of extents needs the checksums.
+#[test]
+fn a_scrub_goes_on_behind_checksums_that_cannot_be_read() {
+    let media = Media::new(3 * STRETCH, FaultStore::new);
+    let store = media.open().unwrap();
+    for at in [0, STRETCH, 2 * STRETCH] {
+        store.write_at(at, &[7; 4096]).unwrap();
+    }
+    store.close().unwrap();
+    store.data.trim(STRETCH, STRETCH).unwrap();
+    flip(&store.data, 8 * 2 * STRETCH);
+    let Summed { data, sums, states, .. } = store;
+    let list = states.into_store();
+    let store = Media(data, sums.into_medium(), list).open().unwrap();
+    store.sums.medium().fail_reads(sums_len(STRETCH)..sums_len(2 * STRETCH));
+    let mut found = Vec::new();
+    store.scrub(|range| found.push((range.offset, range.len, range.unreadable.is_some()))).unwrap();
+    assert_eq!(found, [(STRETCH, STRETCH, true), (2 * STRETCH, BLOCK, false)]);
 }
 
 #[test]
@@ -167,7 +189,7 @@ fn after_a_failed_write_the_bytes_are_the_old_or_the_new() {
         store.write_at(9 * BLOCK, &[1; 4096]).unwrap();
         store.close().unwrap();
         flip(&store.data, 8 * 9 * BLOCK);
-        for medium in [&store.data, &store.sums] {
+        for medium in [&store.data, store.sums.medium()] {
             medium.fail_after(after, Fault::NoSpace);
         }
         let mut states = vec![vec![1; 8192]];
@@ -178,7 +200,7 @@ fn after_a_failed_write_the_bytes_are_the_old_or_the_new() {
             store.write_at(offset as u64, data).is_ok()
         };
         let done = [expect(0, &[2; 8192]), expect(100, &[3; 5000])];
-        for medium in [&store.data, &store.sums] {
+        for medium in [&store.data, store.sums.medium()] {
             medium.heal();
         }
         let found = read(&store, 0, 8192).unwrap();
@@ -361,7 +383,7 @@ proptest! {
             let fail = |medium: &FaultStore| medium.fail_after(steps[round], Fault::Io);
             match seeds[round] % 3 {
                 0 => fail(&store.data),
-                1 => fail(&store.sums),
+                1 => fail(store.sums.medium()),
                 _ => store.states.with_store(fail),
             }
             for op in ops[round].iter().filter(|op| !matches!(op, Op::Resize { .. })) {
@@ -377,7 +399,7 @@ proptest! {
                 }
             }
             let Summed { data, sums, states, .. } = store;
-            let list = states.into_store();
+            let (sums, list) = (sums.into_medium(), states.into_store());
             let is_kill = round < kills;
             let [data, sums, list] = [(&data, 0), (&sums, 1), (&list, 2)].map(|(medium, number)| {
                 medium.heal();

@@ -110,6 +110,10 @@ pub(crate) struct CreateArgs {
     /// Database of the file, on a managed instance.
     #[arg(long, value_name = "DATABASE")]
     pub(crate) database: Option<String>,
+    /// Store checksums of its blocks, so that a read of a block that its disk damaged fails. The server needs a
+    /// data folder.
+    #[arg(long)]
+    pub(crate) checksums: bool,
     /// Host that the volume is attached to; required if the layout has several.
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Option<String>,

@@ -83,6 +83,7 @@ fn create(args: &CreateArgs) -> Result<(), CliError> {
         cache: args.cache.unwrap_or_default(),
         role: args.role.map(Role::from),
         database: args.database.clone(),
+        checksums: args.checksums,
         ..NewVolume::default()
     };
     let done = send(&args.control, &Request::Create { host: args.host.clone(), volume })?;

@@ -1,6 +1,7 @@
 //! Checksums at rest: damaged blocks are errors, and `weir check` names them.
 
 use crate::common::{Place, run};
+use crate::web::{address, ask};
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -82,6 +83,55 @@ fn a_damaged_block_is_named_fails_its_reads_and_is_repaired_by_a_write() {
     assert_eq!(server.wait().0.code(), Some(0));
     let (stdout, _, code) = check(&place, &[]);
     assert_eq!(code, Some(0), "{stdout}");
+}
+
+/// The status, the metrics and the log name what requests met.
+#[test]
+fn damage_that_a_read_meets_is_in_the_status_the_metrics_and_once_in_the_log() {
+    let place = Place::new();
+    let server = place.serve(LAYOUT, &["--data", "data"]);
+    place.open("data").write(0, &[7; 16_384]).expect("a write");
+    server.stop();
+    flip(&place.path("data/volumes/data/data/00000"), 4096);
+    flip(&place.path("data/volumes/data/data/00000"), 12_288);
+
+    let server = place.serve(LAYOUT, &["--data", "data", "--metrics", "127.0.0.1:0"]);
+    let metrics = address(&server, "\nmetrics http://").to_owned();
+    let damaged = |count: u64| {
+        let line =
+            format!("weir_volume_damaged_reads_total{{host=\"host\",volume=\"data\"}} {count}");
+        let text = ask(&metrics, "GET /metrics", &[], "");
+        assert!(text.lines().any(|own| own == line), "{line}\n{text}");
+        assert!(!text.contains("weir_volume_damaged_reads_total{host=\"host\",volume=\"plain\"}"));
+    };
+    damaged(0);
+    let (text, _, _) = run(place.weir(&["status"]));
+    assert!(!text.contains("damaged"), "{text}");
+    let mut client = place.open("data");
+    for offset in [4096, 4096, 0, 12_288] {
+        let read = client.read(offset, &mut [0; 4096]);
+        assert_eq!(read.is_err(), offset > 0);
+    }
+    damaged(3);
+    let (text, _, _) = run(place.weir(&["status"]));
+    let expect = " damaged  failed requests  blocks  offsets\n data                   3       2  4096 12288\n";
+    assert!(text.contains(expect), "{text}");
+    let (json, _, _) = run(place.weir(&["status", "--output", "json"]));
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let volumes = &json["hosts"][0]["volumes"];
+    let expect = serde_json::json!({ "failed_requests": 3, "blocks": [4096, 12_288] });
+    assert_eq!(volumes[0]["damage"], expect);
+    assert!(volumes[1].get("damage").is_none(), "{}", volumes[1]);
+    drop(client);
+    server.signal(Signal::TERM);
+    let (_, said) = server.wait();
+    for block in [4096, 12_288] {
+        let line = format!(
+            "volume \"data\": block at offset {block} of volume data is damaged: its checksum is "
+        );
+        assert_eq!(said.matches(&line).count(), 1, "{said}");
+    }
+    assert!(said.contains("; its reads fail until the whole block is written\n"), "{said}");
 }
 
 /// A kill is no damage, and what was acknowledged is there.

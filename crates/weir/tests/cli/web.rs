@@ -11,7 +11,7 @@ const LAYOUT: &str =
     "edition = \"azure-now\"\n[[volume]]\nname = \"v\"\ntier = \"P10\"\ncredits = \"50 %\"\n";
 
 /// Returns the address in a line of what a server said.
-fn address<'a>(server: &'a Server, line: &str) -> &'a str {
+pub(crate) fn address<'a>(server: &'a Server, line: &str) -> &'a str {
     let rest = server.said.split(line).nth(1).unwrap_or_else(|| panic!("{}", server.said));
     rest.split('/').next().unwrap_or_default()
 }
