@@ -5,6 +5,7 @@
 //!                   --> unsynced, in order
 //! durable write     --> the same, and a crash keeps all of it
 //! sync              --> durable is what now is; unsynced is empty
+//! begin, end sync   --> the same for what was unsynced when it began
 //! crash             --> durable, and of each unsynced change any 512-byte sectors
 //! kill              --> everything as it is: the system outlives the process
 //! ```
@@ -44,6 +45,8 @@ struct State {
     now: MemoryStore,
     durable: MemoryStore,
     unsynced: Vec<Unsynced>,
+    /// Changes that are not in `unsynced` any more.
+    synced: u64,
     fault: Option<Planned>,
     /// It makes single writes durable.
     is_durable: bool,
@@ -85,7 +88,8 @@ impl FaultStore {
     }
 
     fn from_state(now: MemoryStore, durable: MemoryStore, unsynced: Vec<Unsynced>) -> Self {
-        Self { state: Mutex::new(State { now, durable, unsynced, fault: None, is_durable: false }) }
+        let (synced, fault, is_durable) = (0, None, false);
+        Self { state: Mutex::new(State { now, durable, unsynced, synced, fault, is_durable }) }
     }
 
     /// Returns the store after a power loss: synced data is there, and of data that was
@@ -123,6 +127,20 @@ impl FaultStore {
         locked(&self.state).fault = None;
     }
 
+    /// Begins a sync that takes its time. It covers the changes until now.
+    pub fn begin_sync(&self) -> Result<u64> {
+        let mut state = locked(&self.state);
+        state.meet(Needs::Medium)?;
+        Ok(state.synced + state.unsynced.len() as u64)
+    }
+
+    /// Ends the sync for which [`FaultStore::begin_sync`] returned `begun`.
+    pub fn end_sync(&self, begun: u64) -> Result<()> {
+        let mut state = locked(&self.state);
+        state.meet(Needs::Medium)?;
+        state.make_durable(begun)
+    }
+
     /// Returns the number of changes that a crash could lose now.
     #[must_use]
     pub fn unsynced(&self) -> usize {
@@ -152,6 +170,16 @@ impl State {
     fn change(&mut self, change: Change, is_durable: bool) -> Result<()> {
         change.apply(&self.now, &mut || true)?;
         self.unsynced.push(Unsynced { change, is_durable });
+        Ok(())
+    }
+
+    /// Makes changes durable up to one of this number.
+    fn make_durable(&mut self, number: u64) -> Result<()> {
+        let some = index(number.saturating_sub(self.synced));
+        for Unsynced { change, .. } in self.unsynced.drain(..some) {
+            change.apply(&self.durable, &mut || true)?;
+        }
+        self.synced = self.synced.max(number);
         Ok(())
     }
 }
@@ -284,10 +312,8 @@ impl Store for FaultStore {
     fn sync(&self) -> Result<()> {
         let mut state = locked(&self.state);
         state.meet(Needs::Medium)?;
-        for Unsynced { change, .. } in std::mem::take(&mut state.unsynced) {
-            change.apply(&state.durable, &mut || true)?;
-        }
-        Ok(())
+        let all = state.synced + state.unsynced.len() as u64;
+        state.make_durable(all)
     }
 
     fn resize(&self, new: Bytes) -> Result<()> {
