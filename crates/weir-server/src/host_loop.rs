@@ -186,6 +186,8 @@ struct Device {
     map: DeviceMap,
     served: Served,
     durability: Durability,
+    /// The most syncs at a time.
+    syncs: usize,
     /// The bytes of a volume of it are on a backend.
     is_on_backend: bool,
     /// A volume of it can never be read at once.
@@ -196,11 +198,13 @@ impl Device {
     fn new<'a>(map: DeviceMap, volumes: impl IntoIterator<Item = &'a VolumeData>) -> Self {
         let (served, durability) = (Served::default(), Durability::default());
         let (mut is_on_backend, mut is_asynchronous) = (false, false);
+        let mut syncs = usize::MAX;
         for volume in volumes {
             is_on_backend |= volume.is_on_backend;
             is_asynchronous |= volume.store.asynchronous().is_some();
+            syncs = syncs.min(volume.store.syncs());
         }
-        Self { map, served, durability, is_on_backend, is_asynchronous }
+        Self { map, served, durability, syncs, is_on_backend, is_asynchronous }
     }
 }
 
@@ -222,6 +226,8 @@ pub struct HostLoop {
     lanes: Vec<usize>,
     /// Devices whose flushes wait for lanes.
     storing: Vec<usize>,
+    /// Devices whose next sync may begin.
+    flushing: Vec<usize>,
     /// `BLOCK_STATUS` requests to be answered in the next turn.
     asked: Vec<usize>,
     /// Resizes under way, by volume, oldest first.
@@ -273,6 +279,7 @@ impl HostLoop {
             jobs: Vec::new(),
             lanes: Vec::new(),
             storing: Vec::new(),
+            flushing: Vec::new(),
             asked: Vec::new(),
             resizing: VecDeque::new(),
             owing: Vec::new(),
@@ -471,6 +478,7 @@ impl HostLoop {
         if !self.asked.is_empty() {
             self.answer_asked(now, replies);
         }
+        self.begin_syncs(now, replies);
         if let Some(tap) = &mut self.tap {
             tap.hand_over();
         }
@@ -480,7 +488,8 @@ impl HostLoop {
     /// have completed something.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        if self.stirred { Some(Instant::ZERO) } else { self.engine.poll_deadline() }
+        let is_due = self.stirred || !self.flushing.is_empty();
+        if is_due { Some(Instant::ZERO) } else { self.engine.poll_deadline() }
     }
 
     fn execute(&mut self, now: Instant, completion: &Completion, replies: &mut impl Replies) {
@@ -675,7 +684,9 @@ impl HostLoop {
                 self.look_at(volume);
                 self.go_on_storing(now, replies);
             }
-            Finished::Sync { device, result } => self.synced(now, device, result, replies),
+            Finished::Sync { device, number, result } => {
+                self.synced(now, device, number, result, replies);
+            }
             Finished::Read { key, result } => {
                 let Pending { client, request, .. } = self.pending[key];
                 if let Some(to) = replies.reply_to(client) {

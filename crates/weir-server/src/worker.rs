@@ -33,7 +33,7 @@ pub(crate) enum Task {
     /// One job of a volume's lane, beside others.
     Apart { volume: usize, job: u64, store: Arc<dyn Store>, work: Work },
     /// Makes a volume durable, for all requests of the device that wait for it.
-    Sync { store: Arc<dyn Store> },
+    Sync { number: u64, store: Arc<dyn Store> },
     /// Reads for the request with that key.
     Read(Box<ReadJob>),
     /// An operation of an asynchronous store that it did not take.
@@ -71,7 +71,7 @@ pub(crate) enum Finished {
     /// A job that was at work beside others has ended.
     Apart { volume: usize, job: u64, result: Result<Done, StoreError> },
     /// A volume of a device is synced, for all requests that waited for it.
-    Sync { device: usize, result: Result<(), StoreError> },
+    Sync { device: usize, number: u64, result: Result<(), StoreError> },
     /// A read is done; the key is the request's.
     Read { key: usize, result: Result<Vec<u8>, StoreError> },
     /// It is known where there is data; the key is the request's.
@@ -98,9 +98,9 @@ impl Job {
                 });
                 (Operation::Write { offset, data, durably }, then)
             }
-            Task::Sync { .. } => {
+            Task::Sync { number, .. } => {
                 let then = Then::new(move |result| {
-                    report(Finished::Sync { device, result: result.map(|_| ()) });
+                    report(Finished::Sync { device, number, result: result.map(|_| ()) });
                 });
                 (Operation::Sync, then)
             }
@@ -154,10 +154,10 @@ impl Job {
                 drop(store);
                 report(Finished::Apart { volume, job, result });
             }
-            Task::Sync { store } => {
+            Task::Sync { number, store } => {
                 let result = guarded(|| store.sync());
                 drop(store);
-                report(Finished::Sync { device, result });
+                report(Finished::Sync { device, number, result });
             }
             Task::Waiting { store, operation, then } => {
                 let result = guarded(|| operation.run(&*store));
@@ -186,7 +186,7 @@ impl Task {
     /// Returns the store, if one operation of it is the whole task.
     fn store(&self) -> Option<&Arc<dyn Store>> {
         match self {
-            Self::Apart { store, work: Work::Write { .. }, .. } | Self::Sync { store } => {
+            Self::Apart { store, work: Work::Write { .. }, .. } | Self::Sync { store, .. } => {
                 Some(store)
             }
             Self::Read(read) => read.only().map(|(store, _)| store),

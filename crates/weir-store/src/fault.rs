@@ -5,6 +5,7 @@
 //!                   --> unsynced, in order
 //! durable write     --> the same, and a crash keeps all of it
 //! sync              --> durable is what now is; unsynced is empty
+//! begin, end sync   --> the same for what was unsynced when it began
 //! crash             --> durable, and of each unsynced change any 512-byte sectors
 //! kill              --> everything as it is: the system outlives the process
 //! ```
@@ -45,6 +46,8 @@ struct State {
     now: MemoryStore,
     durable: MemoryStore,
     unsynced: Vec<Unsynced>,
+    /// Changes that are not in `unsynced` any more.
+    synced: u64,
     fault: Option<Planned>,
     /// Bytes that it cannot read.
     unreadable: Range<u64>,
@@ -88,8 +91,9 @@ impl FaultStore {
     }
 
     fn from_state(now: MemoryStore, durable: MemoryStore, unsynced: Vec<Unsynced>) -> Self {
-        let (fault, unreadable, is_durable) = (None, 0..0, false);
-        Self { state: Mutex::new(State { now, durable, unsynced, fault, unreadable, is_durable }) }
+        let (synced, fault, unreadable, is_durable) = (0, None, 0..0, false);
+        let state = State { now, durable, unsynced, synced, fault, unreadable, is_durable };
+        Self { state: Mutex::new(state) }
     }
 
     /// Returns the store after a power loss: synced data is there, and of data that was
@@ -133,6 +137,20 @@ impl FaultStore {
         (state.fault, state.unreadable) = (None, 0..0);
     }
 
+    /// Begins a sync that takes its time. It covers the changes until now.
+    pub fn begin_sync(&self) -> Result<u64> {
+        let mut state = locked(&self.state);
+        state.meet(Needs::Medium)?;
+        Ok(state.synced + state.unsynced.len() as u64)
+    }
+
+    /// Ends the sync for which [`FaultStore::begin_sync`] returned `begun`.
+    pub fn end_sync(&self, begun: u64) -> Result<()> {
+        let mut state = locked(&self.state);
+        state.meet(Needs::Medium)?;
+        state.make_durable(begun)
+    }
+
     /// Returns the number of changes that a crash could lose now.
     #[must_use]
     pub fn unsynced(&self) -> usize {
@@ -162,6 +180,16 @@ impl State {
     fn change(&mut self, change: Change, is_durable: bool) -> Result<()> {
         change.apply(&self.now, &mut || true)?;
         self.unsynced.push(Unsynced { change, is_durable });
+        Ok(())
+    }
+
+    /// Makes changes durable up to one of this number.
+    fn make_durable(&mut self, number: u64) -> Result<()> {
+        let some = index(number.saturating_sub(self.synced));
+        for Unsynced { change, .. } in self.unsynced.drain(..some) {
+            change.apply(&self.durable, &mut || true)?;
+        }
+        self.synced = self.synced.max(number);
         Ok(())
     }
 }
@@ -299,10 +327,8 @@ impl Store for FaultStore {
     fn sync(&self) -> Result<()> {
         let mut state = locked(&self.state);
         state.meet(Needs::Medium)?;
-        for Unsynced { change, .. } in std::mem::take(&mut state.unsynced) {
-            change.apply(&state.durable, &mut || true)?;
-        }
-        Ok(())
+        let all = state.synced + state.unsynced.len() as u64;
+        state.make_durable(all)
     }
 
     fn resize(&self, new: Bytes) -> Result<()> {

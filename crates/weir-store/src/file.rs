@@ -10,6 +10,8 @@
 //! file has behind that end are never read, and are cut off, durably, before the volume
 //! grows over them.
 
+mod syncs;
+
 use crate::pieces::{Piece, index, len_of, pieces};
 use crate::segment::{Making, Segment};
 use crate::store::{Extent, ExtentList, Store, check_range};
@@ -21,6 +23,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
+pub(crate) use syncs::MOST as SYNCS;
+use syncs::{Synced, Syncs};
 use weir_units::Bytes;
 
 /// The bytes of a volume in one file, by default.
@@ -44,31 +48,9 @@ pub struct FileStore {
     changing: RwLock<()>,
     /// True if files were added or removed since their names were last made durable.
     names_changed: AtomicBool,
-    /// Held over a sync, so that a caller that finds nothing left to do knows that the sync is
-    /// done, not just begun.
-    sync: Mutex<Synced>,
+    syncs: Syncs,
     /// Held over a resize, so that two do not interleave.
     resizing: Mutex<()>,
-}
-
-/// The outcome of syncs.
-#[derive(Debug, Default)]
-struct Synced {
-    /// The system's error when it failed to write accepted data.
-    failed: Option<io::ErrorKind>,
-    /// Segments whose files are there, in full length, whatever happens.
-    segments: BTreeSet<u64>,
-}
-
-impl Synced {
-    /// Remembers a failure, and only one of the waiting itself: where a descriptor
-    /// cannot be had, for example, nothing is lost.
-    fn waited(&mut self, path: &Path, done: io::Result<()>) -> Result<()> {
-        done.map_err(|e| {
-            self.failed = Some(e.kind());
-            StoreError::io("sync", path, e)
-        })
-    }
 }
 
 /// The length of the volume, and its segments; behind the end there may be some that
@@ -119,7 +101,7 @@ impl FileStore {
             changing: RwLock::default(),
             // By a process that was killed before its sync.
             names_changed: AtomicBool::new(true),
-            sync: Mutex::default(),
+            syncs: Syncs::default(),
             resizing: Mutex::default(),
         })
     }
@@ -158,14 +140,13 @@ impl FileStore {
     /// than now. Those that the volume does not remember may be shorter if they were
     /// made just before a crash, or by an earlier release.
     pub(crate) fn lengthen(&self, size: Bytes) -> Result<()> {
-        self.lengthen_all(size, &mut locked(&self.sync))
+        self.lengthen_all(size, &mut self.syncs.lock())
     }
 
     fn lengthen_all(&self, size: Bytes, synced: &mut Synced) -> Result<()> {
         for (number, segment) in (0..).zip(&self.layout().segments) {
             if segment.lengthen(share(size.get(), self.segment_len, number))? {
-                // In full length only after the next sync.
-                synced.segments.remove(&number);
+                synced.lengthened(number);
             }
         }
         Ok(())
@@ -183,11 +164,11 @@ impl FileStore {
     /// that is nearer [`cut`](Self::cut) afterwards.
     pub(crate) fn adopt(&self, size: Bytes) -> Result<()> {
         let count = count_segments(size, self.segment_len)?;
-        let mut synced = locked(&self.sync);
+        let mut synced = self.syncs.lock();
         let _alone = exclusive(&self.changing);
         // A file that appeared since they were prepared has its share of the old size.
         self.lengthen_all(size, &mut synced)?;
-        synced.segments.retain(|number| *number < count);
+        synced.cut(count);
         let mut segments = self.layout().segments.clone();
         let known = segments.len() as u64;
         let more = (known..count).map(|n| Segment::new(self.dir.join(segment_name(n)), false));
@@ -198,7 +179,7 @@ impl FileStore {
 
     /// Returns the segments whose files are there, in full length, whatever happens.
     pub(crate) fn durable_segments(&self) -> BTreeSet<u64> {
-        locked(&self.sync).segments.clone()
+        self.syncs.durable_segments()
     }
 
     /// Returns the segments that have files, without those that are still to be removed.
@@ -241,29 +222,13 @@ impl FileStore {
         })
     }
 
-    fn sync_files(&self, synced: &mut Synced) -> Result<()> {
-        for segment in &self.layout().segments {
-            if let Some(file) = segment.take_dirty()? {
-                synced.waited(segment.path(), file.sync_data())?;
-            }
+    /// Returns the folder, to make its names durable.
+    fn folder(&self) -> Result<&File> {
+        if let Some(folder) = self.folder.get() {
+            return Ok(folder);
         }
-        Ok(())
-    }
-
-    fn sync_names(&self, synced: &mut Synced) -> Result<()> {
-        if !self.names_changed.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        let folder = match self.folder.get() {
-            Some(folder) => folder,
-            None => {
-                let opened = File::open(&self.dir);
-                let opened = opened.map_err(|e| StoreError::io("open", &self.dir, e))?;
-                self.folder.get_or_init(|| opened)
-            }
-        };
-        self.names_changed.store(false, Ordering::Release);
-        synced.waited(&self.dir, folder.sync_all())
+        let opened = File::open(&self.dir).map_err(|e| StoreError::io("open", &self.dir, e))?;
+        Ok(self.folder.get_or_init(|| opened))
     }
 }
 
@@ -342,20 +307,7 @@ impl Store for FileStore {
     /// once and forgets the bytes, so after one such failure every sync fails
     /// until the store is opened again. Other failures are of the moment.
     fn sync(&self) -> Result<()> {
-        let mut state = locked(&self.sync);
-        if let Some(kind) = state.failed {
-            let context = format!(
-                "an earlier sync of {} failed, bytes written before it may be lost",
-                self.dir.display()
-            );
-            return Err(StoreError::Io { context, source: io::Error::from(kind) });
-        }
-        // Before the files are synced: one that appears meanwhile is for the next.
-        let present = self.present();
-        self.sync_files(&mut state)?;
-        self.sync_names(&mut state)?;
-        state.segments = present;
-        Ok(())
+        self.syncs.run(self)
     }
 
     /// Changes the size in the files only. A size that is stored elsewhere has to change there too;
@@ -381,6 +333,10 @@ impl Store for FileStore {
             }
             Ok(list.into_vec())
         })
+    }
+
+    fn syncs(&self) -> usize {
+        SYNCS
     }
 
     fn allocated(&self) -> Result<Bytes> {

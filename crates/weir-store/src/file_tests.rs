@@ -8,7 +8,7 @@ use std::fs::OpenOptions;
 use std::sync::Barrier;
 use std::thread;
 
-fn small(dir: &Path, size: u64) -> FileStore {
+pub(super) fn small(dir: &Path, size: u64) -> FileStore {
     FileStore::open_segmented(dir, Bytes::new(size), Bytes::new(1 << 16)).unwrap()
 }
 
@@ -17,20 +17,24 @@ fn files(dir: &Path) -> Vec<String> {
 }
 
 /// The files and the names that a sync would have to wait for.
-fn owed(store: &FileStore) -> (usize, bool) {
+pub(super) fn owed(store: &FileStore) -> (usize, bool) {
     let layout = store.layout();
-    let dirty = layout.segments.iter().filter_map(|s| s.take_dirty().unwrap()).count();
+    let dirty = layout
+        .segments
+        .iter()
+        .filter(|s| s.is_dirty() && s.take_dirty(0).unwrap().is_some())
+        .count();
     (dirty, store.names_changed.load(Ordering::Acquire))
 }
 
 /// Keeps a segment in a file that can do less.
-fn keep_in(store: &FileStore, number: usize, other: &str) {
+pub(super) fn keep_in(store: &FileStore, number: usize, other: &str) {
     let segment = kept_in(store.dir.join(segment_name(number as u64)), other);
     let mut layout = exclusive(&store.layout);
     Arc::get_mut(&mut layout).unwrap().segments[number] = Arc::new(segment);
 }
 
-fn lost(dir: &Path) -> String {
+pub(super) fn lost(dir: &Path) -> String {
     format!("an earlier sync of {} failed, bytes written before it may be lost", dir.display())
 }
 
@@ -310,7 +314,7 @@ fn while_stalled<T: Send>(
 }
 
 /// Ends a stall, also that of a test that failed.
-struct Ended<'a>(&'a Stalled);
+pub(super) struct Ended<'a>(pub(super) &'a Stalled);
 
 impl Drop for Ended<'_> {
     fn drop(&mut self) {

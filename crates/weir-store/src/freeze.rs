@@ -384,6 +384,10 @@ impl Store for Freezable {
         self.0.store.depth()
     }
 
+    fn syncs(&self) -> usize {
+        self.0.store.syncs()
+    }
+
     fn asynchronous(&self) -> Option<&dyn AsyncStore> {
         self.0.store.asynchronous().map(|_| self as &dyn AsyncStore)
     }

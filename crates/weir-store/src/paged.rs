@@ -18,6 +18,7 @@
 //! | `map` | two bits for each page |
 //! | `log` | maps on a medium |
 //! | `layer` | bytes and map, and the order in which they become durable |
+//! | `commit` | the same for several syncs at a time |
 //! | `state` | the state of a page in a layer |
 //! | `stack` | layers upon each other: reading, pages |
 //! | `merge` | pushing a layer into the one below |
@@ -28,9 +29,11 @@
 //!
 //! In this order: `admin`, over a snapshot, a resize or a step of tidying; `changing`,
 //! shared by what changes bytes, exclusive while the top is replaced or cut; `filling`,
-//! see `PagedStore::put`; a layer's log, over its sync. Reading takes none of them: it
-//! looks at the stack, and for each run of pages at a map, which are never locked over I/O.
+//! see `PagedStore::put`; a layer's log, while it is written; its batches; its maps.
+//! Reading takes only the last: it looks at the stack, and for each run of pages at a map,
+//! which are never locked over I/O.
 
+mod commit;
 pub(crate) mod folders;
 pub(crate) mod fuzz;
 pub(crate) mod home;
@@ -643,6 +646,10 @@ impl Store for PagedStore {
 
     fn extents(&self, offset: u64, len: u64, max: usize) -> Result<Vec<Extent>> {
         self.stack().extents(offset, len, max)
+    }
+
+    fn syncs(&self) -> usize {
+        self.stack().top().bytes.syncs()
     }
 
     fn allocated(&self) -> Result<Bytes> {

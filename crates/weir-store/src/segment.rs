@@ -4,6 +4,7 @@
 //! what is behind its end, or in no file at all, is zeros. It is opened when it is
 //! first touched, so a thousand idle volumes hold no descriptors.
 
+use crate::file::SYNCS;
 use crate::pieces::len_of;
 use crate::store::{ExtentKind, ExtentList};
 use crate::{Result, StoreError};
@@ -32,6 +33,8 @@ pub(crate) struct Segment {
     /// True if the file exists.
     present: AtomicBool,
     file: OnceLock<File>,
+    /// The same file, opened once more for each further sync at a time.
+    more: [OnceLock<File>; SYNCS - 1],
     /// True if the open file has no medium to wait for. Such a file system need
     /// not know how to read without waiting.
     in_memory: AtomicBool,
@@ -57,6 +60,7 @@ impl Segment {
             path,
             present: AtomicBool::new(present),
             file: OnceLock::new(),
+            more: Default::default(),
             in_memory: AtomicBool::new(false),
             dirty: AtomicBool::new(present),
             #[cfg(test)]
@@ -309,14 +313,39 @@ impl Segment {
         self.dirty.store(true, Ordering::Release);
     }
 
-    /// Returns the file that a sync has to write. The mark is taken last: a file that cannot be
-    /// opened keeps it.
-    pub(crate) fn take_dirty(&self) -> Result<Option<&File>> {
-        if !self.dirty.load(Ordering::Acquire) {
-            return Ok(None);
+    /// Returns whether something was changed since the last sync.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.dirty.load(Ordering::Acquire)
+    }
+
+    /// Returns the file that a sync at `place` has to write, and takes the mark. It is taken last: a
+    /// file that cannot be opened keeps it.
+    pub(crate) fn take_dirty(&self, place: usize) -> Result<Option<&File>> {
+        let file = self.open(place)?;
+        if file.is_some() {
+            self.dirty.swap(false, Ordering::AcqRel);
         }
-        let Some(file) = self.existing()? else { return Ok(None) };
-        Ok(self.dirty.swap(false, Ordering::AcqRel).then_some(file))
+        Ok(file)
+    }
+
+    /// Returns whether the file is open for a sync at `place`.
+    pub(crate) fn is_open(&self, place: usize) -> bool {
+        self.opened(place).get().is_some()
+    }
+
+    fn opened(&self, place: usize) -> &OnceLock<File> {
+        if place == 0 { &self.file } else { &self.more[place - 1] }
+    }
+
+    /// Opens the file, if it exists, for a sync at `place`.
+    pub(crate) fn open(&self, place: usize) -> Result<Option<&File>> {
+        let own = self.existing()?;
+        let cell = self.opened(place);
+        if place == 0 || own.is_none() || cell.get().is_some() {
+            return Ok(if place == 0 { own } else { cell.get() });
+        }
+        let opened = OpenOptions::new().read(true).write(true).open(&self.path);
+        Ok(self.unless_removed("open", opened)?.map(|file| cell.get_or_init(|| file)))
     }
 }
 
@@ -391,8 +420,9 @@ mod tests {
         let error = segment.write(0, &[1], &making).unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::NoSpace);
         assert_eq!(error.to_string(), "no space left: cannot write data/00000");
-        assert!(segment.take_dirty().unwrap().is_some());
-        assert!(segment.take_dirty().unwrap().is_none());
+        assert!(segment.is_dirty());
+        assert!(segment.take_dirty(0).unwrap().is_some());
+        assert!(!segment.is_dirty());
     }
 
     #[test]

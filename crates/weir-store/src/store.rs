@@ -69,6 +69,12 @@ pub trait Store: Send + Sync + Debug {
         1
     }
 
+    /// Returns how many syncs are worth having under way at once. The default is for media that sync
+    /// one after another just as fast, or that may tell only one of them about a failure.
+    fn syncs(&self) -> usize {
+        1
+    }
+
     /// Returns the store's way to operations that end later. The default is for media that are worth a
     /// thread that waits.
     fn asynchronous(&self) -> Option<&dyn AsyncStore> {

@@ -458,6 +458,10 @@ impl Store for Volume {
         self.changed.extents(offset, len, max)
     }
 
+    fn syncs(&self) -> usize {
+        self.changed.syncs()
+    }
+
     fn allocated(&self) -> Result<Bytes> {
         self.changed.allocated()
     }

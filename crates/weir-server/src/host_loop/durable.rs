@@ -1,16 +1,17 @@
 //! Making a device durable.
 //!
 //! ```text
-//!   idle --flush--> storing: lanes come up to what was dirty --> syncing: each volume
-//!     ^                |  something is owed: bad news              | all of them
-//!     +----------------+-------------------------------------------+--> the next, if any
+//!   next --a turn ends--> storing: lanes come up to what was dirty --> syncing: each volume
+//!                            |  something is owed: bad news              | all of them
+//!                            +-------------------------------------------+--> answers
 //! ```
 //!
-//! One at a time for each device. Requests that come meanwhile share the next: what
-//! they cover may not have been in the store when this one began.
+//! A sync begins when a turn of the thread ends, for all requests that came by then. Several of a device
+//! are under way if its stores take several. Requests that come when there are no more share the next: what
+//! they cover may not have been in the store when the others began.
 
-use super::progress::Stage;
-use super::{HostLoop, Replies};
+use super::progress::{Storing, Syncing};
+use super::{Device, HostLoop, Replies};
 use crate::worker::{Job, Task};
 use std::sync::Arc;
 use weir_store::StoreError;
@@ -33,32 +34,46 @@ impl HostLoop {
         }
         self.pending[key].on_worker = true;
         self.pending[key].awaits_store = true;
+        self.devices[device].durability.next.push(key);
+        self.list_flushing(device);
+    }
+
+    /// Puts a device on the list of those whose next sync may begin.
+    fn list_flushing(&mut self, device: usize) {
         let durability = &mut self.devices[device].durability;
-        durability.next.push(key);
-        if matches!(durability.stage, Stage::Idle) {
+        if !durability.listed && !durability.next.is_empty() {
+            durability.listed = true;
+            self.flushing.push(device);
+        }
+    }
+
+    /// Begins the next syncs of devices.
+    pub(super) fn begin_syncs(&mut self, now: Instant, replies: &mut impl Replies) {
+        while let Some(device) = self.flushing.pop() {
+            self.devices[device].durability.listed = false;
             self.start_storing(now, device, replies);
         }
     }
 
-    /// Begins the next sync if requests wait for it.
+    /// Begins the next sync of a device if requests wait for it and its stores take it.
     fn start_storing(&mut self, now: Instant, device: usize, replies: &mut impl Replies) {
-        let durability = &mut self.devices[device].durability;
-        durability.now = std::mem::take(&mut durability.next);
-        if durability.now.is_empty() {
+        let Device { durability, syncs, map, .. } = &mut self.devices[device];
+        let is_full = durability.storing.is_some() || durability.syncing.len() >= *syncs;
+        if is_full || durability.next.is_empty() {
             return;
         }
+        let keys = std::mem::take(&mut durability.next);
         let mut until = Vec::new();
-        for column in 0..self.devices[device].map.volumes.len() {
+        for column in 0..map.volumes.len() {
             let volume = self.devices[device].map.volumes[column];
             self.volumes[volume].settle();
             until.extend(self.volumes[volume].barrier().map(|barrier| (volume, barrier)));
             self.look_at(volume);
         }
-        let there = until.is_empty();
-        self.devices[device].durability.stage = Stage::Storing(until);
-        if there {
-            self.start_syncing(now, device, replies);
+        if until.is_empty() {
+            self.start_syncing(now, device, keys, replies);
         } else {
+            self.devices[device].durability.storing = Some(Storing { keys, until });
             self.storing.push(device);
         }
     }
@@ -66,61 +81,74 @@ impl HostLoop {
     /// Starts syncs whose lanes have come far enough.
     pub(super) fn go_on_storing(&mut self, now: Instant, replies: &mut impl Replies) {
         for device in std::mem::take(&mut self.storing) {
-            let Stage::Storing(until) = &self.devices[device].durability.stage else { continue };
-            if until.iter().all(|(volume, barrier)| self.volumes[*volume].has_passed(*barrier)) {
-                self.start_syncing(now, device, replies);
-            } else {
+            let has_passed =
+                |(volume, barrier): &(usize, u64)| self.volumes[*volume].has_passed(*barrier);
+            let durability = &mut self.devices[device].durability;
+            let is_there = |storing: &mut Storing| storing.until.iter().all(has_passed);
+            if let Some(Storing { keys, .. }) = durability.storing.take_if(is_there) {
+                self.start_syncing(now, device, keys, replies);
+                self.list_flushing(device);
+            } else if durability.storing.is_some() {
                 self.storing.push(device);
             }
         }
     }
 
-    fn start_syncing(&mut self, now: Instant, device: usize, replies: &mut impl Replies) {
-        let volumes = &self.devices[device].map.volumes;
-        let owed = volumes.iter().find_map(|volume| self.volumes[*volume].owes());
+    fn start_syncing(
+        &mut self,
+        now: Instant,
+        device: usize,
+        keys: Vec<usize>,
+        replies: &mut impl Replies,
+    ) {
+        let Device { map, durability, .. } = &mut self.devices[device];
+        let owed = map.volumes.iter().find_map(|volume| self.volumes[*volume].owes());
         if let Some((_, reason)) = owed {
             let reason = Arc::clone(reason);
-            self.made_durable(now, device, Some(&reason), replies);
+            self.made_durable(now, device, keys, Some(&reason), replies);
             return;
         }
-        let left = volumes.len();
-        let sync = |volume: &usize| Task::Sync { store: Arc::clone(&self.stores[*volume]) };
-        self.jobs.extend(volumes.iter().map(|volume| Job { device, task: sync(volume) }));
-        self.devices[device].durability.stage = Stage::Syncing { left, failed: None };
+        durability.begun += 1;
+        let number = durability.begun;
+        let sync = |volume: &usize| Task::Sync { number, store: Arc::clone(&self.stores[*volume]) };
+        self.jobs.extend(map.volumes.iter().map(|volume| Job { device, task: sync(volume) }));
+        durability.syncing.push(Syncing { number, keys, left: map.volumes.len(), failed: None });
     }
 
-    /// Records the result of the sync of one of the device's volumes.
+    /// Records the result of a sync of one of the device's volumes.
     pub(super) fn synced(
         &mut self,
         now: Instant,
         device: usize,
+        number: u64,
         result: Result<(), StoreError>,
         replies: &mut impl Replies,
     ) {
-        let Stage::Syncing { left, failed } = &mut self.devices[device].durability.stage else {
-            unreachable!("no sync of device {device} is under way");
+        let syncing = &mut self.devices[device].durability.syncing;
+        let Some(at) = syncing.iter().position(|sync| sync.number == number) else {
+            unreachable!("no sync {number} of device {device} is under way");
         };
-        *left -= 1;
-        *failed = failed.take().or(result.err());
-        if *left == 0 {
-            let failed = failed.take();
-            self.made_durable(now, device, failed.as_ref(), replies);
+        let sync = &mut syncing[at];
+        sync.left -= 1;
+        sync.failed = sync.failed.take().or(result.err());
+        if sync.left == 0 {
+            let Syncing { keys, failed, .. } = syncing.remove(at);
+            self.made_durable(now, device, keys, failed.as_ref(), replies);
         }
     }
 
-    /// Answers the waiting requests, and begins the next sync.
+    /// Answers the waiting requests. The next sync may begin.
     fn made_durable(
         &mut self,
         now: Instant,
         device: usize,
+        keys: Vec<usize>,
         failed: Option<&StoreError>,
         replies: &mut impl Replies,
     ) {
-        let durability = &mut self.devices[device].durability;
-        durability.stage = Stage::Idle;
-        for key in std::mem::take(&mut durability.now) {
+        for key in keys {
             self.answer(now, key, failed, replies);
         }
-        self.start_storing(now, device, replies);
+        self.list_flushing(device);
     }
 }

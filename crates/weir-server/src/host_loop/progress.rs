@@ -20,24 +20,37 @@ impl std::fmt::Debug for Resizing {
     }
 }
 
-/// The progress of a device's sync.
+/// The progress of a device's syncs.
 #[derive(Debug, Default)]
 pub(super) struct Durability {
-    pub(super) stage: Stage,
-    /// Requests that wait for the current sync, and those that need the next one.
-    pub(super) now: Vec<usize>,
+    /// Requests that need a sync that has not begun.
     pub(super) next: Vec<usize>,
+    /// The sync that waits for lanes.
+    pub(super) storing: Option<Storing>,
+    /// The syncs that stores have.
+    pub(super) syncing: Vec<Syncing>,
+    /// The number of the last sync.
+    pub(super) begun: u64,
+    /// The host has the device on its list of those whose next sync may begin.
+    pub(super) listed: bool,
 }
 
-/// The step that a sync has come to.
-#[derive(Debug, Default)]
-pub(super) enum Stage {
-    #[default]
-    Idle,
+/// A sync that waits for lanes.
+#[derive(Debug)]
+pub(super) struct Storing {
+    /// Requests that wait for it.
+    pub(super) keys: Vec<usize>,
     /// Volumes, with the jobs of their lanes that must be done before.
-    Storing(Vec<(usize, u64)>),
-    Syncing {
-        left: usize,
-        failed: Option<StoreError>,
-    },
+    pub(super) until: Vec<(usize, u64)>,
+}
+
+/// A sync that stores have.
+#[derive(Debug)]
+pub(super) struct Syncing {
+    pub(super) number: u64,
+    /// Requests that wait for it.
+    pub(super) keys: Vec<usize>,
+    /// Volumes that are not done.
+    pub(super) left: usize,
+    pub(super) failed: Option<StoreError>,
 }

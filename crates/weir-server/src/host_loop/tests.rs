@@ -10,6 +10,7 @@
 //! | `errands` | are requests without a socket refused exactly when their terms are not met? |
 //! | `freeze` | is a view of one instant? |
 //! | `same_trace` | does a late driver get what the simulator gets? |
+//! | `syncs` | which requests share a sync, and how many are under way? |
 //! | `power_loss` | is everything there that was promised to be? |
 
 mod cache;
@@ -21,3 +22,4 @@ mod power_loss;
 mod rig;
 mod same_trace;
 mod serving;
+mod syncs;

@@ -249,7 +249,7 @@ mod tests {
 
     fn sync(device: usize) -> Job {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Bytes::ZERO));
-        Job { device, task: Task::Sync { store } }
+        Job { device, task: Task::Sync { number: 1, store } }
     }
 
     fn lane(device: usize) -> Job {

@@ -4,11 +4,12 @@
 //! data, put there by a write that a crash cut off for example, are never seen.
 //!
 //! On a medium the map is never ahead of the bytes: a sync takes what changed in the map,
-//! syncs the bytes, and then writes what it took. All bytes that a mark speaks of were
-//! written before the mark was made, so they are durable before it is.
+//! syncs the bytes, and then writes what it took (`super::commit`). All bytes that a mark speaks of
+//! were written before the mark was made, so they are durable before it is.
 
+use super::commit::{Commits, Step, Turn};
 use super::log::{MapLog, Medium};
-use super::map::{Mark, NONE, PageMap, Run};
+use super::map::{Mark, NONE, PageMap};
 use super::state::State;
 use crate::Result;
 use crate::store::Store;
@@ -17,7 +18,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, RwLock};
 
 /// The mark of a change to [`State::Absent`].
-const TO_ABSENT: Mark = 3;
+pub(super) const TO_ABSENT: Mark = 3;
 
 /// A layer of a volume.
 #[derive(Debug)]
@@ -27,8 +28,22 @@ pub(crate) struct Layer {
     pub(crate) bytes: Arc<dyn Store>,
     /// Locked to look or to mark, never over I/O.
     maps: RwLock<Maps>,
-    /// Held over a sync. `None` where the bytes do not survive either.
-    log: Option<Mutex<MapLog>>,
+    /// `None` where the bytes do not survive either.
+    kept: Option<Kept>,
+}
+
+/// The map on a medium.
+#[derive(Debug)]
+struct Kept {
+    commits: Commits,
+    /// Held while it is written.
+    log: Mutex<MapLog>,
+}
+
+impl Kept {
+    fn new(log: MapLog, is_settled: bool) -> Self {
+        Self { commits: Commits::new(is_settled), log: Mutex::new(log) }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -48,26 +63,27 @@ pub(crate) struct Parts {
 impl Layer {
     /// Makes a new layer that says nothing, and does not survive.
     pub(crate) fn in_memory(number: u64, bytes: Arc<dyn Store>) -> Self {
-        Self { number, bytes, maps: RwLock::default(), log: None }
+        Self { number, bytes, maps: RwLock::default(), kept: None }
     }
 
     /// Makes a new layer that says nothing.
     pub(crate) fn create(number: u64, parts: Parts) -> Result<Self> {
         let log = parts.medium.map(MapLog::create).transpose()?;
-        Ok(Self { number, bytes: parts.bytes, maps: RwLock::default(), log: log.map(Mutex::new) })
+        let kept = log.map(|log| Kept::new(log, true));
+        Ok(Self { number, bytes: parts.bytes, maps: RwLock::default(), kept })
     }
 
     /// Opens a layer that was made before.
     pub(crate) fn open(number: u64, parts: Parts) -> Result<Self> {
         let mut states = PageMap::default();
-        let mut log = None;
+        let mut kept = None;
         if let Some(medium) = parts.medium {
             let (opened, runs) = MapLog::open(medium)?;
-            log = Some(Mutex::new(opened));
+            kept = Some(Kept::new(opened, false));
             runs.into_iter().for_each(|run| states.set(run.pages, run.mark));
         }
         let maps = RwLock::new(Maps { states, changed: PageMap::default() });
-        Ok(Self { number, bytes: parts.bytes, maps, log })
+        Ok(Self { number, bytes: parts.bytes, maps, kept })
     }
 
     /// Returns the state of `page`, and how many pages from there on have it, up to `end`.
@@ -100,7 +116,7 @@ impl Layer {
             let (old, len) = maps.states.run_at(at, pages.end);
             if old != mark {
                 maps.states.set(at..at + len, mark);
-                if self.log.is_some() {
+                if self.kept.is_some() {
                     maps.changed.set(at..at + len, changed_to);
                 }
             }
@@ -108,45 +124,47 @@ impl Layer {
         }
     }
 
-    /// Makes bytes and map durable as they were when this began, or as they became since.
+    /// Makes bytes and map durable as they were when this began, or as they became since. Several
+    /// syncs may be under way.
     pub(crate) fn sync(&self) -> Result<()> {
-        let Some(log) = &self.log else { return self.bytes.sync() };
-        let mut log = locked(log);
-        let change = self.take_changes(&log);
-        self.bytes.sync().and_then(|()| change.write(&mut log)).inspect_err(|_| log.lose_track())
+        let Some(Kept { commits, log }) = &self.kept else { return self.bytes.sync() };
+        let own = {
+            let mut batches = commits.lock();
+            let changed = std::mem::take(&mut exclusive(&self.maps).changed);
+            batches.take(changed)
+        };
+        self.bytes.sync().inspect_err(|_| commits.lose())?;
+        match commits.next(own) {
+            Step::Done => Ok(()),
+            Step::Write(turn) => self.write(turn, &mut locked(log)),
+        }
     }
 
-    fn take_changes(&self, log: &MapLog) -> Change {
-        let mut maps = exclusive(&self.maps);
-        let changed = std::mem::take(&mut maps.changed);
-        if log.needs_whole() || log.wants_whole() && !changed.is_empty() {
-            return Change::Whole(maps.states.runs().collect());
+    /// Writes what a sync has to write.
+    fn write(&self, mut turn: Turn, log: &mut MapLog) -> Result<()> {
+        if turn.is_lost {
+            log.lose_track();
         }
-        drop(maps);
-        let state = |mark| if mark == TO_ABSENT { NONE } else { mark };
-        Change::Runs(changed.runs().map(|run| Run { mark: state(run.mark), ..run }).collect())
+        let done = if log.needs_whole() || log.wants_whole() && !turn.runs.is_empty() {
+            let runs = turn.take_whole(|| {
+                let mut maps = exclusive(&self.maps);
+                (std::mem::take(&mut maps.changed), maps.states.runs().collect())
+            });
+            self.bytes.sync().and_then(|()| log.write_whole(&runs))
+        } else if turn.runs.is_empty() {
+            log.settle()
+        } else {
+            log.write_changes(&turn.runs)
+        };
+        done.inspect_err(|_| log.lose_track())?;
+        turn.written();
+        Ok(())
     }
 
     /// Keeps nothing open that only changes need.
     pub(crate) fn rest(&self) {
-        if let Some(log) = &self.log {
-            locked(log).rest();
-        }
-    }
-}
-
-/// The part of a map that a sync has to write.
-enum Change {
-    Runs(Vec<Run>),
-    Whole(Vec<Run>),
-}
-
-impl Change {
-    fn write(self, log: &mut MapLog) -> Result<()> {
-        match self {
-            Self::Runs(runs) if runs.is_empty() => log.settle(),
-            Self::Runs(runs) => log.write_changes(&runs),
-            Self::Whole(runs) => log.write_whole(&runs),
+        if let Some(kept) = &self.kept {
+            locked(&kept.log).rest();
         }
     }
 }

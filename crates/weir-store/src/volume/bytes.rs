@@ -88,6 +88,10 @@ impl Store for VolumeBytes {
         self.store().extents(offset, len, max)
     }
 
+    fn syncs(&self) -> usize {
+        self.store().syncs()
+    }
+
     fn allocated(&self) -> Result<Bytes> {
         self.store().allocated()
     }

@@ -153,11 +153,12 @@ struct Model {
 type Checked = Result<(), TestCaseError>;
 
 impl Model {
-    /// Starts with stores that take `depth` operations at once, and that make single writes durable
-    /// if `durable`.
+    /// Starts with stores that take `depth` operations and some syncs at once, and that make single
+    /// writes durable if `durable`.
     fn new(depth: usize, durable: bool) -> Self {
         let spec = spec();
-        let store = |v: &VolumeSpec| Arc::new(Cold::deep(FaultStore::new(v.size), depth));
+        let store =
+            |v: &VolumeSpec| Arc::new(Cold::deep(FaultStore::new(v.size), depth).with_syncs(3));
         let stores: Vec<_> = spec.volumes.iter().map(store).collect();
         stores.iter().for_each(|store| store.store.make_writes_durable(durable));
         let rig = Rig::new(spec, stores.iter().map(blocking).collect());

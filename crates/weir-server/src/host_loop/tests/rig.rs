@@ -217,12 +217,12 @@ impl Rig {
         Some(reports(job))
     }
 
-    /// Hands back what a job came to.
+    /// Hands back what a job came to. The turn ends, as it does in the reactor.
     pub(super) fn hand_back(&mut self, done: Vec<Finished>) {
         for done in done {
             self.host.finished(self.now, done, &mut self.clients);
         }
-        self.collect();
+        self.turn();
     }
 
     /// Lets all jobs run, and those that come of them.
@@ -372,6 +372,8 @@ pub(super) struct Cold<S> {
     /// The number of its syncs.
     pub(super) syncs: AtomicUsize,
     depth: usize,
+    /// The most syncs at a time.
+    at_once: usize,
 }
 
 impl<S> Cold<S> {
@@ -381,7 +383,13 @@ impl<S> Cold<S> {
 
     /// It takes `depth` operations at once.
     pub(super) fn deep(store: S, depth: usize) -> Self {
-        Self { store, cold: AtomicBool::new(true), syncs: AtomicUsize::new(0), depth }
+        let (cold, syncs) = (AtomicBool::new(true), AtomicUsize::new(0));
+        Self { store, cold, syncs, depth, at_once: 1 }
+    }
+
+    /// It takes `at_once` syncs at a time.
+    pub(super) fn with_syncs(self, at_once: usize) -> Self {
+        Self { at_once, ..self }
     }
 }
 
@@ -440,5 +448,9 @@ impl<S: Store> Store for Cold<S> {
 
     fn depth(&self) -> usize {
         self.depth
+    }
+
+    fn syncs(&self) -> usize {
+        self.at_once
     }
 }

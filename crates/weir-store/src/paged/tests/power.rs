@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex};
 use weir_units::Bytes;
 
 mod late;
+mod together;
 
 /// A machine whose disk has all that a volume is kept in.
 #[derive(Debug, Clone)]
