@@ -69,6 +69,24 @@ pub enum XtaskError {
     /// A campaign of crashes found something that is lost, or a server that does not work.
     #[error("{0}")]
     Lost(String),
+    /// A check of a replayed write log failed.
+    #[error(
+        "entry {entry}, point {point}: {said}\n{} has the content of this point",
+        image.display()
+    )]
+    Unsound {
+        /// The number of the entry.
+        entry: u64,
+        /// The number of the point, from 1.
+        point: u64,
+        /// The image.
+        image: PathBuf,
+        /// The check and its output.
+        said: String,
+    },
+    /// A write log or an image cannot be read or written.
+    #[error("{0}{hint}", hint = .0.hint().map_or_else(String::new, |hint| format!("; {hint}")))]
+    Store(#[from] weir_store::StoreError),
     /// A suite cannot be built or run.
     #[error("{0}")]
     Suite(String),

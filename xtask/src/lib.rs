@@ -12,10 +12,12 @@
 //! | [`soak`] | a steady load, whose resources must stay flat |
 //! | [`suite`] | test suites that others wrote |
 //! | [`torture`] | campaigns of crashes |
+//! | [`write_log`] | replays of write logs, and checks of the volume at each flush |
 //! | [`error`] | errors of the tasks |
 
 #![forbid(unsafe_code)]
 
+mod blob_client;
 pub mod catalog_data;
 pub mod error;
 pub mod fuzz;
@@ -24,6 +26,7 @@ pub mod schema;
 pub mod soak;
 pub mod suite;
 pub mod torture;
+pub mod write_log;
 
 use std::path::PathBuf;
 

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use clap::{Args, Parser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -17,7 +17,8 @@ use xtask::labs;
 use xtask::schema;
 use xtask::soak;
 use xtask::suite::{self, Suite};
-use xtask::torture;
+use xtask::torture::{self, Kind};
+use xtask::write_log::{self, Check};
 
 /// Maximum memory of a fuzzed target; a larger allocation is a finding.
 const MAX_MEMORY: u64 = 4 << 30;
@@ -40,6 +41,9 @@ enum Chore {
     Suite(SuiteArgs),
     /// Kill servers of random layouts under load, and check that everything promised is there.
     Torture(TortureArgs),
+    /// Read a write log of `weir serve --write-log` or of dm-log-writes (docs/WRITE_LOG.md).
+    #[command(subcommand)]
+    WriteLog(WriteLogChore),
     /// Fail if rates of labs in wall time are far from those in virtual time.
     CheckLabs {
         /// Output of `weir lab run NAME --clock both --output json`.
@@ -69,8 +73,37 @@ struct SuiteArgs {
     only: Option<String>,
 }
 
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum KindArg {
+    /// Volumes over NBD, which are resized and recached meanwhile.
+    Nbd,
+    /// Page blobs over REST, with snapshots.
+    Blobs,
+    /// Files in a mount.
+    Mount,
+    /// Volumes over NBD on a disk that runs full.
+    Full,
+    /// All that this machine can run.
+    All,
+}
+
+impl KindArg {
+    fn kind(self) -> Option<Kind> {
+        match self {
+            Self::Nbd => Some(Kind::Nbd),
+            Self::Blobs => Some(Kind::Blobs),
+            Self::Mount => Some(Kind::Mount),
+            Self::Full => Some(Kind::Full),
+            Self::All => None,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 struct TortureArgs {
+    /// Kind of system; may be repeated, and the kinds take turns.
+    #[arg(long = "kind", value_name = "KIND", default_value = "all")]
+    kinds: Vec<KindArg>,
     /// Longest time.
     #[arg(long, value_name = "N", default_value_t = 1)]
     minutes: u64,
@@ -83,6 +116,44 @@ struct TortureArgs {
     /// The program to test.
     #[arg(long, value_name = "FILE", default_value = "target/release/weir")]
     weir: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+enum WriteLogChore {
+    /// Count the entries of a log by their kinds.
+    Show {
+        /// The log.
+        #[arg(long, value_name = "FILE")]
+        log: PathBuf,
+    },
+    /// Replay a log onto an image, and check a copy of the image at each flush and FUA write.
+    Replay(WriteLogArgs),
+}
+
+#[derive(Debug, Args)]
+struct WriteLogArgs {
+    /// The log.
+    #[arg(long, value_name = "FILE")]
+    log: PathBuf,
+    /// The image, with the content that the volume had when the log began. A new volume needs none.
+    #[arg(long, value_name = "FILE")]
+    image: PathBuf,
+    /// Check from this entry on, for example from the number of entries that mkfs left.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    from: u64,
+    /// Replay this number of entries [default: all].
+    #[arg(long, value_name = "N")]
+    to: Option<u64>,
+    /// Run this line with the shell, with {} for a copy of the image; it must end with code 0. [default:
+    /// recovery and check of ext2 to ext4, XFS or btrfs]
+    #[arg(long, value_name = "CMD {}", value_parser = Check::parse, conflicts_with = "no_check")]
+    check: Option<Check>,
+    /// Check nothing.
+    #[arg(long)]
+    no_check: bool,
+    /// Check at most this number of points, spread evenly [default: all].
+    #[arg(long, value_name = "N")]
+    points: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -136,6 +207,7 @@ fn run(chore: Chore, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
         Chore::FuzzSmoke(args) => return fuzz(args, out),
         Chore::Suite(args) => return suite(&args, out),
         Chore::Torture(args) => return torture(args, out),
+        Chore::WriteLog(chore) => return write_log(chore, out),
         Chore::CheckLabs { file } => return check_labs(file, out),
         Chore::Soak(args) => return soak(args, out),
         Chore::FuzzCorpus => writeln!(out, "{} inputs written", corpus::generate()?),
@@ -198,18 +270,50 @@ fn check_labs(path: PathBuf, out: &mut dyn Write) -> Result<ExitCode, XtaskError
 }
 
 fn torture(args: TortureArgs, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
-    let TortureArgs { minutes, rounds, seed, weir } = args;
+    let TortureArgs { kinds, minutes, rounds, seed, weir } = args;
     let time = Span::from_secs(minutes.saturating_mul(60));
-    let tally = torture::run(&torture::Plan { time, rounds, seed, weir }, out)?;
+    // An empty list stands for all.
+    let kinds = kinds.into_iter().map(KindArg::kind).collect::<Option<_>>().unwrap_or_default();
+    let report = torture::run(&torture::Plan { kinds, time, rounds, seed, weir }, out)?;
+    Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn write_log(chore: WriteLogChore, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
+    let failed = |source| XtaskError::System { doing: "writing the output", source };
+    let args = match chore {
+        WriteLogChore::Replay(args) => args,
+        WriteLogChore::Show { log } => {
+            let own = write_log::kinds(&log)?;
+            writeln!(
+                out,
+                "{} entries with sectors of {} bytes: {} writes of {} bytes ({} of them FUA), {} discards, {} flushes",
+                own.entries, own.sector, own.writes, own.bytes, own.fua, own.discards, own.flushes
+            )
+            .map_err(failed)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
+    let WriteLogArgs { log, image, from, to, check, no_check, points } = args;
+    let check = (!no_check).then(|| check.unwrap_or(Check::ByFileSystem));
+    let plan = write_log::Plan { log, image, from, to, check, points };
+    let tally = match write_log::replay(&plan, out) {
+        Err(error @ XtaskError::Unsound { .. }) => {
+            writeln!(out, "{error}").map_err(failed)?;
+            return Ok(ExitCode::FAILURE);
+        }
+        other => other?,
+    };
+    let empty = match tally.empty {
+        0 => String::new(),
+        empty => format!(", {empty} had no file system yet"),
+    };
     writeln!(
         out,
-        "{} systems: {} kills, {} host crashes, {} stops, {} changes under load; {} writes and {} flushes were \
-         acknowledged, {} promised blocks were checked: nothing is lost",
-        tally.systems, tally.kills, tally.crashes, tally.stops, tally.changes, tally.writes, tally.flushes,
-        tally.promises
+        "{} entries replayed; of {} points, {} were checked without an error{empty}",
+        tally.entries, tally.points, tally.checked
     )
-    .map_err(|source| XtaskError::System { doing: "writing the output", source })?;
-    Ok(if tally.promises > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    .map_err(failed)?;
+    Ok(if no_check || tally.checked > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn soak(args: SoakArgs, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {

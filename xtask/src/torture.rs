@@ -2,22 +2,31 @@
 //! of what was promised.
 //!
 //! A campaign consists of systems, each with a random layout and an empty data folder. A system lives
-//! for some rounds. In a round, clients write, trim and flush while the layout changes through the
-//! control socket, until the server is killed, its hosts crash, or it is stopped. Then the server
-//! starts again, and every block must hold the newest promised content or a later one, whole.
+//! for some rounds. In a round, clients change what it serves until the server is killed, its hosts
+//! crash, or it is stopped. Then the server starts again, and every block must hold the newest
+//! promised content or a later one, whole.
+//!
+//! | kind | clients | a promise is |
+//! |---|---|---|
+//! | `nbd` | write, trim and flush volumes, while the control socket changes these | a flush, or FUA |
+//! | `blobs` | put and clear pages, and take snapshots | each answer |
+//! | `mount` | write, sync and replace files | a sync |
+//! | `full` | as `nbd`, on a disk that is too small | a flush, or FUA |
 
+mod blobs;
+mod full;
 mod load;
+mod mount;
+mod nbd;
 mod oracle;
+mod report;
 mod server;
 mod system;
 
 use crate::error::XtaskError;
-use oracle::Block;
-use server::Served;
-use std::fs;
+pub use report::{Report, Tally};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use system::{End, System};
 use weir_random::Rng;
 use weir_units::{Instant, Span};
 use weir_wall::Clock;
@@ -25,9 +34,24 @@ use weir_wall::Clock;
 /// Rounds of a system.
 const ROUNDS: u64 = 20;
 
+/// A kind of system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Volumes over NBD.
+    Nbd,
+    /// Page blobs over REST.
+    Blobs,
+    /// Files in a mount.
+    Mount,
+    /// Volumes over NBD on a disk that runs full.
+    Full,
+}
+
 /// A campaign.
 #[derive(Debug, Clone)]
 pub struct Plan {
+    /// The kinds of systems, which take turns; none stands for all that this machine can run.
+    pub kinds: Vec<Kind>,
     /// The longest time.
     pub time: Span,
     /// Most rounds, if there is a number.
@@ -38,122 +62,141 @@ pub struct Plan {
     pub weir: PathBuf,
 }
 
-/// The counts of a campaign.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Systems.
-    pub systems: u64,
-    /// Servers that were killed.
-    pub kills: u64,
-    /// Servers whose hosts crashed.
-    pub crashes: u64,
-    /// Servers that were stopped.
-    pub stops: u64,
-    /// Changes through the control socket.
-    pub changes: u64,
-    /// Acknowledged writes and trims.
-    pub writes: u64,
-    /// Acknowledged flushes.
-    pub flushes: u64,
-    /// Blocks with a promise that were read after the end of a server.
-    pub promises: u64,
+/// The surroundings of a system.
+struct Campaign<'a> {
+    weir: &'a Path,
+    /// An empty folder.
+    folder: &'a Path,
+    is_over: &'a dyn Fn(&Tally) -> bool,
 }
 
-/// Runs a campaign, and prints a line for each system.
+impl Kind {
+    const ALL: [Self; 4] = [Self::Nbd, Self::Blobs, Self::Mount, Self::Full];
+
+    /// Returns its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nbd => "nbd",
+            Self::Blobs => "blobs",
+            Self::Mount => "mount",
+            Self::Full => "full",
+        }
+    }
+
+    /// Returns what this machine lacks for it.
+    fn lacks(self) -> Option<&'static str> {
+        match self {
+            Self::Nbd | Self::Blobs => None,
+            Self::Mount => mount::lacks(),
+            Self::Full => full::lacks(),
+        }
+    }
+
+    /// Lives a system, and describes it.
+    fn live(
+        self,
+        rng: &mut Rng,
+        campaign: &Campaign<'_>,
+        tally: &mut Tally,
+    ) -> Result<String, XtaskError> {
+        match self {
+            Self::Nbd => nbd::live(rng, campaign, tally),
+            Self::Blobs => blobs::live(rng, campaign, tally),
+            Self::Mount => mount::live(rng, campaign, tally),
+            Self::Full => full::live(rng, campaign, tally),
+        }
+    }
+}
+
+/// Runs a campaign, and prints a line for each system and then one for each kind.
 ///
 /// # Errors
 ///
 /// [`XtaskError::Lost`] if a block does not hold what was promised; its data folder is kept. Other
 /// errors if the program cannot be run.
-pub fn run(plan: &Plan, out: &mut dyn Write) -> Result<Tally, XtaskError> {
+pub fn run(plan: &Plan, out: &mut dyn Write) -> Result<Report, XtaskError> {
     let weir = crate::program(&plan.weir)?;
-    let plan = &Plan { weir, ..plan.clone() };
-    let (clock, end) = (Clock::start(), Instant::ZERO + plan.time);
-    let mut tally = Tally::default();
-    let rounds = |tally: &Tally| tally.kills + tally.crashes + tally.stops;
-    let is_over =
-        |tally: &Tally| clock.now() >= end || plan.rounds.is_some_and(|most| rounds(tally) >= most);
-    while !is_over(&tally) {
-        let folder = tempfile::tempdir()
-            .map_err(|source| XtaskError::System { doing: "making a folder", source })?;
-        let seed = tally.systems;
-        let mut rng = Rng::new(&[plan.seed, seed]);
-        let system = System::random(&mut rng);
-        let before = tally;
-        let lived = live(&system, &mut rng, (plan, folder.path()), &mut tally, &is_over);
-        if let Err(error) = lived {
-            // The data folder and its layout are the evidence.
-            let kept = folder.keep();
-            return Err(XtaskError::Lost(format!(
-                "seed {}, system {seed}: {error}\nlayout and data are kept in {}",
-                plan.seed,
-                kept.display()
-            )));
-        }
-        tally.systems += 1;
-        writeln!(
-            out,
-            "system {seed}: {} rounds, {} writes, {} promised blocks: {}",
-            rounds(&tally) - rounds(&before),
-            tally.writes - before.writes,
-            tally.promises - before.promises,
-            system.words()
-        )
-        .map_err(|source| XtaskError::System { doing: "writing the output", source })?;
-    }
-    Ok(tally)
+    let plan = &Plan { weir, kinds: kinds(plan, out)?, ..plan.clone() };
+    let mut report = Report::new(&plan.kinds);
+    let ran = run_systems(plan, &mut report, out);
+    say(out, report.to_string().trim_end())?;
+    ran.map(|()| report)
 }
 
-/// Runs the rounds of a system.
-fn live(
-    system: &System,
-    rng: &mut Rng,
-    (plan, folder): (&Plan, &Path),
-    tally: &mut Tally,
-    is_over: &dyn Fn(&Tally) -> bool,
-) -> Result<(), XtaskError> {
-    let layout = folder.join("layout.toml");
-    fs::write(&layout, &system.layout).map_err(XtaskError::file("writing", &layout))?;
-    let mut known: Vec<Vec<Block>> =
-        system.exports.iter().map(|own| vec![Block::default(); own.blocks]).collect();
-    for _ in 0..ROUNDS {
-        if is_over(tally) {
+/// Returns the kinds that can run.
+fn kinds(plan: &Plan, out: &mut dyn Write) -> Result<Vec<Kind>, XtaskError> {
+    if let Some((kind, lack)) = plan.kinds.iter().find_map(|own| Some((own, own.lacks()?))) {
+        return Err(XtaskError::Lost(format!("--kind {}: {lack}", kind.name())));
+    }
+    if !plan.kinds.is_empty() {
+        return Ok(plan.kinds.clone());
+    }
+    let mut kinds = Vec::new();
+    for kind in Kind::ALL {
+        match kind.lacks() {
+            None => kinds.push(kind),
+            Some(lack) => say(out, &format!("{} is skipped: {lack}", kind.name()))?,
+        }
+    }
+    Ok(kinds)
+}
+
+fn run_systems(plan: &Plan, report: &mut Report, out: &mut dyn Write) -> Result<(), XtaskError> {
+    let (clock, end) = (Clock::start(), Instant::ZERO + plan.time);
+    for number in 0.. {
+        let before = report.rounds();
+        let has_time = || clock.now() < end;
+        let is_over = |rounds: u64| !has_time() || plan.rounds.is_some_and(|most| rounds >= most);
+        if is_over(before) {
             break;
         }
-        let mut served = Served::start(&plan.weir, folder)?;
-        let loads = load::start(&served, system, &known, rng)?;
-        let end = End::random(rng);
-        let answers = 20 + rng.below(3_000);
-        tally.changes += served.disturb(system, &loads, answers, rng)?;
-        match end {
-            End::Kill => served.kill()?,
-            End::Crash => served.crash()?,
-            End::Stop => {}
-        }
-        let mut ended = Vec::new();
-        if end == End::Stop {
-            loads.hurry();
-        }
-        for load in loads.join() {
-            tally.writes += load.writes;
-            tally.flushes += load.flushes;
-            ended.push(load.blocks);
-        }
-        if end != End::Kill {
-            served.stop()?;
-        }
-        known = ended;
-        *match end {
-            End::Kill => &mut tally.kills,
-            End::Crash => &mut tally.crashes,
-            End::Stop => &mut tally.stops,
-        } += 1;
-        let served = Served::start(&plan.weir, folder)?;
-        for (export, blocks) in system.exports.iter().zip(&mut known) {
-            tally.promises += oracle::check(&mut served.open(&export.name)?, blocks, end)
-                .map_err(|what| XtaskError::Lost(format!("{}: {what}", export.name)))?;
-        }
-        served.stop()?;
+        let folder = tempfile::tempdir()
+            .map_err(|source| XtaskError::System { doing: "making a folder", source })?;
+        let turn = usize::try_from(plan.seed.wrapping_add(number) % plan.kinds.len() as u64);
+        let kind = plan.kinds[turn.unwrap_or(0)];
+        let mut tally = Tally::default();
+        let lived = kind.live(
+            &mut Rng::new(&[plan.seed, number]),
+            &Campaign {
+                weir: &plan.weir,
+                folder: folder.path(),
+                is_over: &|own| is_over(before + own.rounds()),
+            },
+            &mut tally,
+        );
+        let lived = match lived {
+            Err(error) => {
+                tally.lost += 1;
+                report.add(kind, tally);
+                // The data folder and its layout are the evidence.
+                let kept = folder.keep();
+                return Err(XtaskError::Lost(format!(
+                    "seed {}, system {number} ({}): {error}\nlayout and data are kept in {}",
+                    plan.seed,
+                    kind.name(),
+                    kept.display()
+                )));
+            }
+            Ok(words) => words,
+        };
+        tally.systems += 1;
+        report.add(kind, tally);
+        say(
+            out,
+            &format!(
+                "system {number}: {}: {} rounds, {} changes acknowledged, {} promised blocks: {lived}",
+                kind.name(),
+                tally.rounds(),
+                tally.writes,
+                tally.promises,
+            ),
+        )?;
     }
     Ok(())
+}
+
+fn say(out: &mut dyn Write, line: &str) -> Result<(), XtaskError> {
+    writeln!(out, "{line}")
+        .map_err(|source| XtaskError::System { doing: "writing the output", source })
 }

@@ -107,6 +107,7 @@ impl Server {
         let clock = Clock::start();
         let mut starting = Starting::new(edition, data.as_ref(), clock, options, &layout);
         starting.look_for_made(&layout)?;
+        starting.check_write_logs(&layout)?;
         let hosts = layout.hosts.into_iter().map(|host| starting.host(host));
         let (hosts, reactors): (Vec<_>, Vec<_>) =
             hosts.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();

@@ -19,6 +19,7 @@ use crate::server::paged::Paged;
 use crate::server::shared::HostState;
 use crate::volume::VolumeData;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::sync::Arc;
 use weir_catalog::Edition;
 use weir_core::{DeviceId, VolumeId};
@@ -27,7 +28,7 @@ use weir_layout::{Backend, Export, Host, Layout};
 use weir_report::status::Refused;
 use weir_store::{
     DataDir, ExtentKind, ListedVolume, MemoryStore, Meta, NewVolume as NewStored, Store,
-    Volume as StoredVolume,
+    StoreError, Volume as StoredVolume,
 };
 use weir_units::Bytes;
 use weir_wall::Clock;
@@ -205,7 +206,12 @@ impl<'a> Starting<'a> {
         let (mut backings, mut broken) = (BTreeMap::new(), Vec::new());
         for id in 0..host.volumes.len() {
             match self.volume(&mut host, VolumeId(id)) {
+                // A log of a volume that comes later would begin in the middle.
+                Err(error) if self.options.write_logs.contains_key(&host.volumes[id].name) => {
+                    return Err(error);
+                }
                 Ok(Opened { data, stored: volume, backing }) => {
+                    let data = self.logged(&host.volumes[id].name, data)?;
                     stores.push(data);
                     stored.push(volume);
                     backings.extend(backing.map(|backing| (id, backing)));
@@ -280,6 +286,49 @@ impl<'a> Starting<'a> {
         let changing = BTreeMap::new();
         let state = HostState { layout: host, mailbox, stored, backings, made, paged, changing };
         Ok((state, reactor))
+    }
+
+    /// Refuses write logs of volumes that are not there.
+    pub(crate) fn check_write_logs(&self, layout: &Layout) -> Result<(), ServerError> {
+        let volumes = || layout.hosts.iter().flat_map(|host| &host.volumes);
+        // The pages of a blob also change by other ways than its volume.
+        let made =
+            || self.made.iter().filter(|(_, new)| !new.blob).map(|(_, new)| new.name.as_str());
+        let names = || volumes().map(|own| own.name.as_str()).chain(made());
+        for name in self.options.write_logs.keys() {
+            if names().any(|own| own == name) {
+                continue;
+            }
+            let stripe = |host: &Host| {
+                let export = host.exports.iter().find(|own| own.name == *name)?;
+                let columns = export.volumes.iter().map(|id| &*host.volumes[id.0].name);
+                Some(ServerError::is_stripe(name, &columns.collect::<Vec<_>>()))
+            };
+            return Err(match layout.hosts.iter().find_map(stripe) {
+                Some(error) => error,
+                None => ServerError::not_there("volume", name, names()),
+            });
+        }
+        Ok(())
+    }
+
+    /// Begins the write log of a volume, if it has one.
+    fn logged(&self, name: &str, data: VolumeData) -> Result<VolumeData, ServerError> {
+        let Some(file) = self.options.write_logs.get(name) else { return Ok(data) };
+        data.logged(name, file).map_err(|error| {
+            let is_there = matches!(&error, StoreError::Io { source, .. }
+                if source.kind() == ErrorKind::AlreadyExists);
+            let cause = std::error::Error::source(&error);
+            let cause = cause.map_or_else(String::new, |own| format!(": {own}"));
+            let reason = match is_there {
+                true => format!(
+                    "its write log {} is there already; a log begins with the server: give a new file",
+                    file.display()
+                ),
+                false => format!("{error}{cause}; give another path for its write log"),
+            };
+            ServerError::Volume { volume: name.to_owned(), reason }
+        })
     }
 
     fn volume(&self, host: &mut Host, id: VolumeId) -> Result<Opened, ServerError> {

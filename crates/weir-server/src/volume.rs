@@ -46,8 +46,9 @@ pub(crate) use view::{Column, View};
 use block::{BLOCK, inside};
 use lane::{Lane, Note, Ticket};
 use overlay::{Change, Cut, Overlay, touched};
+use std::path::Path;
 use std::sync::Arc;
-use weir_store::{Freezable, Scratch, Store, StoreError, Volume as StoredVolume};
+use weir_store::{Freezable, LoggedStore, Scratch, Store, StoreError, Volume as StoredVolume};
 use weir_units::Bytes;
 
 /// Longer ranges are not zeroed on the host's thread. For a store in memory, this length takes about
@@ -88,6 +89,17 @@ impl VolumeData {
     #[must_use]
     pub fn on_backend(store: Arc<dyn Store>) -> Self {
         Self { is_on_backend: true, ..Self::new(store, true) }
+    }
+
+    /// Logs all changes of the store in a new file.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the file is there, or cannot be made.
+    pub fn logged(self, volume: &str, file: &Path) -> Result<Self, StoreError> {
+        let store = Arc::new(LoggedStore::create(self.store, volume, file)?);
+        // Also the log of a volume in memory is on a medium.
+        Ok(Self { store, may_block: true, ..self })
     }
 
     /// Wraps a volume of a data directory.

@@ -18,6 +18,7 @@
 //! | [`meta`] | [`Meta`], the metadata of a volume, and its file |
 //! | [`sums`] | checksums of a volume in files, and [`Scrub`] |
 //! | [`fault`] | [`FaultStore`], for tests: power loss, full and broken media |
+//! | [`write_log`] | [`LoggedStore`], whose content at each flush can be made again |
 //! | [`error`] | [`StoreError`] |
 //! | [`fuzz`] | the files of a volume from arbitrary bytes |
 //!
@@ -49,6 +50,7 @@ pub mod store;
 pub mod sums;
 mod sync;
 pub mod volume;
+pub mod write_log;
 
 pub use asynchronous::{AsyncStore, Operation, Outcome, Then};
 pub use check::{CheckedVolume, Damage, DamagedBytes, FolderCheck};
@@ -63,6 +65,7 @@ pub use paged::{Change, PageRange, PagedStore, SnapshotId};
 pub use store::{Extent, ExtentKind, ExtentList, ReadStore, Store};
 pub use sums::{DamagedRange, Scrub};
 pub use volume::{NewVolume, Volume};
+pub use write_log::LoggedStore;
 
 /// The `Result` of this crate.
 pub type Result<T> = std::result::Result<T, StoreError>;

@@ -372,6 +372,11 @@ pub(crate) struct ServeArgs {
     /// table, or 127.0.0.1:10000, the address of UseDevelopmentStorage=true.
     #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, value_parser = host_and_port)]
     pub(crate) blob: Option<Option<String>>,
+    /// Log every write, discard and flush of a volume in a new file, in the format of dm-log-writes, for
+    /// example data=data.log. A replay shows the volume as a loss of power at any flush would leave it
+    /// (docs/WRITE_LOG.md). May be repeated.
+    #[arg(long = "write-log", value_name = "VOLUME=FILE", value_parser = write_log)]
+    pub(crate) write_logs: Vec<(String, PathBuf)>,
     #[command(flatten)]
     pub(crate) web: WebArgs,
     #[command(flatten)]
@@ -608,6 +613,15 @@ fn mapping(text: &str) -> Result<(String, String), String> {
             Ok((path.to_owned(), export.to_owned()))
         }
         _ => Err("expected PATH=EXPORT, for example /mnt/data=data".to_owned()),
+    }
+}
+
+fn write_log(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((volume, file)) if !volume.is_empty() && !file.is_empty() => {
+            Ok((volume.to_owned(), file.into()))
+        }
+        _ => Err("expected VOLUME=FILE, for example data=data.log".to_owned()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Upkeep beside the clients: backups, changes of volumes, polls, and clients that break off.
 
-use super::blobs::exchange;
 use super::shared::{Shared, count};
+use crate::blob_client::exchange;
 use std::fs;
 use std::io::Write;
 use std::net::TcpStream;
@@ -89,7 +89,7 @@ fn poll(shared: &Shared, _: &mut Rng) -> Result<(), String> {
     for path in ["/", "/metrics"] {
         let head =
             format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nconnection: close\r\n\r\n");
-        let (status, _) = exchange(port, head.as_bytes(), &[])?;
+        let status = exchange(port, head.as_bytes(), &[])?.status;
         if status != 200 {
             return Err(format!("GET {path}: {status}"));
         }

@@ -1,13 +1,15 @@
 //! Clients that write, trim and flush until they are cut off, and note what they were promised.
 
+use super::Tally;
 use super::oracle::{BLOCK, Block, content};
 use super::server::Served;
 use super::system::System;
 use crate::error::XtaskError;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use weir_client::Connection;
+use weir_proto::Errno;
 use weir_random::Rng;
 
 /// Requests in flight of a client, at most.
@@ -26,16 +28,20 @@ struct Shared {
     answers: AtomicU64,
     /// The clients should end by themselves.
     is_over: AtomicBool,
+    /// Answers that the disk is full.
+    full: AtomicU64,
+    /// The first other error.
+    odd: OnceLock<Errno>,
 }
 
 /// A client, and what it was promised.
-pub(super) struct Load {
+struct Load {
     client: Connection,
     rng: Rng,
     shared: Arc<Shared>,
-    pub(super) blocks: Vec<Block>,
-    pub(super) writes: u64,
-    pub(super) flushes: u64,
+    blocks: Vec<Block>,
+    writes: u64,
+    flushes: u64,
 }
 
 /// A request, by its cookie.
@@ -75,6 +81,16 @@ impl Loads {
         self.shared.answers.load(Ordering::Relaxed)
     }
 
+    /// Returns the number of answers that the disk is full.
+    pub(super) fn full(&self) -> u64 {
+        self.shared.full.load(Ordering::Relaxed)
+    }
+
+    /// Returns the first error that was not about a full disk.
+    pub(super) fn odd(&self) -> Option<Errno> {
+        self.shared.odd.get().copied()
+    }
+
     /// Returns whether a client has ended by itself, which none should.
     pub(super) fn has_ended(&self) -> bool {
         self.threads.iter().any(JoinHandle::is_finished)
@@ -85,12 +101,17 @@ impl Loads {
         self.shared.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Waits for the clients, in the order of their exports.
-    pub(super) fn join(self) -> Vec<Load> {
+    /// Waits for the clients. Returns what they know of their blocks, in the order of their exports.
+    pub(super) fn take(self, tally: &mut Tally) -> Vec<Vec<Block>> {
+        tally.full += self.full();
         let threads = self.threads.into_iter();
-        threads
-            .map(|own| own.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
+        let ended = threads.map(|own| {
+            let load = own.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            tally.writes += load.writes;
+            tally.flushes += load.flushes;
+            load.blocks
+        });
+        ended.collect()
     }
 }
 
@@ -104,6 +125,16 @@ impl Load {
                 let Self { client, blocks, writes, flushes, shared, .. } = &mut self;
                 let received = client.receive(|cookie, answer| {
                     // An error is no promise; a server that ends answers with some.
+                    match answer {
+                        Ok(_) => {}
+                        Err(Errno::NoSpc) => {
+                            shared.full.fetch_add(1, Ordering::Relaxed);
+                        }
+                        Err(errno) => {
+                            // The first one is enough.
+                            let _ = shared.odd.set(errno);
+                        }
+                    }
                     let at = usize::try_from(cookie).unwrap_or(usize::MAX);
                     let Some(sent) = sent.get(at).filter(|_| answer.is_ok()) else { return };
                     match sent {

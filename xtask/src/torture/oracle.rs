@@ -26,6 +26,16 @@ impl Block {
         self.given.len()
     }
 
+    /// Takes in that everything that was answered is promised, as where each answer is a promise.
+    pub(super) fn promise(&mut self) {
+        self.promised = self.answered;
+    }
+
+    /// Returns the newest content; zeros if there is none.
+    pub(super) fn newest(&self) -> u64 {
+        self.given.last().copied().unwrap_or(0)
+    }
+
     /// Checks the content that was found after the end of a server. Whatever was found has to be
     /// there from now on.
     fn settle(&mut self, found: u64, end: End) -> Result<(), String> {
@@ -50,21 +60,20 @@ pub(super) fn content(stamp: u64) -> Vec<u8> {
 }
 
 /// Returns the stamp of a content that is whole.
-fn stamp_of(found: &[u8]) -> Option<u64> {
+pub(super) fn stamp_of(found: &[u8]) -> Option<u64> {
     let stamp = found.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))?;
     (found == content(stamp)).then_some(stamp)
 }
 
-/// Reads and checks all blocks of an export. Returns how many of them had a promise.
-pub(super) fn check(
-    client: &mut Connection,
-    blocks: &mut [Block],
-    end: End,
-) -> Result<u64, String> {
+/// Fills bytes from an offset on.
+type Read<'a> = dyn FnMut(u64, &mut [u8]) -> Result<(), String> + 'a;
+
+/// Reads and checks all blocks of an export, a blob or a file. Returns how many of them had a promise.
+pub(super) fn check(read: &mut Read<'_>, blocks: &mut [Block], end: End) -> Result<u64, String> {
     let (mut promises, mut at) = (0, 0_u64);
     for part in blocks.chunks_mut(AT_ONCE) {
         let mut found = vec![0; part.len() * usize::try_from(BLOCK).unwrap_or(0)];
-        client.read(at * BLOCK, &mut found).map_err(|error| error.to_string())?;
+        read(at * BLOCK, &mut found)?;
         for (block, found) in part.iter_mut().zip(found.chunks(usize::try_from(BLOCK).unwrap_or(1)))
         {
             promises += u64::from(block.promised > 0);
@@ -74,6 +83,17 @@ pub(super) fn check(
         }
     }
     Ok(promises)
+}
+
+/// Reads and checks all blocks of an export.
+pub(super) fn check_export(
+    client: &mut Connection,
+    blocks: &mut [Block],
+    end: End,
+) -> Result<u64, String> {
+    let mut read =
+        |at: u64, bytes: &mut [u8]| client.read(at, bytes).map_err(|error| error.to_string());
+    check(&mut read, blocks, end)
 }
 
 #[cfg(test)]

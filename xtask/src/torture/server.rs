@@ -35,10 +35,22 @@ impl Drop for Served {
 impl Served {
     /// Serves the layout in a folder, and waits until clients can connect.
     pub(super) fn start(weir: &Path, folder: &Path) -> Result<Self, XtaskError> {
-        let args =
-            ["serve", "layout.toml", "--nbd", "unix:nbd", "--data", "data", "--control", "control"];
+        Self::start_with(
+            weir,
+            folder,
+            &["serve", "layout.toml", "--nbd", "unix:nbd", "--data", "data"],
+        )
+    }
+
+    /// Starts the program with these arguments in a folder, and waits until it is ready.
+    pub(super) fn start_with(
+        weir: &Path,
+        folder: &Path,
+        args: &[&str],
+    ) -> Result<Self, XtaskError> {
         let mut command = Command::new(weir);
-        command.args(args).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
+        command.args(args).args(["--control", "control"]);
+        command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
         let child = command.stderr(Stdio::piped()).spawn();
         let mut child = child.map_err(XtaskError::file("starting", weir))?;
         let stderr = child.stderr.take();
@@ -142,6 +154,21 @@ impl Served {
     }
 }
 
+/// Waits until something is so.
+pub(super) fn wait_until(
+    what: &str,
+    mut is_so: impl FnMut() -> Result<bool, XtaskError>,
+) -> Result<(), XtaskError> {
+    let clock = Clock::start();
+    while !is_so()? {
+        if has_waited(clock) {
+            return Err(lost(&format!("{what}: not within {PATIENCE}")));
+        }
+        pause();
+    }
+    Ok(())
+}
+
 fn has_waited(clock: Clock) -> bool {
     clock.now() > Instant::ZERO + PATIENCE
 }
@@ -151,10 +178,10 @@ fn pause() {
     std::thread::sleep(Duration::from_millis(1));
 }
 
-fn system(doing: &'static str) -> impl Fn(io::Error) -> XtaskError {
+pub(super) fn system(doing: &'static str) -> impl Fn(io::Error) -> XtaskError {
     move |source| XtaskError::System { doing, source }
 }
 
-fn lost(what: &str) -> XtaskError {
+pub(super) fn lost(what: &str) -> XtaskError {
     XtaskError::Lost(what.to_owned())
 }

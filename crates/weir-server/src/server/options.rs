@@ -5,6 +5,7 @@ use crate::listener::Address;
 use crate::notice::Listening;
 use crate::observer::Observer;
 use crate::tls::Tls;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use weir_wall::Waiting;
 
@@ -30,6 +31,8 @@ pub struct Options {
     pub may_be_empty: bool,
     /// True if no exports are served; `listen` is ignored then.
     pub no_exports: bool,
+    /// New files for the changes of volumes, by their names, see [`weir_store::write_log`].
+    pub write_logs: BTreeMap<String, PathBuf>,
     /// How the hosts' threads wait for deadlines.
     pub waiting: Waiting,
     /// The most that clients can take from the server.

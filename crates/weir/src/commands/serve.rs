@@ -7,7 +7,9 @@ use crate::cli::ServeArgs;
 use crate::error::CliError;
 use crate::input::{edition_of, read_layout, say_notes};
 use crate::output;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::path::PathBuf;
 use weir_blob::Endpoint;
 use weir_catalog::{Catalog, Edition};
 use weir_layout::{Blob, Layout};
@@ -37,6 +39,7 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
         tls,
         control: Some(args.control.control.clone()),
         notices: waiting.notices(),
+        write_logs: write_logs_of(args)?,
         waiting: args.wait.waiting(),
         ..Options::default()
     };
@@ -97,6 +100,20 @@ fn warn_if_remote(address: &Address, is_open: bool) {
              certificate"
         ));
     }
+}
+
+/// Returns the file of each volume with a write log.
+fn write_logs_of(args: &ServeArgs) -> Result<BTreeMap<String, PathBuf>, CliError> {
+    let mut logs = BTreeMap::new();
+    for (volume, file) in &args.write_logs {
+        if logs.insert(volume.clone(), file.clone()).is_some() {
+            return Err(CliError::Refused(format!(
+                "--write-log {volume}={}: {volume} has a write log already; name each volume once",
+                file.display()
+            )));
+        }
+    }
+    Ok(logs)
 }
 
 /// Checks that clients that the layout knows by their certificates have some.

@@ -54,3 +54,4 @@ mod tune;
 mod tune_rounds;
 mod tune_served;
 mod web;
+mod write_log;

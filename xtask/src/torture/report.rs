@@ -1,0 +1,114 @@
+//! The counts of a campaign.
+
+use super::Kind;
+use super::system::End;
+use std::fmt;
+
+/// The counts of a kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Systems that lived to their end.
+    pub systems: u64,
+    /// Servers that were killed.
+    pub kills: u64,
+    /// Servers whose hosts crashed.
+    pub crashes: u64,
+    /// Servers that were stopped.
+    pub stops: u64,
+    /// Changes through the control socket.
+    pub changes: u64,
+    /// Acknowledged changes of content.
+    pub writes: u64,
+    /// Acknowledged flushes or syncs.
+    pub flushes: u64,
+    /// Refused changes for which there was no space.
+    pub full: u64,
+    /// Blocks with a promise that were read after the end of a server.
+    pub promises: u64,
+    /// Systems that lost something, or did not work.
+    pub lost: u64,
+}
+
+impl Tally {
+    /// Returns the number of servers that ended.
+    #[must_use]
+    pub const fn rounds(&self) -> u64 {
+        self.kills + self.crashes + self.stops
+    }
+
+    pub(super) fn ended(&mut self, end: End) {
+        *match end {
+            End::Kill => &mut self.kills,
+            End::Crash => &mut self.crashes,
+            End::Stop => &mut self.stops,
+        } += 1;
+    }
+
+    fn add(&mut self, other: Self) {
+        self.systems += other.systems;
+        self.kills += other.kills;
+        self.crashes += other.crashes;
+        self.stops += other.stops;
+        self.changes += other.changes;
+        self.writes += other.writes;
+        self.flushes += other.flushes;
+        self.full += other.full;
+        self.promises += other.promises;
+        self.lost += other.lost;
+    }
+}
+
+/// The counts of a campaign, by kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    kinds: Vec<(Kind, Tally)>,
+}
+
+impl Report {
+    pub(super) fn new(kinds: &[Kind]) -> Self {
+        Self { kinds: kinds.iter().map(|kind| (*kind, Tally::default())).collect() }
+    }
+
+    pub(super) fn add(&mut self, kind: Kind, tally: Tally) {
+        if let Some((_, own)) = self.kinds.iter_mut().find(|(own, _)| *own == kind) {
+            own.add(tally);
+        }
+    }
+
+    pub(super) fn rounds(&self) -> u64 {
+        self.kinds.iter().map(|(_, tally)| tally.rounds()).sum()
+    }
+
+    /// Returns whether promises were checked, and none was broken.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        let promises: u64 = self.kinds.iter().map(|(_, tally)| tally.promises).sum();
+        promises > 0 && self.kinds.iter().all(|(_, tally)| tally.lost == 0)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (kind, own) in &self.kinds {
+            writeln!(
+                f,
+                "{}: {} systems, {} rounds: {} kills, {} host crashes, {} stops; {} changes under load; {} \
+                 writes and {} flushes acknowledged, {} refused on a full disk; {} promised blocks checked; \
+                 {} lost",
+                kind.name(),
+                own.systems,
+                own.rounds(),
+                own.kills,
+                own.crashes,
+                own.stops,
+                own.changes,
+                own.writes,
+                own.flushes,
+                own.full,
+                own.promises,
+                own.lost
+            )?;
+        }
+        Ok(())
+    }
+}
