@@ -57,6 +57,7 @@ use log::REGIONS;
 use read::{Verdict, Wait};
 use rebuild::Rebuild;
 use regions::{Due, Pace, STRETCH, States};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, RwLock};
 use weir_units::Bytes;
 
@@ -81,6 +82,11 @@ pub(crate) struct Summed<S: Store> {
     /// Held over a change of bytes and checksums, so that they agree after it.
     writing: [Mutex<()>; LOCKS],
     rebuild: Mutex<Rebuild>,
+    /// A sync of the checksums failed, so the system may have dropped some. None is trusted until the next
+    /// opening but those of sealed regions.
+    is_lost: AtomicBool,
+    /// A thread computes unknown checksums, so syncs do not.
+    computes_beside: AtomicBool,
     damaged: Damaged,
 }
 
@@ -97,6 +103,8 @@ impl<S: Store> Summed<S> {
             resizing: Mutex::default(),
             writing: std::array::from_fn(|_| Mutex::default()),
             rebuild: Mutex::default(),
+            is_lost: AtomicBool::new(false),
+            computes_beside: AtomicBool::new(false),
             damaged: Damaged::default(),
         })
     }
@@ -147,16 +155,19 @@ impl<S: Store> Summed<S> {
         if due.is_empty() {
             return Ok(());
         }
-        // A flush has done its work: the bytes are durable, and the regions stay open.
         let sealed = self.seal(&due);
-        if all { sealed } else { Ok(()) }
+        // On a full disk, a flush has done its work: the bytes are durable, and the regions stay open. Where the
+        // medium of the checksums fails, somebody has to hear of it.
+        if all || self.is_lost.load(Ordering::Acquire) { sealed } else { Ok(()) }
     }
 
     /// Seals regions whose bytes are durable.
     fn seal(&self, due: &[Due]) -> Result<()> {
         self.sums.flush()?;
-        // After an error, the system may have dropped checksums.
-        self.sums.medium().sync().inspect_err(|_| self.states.set_open_unknown())?;
+        self.sums.medium().sync().inspect_err(|_| {
+            self.is_lost.store(true, Ordering::Release);
+            self.states.set_open_unknown();
+        })?;
         self.states.seal(due)
     }
 
@@ -217,8 +228,10 @@ impl<S: Store> Store for Summed<S> {
             true => self.sync_and_seal(false)?,
             false => self.data.sync()?,
         }
-        // Bytes that the medium cannot read now fail in a read; their region stays open.
-        let _ = self.rebuild(PER_SYNC);
+        if !self.computes_beside.load(Ordering::Acquire) {
+            // Bytes that the medium cannot read now fail in a read; their region stays open.
+            let _ = self.rebuild(PER_SYNC);
+        }
         Ok(())
     }
 

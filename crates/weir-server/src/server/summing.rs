@@ -5,6 +5,7 @@
 
 use super::shared::Shared;
 use crate::error::ServerError;
+use crate::listener::pause;
 use crate::notice::{Listening, Notice};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -53,7 +54,12 @@ fn compute(volume: &Weak<StoredVolume>, notices: &Listening, stop: &AtomicBool) 
             notices.tell(Notice::Unverified { volume: name.clone(), bytes: unverified });
         }
         let reason = match volume.compute_checksums(STEP) {
-            Ok(true) => continue,
+            Ok(true) => {
+                // Requests and other volumes have their turn.
+                drop(volume);
+                pause();
+                continue;
+            }
             Ok(false) => None,
             Err(error) => Some(error.to_string()),
         };

@@ -87,6 +87,15 @@ impl FileSums {
         if self.unknown_bytes() == 0 {
             return Ok(false);
         }
+        self.computes_beside.store(true, Ordering::Release);
+        let done = self.compute_some(budget);
+        if !matches!(done, Ok(true)) {
+            self.computes_beside.store(false, Ordering::Release);
+        }
+        done
+    }
+
+    fn compute_some(&self, budget: u64) -> Result<bool> {
         self.rebuild(budget)?;
         let is_left = self.unknown_bytes() > 0;
         if !is_left {

@@ -3,11 +3,13 @@
 use super::block::{BLOCK, CHUNK, SUM, append_sums, sum_of};
 use super::regions::{STRETCH, Unknown};
 use super::{REGIONS, Summed};
-use crate::Result;
 use crate::pieces::index;
 use crate::store::{ExtentKind, Store};
 use crate::sync::{locked, shared};
+use crate::{Result, StoreError};
+use std::io;
 use std::sync::TryLockError;
+use std::sync::atomic::Ordering;
 
 /// The progress of a computation.
 #[derive(Debug, Default)]
@@ -27,7 +29,16 @@ struct Cursor {
 impl<S: Store> Summed<S> {
     /// Computes checksums of regions where they are unknown, until about `budget` bytes are read. Returns what is
     /// left of it. Another call that computes meanwhile does it alone.
+    ///
+    /// After a failed sync of the checksums it computes none: what it stores might be dropped again.
     pub(super) fn rebuild(&self, budget: u64) -> Result<u64> {
+        if self.is_lost.load(Ordering::Acquire) {
+            let context = format!(
+                "volume {:?}: an earlier sync of its checksums failed, some may be lost",
+                self.name
+            );
+            return Err(StoreError::Io { context, source: io::ErrorKind::Other.into() });
+        }
         let mut rebuild = match self.rebuild.try_lock() {
             Ok(rebuild) => rebuild,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -62,7 +73,9 @@ impl<S: Store> Summed<S> {
         if cursor.offset >= end {
             let stretch = cursor.stretch + REGIONS;
             if stretch * STRETCH >= size {
-                self.states.set_known(cursor.region);
+                if !self.is_lost.load(Ordering::Acquire) {
+                    self.states.set_known(cursor.region);
+                }
                 return Ok((None, 0));
             }
             return Ok((Some(Cursor { stretch, offset: stretch * STRETCH, ..cursor }), 0));

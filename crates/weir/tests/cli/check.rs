@@ -96,7 +96,7 @@ fn damage_that_a_read_meets_is_in_the_status_the_metrics_and_once_in_the_log() {
     flip(&place.path("data/volumes/data/data/00000"), 12_288);
 
     let server = place.serve(LAYOUT, &["--data", "data", "--metrics", "127.0.0.1:0"]);
-    let metrics = address(&server, "\nmetrics http://").to_owned();
+    let metrics = address(&server, "metrics http://").to_owned();
     let damaged = |count: u64| {
         let line =
             format!("weir_volume_damaged_reads_total{{host=\"host\",volume=\"data\"}} {count}");

@@ -117,7 +117,7 @@ fn check_in(place: &Place, args: &[&str], code: i32, expect: &str) {
 fn arguments() {
     let more = "\n\nFor more information, try '--help'.\n";
     for (address, reason) in [
-        ("somewhere", "it must start with unix: or tcp:"),
+        ("somewhere", "it is not systemd, and does not start with unix: or tcp:"),
         ("unix:", "the path is empty"),
         ("tcp:localhost", "it needs a host and a port"),
         ("tcp::10809", "it needs a host and a port"),
@@ -125,14 +125,14 @@ fn arguments() {
     ] {
         let expect = format!(
             "error: invalid value '{address}' for '--nbd <ADDRESS>': {address:?} is not an \
-             address: {reason}; write unix:PATH or tcp:HOST:PORT{more}"
+             address: {reason}; write unix:PATH, tcp:HOST:PORT or systemd{more}"
         );
         check(&["serve", "layout.toml", "--nbd", address], 2, &expect);
     }
     let long = format!("unix:/{}", "x".repeat(107));
     let expect = format!(
         "error: invalid value '{long}' for '--nbd <ADDRESS>': {long:?} is not an address: a Unix \
-         socket's path has at most 107 bytes; write unix:PATH or tcp:HOST:PORT{more}"
+         socket's path has at most 107 bytes; write unix:PATH, tcp:HOST:PORT or systemd{more}"
     );
     check(&["serve", "layout.toml", "--nbd", &long], 2, &expect);
     let expect = format!(

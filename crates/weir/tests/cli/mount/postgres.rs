@@ -229,7 +229,7 @@ fn pgbench(bed: &Bed, kind: &[&str]) -> Measured {
 }
 
 /// Most measurements of a pair of tiers.
-const TRIES: u32 = 4;
+const TRIES: u32 = 8;
 
 #[test]
 fn transactions_follow_the_tier_of_the_volume() {
@@ -271,13 +271,16 @@ fn transactions_follow_the_tier_of_the_volume() {
             println!("{kind:?}\nP10: {p10:?}\nP30: {p30:?}");
             (p10, p30)
         });
-        // On a machine that is busy enough, no transaction ends in time.
+        // On a machine that is busy enough, no transaction ends in time, or the faster one is held back.
         let is_void = |(p10, p30): &(Measured, Measured)| {
             let transactions = p10.transactions.min(p30.transactions);
-            transactions < 1.0 || (kind[0] == "-S" && !p10.is_at(500.0))
+            let is_decided = p10.is_at(500.0) && p30.iops > 600.0;
+            transactions < 1.0 || (kind[0] == "-S" && !is_decided)
         };
         let mut kept = pairs.skip_while(is_void);
-        let (p10, p30) = kept.next().unwrap_or_else(|| panic!("P10 was never at its cap"));
+        let undecided =
+            || panic!("P10 was never at its cap with P30 above it: is the machine busy?");
+        let (p10, p30) = kept.next().unwrap_or_else(undecided);
         follows_the_caps(&p10, &p30);
     }
 }
