@@ -110,7 +110,9 @@ impl Shard {
             for _ in 0..2 * self.pages.len() {
                 self.hand = (self.hand + 1) % self.pages.len();
                 let page = &mut self.pages[self.hand];
-                if !std::mem::take(&mut page.was_used) && !(is_clean && page.is_dirty) {
+                let was_used = std::mem::take(&mut page.was_used);
+                let is_kept = was_used || is_clean && page.is_dirty;
+                if !is_kept {
                     return self.hand;
                 }
             }
