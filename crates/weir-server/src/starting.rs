@@ -245,15 +245,7 @@ impl<'a> Starting<'a> {
         let mut host_loop = HostLoop::new(host.spec.clone(), stores)?;
         host_loop.set_observer(self.options.observer.clone());
         let names = host.volumes.iter().map(|volume| volume.name.clone()).collect();
-        let bounds = &self.options.bounds;
-        let memory = usize::try_from(bounds.memory.get()).unwrap_or(usize::MAX);
-        let setup = Setup {
-            notices: self.options.notices.clone(),
-            waiting: self.options.waiting,
-            memory: Memory::new(memory, self.hosts),
-            stall: Stalling { at_ease: bounds.stall, when_short: bounds.stall_when_short },
-        };
-        let reactor = Reactor::new(&host.name, names, host_loop, self.clock, setup)?;
+        let reactor = Reactor::new(&host.name, names, host_loop, self.clock, self.setup())?;
         let mailbox = reactor.mailbox();
         let pages = (0..).zip(&stored).filter_map(|(id, stored): (usize, &Option<_>)| {
             Some((id, Paged::from_volume(stored.as_ref()?)?))
@@ -286,6 +278,17 @@ impl<'a> Starting<'a> {
         let changing = BTreeMap::new();
         let state = HostState { layout: host, mailbox, stored, backings, made, paged, changing };
         Ok((state, reactor))
+    }
+
+    fn setup(&self) -> Setup {
+        let bounds = &self.options.bounds;
+        let memory = usize::try_from(bounds.memory.get()).unwrap_or(usize::MAX);
+        Setup {
+            notices: self.options.notices.clone(),
+            waiting: self.options.waiting,
+            memory: Memory::new(memory, self.hosts),
+            stall: Stalling { at_ease: bounds.stall, when_short: bounds.stall_when_short },
+        }
     }
 
     /// Refuses write logs of volumes that are not there.

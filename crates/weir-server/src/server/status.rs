@@ -16,22 +16,32 @@ use weir_report::status::{
 use weir_store::Volume as StoredVolume;
 use weir_units::{Bytes, Instant};
 
+/// What is known of a host without asking its thread.
+struct Known {
+    host: Host,
+    mailbox: Mailbox,
+    backings: BTreeMap<usize, Backing>,
+    damage: BTreeMap<String, DamageStatus>,
+}
+
+impl Known {
+    fn of(state: &HostState) -> Self {
+        let HostState { layout, mailbox, backings, .. } = state;
+        let (host, mailbox, backings) = (layout.clone(), mailbox.clone(), backings.clone());
+        Self { host, mailbox, backings, damage: damage(state) }
+    }
+}
+
 impl Shared {
     pub(super) fn status(&self) -> Status {
-        let hosts: Vec<(Host, Mailbox, BTreeMap<usize, Backing>, BTreeMap<String, DamageStatus>)> = {
-            let hosts = self.hosts();
-            let own = |host: &HostState| {
-                (host.layout.clone(), host.mailbox.clone(), host.backings.clone(), damage(host))
-            };
-            hosts.iter().map(own).collect()
-        };
+        let hosts: Vec<Known> = self.hosts().iter().map(Known::of).collect();
         let hosts = hosts.into_iter();
         Status {
             uptime_ns: self.clock.now().nanos(),
             pid: std::process::id(),
             edition: self.edition.as_ref().map(|e| e.name().to_owned()),
             hosts: hosts
-                .filter_map(|(host, mailbox, backings, mut damage)| {
+                .filter_map(|Known { host, mailbox, backings, mut damage }| {
                     let names = host.volumes.iter().map(|volume| volume.name.clone());
                     let names: Vec<String> = names.collect();
                     let mut status = self.host_status(host, &mailbox)?;
