@@ -45,7 +45,7 @@ fn change(dir: &Path, round: u64) {
     file.write_all(&vec![round.to_le_bytes()[0]; len]).expect("space");
     file.sync_all().expect("a sync");
     fs::rename(&new, folder.join(format!("file-{}", round % 11))).expect("a rename");
-    if round % 5 == 0 {
+    if round.is_multiple_of(5) {
         let gone = dir.join(format!("folder-{}", (round + 3) % 7));
         let _ = fs::remove_dir_all(gone);
     }
