@@ -22,6 +22,7 @@ mod oracle;
 mod report;
 mod server;
 mod system;
+mod writers;
 
 use crate::error::XtaskError;
 pub use report::{Report, Tally};

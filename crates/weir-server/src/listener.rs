@@ -52,7 +52,7 @@ impl Address {
     #[must_use]
     pub fn is_remote(&self) -> bool {
         match self {
-            // What is passed is known once it is taken.
+            // The server finds out where a passed socket listens.
             Self::Unix(_) | Self::Systemd => false,
             Self::Tcp(text) => match text.to_socket_addrs() {
                 Ok(mut all) => all.any(|own| !own.ip().is_loopback()),

@@ -75,7 +75,7 @@ impl Passed {
     ///
     /// # Errors
     ///
-    /// What the system says; [`io::ErrorKind::Interrupted`] after [`close`](Self::close).
+    /// An error of the system, or [`io::ErrorKind::Interrupted`] after [`close`](Self::close).
     pub(crate) fn accept(&self) -> io::Result<Stream> {
         let mut ready =
             [PollFd::new(&self.closed, PollFlags::IN), PollFd::new(&self.socket, PollFlags::IN)];

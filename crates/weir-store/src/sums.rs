@@ -82,8 +82,8 @@ pub(crate) struct Summed<S: Store> {
     /// Held over a change of bytes and checksums, so that they agree after it.
     writing: [Mutex<()>; LOCKS],
     rebuild: Mutex<Rebuild>,
-    /// A sync of the checksums failed, so the system may have dropped some. None is trusted until the next
-    /// opening but those of sealed regions.
+    /// A sync of the checksums failed, so the system may have dropped some. Until the next opening, regions
+    /// with unknown checksums stay so.
     is_lost: AtomicBool,
     /// A thread computes unknown checksums, so syncs do not.
     computes_beside: AtomicBool,
@@ -156,8 +156,8 @@ impl<S: Store> Summed<S> {
             return Ok(());
         }
         let sealed = self.seal(&due);
-        // On a full disk, a flush has done its work: the bytes are durable, and the regions stay open. Where the
-        // medium of the checksums fails, somebody has to hear of it.
+        // On a full disk, a flush has done its work: the bytes are durable, and the regions stay open. A
+        // medium that fails is an error of the flush.
         if all || self.is_lost.load(Ordering::Acquire) { sealed } else { Ok(()) }
     }
 

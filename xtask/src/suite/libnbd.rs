@@ -14,11 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tempfile::TempDir;
 
-/// Two exports, of which the first has the size that the tests expect.
+/// Two exports. The first has the size that the tests expect.
 const LAYOUT: &str = "[[volume]]\nname = \"disk1\"\nsize = \"1 MiB\"\nunlimited = true\n\
     [[volume]]\nname = \"disk2\"\nsize = \"2 MiB\"\nunlimited = true\n";
-const PARALLEL: &str = "[[volume]]\nname = \"disk\"\nsize = \"64 MiB\"\nunlimited = true\n\
-    [[volume]]\nname = \"small\"\nsize = \"8 MiB\"\nunlimited = true\n";
 
 /// A program of the suite.
 pub(super) struct Check {
@@ -32,16 +30,16 @@ pub(super) struct Check {
 enum Server {
     /// The program starts it, and passes it a socket.
     Started { has_tls: bool },
-    /// It runs already, with this export, and the name of its socket is an argument.
-    Running { export: &'static str },
+    /// It runs already, with one export of so many MiB, and the name of its socket is an argument.
+    Running { mib: u32 },
 }
 
 const fn interop(name: &'static str, macros: &'static [&'static str], has_tls: bool) -> Check {
     Check { name, source: "interop/interop.c", macros, server: Server::Started { has_tls } }
 }
 
-const fn parallel(name: &'static str, source: &'static str, export: &'static str) -> Check {
-    Check { name, source, macros: &[], server: Server::Running { export } }
+const fn parallel(name: &'static str, source: &'static str, mib: u32) -> Check {
+    Check { name, source, macros: &[], server: Server::Running { mib } }
 }
 
 pub(super) const CHECKS: [Check; 9] = [
@@ -83,9 +81,9 @@ pub(super) const CHECKS: [Check; 9] = [
         macros: &[],
         server: Server::Started { has_tls: false },
     },
-    parallel("aio-parallel", "tests/aio-parallel.c", "disk"),
-    parallel("aio-parallel-load", "tests/aio-parallel-load.c", "disk"),
-    parallel("synch-parallel", "tests/synch-parallel.c", "small"),
+    parallel("aio-parallel", "tests/aio-parallel.c", 64),
+    parallel("aio-parallel-load", "tests/aio-parallel-load.c", 64),
+    parallel("synch-parallel", "tests/synch-parallel.c", 8),
 ];
 
 /// Compiles and runs the programs.
@@ -188,13 +186,14 @@ impl<'a> Bed<'a> {
         command.current_dir(self.path("interop")).stdin(Stdio::null());
         let running = match check.server {
             Server::Started { .. } => None,
-            Server::Running { export } => {
+            Server::Running { mib } => {
                 let args = ["serve", "{}/layout.toml", "--nbd", "unix:{}/nbd"];
-                // The programs ask for the default export.
-                let first = PARALLEL.find(&format!("[[volume]]\nname = \"{export}\"")).unwrap_or(0);
-                let running = Running::start(self.weir, &PARALLEL[first..], &args)?;
+                let layout = format!(
+                    "[[volume]]\nname = \"disk\"\nsize = \"{mib} MiB\"\nunlimited = true\n"
+                );
+                let running = Running::start(self.weir, &layout, &args)?;
                 let socket = running.path("nbd").display().to_string();
-                self.fill(export, &socket)?;
+                self.fill(mib, &socket)?;
                 command.arg(socket);
                 Some(running)
             }
@@ -218,12 +217,12 @@ impl<'a> Bed<'a> {
         })
     }
 
-    /// Fills an export with what the programs expect: each 8 bytes are their offset, with the first byte highest.
-    fn fill(&self, export: &str, socket: &str) -> Result<(), XtaskError> {
-        let size = if export == "small" { "size=8M" } else { "size=64M" };
-        let copy = format!("nbdcopy \"$uri\" 'nbd+unix:///{export}?socket={socket}'");
+    /// Fills the export with what the programs expect: each 8 bytes are their offset, with the first byte highest.
+    fn fill(&self, mib: u32, socket: &str) -> Result<(), XtaskError> {
+        let size = format!("size={mib}M");
+        let copy = format!("nbdcopy \"$uri\" 'nbd+unix:///disk?socket={socket}'");
         let filled =
-            output(self.folder.path(), "nbdkit", &["-U", "-", "pattern", size, "--run", &copy])?;
+            output(self.folder.path(), "nbdkit", &["-U", "-", "pattern", &size, "--run", &copy])?;
         match filled.status.success() {
             true => Ok(()),
             false => Err(XtaskError::Suite(format!("nbdcopy: {}", last_line(&filled.stderr)))),

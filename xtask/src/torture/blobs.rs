@@ -1,14 +1,14 @@
 //! Page blobs over REST, with signed requests. Each answer is a promise.
 
 use super::oracle::{self, BLOCK, Block, content, stamp_of};
-use super::server::{Served, lost, wait_until};
+use super::server::{Served, lost};
 use super::system::End;
+use super::writers::{self, Progress};
 use super::{Campaign, ROUNDS, Tally};
 use crate::blob_client::BlobClient;
 use crate::error::XtaskError;
 use crate::suite::running::free_port;
 use std::fs;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use weir_random::Rng;
 
 /// Blocks of a blob.
@@ -28,13 +28,6 @@ struct Blob {
     stamp: u64,
     /// Changes and snapshots that were answered.
     answered: u64,
-}
-
-/// The state that the writers of a round share.
-#[derive(Default)]
-struct Shared {
-    answers: AtomicU64,
-    is_over: AtomicBool,
 }
 
 /// Runs the rounds of a system.
@@ -92,7 +85,7 @@ fn create(client: &BlobClient, blobs: &[Blob]) -> Result<(), String> {
     Ok(())
 }
 
-/// Lets each blob be written until there are some answers, and ends the server.
+/// Changes the blobs until there are some answers, and ends the server.
 fn load(
     client: &BlobClient,
     served: &mut Served,
@@ -100,42 +93,16 @@ fn load(
     answers: u64,
     end: End,
 ) -> Result<Vec<Blob>, XtaskError> {
-    let shared = Shared::default();
-    std::thread::scope(|scope| {
-        let shared = &shared;
-        let writers: Vec<_> = blobs
-            .into_iter()
-            .map(|mut blob| {
-                scope.spawn(move || {
-                    let wrote = blob.write(client, shared);
-                    (blob, wrote)
-                })
-            })
-            .collect();
-        let waited = wait_until("the clients get no answers", || {
-            // A writer ends early if it gets another answer than it should.
-            let has_ended = writers.iter().any(|own| own.is_finished());
-            Ok(has_ended || shared.answers.load(Ordering::Relaxed) >= answers)
-        });
-        let is_early = writers.iter().any(|own| own.is_finished());
-        let killed = match (&waited, end) {
-            (Ok(()), End::Stop) => Ok(()),
-            _ => served.kill(),
-        };
-        shared.is_over.store(true, Ordering::Relaxed);
-        let mut ended = Vec::new();
-        for writer in writers {
-            let (blob, wrote) =
-                writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            wrote.map_err(|what| lost(&what))?;
-            ended.push(blob);
-        }
-        waited.and(killed)?;
-        if is_early {
-            return Err(lost("a client got no answer"));
-        }
-        Ok(ended)
-    })
+    let write = |blob: &mut Blob, progress: &Progress| blob.write(client, progress);
+    let ended = writers::run(served, blobs, answers, end, write)?;
+    let check = |(blob, wrote): (Blob, Result<(), String>)| {
+        wrote.map(|()| blob).map_err(|what| lost(&what))
+    };
+    let blobs = ended.writers.into_iter().map(check).collect::<Result<_, _>>()?;
+    match ended.is_early {
+        true => Err(lost("a client got no answer")),
+        false => Ok(blobs),
+    }
 }
 
 impl Blob {
@@ -151,18 +118,18 @@ impl Blob {
     }
 
     /// Changes the blob until the server is gone. The error is a wrong answer.
-    fn write(&mut self, client: &BlobClient, shared: &Shared) -> Result<(), String> {
-        while !shared.is_over.load(Ordering::Relaxed) {
-            let went_on = match self.rng.below(20) {
+    fn write(&mut self, client: &BlobClient, progress: &Progress) -> Result<(), String> {
+        while !progress.is_over() {
+            let is_answered = match self.rng.below(20) {
                 0 => self.snapshot(client)?,
                 1 | 2 => self.put(client, true)?,
                 _ => self.put(client, false)?,
             };
-            if !went_on {
+            if !is_answered {
                 break;
             }
             self.answered += 1;
-            shared.answers.fetch_add(1, Ordering::Relaxed);
+            progress.count();
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 //! to go on.
 
 use super::nbd::check;
-use super::oracle::{BLOCK, Block};
+use super::oracle::BLOCK;
 use super::server::{Served, lost, system as failed, wait_until};
 use super::system::{End, System};
 use super::{Campaign, ROUNDS, Tally, load};
@@ -35,9 +35,7 @@ pub(super) fn live(
     campaign: &Campaign<'_>,
     tally: &mut Tally,
 ) -> Result<String, XtaskError> {
-    let system = System::random(rng);
-    let layout = campaign.folder.join("layout.toml");
-    fs::write(&layout, &system.layout).map_err(XtaskError::file("writing", &layout))?;
+    let system = System::prepare(rng, campaign.folder)?;
     let bytes: u64 = system.exports.iter().map(|own| own.blocks as u64 * BLOCK).sum();
     let disk = Disk::mount(&campaign.folder.join("disk"), bytes + SPARE)?;
     let lived = live_on(&disk, &system, rng, campaign, tally);
@@ -55,8 +53,7 @@ fn live_on(
     campaign: &Campaign<'_>,
     tally: &mut Tally,
 ) -> Result<(), XtaskError> {
-    let mut known: Vec<Vec<Block>> =
-        system.exports.iter().map(|own| vec![Block::default(); own.blocks]).collect();
+    let mut known = system.unwritten();
     let serve = || Served::start_with(campaign.weir, campaign.folder, &ARGS);
     for _ in 0..ROUNDS {
         if (campaign.is_over)(tally) {
@@ -111,7 +108,7 @@ fn sound(loads: &load::Loads) -> Result<&load::Loads, XtaskError> {
 fn go_on(served: &Served, system: &System, loads: &load::Loads) -> Result<(), XtaskError> {
     for export in &system.exports {
         let mut client = served.open(&export.name)?;
-        // What was refused before is tried again at its time.
+        // A write-back that was refused is tried again later.
         wait_until("no flush succeeds with new space", || {
             sound(loads)?;
             Ok(client.flush().is_ok())

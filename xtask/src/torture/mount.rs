@@ -1,8 +1,9 @@
 //! Files in a mount. A sync is a promise, and so is a replaced file whose folder was synced.
 
 use super::oracle::{self, BLOCK, Block, content};
-use super::server::{Served, lost, wait_until};
+use super::server::{Served, lost};
 use super::system::End;
+use super::writers::{self, Progress};
 use super::{Campaign, ROUNDS, Tally};
 use crate::error::XtaskError;
 use rustix::process::geteuid;
@@ -11,7 +12,6 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use weir_random::Rng;
 
 /// Blocks of a file.
@@ -28,12 +28,6 @@ struct Owned {
     stamp: u64,
     writes: u64,
     syncs: u64,
-}
-
-#[derive(Default)]
-struct Shared {
-    answers: AtomicU64,
-    is_over: AtomicBool,
 }
 
 /// Returns what this machine lacks.
@@ -93,7 +87,7 @@ pub(super) fn live(
     Ok(format!("{volumes} volumes, {} files", files.len()))
 }
 
-/// Lets each file be written until there are some answers, and ends the server.
+/// Changes the files until there are some answers, and ends the server.
 fn load(
     dir: &Path,
     served: &mut Served,
@@ -101,41 +95,15 @@ fn load(
     answers: u64,
     end: End,
 ) -> Result<Vec<Owned>, XtaskError> {
-    let shared = Shared::default();
-    std::thread::scope(|scope| {
-        let shared = &shared;
-        let start = |mut file: Owned| {
-            scope.spawn(move || {
-                let ended = file.write(dir, shared);
-                (file, ended)
-            })
-        };
-        let writers: Vec<_> = files.into_iter().map(start).collect();
-        let waited = wait_until("the files cannot be written", || {
-            let has_ended = writers.iter().any(|own| own.is_finished());
-            Ok(has_ended || shared.answers.load(Ordering::Relaxed) >= answers)
-        });
-        let is_early = writers.iter().any(|own| own.is_finished());
-        let killed = match (&waited, end) {
-            (Ok(()), End::Stop) => Ok(()),
-            _ => served.kill(),
-        };
-        shared.is_over.store(true, Ordering::Relaxed);
-        let mut ended = Vec::new();
-        for writer in writers {
-            let (file, wrote) =
-                writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            // Without the server, everything fails.
-            if let Err(error) = wrote
-                && (is_early || end == End::Stop)
-            {
-                return Err(lost(&file.failed("writing", &error)));
-            }
-            ended.push(file);
-        }
-        waited.and(killed)?;
-        Ok(ended)
-    })
+    let write = |file: &mut Owned, progress: &Progress| file.write(dir, progress);
+    let ended = writers::run(served, files, answers, end, write)?;
+    // Without the server, every call fails.
+    let has_server = ended.is_early || end == End::Stop;
+    let check = |(file, wrote): (Owned, io::Result<()>)| match wrote {
+        Err(error) if has_server => Err(lost(&file.failed("writing", &error))),
+        _ => Ok(file),
+    };
+    ended.writers.into_iter().map(check).collect()
 }
 
 impl Owned {
@@ -171,9 +139,9 @@ impl Owned {
     }
 
     /// Changes the file until the server is gone.
-    fn write(&mut self, dir: &Path, shared: &Shared) -> io::Result<()> {
+    fn write(&mut self, dir: &Path, progress: &Progress) -> io::Result<()> {
         let mut file = File::options().read(true).write(true).open(self.path(dir))?;
-        while !shared.is_over.load(Ordering::Relaxed) {
+        while !progress.is_over() {
             match self.rng.below(20) {
                 0 => file = self.replace(dir)?,
                 1..5 => {
@@ -193,7 +161,7 @@ impl Owned {
                     self.answer(sent);
                 }
             }
-            shared.answers.fetch_add(1, Ordering::Relaxed);
+            progress.count();
         }
         Ok(())
     }

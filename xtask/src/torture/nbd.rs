@@ -5,7 +5,6 @@ use super::server::Served;
 use super::system::{End, System};
 use super::{Campaign, ROUNDS, Tally, load};
 use crate::error::XtaskError;
-use std::fs;
 use weir_random::Rng;
 
 /// Runs the rounds of a system.
@@ -14,11 +13,8 @@ pub(super) fn live(
     campaign: &Campaign<'_>,
     tally: &mut Tally,
 ) -> Result<String, XtaskError> {
-    let system = System::random(rng);
-    let layout = campaign.folder.join("layout.toml");
-    fs::write(&layout, &system.layout).map_err(XtaskError::file("writing", &layout))?;
-    let mut known: Vec<Vec<Block>> =
-        system.exports.iter().map(|own| vec![Block::default(); own.blocks]).collect();
+    let system = System::prepare(rng, campaign.folder)?;
+    let mut known = system.unwritten();
     for _ in 0..ROUNDS {
         if (campaign.is_over)(tally) {
             break;

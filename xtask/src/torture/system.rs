@@ -1,7 +1,10 @@
 //! Random layouts.
 
-use super::oracle::BLOCK;
+use super::oracle::{BLOCK, Block};
+use crate::error::XtaskError;
 use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 use weir_random::Rng;
 
 /// The end of a round.
@@ -44,9 +47,22 @@ pub(super) struct System {
 }
 
 impl System {
+    /// Makes a system, and writes its layout into a folder.
+    pub(super) fn prepare(rng: &mut Rng, folder: &Path) -> Result<Self, XtaskError> {
+        let system = Self::random(rng);
+        let layout = folder.join("layout.toml");
+        fs::write(&layout, &system.layout).map_err(XtaskError::file("writing", &layout))?;
+        Ok(system)
+    }
+
+    /// Returns the blocks of each export before the first write.
+    pub(super) fn unwritten(&self) -> Vec<Vec<Block>> {
+        self.exports.iter().map(|own| vec![Block::default(); own.blocks]).collect()
+    }
+
     /// Makes a layout of one to four volumes and stripes in all cache modes. Limits are high or low,
     /// and dirty blocks stay in the cache for up to 200 ms.
-    pub(super) fn random(rng: &mut Rng) -> Self {
+    fn random(rng: &mut Rng) -> Self {
         let (dirty, after) = (64 << rng.below(6), rng.within(1, 200));
         let mut layout = format!(
             "[host]\nunlimited = true\ncache = {{ size = \"64 MiB\", dirty_limit = \"{dirty} KiB\", \

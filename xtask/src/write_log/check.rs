@@ -58,7 +58,7 @@ impl Check {
     ///
     /// # Errors
     ///
-    /// What is missing, if it does not name the image.
+    /// A hint, if the line does not name the image.
     pub fn parse(line: &str) -> Result<Self, String> {
         if line.contains("{}") {
             Ok(Self::Line(line.to_owned()))
@@ -76,7 +76,7 @@ impl Check {
             },
             Self::Line(line) => line.replace("{}", "\"$0\""),
         };
-        let copy = Copy::of(image)?;
+        let copy = Copy::make(image)?;
         let mut shell = Command::new("sh");
         shell.args(["-c", &line]).arg(&copy.0).stdin(Stdio::null());
         let output = shell.output().map_err(system("running a check"))?;
@@ -108,7 +108,7 @@ fn known(image: &Path) -> Result<Option<&'static Known>, XtaskError> {
 struct Copy(PathBuf);
 
 impl Copy {
-    fn of(image: &Path) -> Result<Self, XtaskError> {
+    fn make(image: &Path) -> Result<Self, XtaskError> {
         let mut name = image.file_name().unwrap_or_default().to_owned();
         name.push(".checked");
         let copy = Self(image.with_file_name(name));

@@ -16,7 +16,7 @@ use weir_report::status::{
 use weir_store::Volume as StoredVolume;
 use weir_units::{Bytes, Instant};
 
-/// What is known of a host without asking its thread.
+/// A copy of a host's state, which its thread need not be asked for.
 struct Known {
     host: Host,
     mailbox: Mailbox,
@@ -25,7 +25,7 @@ struct Known {
 }
 
 impl Known {
-    fn of(state: &HostState) -> Self {
+    fn copy(state: &HostState) -> Self {
         let HostState { layout, mailbox, backings, .. } = state;
         let (host, mailbox, backings) = (layout.clone(), mailbox.clone(), backings.clone());
         Self { host, mailbox, backings, damage: damage(state) }
@@ -34,7 +34,7 @@ impl Known {
 
 impl Shared {
     pub(super) fn status(&self) -> Status {
-        let hosts: Vec<Known> = self.hosts().iter().map(Known::of).collect();
+        let hosts: Vec<Known> = self.hosts().iter().map(Known::copy).collect();
         let hosts = hosts.into_iter();
         Status {
             uptime_ns: self.clock.now().nanos(),

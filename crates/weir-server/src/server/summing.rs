@@ -1,7 +1,7 @@
 //! Checksums of served volumes that are unknown, since a crash or because the volume had none.
 //!
-//! Until a region's checksums are computed, its blocks are read without verification. Nobody waits for that: a thread
-//! computes them beside the requests, one volume after the other.
+//! Until a region's checksums are computed, its blocks are read without verification. A thread computes
+//! them beside the requests, one volume after the other.
 
 use super::shared::Shared;
 use crate::error::ServerError;

@@ -36,7 +36,7 @@ pub(super) struct Batches {
     taken: u64,
     ready: u64,
     written: u64,
-    /// Somebody writes the log.
+    /// A sync has the turn to write the log.
     is_writing: bool,
     /// The files have been made durable as they were found.
     is_settled: bool,

@@ -48,7 +48,7 @@ struct Shard {
 
 #[derive(Debug)]
 struct Page {
-    /// What is behind the end of the medium is zeros.
+    /// Zeros behind the end of the medium.
     bytes: Box<[u8; PAGE]>,
     is_dirty: bool,
     was_used: bool,

@@ -20,7 +20,7 @@ const SEGMENT: Bytes = Bytes::gib(1);
 /// crash. The rest follows while they are served.
 const AT_START: u64 = 64 << 20;
 
-/// What is left of the bytes that openings may read.
+/// The bytes that further openings may read.
 #[derive(Debug)]
 pub(crate) struct OpeningBudget(AtomicU64);
 

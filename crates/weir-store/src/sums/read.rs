@@ -85,7 +85,8 @@ impl<S: Store> Summed<S> {
             return self.data.read_at(part.offset, out);
         }
         match self.read_part(part, out, Wait::Yes)? {
-            Some(Verdict::Differs { block, expected, found }) => {
+            // A failed sync of checksums may have made them unknown meanwhile.
+            Some(Verdict::Differs { block, expected, found }) if !self.states.is_unknown(block) => {
                 let volume = self.name.clone();
                 let error = StoreError::DamagedBlock { volume, offset: block, expected, found };
                 self.damaged.count(block, &error);

@@ -1,0 +1,70 @@
+//! Writers of a round, each in a thread with what it alone changes.
+
+use super::server::{Served, wait_until};
+use super::system::End;
+use crate::error::XtaskError;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// The progress of a round.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    answers: AtomicU64,
+    is_over: AtomicBool,
+}
+
+impl Progress {
+    /// Returns whether the writers have to end.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// Counts an answer.
+    pub(super) fn count(&self) {
+        self.answers.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The writers of a round that has ended.
+pub(super) struct Ended<W, E> {
+    /// Each writer with its result.
+    pub(super) writers: Vec<(W, Result<(), E>)>,
+    /// A writer ended before the server did.
+    pub(super) is_early: bool,
+}
+
+/// Runs `write` for each writer until there are some answers. Kills the server before the writers end, unless
+/// the caller stops it afterwards.
+pub(super) fn run<W: Send, E: Send>(
+    served: &mut Served,
+    writers: Vec<W>,
+    answers: u64,
+    end: End,
+    write: impl Fn(&mut W, &Progress) -> Result<(), E> + Sync,
+) -> Result<Ended<W, E>, XtaskError> {
+    let progress = Progress::default();
+    std::thread::scope(|scope| {
+        let (progress, write) = (&progress, &write);
+        let start = |mut writer: W| {
+            scope.spawn(move || {
+                let result = write(&mut writer, progress);
+                (writer, result)
+            })
+        };
+        let threads: Vec<_> = writers.into_iter().map(start).collect();
+        let has_ended = || threads.iter().any(|own| own.is_finished());
+        let waited = wait_until("the clients get no answers", || {
+            Ok(has_ended() || progress.answers.load(Ordering::Relaxed) >= answers)
+        });
+        let is_early = has_ended();
+        let killed = match (&waited, end) {
+            (Ok(()), End::Stop) => Ok(()),
+            _ => served.kill(),
+        };
+        progress.is_over.store(true, Ordering::Relaxed);
+        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        let writers = threads.into_iter().map(join).collect();
+        waited.and(killed).map(|()| Ended { writers, is_early })
+    })
+}
