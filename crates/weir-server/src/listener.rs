@@ -234,7 +234,7 @@ impl Directory {
 #[derive(Debug)]
 pub(crate) struct Listener {
     socket: Socket,
-    /// Clients over TCP, and of a socket that was passed, have to use it.
+    /// Required of clients over TCP and on sockets that were passed.
     tls: Option<Tls>,
     /// The address with the port that was really taken.
     pub(crate) address: Address,

@@ -43,7 +43,7 @@ pub enum Notice {
     Unverified {
         /// The volume.
         volume: String,
-        /// The most bytes that this can be.
+        /// An upper bound of the bytes.
         bytes: Bytes,
     },
     /// All checksums of a volume are known, or they cannot be computed.

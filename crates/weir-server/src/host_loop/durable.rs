@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   next --a turn ends--> storing: lanes come up to what was dirty --> syncing: each volume
-//!                            |  something is owed: bad news              | all of them
+//!                            |  a write-back failed: errors              | all of them
 //!                            +-------------------------------------------+--> answers
 //! ```
 //!
-//! A sync begins when a turn of the thread ends, for all requests that came by then. Several of a device
-//! are under way if its stores take several. Requests that come when there are no more share the next: what
+//! A sync begins when a turn of the thread ends, for all requests that came by then. A device has as many
+//! syncs under way as its stores take. Requests that come when it has all of them share the next sync: what
 //! they cover may not have been in the store when the others began.
 
 use super::progress::{Storing, Syncing};

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let unnamed = data.map(|data| kept::unnamed(data, &args.layout, &declared));
     let is_open = layout.access.is_open();
     let server = Server::start(layout, edition, &options)?;
-    // Where the others listen is known only now.
+    // Only the server knows where passed sockets listen.
     if args.tls_certificates.is_none() && args.nbd.contains(&Address::Systemd) {
         server
             .addresses()
