@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """The cost of checksums at rest through a server.
 
-One server has volumes without limits in one data folder, with and without checksums. fio's nbd engine uses them
-in turn over a Unix socket, in an order that changes with the round. A second volume without checksums shows how
-much two equal volumes differ. Prints median rates, the least processor time of the server per request of all
+A server has volumes without limits in a data folder, with and without checksums. fio's nbd engine uses them over a
+Unix socket, in all orders in turn. This is repeated in new folders, since the same volume can be 10 % faster in one
+folder than in another. A second volume without checksums shows how much two equal volumes differ. Prints median rates, the least processor time of the server per request of all
 rounds, the ratios to the first volume round by round (median, least and most), and the ratio of the least
 processor times. Other work on the machine disturbs that one least: it only adds to the processor time.
 
-    python3 crates/weir-bench/sums.py --weir target/release/weir --folder /var/tmp --rounds 9 --seconds 3
+    python3 crates/weir-bench/sums.py --weir target/release/weir --folder /var/tmp --folders 6 --rounds 6 --seconds 1
 
 The folder is on the file system to measure. Needs fio.
 """
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -24,6 +25,8 @@ import tempfile
 import time
 
 VOLUMES = [("plain", "without", False), ("control", "without, another", False), ("summed", "with checksums", True)]
+
+ORDERS = list(itertools.permutations(range(len(VOLUMES))))
 
 # Name, fio's rw, request size and queue depth.
 WORKLOADS = [
@@ -92,42 +95,53 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--weir", required=True, help="the program to measure")
     parser.add_argument("--folder", required=True, help="a folder on the file system to measure")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--seconds", type=int, default=3, help="of each run")
+    parser.add_argument("--rounds", type=int, default=6, help="in each folder")
+    parser.add_argument("--folders", type=int, default=6, help="new folders, since places on the disk differ")
+    parser.add_argument("--seconds", type=int, default=1, help="of each run")
+    parser.add_argument("--only", default="", help="the workloads whose name has this text")
     parser.add_argument("--part", default="256m", help="the part of each volume of 1 GiB that is used")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=options.folder) as name:
-        folder = pathlib.Path(name)
-        server = start(pathlib.Path(options.weir).resolve(), folder, "1 GiB")
-        try:
-            measure(server, folder, options)
-        finally:
-            server.send_signal(signal.SIGKILL)
-            server.wait()
+    workloads = [workload for workload in WORKLOADS if options.only in workload[0]]
+    runs = {workload[0]: [[] for _ in VOLUMES] for workload in workloads}
+    for number in range(options.folders):
+        with tempfile.TemporaryDirectory(dir=options.folder) as name:
+            folder = pathlib.Path(name)
+            server = start(pathlib.Path(options.weir).resolve(), folder, "1 GiB")
+            try:
+                # Where a file lies on the disk changes its cost: each place in the order of first writes equally often.
+                measure(server, folder, options, workloads, ORDERS[number % len(ORDERS)], runs)
+            finally:
+                server.send_signal(signal.SIGKILL)
+                server.wait()
+    report(runs)
 
 
-def measure(server, folder, options):
-    for volume, _, _ in VOLUMES:
+def measure(server, folder, options, workloads, first_writes, runs):
+    for at in first_writes:
         # So that requests meet bytes that have their place on the disk, and not holes.
-        fio(server, folder, volume, WORKLOADS[3], None, options.part)
-    print("| workload | volume | median /s | least CPU, us per request | ratio of rates | ratio of CPU | ratio of least CPU |")
-    print("|---|---|--:|--:|--:|--:|--:|", flush=True)
-    for workload in WORKLOADS:
-        runs = [[] for _ in VOLUMES]
+        fio(server, folder, VOLUMES[at][0], WORKLOADS[3], None, options.part)
+    for workload in workloads:
         for number in range(options.rounds):
-            # In another order each time, since a run can disturb the next one.
-            for at in (at % 3 for at in range(number, number + 3)):
-                runs[at].append(fio(server, folder, VOLUMES[at][0], workload, options.seconds, options.part))
-        for (_, name, _), own in zip(VOLUMES, runs):
+            # Each order equally often, and with nothing left to write back, since a run can disturb the next one.
+            for at in ORDERS[number % len(ORDERS)]:
+                os.sync()
+                result = fio(server, folder, VOLUMES[at][0], workload, options.seconds, options.part)
+                runs[workload[0]][at].append(result)
+
+
+def report(runs):
+    print("| workload | volume | median /s | least CPU, us per request | ratio of rates | ratio of CPU | ratio of least CPU |")
+    print("|---|---|--:|--:|--:|--:|--:|")
+    for workload, of_volumes in runs.items():
+        for (_, name, _), own in zip(VOLUMES, of_volumes):
             rates, cpus = zip(*own)
-            of_rates = [rate / first for rate, (first, _) in zip(rates, runs[0])]
-            of_cpus = [cpu / first for cpu, (_, first) in zip(cpus, runs[0])]
+            of_rates = [rate / first for rate, (first, _) in zip(rates, of_volumes[0])]
+            of_cpus = [cpu / first for cpu, (_, first) in zip(cpus, of_volumes[0])]
             least = min(cpus)
-            of_least = least / min(cpu for _, cpu in runs[0])
+            of_least = least / min(cpu for _, cpu in of_volumes[0])
             print(
-                f"| {workload[0]} | {name} | {statistics.median(rates):,.0f} | {least:.2f} "
-                f"| {spread(of_rates)} | {spread(of_cpus)} | {of_least:.3f} |",
-                flush=True,
+                f"| {workload} | {name} | {statistics.median(rates):,.0f} | {least:.2f} "
+                f"| {spread(of_rates)} | {spread(of_cpus)} | {of_least:.3f} |"
             )
 
 

@@ -14,7 +14,7 @@
 use crate::lock::{self, DirLock};
 use crate::meta::Meta;
 use crate::registry::{Registration, Registry};
-use crate::sums::OpeningBudget;
+use crate::sums::Shares;
 use crate::sync::locked;
 use crate::volume::{self, NewVolume, Pages, Volume};
 use crate::{Result, StoreError, disk, name};
@@ -39,8 +39,8 @@ pub struct DataDir {
     lock: Arc<DirLock>,
     /// Volumes in use: the same name gives the same volume.
     open: Arc<Mutex<Registry<Volume>>>,
-    /// The bytes that openings may still read to compute checksums.
-    opening: OpeningBudget,
+    /// What the checksums of all volumes share.
+    shares: Shares,
 }
 
 /// A volume found in a data directory.
@@ -75,7 +75,7 @@ impl DataDir {
         }
         // Only views of a process that has ended need it.
         disk::remove_tree(&path.join(FROZEN))?;
-        Ok(Self { path, lock, open: Arc::default(), opening: OpeningBudget::default() })
+        Ok(Self { path, lock, open: Arc::default(), shares: Shares::default() })
     }
 
     /// Returns the folder.
@@ -118,10 +118,11 @@ impl DataDir {
         let dir = self.path.join(VOLUMES).join(name);
         let lock = Arc::clone(&self.lock);
         let volume =
-            match Volume::open(&dir, name, (new.checksums, &self.opening), lock, registration())? {
+            match Volume::open(&dir, name, (new.checksums, &self.shares), lock, registration())? {
                 Some(volume) => volume,
                 None => {
-                    Volume::create(&dir, name, new, pages, Arc::clone(&self.lock), registration())?
+                    let lock = Arc::clone(&self.lock);
+                    Volume::create(&dir, name, new, (pages, &self.shares), lock, registration())?
                 }
             };
         let volume = Arc::new(volume);

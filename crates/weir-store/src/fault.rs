@@ -51,6 +51,8 @@ struct State {
     fault: Option<Planned>,
     /// Bytes that it cannot read.
     unreadable: Range<u64>,
+    /// Bytes that have no place on it.
+    without_place: Range<u64>,
     /// It makes single writes durable.
     is_durable: bool,
 }
@@ -91,8 +93,17 @@ impl FaultStore {
     }
 
     fn from_state(now: MemoryStore, durable: MemoryStore, unsynced: Vec<Unsynced>) -> Self {
-        let (synced, fault, unreadable, is_durable) = (0, None, 0..0, false);
-        let state = State { now, durable, unsynced, synced, fault, unreadable, is_durable };
+        let (fault, unreadable, without_place) = (None, 0..0, 0..0);
+        let state = State {
+            now,
+            durable,
+            unsynced,
+            synced: 0,
+            fault,
+            unreadable,
+            without_place,
+            is_durable: false,
+        };
         Self { state: Mutex::new(state) }
     }
 
@@ -126,6 +137,11 @@ impl FaultStore {
         locked(&self.state).unreadable = range;
     }
 
+    /// Fails writes to a range, as a full medium does where it has no place yet, until [`FaultStore::heal`].
+    pub fn fill_up(&self, without_place: Range<u64>) {
+        locked(&self.state).without_place = without_place;
+    }
+
     /// Makes [`Store::write_durably`] do so from now on, or not.
     pub fn make_writes_durable(&self, is_durable: bool) {
         locked(&self.state).is_durable = is_durable;
@@ -134,7 +150,8 @@ impl FaultStore {
     /// Ends the failures.
     pub fn heal(&self) {
         let mut state = locked(&self.state);
-        (state.fault, state.unreadable) = (None, 0..0);
+        state.fault = None;
+        (state.unreadable, state.without_place) = (0..0, 0..0);
     }
 
     /// Begins a sync that takes its time. It covers the changes until now.
@@ -170,9 +187,7 @@ impl State {
         }
         let context = "injected by a test".to_owned();
         Err(match planned.fault {
-            Fault::NoSpace => {
-                StoreError::NoSpace { context, source: io::ErrorKind::StorageFull.into() }
-            }
+            Fault::NoSpace => no_space(context),
             Fault::Io => StoreError::Io { context, source: io::Error::other("broken medium") },
         })
     }
@@ -228,6 +243,14 @@ impl Change {
     }
 }
 
+fn no_space(context: String) -> StoreError {
+    StoreError::NoSpace { context, source: io::ErrorKind::StorageFull.into() }
+}
+
+fn overlaps(range: &Range<u64>, offset: u64, bytes: &[u8]) -> bool {
+    offset < range.end && range.start < offset + bytes.len() as u64
+}
+
 /// Returns the sectors of a range that `keep` wants, neighbours joined: where, how long.
 fn kept_runs(offset: u64, len: u64, keep: &mut dyn FnMut() -> bool) -> Vec<(u64, u64)> {
     let mut runs: Vec<(u64, u64)> = Vec::new();
@@ -273,6 +296,9 @@ impl FaultStore {
         let mut state = locked(&self.state);
         crate::store::check_range(offset, data.len() as u64, state.now.size().get())?;
         state.meet(Needs::MediumAndSpace)?;
+        if overlaps(&state.without_place, offset, data) {
+            return Err(no_space("injected by a test".to_owned()));
+        }
         let is_durable = durably && state.is_durable;
         state.change(Change::Write { offset, data: data.to_vec() }, is_durable)?;
         Ok(is_durable)
@@ -296,8 +322,7 @@ impl Store for FaultStore {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         let mut state = locked(&self.state);
         state.meet(Needs::Medium)?;
-        let bad = &state.unreadable;
-        if offset < bad.end && bad.start < offset + buf.len() as u64 {
+        if overlaps(&state.unreadable, offset, buf) {
             let source = io::Error::other("bad sector");
             return Err(StoreError::Io { context: "injected by a test".to_owned(), source });
         }

@@ -18,7 +18,7 @@
 //! computed anew from the bytes, which accepts damage that happened to these regions since they were opened. The
 //! list works like the bitmap mode of dm-integrity. See `regions` for how they are sealed.
 //!
-//! A sync does not wait for the checksums of open regions. One sync in 64 also seals regions, which takes two
+//! A sync does not wait for the checksums of open regions. One sync in 256 also seals regions, which takes three
 //! more syncs, and the first write to a sealed region waits for one small sync.
 //!
 //! The checksum is the CRC-32 of Ethernet, as in `meta.json`, and not CRC-32C: both find any three changed
@@ -41,7 +41,7 @@ mod regions;
 mod scrub;
 
 pub use block::BLOCK;
-pub(crate) use files::{FileSums, OpeningBudget, remove};
+pub(crate) use files::{FileSums, Shares, remove};
 pub(crate) use scrub::told;
 pub use scrub::{DamagedRange, Scrub};
 
@@ -49,7 +49,7 @@ use crate::pieces::{index, len_of};
 use crate::store::{Extent, ExtentKind, ExtentList, Store, check_range};
 use crate::sync::{locked, shared};
 use crate::{Result, StoreError};
-use block::parts;
+use block::{CHUNK, parts};
 use cache::Cached;
 use change::Content;
 use damage::Damaged;
@@ -57,12 +57,18 @@ use log::REGIONS;
 use read::{Verdict, Wait};
 use rebuild::Rebuild;
 use regions::{Due, Pace, STRETCH, States};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, RwLock};
+use std::sync::{Mutex, MutexGuard, RwLock};
 use weir_units::Bytes;
 
-/// The locks of writes; a stretch of the volume has one of them.
+/// The locks of changes. A chunk of the volume has one of them, and the chunks of a stretch have different ones.
 const LOCKS: usize = 64;
+
+const _: () = assert!(
+    (LOCKS as u64).is_multiple_of(STRETCH / CHUNK),
+    "their order in a stretch is that of its chunks"
+);
 
 /// The bytes whose checksums one sync computes anew after a crash.
 const PER_SYNC: u64 = 8 << 20;
@@ -79,7 +85,8 @@ pub(crate) struct Summed<S: Store> {
     changing: RwLock<()>,
     /// Held over a resize, so that two do not interleave.
     resizing: Mutex<()>,
-    /// Held over a change of bytes and checksums, so that they agree after it.
+    /// Held over a change of bytes and checksums, so that they agree after it. Whoever holds several took them in
+    /// the order of their chunks, which are in one stretch.
     writing: [Mutex<()>; LOCKS],
     rebuild: Mutex<Rebuild>,
     /// A sync of the checksums failed, so the system may have dropped some. Until the next opening, regions
@@ -93,11 +100,11 @@ pub(crate) struct Summed<S: Store> {
 impl<S: Store> Summed<S> {
     /// Takes the bytes, the checksums and the list of open regions of a volume. `sums` must be as long as
     /// [`sums_len`] says.
-    fn open(name: &str, data: S, sums: S, list: S, pace: Pace) -> Result<Self> {
+    fn open(name: &str, data: S, sums: Cached<S>, list: S, pace: Pace) -> Result<Self> {
         Ok(Self {
             name: name.to_owned(),
             data,
-            sums: Cached::new(sums),
+            sums,
             states: States::load(list, pace)?,
             changing: RwLock::default(),
             resizing: Mutex::default(),
@@ -171,8 +178,15 @@ impl<S: Store> Summed<S> {
         self.states.seal(due)
     }
 
-    fn lock_of(&self, offset: u64) -> &Mutex<()> {
-        &self.writing[index(offset / STRETCH) % LOCKS]
+    /// Locks the chunk of `offset` for a change.
+    fn lock_chunk(&self, offset: u64) -> MutexGuard<'_, ()> {
+        locked(&self.writing[index(offset / CHUNK) % LOCKS])
+    }
+
+    /// Locks the chunks of a range within a stretch.
+    fn lock_chunks(&self, range: Range<u64>) -> Vec<MutexGuard<'_, ()>> {
+        let chunks = range.start / CHUNK..range.end.div_ceil(CHUNK);
+        chunks.map(|chunk| self.lock_chunk(chunk * CHUNK)).collect()
     }
 }
 
@@ -191,7 +205,7 @@ impl<S: Store> Store for Summed<S> {
             // Beside a write or a resize, perhaps. The medium's own errors come again.
             let _no_resize = shared(&self.changing);
             check_range(offset, part.offset + part.len - offset, self.size().get())?;
-            let _alone = locked(self.lock_of(part.offset));
+            let _alone = self.lock_chunk(part.offset);
             self.read_still(part, out)?;
         }
         Ok(())
@@ -233,6 +247,11 @@ impl<S: Store> Store for Summed<S> {
             let _ = self.rebuild(PER_SYNC);
         }
         Ok(())
+    }
+
+    /// A sync that seals regions takes only those whose bytes were there when it began, so others go on beside it.
+    fn syncs(&self) -> usize {
+        self.data.syncs()
     }
 
     fn resize(&self, new: Bytes) -> Result<()> {

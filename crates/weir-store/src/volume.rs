@@ -42,7 +42,7 @@ use crate::paged::PagedStore;
 use crate::paged::folders::{self, Folders};
 use crate::registry::Registration;
 use crate::store::{Extent, Store};
-use crate::sums::{self, FileSums, OpeningBudget};
+use crate::sums::{self, FileSums, Shares};
 use crate::{Result, StoreError, disk};
 use bytes::{Kind, VolumeBytes};
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,7 +88,7 @@ impl Volume {
     pub(crate) fn open(
         dir: &Path,
         name: &str,
-        (checksums, budget): (Option<bool>, &OpeningBudget),
+        (checksums, shares): (Option<bool>, &Shares),
         lock: Arc<DirLock>,
         registration: Registration<Self>,
     ) -> Result<Option<Self>> {
@@ -108,7 +108,7 @@ impl Volume {
             store.cut()?;
             store.lengthen(found.size)?;
             match checksums.unwrap_or(found.checksums) {
-                true => Kind::Summed(Box::new(with_sums(dir, name, store, (&meta, budget))?)),
+                true => Kind::Summed(Box::new(with_sums(dir, name, store, (&meta, shares))?)),
                 false => {
                     meta.change(|meta| meta.checksums = false)?;
                     sums::remove(dir)?;
@@ -128,7 +128,7 @@ impl Volume {
         dir: &Path,
         name: &str,
         new: NewVolume,
-        pages: Pages,
+        (pages, shares): (Pages, &Shares),
         lock: Arc<DirLock>,
         registration: Registration<Self>,
     ) -> Result<Self> {
@@ -162,12 +162,7 @@ impl Volume {
                 }
                 meta.get().save(dir)?;
                 match checksums {
-                    true => Kind::Summed(Box::new(FileSums::open_in(
-                        dir,
-                        name,
-                        store,
-                        &OpeningBudget::default(),
-                    )?)),
+                    true => Kind::Summed(Box::new(FileSums::open_in(dir, name, store, shares)?)),
                     false => Kind::Plain(store),
                 }
             }
@@ -310,14 +305,14 @@ fn with_sums(
     dir: &Path,
     name: &str,
     store: FileStore,
-    (meta, budget): (&MetaFile, &OpeningBudget),
+    (meta, shares): (&MetaFile, &Shares),
 ) -> Result<FileSums> {
     if !meta.get().checksums {
         FileSums::add(dir)?;
         // From here on every open region has unknown checksums, and all are open.
         meta.change(|meta| meta.checksums = true)?;
     }
-    FileSums::open_in(dir, name, store, budget)
+    FileSums::open_in(dir, name, store, shares)
 }
 
 /// Lists the segments that are there to stay and are not listed yet.

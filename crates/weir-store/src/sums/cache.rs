@@ -8,6 +8,8 @@
 //! A checksum changes only in an open region, whose checksums a crash makes unknown. It therefore need not be on
 //! the medium before its region is sealed.
 //!
+//! Volumes of one data directory share the [`Room`] for pages. A shard keeps one page in any case.
+//!
 //! A shard is locked over the transfer of a page that it needs the place of, or has to store. Callers that must not
 //! wait for a medium give up if they find it locked.
 
@@ -15,11 +17,12 @@ use crate::Result;
 use crate::pieces::{index, len_of, pieces};
 use crate::store::{Extent, ExtentKind, Store};
 use crate::sync::locked;
-use std::sync::{Mutex, TryLockError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, TryLockError};
 use weir_units::Bytes;
 
-/// The bytes of checksums in a page: those of 4 MiB, or of a few blocks in tests.
-const PAGE: usize = if cfg!(test) { 64 } else { 4096 };
+/// The bytes of checksums in a page: those of 4 MiB, or of four blocks in tests.
+const PAGE: usize = if cfg!(test) { 16 } else { 4096 };
 const PAGE_LEN: u64 = PAGE as u64;
 
 /// Parts of the cache with a lock each.
@@ -28,6 +31,30 @@ const SHARDS: u64 = if cfg!(test) { 2 } else { 64 };
 /// The most pages of a shard: 16 MiB of all, which are the checksums of 16 GiB.
 const MOST: usize = if cfg!(test) { 2 } else { 64 };
 
+/// The most pages of all volumes that share a room: 64 MiB.
+const IN_ROOM: usize = if cfg!(test) { 3 } else { 16 << 10 };
+
+/// The pages that caches may still take, beside the first one of each shard.
+#[derive(Debug)]
+pub(super) struct Room(AtomicUsize);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self(AtomicUsize::new(IN_ROOM))
+    }
+}
+
+impl Room {
+    fn take(&self) -> bool {
+        let less = |left: usize| left.checked_sub(1);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+    }
+
+    fn give_back(&self, pages: usize) {
+        self.0.fetch_add(pages, Ordering::Relaxed);
+    }
+}
+
 /// The checksums of a volume, on a medium and partly in memory.
 #[derive(Debug)]
 pub(super) struct Cached<S> {
@@ -35,8 +62,9 @@ pub(super) struct Cached<S> {
     shards: Box<[Mutex<Shard>]>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shard {
+    room: Arc<Room>,
     /// The numbers of the pages, apart from them so that a search stays in few lines of memory.
     numbers: Vec<u64>,
     pages: Vec<Page>,
@@ -61,6 +89,15 @@ impl Page {
 }
 
 impl Shard {
+    fn new(room: Arc<Room>) -> Self {
+        Self { room, numbers: Vec::new(), pages: Vec::new(), hand: 0, stored: 0 }
+    }
+
+    /// Returns whether a page can be kept without another one's place, and takes the room for it.
+    fn take_room(&self) -> bool {
+        self.pages.is_empty() || self.pages.len() < MOST && self.room.take()
+    }
+
     fn find(&mut self, number: u64) -> Option<&mut Page> {
         let at = self.numbers.iter().position(|own| *own == number)?;
         let page = &mut self.pages[at];
@@ -70,6 +107,7 @@ impl Shard {
 
     /// Removes pages, whether or not they are stored.
     fn remove(&mut self, is_removed: impl Fn(u64) -> bool) {
+        let before = self.taken();
         let mut at = 0;
         while at < self.numbers.len() {
             if is_removed(self.numbers[at]) {
@@ -78,7 +116,13 @@ impl Shard {
                 at += 1;
             }
         }
+        self.room.give_back(before - self.taken());
         self.stored += 1;
+    }
+
+    /// Returns the pages that were taken of the room.
+    fn taken(&self) -> usize {
+        self.pages.len().saturating_sub(1)
     }
 
     fn keep(&mut self, number: u64, page: Page) {
@@ -88,7 +132,7 @@ impl Shard {
 
     /// Keeps a page if that stores no other one.
     fn keep_if_room(&mut self, number: u64, page: Page) {
-        if self.pages.len() == MOST {
+        if !self.take_room() {
             let at = self.victim();
             if self.pages[at].is_dirty {
                 return;
@@ -121,9 +165,16 @@ impl Shard {
     }
 }
 
+impl Drop for Shard {
+    fn drop(&mut self) {
+        self.room.give_back(self.taken());
+    }
+}
+
 impl<S: Store> Cached<S> {
-    pub(super) fn new(medium: S) -> Self {
-        Self { medium, shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
+    pub(super) fn new(medium: S, room: &Arc<Room>) -> Self {
+        let shard = |_| Mutex::new(Shard::new(Arc::clone(room)));
+        Self { medium, shards: (0..SHARDS).map(shard).collect() }
     }
 
     /// Returns the medium, which may lack what was written last.
@@ -205,17 +256,20 @@ impl<S: Store> Cached<S> {
         done
     }
 
-    /// Stores all pages.
+    /// Stores all pages, and those that can be stored if some cannot. Returns the first error.
     pub(super) fn flush(&self) -> Result<()> {
+        let mut done = Ok(());
         for shard in &self.shards {
             let dirty: Vec<u64> = {
                 let shard = locked(shard);
                 let pages = shard.numbers.iter().zip(&shard.pages);
                 pages.filter(|(_, page)| page.is_dirty).map(|(number, _)| *number).collect()
             };
-            dirty.into_iter().try_for_each(|page| self.flush_page(page))?;
+            for page in dirty {
+                done = done.and(self.flush_page(page));
+            }
         }
-        Ok(())
+        done
     }
 
     /// Changes the length, with no change of checksums meanwhile. New ones are zeros.
@@ -306,14 +360,24 @@ impl<S: Store> Cached<S> {
         Ok(done)
     }
 
+    /// Makes sure that one more page can be kept.
     fn make_room(&self, shard: &mut Shard) -> Result<()> {
-        if shard.pages.len() < MOST {
+        if shard.take_room() {
             return Ok(());
         }
-        let at = shard.victim();
-        self.store(shard, at)?;
-        shard.give_away(at);
-        Ok(())
+        let victim = shard.victim();
+        let Err(error) = self.store(shard, victim) else {
+            shard.give_away(victim);
+            return Ok(());
+        };
+        // A full disk can still take the pages that it has a place for.
+        for at in 0..shard.pages.len() {
+            if at != victim && self.store(shard, at).is_ok() {
+                shard.give_away(at);
+                return Ok(());
+            }
+        }
+        Err(error)
     }
 
     /// Stores a page of a shard if it is dirty.

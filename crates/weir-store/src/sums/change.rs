@@ -1,7 +1,7 @@
 //! Changes of bytes and their checksums.
 
 use super::Summed;
-use super::block::{self, BLOCK, Buffer, Part, SUM, append_sums, parts, sum_of, sums_len};
+use super::block::{self, BLOCK, Buffer, CHUNK, Part, SUM, append_sums, parts, sum_of, sums_len};
 use super::regions::{Entered, STRETCH};
 use crate::Result;
 use crate::pieces::{index, len_of};
@@ -50,22 +50,24 @@ impl<S: Store> Summed<S> {
         let entered = self.states.enter(offset, len)?;
         let mut at = offset;
         while at < offset + len {
-            let end = (offset + len).min((at / STRETCH + 1) * STRETCH);
+            // Bytes keep one chunk from other writers at a time. Zeros of a whole stretch are one call.
+            let unit = if matches!(content, Content::Bytes(_)) { CHUNK } else { STRETCH };
+            let end = (offset + len).min((at / unit + 1) * unit);
             let content = match content {
                 Content::Bytes(bytes) => {
                     Content::Bytes(&bytes[index(at - offset)..index(end - offset)])
                 }
                 zeros => zeros,
             };
-            self.change_stretch(&entered, at..end, content)?;
+            self.change_piece(&entered, at..end, content)?;
             at = end;
         }
         Ok(())
     }
 
     /// Changes a range within one stretch.
-    fn change_stretch(&self, entered: &Entered<S>, at: Range<u64>, content: Content) -> Result<()> {
-        let _alone = locked(self.lock_of(at.start));
+    fn change_piece(&self, entered: &Entered<S>, at: Range<u64>, content: Content) -> Result<()> {
+        let _alone = self.lock_chunks(at.clone());
         let sums = self.new_sums(at.clone(), content)?;
         let changed = match content {
             Content::Bytes(bytes) => self.data.write_at(at.start, bytes),

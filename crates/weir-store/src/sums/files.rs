@@ -2,11 +2,13 @@
 
 use super::Summed;
 use super::block::sums_len;
+use super::cache::{Cached, Room};
 use super::log::{self, Log, Regions};
 use super::regions::Pace;
 use crate::file::FileStore;
 use crate::{Result, StoreError, disk};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use weir_units::Bytes;
 
@@ -20,13 +22,17 @@ const SEGMENT: Bytes = Bytes::gib(1);
 /// crash. The rest follows while they are served.
 const AT_START: u64 = 64 << 20;
 
-/// The bytes that further openings may read.
+/// What the volumes of a data directory share.
 #[derive(Debug)]
-pub(crate) struct OpeningBudget(AtomicU64);
+pub(crate) struct Shares {
+    /// The bytes that further openings may read.
+    opening: AtomicU64,
+    room: Arc<Room>,
+}
 
-impl Default for OpeningBudget {
+impl Default for Shares {
     fn default() -> Self {
-        Self(AtomicU64::new(AT_START))
+        Self { opening: AtomicU64::new(AT_START), room: Arc::default() }
     }
 }
 
@@ -63,22 +69,27 @@ impl FileSums {
         dir: &Path,
         name: &str,
         data: FileStore,
-        budget: &OpeningBudget,
+        shares: &Shares,
     ) -> Result<Self> {
-        let opened = Self::look_in(dir, name, data)?;
+        let opened = Self::with_room(dir, name, data, &shares.room)?;
         let sums = opened.sums.medium();
         sums.cut()?;
         sums.lengthen(crate::Store::size(sums))?;
         // Openings of one directory come one after the other.
-        budget.0.store(opened.resume(budget.0.load(Ordering::Relaxed))?, Ordering::Relaxed);
+        let left = opened.resume(shares.opening.load(Ordering::Relaxed))?;
+        shares.opening.store(left, Ordering::Relaxed);
         Ok(opened)
     }
 
     /// Opens the checksums in `dir` of a volume to verify it. Nothing is changed.
     pub(crate) fn look_in(dir: &Path, name: &str, data: FileStore) -> Result<Self> {
+        Self::with_room(dir, name, data, &Arc::default())
+    }
+
+    fn with_room(dir: &Path, name: &str, data: FileStore, room: &Arc<Room>) -> Result<Self> {
         let size = Bytes::new(sums_len(crate::Store::size(&data).get()));
         let sums = FileStore::open_segmented(folder(dir, SUMS)?, size, SEGMENT)?;
-        Self::open(name, data, sums, open_list(dir)?, Pace::DEFAULT)
+        Self::open(name, data, Cached::new(sums, room), open_list(dir)?, Pace::DEFAULT)
     }
 
     /// Computes checksums that are unknown, until about `budget` bytes are read, and seals all regions after the

@@ -5,7 +5,7 @@ use super::regions::{STRETCH, Unknown};
 use super::{REGIONS, Summed};
 use crate::pieces::index;
 use crate::store::{ExtentKind, Store};
-use crate::sync::{locked, shared};
+use crate::sync::shared;
 use crate::{Result, StoreError};
 use std::io;
 use std::sync::TryLockError;
@@ -80,7 +80,7 @@ impl<S: Store> Summed<S> {
             }
             return Ok((Some(Cursor { stretch, offset: stretch * STRETCH, ..cursor }), 0));
         }
-        let _alone = locked(self.lock_of(cursor.offset));
+        let mut alone = self.lock_chunks(cursor.offset..end);
         // The end of the volume was there if it is within a block.
         let at = cursor.offset / BLOCK * BLOCK;
         let first = at / BLOCK * SUM;
@@ -95,7 +95,9 @@ impl<S: Store> Summed<S> {
             self.sums.zero(first, hole.div_ceil(BLOCK) * SUM, true)?;
             return Ok((Some(Cursor { offset: at + hole, ..cursor }), 0));
         }
-        let len = (end - at).min(CHUNK);
+        // The rest of the stretch is for a hole.
+        alone.truncate(1);
+        let len = (end - at).min(CHUNK - at % CHUNK);
         let (mut data, mut sums) = (vec![0; index(len)], Vec::new());
         if self.data.read_at(at, &mut data).is_ok() {
             append_sums(&mut sums, &data);

@@ -11,6 +11,9 @@
 //!
 //! A region is sealed after a number of syncs without a write to it. The number doubles when the region is soon
 //! written again, so a region in steady use stays open, and its writes cost no more syncs of the list.
+//!
+//! Writes all over a large volume would each open a region. When many regions open one after the other, their
+//! neighbours open with them, in groups of more and more regions.
 
 use super::block::CHUNK;
 use super::log::{Log, REGIONS, Regions};
@@ -38,9 +41,15 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Sealing costs two more syncs, and so adds 3 % of them at most.
-    pub(super) const DEFAULT: Self = Self { every: 64, quiet: 64 };
+    /// Sealing costs three more syncs, and so adds 2 % of them at most.
+    pub(super) const DEFAULT: Self = Self { every: 256, quiet: 1024 };
 }
+
+/// The openings, each soon after the one before, after which regions open in groups.
+const ALONE: u32 = if cfg!(test) { 2 } else { 8 };
+
+/// The most doublings of a group.
+const MOST_JOINED: u32 = 8;
 
 /// The most doublings of [`Pace::quiet`].
 const MOST_DOUBLINGS: u32 = 20;
@@ -64,6 +73,10 @@ struct Table {
     /// The list on the medium is one of two: that of the table, or one that a failed write was to store.
     is_list_unsure: bool,
     syncs: u64,
+    /// Openings of regions that came soon after another one, less those that did not.
+    hurry: u32,
+    /// The sync before the last opening.
+    opened_at: u64,
     /// Counts changes, so that two states of a region can be compared.
     changes: u64,
 }
@@ -148,17 +161,18 @@ impl<S: Store> States<S> {
         let regions = stretches(offset, len);
         if !locked(&self.table).begin(&regions) {
             let mut log = locked(&self.log);
-            let (mut open, is_unsure) = {
-                let table = locked(&self.table);
-                (table.open(), table.is_list_unsure)
+            let (mut open, group, is_unsure) = {
+                let mut table = locked(&self.table);
+                (table.open(), table.group(&regions, self.pace), table.is_list_unsure)
             };
-            regions_of(&regions).for_each(|region| open.insert(region));
+            regions_of(&group).for_each(|region| open.insert(region));
             if is_unsure || open != *log.open() {
                 log.write(open).inspect_err(|_| locked(&self.table).is_list_unsure = true)?;
             }
             let mut table = locked(&self.table);
             table.is_list_unsure = false;
             table.reopen(&regions, self.pace);
+            table.join(&group);
             let begun = table.begin(&regions);
             debug_assert!(begun, "they are open, and the list is sure");
         }
@@ -257,8 +271,7 @@ impl Table {
 
     /// Begins a change, if all its regions are open for certain.
     fn begin(&mut self, regions: &Range<u64>) -> bool {
-        let is_open = |number| self.regions.get(&number).is_some_and(|region| region.is_open);
-        if self.is_list_unsure || !regions_of(regions).all(is_open) {
+        if self.is_list_unsure || !self.are_open(regions) {
             return false;
         }
         for number in regions_of(regions) {
@@ -279,6 +292,37 @@ impl Table {
                 (region.is_open, region.at_sync) = (false, self.syncs);
             }
         }
+    }
+
+    /// Returns the stretches that open with `regions`, some of which are sealed: themselves, or their group.
+    fn group(&mut self, regions: &Range<u64>, pace: Pace) -> Range<u64> {
+        if self.are_open(regions) {
+            return regions.clone();
+        }
+        let is_soon = self.syncs - self.opened_at < pace.quiet;
+        self.hurry = match is_soon {
+            true => (self.hurry + 1).min(ALONE + MOST_JOINED),
+            false => self.hurry / 2,
+        };
+        self.opened_at = self.syncs;
+        let joined = 1 << self.hurry.saturating_sub(ALONE);
+        regions.start / joined * joined..regions.end.next_multiple_of(joined)
+    }
+
+    /// Opens the neighbours of regions that are opened for a change.
+    fn join(&mut self, group: &Range<u64>) {
+        let syncs = self.syncs;
+        for number in regions_of(group) {
+            let region = self.regions.entry(number).or_default();
+            if !region.is_open {
+                (region.is_open, region.at_sync) = (true, syncs);
+            }
+        }
+    }
+
+    fn are_open(&self, regions: &Range<u64>) -> bool {
+        let is_open = |number| self.regions.get(&number).is_some_and(|region| region.is_open);
+        regions_of(regions).all(is_open)
     }
 
     fn reopen(&mut self, regions: &Range<u64>, pace: Pace) {
@@ -324,3 +368,6 @@ impl<S: Store> Drop for Entered<'_, S> {
         locked(&self.states.table).end(&self.regions);
     }
 }
+
+#[cfg(test)]
+mod tests;

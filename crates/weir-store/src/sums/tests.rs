@@ -24,7 +24,7 @@ impl<S: Store + Sized> Media<S> {
     }
 
     fn open(self) -> Result<Summed<S>> {
-        Summed::open("db", self.0, self.1, self.2, QUICK)
+        Summed::open("db", self.0, Cached::new(self.1, &Arc::default()), self.2, QUICK)
     }
 }
 
@@ -446,27 +446,34 @@ fn reads_beside_writes_are_never_taken_for_damage() {
             let (store, done) = (Arc::clone(&store), Arc::clone(&done));
             scope.spawn(move || {
                 for round in 0..2000_u64 {
+                    // Over more blocks than the cache has checksums of, and two chunks now and then.
+                    let at = round % 38 * BLOCK;
+                    store.write_at(at + round % 5 * 100, &[fill; 8192]).unwrap();
                     store.write_at(round % 5 * 1000, &[fill; 8192]).unwrap();
                     if round % 7 == 0 {
-                        store.trim(round % 3 * 5000, 6000).unwrap();
+                        store.trim(at / 2 + 5000, 80_000).unwrap();
                     }
                 }
                 done.store(true, Ordering::Release);
             });
         }
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Acquire) {
+                    store.sync().unwrap();
+                }
+            });
+        }
         scope.spawn(|| {
-            while !done.load(Ordering::Acquire) {
-                store.sync().unwrap();
-            }
-        });
-        scope.spawn(|| {
-            while !done.load(Ordering::Acquire) {
+            for round in (0..37_u64).cycle().take_while(|_| !done.load(Ordering::Acquire)) {
                 let mut found = [9; 9000];
-                store.read_at(500, &mut found).unwrap();
-                assert!(found.iter().all(|byte| *byte <= 2), "{found:?}");
-                found.fill(9);
-                if store.try_read_at(500, &mut found).unwrap() {
+                for at in [500, round * BLOCK + 500] {
+                    store.read_at(at, &mut found).unwrap();
                     assert!(found.iter().all(|byte| *byte <= 2), "{found:?}");
+                    found.fill(9);
+                    if store.try_read_at(at, &mut found).unwrap() {
+                        assert!(found.iter().all(|byte| *byte <= 2), "{found:?}");
+                    }
                 }
             }
         });
