@@ -659,6 +659,14 @@ fn layouts_beyond_all_bounds_are_refused_in_one_sentence() {
     let hosts: String = (0..1_001).map(|n| format!("[[host]]\nname=\"h{n}\"\n")).collect();
     let error = parse(&hosts).expect_err("too many hosts");
     assert!(error.contains("the layout has 1001 hosts, and at most 1000 are possible"), "{error}");
+    let files: String = (0..10_001)
+        .map(|n| format!("[[file]]\nname=\"f{n}\"\nrole=\"data\"\nsize=\"1 MiB\"\n"))
+        .collect();
+    let error = parse(&files).expect_err("too many files");
+    assert!(
+        error.contains("the layout has 10001 files, and at most 10000 are possible"),
+        "{error}"
+    );
     // Not even the keys are read.
     let keys: String = (0..400_000).map(|n| format!("key{n}=1\n")).collect();
     let error = parse(&keys).expect_err("an unknown key");

@@ -158,6 +158,16 @@ mod tests {
     }
 
     #[test]
+    fn records_of_earlier_versions_keep_names_of_metadata_that_are_no_identifiers() {
+        let (key, mut blob) = record("x", None);
+        blob["metadata"] = json!({ "a-b": "v" });
+        let state = State::load(vec![container(), (key, blob)]).unwrap();
+        let names = Names { account: "a", container: "c", blob: "x" };
+        let metadata = &state.blob(names, None).unwrap().metadata;
+        assert_eq!(metadata.get("a-b").map(String::as_str), Some("v"));
+    }
+
+    #[test]
     fn a_blob_whose_new_name_is_taken_has_a_suffix() {
         let long = "n".repeat(1000);
         // The order of the old names: `/` sorts before `\`.

@@ -236,6 +236,12 @@ fn limits_of_volumes_by_size_are_those_of_the_guide() {
     assert_eq!(of("magnetic", Bytes::gib(1_024)).unwrap().base, limits(100, "40 MiB/s"));
     let units = ["gp2", "st1", "magnetic"].map(|family| edition.io_unit_of(family));
     assert_eq!(units, [Some(Bytes::kib(256)), Some(Bytes::mib(1)), None]);
+    let merges =
+        ["gp2", "st1", "sc1", "magnetic"].map(|family| edition.sized(family).unwrap().merges);
+    assert_eq!(merges, [false, true, true, false]);
+    for family in ["gp3", "io1", "io2"] {
+        assert!(edition.provisioned(family).unwrap().merges, "{family}");
+    }
 }
 
 #[test]

@@ -40,7 +40,10 @@ fn a_host_that_panics_is_told_and_fails_the_stop() {
     assert!(matches!(&told, Notice::HostEnded { host, .. } if host == "a"), "{told}");
     let status = server.status();
     assert_eq!(status.hosts.iter().map(|h| h.name.as_str()).collect::<Vec<_>>(), ["b"]);
-    assert_eq!(server.stop().unwrap_err().to_string(), "asking a host's thread: it has ended");
+    let error = server.stop().unwrap_err();
+    assert_eq!(error.to_string(), "asking a host's thread: it has ended");
+    // Errors that are not of the input have exit code 3.
+    assert!(!error.is_input());
 }
 
 /// A request that waits for a medium holds up no other, and is not begun twice.

@@ -249,6 +249,16 @@ fn zeros_without_holes_count_as_a_forced_write_and_others_as_a_trim() {
 }
 
 #[test]
+fn a_flush_takes_the_time_of_a_sync() {
+    let mut spec = volume(Bytes::mib(16));
+    spec.medium.sync = Some(Latency::fixed(Span::from_millis(3)));
+    let mut rig = Rig::new(host(vec![spec]), vec![memory(Bytes::mib(16))]);
+    let flushed = rig.flush(0);
+    rig.check(flushed, Ok(()));
+    assert_eq!(rig.now.nanos(), 3_000_000);
+}
+
+#[test]
 fn a_resize_under_load_answers_everything_at_the_new_rate() {
     let mut spec = volume(Bytes::mib(1));
     spec.limits = iops(10);

@@ -49,6 +49,7 @@ fn beside(
 fn a_sync_without_changes_waits_for_the_one_that_has_them() {
     let dir = tempfile::tempdir().unwrap();
     let store = small(dir.path(), 1 << 18);
+    assert_eq!(store.syncs(), 4);
     store.write_at(0, &[1]).unwrap();
     beside(&store, true, || store.sync()).into_iter().for_each(Result::unwrap);
     assert_eq!(owed(&store), (0, false));

@@ -113,6 +113,35 @@ fn acknowledged_changes_survive_a_kill() {
     }
 }
 
+/// What was acknowledged before a kill is there, whatever it belongs to.
+#[test]
+fn what_was_set_survives_a_kill() {
+    let rig = Rig::new(Place::without_a_disk(), LAYOUT, &["--data", "data"]);
+    let client = &rig.client;
+    client.must("PUT", "/kept?restype=container", &[("x-ms-meta-who", "me")], &[]);
+    client.page_blob("/kept/a.vhd", 1 << 20);
+    client.must("PUT", "/kept/a.vhd?comp=snapshot", &[], &[]);
+    client.must("PUT", "/kept/a.vhd?comp=metadata", &[("x-ms-meta-a", "b")], &[]);
+    let number = [("x-ms-sequence-number-action", "update"), ("x-ms-blob-sequence-number", "9")];
+    client.must("PUT", "/kept/a.vhd?comp=properties", &number, &[]);
+    let lease = [("x-ms-lease-action", "acquire"), ("x-ms-lease-duration", "-1")];
+    client.must("PUT", "/kept/a.vhd?comp=lease", &lease, &[]);
+    rig.server.signal(Signal::KILL);
+    let Rig { place, server, .. } = rig;
+    server.wait();
+    let rig = Rig::new(place, LAYOUT, &["--data", "data"]);
+    let client = &rig.client;
+    let container = client.must("HEAD", "/kept?restype=container", &[], &[]).headers;
+    assert_eq!(container["x-ms-meta-who"], "me");
+    let head = client.must("HEAD", "/kept/a.vhd", &[], &[]).headers;
+    let names = ["x-ms-meta-a", "x-ms-blob-sequence-number", "x-ms-lease-state"];
+    assert_eq!(names.map(|name| &*head[name]), ["b", "9", "leased"]);
+    let list = "/kept?comp=list&include=snapshots&restype=container";
+    let list = client.must("GET", list, &[], &[]).text();
+    assert_eq!(list.matches("<Snapshot>").count(), 1, "{list}");
+    rig.server.stop();
+}
+
 #[test]
 fn all_that_was_set_is_there_after_a_restart() {
     let rig = Rig::new(Place::without_a_disk(), LAYOUT, &["--data", "data"]);

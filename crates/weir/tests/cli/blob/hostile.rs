@@ -226,6 +226,9 @@ fn blobs_are_served_on_a_full_disk_and_can_be_deleted() {
     let refused = rig.client.ask("PUT", "/other?restype=container", &[], &[]);
     assert_eq!((refused.status, refused.code()), (500, "InternalError"));
     assert!(refused.text().contains(FULL), "{}", refused.text());
+    // These pages have their space.
+    rig.client.put("/safe/kept", 4096, &[7; 512]);
+    assert_eq!(rig.client.get("/safe/kept", 4096, 512), [7; 512]);
     rig.client.must("DELETE", "/safe/gone", &[], &[]);
     // There is space now.
     rig.client.container("other");

@@ -80,11 +80,15 @@ fn an_archived_blob_is_not_read_until_it_has_another_tier() {
     }
     client.must("PUT", "/box/copy", &[copy, ("x-ms-access-tier", "Cool")], &[]);
     assert_eq!(client.must("GET", "/box/copy", &[], &[]).body, b"hello");
+    let tags = b"<Tags><TagSet><Tag><Key>k</Key><Value>v</Value></Tag></TagSet></Tags>";
+    client.must("PUT", "/box/a?comp=tags", &[], tags);
     assert_eq!(tier("Cold").status, 202);
     let read = client.must("GET", "/box/a", &[], &[]);
     assert_eq!(read.body, b"hello");
     assert_eq!(read.headers["x-ms-access-tier"], "Cold");
     assert_eq!(read.headers["x-ms-access-tier-inferred"], "false");
+    assert_eq!(tier("Archive").status, 200);
+    client.must("DELETE", "/box/a", &[], &[]);
 }
 
 #[test]
@@ -166,6 +170,14 @@ fn lists_continue_after_the_name_that_ends_a_page() {
     let flat = pages(client, "/box?comp=list&more&restype=container", 2);
     let expect = [page(&["a", "d/1"], "d/1"), page(&["d/2", "e"], "e"), page(&["f/3"], "")];
     assert_eq!(flat, expect);
+    // The name that ended a page may be gone, and another may have come before it.
+    client.must("DELETE", "/box/d/1", &[], &[]);
+    client.must("PUT", "/box/b", &[BLOCK], b"x");
+    let second = "/box?comp=list&marker=d/1&maxresults=2&restype=container";
+    let second = client.must("GET", second, &[], &[]).text();
+    assert!(second.contains("<Name>d/2</Name>") && !second.contains("<Name>b</Name>"), "{second}");
+    client.must("DELETE", "/box/b", &[], &[]);
+    client.must("PUT", "/box/d/1", &[BLOCK], b"x");
     let folders = pages(client, "/box?comp=list&delimiter=/&more&restype=container", 2);
     assert_eq!(folders, [page(&["a", "d/"], "d/"), page(&["e", "f/"], "")]);
     for _ in 0..2 {
