@@ -5,7 +5,8 @@ use super::*;
 use crate::{ErrorKind, Fault, FaultStore, MemoryStore};
 use proptest::prelude::*;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+
+mod concurrent;
 
 /// Seals at every second sync what was not written for one.
 const QUICK: Pace = Pace { every: 2, quiet: 1 };
@@ -434,49 +435,4 @@ proptest! {
         store.scrub(|range| found.push(range)).unwrap();
         prop_assert_eq!(found.len(), 1);
     }
-}
-
-/// Readers beside writers of the same blocks get bytes that a writer left, and no error.
-#[test]
-fn reads_beside_writes_are_never_taken_for_damage() {
-    let store = Arc::new(memory(SIZE));
-    let done = Arc::new(std::sync::atomic::AtomicBool::new(false));
-    std::thread::scope(|scope| {
-        for fill in 1..3_u8 {
-            let (store, done) = (Arc::clone(&store), Arc::clone(&done));
-            scope.spawn(move || {
-                for round in 0..2000_u64 {
-                    // Over more blocks than the cache has checksums of, and two chunks now and then.
-                    let at = round % 38 * BLOCK;
-                    store.write_at(at + round % 5 * 100, &[fill; 8192]).unwrap();
-                    store.write_at(round % 5 * 1000, &[fill; 8192]).unwrap();
-                    if round % 7 == 0 {
-                        store.trim(at / 2 + 5000, 80_000).unwrap();
-                    }
-                }
-                done.store(true, Ordering::Release);
-            });
-        }
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while !done.load(Ordering::Acquire) {
-                    store.sync().unwrap();
-                }
-            });
-        }
-        scope.spawn(|| {
-            for round in (0..37_u64).cycle().take_while(|_| !done.load(Ordering::Acquire)) {
-                let mut found = [9; 9000];
-                for at in [500, round * BLOCK + 500] {
-                    store.read_at(at, &mut found).unwrap();
-                    assert!(found.iter().all(|byte| *byte <= 2), "{found:?}");
-                    found.fill(9);
-                    if store.try_read_at(at, &mut found).unwrap() {
-                        assert!(found.iter().all(|byte| *byte <= 2), "{found:?}");
-                    }
-                }
-            }
-        });
-    });
-    assert_eq!(store.damaged_reads(), 0);
 }
