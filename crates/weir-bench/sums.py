@@ -28,13 +28,16 @@ VOLUMES = [("plain", "without", False), ("control", "without, another", False), 
 
 ORDERS = list(itertools.permutations(range(len(VOLUMES))))
 
-# Name, fio's rw, request size and queue depth.
+# Name, fio's rw, request size, queue depth, the part of a volume that is used, and whether each write is flushed.
 WORKLOADS = [
-    ("random reads of 4 KiB, depth 32", "randread", "4k", 32),
-    ("random writes of 4 KiB, depth 32", "randwrite", "4k", 32),
-    ("sequential reads of 1 MiB, depth 4", "read", "1m", 4),
-    ("sequential writes of 1 MiB, depth 4", "write", "1m", 4),
+    ("random reads of 4 KiB, depth 32", "randread", "4k", 32, "256m", False),
+    ("random writes of 4 KiB, depth 32", "randwrite", "4k", 32, "256m", False),
+    ("sequential reads of 1 MiB, depth 4", "read", "1m", 4, "256m", False),
+    ("sequential writes of 1 MiB, depth 4", "write", "1m", 4, "256m", False),
+    ("writes of 8 KiB with flushes, depth 16", "randwrite", "8k", 16, "256m", True),
+    ("the same over 64 GiB", "randwrite", "8k", 16, "64g", True),
 ]
+FILL = ("fill", "write", "1m", 4, "256m", False)
 
 
 def layout(size):
@@ -64,14 +67,15 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def fio(server, folder, volume, workload, seconds, part):
+def fio(server, folder, volume, workload, seconds):
     """Returns requests per second and microseconds of the server's processor time per request. Without seconds, each
     block of the part is used once, and is durable then."""
-    _, rw, block, depth = workload
+    _, rw, block, depth, part, flushes = workload
     output = folder / "fio.json"
     before = cpu_seconds(server.pid)
     command = ["fio", "--name=x", "--ioengine=nbd", f"--size={part}", f"--rw={rw}", f"--bs={block}"]
     command += ["--time_based", f"--runtime={seconds}"] if seconds else ["--end_fsync=1"]
+    command += ["--fsync=1"] if flushes else []
     command += [f"--iodepth={depth}", f"--uri=nbd+unix:///{volume}?socket={folder / 'nbd'}"]
     command += ["--output-format=json", f"--output={output}"]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -99,14 +103,13 @@ def main():
     parser.add_argument("--folders", type=int, default=6, help="new folders, since places on the disk differ")
     parser.add_argument("--seconds", type=int, default=1, help="of each run")
     parser.add_argument("--only", default="", help="the workloads whose name has this text")
-    parser.add_argument("--part", default="256m", help="the part of each volume of 1 GiB that is used")
     options = parser.parse_args()
     workloads = [workload for workload in WORKLOADS if options.only in workload[0]]
     runs = {workload[0]: [[] for _ in VOLUMES] for workload in workloads}
     for number in range(options.folders):
         with tempfile.TemporaryDirectory(dir=options.folder) as name:
             folder = pathlib.Path(name)
-            server = start(pathlib.Path(options.weir).resolve(), folder, "1 GiB")
+            server = start(pathlib.Path(options.weir).resolve(), folder, "64 GiB")
             try:
                 # Where a file lies on the disk changes its cost: each place in the order of first writes equally often.
                 measure(server, folder, options, workloads, ORDERS[number % len(ORDERS)], runs)
@@ -119,13 +122,13 @@ def main():
 def measure(server, folder, options, workloads, first_writes, runs):
     for at in first_writes:
         # So that requests meet bytes that have their place on the disk, and not holes.
-        fio(server, folder, VOLUMES[at][0], WORKLOADS[3], None, options.part)
+        fio(server, folder, VOLUMES[at][0], FILL, None)
     for workload in workloads:
         for number in range(options.rounds):
             # Each order equally often, and with nothing left to write back, since a run can disturb the next one.
             for at in ORDERS[number % len(ORDERS)]:
                 os.sync()
-                result = fio(server, folder, VOLUMES[at][0], workload, options.seconds, options.part)
+                result = fio(server, folder, VOLUMES[at][0], workload, options.seconds)
                 runs[workload[0]][at].append(result)
 
 

@@ -76,3 +76,18 @@ fn a_write_over_all_regions_opens_each_once() {
     assert_eq!(open(&states).len() as u64, REGIONS);
     assert!(locked(&states.table).regions.values().all(|region| region.active == 0));
 }
+
+#[test]
+fn a_region_that_is_written_after_it_was_found_due_stays_open() {
+    let states = states();
+    write(&states, 7);
+    let due = states.due(true);
+    let writing = states.enter(7 * STRETCH, 1).unwrap();
+    states.seal(&due).unwrap();
+    assert_eq!(open(&states), [7], "a write is under way");
+    drop(writing);
+    states.seal(&due).unwrap();
+    assert_eq!(open(&states), [7], "its bytes and checksums may not be durable");
+    states.seal(&states.due(true)).unwrap();
+    assert!(open(&states).is_empty());
+}
