@@ -27,7 +27,7 @@ mod oracle;
 mod report;
 mod server;
 mod system;
-//mod tuning;
+mod tuning;
 mod writers;
 
 use crate::error::XtaskError;
@@ -149,7 +149,7 @@ impl Kind {
             Self::Full => full::live(rng, campaign, tally),
             Self::Database => database::live(rng, campaign, tally),
             Self::Backup => backup::live(rng, campaign, tally),
-            Self::Tuning => nbd::live(rng, campaign, tally),
+            Self::Tuning => tuning::live(rng, campaign, tally),
         }
     }
 }
