@@ -35,13 +35,13 @@ enum Engine {
 
 /// Returns what this machine lacks.
 pub(super) fn lacks() -> Option<&'static str> {
-    let python = || Session::has_sqlite().then_some(()).ok_or("it needs Python with sqlite3");
-    mount::lacks().or_else(|| python().err())
+    let python = || (!Session::has_sqlite()).then_some("it needs python3 with the module sqlite3");
+    mount::lacks().or_else(python)
 }
 
 /// Returns what this machine lacks for a part of it.
 pub(super) fn partly_lacks() -> Option<&'static str> {
-    Postgres::find().is_none().then_some("PostgreSQL is skipped: needs PostgreSQL and its user")
+    Postgres::find().is_none().then_some("PostgreSQL is skipped: needs PostgreSQL; SQLite goes on without it")
 }
 
 /// Runs the rounds of a system.
@@ -98,8 +98,8 @@ fn prepare(rng: &mut Rng, campaign: &Campaign<'_>) -> Result<Vec<Database>, Xtas
         place: (format!("v{}", at % 2), format!("database-{at}")),
         table: Table::default(),
     };
-    let has = |at: u64| new(at, Engine::Sqlite { journal: JOURNALS[0] });
-    let mut databases: Vec<_> = (0..rng.within(1, 3)).map(has).collect();
+    let sqlite = |at: u64| new(at, Engine::Sqlite { journal: JOURNALS[0] });
+    let mut databases: Vec<_> = (0..rng.within(1, 3)).map(sqlite).collect();
     if let Some(programs) = Postgres::find() {
         let server = Postgres::prepare(programs, campaign.folder)?;
         databases.push(new(databases.len() as u64, Engine::Postgres(server)));

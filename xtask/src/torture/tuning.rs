@@ -40,7 +40,7 @@ pub(super) fn live(
     tally: &mut Tally,
 ) -> Result<String, XtaskError> {
     let mut tuner = Tuner::prepare(rng, campaign.folder)?;
-    let of_layout = tuner.volumes.len();
+    let of_layout = tuner.volumes.iter().filter(|own| own.exists).count();
     for _ in 0..ROUNDS {
         if (campaign.is_over)(tally) {
             break;
@@ -53,8 +53,8 @@ pub(super) fn live(
         }
         let (system, mut known) = tuner.served();
         let loads = load::start(&served, &system, &known, rng)?;
-        let answers = 20 + rng.below(800);
-        tuner.run(&mut served, &loads, answers, end)?;
+        let least = (20 + rng.below(800), 1 + rng.below(30));
+        tuner.run(&mut served, &loads, least, end)?;
         known = loads.take(tally);
         if end != End::Kill {
             served.stop()?;
@@ -112,12 +112,12 @@ impl Tuner {
         with.zip(known).for_each(|(own, blocks)| own.blocks = blocks);
     }
 
-    /// Changes volumes until the clients have got some answers, and ends the server while it goes on.
+    /// Changes volumes until there are some answers and changes, and ends the server while this goes on.
     fn run(
         &mut self,
         served: &mut Served,
         loads: &Loads,
-        answers: u64,
+        (answers, least): (u64, u64),
         end: End,
     ) -> Result<(), XtaskError> {
         let (is_over, changes) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -130,7 +130,7 @@ impl Tuner {
                 if loads.has_ended() {
                     return Err(lost("a client was disconnected"));
                 }
-                let has_changed = changes.load(Ordering::Relaxed) > 0;
+                let has_changed = changes.load(Ordering::Relaxed) >= least;
                 Ok(tuning.is_finished() || (has_changed && loads.answers() >= answers))
             });
             // Without the server, the next request fails.

@@ -126,7 +126,12 @@ impl Volume {
                 let tier = catalogue.of(size).map(|tier| tier.name.clone()).unwrap_or_default();
                 Change::Resize { size, tier }
             }
-            1 => Change::Tier(tier.name.clone()),
+            1 => {
+                // A smaller tier is refused.
+                let holds: Vec<_> =
+                    catalogue.tiers.iter().filter(|tier| self.size <= tier.holds).collect();
+                Change::Tier(rng.one(&holds).name.clone())
+            }
             _ => Change::Cache(cache),
         }
     }
