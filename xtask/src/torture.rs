@@ -111,7 +111,9 @@ impl Kind {
     /// Returns what its clients change, and what is checked afterwards.
     const fn counts(self) -> (&'static str, &'static str) {
         match self {
-            Self::Nbd | Self::Blobs | Self::Mount | Self::Full | Self::Backup => ("writes", "blocks"),
+            Self::Nbd | Self::Blobs | Self::Mount | Self::Full | Self::Backup => {
+                ("writes", "blocks")
+            }
             Self::Database => ("transactions", "rows"),
             Self::Tuning => ("writes", "blocks and settings"),
         }

@@ -99,8 +99,7 @@ pub(super) fn live(
 /// Makes a system with a volume for backups.
 fn prepare(rng: &mut Rng, folder: &Path) -> Result<System, XtaskError> {
     let mut system = System::prepare(rng, folder)?;
-    system.layout +=
-        &format!("[[volume]]\nname = \"{RAW}\"\nsize = \"1 GiB\"\nunlimited = true\n");
+    system.layout += &format!("[[volume]]\nname = \"{RAW}\"\nsize = \"1 GiB\"\nunlimited = true\n");
     let layout = folder.join("layout.toml");
     fs::write(&layout, &system.layout).map_err(XtaskError::file("writing", &layout))?;
     let place = folder.join("backups");

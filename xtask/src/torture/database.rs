@@ -41,7 +41,9 @@ pub(super) fn lacks() -> Option<&'static str> {
 
 /// Returns what this machine lacks for a part of it.
 pub(super) fn partly_lacks() -> Option<&'static str> {
-    Postgres::find().is_none().then_some("PostgreSQL is skipped: needs PostgreSQL; SQLite goes on without it")
+    Postgres::find()
+        .is_none()
+        .then_some("PostgreSQL is skipped: needs PostgreSQL; SQLite goes on without it")
 }
 
 /// Runs the rounds of a system.
@@ -148,7 +150,9 @@ impl Database {
                 *journal = JOURNALS[at];
                 Ok(())
             }
-            Engine::Postgres(server) if is_new => server.create(&path).and_then(|()| server.start(&path)),
+            Engine::Postgres(server) if is_new => {
+                server.create(&path).and_then(|()| server.start(&path))
+            }
             Engine::Postgres(server) => server.start(&path),
         };
         let made = started.and_then(|()| match is_new {
@@ -189,7 +193,9 @@ impl Database {
     fn recover(&mut self, mount: &Mount) -> Result<u64, XtaskError> {
         let path = mount.dir.join(&self.place.0).join(&self.place.1);
         if let Engine::Postgres(server) = &mut self.engine {
-            server.start(&path).map_err(|what| lost(&format!("PostgreSQL does not recover: {what}")))?;
+            server
+                .start(&path)
+                .map_err(|what| lost(&format!("PostgreSQL does not recover: {what}")))?;
         }
         let checked = self.check(mount);
         self.end(End::Stop);

@@ -187,8 +187,8 @@ impl Tuner {
         let at = self.rng.index(self.volumes.len());
         let volume = &self.volumes[at];
         let name = volume.name.clone();
-        let has_credits = statuses(&self.status()?)
-            .any(|own| own.name == name && own.full_operations.is_some());
+        let has_credits =
+            statuses(&self.status()?).any(|own| own.name == name && own.full_operations.is_some());
         let request = if has_credits && self.rng.flip() {
             let credits = Share::from_part(self.rng.below(101), 100);
             Request::SetCredits { volume: name, credits }

@@ -133,7 +133,9 @@ impl Tool<'_> {
             fs::remove_dir_all(&folder).map_err(XtaskError::file("removing", &folder))?;
         }
         let from = ["restore", id, "--from", PLACES[0], "--from", PLACES[1]];
-        self.must(&[&from[..], &["--from-control", "control", "--image", "images", "-q"]].concat())?;
+        self.must(
+            &[&from[..], &["--from-control", "control", "--image", "images", "-q"]].concat(),
+        )?;
         Ok(Images { folder })
     }
 }

@@ -132,9 +132,8 @@ impl Postgres {
             // It may have ended by itself.
             let _ = kill_process(pid, signal);
         }
-        let ended = wait_until("PostgreSQL does not end", || {
-            Ok(!matches!(child.try_wait(), Ok(None)))
-        });
+        let ended =
+            wait_until("PostgreSQL does not end", || Ok(!matches!(child.try_wait(), Ok(None))));
         if ended.is_err() {
             drop(child.kill());
             drop(child.wait());

@@ -66,9 +66,9 @@ impl Table {
                 versions[usize::try_from(id).unwrap_or(0)] = number;
             }
         }
-        let expect = (1..).zip(&versions[1..]).map(|(id, version)| {
-            format!("{id}|{version}|{}|{}|0", 8 * repeats(id), text(id))
-        });
+        let expect = (1..)
+            .zip(&versions[1..])
+            .map(|(id, version)| format!("{id}|{version}|{}|{}|0", 8 * repeats(id), text(id)));
         let (mut found, mut counted) = (rows.iter(), 0);
         for expect in expect {
             match found.next() {

@@ -204,7 +204,10 @@ impl Volume {
         let either: Vec<&Self> = [&old, &new].into_iter().filter(|own| own.exists).collect();
         let size = Bytes::new(found.size_bytes);
         if !either.iter().any(|own| own.size == size) {
-            return Err(format!("its size is {size}; it was {}, and {asked:?} was asked", old.size));
+            return Err(format!(
+                "its size is {size}; it was {}, and {asked:?} was asked",
+                old.size
+            ));
         }
         let tier = found.tier.clone().unwrap_or_default();
         let by_size = catalogue.of(size).map(|tier| tier.name.clone()).unwrap_or_default();
