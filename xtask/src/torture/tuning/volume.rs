@@ -254,3 +254,62 @@ impl Change {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A volume of 32 GiB that was created, with a change that was asked for.
+    fn made(catalogue: &Catalogue, asked: Option<Change>) -> Volume {
+        let tier = &catalogue.tiers[0];
+        let (size, name) = (tier.size, tier.name.clone());
+        let mut volume = Volume::not_there(0);
+        volume.asked = Some(Change::Create { tier: name, size, cache: CacheMode::None });
+        volume.answered();
+        volume.asked = asked;
+        volume
+    }
+
+    /// A status with the limits of a tier.
+    fn status(size: Bytes, tier: &Tier, cache: CacheMode) -> VolumeStatus {
+        VolumeStatus {
+            size_bytes: size.get(),
+            tier: Some(tier.name.clone()),
+            cache: cache.name().to_owned(),
+            limit_iops: Some(tier.iops.get()),
+            limit_bytes_per_s: Some(tier.throughput.get()),
+            ..VolumeStatus::default()
+        }
+    }
+
+    #[test]
+    fn a_setting_is_the_one_that_was_answered_or_one_that_was_asked_for() {
+        let catalogue = Catalogue::load().unwrap();
+        let (small, large) = (&catalogue.tiers[0], &catalogue.tiers[1]);
+        let old = status(small.size, small, CacheMode::None);
+        let new = status(large.size, large, CacheMode::None);
+        let resize = Change::Resize { size: large.size, tier: large.name.clone() };
+        let settles = |asked: &Option<Change>, found: &VolumeStatus| {
+            made(&catalogue, asked.clone()).settle(Some(found), &catalogue).is_ok()
+        };
+        let asked = Some(resize);
+        assert!(settles(&None, &old) && !settles(&None, &new), "nothing was asked");
+        assert!(settles(&asked, &old) && settles(&asked, &new), "either is possible");
+        let cached = status(small.size, small, CacheMode::ReadOnly);
+        assert!(!settles(&asked, &cached), "nobody asked for a cache");
+        assert!(settles(&Some(Change::Cache(CacheMode::ReadOnly)), &cached));
+        let limits = VolumeStatus { limit_iops: Some(1), ..old };
+        assert!(!settles(&None, &limits), "these are the limits of no tier");
+    }
+
+    #[test]
+    fn a_volume_is_gone_only_if_its_deletion_was_asked_for() {
+        let catalogue = Catalogue::load().unwrap();
+        assert!(made(&catalogue, None).settle(None, &catalogue).is_err());
+        let mut gone = made(&catalogue, Some(Change::Delete));
+        assert_eq!(gone.settle(None, &catalogue), Ok(1));
+        let tier = &catalogue.tiers[0];
+        let found = status(tier.size, tier, CacheMode::None);
+        assert!(gone.settle(Some(&found), &catalogue).is_err(), "it came back");
+    }
+}
